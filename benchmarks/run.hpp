@@ -1,0 +1,168 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "tables.hpp"
+#include "timing.hpp"
+#include "workload.hpp"
+
+namespace roost::bench {
+
+/// One line of the report.
+struct row {
+  std::string table;
+  int key_bits = 0;
+  int value_bits = 0;
+  std::string op;
+  std::size_t n = 0;
+  double load_factor = 0;
+  double median_ms = 0;
+  double gops = 0;
+  std::string check;   // "ok", or how many answers were wrong
+  double hit_rate = 0;
+  std::size_t bytes = 0;  // of the table; 0: it does not tell
+  std::size_t scratch_bytes = 0;
+  std::string place;
+};
+
+struct settings {
+  std::vector<std::string> tables;  // empty: all
+  std::vector<std::string> ops{"build", "find_hit", "find_miss"};
+  std::vector<int> log2n{20};
+  std::vector<double> load_factors{0.8};
+  int key_bits = 32;
+  int value_bits = 32;
+  int repetitions = 5;
+  int warm_ups = 2;
+  int threads = 0;
+  std::function<void(const row&)> report;
+  std::function<void(const std::string&)> progress;  // what is being measured now
+  std::function<void(const std::string&)> has_table; // hears of every table there is
+
+  bool wants(const std::string& table) const {
+    return tables.empty() || std::find(tables.begin(), tables.end(), table) != tables.end();
+  }
+};
+
+template <class Place>
+std::string place_name(const Place& place) {
+  if constexpr (std::is_same_v<Place, host>) {
+    return "host:" + std::to_string(place.threads());
+  } else {
+    return "cuda";
+  }
+}
+
+/// Queries of which a share hits, for one operation.
+inline std::uint32_t hits_of_64(const std::string& op) { return op == "find_hit" ? 64 : op == "find_half" ? 32 : 0; }
+
+/// Measures one table at one size: each operation asked for, every answer checked. Value none: a set.
+template <class Table, class Place, class Key, class Value>
+void measure(const Place& place, const settings& options, std::size_t n, double load_factor) {
+  if (options.has_table) options.has_table(Table::name());
+  if (!options.report || !options.wants(Table::name())) return;
+  constexpr bool is_set = std::is_same_v<Value, none>;
+  using result = std::conditional_t<is_set, bool, Value>;
+
+  array<Key, Place> keys(place, n), queries(place, n);
+  array<result, Place> values(place, is_set ? 0 : n), results(place, n);
+  place.for_each(n, fill_keys<Key>{keys.data()});
+  if constexpr (!is_set) place.for_each(n, fill_values<Value>{values.data()});
+
+  std::optional<Table> table;
+  const auto build = [&] {
+    if constexpr (is_set) {
+      table.emplace(place, std::as_const(keys).span(), load_factor);
+    } else {
+      table.emplace(place, std::as_const(keys).span(), std::as_const(values).span(), load_factor);
+    }
+  };
+  const auto find = [&] {
+    if constexpr (is_set) {
+      table->contains(place, std::as_const(queries).span(), results.span());
+    } else {
+      table->find(place, std::as_const(queries).span(), results.span(), missing<Value>);
+    }
+  };
+  const auto ask = [&](const query_order& order) {
+    place.for_each(n, fill_queries<Key>{queries.data(), order});
+    place.fill(results.data(), 0x5a, results.bytes());
+  };
+  const auto wrong = [&](const query_order& order) {
+    if constexpr (is_set) {
+      return place.sum(n, wrong_contained{results.data(), order});
+    } else {
+      return place.sum(n, wrong_value<Value>{results.data(), order});
+    }
+  };
+
+  for (const std::string& op : options.ops) {
+    if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
+    row line;
+    line.table = Table::name();
+    line.key_bits = static_cast<int>(sizeof(Key)) * 8;
+    line.value_bits = is_set ? 0 : static_cast<int>(sizeof(result)) * 8;
+    line.op = op;
+    line.n = n;
+    query_order order{n, hits_of_64(op)};
+    if (op == "build") {
+      line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [&] { table.reset(); }, build);
+      order.hits_of_64 = 64;  // what was built is asked for all its keys, and for as many that are not there
+      ask(order);
+      find();
+      std::uint64_t bad = wrong(order);
+      ask({n, 0});
+      find();
+      bad += wrong({n, 0});
+      line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
+    } else {
+      if (!table) build();
+      ask(order);
+      line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [] {}, find);
+      const std::uint64_t bad = wrong(order);
+      line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
+      line.hit_rate = order.hits_of_64 / 64.0;
+    }
+    line.load_factor = table->load_factor();
+    line.gops = static_cast<double>(n) / line.median_ms / 1e6;
+    line.bytes = table->bytes();
+    line.scratch_bytes = table->scratch_bytes();
+    line.place = place_name(place);
+    options.report(line);
+  }
+}
+
+/// Measures all tables of a place.
+template <class Place, class Key, class Value>
+void measure_all(const Place& place, const settings& options) {
+  for (const int log2n : options.log2n) {
+    const std::size_t n = std::size_t{1} << log2n;
+    for (const double load_factor : options.load_factors) {
+      measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
+    }
+    const double load_factor = options.load_factors.front();  // the others do not take one
+    measure<frozen_table<Place, Key, Value, cuckoo>, Place, Key, Value>(place, options, n, load_factor);
+    if constexpr (std::is_same_v<Value, none>) {
+      measure<two_kernel_table<Place, Key>, Place, Key, Value>(place, options, n, load_factor);
+#if !defined(__CUDACC__)
+      measure<boost_set_table<Key>, Place, Key, Value>(place, options, n, load_factor);
+      measure<std_set_table<Key>, Place, Key, Value>(place, options, n, load_factor);
+#endif
+    } else {
+      measure<sorted_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+#if !defined(__CUDACC__)
+      measure<boost_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+      measure<std_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+#endif
+    }
+  }
+}
+
+// One function for each pair of types, so that they compile apart.
+void measure_host(const settings& options);
+void measure_cuda(const settings& options);
+template <class Key, class Value>
+void measure_cuda_types(const settings& options);
+
+}  // namespace roost::bench

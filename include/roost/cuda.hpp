@@ -1,0 +1,114 @@
+#pragma once
+
+#if defined(__CUDACC__)
+
+#include <cuda_runtime.h>
+
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
+#include <thrust/iterator/counting_iterator.h>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "roost/detail/team.hpp"
+#include "roost/error.hpp"
+
+namespace roost {
+
+/// Where a cuda place gets its memory. Derive from it to bring your own pool: both calls are ordered on the stream, as
+/// cudaMallocAsync and cudaFreeAsync are, and may come from several threads.
+class device_memory_resource {
+ public:
+  virtual ~device_memory_resource() = default;
+
+  /// At least `bytes` bytes of device memory, aligned to 256, usable by work that the stream gets after this call.
+  /// Throws roost::out_of_memory.
+  virtual void* allocate(std::size_t bytes, cudaStream_t stream) = 0;
+
+  /// Takes memory back once the stream's work so far has finished.
+  virtual void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept = 0;
+};
+
+/// The default: a CUDA memory pool of roost's own, one for each device. It keeps what is freed, so that the next build does not ask the
+/// system again; `trim()` gives it back.
+class device_memory_pool : public device_memory_resource {
+ public:
+  /// The pool of a device. Lives until the process ends. Throws device_error if there is no such device.
+  static device_memory_pool& of(int device);
+
+  void* allocate(std::size_t bytes, cudaStream_t stream) override;
+  void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override;
+
+  /// Gives memory that no table holds back to the system.
+  void trim();
+
+ private:
+  explicit device_memory_pool(int device);
+  cudaMemPool_t pool_ = nullptr;
+};
+
+/// How many CUDA devices can be used here; 0 if there is no driver.
+int cuda_devices() noexcept;
+
+/// True if at least one CUDA device can be used.
+inline bool cuda_available() noexcept { return cuda_devices() > 0; }
+
+/// The place that is a CUDA device: a stream of it, and a memory resource.
+///
+///     roost::cuda gpu{stream};
+///
+/// Work is asynchronous on the stream unless a call returns a number to the host; those synchronise and say so. Copies share stream
+/// and memory resource, which must outlive everything made with the place. One stream may not be used by two threads at the same time
+/// for calls that depend on each other; different cuda places may.
+class cuda {
+ public:
+  /// `stream`: of the device that is current now. `memory`: null for the device's pool. Throws device_error if there is no device.
+  explicit cuda(cudaStream_t stream, device_memory_resource* memory = nullptr);
+
+  cudaStream_t stream() const { return stream_; }
+  int device() const { return device_; }
+  device_memory_resource* memory() const { return memory_; }
+
+  /// Calls f(i) on the device for every i in [0, n). `f` is copied there. Asynchronous.
+  template <class F>
+  void for_each(std::size_t n, const F& f) const;
+
+  /// Waits for the stream. Throws device_error for what failed on the device since the last time.
+  void synchronize() const;
+
+  // What the algorithms of roost stand on; the same names as in roost::host.
+
+  void* allocate(std::size_t bytes) const { return memory_->allocate(bytes, stream_); }
+  void deallocate(void* memory, std::size_t bytes) const noexcept { memory_->deallocate(memory, bytes, stream_); }
+  void copy(void* to, const void* from, std::size_t bytes) const;
+  void copy_from_host(void* to, const void* from, std::size_t bytes) const;
+  void copy_to_host(void* to, const void* from, std::size_t bytes) const;  // synchronises
+  void fill(void* memory, int byte, std::size_t bytes) const;
+
+  /// Runs kernel(team, i, scratch) for every i in [0, teams); a team is a block of Kernel::threads threads. Scratch is shared memory if
+  /// `scratch_bytes` fit there, else device memory.
+  template <class Kernel>
+  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
+
+  /// to[i] = from[0] + ... + from[i - 1]. `to` may be `from`. Asynchronous.
+  void exclusive_scan(const std::uint64_t* from, std::uint64_t* to, std::size_t n) const;
+
+  /// The sum of f(i) for i in [0, n). Synchronises.
+  template <class F>
+  std::uint64_t sum(std::size_t n, const F& f) const;
+
+ private:
+  cudaStream_t stream_;
+  device_memory_resource* memory_;
+  int device_ = 0;
+  int processors_ = 0;            // multiprocessors of the device
+  std::size_t shared_bytes_ = 0;  // shared memory that one block can have
+};
+
+}  // namespace roost
+
+#include "roost/detail/cuda/cuda.inl"
+
+#endif  // __CUDACC__

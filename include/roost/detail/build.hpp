@@ -1,0 +1,94 @@
+#pragma once
+
+#include <string>
+
+#include "roost/partition.hpp"
+
+// What the layouts share: where empty slots get their key from, how items claim slots one by one, and what a build reports.
+
+namespace roost::detail {
+
+/// What the teams of a build add up.
+struct build_counts {
+  std::uint64_t placed = 0;           // pairs that have a slot
+  std::uint64_t overfull = 0;         // regions with more distinct keys than slots
+  std::uint64_t region_restarts = 0;  // regions that began again with another seed
+  std::uint64_t rounds = 0;           // cuckoo: of the attempts that succeeded, over all regions
+};
+
+/// A key of another region marks an empty slot, so that no key is reserved: two keys of different regions serve all regions.
+template <class Key>
+struct empty_keys {
+  Key first, second;
+  std::uint32_t region_of_first;
+
+  ROOST_FN Key of(std::uint32_t region) const { return region == region_of_first ? second : first; }
+};
+
+/// Finds such two keys. They exist for every hash that does not map all keys to one region.
+template <class Key, class RegionOf>
+empty_keys<Key> find_empty_keys(const RegionOf& region_of) {
+  const auto key_number = [](std::uint64_t number) {
+    Key key;
+    std::memset(static_cast<void*>(&key), 0, sizeof(Key));
+    std::memcpy(static_cast<void*>(&key), &number, smaller(sizeof(Key), sizeof(number)));
+    return key;
+  };
+  empty_keys<Key> result{key_number(0), key_number(0), region_of(key_number(0))};
+  for (std::uint64_t i = 1; i < 1 << 16; ++i) {
+    result.second = key_number(i);
+    if (region_of(result.second) != result.region_of_first) return result;
+  }
+  throw build_error("roost: no two of 65536 keys fall in different regions; is this a constant hash?");
+}
+
+enum class claim { made, duplicate, full };
+
+inline constexpr std::uint32_t no_owner = ~0u;
+
+/// Inserts item i unless its key is there: linear probing over `owner`, slots that hold item numbers. Slow beside counting, but it takes any
+/// number of copies of a key, and keys of any size. on_pass(slot) hears of every slot that another key holds.
+template <class Team, class Item, class OnPass>
+ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t slots, std::uint32_t start, const Item* items,
+                          std::uint32_t i, const OnPass& on_pass) {
+  std::uint32_t slot = start;
+  for (std::uint32_t step = 0; step < slots; ++step) {
+    const std::uint32_t before = team.compare_exchange(owner[slot], no_owner, i);
+    if (before == no_owner) return claim::made;
+    if (same_key(items[before].key, items[i].key)) return claim::duplicate;
+    on_pass(slot);
+    slot = slot + 1 == slots ? 0 : slot + 1;
+  }
+  return claim::full;
+}
+
+/// What a region's builder is given.
+template <class Item>
+struct region_items {
+  const Item* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+};
+
+/// The seed of a build attempt: another hash function for each.
+inline std::uint64_t seed_of_attempt(std::uint64_t seed, int attempt) {
+  return attempt == 0 ? seed : mix64(static_cast<std::uint64_t>(attempt), mix64(seed, 0x9e3779b97f4a7c15ull));
+}
+
+/// Reads 16 bytes at a time where the type allows it.
+template <class T>
+ROOST_FN T load(const T* from) {
+#if ROOST_ON_DEVICE
+  if constexpr (alignof(T) % 16 == 0) {
+    uint4 pieces[sizeof(T) / 16];
+    ROOST_UNROLL
+    for (int i = 0; i < static_cast<int>(sizeof(T) / 16); ++i) pieces[i] = reinterpret_cast<const uint4*>(from)[i];
+    T result;
+    memcpy(&result, pieces, sizeof(T));
+    return result;
+  }
+#endif
+  return *from;
+}
+
+}  // namespace roost::detail

@@ -1,0 +1,42 @@
+#pragma once
+
+// How one source is compiled for two places. ROOST_FN marks what runs on both; ROOST_ON_DEVICE is 1 while the compiler
+// makes GPU code, so that the few steps with a version of their own can choose.
+
+#if defined(__CUDACC__)
+#define ROOST_FN __host__ __device__ inline
+#else
+#define ROOST_FN inline
+#endif
+
+#if defined(__CUDA_ARCH__)
+#define ROOST_ON_DEVICE 1
+#define ROOST_UNROLL _Pragma("unroll")
+#else
+#define ROOST_ON_DEVICE 0
+#define ROOST_UNROLL
+#endif
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace roost::detail {
+
+template <class T>
+ROOST_FN constexpr T smaller(T a, T b) {
+  return b < a ? b : a;
+}
+
+template <class T>
+ROOST_FN constexpr T larger(T a, T b) {
+  return a < b ? b : a;
+}
+
+template <class T>
+ROOST_FN constexpr T ceil_div(T a, T b) {
+  return (a + b - 1) / b;
+}
+
+}  // namespace roost::detail

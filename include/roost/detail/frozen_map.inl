@@ -1,0 +1,282 @@
+// Bodies of roost/frozen_map.hpp.
+
+#include <iterator>
+
+#include "roost/detail/bulk.hpp"
+
+namespace roost {
+namespace detail {
+
+/// first[slot] = the least i whose key is there.
+template <class Ref, class Source>
+struct find_first {
+  Ref ref;
+  Source source;
+  std::uint64_t* first;
+  ROOST_FN void operator()(std::size_t i) const { fetch_min(first[ref.slot_of(source[i].key)], i); }
+};
+
+template <class Ref, class Source>
+struct write_first {
+  Ref ref;
+  Source source;
+  const std::uint64_t* first;
+  ROOST_FN void operator()(std::size_t i) const {
+    const auto item = source[i];
+    const std::uint64_t slot = ref.slot_of(item.key);
+    if (first[slot] == i) ref.set(slot, item);
+  }
+};
+
+template <class Ref, class F>
+struct visit_slot {
+  Ref ref;
+  F f;
+  ROOST_FN void operator()(std::size_t slot) const {
+    if (!ref.occupied(slot)) return;
+    if constexpr (std::is_same_v<typename Ref::value_type, none>) {
+      f(ref.key_at(slot));
+    } else {
+      f(ref.key_at(slot), ref.value_at(slot));
+    }
+  }
+};
+
+template <class Ref>
+struct probes_of_slot {
+  Ref ref;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return ref.occupied(slot) ? ref.probes_of(ref.key_at(slot)) : 0; }
+};
+
+template <class Ref>
+struct good_slot {  // counts a pair that is found where it lies as 1, one that is not as a number that no sum can hide
+  Ref ref;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const {
+    if (!ref.occupied(slot)) return 0;
+    return ref.slot_of(ref.key_at(slot)) == slot ? 1 : std::uint64_t{1} << 40;
+  }
+};
+
+/// Counts the pairs of each tile of slots, or writes them from each tile's first place on.
+template <class Ref>
+struct retrieve_tiles {
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t tile_slots = 2048;
+  using key = typename Ref::key_type;
+  using value = typename Ref::value_type;
+
+  Ref ref;
+  std::uint64_t* counts;        // of each tile: where to count to,
+  const std::uint64_t* places;  // or where its first pair goes
+  key* keys;
+  value* values;
+
+  ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(1); }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
+    scratch_memory pieces(memory);
+    std::uint32_t* const taken = scratch(pieces);
+    if (team.rank() == 0) *taken = 0;
+    team.sync();
+    const std::uint64_t first = tile * tile_slots;
+    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, ref.capacity() - first)), [&](std::uint32_t i) {
+      if (!ref.occupied(first + i)) return;
+      const std::uint32_t at = team.fetch_add(*taken, 1u);
+      if (places == nullptr) return;
+      keys[places[tile] + at] = ref.key_at(first + i);
+      if constexpr (!std::is_same_v<value, none>) values[places[tile] + at] = ref.value_at(first + i);
+    });
+    team.sync();
+    if (counts != nullptr && team.rank() == 0) counts[tile] = *taken;
+  }
+};
+
+template <class Place, class Ref>
+void retrieve_pairs(const Place& place, const Ref& ref, typename Ref::key_type* keys, typename Ref::value_type* values) {
+  using kernel = retrieve_tiles<Ref>;
+  const std::size_t tiles = ceil_div<std::size_t>(ref.capacity(), kernel::tile_slots);
+  array<std::uint64_t, Place> counts(place, tiles);
+  const kernel count{ref, counts.data(), nullptr, nullptr, nullptr};
+  place.launch(tiles, scratch_bytes_of(count), count);
+  place.exclusive_scan(counts.data(), counts.data(), tiles);
+  const kernel write{ref, nullptr, counts.data(), keys, values};
+  place.launch(tiles, scratch_bytes_of(write), write);
+}
+
+}  // namespace detail
+
+template <class Key, class Value, class Place, class Layout>
+template <class Source>
+auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Source& source, const options& options) -> built {
+  static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>, "keys and values must be trivially copyable");
+  const std::size_t n = source.size();
+  array<detail::build_counts, Place> counts(place, 1);
+  for (int attempt = 0; attempt <= options.max_restarts; ++attempt) {
+    const auto plan = Layout::template make_plan<Place, Key, Value>(n, options, attempt);
+    storage memory(place, plan);
+    // Slack first: it spares a pass over the keys. Data that overflow it (copies of few keys) are counted.
+    for (const room room : {room::slack, room::exact}) {
+      if constexpr (requires { plan.counted; }) {
+        if (room == (plan.counted ? room::slack : room::exact)) continue;
+      }
+      detail::partitioner<Place, item> partitioner(place, plan.regions, room, false, plan.room_for_region);
+      const auto regions = partitioner.run(source, plan.region_of);
+      place.fill(counts.data(), 0, sizeof(detail::build_counts));
+      const typename Layout::template builder<Place, Key, Value> builder(
+          memory.ref(), {regions.items(), regions.begins(), regions.ends()}, counts.data());
+      place.launch(plan.regions, detail::scratch_bytes_of(builder), builder);
+
+      detail::build_counts sum;
+      std::uint32_t overflowed = 0;
+      place.copy_to_host(&sum, counts.data(), sizeof(sum));
+      place.copy_to_host(&overflowed, partitioner.overflowed(), sizeof(overflowed));
+      if (overflowed != 0) continue;
+      if (sum.overfull != 0) break;
+
+      if (sum.placed != n && !std::is_same_v<Value, none>) keep_first(place, source, memory.ref());
+      frozen_statistics facts;
+      facts.size = sum.placed;
+      facts.capacity = memory.ref().capacity();
+      facts.load_factor = static_cast<double>(facts.size) / static_cast<double>(facts.capacity);
+      facts.bytes = memory.bytes();
+      facts.scratch_bytes = regions.scratch_bytes();
+      facts.regions = plan.regions;
+      facts.duplicates = n - sum.placed;
+      facts.restarts = attempt;
+      facts.region_restarts = sum.region_restarts;
+      facts.mean_rounds = static_cast<double>(sum.rounds) / plan.regions;
+      return {std::move(memory), facts};
+    }
+  }
+  throw build_error("roost::frozen_map: " + std::to_string(n) + " pairs found no place in " + std::to_string(options.max_restarts + 1) +
+                    " attempts; give a lower load factor or more max_restarts");
+}
+
+/// Teams place copies of a key in no fixed order. This makes the first one win.
+template <class Key, class Value, class Place, class Layout>
+template <class Source>
+void frozen_map<Key, Value, Place, Layout>::keep_first(const Place& place, const Source& source, const ref_type& table) {
+  array<std::uint64_t, Place> first(place, table.capacity());
+  place.fill(first.data(), 0xff, first.bytes());
+  place.for_each(source.size(), detail::find_first<ref_type, Source>{table, source, first.data()});
+  place.for_each(source.size(), detail::write_first<ref_type, Source>{table, source, first.data()});
+  place.synchronize();
+}
+
+namespace detail {
+
+template <class Keys, class Values>
+auto zip_checked(const Keys& keys, const Values& values) {
+  const zipped<sequence_of<Keys>, sequence_of<Values>> source{as_sequence(keys), as_sequence(values)};
+  if (source.keys.size() != source.values.size()) {
+    throw invalid_argument("roost::frozen_map: " + std::to_string(source.keys.size()) + " keys but " +
+                           std::to_string(source.values.size()) + " values; give one value a key");
+  }
+  return source;
+}
+
+}  // namespace detail
+
+template <class Key, class Value, class Place, class Layout>
+template <class Keys, class Values>
+frozen_map<Key, Value, Place, Layout>::frozen_map(const Place& place, const Keys& keys, const Values& values, options options)
+    : frozen_map(place, detail::zip_checked(keys, values), options, nullptr) {}
+
+template <class Key, class Value, class Place, class Layout>
+template <class Keys, class Values>
+void frozen_map<Key, Value, Place, Layout>::rebuild(const Place& place, const Keys& keys, const Values& values) {
+  *this = frozen_map(options_, build(place, detail::zip_checked(keys, values), options_));
+}
+
+template <class Key, class Value, class Place, class Layout>
+template <class Queries, class Results>
+void frozen_map<Key, Value, Place, Layout>::find(const Place& place, const Queries& queries, Results&& results, Value missing) const {
+  const auto sequence = detail::as_sequence(queries);
+  Value* const to = detail::output<Value>(results, sequence.size(), "roost::frozen_map::find");
+  detail::probe_all(place, ref(), sequence, detail::write_value<Value>{to, missing});
+}
+
+template <class Key, class Value, class Place, class Layout>
+template <class Queries, class Results>
+void frozen_map<Key, Value, Place, Layout>::contains(const Place& place, const Queries& queries, Results&& results) const {
+  const auto sequence = detail::as_sequence(queries);
+  bool* const to = detail::output<bool>(results, sequence.size(), "roost::frozen_map::contains");
+  detail::probe_all(place, ref(), sequence, detail::write_contained{to});
+}
+
+template <class Key, class Value, class Place, class Layout>
+template <class Queries>
+std::size_t frozen_map<Key, Value, Place, Layout>::count_found(const Place& place, const Queries& queries) const {
+  const auto sequence = detail::as_sequence(queries);
+  return place.sum(sequence.size(), detail::is_contained<ref_type, decltype(sequence)>{ref(), sequence});
+}
+
+template <class Key, class Value, class Place, class Layout>
+template <class Keys, class Values>
+std::size_t frozen_map<Key, Value, Place, Layout>::retrieve_all(const Place& place, Keys&& keys, Values&& values) const {
+  Key* const keys_to = detail::output<Key>(keys, size(), "roost::frozen_map::retrieve_all");
+  Value* const values_to = detail::output<Value>(values, size(), "roost::frozen_map::retrieve_all");
+  detail::retrieve_pairs(place, ref(), keys_to, values_to);
+  return size();
+}
+
+template <class Key, class Value, class Place, class Layout>
+template <class F>
+void frozen_map<Key, Value, Place, Layout>::for_each(const Place& place, const F& f) const {
+  place.for_each(capacity(), detail::visit_slot<ref_type, F>{ref(), f});
+}
+
+template <class Key, class Value, class Place, class Layout>
+double frozen_map<Key, Value, Place, Layout>::mean_probes(const Place& place) const {
+  if (empty()) return 0;
+  return static_cast<double>(place.sum(capacity(), detail::probes_of_slot<ref_type>{ref()})) / static_cast<double>(size());
+}
+
+template <class Key, class Value, class Place, class Layout>
+bool frozen_map<Key, Value, Place, Layout>::valid(const Place& place) const {
+  return capacity() == ref().capacity() && place.sum(capacity(), detail::good_slot<ref_type>{ref()}) == size();
+}
+
+template <class Key, class Value, class Place, class Layout>
+class frozen_map<Key, Value, Place, Layout>::iterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = pair<Key, Value>;
+  using difference_type = std::ptrdiff_t;
+  using pointer = void;
+  using reference = value_type;
+
+  iterator(const ref_type& table, std::uint64_t slot) : table_(&table), slot_(slot) { skip(); }
+  value_type operator*() const { return detail::make_pair(table_->key_at(slot_), table_->value_at(slot_)); }
+  iterator& operator++() {
+    ++slot_;
+    skip();
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  friend bool operator==(const iterator& a, const iterator& b) { return a.slot_ == b.slot_; }
+
+ private:
+  void skip() {
+    while (slot_ < table_->capacity() && !table_->occupied(slot_)) ++slot_;
+  }
+  const ref_type* table_;
+  std::uint64_t slot_;
+};
+
+template <class Key, class Value, class Place, class Layout>
+auto frozen_map<Key, Value, Place, Layout>::begin() const -> iterator
+  requires std::is_same_v<Place, host>
+{
+  return iterator(ref(), 0);
+}
+
+template <class Key, class Value, class Place, class Layout>
+auto frozen_map<Key, Value, Place, Layout>::end() const -> iterator
+  requires std::is_same_v<Place, host>
+{
+  return iterator(ref(), capacity());
+}
+
+}  // namespace roost

@@ -1,0 +1,233 @@
+// Bodies of roost/partition.hpp.
+
+#include <cmath>
+
+namespace roost {
+namespace detail {
+
+/// Room for a region whose size is about `mean`: six standard deviations of a random split, so that one in a billion overflows.
+inline std::uint64_t with_slack(double mean, std::uint64_t most) {
+  const double room = std::ceil(mean + 6 * std::sqrt(mean) + 8);
+  const auto rounded = (static_cast<std::uint64_t>(room) + 15) / 16 * 16;
+  return smaller<std::uint64_t>(rounded, (most + 15) / 16 * 16);
+}
+
+/// Items of a parent's tiles; past the last tile there is no parent.
+struct find_parent {
+  const std::uint64_t* first_tile;  // of each parent, and of the end
+  std::uint32_t parents;
+  std::uint32_t* parent;
+
+  ROOST_FN void operator()(std::size_t tile) const {
+    if (tile >= first_tile[parents]) {
+      parent[tile] = tile_map::no_parent;
+      return;
+    }
+    std::uint32_t low = 0, high = parents;  // the last parent whose first tile is at or before this one
+    while (high - low > 1) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      (first_tile[middle] <= tile ? low : high) = middle;
+    }
+    parent[tile] = low;
+  }
+};
+
+struct count_parent_tiles {
+  const std::uint64_t* begin;
+  const std::uint64_t* end;
+  std::uint64_t parents;
+  std::uint32_t tile_items;
+  std::uint64_t* tiles;
+
+  ROOST_FN void operator()(std::size_t p) const {
+    tiles[p] = p < parents ? ceil_div<std::uint64_t>(end[p] - begin[p], tile_items) : 0;
+  }
+};
+
+struct begin_with_slack {
+  std::uint64_t capacity;
+  std::uint64_t* begin;
+  std::uint64_t* cursor;
+
+  ROOST_FN void operator()(std::size_t region) const { begin[region] = cursor[region] = region * capacity; }
+};
+
+/// With slack, a cursor may have run past the end of its region.
+struct clip_ends {
+  std::uint64_t capacity;
+  std::uint64_t* end;
+
+  ROOST_FN void operator()(std::size_t region) const { end[region] = smaller(end[region], (region + 1) * capacity); }
+};
+
+/// Splits items by any function of their keys, in as many passes as the number of regions needs.
+template <class Place, class Item>
+class partitioner {
+ public:
+  using result = partitioned<Item, Place>;
+  static constexpr std::uint32_t tile = tile_items<Place, Item>;
+
+  /// `capacity`: of every region with room::slack; 0: what a random split needs.
+  partitioner(const Place& place, std::uint32_t regions, roost::room room, bool way_back, std::uint64_t capacity = 0)
+      : place_(place), regions_(regions), room_(room), way_back_(way_back), capacity_(capacity), overflowed_(place, 1),
+        result_(place) {
+    place_.fill(overflowed_.data(), 0, sizeof(std::uint32_t));
+  }
+
+  /// region_of(key) must be below `regions`. Asynchronous. Ask overflowed() afterwards.
+  template <class Source, class RegionOf>
+  result run(const Source& source, const RegionOf& region_of) {
+    std::uint32_t bits = 1;
+    while ((std::uint64_t{1} << bits) < regions_) ++bits;
+    const std::uint32_t passes = regions_ <= tuning<Place>::digits_most ? 1 : ceil_div(bits, digit_bits);
+    result_.input_items_ = source.size();
+    std::uint32_t shift = bits;
+    for (std::uint32_t i = 0; i < passes; ++i) {
+      const std::uint32_t fan_bits = ceil_div(shift, passes - i);
+      shift -= fan_bits;
+      const std::uint64_t children = (std::uint64_t{regions_ - 1} >> shift) + 1;
+      const partition_pass pass{shift, fan_bits, static_cast<std::uint32_t>(smaller<std::uint64_t>(children, 1u << fan_bits)), children};
+      if (i == 0) {
+        split(source, source.size(), pass, region_of, i + 1 == passes);
+      } else {
+        const array<Item, Place> items = std::move(result_.items_);  // given back after the pass
+        split(sequence<const Item*>{items.data(), items.size()}, source.size(), pass, region_of, i + 1 == passes);
+      }
+    }
+    return std::move(result_);
+  }
+
+  /// Memory of the place: not 0 if a region with slack was too small; the result then lacks items.
+  const std::uint32_t* overflowed() const { return overflowed_.data(); }
+
+ private:
+  static constexpr std::uint32_t digit_bits = [] {
+    std::uint32_t bits = 0;
+    while ((2u << bits) <= tuning<Place>::digits_most) ++bits;
+    return bits;
+  }();
+
+  template <class T>
+  array<T, Place> make(std::size_t n) {
+    result_.scratch_bytes_ += n * sizeof(T);
+    return {place_, n};
+  }
+
+  template <class Source, class RegionOf>
+  void split(const Source& source, std::size_t n, const partition_pass& pass, const RegionOf& region_of, bool last) {
+    using kept_pass = typename result::kept_pass;
+    const std::size_t parents = result_.begins_.size();  // 0: all items are one
+    kept_pass here{n, ceil_div<std::size_t>(n, tile) + parents, pass.digits, std::move(result_.begins_), std::move(result_.ends_),
+                   array<std::uint64_t, Place>(place_, 0), array<std::uint32_t, Place>(place_, 0),
+                   array<std::uint16_t, Place>(place_, 0), array<std::uint16_t, Place>(place_, 0),
+                   array<std::uint64_t, Place>(place_, 0)};
+    if (parents != 0) {
+      here.first_tile = make<std::uint64_t>(parents + 1);
+      here.parent = make<std::uint32_t>(here.tiles);
+      place_.for_each(parents + 1, count_parent_tiles{here.begin.data(), here.end.data(), parents, tile, here.first_tile.data()});
+      place_.exclusive_scan(here.first_tile.data(), here.first_tile.data(), parents + 1);
+      place_.for_each(here.tiles, find_parent{here.first_tile.data(), static_cast<std::uint32_t>(parents), here.parent.data()});
+    }
+
+    auto begin = make<std::uint64_t>(pass.children);
+    auto cursor = make<std::uint64_t>(pass.children);
+    std::uint64_t capacity = 0;
+    if (room_ == room::slack) {
+      const double mean = static_cast<double>(n) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
+      capacity = last && capacity_ != 0 ? capacity_ : with_slack(mean, n);
+      place_.for_each(pass.children, begin_with_slack{capacity, begin.data(), cursor.data()});
+    } else {
+      place_.fill(cursor.data(), 0, cursor.bytes());
+      const count_tiles<Place, Item, Source, RegionOf> count{source, region_of, here.map(), pass, cursor.data()};
+      place_.launch(here.tiles, scratch_bytes_of(count), count);
+      place_.exclusive_scan(cursor.data(), begin.data(), pass.children);
+      place_.copy(cursor.data(), begin.data(), begin.bytes());
+    }
+
+    if (way_back_) {
+      here.position = make<std::uint16_t>(parents == 0 ? n : source.size());
+      here.start = make<std::uint16_t>(here.tiles * pass.digits);
+      here.shift_by = make<std::uint64_t>(here.tiles * pass.digits);
+    }
+    auto out = make<Item>(capacity == 0 ? n : capacity * pass.children);
+    const scatter_tiles<Place, Item, Source, RegionOf> scatter{
+        source, region_of, here.map(), pass, cursor.data(), capacity, out.data(), overflowed_.data(), here.back()};
+    place_.launch(here.tiles, scratch_bytes_of(scatter), scatter);
+    if (capacity != 0) place_.for_each(pass.children, clip_ends{capacity, cursor.data()});
+
+    result_.items_ = std::move(out);
+    result_.begins_ = std::move(begin);
+    result_.ends_ = std::move(cursor);
+    if (way_back_) result_.kept_.push_back(std::move(here));
+  }
+
+  const Place& place_;
+  std::uint32_t regions_;
+  roost::room room_;
+  bool way_back_;
+  std::uint64_t capacity_;
+  array<std::uint32_t, Place> overflowed_;
+  result result_;
+};
+
+template <class Item, class Place, class Source>
+auto checked_partition(const Place& place, const Source& source, const partition_options& options) {
+  if (options.regions < 2 || options.regions > 1u << 16) {
+    throw invalid_argument("roost::partition: " + std::to_string(options.regions) + " regions asked for; give 2 to 65536");
+  }
+  const leading_bits region_of{options.seed, options.regions};
+  if (options.room == room::slack) {
+    partitioner<Place, Item> attempt(place, options.regions, room::slack, options.way_back);
+    auto result = attempt.run(source, region_of);
+    std::uint32_t overflowed = 0;
+    place.copy_to_host(&overflowed, attempt.overflowed(), sizeof(overflowed));
+    if (overflowed == 0) return result;
+  }
+  return partitioner<Place, Item>(place, options.regions, room::exact, options.way_back).run(source, region_of);
+}
+
+}  // namespace detail
+
+template <class Item, class Place>
+template <class Result>
+void partitioned<Item, Place>::restore(const Place& place, std::span<const Result> from, std::span<Result> to) const {
+  if (kept_.empty()) {
+    throw invalid_argument("roost::partitioned::restore: the way back was not kept; partition with way_back = true");
+  }
+  if (from.size() < extent() || to.size() < input_items_) {
+    throw invalid_argument("roost::partitioned::restore: " + std::to_string(from.size()) + " results in and room for " +
+                           std::to_string(to.size()) + " out; needed are " + std::to_string(extent()) + " and " +
+                           std::to_string(input_items_));
+  }
+  array<Result, Place> between(place, 0);
+  const Result* source = from.data();
+  for (std::size_t i = kept_.size(); i-- > 0;) {
+    auto& pass = kept_[i];
+    array<Result, Place> next(place, i == 0 ? 0 : pass.position.size());
+    const detail::restore_tiles<Place, Item, Result> restore{source, i == 0 ? to.data() : next.data(), pass.map(), pass.digits,
+                                                             pass.back()};
+    place.launch(pass.tiles, detail::scratch_bytes_of(restore), restore);
+    between = std::move(next);
+    source = between.data();
+  }
+}
+
+template <class Place, class Keys>
+auto partition(const Place& place, const Keys& keys, partition_options options) {
+  const detail::alone<detail::sequence_of<Keys>> source{detail::as_sequence(keys)};
+  return detail::checked_partition<pair<detail::element_of<Keys>, none>>(place, source, options);
+}
+
+template <class Place, class Keys, class Values>
+  requires(!std::is_same_v<Values, partition_options>)
+auto partition(const Place& place, const Keys& keys, const Values& values, partition_options options) {
+  const detail::zipped<detail::sequence_of<Keys>, detail::sequence_of<Values>> source{detail::as_sequence(keys),
+                                                                                     detail::as_sequence(values)};
+  if (source.keys.size() != source.values.size()) {
+    throw invalid_argument("roost::partition: " + std::to_string(source.keys.size()) + " keys but " +
+                           std::to_string(source.values.size()) + " values; give one value a key");
+  }
+  return detail::checked_partition<pair<detail::element_of<Keys>, detail::element_of<Values>>>(place, source, options);
+}
+
+}  // namespace roost

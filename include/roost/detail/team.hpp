@@ -1,0 +1,175 @@
+#pragma once
+
+#include "roost/detail/config.hpp"
+
+#if defined(__CUDACC__)
+#include <cub/block/block_scan.cuh>
+#endif
+
+// A team: a group of workers with a rank, a size, a barrier and a scratch memory that they share. Algorithms are written
+// once over teams. On the host a team is one thread; on cuda it is a thread block and its shared memory. Every member of a team
+// must reach the same sync(), exclusive_scan() and any().
+
+namespace roost {
+class host;
+class cuda;
+}  // namespace roost
+
+namespace roost::detail {
+
+/// The host's team: one thread.
+struct serial_team {
+  using place = roost::host;
+  static constexpr int size = 1;
+
+  ROOST_FN int rank() const { return 0; }
+  ROOST_FN void sync() const {}
+  ROOST_FN bool any(bool mine) const { return mine; }
+
+  /// Adds to a word of scratch, and returns what was there.
+  template <class T>
+  ROOST_FN T fetch_add(T& word, T amount) const {
+    const T before = word;
+    word += amount;
+    return before;
+  }
+
+  /// Puts `desired` into a word of scratch that holds `expected`, and returns what was there.
+  template <class T>
+  ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
+    const T before = word;
+    if (before == expected) word = desired;
+    return before;
+  }
+
+  /// sums[i] = counts[0] + ... + counts[i - 1].
+  ROOST_FN void exclusive_scan(const std::uint32_t* counts, std::uint32_t* sums, std::uint32_t n) const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::uint32_t count = counts[i];
+      sums[i] = sum;
+      sum += count;
+    }
+  }
+};
+
+/// cuda's team: a block of `Size` threads.
+template <int Size>
+struct block_team {
+  using place = roost::cuda;
+  static constexpr int size = Size;
+
+#if ROOST_ON_DEVICE
+  ROOST_FN int rank() const { return static_cast<int>(threadIdx.x); }
+  ROOST_FN void sync() const { __syncthreads(); }
+  ROOST_FN bool any(bool mine) const { return __syncthreads_or(mine); }
+
+  template <class T>
+  ROOST_FN T fetch_add(T& word, T amount) const {
+    return atomicAdd(&word, amount);
+  }
+
+  template <class T>
+  ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
+    return atomicCAS(&word, expected, desired);
+  }
+
+  ROOST_FN void exclusive_scan(const std::uint32_t* counts, std::uint32_t* sums, std::uint32_t n) const {
+    using scan = cub::BlockScan<std::uint32_t, Size>;
+    __shared__ typename scan::TempStorage storage;
+    std::uint32_t before = 0;
+    for (std::uint32_t first = 0; first < n; first += Size) {
+      const std::uint32_t i = first + threadIdx.x;
+      std::uint32_t sum, total;
+      scan(storage).ExclusiveSum(i < n ? counts[i] : 0u, sum, total);
+      if (i < n) sums[i] = before + sum;
+      before += total;
+      __syncthreads();
+    }
+  }
+#else  // named by the compiler's host pass, never run there
+  ROOST_FN int rank() const { return 0; }
+  ROOST_FN void sync() const {}
+  ROOST_FN bool any(bool mine) const { return mine; }
+  template <class T>
+  ROOST_FN T fetch_add(T& word, T) const {
+    return word;
+  }
+  template <class T>
+  ROOST_FN T compare_exchange(T& word, T, T) const {
+    return word;
+  }
+  ROOST_FN void exclusive_scan(const std::uint32_t*, std::uint32_t*, std::uint32_t) const {}
+#endif
+};
+
+/// Calls body(held, i) for the team's items i in [0, n), n <= PerWorker * Team::size. `held` in [0, PerWorker) is the worker's own
+/// number for the item: it indexes what a worker keeps of its items between two loops, in registers on a GPU.
+template <int PerWorker, class Team, class Body>
+ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body) {
+  if constexpr (Team::size == 1) {
+    for (std::uint32_t i = 0; i < n; ++i) body(static_cast<int>(i), i);
+  } else {
+    ROOST_UNROLL
+    for (int held = 0; held < PerWorker; ++held) {
+      const std::uint32_t i = static_cast<std::uint32_t>(held * Team::size + team.rank());
+      if (i < n) body(held, i);
+    }
+  }
+}
+
+/// Calls body(i) for i in [0, n), dealt out to the workers.
+template <class Team, class Body>
+ROOST_FN void for_each_of(const Team& team, std::uint32_t n, const Body& body) {
+  for (std::uint32_t i = static_cast<std::uint32_t>(team.rank()); i < n; i += Team::size) body(i);
+}
+
+/// Hands out a team's scratch memory piece by piece. With a null base it only counts the bytes, so that a kernel says how much scratch
+/// it needs with the code that uses it.
+class scratch_memory {
+ public:
+  ROOST_FN explicit scratch_memory(std::byte* base) : base_(base) {}
+
+  template <class T>
+  ROOST_FN T* take(std::size_t n) {
+    used_ = (used_ + 15) / 16 * 16;
+    T* const piece = reinterpret_cast<T*>(base_ + used_);
+    used_ += n * sizeof(T);
+    return piece;
+  }
+
+  ROOST_FN std::size_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  std::size_t used_ = 0;
+};
+
+// Atomics on memory that all teams see. Relaxed: an order between teams comes from the end of a launch.
+
+template <class T>
+ROOST_FN T fetch_add(T& word, T amount) {
+#if ROOST_ON_DEVICE
+  if constexpr (sizeof(T) == 8) {
+    return atomicAdd(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(amount));
+  } else {
+    return atomicAdd(&word, amount);
+  }
+#else
+  return __atomic_fetch_add(&word, amount, __ATOMIC_RELAXED);
+#endif
+}
+
+ROOST_FN void fetch_min(std::uint64_t& word, std::uint64_t value) {
+#if ROOST_ON_DEVICE
+  // The look before the atomic keeps a word that everybody wants from being a queue.
+  if (*static_cast<volatile std::uint64_t*>(&word) <= value) return;
+  atomicMin(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(value));
+#else
+  std::uint64_t seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
+  while (seen > value && !__atomic_compare_exchange_n(&word, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+#endif
+}
+
+}  // namespace roost::detail

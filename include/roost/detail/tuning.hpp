@@ -1,0 +1,50 @@
+#pragma once
+
+#include "roost/detail/config.hpp"
+
+// All tuning numbers, as data by place. The cuda numbers are for Hopper (sm_90), measured as docs/performance.md tells.
+
+namespace roost {
+class host;
+class cuda;
+}  // namespace roost
+
+namespace roost::detail {
+
+template <class Place>
+struct tuning;
+
+template <>
+struct tuning<cuda> {
+  static constexpr int partition_threads = 512;
+  static constexpr int partition_teams_at_once = 2;         // on a multiprocessor
+  static constexpr std::size_t tile_bytes = 48 << 10;       // of items that a team partitions at once
+  static constexpr std::uint32_t tile_items_most = 6144;
+  static constexpr std::uint32_t digits_most = 256;         // regions that one pass splits into
+  static constexpr int build_threads = 512;
+  static constexpr int build_teams_at_once = 3;
+  static constexpr std::size_t region_bytes = 40 << 10;     // of a region's slots: five teams on a multiprocessor
+  static constexpr std::size_t region_bytes_most = 200 << 10;
+  static constexpr int find_threads = 256;
+  static constexpr std::uint32_t finds_in_flight = 1;       // of one worker
+};
+
+template <>
+struct tuning<host> {
+  static constexpr std::size_t tile_bytes = 256 << 10;
+  static constexpr std::uint32_t tile_items_most = 32768;
+  static constexpr std::uint32_t digits_most = 1024;
+  static constexpr std::size_t region_bytes = 128 << 10;
+  static constexpr std::size_t region_bytes_most = 1 << 20;
+  static constexpr std::uint32_t finds_in_flight = 32;
+};
+
+/// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16 bits.
+template <class Place, class Item>
+constexpr std::uint32_t tile_items = [] {
+  constexpr std::size_t fit = tuning<Place>::tile_bytes / sizeof(Item);
+  constexpr std::size_t items = smaller<std::size_t>(fit, tuning<Place>::tile_items_most);
+  return static_cast<std::uint32_t>(larger<std::size_t>(items / 512, 1) * 512);
+}();
+
+}  // namespace roost::detail

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <span>
+
+#include "roost/layout/bucketed.hpp"
+#include "roost/layout/cuckoo.hpp"
+
+/// \file
+/// frozen_map: built once from a batch of pairs, then only read.
+
+namespace roost {
+
+/// What a table is and how its last build went.
+struct frozen_statistics {
+  std::size_t size = 0;               ///< different keys
+  std::size_t capacity = 0;           ///< slots
+  double load_factor = 0;             ///< size / capacity
+  std::size_t bytes = 0;              ///< of the table
+  std::size_t scratch_bytes = 0;      ///< that the last build took besides and gave back
+  std::size_t regions = 0;
+  std::size_t duplicates = 0;         ///< input pairs whose key an earlier pair had
+  int restarts = 0;                   ///< times that the whole build began again with another seed
+  std::size_t region_restarts = 0;    ///< layout cuckoo: times that one region did
+  double mean_rounds = 0;             ///< layout cuckoo: rounds of a region until all its pairs had a slot
+};
+
+/// A hash map that is built from a batch and then only read: what you want for joins, lookups of voxels, dictionaries. When data
+/// changes, build it again; that is as fast as other tables insert (Alcantara et al. 2009). To insert into a live table use
+/// a concurrent_map.
+///
+///     roost::host cpu;                                            // or roost::cuda gpu{stream};
+///     roost::frozen_map map(cpu, keys, values);                   // vectors, spans, arrays of the place, roost::computed
+///     map.find(cpu, queries, results, missing_value);             // in bulk
+///     if (auto value = map.ref().find(key)) use(*value);          // one by one, in kernels too
+///
+/// Key and Value: any trivially copyable types; keys are compared by their bytes (roost::is_bitwise_comparable). 4- and 8-byte types are the fast
+/// path. Every key and every value can be stored. If a key comes several times the pair that comes first in the input wins, whatever
+/// the place and the number of threads.
+///
+/// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of about three times the input. A find reads one
+/// sector of memory for most keys. A build whose pairs have copies takes about three times as long.
+///
+/// Threads and streams: const members may be called from several threads and streams at once, after the build. Moving is cheap; copying is
+/// forbidden, as it would hide a big transfer. Failure: a constructor that throws leaves nothing behind, a rebuild that throws leaves the map as it was.
+///
+/// `Layout`: how a region resolves collisions, bucketed or cuckoo.
+template <class Key, class Value, class Place = host, class Layout = bucketed>
+class frozen_map {
+ public:
+  using key_type = Key;
+  using mapped_type = Value;
+  using options = typename Layout::options;
+  using ref_type = typename Layout::template table<Key, Value>;
+
+  /// Builds a map of keys[i] -> values[i]. Ranges in the memory of the place, sized, random-access, equally long.
+  /// Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.
+  template <class Keys, class Values>
+  frozen_map(const Place& place, const Keys& keys, const Values& values, options options = {});
+
+  frozen_map(frozen_map&&) noexcept = default;
+  frozen_map& operator=(frozen_map&&) noexcept = default;
+
+  /// Builds the map anew with the options that it has. Both tables exist until it succeeds. Synchronises; throws as the constructor does.
+  template <class Keys, class Values>
+  void rebuild(const Place& place, const Keys& keys, const Values& values);
+
+  /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place, at least as long as the queries
+  /// (invalid_argument otherwise). Asynchronous on cuda.
+  template <class Queries, class Results>
+  void find(const Place& place, const Queries& queries, Results&& results, Value missing) const;
+
+  /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
+  template <class Queries, class Results>
+  void contains(const Place& place, const Queries& queries, Results&& results) const;
+
+  /// How many of the queries are there. Synchronises.
+  template <class Queries>
+  std::size_t count_found(const Place& place, const Queries& queries) const;
+
+  /// Writes all pairs, in no defined order, to memory of the place with room for size() of each (invalid_argument otherwise); returns size().
+  /// Asynchronous on cuda.
+  template <class Keys, class Values>
+  std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
+
+  /// Calls f(key, value) for every pair, on the place, in no defined order, many at once. Asynchronous on cuda.
+  template <class F>
+  void for_each(const Place& place, const F& f) const;
+
+  /// The handle for kernels and host loops: see the layout's table.
+  const ref_type& ref() const { return storage_.ref(); }
+
+  std::size_t size() const { return facts_.size; }
+  bool empty() const { return size() == 0; }
+  std::size_t capacity() const { return facts_.capacity; }
+  double load_factor() const { return facts_.load_factor; }
+  std::size_t bytes() const { return facts_.bytes; }
+  const frozen_statistics& statistics() const { return facts_; }
+
+  /// Buckets (bucketed) or slots (cuckoo) that a find of a stored key reads, on average. Looks up every pair. Synchronises.
+  double mean_probes(const Place& place) const;
+
+  /// Checks what must hold: each pair is found where it lies, and there are size() of them. Reads all slots and looks up every pair. Synchronises.
+  bool valid(const Place& place) const;
+
+  /// Goes over the pairs of a map on the host: `for (auto [key, value] : map)`.
+  class iterator;
+  iterator begin() const
+    requires std::is_same_v<Place, host>;
+  iterator end() const
+    requires std::is_same_v<Place, host>;
+
+ private:
+  template <class K, class P, class L>
+  friend class frozen_set;
+  using item = pair<Key, Value>;
+  using storage = typename Layout::template storage<Key, Value, Place>;
+  struct built {
+    storage memory;
+    frozen_statistics facts;
+  };
+
+  template <class Source>
+  frozen_map(const Place& place, const Source& source, const options& options, std::nullptr_t)
+      : frozen_map(options, build(place, source, options)) {}
+  frozen_map(const options& options, built&& b) : options_(options), storage_(std::move(b.memory)), facts_(b.facts) {}
+
+  template <class Source>
+  static built build(const Place& place, const Source& source, const options& options);
+  template <class Source>
+  static void keep_first(const Place& place, const Source& source, const ref_type& table);
+
+  options options_;
+  storage storage_;
+  frozen_statistics facts_;
+};
+
+template <class Place, class Keys, class Values>
+frozen_map(const Place&, const Keys&, const Values&, bucketed::options = {})
+    -> frozen_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
+
+}  // namespace roost
+
+#include "roost/detail/frozen_map.inl"

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "roost/frozen_map.hpp"
+
+/// \file
+/// frozen_set: built once from a batch of keys, then only read.
+
+namespace roost {
+
+/// frozen_map without values: the same builds, the same guarantees, half the memory. For membership tests and for taking duplicates out.
+///
+///     roost::frozen_set set(cpu, keys);
+///     set.contains(cpu, queries, answers);
+///
+/// See frozen_map for what the calls share: places, costs, errors, thread safety.
+template <class Key, class Place = host, class Layout = bucketed>
+class frozen_set {
+  using map = frozen_map<Key, none, Place, Layout>;
+
+ public:
+  using key_type = Key;
+  using options = typename Layout::options;
+  using ref_type = typename map::ref_type;
+
+  /// Builds a set of the keys. Synchronises.
+  template <class Keys>
+    requires(!std::is_same_v<Keys, frozen_set>)
+  frozen_set(const Place& place, const Keys& keys, options options = {}) : map_(place, source_of(keys), options, nullptr) {}
+
+  /// Builds the set anew with the options that it has. If it throws the set is as it was. Synchronises.
+  template <class Keys>
+  void rebuild(const Place& place, const Keys& keys) {
+    *this = frozen_set(place, keys, map_.options_);
+  }
+
+  /// results[i] = whether queries[i] is there, as bool, to contiguous memory of the place. Asynchronous on cuda.
+  template <class Queries, class Results>
+  void contains(const Place& place, const Queries& queries, Results&& results) const {
+    map_.contains(place, queries, results);
+  }
+
+  /// How many of the queries are there. Synchronises.
+  template <class Queries>
+  std::size_t count_found(const Place& place, const Queries& queries) const {
+    return map_.count_found(place, queries);
+  }
+
+  /// Writes all keys, each once, in no defined order, to memory of the place with room for size(); returns size(). Asynchronous on cuda.
+  template <class Keys>
+  std::size_t retrieve_all(const Place& place, Keys&& keys) const {
+    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, size(), "roost::frozen_set::retrieve_all"), nullptr);
+    return size();
+  }
+
+  /// Calls f(key) for every key, on the place, many at once. Asynchronous on cuda.
+  template <class F>
+  void for_each(const Place& place, const F& f) const {
+    map_.for_each(place, f);
+  }
+
+  /// The handle for kernels and host loops; ref().contains(key).
+  const ref_type& ref() const { return map_.ref(); }
+
+  std::size_t size() const { return map_.size(); }
+  bool empty() const { return map_.empty(); }
+  std::size_t capacity() const { return map_.capacity(); }
+  double load_factor() const { return map_.load_factor(); }
+  std::size_t bytes() const { return map_.bytes(); }
+  const frozen_statistics& statistics() const { return map_.statistics(); }
+  /// Buckets (bucketed) or slots (cuckoo) that a lookup of a stored key reads, on average. Synchronises.
+  double mean_probes(const Place& place) const { return map_.mean_probes(place); }
+  /// Checks what must hold; see frozen_map::valid. Synchronises.
+  bool valid(const Place& place) const { return map_.valid(place); }
+
+ private:
+  template <class Keys>
+  static auto source_of(const Keys& keys) {
+    return detail::alone<detail::sequence_of<Keys>>{detail::as_sequence(keys)};
+  }
+
+  map map_;
+};
+
+template <class Place, class Keys>
+frozen_set(const Place&, const Keys&, bucketed::options = {}) -> frozen_set<detail::element_of<Keys>, Place>;
+
+}  // namespace roost

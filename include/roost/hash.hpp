@@ -1,0 +1,180 @@
+#pragma once
+
+#include <cstring>
+
+#include "roost/detail/config.hpp"
+
+/// \file
+/// Hash functions. All of them take a seed, so that a build can restart with another function of the same family.
+///
+/// Keys of up to 8 bytes are hashed by bijections (the finalizers of MurmurHash3, A. Appleby, public domain): different keys
+/// have different hashes, and a hash can be turned back into its key. Longer keys are folded into 64 bits.
+/// All functions are constexpr where possible, run on both places, allocate nothing and may be called from any thread.
+
+namespace roost {
+
+/// True for keys that are equal exactly when their bytes are. Tables compare keys by bytes.
+/// Specialise it as true for a type that the language cannot vouch for (a struct with floats in it, padding that you always
+/// clear): you then promise that equal keys have equal bytes.
+template <class Key>
+inline constexpr bool is_bitwise_comparable =
+    std::is_trivially_copyable_v<Key> && std::has_unique_object_representations_v<Key>;
+
+/// MurmurHash3's 32-bit finalizer of `x ^ seed`: a bijection for every seed.
+ROOST_FN constexpr std::uint32_t mix32(std::uint32_t x, std::uint32_t seed = 0) {
+  x ^= seed;
+  x ^= x >> 16;
+  x *= 0x85ebca6bu;
+  x ^= x >> 13;
+  x *= 0xc2b2ae35u;
+  x ^= x >> 16;
+  return x;
+}
+
+/// The inverse of mix32: `unmix32(mix32(x, seed), seed) == x`.
+ROOST_FN constexpr std::uint32_t unmix32(std::uint32_t h, std::uint32_t seed = 0) {
+  h ^= h >> 16;
+  h *= 0x7ed1b41du;
+  h ^= (h >> 13) ^ (h >> 26);
+  h *= 0xa5cb9243u;
+  h ^= h >> 16;
+  return h ^ seed;
+}
+
+/// MurmurHash3's 64-bit finalizer of `x ^ seed`: a bijection for every seed.
+ROOST_FN constexpr std::uint64_t mix64(std::uint64_t x, std::uint64_t seed = 0) {
+  x ^= seed;
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdull;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ull;
+  x ^= x >> 33;
+  return x;
+}
+
+/// The inverse of mix64.
+ROOST_FN constexpr std::uint64_t unmix64(std::uint64_t h, std::uint64_t seed = 0) {
+  h ^= h >> 33;
+  h *= 0x9cb4b2f8129337dbull;
+  h ^= h >> 33;
+  h *= 0x4f74430c22a54005ull;
+  h ^= h >> 33;
+  return h ^ seed;
+}
+
+/// The number that a key of up to 8 bytes is, its missing bytes zero.
+template <class Key>
+  requires(sizeof(Key) <= 8)
+ROOST_FN auto key_bits(const Key& key) {
+  using word = std::conditional_t<sizeof(Key) <= 4, std::uint32_t, std::uint64_t>;
+  if constexpr (std::is_integral_v<Key>) {
+    return static_cast<word>(static_cast<std::make_unsigned_t<Key>>(key));
+  } else {
+    word bits = 0;
+    std::memcpy(&bits, &key, sizeof(Key));
+    return bits;
+  }
+}
+
+/// True if two keys have the same bytes.
+template <class Key>
+ROOST_FN bool same_key(const Key& a, const Key& b) {
+  if constexpr (std::is_integral_v<Key>) {
+    return a == b;
+  } else {
+    using word = std::conditional_t<sizeof(Key) % 4 == 0, std::uint32_t, unsigned char>;
+    constexpr int words = sizeof(Key) / sizeof(word);
+    word a_words[words], b_words[words];
+    std::memcpy(a_words, &a, sizeof(Key));
+    std::memcpy(b_words, &b, sizeof(Key));
+    word difference = 0;
+    ROOST_UNROLL
+    for (int i = 0; i < words; ++i) difference |= a_words[i] ^ b_words[i];
+    return difference == 0;
+  }
+}
+
+/// A strict total order of keys by their bytes; for integers it is the order of their unsigned values.
+template <class Key>
+ROOST_FN bool key_less(const Key& a, const Key& b) {
+  if constexpr (sizeof(Key) <= 8) {
+    return key_bits(a) < key_bits(b);
+  } else {
+    unsigned char a_bytes[sizeof(Key)], b_bytes[sizeof(Key)];
+    std::memcpy(a_bytes, &a, sizeof(Key));
+    std::memcpy(b_bytes, &b, sizeof(Key));
+    for (std::size_t i = 0; i < sizeof(Key); ++i) {
+      if (a_bytes[i] != b_bytes[i]) return a_bytes[i] < b_bytes[i];
+    }
+    return false;
+  }
+}
+
+/// The hash of a key: 32 bits for keys of up to 4 bytes, else 64. A bijection for keys of up to 8 bytes; longer keys are
+/// folded word by word, each step a bijection of that word, so that keys that differ in one word never collide.
+template <class Key>
+ROOST_FN auto hash_of(const Key& key, std::uint64_t seed = 0) {
+  static_assert(is_bitwise_comparable<Key>,
+                "keys are compared by their bytes: use a type without padding or floating point, or specialise "
+                "roost::is_bitwise_comparable");
+  if constexpr (sizeof(Key) <= 4) {
+    return mix32(key_bits(key), static_cast<std::uint32_t>(seed ^ (seed >> 32)));
+  } else if constexpr (sizeof(Key) <= 8) {
+    return mix64(key_bits(key), seed);
+  } else {
+    constexpr int words = (sizeof(Key) + 7) / 8;
+    std::uint64_t word[words] = {};
+    std::memcpy(word, &key, sizeof(Key));
+    std::uint64_t h = seed;
+    ROOST_UNROLL
+    for (int i = 0; i < words; ++i) h = mix64(word[i], h);
+    return h;
+  }
+}
+
+/// A hash taken apart: its leading digit, and what the digit does not tell.
+template <class Hash>
+struct hash_split {
+  std::uint64_t digit;
+  Hash rest;
+};
+
+/// Reads a hash as a fraction in [0, 1) and multiplies it by `digits`: the integer part is the leading digit in [0, digits), the
+/// fraction left over can be split again. No modulo, no power of two needed; digit and rest together still tell the hash.
+template <class Hash>
+ROOST_FN hash_split<Hash> split_hash(Hash hash, std::uint64_t digits) {
+  if constexpr (sizeof(Hash) == 4) {
+    const std::uint64_t product = std::uint64_t{hash} * digits;
+    return {product >> 32, static_cast<std::uint32_t>(product)};
+  } else {
+#if ROOST_ON_DEVICE
+    return {__umul64hi(hash, digits), hash * digits};
+#else
+    const unsigned __int128 product = static_cast<unsigned __int128>(hash) * digits;
+    return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
+#endif
+  }
+}
+
+/// The hash function of Alcantara et al. 2009, section 4.1: `((c0 + c1 k) mod 1900813) mod m`. Kept for the faithful tables: it maps
+/// keys that are equal modulo the prime 1900813 to the same place for every choice of constants.
+struct alcantara_hash {
+  static constexpr std::uint32_t prime = 1900813;
+  std::uint32_t c0 = 0;
+  std::uint32_t c1 = 1;
+
+  template <class Key>
+  ROOST_FN std::uint32_t operator()(const Key& key, std::uint32_t m) const {
+    std::uint64_t k;
+    if constexpr (sizeof(Key) <= 4) {
+      k = key_bits(key);
+    } else if constexpr (sizeof(Key) <= 8) {
+      k = key_bits(key) % prime;  // keeps the product within 64 bits
+    } else {
+      k = hash_of(key) % prime;
+    }
+    return static_cast<std::uint32_t>((c0 + std::uint64_t{c1} * k) % prime) % m;
+  }
+};
+
+}  // namespace roost

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/enumerable_thread_specific.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/parallel_reduce.h>
+#include <oneapi/tbb/scalable_allocator.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <memory_resource>
+#include <new>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "roost/detail/team.hpp"
+#include "roost/error.hpp"
+
+namespace roost {
+
+/// The place that is this machine's processor and memory. Work runs on oneTBB threads; every call has finished when it returns.
+///
+///     roost::host cpu;                  // all cores
+///     roost::host one_thread{1};
+///
+/// Copies share the threads and the memory resource. A host may be used by several threads at once.
+class host {
+ public:
+  /// `threads`: how many to use, 0 for all cores. `memory`: where tables and scratch memory come from, oneTBB's scalable
+  /// allocator by default; it must outlive everything that is made with this place. Throws invalid_argument for a negative number.
+  explicit host(int threads = 0, std::pmr::memory_resource* memory = default_memory());
+
+  /// The number of threads that work here.
+  int threads() const { return state_->arena.max_concurrency(); }
+
+  std::pmr::memory_resource* memory() const { return memory_; }
+
+  /// oneTBB's scalable allocator, with huge pages where the system has them.
+  static std::pmr::memory_resource* default_memory();
+
+  /// Calls f(i) for every i in [0, n), in no particular order, from several threads.
+  template <class F>
+  void for_each(std::size_t n, const F& f) const;
+
+  /// Runs f() with this place's threads: what oneTBB calls it makes use no others.
+  template <class F>
+  void execute(const F& f) const {
+    state_->arena.execute(f);
+  }
+
+  /// Nothing to wait for here: calls on the host have finished when they return.
+  void synchronize() const {}
+
+  // What the algorithms of roost stand on; the same names as in roost::cuda.
+
+  void* allocate(std::size_t bytes) const;
+  void deallocate(void* memory, std::size_t bytes) const noexcept;
+  void copy(void* to, const void* from, std::size_t bytes) const { if (bytes) std::memcpy(to, from, bytes); }
+  void copy_from_host(void* to, const void* from, std::size_t bytes) const { copy(to, from, bytes); }
+  void copy_to_host(void* to, const void* from, std::size_t bytes) const { copy(to, from, bytes); }
+  void fill(void* memory, int byte, std::size_t bytes) const { if (bytes) std::memset(memory, byte, bytes); }
+
+  /// Runs kernel(team, i, scratch) for every i in [0, teams), each team with `scratch_bytes` of memory.
+  template <class Kernel>
+  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
+
+  /// to[i] = from[0] + ... + from[i - 1]. `to` may be `from`.
+  void exclusive_scan(const std::uint64_t* from, std::uint64_t* to, std::size_t n) const {
+    std::exclusive_scan(from, from + n, to, std::uint64_t{0});
+  }
+
+  /// The sum of f(i) for i in [0, n).
+  template <class F>
+  std::uint64_t sum(std::size_t n, const F& f) const;
+
+ private:
+  struct state {
+    explicit state(int threads) : arena(threads > 0 ? threads : tbb::task_arena::automatic) {}
+    tbb::task_arena arena;
+  };
+
+  std::shared_ptr<state> state_;
+  std::pmr::memory_resource* memory_;
+};
+
+}  // namespace roost
+
+#include "roost/detail/host/host.inl"

@@ -1,0 +1,419 @@
+#pragma once
+
+#include <cmath>
+
+#include "roost/detail/build.hpp"
+
+/// \file
+/// Layout `bucketed`, the default of frozen_map and frozen_set.
+
+namespace roost {
+
+/// Regions of buckets; a bucket is 4 or 8 slots that are read at once, for pairs of 4 + 4 bytes one 32-byte sector. A key's hash tells its
+/// region and its home bucket there; keys that find it full go to the next bucket of the region.
+///
+/// A lookup reads one bucket, and another one only after a bucket that keys have overflowed. That mark takes no room: the first two keys
+/// of a bucket stand in ascending order, and in descending order if the bucket overflowed. Empty slots hold a key of another region, so no
+/// key and no value is reserved.
+///
+/// A region is built by one team in shared memory: a counter for each bucket deals out its slots, then the region is written once.
+struct bucketed {
+  /// Options of frozen_map and frozen_set with this layout.
+  struct options {
+    /// Pairs over slots, in (0, 1]. Slots are added where a region could not hold a random split's spread: the real figure is load_factor().
+    double load_factor = 0.8;
+    /// Chooses the hash functions. The same seed and data give the same answers on every place.
+    std::uint64_t seed = 0;
+    /// Attempts after the first before a build gives up with build_error. From the third on regions get a quarter more room each time.
+    int max_restarts = 10;
+  };
+
+  static constexpr const char* name = "bucketed";
+
+  template <class Key, class Value>
+  struct bucket_of;
+  template <class Key, class Value>
+  class table;
+  template <class Place, class Key, class Value>
+  struct builder;
+
+  /// The geometry of one build attempt.
+  struct plan {
+    std::uint32_t regions;
+    std::uint32_t region_buckets;
+    detail::leading_bits region_of;
+    std::uint64_t room_for_region = 0;  // of the partition with slack: the usual
+  };
+
+  template <class Place, class Key, class Value>
+  static plan make_plan(std::size_t n, const options& options, int attempt);
+
+  /// The memory of a table.
+  template <class Key, class Value, class Place>
+  class storage {
+   public:
+    storage(const Place& place, const plan& p)
+        : buckets_(place, std::size_t{p.regions} * p.region_buckets),
+          table_(buckets_.data(), p.regions, p.region_buckets, p.region_of.seed,
+                 detail::find_empty_keys<Key>(p.region_of)) {}
+
+    const table<Key, Value>& ref() const { return table_; }
+    std::size_t bytes() const { return buckets_.bytes(); }
+
+   private:
+    array<bucket_of<Key, Value>, Place> buckets_;
+    table<Key, Value> table_;
+  };
+};
+
+/// Slots that are probed at once: keys together, values together.
+template <class Key, class Value>
+struct bucketed::bucket_of {
+  static constexpr int slots = static_cast<int>(detail::larger<std::size_t>(4, 32 / (sizeof(Key) + sizeof(Value))));
+
+  struct alignas(16) key_block {
+    Key key[slots];
+  };
+  struct value_block {
+    Value value[slots];
+  };
+
+  key_block keys;
+  value_block values;
+
+  ROOST_FN Value value(int s) const { return values.value[s]; }
+  ROOST_FN void set(int s, const pair<Key, Value>& item) {
+    keys.key[s] = item.key;
+    values.value[s] = item.value;
+  }
+};
+
+template <class Key>
+struct bucketed::bucket_of<Key, none> {
+  static constexpr int slots = static_cast<int>(detail::smaller<std::size_t>(8, detail::larger<std::size_t>(4, 32 / sizeof(Key))));
+
+  struct alignas(16) key_block {
+    Key key[slots];
+  };
+
+  key_block keys;
+
+  ROOST_FN none value(int) const { return {}; }
+  ROOST_FN void set(int s, const pair<Key, none>& item) { keys.key[s] = item.key; }
+};
+
+/// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and is not rebuilt. Any
+/// number of threads may read.
+template <class Key, class Value>
+class bucketed::table {
+ public:
+  using key_type = Key;
+  using value_type = Value;
+  using bucket = bucket_of<Key, Value>;
+  static constexpr int bucket_slots = bucket::slots;
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+
+  table(bucket* buckets, std::uint32_t regions, std::uint32_t region_buckets, std::uint64_t seed,
+        const detail::empty_keys<Key>& empty)
+      : buckets_(buckets), seed_(seed), regions_(regions), region_buckets_(region_buckets), empty_(empty) {}
+
+  /// The value of a key, or nothing.
+  ROOST_FN found<Value> find(const Key& key) const {
+    return probe(key, found<Value>(), [](const bucket& read, std::uint64_t, int s, std::uint32_t) {
+      Value value = read.value(0);
+      ROOST_UNROLL
+      for (int i = 1; i < bucket_slots; ++i) {  // a read bucket is in registers, which have no index
+        if (i == s) value = read.value(i);
+      }
+      return found<Value>(value);
+    });
+  }
+
+  /// True if the key is there.
+  ROOST_FN bool contains(const Key& key) const {
+    return probe(key, false, [](const bucket&, std::uint64_t, int, std::uint32_t) { return true; });
+  }
+
+  /// Fetches a key's home bucket ahead of a find. Does nothing on a GPU, which hides the wait with other threads.
+  ROOST_FN void prefetch(const Key& key) const {
+#if !ROOST_ON_DEVICE
+    const place_of_key at = home(key);
+    __builtin_prefetch(buckets_ + std::uint64_t{at.region} * region_buckets_ + at.bucket);
+#else
+    static_cast<void>(key);
+#endif
+  }
+
+  /// The number of slots.
+  ROOST_FN std::uint64_t capacity() const { return std::uint64_t{regions_} * region_buckets_ * bucket_slots; }
+
+  // Slots by number, for iteration and checks.
+
+  /// The slot of a key, or no_slot.
+  ROOST_FN std::uint64_t slot_of(const Key& key) const {
+    return probe(key, std::uint64_t{no_slot},
+                 [](const bucket&, std::uint64_t b, int s, std::uint32_t) { return b * bucket_slots + static_cast<unsigned>(s); });
+  }
+
+  /// How many buckets a lookup of this key reads; 0 if it is not there.
+  ROOST_FN std::uint32_t probes_of(const Key& key) const {
+    return probe(key, 0u, [](const bucket&, std::uint64_t, int, std::uint32_t step) { return step + 1; });
+  }
+
+  ROOST_FN bool occupied(std::uint64_t slot) const {
+    return !same_key(key_at(slot), empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)));
+  }
+  ROOST_FN const Key& key_at(std::uint64_t slot) const { return buckets_[slot / bucket_slots].keys.key[slot % bucket_slots]; }
+  ROOST_FN Value value_at(std::uint64_t slot) const { return buckets_[slot / bucket_slots].value(static_cast<int>(slot % bucket_slots)); }
+  ROOST_FN void set(std::uint64_t slot, const pair<Key, Value>& item) const {
+    buckets_[slot / bucket_slots].set(static_cast<int>(slot % bucket_slots), item);
+  }
+
+ private:
+  template <class P, class K, class V>
+  friend struct bucketed::builder;
+
+  struct place_of_key {
+    std::uint32_t region;
+    std::uint32_t bucket;  // in the region
+  };
+
+  ROOST_FN place_of_key home(const Key& key) const {
+    const auto region = split_hash(hash_of(key, seed_), regions_);
+    return {static_cast<std::uint32_t>(region.digit), static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
+  }
+
+  /// The one probe loop: reads buckets from the key's home on, until the key is found or a bucket has not overflowed.
+  template <class Result, class OnHit>
+  ROOST_FN Result probe(const Key& key, const Result& missing, const OnHit& on_hit) const {
+    const place_of_key at = home(key);
+    const std::uint64_t first = std::uint64_t{at.region} * region_buckets_;
+    std::uint32_t b = at.bucket;
+    for (std::uint32_t step = 0; step < region_buckets_; ++step) {
+      const bucket* const here = buckets_ + first + b;
+      if constexpr (sizeof(bucket) <= 32) {  // one sector: the values come with the keys
+        const bucket read = detail::load(here);
+        const int s = slot_in(read.keys, key);
+        if (s >= 0) return on_hit(read, first + b, s, step);
+        if (!overflowed(read.keys)) return missing;
+      } else {
+        const auto keys = detail::load(&here->keys);
+        const int s = slot_in(keys, key);
+        if (s >= 0) return on_hit(*here, first + b, s, step);
+        if (!overflowed(keys)) return missing;
+      }
+      b = b + 1 == region_buckets_ ? 0 : b + 1;
+    }
+    return missing;
+  }
+
+  ROOST_FN static int slot_in(const typename bucket::key_block& keys, const Key& key) {
+    int slot = -1;
+    ROOST_UNROLL
+    for (int s = 0; s < bucket_slots; ++s) {
+      if (same_key(keys.key[s], key)) slot = s;
+    }
+    return slot;
+  }
+
+  ROOST_FN static bool overflowed(const typename bucket::key_block& keys) { return key_less(keys.key[1], keys.key[0]); }
+
+  bucket* buckets_;
+  std::uint64_t seed_;
+  std::uint32_t regions_;
+  std::uint32_t region_buckets_;
+  detail::empty_keys<Key> empty_;
+};
+
+template <class Place, class Key, class Value>
+bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int attempt) {
+  if (!(options.load_factor > 0 && options.load_factor <= 1)) {
+    throw invalid_argument("roost::bucketed: load factor " + std::to_string(options.load_factor) +
+                           " asked for; give more than 0 and at most 1");
+  }
+  using bucket = bucket_of<Key, Value>;
+  using tuned = detail::tuning<Place>;
+  const double slots = static_cast<double>(n) / options.load_factor;
+  // A region's slots should hold the spread of a random split without more room than the load factor gives: full regions must be large.
+  const double spare = 1 / options.load_factor - 1;
+  const double pairs_for_spread = spare > 0 ? 36 / (spare * spare) : 1e18;
+  const double bytes = std::clamp(pairs_for_spread / options.load_factor * sizeof(bucket) / bucket::slots,
+                                  static_cast<double>(tuned::region_bytes), static_cast<double>(tuned::region_bytes_most));
+  const double regions = std::ceil(slots / bucket::slots * sizeof(bucket) / bytes);
+  plan p{};
+  p.regions = static_cast<std::uint32_t>(std::max(2.0, regions));
+  const double mean = static_cast<double>(n) / p.regions;
+  double region_slots = std::max(slots / p.regions, std::min(static_cast<double>(n), mean + 6 * std::sqrt(mean)));
+  if (attempt > 1) region_slots *= std::pow(1.25, attempt - 1);
+  p.region_buckets = static_cast<std::uint32_t>(std::max(1.0, std::ceil(region_slots / bucket::slots)));
+  p.region_of = {detail::seed_of_attempt(options.seed, attempt), p.regions};
+  return p;
+}
+
+/// Builds one region.
+template <class Place, class Key, class Value>
+struct bucketed::builder {
+  static constexpr int threads = detail::tuning<cuda>::build_threads;
+  static constexpr int teams_at_once = detail::tuning<cuda>::build_teams_at_once;
+  using item = pair<Key, Value>;
+  using bucket = bucket_of<Key, Value>;
+  static constexpr int slots_of_bucket = bucket::slots;
+
+  table<Key, Value> to;
+  detail::region_items<item> from;
+  detail::build_counts* counts;
+
+  struct pieces {
+    std::uint32_t* count;   // of each bucket: pairs that have come by
+    std::uint32_t* placed;  // of the region
+    bucket* buckets;
+    std::uint32_t* owner;   // in place of the buckets: the number of each slot's item
+  };
+
+  builder(const table<Key, Value>& table, const detail::region_items<item>& items, detail::build_counts* c)
+      : to(table), from(items), counts(c) {}
+
+  ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
+    pieces my;
+    my.count = memory.take<std::uint32_t>(to.region_buckets_);
+    my.placed = memory.take<std::uint32_t>(1);
+    const std::size_t bytes = detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * to.region_buckets_;
+    my.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));
+    my.owner = reinterpret_cast<std::uint32_t*>(my.buckets);
+    return my;
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
+    detail::scratch_memory all(memory);
+    const pieces my = scratch(all);
+    const item* const items = from.items + from.begins[region];
+    const std::uint64_t count = from.ends[region] - from.begins[region];
+    const std::uint64_t slots = std::uint64_t{to.region_buckets_} * slots_of_bucket;
+    std::uint64_t placed = count;
+    bool good = count <= slots && place_by_counting(team, static_cast<std::uint32_t>(region), items, static_cast<std::uint32_t>(count), my);
+    if (!good) {
+      good = place_by_claims(team, static_cast<std::uint32_t>(region), items, count, my);
+      placed = *my.placed;
+    }
+    if (team.rank() == 0) {
+      if (good) {
+        detail::fetch_add(counts->placed, placed);
+      } else {
+        detail::fetch_add(counts->overfull, std::uint64_t{1});
+      }
+    }
+  }
+
+ private:
+  static constexpr int held_most = 10;
+
+  ROOST_FN std::uint32_t next(std::uint32_t b) const { return b + 1 == to.region_buckets_ ? 0 : b + 1; }
+  ROOST_FN std::uint32_t home(const Key& key) const { return to.home(key).bucket; }
+  ROOST_FN bucket* out(std::uint32_t region) const { return to.buckets_ + std::uint64_t{region} * to.region_buckets_; }
+
+  /// Fills up a bucket of n pairs, and marks it if it overflowed.
+  ROOST_FN void finish(bucket& b, std::uint32_t n, bool overflowed, std::uint32_t region) const {
+    const Key empty = to.empty_.of(region);
+    ROOST_UNROLL
+    for (int s = 0; s < slots_of_bucket; ++s) {
+      if (static_cast<std::uint32_t>(s) >= n) b.keys.key[s] = empty;
+    }
+    if (!same_key(b.keys.key[0], b.keys.key[1]) && key_less(b.keys.key[1], b.keys.key[0]) != overflowed) {
+      const item first = detail::make_pair(b.keys.key[0], b.value(0));
+      const item second = detail::make_pair(b.keys.key[1], b.value(1));
+      b.set(0, second);
+      b.set(1, first);
+    }
+  }
+
+  /// The fast way, for keys that are all different: returns false if they are not.
+  template <class Team>
+  ROOST_FN bool place_by_counting(const Team& team, std::uint32_t region, const item* items, std::uint32_t count,
+                                  const pieces& my) const {
+    constexpr int per_worker = Team::size == 1 ? 2048 : held_most;
+    constexpr std::uint32_t at_once = per_worker * Team::size;
+    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) { my.count[b] = 0; });
+    team.sync();
+    for (std::uint32_t first = 0; first < count; first += at_once) {
+      const std::uint32_t n = detail::smaller(at_once, count - first);
+      item held_item[per_worker];
+      bool waits[per_worker];
+      detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t i) { held_item[held] = items[first + i]; });
+      detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t) {
+        const std::uint32_t b = home(held_item[held].key);
+        const std::uint32_t s = team.fetch_add(my.count[b], 1u);
+        waits[held] = s >= slots_of_bucket;
+        if (!waits[held]) my.buckets[b].set(static_cast<int>(s), held_item[held]);
+      });
+      team.sync();  // who is at home stays there
+      detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t) {
+        if (!waits[held]) return;
+        std::uint32_t b = home(held_item[held].key);
+        for (std::uint32_t step = 0; step < to.region_buckets_; ++step) {
+          b = next(b);
+          const std::uint32_t s = team.fetch_add(my.count[b], 1u);
+          if (s < slots_of_bucket) {
+            my.buckets[b].set(static_cast<int>(s), held_item[held]);
+            return;
+          }
+        }
+      });
+    }
+    team.sync();
+
+    bool twice = false;  // some key
+    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
+      bucket mine = my.buckets[b];
+      const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[b], slots_of_bucket);
+      ROOST_UNROLL
+      for (int s = 0; s < slots_of_bucket; ++s) {
+        if (static_cast<std::uint32_t>(s) >= n) continue;
+        const Key key = mine.keys.key[s];
+        ROOST_UNROLL
+        for (int other = 0; other < s; ++other) twice |= same_key(mine.keys.key[other], key);
+        for (std::uint32_t on_the_way = home(key); on_the_way != b; on_the_way = next(on_the_way)) {
+          for (int other = 0; other < slots_of_bucket; ++other) twice |= same_key(my.buckets[on_the_way].keys.key[other], key);
+        }
+      }
+      finish(mine, n, my.count[b] > slots_of_bucket, region);
+      out(region)[b] = mine;
+    });
+    return !team.any(twice);
+  }
+
+  /// The way that takes any number of copies of a key: returns false if the different keys are too many.
+  template <class Team>
+  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items, std::uint64_t count,
+                                const pieces& my) const {
+    const std::uint32_t slots = to.region_buckets_ * slots_of_bucket;
+    detail::for_each_of(team, slots, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
+    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) { my.count[b] = 0; });
+    if (team.rank() == 0) *my.placed = 0;
+    team.sync();
+    std::uint32_t placed = 0;
+    bool full = count >= detail::no_owner;  // items have 32-bit numbers here
+    for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
+      const auto outcome = detail::claim_slot(team, my.owner, slots, home(items[i].key) * slots_of_bucket, items,
+                                              static_cast<std::uint32_t>(i), [&](std::uint32_t slot) {
+                                                if (slot % slots_of_bucket == slots_of_bucket - 1) my.count[slot / slots_of_bucket] = 1;
+                                              });
+      placed += outcome == detail::claim::made;
+      full = outcome == detail::claim::full;
+    }
+    if (placed != 0) team.fetch_add(*my.placed, placed);
+    if (team.any(full)) return false;
+    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
+      bucket mine;
+      std::uint32_t n = 0;
+      for (; n < slots_of_bucket && my.owner[b * slots_of_bucket + n] != detail::no_owner; ++n) {
+        mine.set(static_cast<int>(n), items[my.owner[b * slots_of_bucket + n]]);
+      }
+      finish(mine, n, my.count[b] != 0, region);
+      out(region)[b] = mine;
+    });
+    return true;
+  }
+};
+
+}  // namespace roost

@@ -1,0 +1,327 @@
+#pragma once
+
+#include <limits>
+
+#include "roost/detail/tuning.hpp"
+#include "roost/hash.hpp"
+#include "roost/pair.hpp"
+#include "roost/place.hpp"
+
+/// \file
+/// The partition: items are moved into regions, contiguous runs of items whose keys share leading hash bits. It is the first step of
+/// every bulk operation of roost, and of radix joins, group-by and exchanges of your own.
+
+namespace roost {
+
+/// How a partition makes room for its regions.
+enum class room {
+  exact,  ///< counted first: no byte to spare, works for any data, one more pass over the keys
+  slack   ///< a mean region's size and some spare: no counting; a region that overflows makes the call start again with `exact`
+};
+
+/// Options of roost::partition.
+struct partition_options {
+  std::uint32_t regions = 256;    ///< 2 to 2^16, any number; a power of two is not needed
+  roost::room room = roost::room::exact;
+  std::uint64_t seed = 0;         ///< of the hash
+  bool way_back = false;          ///< keep what restore() needs: 2 bytes an item and pass, and a directory
+};
+
+namespace detail {
+
+/// Chooses a key's region by the leading bits of its hash.
+struct leading_bits {
+  std::uint64_t seed;
+  std::uint32_t regions;
+
+  template <class Key>
+  ROOST_FN std::uint32_t operator()(const Key& key) const {
+    return static_cast<std::uint32_t>(split_hash(hash_of(key, seed), regions).digit);
+  }
+};
+
+/// One pass of a partition: every parent region is split into at most `fan` children; child = region >> shift.
+struct partition_pass {
+  std::uint32_t shift;
+  std::uint32_t fan_bits;      // children of parent p are p << fan_bits ...
+  std::uint32_t digits;        // the most children of one parent
+  std::uint64_t children;      // of all parents
+};
+
+/// Where the tiles of a pass lie. Null pointers: one parent with all n items.
+struct tile_map {
+  std::uint64_t n = 0;
+  const std::uint64_t* begin = nullptr;        // of each parent's items
+  const std::uint64_t* end = nullptr;
+  const std::uint64_t* first_tile = nullptr;   // of each parent
+  const std::uint32_t* parent = nullptr;       // of each tile; past the last tile: none
+  static constexpr std::uint32_t no_parent = ~0u;
+};
+
+struct tile_place {
+  std::uint64_t first = 0;
+  std::uint32_t count = 0;
+  std::uint32_t parent = 0;
+};
+
+ROOST_FN tile_place locate(const tile_map& map, std::uint64_t tile, std::uint32_t tile_items) {
+  if (map.parent == nullptr) {
+    const std::uint64_t first = tile * tile_items;
+    return {first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_items, map.n - first)), 0};
+  }
+  const std::uint32_t parent = map.parent[tile];
+  if (parent == tile_map::no_parent) return {};
+  const std::uint64_t first = map.begin[parent] + (tile - map.first_tile[parent]) * tile_items;
+  return {first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_items, map.end[parent] - first)), parent};
+}
+
+/// Counts the items of every child region.
+template <class Place, class Item, class Source, class RegionOf>
+struct count_tiles {
+  static constexpr int threads = tuning<cuda>::partition_threads;
+  Source source;
+  RegionOf region_of;
+  tile_map tiles;
+  partition_pass pass;
+  std::uint64_t* counts;  // of each child
+
+  ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(pass.digits); }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
+    scratch_memory pieces(memory);
+    std::uint32_t* const count = scratch(pieces);
+    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
+    const std::uint32_t first_child = at.parent << pass.fan_bits;
+    for_each_of(team, pass.digits, [&](std::uint32_t d) { count[d] = 0; });
+    team.sync();
+    for_each_of(team, at.count, [&](std::uint32_t i) {
+      const std::uint32_t child = region_of(source[at.first + i].key) >> pass.shift;
+      team.fetch_add(count[child - first_child], 1u);
+    });
+    team.sync();
+    for_each_of(team, pass.digits, [&](std::uint32_t d) {
+      if (count[d] != 0) fetch_add(counts[first_child + d], std::uint64_t{count[d]});
+    });
+  }
+};
+
+/// What restore() needs of a pass.
+struct way_back_of_pass {
+  std::uint16_t* position = nullptr;   // of the item at i of the pass's input: where its tile put it
+  std::uint16_t* start = nullptr;      // [tile][digit]: first position of the digit in the tile
+  std::uint64_t* shift_by = nullptr;   // [tile][digit]: output index - position
+};
+
+/// Moves the items of a tile to their child regions. A tile counts its digits in scratch, reserves room in each child with one atomic a
+/// digit, puts its items in order in scratch and writes them out in runs.
+template <class Place, class Item, class Source, class RegionOf>
+struct scatter_tiles {
+  static constexpr int threads = tuning<cuda>::partition_threads;
+  static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once;
+  Source source;
+  RegionOf region_of;
+  tile_map tiles;
+  partition_pass pass;
+  std::uint64_t* cursor;       // of each child: where its next item goes
+  std::uint64_t capacity;      // of each child with slack: child c has [c * capacity, (c + 1) * capacity); 0: exact
+  Item* out;
+  std::uint32_t* overflowed;   // set to 1 if a child is full; its items past the end are not written
+  way_back_of_pass back;
+
+  struct pieces {
+    std::uint32_t* count;
+    std::uint32_t* start;
+    std::uint64_t* shift_by;  // output index - position in the tile
+    Item* staged;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint32_t>(pass.digits), memory.take<std::uint32_t>(pass.digits),
+            memory.take<std::uint64_t>(pass.digits), memory.take<Item>(tile_items<Place, Item>)};
+  }
+
+  ROOST_FN void write(std::uint64_t child, std::uint64_t index, const Item& item) const {
+    if (capacity != 0 && index >= (child + 1) * capacity) {
+      *overflowed = 1;
+      return;
+    }
+    out[index] = item;
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
+    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
+    scratch_memory all(memory);
+    const pieces my = scratch(all);
+    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
+    const std::uint32_t first_child = at.parent << pass.fan_bits;
+
+    for_each_of(team, pass.digits, [&](std::uint32_t d) { my.count[d] = 0; });
+    team.sync();
+    Item item[per_worker];
+    std::uint32_t digit_and_rank[per_worker];
+    for_each_held<per_worker>(team, at.count, [&](int held, std::uint32_t i) { item[held] = source[at.first + i]; });
+    for_each_held<per_worker>(team, at.count, [&](int held, std::uint32_t) {
+      const std::uint32_t digit = (region_of(item[held].key) >> pass.shift) - first_child;
+      digit_and_rank[held] = digit << 16 | team.fetch_add(my.count[digit], 1u);
+    });
+    team.sync();
+    team.exclusive_scan(my.count, my.start, pass.digits);
+    team.sync();
+    for_each_of(team, pass.digits, [&](std::uint32_t d) {
+      std::uint64_t first = 0;
+      if (my.count[d] != 0) first = fetch_add(cursor[first_child + d], std::uint64_t{my.count[d]});
+      my.shift_by[d] = first - my.start[d];
+      if (back.position != nullptr) {
+        back.start[tile * pass.digits + d] = static_cast<std::uint16_t>(my.start[d]);
+        back.shift_by[tile * pass.digits + d] = my.shift_by[d];
+      }
+    });
+    for_each_held<per_worker>(team, at.count, [&](int held, std::uint32_t i) {
+      const std::uint32_t position = my.start[digit_and_rank[held] >> 16] + (digit_and_rank[held] & 0xffff);
+      my.staged[position] = item[held];
+      if (back.position != nullptr) back.position[at.first + i] = static_cast<std::uint16_t>(position);
+    });
+    team.sync();
+
+    if constexpr (Team::size == 1) {  // one worker copies run after run
+      for (std::uint32_t d = 0; d < pass.digits; ++d) {
+        for (std::uint32_t i = my.start[d], end = my.start[d] + my.count[d]; i < end; ++i) {
+          write(first_child + d, my.shift_by[d] + i, my.staged[i]);
+        }
+      }
+    } else {  // neighbours write neighbours
+      for_each_of(team, at.count, [&](std::uint32_t i) {
+        const Item mine = my.staged[i];
+        const std::uint32_t child = region_of(mine.key) >> pass.shift;
+        write(child, my.shift_by[child - first_child] + i, mine);
+      });
+    }
+  }
+};
+
+/// Brings results from a pass's output order to its input order.
+template <class Place, class Item, class Result>
+struct restore_tiles {
+  static constexpr int threads = tuning<cuda>::partition_threads;
+  const Result* from;
+  Result* to;
+  tile_map tiles;
+  std::uint32_t digits;
+  way_back_of_pass back;
+
+  struct pieces {
+    std::uint32_t* start;
+    std::uint64_t* shift_by;
+    Result* gathered;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint32_t>(digits + 1), memory.take<std::uint64_t>(digits),
+            memory.take<Result>(tile_items<Place, Item>)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
+    scratch_memory all(memory);
+    const pieces my = scratch(all);
+    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
+    for_each_of(team, digits, [&](std::uint32_t d) {
+      my.start[d] = back.start[tile * digits + d];
+      my.shift_by[d] = back.shift_by[tile * digits + d];
+    });
+    team.sync();
+    for_each_of(team, at.count, [&](std::uint32_t i) {
+      std::uint32_t low = 0, high = digits;  // the last digit that starts at or before i
+      while (high - low > 1) {
+        const std::uint32_t middle = (low + high) / 2;
+        (my.start[middle] <= i ? low : high) = middle;
+      }
+      my.gathered[i] = from[my.shift_by[low] + i];
+    });
+    team.sync();
+    for_each_of(team, at.count, [&](std::uint32_t i) { to[at.first + i] = my.gathered[back.position[at.first + i]]; });
+  }
+};
+
+/// The bytes of scratch that a kernel takes.
+template <class Kernel>
+std::size_t scratch_bytes_of(const Kernel& kernel) {
+  scratch_memory counted(nullptr);
+  static_cast<void>(kernel.scratch(counted));
+  return counted.used();
+}
+
+}  // namespace detail
+
+namespace detail {
+template <class Place, class Item>
+class partitioner;
+}  // namespace detail
+
+/// Items in regions, as roost::partition leaves them. Region r's items are `items()[begins()[r]] .. items()[ends()[r] - 1]`; all three
+/// are memory of the place. Regions follow each other; with room::slack there are gaps between them. Inside a region the order of
+/// the items is not defined.
+template <class Item, class Place>
+class partitioned {
+ public:
+  using item_type = Item;
+
+  /// The number of regions.
+  std::uint32_t regions() const { return static_cast<std::uint32_t>(begins_.size()); }
+  const Item* items() const { return items_.data(); }
+  const std::uint64_t* begins() const { return begins_.data(); }
+  const std::uint64_t* ends() const { return ends_.data(); }
+  /// The places that the items take, gaps included: how many results restore() reads.
+  std::size_t extent() const { return items_.size(); }
+  /// All bytes that the call allocated, those that it has given back included.
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+
+  /// The way back: to[i] = from[where item i of the input has gone]. `from`: extent() results, in the order of items(). `to`: one result for
+  /// each input item, in the order of the input. Result: any trivially copyable type. Asynchronous on cuda; streams each result once a pass.
+  /// Throws invalid_argument if the partition was made without way_back or a range is too short.
+  template <class Result>
+  void restore(const Place& place, std::span<const Result> from, std::span<Result> to) const;
+
+ private:
+  friend class detail::partitioner<Place, Item>;
+
+  struct kept_pass {  // what restore() needs of a pass
+    std::size_t items, tiles;
+    std::uint32_t digits;
+    array<std::uint64_t, Place> begin, end, first_tile;  // of the parents; empty: one parent
+    array<std::uint32_t, Place> parent;
+    array<std::uint16_t, Place> position, start;
+    array<std::uint64_t, Place> shift_by;
+
+    detail::tile_map map() const { return {items, begin.data(), end.data(), first_tile.data(), parent.data()}; }
+    detail::way_back_of_pass back() {
+      return {position.data(), start.data(), shift_by.data()};
+    }
+  };
+
+  explicit partitioned(const Place& place) : items_(place, 0), begins_(place, 0), ends_(place, 0) {}
+
+  array<Item, Place> items_;
+  array<std::uint64_t, Place> begins_, ends_;
+  mutable std::vector<kept_pass> kept_;
+  std::size_t scratch_bytes_ = 0;
+  std::size_t input_items_ = 0;
+};
+
+/// Splits keys into regions by the leading bits of their hash (with the option's seed).
+///
+/// `keys`: a sized random-access range in the memory of the place, or roost::computed. n keys cost one pass that reads and writes each item
+/// once for every factor of 256 (cuda) or 1024 (host) of regions, and with room::exact a read of the keys before each pass. Takes scratch
+/// memory of one or two times the items. Synchronises on cuda with room::slack, not with room::exact.
+/// Throws invalid_argument for less than 2 or more than 2^16 regions, out_of_memory.
+template <class Place, class Keys>
+auto partition(const Place& place, const Keys& keys, partition_options options = {});
+
+/// The same for pairs: `values` has as many elements as `keys` and travels along.
+template <class Place, class Keys, class Values>
+  requires(!std::is_same_v<Values, partition_options>)
+auto partition(const Place& place, const Keys& keys, const Values& values, partition_options options = {});
+
+}  // namespace roost
+
+#include "roost/detail/partition.inl"

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "roost/cuda.hpp"
+#include "roost/detail/sequence.hpp"
+#include "roost/host.hpp"
+
+/// \file
+/// Places: where work runs and memory lives. `roost::host` is always there, `roost::cuda` when nvcc compiles.
+/// The place comes first in every call, as an execution policy does.
+
+namespace roost {
+
+/// Memory of a place: n elements, not initialised, owned, given back in the order of the place's stream. What
+/// std::unique_ptr<T[]> is to memory, with the place beside it. Copying would hide a transfer, so an array can only be moved.
+///
+///     roost::array<int, roost::cuda> a(gpu, 1000);
+///
+/// Throws out_of_memory, and invalid_argument for more elements than an address can name.
+template <class T, class Place>
+class array {
+  static_assert(std::is_trivially_copyable_v<T>, "memory of a place holds trivially copyable types");
+
+ public:
+  array(const Place& place, std::size_t n) : place_(place), size_(n) {
+    if (n > std::size_t(-1) / 2 / sizeof(T)) {
+      throw out_of_memory("roost::array: " + std::to_string(n) + " elements of " + std::to_string(sizeof(T)) +
+                          " bytes are more than any memory holds");
+    }
+    if (n != 0) data_ = static_cast<T*>(place_.allocate(n * sizeof(T)));
+  }
+  array(array&& other) noexcept
+      : place_(other.place_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  array& operator=(array&& other) noexcept {
+    std::swap(place_, other.place_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  array(const array&) = delete;             // use roost::copy_to_host or Place::copy
+  array& operator=(const array&) = delete;
+  ~array() {
+    if (data_ != nullptr) place_.deallocate(data_, size_ * sizeof(T));
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return size_ * sizeof(T); }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  std::span<T> span() { return {data_, size_}; }
+  std::span<const T> span() const { return {data_, size_}; }
+  const Place& place() const { return place_; }
+
+ private:
+  Place place_;
+  T* data_ = nullptr;
+  std::size_t size_;
+};
+
+/// Copies host memory to a new array of a place. Synchronises, so that the source may go.
+template <class Place, class Range>
+auto copy_to(const Place& place, const Range& source) {
+  array<detail::element_of<Range>, Place> result(place, std::ranges::size(source));
+  place.copy_from_host(result.data(), std::ranges::data(source), result.bytes());
+  place.synchronize();
+  return result;
+}
+
+/// Copies memory of a place to a new vector. Synchronises. Bools arrive as chars: a vector of bool has no memory to copy to.
+template <class Place, class Range>
+auto copy_to_host(const Place& place, const Range& source) {
+  using element = detail::element_of<Range>;
+  std::vector<std::conditional_t<std::is_same_v<element, bool>, char, element>> result(std::ranges::size(source));
+  place.copy_to_host(result.data(), std::ranges::data(source), result.size() * sizeof(result[0]));
+  return result;
+}
+
+}  // namespace roost

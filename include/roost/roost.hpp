@@ -1,0 +1,12 @@
+#pragma once
+
+/// \file
+/// All public pages of roost.
+
+#include "roost/error.hpp"
+#include "roost/frozen_map.hpp"
+#include "roost/frozen_set.hpp"
+#include "roost/hash.hpp"
+#include "roost/partition.hpp"
+#include "roost/place.hpp"
+#include "roost/sorted_map.hpp"

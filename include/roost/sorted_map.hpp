@@ -1,0 +1,133 @@
+#pragma once
+
+#include <span>
+
+#include "roost/detail/bulk.hpp"
+#include "roost/hash.hpp"
+#include "roost/pair.hpp"
+
+/// \file
+/// sorted_map: a sorted array and binary search.
+
+namespace roost {
+
+/// Pairs in the order of their keys, found by binary search. No room but the pairs themselves, ordered access, and builds at the speed of a
+/// radix sort; but a lookup reads log2(size) places, so that a frozen_map answers several times faster. Use it for ranges, neighbours, and
+/// as the baseline that every hash table must beat.
+///
+///     roost::sorted_map map(gpu, keys, values);
+///     map.find(gpu, queries, results, missing_value);
+///     map.keys();                                         // ascending, in the memory of the place
+///
+/// Key: an integer type of up to 8 bytes. Value: any trivially copyable type. Of pairs with the same key the first of the input wins.
+/// cuda: CUB's stable radix sort; scratch memory of about twice the input. host: oneTBB's parallel sort.
+/// Threads, streams, failure: as frozen_map.
+template <class Key, class Value, class Place = host>
+class sorted_map {
+  static_assert(std::is_integral_v<Key> && sizeof(Key) <= 8, "roost::sorted_map: keys are integers of up to 8 bytes");
+
+ public:
+  using key_type = Key;
+  using mapped_type = Value;
+
+  /// The handle for kernels and host loops. Trivially copyable; valid while its map lives and is not rebuilt.
+  class ref_type {
+   public:
+    ref_type(const Key* keys, const Value* values, std::size_t size) : keys_(keys), values_(values), size_(size) {}
+
+    /// The position of the first key that is not less than `key`; size() if there is none.
+    ROOST_FN std::size_t lower_bound(const Key& key) const {
+      std::size_t first = 0, count = size_;
+      while (count > 0) {
+        const std::size_t half = count / 2;
+        const bool right = keys_[first + half] < key;
+        first = right ? first + half + 1 : first;
+        count = right ? count - half - 1 : half;
+      }
+      return first;
+    }
+
+    /// The value of a key, or nothing.
+    ROOST_FN found<Value> find(const Key& key) const {
+      const std::size_t i = lower_bound(key);
+      return i < size_ && keys_[i] == key ? found<Value>(values_[i]) : found<Value>();
+    }
+
+    /// True if the key is there.
+    ROOST_FN bool contains(const Key& key) const {
+      const std::size_t i = lower_bound(key);
+      return i < size_ && keys_[i] == key;
+    }
+
+    /// The pair at a position below size().
+    ROOST_FN const Key& key_at(std::size_t i) const { return keys_[i]; }
+    ROOST_FN const Value& value_at(std::size_t i) const { return values_[i]; }
+    ROOST_FN std::size_t size() const { return size_; }
+
+    ROOST_FN void prefetch(const Key&) const {}
+
+   private:
+    const Key* keys_;
+    const Value* values_;
+    std::size_t size_;
+  };
+
+  /// Sorts the pairs keys[i] -> values[i]. Ranges in the memory of the place, equally long. Synchronises.
+  template <class Keys, class Values>
+  sorted_map(const Place& place, const Keys& keys, const Values& values);
+
+  /// Builds the map anew; if it throws the map is as it was. Synchronises.
+  template <class Keys, class Values>
+  void rebuild(const Place& place, const Keys& keys, const Values& values) {
+    *this = sorted_map(place, keys, values);
+  }
+
+  /// results[i] = the value of queries[i], or `missing`; contiguous memory of the place. Asynchronous on cuda.
+  template <class Queries, class Results>
+  void find(const Place& place, const Queries& queries, Results&& results, Value missing) const {
+    const auto sequence = detail::as_sequence(queries);
+    Value* const to = detail::output<Value>(results, sequence.size(), "roost::sorted_map::find");
+    detail::probe_all(place, ref(), sequence, detail::write_value<Value>{to, missing});
+  }
+
+  /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
+  template <class Queries, class Results>
+  void contains(const Place& place, const Queries& queries, Results&& results) const {
+    const auto sequence = detail::as_sequence(queries);
+    bool* const to = detail::output<bool>(results, sequence.size(), "roost::sorted_map::contains");
+    detail::probe_all(place, ref(), sequence, detail::write_contained{to});
+  }
+
+  /// How many of the queries are there. Synchronises.
+  template <class Queries>
+  std::size_t count_found(const Place& place, const Queries& queries) const {
+    const auto sequence = detail::as_sequence(queries);
+    return place.sum(sequence.size(), detail::is_contained<ref_type, decltype(sequence)>{ref(), sequence});
+  }
+
+  /// All keys, ascending, and their values beside; memory of the place.
+  std::span<const Key> keys() const { return {keys_.data(), size_}; }
+  std::span<const Value> values() const { return {values_.data(), size_}; }
+
+  ref_type ref() const { return {keys_.data(), values_.data(), size_}; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::size_t capacity() const { return keys_.size(); }
+  double load_factor() const { return capacity() == 0 ? 0 : static_cast<double>(size_) / static_cast<double>(capacity()); }
+  std::size_t bytes() const { return keys_.bytes() + values_.bytes(); }
+
+  /// Checks that the keys ascend strictly. Reads all keys. Synchronises.
+  bool valid(const Place& place) const;
+
+ private:
+  array<Key, Place> keys_;
+  array<Value, Place> values_;
+  std::size_t size_ = 0;
+};
+
+template <class Place, class Keys, class Values>
+sorted_map(const Place&, const Keys&, const Values&) -> sorted_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
+
+}  // namespace roost
+
+#include "roost/detail/sorted_map.inl"

@@ -1,0 +1,75 @@
+# Shared by the scripts of this folder: sourced, not run.
+# shellcheck shell=bash
+set -euo pipefail
+export LC_ALL=C.UTF-8
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Everything that the library, its command, its tests and its plots need, as Debian 12 calls it.
+# (zlib1g-dev because libassimp-dev links it and does not ask for it.)
+packages=(
+  g++ cmake ninja-build
+  libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev zlib1g-dev libstb-dev
+  libgtest-dev librapidcheck-dev
+  python3-matplotlib glmark2-data
+)
+
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}
+
+die() {
+  echo "${0##*/}: $*" >&2
+  exit 1
+}
+
+# Prints the comment at the head of the running script, which is its help text.
+help() {
+  awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"
+}
+
+has_gpu() {
+  nvidia-smi -L 2>/dev/null | grep -q '^GPU 0'
+}
+
+# Installs the packages that are missing; touches nothing when none is.
+set_up() {
+  local missing=() package
+  command -v dpkg-query >/dev/null || {
+    echo "not a Debian system: what these packages hold must be there: ${packages[*]}"
+    return
+  }
+  for package in "${packages[@]}"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+
+  local as_root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null ||
+      die "packages are missing and there is no sudo; run as root: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  apt() { quietly build/install.log "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
+  local install=(install -y --no-install-recommends "${missing[@]}")
+  echo "installing ${missing[*]}"
+  # The package lists may be absent or out of date: then they are fetched and the install is tried once more.
+  apt "${install[@]}" 2>/dev/null || { apt update && apt "${install[@]}"; } ||
+    die "apt-get could not install ${missing[*]}; its answer stands above"
+}
+
+# quietly LOG COMMAND...: output goes to the file LOG, and to the screen only if the command fails.
+quietly() {
+  local log=$1
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 || { cat "$log" >&2 && return 1; }
+}
+
+# build PRESET [TARGET...]: configures and builds in build/PRESET.
+build() {
+  local preset=$1
+  shift
+  echo "== build $preset"
+  quietly "build/$preset/configure.log" cmake --preset "$preset" &&
+    cmake --build --preset "$preset" ${1:+--target "$@"}
+}

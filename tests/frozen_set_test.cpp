@@ -1,0 +1,2 @@
+#include "support/tables.inl"
+namespace test { TEST_SETS(TEST_DEFINE) }

@@ -1,0 +1,261 @@
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+#include <map>
+
+// Items into regions by leading hash bits, and results back.
+
+namespace test {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+template <class Key>
+u32 region_of(const Key& key, u64 seed, u32 regions) {
+  return static_cast<u32>(roost::split_hash(roost::hash_of(key, seed), regions).digit);
+}
+
+template <class Item>
+std::string bytes_of(const Item& item) {
+  return std::string(reinterpret_cast<const char*>(&item), sizeof(Item));
+}
+
+/// Every input item is in the region of its key, once; regions follow each other and do not overlap.
+template <class Item, class Keys>
+void check_regions(const roost::partitioned<Item, place_type>& result, const std::vector<Item>& input, const Keys& key_of,
+                   const roost::partition_options& options) {
+  SCOPED_TRACE("n = " + std::to_string(input.size()) + ", " + std::to_string(options.regions) + " regions");
+  ASSERT_EQ(result.regions(), options.regions);
+  std::vector<Item> items(result.extent());
+  std::vector<u64> begins(options.regions), ends(options.regions);
+  test_place().copy_to_host(items.data(), result.items(), items.size() * sizeof(Item));
+  test_place().copy_to_host(begins.data(), result.begins(), begins.size() * 8);
+  test_place().copy_to_host(ends.data(), result.ends(), ends.size() * 8);
+
+  std::vector<std::string> before, after;
+  for (const Item& item : input) before.push_back(bytes_of(item));
+  u64 last_end = 0;
+  std::size_t astray = 0;
+  for (u32 region = 0; region < options.regions; ++region) {
+    ASSERT_LE(last_end, begins[region]) << "region " << region << " overlaps";
+    ASSERT_LE(begins[region], ends[region]);
+    ASSERT_LE(ends[region], result.extent());
+    if (options.room == roost::room::exact) ASSERT_EQ(last_end, begins[region]) << "gap before region " << region;
+    for (u64 i = begins[region]; i < ends[region]; ++i) {
+      astray += region_of(key_of(items[i]), options.seed, options.regions) != region;
+      after.push_back(bytes_of(items[i]));
+    }
+    last_end = ends[region];
+  }
+  if (options.room == roost::room::exact) EXPECT_EQ(result.extent(), input.size());
+  EXPECT_EQ(astray, 0u) << "items in a region that is not theirs";
+  std::sort(before.begin(), before.end());
+  std::sort(after.begin(), after.end());
+  EXPECT_TRUE(before == after) << before.size() << " items went in, " << after.size() << " came out, or others";
+}
+
+template <class Item>
+struct copy_item {
+  const Item* from;
+  Item* to;
+  ROOST_FN void operator()(std::size_t i) const { to[i] = from[i]; }
+};
+
+/// Results in the order of the items come back in the order of the input: the items themselves as results.
+template <class Item>
+void check_way_back(const roost::partitioned<Item, place_type>& result, const std::vector<Item>& input) {
+  const auto back = filled<Item>(input.size(), Item{});
+  result.restore(test_place(), std::span<const Item>(result.items(), result.extent()),
+                 std::span<Item>(const_cast<Item*>(back.data()), back.size()));
+  const auto restored = download(back);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < input.size(); ++i) wrong += bytes_of(restored[i]) != bytes_of(input[i]);
+  EXPECT_EQ(wrong, 0u) << "results that came back to another item's place, of " << input.size();
+}
+
+template <class Key>
+void check_keys(const numbers& key_numbers, const roost::partition_options& options) {
+  const auto keys = from_numbers<Key>(key_numbers);
+  const auto result = roost::partition(test_place(), upload(keys), options);
+  using item = typename std::remove_cvref_t<decltype(result)>::item_type;
+  static_assert(sizeof(item) == sizeof(Key));
+  std::vector<item> input;
+  for (const Key& key : keys) input.push_back({key});
+  check_regions(result, input, [](const item& i) { return i.key; }, options);
+  if (options.way_back) check_way_back(result, input);
+}
+
+template <class Key, class Value>
+void check_pairs(const numbers& key_numbers, const roost::partition_options& options) {
+  const auto keys = from_numbers<Key>(key_numbers);
+  const auto values = from_numbers<Value>(multiples(keys.size(), 0x9e3779b97f4a7c15ull));
+  const auto result = roost::partition(test_place(), upload(keys), upload(values), options);
+  using item = roost::pair<Key, Value>;
+  std::vector<item> input(keys.size());
+  if (!input.empty()) std::memset(static_cast<void*>(input.data()), 0, input.size() * sizeof(item));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    input[i].key = keys[i];
+    input[i].value = values[i];
+  }
+  check_regions(result, input, [](const item& i) { return i.key; }, options);
+  if (options.way_back) check_way_back(result, input);
+}
+
+constexpr roost::room rooms[] = {roost::room::exact, roost::room::slack};
+
+TEST(partition, into_any_number_of_regions) {
+  const numbers keys = random_numbers(100000, 1);
+  for (const u32 regions : {2, 3, 7, 100, 255, 256, 257, 1000, 1023, 1024, 1025, 4099, 40000, 65535, 65536}) {
+    for (const roost::room room : rooms) check_keys<u32>(keys, {.regions = regions, .room = room, .way_back = true});
+  }
+}
+
+TEST(partition, of_any_number_of_items) {
+  for (const std::size_t n : {0, 1, 2, 3, 511, 512, 513, 32767, 32768, 32769, 65537}) {
+    for (const u32 regions : {2, 300, 3000}) {
+      for (const roost::room room : rooms) check_keys<u32>(random_numbers(n, n), {.regions = regions, .room = room, .way_back = true});
+    }
+  }
+}
+
+TEST(partition, of_keys_and_pairs_of_all_sizes) {
+  const numbers keys = random_numbers(70000, 2);
+  for (const roost::room room : rooms) {
+    for (const u32 regions : {37, 2000}) {
+      const roost::partition_options options{.regions = regions, .room = room, .seed = 99, .way_back = true};
+      check_keys<u64>(keys, options);
+      check_pairs<u32, u32>(keys, options);
+      check_pairs<u64, u32>(keys, options);
+      check_pairs<u64, u64>(keys, options);
+    }
+  }
+}
+
+TEST(partition, of_long_keys) { check_keys<sixteen>(random_numbers(20000, 3), {.regions = 50, .way_back = true}); }
+
+TEST(partition, of_skewed_keys) {
+  numbers skewed(60000, 12345);  // copies of one key
+  check_keys<u32>(skewed, {.regions = 3000, .room = roost::room::slack, .way_back = true});
+  check_keys<u32>(skewed, {.regions = 3000, .room = roost::room::exact, .way_back = true});
+  for (std::size_t i = 0; i < skewed.size(); i += 2) skewed[i] = i;  // every other key, and 30000 copies
+  check_keys<u32>(skewed, {.regions = 3000, .room = roost::room::slack, .way_back = true});
+  check_keys<u32>(skewed, {.regions = 20, .room = roost::room::slack, .way_back = true});
+  numbers one_region(60000);  // different keys, all with the highest hashes
+  for (u32 i = 0; i < one_region.size(); ++i) one_region[i] = roost::unmix32(~i, 7);
+  for (const roost::room room : rooms) {
+    check_keys<u32>(one_region, {.regions = 2, .room = room, .seed = 7, .way_back = true});
+    check_keys<u32>(one_region, {.regions = 65536, .room = room, .seed = 7, .way_back = true});
+  }
+}
+
+struct cube {
+  ROOST_FN u64 operator()(std::size_t i) const { return u64{i} * i * i; }
+};
+
+TEST(partition, of_computed_keys) {
+  for (const roost::room room : rooms) {
+    const roost::partition_options options{.regions = 77, .room = room};
+    const auto result = roost::partition(test_place(), roost::computed(50000, cube{}), options);
+    std::vector<roost::pair<u64, roost::none>> input;
+    for (std::size_t i = 0; i < 50000; ++i) input.push_back({cube{}(i)});
+    check_regions(result, input, [](const auto& i) { return i.key; }, options);
+  }
+}
+
+TEST(partition, seeds_make_other_partitions) {
+  const auto keys = upload(from_numbers<u32>(multiples(10000, 1)));
+  const auto sizes = [&](u64 seed) {
+    const auto result = roost::partition(test_place(), keys, {.regions = 100, .seed = seed});
+    std::vector<u64> ends(100);
+    test_place().copy_to_host(ends.data(), result.ends(), 800);
+    return ends;
+  };
+  EXPECT_EQ(sizes(1), sizes(1));
+  EXPECT_NE(sizes(1), sizes(2));
+  EXPECT_NE(sizes(1), sizes(u64{1} << 33));
+}
+
+TEST(partition, restores_results_of_another_type) {
+  const numbers keys = random_numbers(50000, 8);
+  for (const roost::room room : rooms) {
+    for (const u32 regions : {10, 5000}) {
+      const auto result = roost::partition(test_place(), upload(from_numbers<u32>(keys)), {.regions = regions, .room = room, .way_back = true});
+      std::vector<roost::pair<u32, roost::none>> items(result.extent());
+      test_place().copy_to_host(items.data(), result.items(), items.size() * 4);
+      std::vector<sixteen> answers;
+      for (const auto& item : items) answers.push_back({item.key, ~u64{item.key}});
+      const auto from = upload(answers);
+      auto to = filled<sixteen>(keys.size() + 5, sixteen{1, 1});
+      for (int again = 0; again < 2; ++again) {
+        result.restore(test_place(), from.span(), to.span());
+        const auto restored = download(to);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+          const auto key = static_cast<u32>(keys[i]);
+          wrong += !(restored[i] == sixteen{key, ~u64{key}});
+        }
+        EXPECT_EQ(wrong, 0u);
+        EXPECT_EQ(restored[keys.size()], (sixteen{1, 1})) << "past the end";
+      }
+    }
+  }
+}
+
+TEST(partition, tells_its_scratch_memory_and_gives_it_back) {
+  watched_memory memory;
+  const place_type place = make_place(memory);
+  {
+    const auto keys = roost::copy_to(place, from_numbers<u32>(random_numbers(30000, 1)));
+    for (const roost::room room : rooms) {
+      const auto result = roost::partition(place, keys, {.regions = 5000, .room = room, .way_back = true});
+      EXPECT_GE(result.scratch_bytes(), 2u * 30000 * 4);
+      EXPECT_LT(result.scratch_bytes(), 100u * 30000 * 4);
+    }
+    EXPECT_EQ(memory.live_blocks(), 1u) << "only the keys are left";
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
+  EXPECT_EQ(memory.wrong_returns(), 0u);
+}
+
+TEST(partition, errors) {
+  const auto keys = upload(from_numbers<u32>(multiples(100, 1)));
+  const auto values = upload(from_numbers<u32>(multiples(99, 1)));
+  for (const u32 regions : {0u, 1u, 65537u, ~0u}) {
+    expect_error<roost::invalid_argument>([&] { roost::partition(test_place(), keys, {.regions = regions}); },
+                                          {"roost::partition", std::to_string(regions), "2 to 65536"});
+  }
+  expect_error<roost::invalid_argument>([&] { roost::partition(test_place(), keys, values); }, {"100 keys", "99 values"});
+
+  auto to = filled<u32>(100, 0);
+  const auto one_way = roost::partition(test_place(), keys, {.regions = 4});
+  expect_error<roost::invalid_argument>([&] { one_way.restore(test_place(), std::span<const u32>(keys.span()), to.span()); },
+                                        {"restore", "way_back = true"});
+  const auto both_ways = roost::partition(test_place(), keys, {.regions = 4, .way_back = true});
+  expect_error<roost::invalid_argument>(
+      [&] { both_ways.restore(test_place(), std::span<const u32>(keys.span().first(99)), to.span()); }, {"restore", "99", "100"});
+  expect_error<roost::invalid_argument>(
+      [&] { both_ways.restore(test_place(), std::span<const u32>(keys.span()), to.span().first(98)); }, {"restore", "98", "100"});
+
+  watched_memory memory;
+  const place_type poor = make_place(memory);
+  std::size_t refusals = 0;
+  for (const roost::room room : rooms) {
+    for (std::size_t good = 0;; ++good) {
+      memory.refuse_after(good);
+      try {
+        roost::partition(poor, keys, {.regions = 3000, .room = room, .way_back = true});
+        break;
+      } catch (const roost::out_of_memory&) {
+        ++refusals;
+      }
+      ASSERT_EQ(memory.live_blocks(), 0u) << "leaked when allocation " << good << " was refused";
+      ASSERT_LT(good, 1000u);
+    }
+  }
+  EXPECT_GT(refusals, 10u);
+  EXPECT_EQ(memory.live_blocks(), 0u);
+}
+
+}  // namespace
+}  // namespace test

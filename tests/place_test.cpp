@@ -1,0 +1,232 @@
+#include "support/place.hpp"
+
+#include <numeric>
+#include <thread>
+
+// Memory and work of a place.
+
+namespace test {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+struct write_square {
+  u64* to;
+  ROOST_FN void operator()(std::size_t i) const { to[i] = u64{i} * i; }
+};
+
+TEST(place, for_each_calls_every_number_once) {
+  for (const std::size_t n : {0, 1, 2, 255, 256, 257, 4096, 4097, 100000}) {
+    const auto squares = filled<u64>(n + 1, 7);
+    test_place().for_each(n, write_square{const_cast<u64*>(squares.data())});
+    const auto result = download(squares);
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(result[i], i * i);
+    EXPECT_EQ(result[n], 7u) << "past the end";
+  }
+}
+
+struct add_one {
+  u64* to;
+  ROOST_FN void operator()(std::size_t i) const { roost::detail::fetch_add(to[i % 3], u64{1}); }
+};
+struct keep_least {
+  u64* to;
+  ROOST_FN void operator()(std::size_t i) const { roost::detail::fetch_min(*to, 1000000 + (i * 7919) % 100003); }
+};
+
+TEST(place, atomics_lose_nothing) {
+  const auto counts = filled<u64>(3, u64{1} << 40);
+  test_place().for_each(90000, add_one{const_cast<u64*>(counts.data())});
+  EXPECT_EQ(download(counts), std::vector<u64>(3, (u64{1} << 40) + 30000));
+  const auto least = filled<u64>(1, ~u64{0});
+  test_place().for_each(100003, keep_least{const_cast<u64*>(least.data())});
+  EXPECT_EQ(download(least)[0], 1000000u);
+}
+
+TEST(place, scan) {
+  for (const std::size_t n : {0, 1, 2, 1000, 70000}) {
+    std::vector<u64> numbers(n), sums(n);
+    for (std::size_t i = 0; i < n; ++i) numbers[i] = (u64{i} << 33) + 1;
+    std::exclusive_scan(numbers.begin(), numbers.end(), sums.begin(), u64{0});
+    auto there = upload(numbers);
+    memory_of<u64> to(test_place(), n);
+    test_place().exclusive_scan(there.data(), to.data(), n);
+    EXPECT_EQ(download(to), sums);
+    test_place().exclusive_scan(there.data(), there.data(), n);
+    EXPECT_EQ(download(there), sums) << "in place";
+  }
+}
+
+struct odd {
+  ROOST_FN u64 operator()(std::size_t i) const { return 2 * i + 1; }
+};
+
+TEST(place, sum) {
+  for (const u64 n : {0, 1, 2, 4096, 100001}) EXPECT_EQ(test_place().sum(n, odd{}), n * n);
+}
+
+/// Each team writes its number all over its scratch, waits, and adds up what is there.
+struct use_scratch {
+  static constexpr int threads = 128;
+  u32 words;
+  u64* sums;
+
+  ROOST_FN u32* scratch(roost::detail::scratch_memory& memory) const { return memory.take<u32>(words); }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    roost::detail::scratch_memory pieces(memory);
+    u32* const mine = scratch(pieces);
+    roost::detail::for_each_of(team, words, [&](u32 i) { mine[i] = static_cast<u32>(index) + 1; });
+    team.sync();
+    u64 sum = 0;
+    roost::detail::for_each_of(team, words, [&](u32 i) { sum += mine[words - 1 - i]; });
+    roost::detail::fetch_add(sums[index], sum);
+  }
+};
+
+TEST(place, launches_teams_with_scratch_of_any_size) {
+  for (const u32 words : {1, 1000, 12000, 11264, 11265, 40000, 56000, 70000, 1000000}) {  // 48 and 227 KiB are limits on a GPU
+    for (const std::size_t teams : {0, 1, 300}) {
+      const auto sums = filled<u64>(teams, 0);
+      const use_scratch kernel{words, const_cast<u64*>(sums.data())};
+      test_place().launch(teams, roost::detail::scratch_bytes_of(kernel), kernel);
+      const auto result = download(sums);
+      for (std::size_t i = 0; i < teams; ++i) ASSERT_EQ(result[i], (i + 1) * words) << words << " words";
+    }
+  }
+}
+
+/// A team's own operations.
+struct use_team {
+  static constexpr int threads = 96;
+  u32 n;
+  u32* sums;
+  u32* flags;
+
+  ROOST_FN u32* scratch(roost::detail::scratch_memory& memory) const { return memory.take<u32>(n + 2); }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
+    roost::detail::scratch_memory pieces(memory);
+    u32* const counts = scratch(pieces);
+    u32* const extra = counts + n;
+    roost::detail::for_each_of(team, n, [&](u32 i) { counts[i] = i % 5; });
+    if (team.rank() == 0) extra[0] = extra[1] = 0;
+    team.sync();
+    team.exclusive_scan(counts, sums, n);
+    u32 won = 0;
+    roost::detail::for_each_of(team, n, [&](u32 i) {
+      team.fetch_add(extra[0], i);
+      won += team.compare_exchange(extra[1], 0u, i + 1) == 0;
+    });
+    roost::detail::fetch_add(flags[0], won);
+    const bool last = team.any(won != 0);
+    const bool none = team.any(false);
+    team.sync();
+    if (team.rank() == 0) {
+      flags[1] = extra[0];
+      flags[2] = last;
+      flags[3] = none;
+    }
+  }
+};
+
+TEST(place, team_scans_counts_and_votes) {
+  for (const u32 n : {1, 2, 95, 96, 97, 1000}) {
+    const auto sums = filled<u32>(n, 0), flags = filled<u32>(4, 0);
+    const use_team kernel{n, const_cast<u32*>(sums.data()), const_cast<u32*>(flags.data())};
+    test_place().launch(1, roost::detail::scratch_bytes_of(kernel), kernel);
+    const auto result = download(sums);
+    u32 sum = 0;
+    for (u32 i = 0; i < n; ++i) {
+      ASSERT_EQ(result[i], sum) << i << " of " << n;
+      sum += i % 5;
+    }
+    EXPECT_EQ(download(flags), (std::vector<u32>{1, n * (n - 1) / 2, 1, 0}));
+  }
+}
+
+TEST(place, arrays_own_and_move) {
+  watched_memory memory;
+  {
+    const place_type place = make_place(memory);
+    roost::array<u32, place_type> a(place, 100), b(place, 0);
+    EXPECT_EQ(memory.live_blocks(), 1u) << "nothing is allocated for nothing";
+    EXPECT_EQ(memory.live_bytes(), 400u);
+    EXPECT_EQ(a.bytes(), 400u);
+    u32* const data = a.data();
+    roost::array<u32, place_type> c = std::move(a);
+    EXPECT_EQ(c.data(), data);
+    EXPECT_EQ(a.size(), 0u);  // NOLINT: moved from
+    b = std::move(c);
+    EXPECT_EQ(b.data(), data);
+    EXPECT_EQ(b.end() - b.begin(), 100);
+    EXPECT_EQ(b.span().size(), 100u);
+    EXPECT_EQ(memory.live_blocks(), 1u);
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
+  EXPECT_EQ(memory.wrong_returns(), 0u);
+}
+
+TEST(place, copies_there_and_back) {
+  for (const std::size_t n : {0, 1, 1000}) {
+    std::vector<std::uint16_t> source(n);
+    std::iota(source.begin(), source.end(), std::uint16_t{3});
+    const auto there = upload(source);
+    EXPECT_EQ(download(there), source);
+    memory_of<std::uint16_t> copy(test_place(), n);
+    test_place().copy(copy.data(), there.data(), copy.bytes());
+    EXPECT_EQ(download(copy), source);
+    test_place().fill(copy.data(), 0xff, copy.bytes());
+    EXPECT_EQ(download(copy), std::vector<std::uint16_t>(n, 0xffff));
+  }
+  EXPECT_EQ(download(filled<bool>(3, true)), std::vector<char>(3, 1));
+}
+
+TEST(place, is_used_by_two_threads_at_once) {
+  u64 sums[2] = {};
+  {
+    const auto work = [&](int which) {
+#if defined(__CUDACC__)
+      const auto& place = test_place();
+#else
+      const auto& place = test_place();
+#endif
+      for (int i = 0; i < 20; ++i) sums[which] += place.sum(20000, odd{});
+    };
+    const std::jthread first(work, 0), second(work, 1);
+  }
+  EXPECT_EQ(sums[0], 20u * 20000 * 20000);
+  EXPECT_EQ(sums[1], sums[0]);
+}
+
+#if !defined(__CUDACC__)
+TEST(place, host_has_the_threads_that_were_asked_for) {
+  EXPECT_EQ(roost::host(1).threads(), 1);
+  EXPECT_EQ(roost::host(3).threads(), 3);
+  EXPECT_GE(roost::host().threads(), 1);
+  EXPECT_EQ(roost::host().memory(), roost::host::default_memory());
+}
+#endif
+
+TEST(place, errors) {
+  expect_error<roost::out_of_memory>([] { roost::array<u64, place_type>(test_place(), ~std::size_t{0} / 8); }, {"bytes"});
+  expect_error<roost::out_of_memory>([] { roost::array<u64, place_type>(test_place(), std::size_t{1} << 58); }, {"bytes"});
+  watched_memory memory;
+  memory.refuse_after(0);
+  const place_type place = make_place(memory);
+  EXPECT_THROW((roost::array<u64, place_type>(place, 10)), roost::out_of_memory);
+#if defined(__CUDACC__)
+  expect_error<roost::out_of_memory>([] { roost::array<char, roost::cuda>(roost::cuda(test_stream()), std::size_t{1} << 45); },
+                                     {"35184372088832 bytes", "free", "fewer keys"});
+#else
+  expect_error<roost::out_of_memory>([&] { roost::array<u64, roost::host>(place, 10); }, {"80 bytes", "fewer keys"});
+  expect_error<roost::invalid_argument>([] { roost::host(-1); }, {"roost::host", "-1", "1 or more"});
+  expect_error<roost::out_of_memory>([] { roost::array<char, roost::host>(roost::host(1), std::size_t{1} << 60); }, {"bytes", "fewer keys"});
+#endif
+}
+
+}  // namespace
+}  // namespace test

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <memory>
+
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+// frozen_map and frozen_set on the place under test, as calls on host vectors: a test reads the same for every place, and the
+// tables are compiled once (tables.inl), not once a test file.
+
+/// Sets are checked as maps to nothing.
+namespace roost {
+inline bool operator==(none, none) { return true; }
+}  // namespace roost
+
+namespace test {
+
+/// roost::frozen_map<Key, Value, place_type, Layout>, or frozen_set if Value is roost::none.
+template <class Key, class Value, class Layout>
+class table {
+ public:
+  static constexpr bool has_values = !std::is_same_v<Value, roost::none>;
+  using key_type = Key;
+  using mapped_type = Value;
+  using layout = Layout;
+  using options = typename Layout::options;
+
+  table(const std::vector<Key>& keys, const std::vector<Value>& values, options options = {}, const place_type& place = test_place());
+  ~table();
+  table(table&&) noexcept;
+  table& operator=(table&&) noexcept;
+
+  void rebuild(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place = test_place());
+  std::vector<Value> find(const std::vector<Key>& queries, Value missing) const;
+  /// The same by the ref, in place.for_each.
+  std::vector<Value> find_by_ref(const std::vector<Key>& queries, Value missing) const;
+  std::vector<char> contains(const std::vector<Key>& queries) const;
+  std::vector<char> contains_by_ref(const std::vector<Key>& queries) const;
+  std::size_t count_found(const std::vector<Key>& queries) const;
+  std::size_t retrieve_all(std::vector<Key>& keys, std::vector<Value>& values) const;
+  /// How many pairs for_each visits, and a sum over what they are.
+  std::pair<std::uint64_t, std::uint64_t> sum_by_for_each() const;
+  /// What a host iterates over, in the order of the slots. Empty on cuda.
+  std::vector<std::pair<Key, Value>> iterate() const;
+  const roost::frozen_statistics& statistics() const;
+  std::size_t size() const;
+  bool empty() const;
+  std::size_t capacity() const;
+  std::size_t bytes() const;
+  double load_factor() const;
+  double mean_probes() const;
+  std::uint32_t most_probes(const std::vector<Key>& queries) const;
+  bool valid() const;
+
+ private:
+  struct body;
+  std::unique_ptr<body> body_;
+};
+
+/// What sum_by_for_each() adds up for one pair.
+template <class Key, class Value>
+ROOST_FN std::uint64_t fingerprint(const Key& key, const Value& value) {
+  unsigned char bytes[sizeof(Key) + sizeof(Value)];
+  std::memcpy(bytes, &key, sizeof(Key));
+  std::memcpy(bytes + sizeof(Key), &value, sizeof(Value));
+  constexpr std::size_t n = std::is_same_v<Value, roost::none> ? sizeof(Key) : sizeof(bytes);
+  std::uint64_t h = 14695981039346656037ull;
+  for (std::size_t i = 0; i < n; ++i) h = (h ^ bytes[i]) * 1099511628211ull;
+  return h;
+}
+
+/// Builds a table and compares every call with the oracle: hits, misses, copies, iteration. Returns what the build reported.
+template <class Table>
+roost::frozen_statistics check(const std::vector<typename Table::key_type>& keys, const std::vector<typename Table::mapped_type>& values,
+                               typename Table::options options = {});
+
+/// The same for numbers, with a value of its own for each.
+template <class Table>
+roost::frozen_statistics check(const numbers& key_numbers, typename Table::options options = {}) {
+  return check<Table>(from_numbers<typename Table::key_type>(key_numbers),
+                      numbered_values<typename Table::mapped_type>(key_numbers.size()), options);
+}
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+template <class Key, class Value>
+using bucketed_map = table<Key, Value, roost::bucketed>;
+template <class Key>
+using bucketed_set = table<Key, roost::none, roost::bucketed>;
+template <class Key, class Value>
+using cuckoo_map = table<Key, Value, roost::cuckoo>;
+template <class Key>
+using cuckoo_set = table<Key, roost::none, roost::cuckoo>;
+
+// Every table that is tested, and in which file it is compiled.
+#define TEST_TABLES_OF_WORDS(TABLE)   /* frozen_map_test.cpp */ \
+  TABLE(u32, u32, roost::bucketed)                              \
+  TABLE(u32, u64, roost::bucketed)                              \
+  TABLE(u64, u32, roost::bucketed)                              \
+  TABLE(u64, u64, roost::bucketed)
+#define TEST_TABLES_OF_STRUCTS(TABLE) /* struct_keys_test.cpp */ \
+  TABLE(sixteen, u32, roost::bucketed)                           \
+  TABLE(twelve, twentyfour, roost::bucketed)                     \
+  TABLE(twentyfour, twelve, roost::bucketed)                     \
+  TABLE(sixteen, twelve, roost::cuckoo)
+#define TEST_TABLES_OF_BYTES(TABLE)   /* every_key_test.cpp */ \
+  TABLE(u8, u8, roost::bucketed)                               \
+  TABLE(u16, u32, roost::bucketed)                             \
+  TABLE(u16, u16, roost::cuckoo)
+#define TEST_TABLES_CUCKOO(TABLE)     /* cuckoo_test.cpp */ \
+  TABLE(u32, u32, roost::cuckoo)                            \
+  TABLE(u64, u64, roost::cuckoo)                            \
+  TABLE(u32, roost::none, roost::cuckoo)
+#define TEST_SETS(TABLE)              /* frozen_set_test.cpp */ \
+  TABLE(u32, roost::none, roost::bucketed)                      \
+  TABLE(u64, roost::none, roost::bucketed)                      \
+  TABLE(twelve, roost::none, roost::bucketed)
+
+#define TEST_DECLARE(K, V, L)          \
+  extern template class table<K, V, L>; \
+  extern template roost::frozen_statistics check<table<K, V, L>>(const std::vector<K>&, const std::vector<V>&, L::options);
+#define TEST_DEFINE(K, V, L)    \
+  template class table<K, V, L>; \
+  template roost::frozen_statistics check<table<K, V, L>>(const std::vector<K>&, const std::vector<V>&, L::options);
+
+TEST_TABLES_OF_WORDS(TEST_DECLARE)
+TEST_TABLES_OF_STRUCTS(TEST_DECLARE)
+TEST_TABLES_OF_BYTES(TEST_DECLARE)
+TEST_TABLES_CUCKOO(TEST_DECLARE)
+TEST_SETS(TEST_DECLARE)
+
+}  // namespace test

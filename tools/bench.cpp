@@ -1,0 +1,171 @@
+#include "bench.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <set>
+
+#include "place_choice.hpp"
+#include "run.hpp"
+
+namespace {
+
+using roost::bench::row;
+using roost::bench::settings;
+
+struct bench_options : settings {
+  std::string place = "auto";
+  std::string format = "table";
+};
+
+const std::vector<std::string> operations{"build", "find_hit", "find_half", "find_miss"};
+
+/// Prints rows as they come.
+class printer {
+ public:
+  explicit printer(const std::string& format) : format_(format) {
+    if (format_ == "csv") fmt::print("table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,place\n");
+    if (format_ == "json") fmt::print("[");
+    if (format_ == "table") {
+      fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
+                 "G/s", "GiB", "hits", "place", "check");
+    }
+  }
+
+  void print(const row& r) {
+    ++rows_;
+    if (format_ == "csv") {
+      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{}\n", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
+                 r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.place);
+    } else if (format_ == "json") {
+      fmt::print("{}\n {{\"table\": \"{}\", \"key_bits\": {}, \"value_bits\": {}, \"op\": \"{}\", \"n\": {}, \"load_factor\": {:.4f}, \"median_ms\": {:.4f}, "
+                 "\"gops\": {:.4f}, \"check\": \"{}\", \"hit_rate\": {}, \"bytes\": {}, \"scratch_bytes\": {}, \"place\": \"{}\"}}",
+                 rows_ == 1 ? "" : ",", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate,
+                 r.bytes, r.scratch_bytes, r.place);
+    } else {
+      fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
+                 r.load_factor, r.median_ms, r.gops, r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
+                 r.op == "build" ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.place, r.check);
+    }
+    std::fflush(stdout);
+  }
+
+  void end() const {
+    if (format_ == "json") fmt::print("\n]\n");
+  }
+
+ private:
+  std::string format_;
+  int rows_ = 0;
+};
+
+/// Shows what is going on, on a terminal only.
+class progress_line {
+ public:
+  void show(const std::string& what) const {
+    if (on_) fmt::print(stderr, "\r\033[K{} ...", what);
+  }
+  void clear() const {
+    if (on_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  bool on_ = isatty(STDERR_FILENO) == 1;
+};
+
+void measure(const settings& options, const std::string& place) {
+  place == "cuda" ? roost::bench::measure_cuda(options) : roost::bench::measure_host(options);
+}
+
+/// Throws unless every name that was asked for is a table of the place.
+void check_tables(const bench_options& options, const std::string& place) {
+  std::set<std::string> known;
+  settings listing = options;
+  listing.report = nullptr;
+  listing.has_table = [&](const std::string& name) { known.insert(name); };
+  measure(listing, place);
+  for (const std::string& table : options.tables) {
+    if (!known.contains(table)) {
+      throw roost::invalid_argument(fmt::format("bench: no table '{}' with {}-bit keys and {}-bit values on {}; there are {}", table, options.key_bits,
+                                                options.value_bits, place, fmt::join(known, ", ")));
+    }
+  }
+}
+
+/// Keys, queries, results, values and about four more of the pairs for table and build: says so before the system runs out of memory.
+void check_memory(const bench_options& options, const std::string& place) {
+  if (place != "host") return;  // the device refuses by itself
+  const double n = std::ldexp(1.0, *std::max_element(options.log2n.begin(), options.log2n.end()));
+  const double needed = n * (options.key_bits + options.value_bits) / 8 * 6;
+  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed > there) {
+    throw roost::out_of_memory(fmt::format("bench: {:.0f} keys need about {:.1f} GiB, this machine has {:.1f}; take a smaller --log2n", n,
+                                           needed / (1 << 30), there / (1 << 30)));
+  }
+}
+
+void bench(bench_options& options) {
+  for (const double load_factor : options.load_factors) {
+    if (!(load_factor > 0 && load_factor <= 1)) {
+      throw roost::invalid_argument(fmt::format("bench: load factor {} asked for; give more than 0 and at most 1", load_factor));
+    }
+  }
+  if (options.key_bits == 32 && *std::max_element(options.log2n.begin(), options.log2n.end()) > 31) {
+    throw roost::invalid_argument("bench: 32-bit keys are unique, half of them asked for in vain, up to --log2n 31; take --key-bits 64");
+  }
+  const std::string place = roost::choose_place(options.place);
+  check_memory(options, place);
+  check_tables(options, place);
+  printer out(options.format);
+  const progress_line line;
+  bool all_right = true;
+  options.progress = [&](const std::string& what) { line.show(what); };
+  options.report = [&](const row& r) {
+    line.clear();
+    out.print(r);
+    all_right = all_right && r.check == "ok";
+  };
+  measure(options, place);
+  line.clear();
+  out.end();
+  if (!all_right) throw CLI::RuntimeError("bench: answers were wrong", 2);
+}
+
+}  // namespace
+
+#if ROOST_WITH_CUDA
+void roost::bench::measure_cuda(const settings& options) {
+  using u32 = std::uint32_t;
+  using u64 = std::uint64_t;
+  if (options.key_bits == 32) {
+    options.value_bits == 0    ? measure_cuda_types<u32, none>(options)
+    : options.value_bits == 32 ? measure_cuda_types<u32, u32>(options)
+                               : measure_cuda_types<u32, u64>(options);
+  } else {
+    options.value_bits == 0    ? measure_cuda_types<u64, none>(options)
+    : options.value_bits == 32 ? measure_cuda_types<u64, u32>(options)
+                               : measure_cuda_types<u64, u64>(options);
+  }
+}
+#else
+void roost::bench::measure_cuda(const settings&) {}
+#endif
+
+void add_bench(CLI::App& app) {
+  auto options = std::make_shared<bench_options>();
+  CLI::App* const command = app.add_subcommand("bench", "Measures tables against each other; every answer is checked");
+  command->add_option("--place", options->place, "Where to run")->check(CLI::IsMember({"auto", "host", "cuda"}))->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")->check(CLI::Range(0, 4096))->capture_default_str();
+  command->add_option("--table", options->tables, "Tables to measure, separated by commas; all of the place if none is named")->delimiter(',');
+  command->add_option("--ops", options->ops, "Operations, separated by commas")->delimiter(',')->check(CLI::IsMember(operations))->capture_default_str();
+  command->add_option("--log2n", options->log2n, "Number of keys as a power of two; several separated by commas")
+      ->delimiter(',')->check(CLI::Range(0, 36))->capture_default_str();
+  command->add_option("--load-factor", options->load_factors, "Keys over slots, for tables that take it; several separated by commas")
+      ->delimiter(',')->capture_default_str();
+  command->add_option("--key-bits", options->key_bits, "Size of a key")->check(CLI::IsMember({32, 64}))->capture_default_str();
+  command->add_option("--value-bits", options->value_bits, "Size of a value; 0: sets")->check(CLI::IsMember({0, 32, 64}))->capture_default_str();
+  command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_option("--format", options->format, "Of the report")->check(CLI::IsMember({"table", "csv", "json"}))->capture_default_str();
+  command->callback([options] { bench(*options); });
+}

@@ -1,0 +1,3 @@
+#include "bench_cuda.hpp"
+
+template void roost::bench::measure_cuda_types<std::uint32_t, std::uint32_t>(const settings&);

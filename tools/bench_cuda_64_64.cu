@@ -1,0 +1,3 @@
+#include "bench_cuda.hpp"
+
+template void roost::bench::measure_cuda_types<std::uint64_t, std::uint64_t>(const settings&);

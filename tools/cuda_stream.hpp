@@ -1,0 +1,23 @@
+#pragma once
+
+#include "roost/cuda.hpp"
+
+namespace roost {
+
+/// A stream of the current device that goes with its scope.
+class owned_stream {
+ public:
+  owned_stream() {
+    if (!cuda_available()) throw device_error("no CUDA device can be used here; take --place host, or check the driver with nvidia-smi");
+    detail::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  }
+  ~owned_stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+  owned_stream(const owned_stream&) = delete;
+  owned_stream& operator=(const owned_stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace roost

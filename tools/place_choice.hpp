@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "roost/error.hpp"
+
+namespace roost {
+
+/// The places of this program and machine. cuda_here: compiled in, and there is a device.
+bool cuda_compiled();
+bool cuda_here();
+
+/// Resolves `auto`, `host` or `cuda`; throws device_error for a place that is not here.
+inline std::string choose_place(const std::string& wanted) {
+  if (wanted == "auto") return cuda_here() ? "cuda" : "host";
+  if (wanted == "cuda" && !cuda_compiled()) {
+    throw device_error("this roost was built without CUDA; take --place host, or build it where nvcc is installed");
+  }
+  if (wanted == "cuda" && !cuda_here()) {
+    throw device_error("no CUDA device can be used here; take --place host, or check the driver with nvidia-smi");
+  }
+  return wanted;
+}
+
+}  // namespace roost
