@@ -47,14 +47,18 @@ class sorted_map {
       return first;
     }
 
+    /// Nothing is worth asking for ahead of a binary search.
+    struct opened {};
+    ROOST_FN opened open(const Key&) const { return {}; }
+
     /// The value of a key, or nothing.
-    ROOST_FN found<Value> find(const Key& key) const {
+    ROOST_FN found<Value> find(const Key& key, opened = {}) const {
       const std::size_t i = lower_bound(key);
       return i < size_ && keys_[i] == key ? found<Value>(values_[i]) : found<Value>();
     }
 
     /// True if the key is there.
-    ROOST_FN bool contains(const Key& key) const {
+    ROOST_FN bool contains(const Key& key, opened = {}) const {
       const std::size_t i = lower_bound(key);
       return i < size_ && keys_[i] == key;
     }

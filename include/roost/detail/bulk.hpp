@@ -9,7 +9,7 @@
 
 namespace roost::detail {
 
-/// Runs answer(i, query) over all queries, a few at a time for each worker, so that their memory accesses overlap.
+/// Runs answer(ref, i, query, opened lookup) over all queries, a few at a time for each worker, so that their memory accesses overlap.
 template <class Place, class Ref, class Queries, class Answer>
 struct probe_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
@@ -29,11 +29,19 @@ struct probe_tiles {
     const std::size_t first = index * tile<Team>;
     const auto count = static_cast<std::uint32_t>(smaller(tile<Team>, n - first));
     key held_key[in_flight];
-    for_each_held<in_flight>(team, count, [&](int held, std::uint32_t i) {
-      held_key[held] = queries[first + i];
-      ref.prefetch(held_key[held]);
-    });
-    for_each_held<in_flight>(team, count, [&](int held, std::uint32_t i) { answer(ref, first + i, held_key[held]); });
+    if constexpr (Team::size == 1) {
+      for_each_held<in_flight>(team, count, [&](int held, std::uint32_t i) {
+        held_key[held] = queries[first + i];
+        ref.prefetch(held_key[held]);
+      });
+      for_each_held<in_flight>(team, count,
+                               [&](int held, std::uint32_t i) { answer(ref, first + i, held_key[held], ref.open(held_key[held])); });
+    } else {
+      typename Ref::opened begun[in_flight];
+      for_each_held<in_flight>(team, count, [&](int held, std::uint32_t i) { held_key[held] = queries[first + i]; });
+      for_each_held<in_flight>(team, count, [&](int held, std::uint32_t) { begun[held] = ref.open(held_key[held]); });
+      for_each_held<in_flight>(team, count, [&](int held, std::uint32_t i) { answer(ref, first + i, held_key[held], begun[held]); });
+    }
   }
 };
 
@@ -56,16 +64,16 @@ struct write_value {
   Value* results;
   Value missing;
   template <class Ref, class Key>
-  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key) const {
-    results[i] = ref.find(key).value_or(missing);
+  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key, const typename Ref::opened& begun) const {
+    results[i] = ref.find(key, begun).value_or(missing);
   }
 };
 
 struct write_contained {
   bool* results;
   template <class Ref, class Key>
-  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key) const {
-    results[i] = ref.contains(key);
+  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key, const typename Ref::opened& begun) const {
+    results[i] = ref.contains(key, begun);
   }
 };
 

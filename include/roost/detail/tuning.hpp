@@ -1,3 +1,7 @@
+#ifndef ROOST_TRY_FLIGHT
+#define ROOST_TRY_FLIGHT 2
+#define ROOST_TRY_THREADS 256
+#endif
 #pragma once
 
 #include "roost/detail/config.hpp"
@@ -22,11 +26,12 @@ struct tuning<cuda> {
   static constexpr std::uint32_t tile_items_most = 6144;
   static constexpr std::uint32_t digits_most = 256;         // regions that one pass splits into
   static constexpr int build_threads = 512;
-  static constexpr int build_teams_at_once = 3;
+  static constexpr int build_teams_at_once = 4;
+  static constexpr int build_held = 4;                      // items that a worker reads ahead
   static constexpr std::size_t region_bytes = 40 << 10;     // of a region's slots: five teams on a multiprocessor
   static constexpr std::size_t region_bytes_most = 200 << 10;
-  static constexpr int find_threads = 256;
-  static constexpr std::uint32_t finds_in_flight = 1;       // of one worker
+  static constexpr int find_threads = ROOST_TRY_THREADS;
+  static constexpr std::uint32_t finds_in_flight = ROOST_TRY_FLIGHT;       // of one worker
 };
 
 template <>
@@ -34,6 +39,7 @@ struct tuning<host> {
   static constexpr std::size_t tile_bytes = 256 << 10;
   static constexpr std::uint32_t tile_items_most = 32768;
   static constexpr std::uint32_t digits_most = 1024;
+  static constexpr int build_held = 16;
   static constexpr std::size_t region_bytes = 128 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
   static constexpr std::uint32_t finds_in_flight = 32;

@@ -112,26 +112,47 @@ class bucketed::table {
   using bucket = bucket_of<Key, Value>;
   static constexpr int bucket_slots = bucket::slots;
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+  /// What a probe reads at once: a bucket of one sector with its values, of a larger one the keys.
+  static constexpr bool reads_values = sizeof(bucket) <= 32;
+  using read_type = std::conditional_t<reads_values, bucket, typename bucket::key_block>;
 
   table(bucket* buckets, std::uint32_t regions, std::uint32_t region_buckets, std::uint64_t seed,
         const detail::empty_keys<Key>& empty)
       : buckets_(buckets), seed_(seed), regions_(regions), region_buckets_(region_buckets), empty_(empty) {}
 
+  /// A lookup that has asked for its first bucket. Open several before you finish the first, and their reads overlap.
+  struct opened {
+    std::uint64_t first;   // bucket of the region
+    std::uint32_t bucket;  // the key's home there
+    read_type read;
+  };
+  ROOST_FN opened open(const Key& key) const {
+    const place_of_key at = home(key);
+    const std::uint64_t first = std::uint64_t{at.region} * region_buckets_;
+    return {first, at.bucket, read(first + at.bucket)};
+  }
+
   /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const {
-    return probe(key, found<Value>(), [](const bucket& read, std::uint64_t, int s, std::uint32_t) {
-      Value value = read.value(0);
-      ROOST_UNROLL
-      for (int i = 1; i < bucket_slots; ++i) {  // a read bucket is in registers, which have no index
-        if (i == s) value = read.value(i);
+  ROOST_FN found<Value> find(const Key& key) const { return find(key, open(key)); }
+  ROOST_FN found<Value> find(const Key& key, const opened& begun) const {
+    return probe(key, begun, found<Value>(), [this](const read_type& read, std::uint64_t b, int s, std::uint32_t) {
+      if constexpr (reads_values) {
+        Value value = read.value(0);
+        ROOST_UNROLL
+        for (int i = 1; i < bucket_slots; ++i) {  // what was read is in registers, which have no index
+          if (i == s) value = read.value(i);
+        }
+        return found<Value>(value);
+      } else {
+        return found<Value>(buckets_[b].value(s));
       }
-      return found<Value>(value);
     });
   }
 
   /// True if the key is there.
-  ROOST_FN bool contains(const Key& key) const {
-    return probe(key, false, [](const bucket&, std::uint64_t, int, std::uint32_t) { return true; });
+  ROOST_FN bool contains(const Key& key) const { return contains(key, open(key)); }
+  ROOST_FN bool contains(const Key& key, const opened& begun) const {
+    return probe(key, begun, false, [](const read_type&, std::uint64_t, int, std::uint32_t) { return true; });
   }
 
   /// Fetches a key's home bucket ahead of a find. Does nothing on a GPU, which hides the wait with other threads.
@@ -151,13 +172,14 @@ class bucketed::table {
 
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return probe(key, std::uint64_t{no_slot},
-                 [](const bucket&, std::uint64_t b, int s, std::uint32_t) { return b * bucket_slots + static_cast<unsigned>(s); });
+    return probe(key, open(key), std::uint64_t{no_slot}, [](const read_type&, std::uint64_t b, int s, std::uint32_t) {
+      return b * bucket_slots + static_cast<unsigned>(s);
+    });
   }
 
   /// How many buckets a lookup of this key reads; 0 if it is not there.
   ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    return probe(key, 0u, [](const bucket&, std::uint64_t, int, std::uint32_t step) { return step + 1; });
+    return probe(key, open(key), 0u, [](const read_type&, std::uint64_t, int, std::uint32_t step) { return step + 1; });
   }
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
@@ -183,26 +205,33 @@ class bucketed::table {
     return {static_cast<std::uint32_t>(region.digit), static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
   }
 
+  ROOST_FN read_type read(std::uint64_t b) const {
+    if constexpr (reads_values) {
+      return detail::load(buckets_ + b);
+    } else {
+      return detail::load(&buckets_[b].keys);
+    }
+  }
+
+  ROOST_FN static const typename bucket::key_block& keys_of(const read_type& read) {
+    if constexpr (reads_values) {
+      return read.keys;
+    } else {
+      return read;
+    }
+  }
+
   /// The one probe loop: reads buckets from the key's home on, until the key is found or a bucket has not overflowed.
   template <class Result, class OnHit>
-  ROOST_FN Result probe(const Key& key, const Result& missing, const OnHit& on_hit) const {
-    const place_of_key at = home(key);
-    const std::uint64_t first = std::uint64_t{at.region} * region_buckets_;
-    std::uint32_t b = at.bucket;
+  ROOST_FN Result probe(const Key& key, const opened& begun, const Result& missing, const OnHit& on_hit) const {
+    read_type here = begun.read;
+    std::uint32_t b = begun.bucket;
     for (std::uint32_t step = 0; step < region_buckets_; ++step) {
-      const bucket* const here = buckets_ + first + b;
-      if constexpr (sizeof(bucket) <= 32) {  // one sector: the values come with the keys
-        const bucket read = detail::load(here);
-        const int s = slot_in(read.keys, key);
-        if (s >= 0) return on_hit(read, first + b, s, step);
-        if (!overflowed(read.keys)) return missing;
-      } else {
-        const auto keys = detail::load(&here->keys);
-        const int s = slot_in(keys, key);
-        if (s >= 0) return on_hit(*here, first + b, s, step);
-        if (!overflowed(keys)) return missing;
-      }
+      const int s = slot_in(keys_of(here), key);
+      if (s >= 0) return on_hit(here, begun.first + b, s, step);
+      if (!overflowed(keys_of(here))) return missing;
       b = b + 1 == region_buckets_ ? 0 : b + 1;
+      here = read(begun.first + b);
     }
     return missing;
   }
@@ -266,6 +295,8 @@ struct bucketed::builder {
   struct pieces {
     std::uint32_t* count;   // of each bucket: pairs that have come by
     std::uint32_t* placed;  // of the region
+    std::uint32_t* strays;  // how many pairs found their home bucket full,
+    std::uint32_t* stray;   // and which
     bucket* buckets;
     std::uint32_t* owner;   // in place of the buckets: the number of each slot's item
   };
@@ -277,6 +308,8 @@ struct bucketed::builder {
     pieces my;
     my.count = memory.take<std::uint32_t>(to.region_buckets_);
     my.placed = memory.take<std::uint32_t>(1);
+    my.strays = memory.take<std::uint32_t>(1);
+    my.stray = memory.take<std::uint32_t>(most_strays());
     const std::size_t bytes = detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * to.region_buckets_;
     my.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));
     my.owner = reinterpret_cast<std::uint32_t*>(my.buckets);
@@ -306,8 +339,7 @@ struct bucketed::builder {
   }
 
  private:
-  static constexpr int held_most = 10;
-
+  ROOST_FN std::uint32_t most_strays() const { return to.region_buckets_ * slots_of_bucket / 2; }
   ROOST_FN std::uint32_t next(std::uint32_t b) const { return b + 1 == to.region_buckets_ ? 0 : b + 1; }
   ROOST_FN std::uint32_t home(const Key& key) const { return to.home(key).bucket; }
   ROOST_FN bucket* out(std::uint32_t region) const { return to.buckets_ + std::uint64_t{region} * to.region_buckets_; }
@@ -327,53 +359,67 @@ struct bucketed::builder {
     }
   }
 
-  /// The fast way, for keys that are all different: returns false if they are not.
+  /// The fast way, for keys that are all different: returns false if they are not, or if too many are not at home.
   template <class Team>
   ROOST_FN bool place_by_counting(const Team& team, std::uint32_t region, const item* items, std::uint32_t count,
                                   const pieces& my) const {
-    constexpr int per_worker = Team::size == 1 ? 2048 : held_most;
+    constexpr int per_worker = detail::tuning<typename Team::place>::build_held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
+    const std::uint32_t strays_most = most_strays();
     detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) { my.count[b] = 0; });
+    if (team.rank() == 0) *my.strays = 0;
     team.sync();
     for (std::uint32_t first = 0; first < count; first += at_once) {
       const std::uint32_t n = detail::smaller(at_once, count - first);
       item held_item[per_worker];
-      bool waits[per_worker];
       detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t i) { held_item[held] = items[first + i]; });
-      detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t) {
+      detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t i) {
         const std::uint32_t b = home(held_item[held].key);
         const std::uint32_t s = team.fetch_add(my.count[b], 1u);
-        waits[held] = s >= slots_of_bucket;
-        if (!waits[held]) my.buckets[b].set(static_cast<int>(s), held_item[held]);
-      });
-      team.sync();  // who is at home stays there
-      detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t) {
-        if (!waits[held]) return;
-        std::uint32_t b = home(held_item[held].key);
-        for (std::uint32_t step = 0; step < to.region_buckets_; ++step) {
-          b = next(b);
-          const std::uint32_t s = team.fetch_add(my.count[b], 1u);
-          if (s < slots_of_bucket) {
-            my.buckets[b].set(static_cast<int>(s), held_item[held]);
-            return;
-          }
+        if (s < slots_of_bucket) {
+          my.buckets[b].set(static_cast<int>(s), held_item[held]);
+        } else {
+          const std::uint32_t at = team.fetch_add(*my.strays, 1u);
+          if (at < strays_most) my.stray[at] = first + i;
         }
       });
     }
+    team.sync();  // who is at home stays there
+    const std::uint32_t strays = *my.strays;
+    if (strays > strays_most) return false;
+    detail::for_each_of(team, strays, [&](std::uint32_t i) {
+      const item stray = items[my.stray[i]];
+      std::uint32_t b = home(stray.key);
+      for (std::uint32_t step = 0; step < to.region_buckets_; ++step) {
+        b = next(b);
+        const std::uint32_t s = team.fetch_add(my.count[b], 1u);
+        if (s >= slots_of_bucket) continue;
+        my.buckets[b].set(static_cast<int>(s), stray);
+        my.stray[i] = b * slots_of_bucket + s;  // from now on the slot that it found
+        break;
+      }
+    });
     team.sync();
 
-    bool twice = false;  // some key
+    bool twice = false;  // some key: two of a bucket, or a stray and one that it passed
+    detail::for_each_of(team, strays, [&](std::uint32_t i) {
+      const std::uint32_t slot = my.stray[i];
+      const std::uint32_t last = slot / slots_of_bucket;
+      const Key key = my.buckets[last].keys.key[slot % slots_of_bucket];
+      for (std::uint32_t b = home(key); b != last; b = next(b)) {
+        ROOST_UNROLL
+        for (int s = 0; s < slots_of_bucket; ++s) twice |= same_key(my.buckets[b].keys.key[s], key);
+      }
+    });
+    if (team.any(twice)) return false;
     detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
       bucket mine = my.buckets[b];
       const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[b], slots_of_bucket);
       ROOST_UNROLL
-      for (int s = 0; s < slots_of_bucket; ++s) {
-        if (static_cast<std::uint32_t>(s) >= n) continue;
-        const Key key = mine.keys.key[s];
+      for (int s = 1; s < slots_of_bucket; ++s) {
         ROOST_UNROLL
-        for (int other = 0; other < s; ++other) twice |= same_key(mine.keys.key[other], key);
-        for (std::uint32_t on_the_way = home(key); on_the_way != b; on_the_way = next(on_the_way)) {
-          for (int other = 0; other < slots_of_bucket; ++other) twice |= same_key(my.buckets[on_the_way].keys.key[other], key);
+        for (int other = 0; other < s; ++other) {
+          twice |= static_cast<std::uint32_t>(s) < n && same_key(mine.keys.key[other], mine.keys.key[s]);
         }
       }
       finish(mine, n, my.count[b] > slots_of_bucket, region);

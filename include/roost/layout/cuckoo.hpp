@@ -120,14 +120,26 @@ class cuckoo::table {
   table(item* slots, std::uint32_t* seeds, const first_level& region_of, const detail::empty_keys<Key>& empty)
       : slots_(slots), seeds_(seeds), region_of_(region_of), empty_(empty) {}
 
+  /// A lookup that has asked for its region's seed. Open several before you finish the first, and their reads overlap.
+  struct opened {
+    std::uint32_t region;
+    std::uint32_t seed;
+  };
+  ROOST_FN opened open(const Key& key) const {
+    const std::uint32_t region = region_of_(key);
+    return {region, seeds_[region]};
+  }
+
   /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const {
-    return probe(key, found<Value>(), [](const item& here, std::uint64_t, std::uint32_t) { return found<Value>(detail::value_of(here)); });
+  ROOST_FN found<Value> find(const Key& key) const { return find(key, open(key)); }
+  ROOST_FN found<Value> find(const Key& key, const opened& begun) const {
+    return probe(key, begun, found<Value>(), [](const item& here, std::uint64_t, std::uint32_t) { return found<Value>(detail::value_of(here)); });
   }
 
   /// True if the key is there.
-  ROOST_FN bool contains(const Key& key) const {
-    return probe(key, false, [](const item&, std::uint64_t, std::uint32_t) { return true; });
+  ROOST_FN bool contains(const Key& key) const { return contains(key, open(key)); }
+  ROOST_FN bool contains(const Key& key, const opened& begun) const {
+    return probe(key, begun, false, [](const item&, std::uint64_t, std::uint32_t) { return true; });
   }
 
   /// Fetches the first slot that a find will read. Does nothing on a GPU.
@@ -147,12 +159,12 @@ class cuckoo::table {
 
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return probe(key, std::uint64_t{no_slot}, [](const item&, std::uint64_t slot, std::uint32_t) { return slot; });
+    return probe(key, open(key), std::uint64_t{no_slot}, [](const item&, std::uint64_t slot, std::uint32_t) { return slot; });
   }
 
   /// How many slots a lookup of this key reads; 0 if it is not there.
   ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    return probe(key, 0u, [](const item&, std::uint64_t, std::uint32_t i) { return i + 1; });
+    return probe(key, open(key), 0u, [](const item&, std::uint64_t, std::uint32_t i) { return i + 1; });
   }
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
@@ -173,11 +185,9 @@ class cuckoo::table {
 
   /// The one probe loop: one slot of each sub-table.
   template <class Result, class OnHit>
-  ROOST_FN Result probe(const Key& key, const Result& missing, const OnHit& on_hit) const {
-    const std::uint32_t region = region_of_(key);
-    const std::uint32_t seed = seeds_[region];
+  ROOST_FN Result probe(const Key& key, const opened& begun, const Result& missing, const OnHit& on_hit) const {
     for (std::uint32_t i = 0; i < 3; ++i) {
-      const std::uint64_t at = slot(region, i, slot_in_subtable(key, i, seed));
+      const std::uint64_t at = slot(begun.region, i, slot_in_subtable(key, i, begun.seed));
       const item here = slots_[at];
       if (same_key(here.key, key)) return on_hit(here, at, i);
     }
