@@ -98,6 +98,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
   };
 
   for (const std::string& op : options.ops) {
+    if (op == "partition") continue;  // not of a table
     if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
     row line;
     line.table = Table::name();
@@ -130,32 +131,6 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
     line.scratch_bytes = table->scratch_bytes();
     line.place = place_name(place);
     options.report(line);
-  }
-}
-
-/// Measures all tables of a place.
-template <class Place, class Key, class Value>
-void measure_all(const Place& place, const settings& options) {
-  for (const int log2n : options.log2n) {
-    const std::size_t n = std::size_t{1} << log2n;
-    for (const double load_factor : options.load_factors) {
-      measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
-    }
-    const double load_factor = options.load_factors.front();  // the others do not take one
-    measure<frozen_table<Place, Key, Value, cuckoo>, Place, Key, Value>(place, options, n, load_factor);
-    if constexpr (std::is_same_v<Value, none>) {
-      measure<two_kernel_table<Place, Key>, Place, Key, Value>(place, options, n, load_factor);
-#if !defined(__CUDACC__)
-      measure<boost_set_table<Key>, Place, Key, Value>(place, options, n, load_factor);
-      measure<std_set_table<Key>, Place, Key, Value>(place, options, n, load_factor);
-#endif
-    } else {
-      measure<sorted_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
-#if !defined(__CUDACC__)
-      measure<boost_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
-      measure<std_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
-#endif
-    }
   }
 }
 

@@ -189,16 +189,11 @@ TEST(place, is_used_by_two_threads_at_once) {
   u64 sums[2] = {};
   {
     const auto work = [&](int which) {
-#if defined(__CUDACC__)
-      const auto& place = test_place();
-#else
-      const auto& place = test_place();
-#endif
-      for (int i = 0; i < 20; ++i) sums[which] += place.sum(20000, odd{});
+      for (int i = 0; i < 20; ++i) sums[which] += test_place().sum(20000, odd{});
     };
     const std::jthread first(work, 0), second(work, 1);
   }
-  EXPECT_EQ(sums[0], 20u * 20000 * 20000);
+  EXPECT_EQ(sums[0], u64{20} * 20000 * 20000);
   EXPECT_EQ(sums[1], sums[0]);
 }
 

@@ -19,7 +19,7 @@ struct bench_options : settings {
   std::string format = "table";
 };
 
-const std::vector<std::string> operations{"build", "find_hit", "find_half", "find_miss"};
+const std::vector<std::string> operations{"build", "find_hit", "find_half", "find_miss", "partition"};
 
 /// Prints rows as they come.
 class printer {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cuda_stream.hpp"
-#include "run.hpp"
+#include "all.hpp"
 
 namespace roost::bench {
 

@@ -1,4 +1,4 @@
-#include "run.hpp"
+#include "all.hpp"
 
 namespace roost::bench {
 

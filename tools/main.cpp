@@ -6,6 +6,7 @@
 
 #include "bench.hpp"
 #include "info.hpp"
+#include "reproduce.hpp"
 #include "voxels.hpp"
 
 // Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, above 100 the command line was wrong.
@@ -16,6 +17,7 @@ int main(int argc, char** argv) {
   add_info(app);
   add_bench(app);
   add_voxels(app);
+  add_reproduce(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -7,15 +7,15 @@
 #include <algorithm>
 #include <assimp/Importer.hpp>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <roost/error.hpp>
-#include <string_view>
+#include <string>
 #include <system_error>
 #include <utility>
+
+#include "ply.hpp"
 
 namespace roost::tools {
 namespace {
@@ -31,10 +31,12 @@ std::ifstream open(const std::filesystem::path& file) {
   const auto status = std::filesystem::status(file, failure);
   if (!std::filesystem::exists(status)) refuse(file, "there is no such file; check the path");
   if (std::filesystem::is_directory(status)) refuse(file, "is a directory; name a mesh file in it");
-  if (!std::filesystem::is_regular_file(status)) refuse(file, "is not a regular file; a mesh cannot be read from it");
+  if (!std::filesystem::is_regular_file(status))
+    refuse(file, "is not a regular file; a mesh cannot be read from it");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(file, "cannot be opened; check its permissions");
-  if (stream.peek() == std::ifstream::traits_type::eof()) refuse(file, "is empty; a mesh file was expected");
+  if (stream.peek() == std::ifstream::traits_type::eof())
+    refuse(file, "is empty; a mesh file was expected");
   return stream;
 }
 
@@ -48,57 +50,67 @@ bool is_ply(const std::filesystem::path& file, std::ifstream& stream) {
     for (auto& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return word;
   };
-  return lower(file.extension().string()) == ".ply" || lower(std::string(start, sizeof(start))) == "ply";
+  return lower(file.extension().string()) == ".ply" ||
+         lower(std::string(start, sizeof(start))) == "ply";
 }
 
-/// Looks at the header of a PLY file, since assimp 5.2 loops for ever where it does not understand one, believes every number
-/// in it, and repeats the last line of a text that is cut short.
-ply_header check_ply(const std::filesystem::path& file, std::string_view text) {
+/// Refuses a PLY file that assimp would stumble over, and renames triangle strips to faces: as such
+/// assimp reads them with all their indices. Returns whether there are any.
+bool prepare_ply(const std::filesystem::path& file, std::string& text) {
   const auto header = read_ply_header(text);
-  if (!header.complete) refuse(file, "has no proper PLY header ('ply' ... 'end_header'); it is damaged or cut short");
-  if (header.faces != 0 && header.strips != 0) refuse(file, "has faces and triangle strips; write it with one of them");
-  const auto body = text.substr(std::min(header.bytes, text.size()));
-  // In a text every element has a line of its own, in a binary file it has a byte at least.
-  const auto room = header.ascii ? std::ranges::count(body, '\n') + !body.ends_with('\n') : std::ssize(body);
-  if (header.elements > static_cast<std::uint64_t>(room)) {
-    refuse(file, fmt::format("its header announces {} elements, but {} {} follow; it is damaged or cut short", header.elements,
-                             room, header.ascii ? "lines" : "bytes"));
+  if (!header.understood)
+    refuse(file, "has no proper PLY header ('ply' ... 'end_header'); it is damaged or cut short");
+  if (const auto missing = missing_in_ply(text, header); !missing.empty()) {
+    refuse(file, fmt::format("{}; it is damaged or cut short", missing));
   }
-  return header;
+  if (header.count("tristrips") == 0) return false;
+  if (header.count("face") != 0)
+    refuse(file, "has faces and triangle strips; write it with one of them");
+  const auto name = std::ranges::find(header.elements, "tristrips", &ply_element::name)->name;
+  text.replace(static_cast<std::size_t>(name.data() - text.data()), name.size(), "face");
+  return true;
 }
 
-/// Throws for the first vertex that is not finite, and for the first face that is not made of vertices.
+/// Throws for the first vertex that is not finite, and for the first face that is not made of
+/// vertices.
 void check(const std::filesystem::path& file, const aiMesh& part, bool strips) {
-  const auto finite = [](const aiVector3D& v) { return std::isfinite(v.x) && std::isfinite(v.y) && std::isfinite(v.z); };
+  const auto finite = [](const aiVector3D& v) {
+    return std::isfinite(v.x) && std::isfinite(v.y) && std::isfinite(v.z);
+  };
   const std::span vertices(part.mVertices, part.mNumVertices);
   const std::span faces(part.mFaces, part.mFaces == nullptr ? 0 : part.mNumFaces);
   for (std::size_t f = 0; f < faces.size(); ++f) {
     const std::span corners(faces[f].mIndices, faces[f].mNumIndices);
-    if (corners.empty()) refuse(file, fmt::format("face {} has no corners; the file is damaged or cut short", f + 1));
+    if (corners.empty())
+      refuse(file, fmt::format("face {} has no corners; the file is damaged or cut short", f + 1));
     for (const auto corner : corners) {
       if (strips && corner == strip_end) continue;
       if (corner >= vertices.size()) {
-        refuse(file, fmt::format("face {} names vertex {}, but there are {} vertices; the file is damaged", f + 1,
-                                 std::uint64_t{corner} + 1, vertices.size()));
+        refuse(file, fmt::format(
+                         "face {} names vertex {}, but there are {} vertices; the file is damaged",
+                         f + 1, std::uint64_t{corner} + 1, vertices.size()));
       }
       if (const auto& v = vertices[corner]; !finite(v)) {
-        refuse(file, fmt::format("vertex ({}, {}, {}) of face {} is not finite; repair the mesh", v.x, v.y, v.z, f + 1));
+        refuse(file, fmt::format("vertex ({}, {}, {}) of face {} is not finite; repair the mesh",
+                                 v.x, v.y, v.z, f + 1));
       }
     }
   }
   if (const auto bad = std::ranges::find_if_not(vertices, finite); bad != vertices.end()) {
-    refuse(file, fmt::format("vertex {} ({}, {}, {}) is not finite; repair the mesh", bad - vertices.begin() + 1, bad->x,
-                             bad->y, bad->z));
+    refuse(file, fmt::format("vertex {} ({}, {}, {}) is not finite; repair the mesh",
+                             bad - vertices.begin() + 1, bad->x, bad->y, bad->z));
   }
 }
 
 /// Adds what hangs below a node of the scene, put where the scene has it.
-void add(const aiScene& scene, const aiNode& node, const aiMatrix4x4& above, bool strips, mesh& result) {
+void add(const aiScene& scene, const aiNode& node, const aiMatrix4x4& above, bool strips,
+         mesh& result) {
   const auto here = above * node.mTransformation;
   for (const auto index : std::span(node.mMeshes, node.mNumMeshes)) {
     const auto& part = *scene.mMeshes[index];
     const auto first = result.vertices.size();
-    if (first + part.mNumVertices > strip_end) throw invalid_argument("a mesh has at most 2^32 - 1 vertices; use a smaller one");
+    if (first + part.mNumVertices > strip_end)
+      throw invalid_argument("a mesh has at most 2^32 - 1 vertices; use a smaller one");
     for (auto v : std::span(part.mVertices, part.mNumVertices)) {
       v *= here;
       result.vertices.push_back({v.x, v.y, v.z});
@@ -115,59 +127,11 @@ void add(const aiScene& scene, const aiNode& node, const aiMatrix4x4& above, boo
       }
     }
   }
-  for (const auto* child : std::span(node.mChildren, node.mNumChildren)) add(scene, *child, here, strips, result);
+  for (const auto* child : std::span(node.mChildren, node.mNumChildren))
+    add(scene, *child, here, strips, result);
 }
 
 }  // namespace
-
-ply_header read_ply_header(std::string_view file) {
-  constexpr std::array<std::string_view, 16> types = {"char",   "uchar",  "short", "ushort", "int",   "uint",   "float",   "double",
-                                                      "int8",   "uint8",  "int16", "uint16", "int32", "uint32", "float32", "float64"};
-  const auto is_type = [&](std::string_view word) { return std::ranges::find(types, word) != types.end(); };
-  ply_header header;
-  bool understood = true;
-  std::vector<std::string_view> names;  // of the elements
-  for (std::size_t at = 0; at < file.size() && understood;) {
-    const auto end = std::min(file.find('\n', at), file.size());
-    std::array<std::string_view, 6> words;  // the first words of the line; no statement has more than five
-    auto rest = file.substr(at, end - at);
-    for (auto& word : words) {
-      rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r"), rest.size()));
-      word = rest.substr(0, rest.find_first_of(" \t\r"));
-      rest.remove_prefix(word.size());
-    }
-    const bool first_line = at == 0, at_margin = words[0].data() == file.data() + at;
-    at = end + 1;
-    if (first_line) {
-      understood = words[0] == "ply" && at_margin;
-    } else if (words[0] == "end_header") {
-      header.complete = at_margin && words[1].empty() && end != file.size();
-      header.bytes = at;
-      break;
-    } else if (words[0] == "format") {
-      header.ascii = words[1] == "ascii";
-    } else if (words[0] == "element") {
-      const auto [name, digits] = std::pair(words[1], words[2]);
-      std::uint64_t count = 0;
-      const auto [last, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-      understood = failure == std::errc{} && last == digits.data() + digits.size() && words[3].empty() &&
-                          std::ranges::find(names, name) == names.end();
-      names.push_back(name);
-      header.elements += std::min(count, std::numeric_limits<std::uint64_t>::max() - header.elements);
-      if (name == "face") header.faces = count;
-      if (name == "tristrips") {
-        header.strips = count;
-        header.strips_name_at = static_cast<std::size_t>(name.data() - file.data());
-      }
-    } else if (words[0] == "property") {
-      understood = !names.empty() && (words[1] == "list" ? is_type(words[2]) && is_type(words[3]) && words[5].empty()
-                                                                : is_type(words[1]) && words[3].empty());
-    } else {
-      understood = words[0] == "comment" || words[0] == "obj_info";
-    }
-  }
-  return header;
-}
 
 std::vector<triangle> triangles_of_strips(std::span<const std::uint32_t> indices) {
   std::vector<triangle> triangles;
@@ -193,15 +157,14 @@ mesh read_mesh(const std::filesystem::path& file) {
   bool strips = false;
   if (is_ply(file, stream)) {
     std::string text(std::istreambuf_iterator<char>(stream), {});
-    const auto header = check_ply(file, text);
-    strips = header.strips != 0;
-    // assimp 5.2 reads one triangle of a strip. Under another name it reads strips as polygons, with all their indices.
-    if (strips) text.replace(header.strips_name_at, std::string_view("tristrips").size(), "face");
+    strips = prepare_ply(file, text);
     scene = importer.ReadFileFromMemory(text.data(), text.size(), 0, "ply");
   } else {
     scene = importer.ReadFile(file.string(), 0);
   }
-  const auto explain = [&] { refuse(file, fmt::format("cannot be read as a mesh: {}", importer.GetErrorString())); };
+  const auto explain = [&] {
+    refuse(file, fmt::format("cannot be read as a mesh: {}", importer.GetErrorString()));
+  };
   if (scene == nullptr) explain();
   for (const auto* part : std::span(scene->mMeshes, scene->mNumMeshes)) check(file, *part, strips);
   if (!strips) scene = importer.ApplyPostProcessing(aiProcess_Triangulate);
@@ -210,12 +173,16 @@ mesh read_mesh(const std::filesystem::path& file) {
   mesh result;
   if (scene->mRootNode != nullptr) add(*scene, *scene->mRootNode, aiMatrix4x4(), strips, result);
   if (result.triangles.empty()) {
-    refuse(file, fmt::format("has {} vertices but no triangles; a surface is needed, not a cloud of points",
-                             result.vertices.size()));
+    refuse(file, fmt::format(
+                     "has {} vertices but no triangles; a surface is needed, not a cloud of points",
+                     result.vertices.size()));
   }
   for (const auto& v : result.vertices) {
     if (!std::isfinite(v.x) || !std::isfinite(v.y) || !std::isfinite(v.z)) {
-      refuse(file, fmt::format("vertex ({}, {}, {}), as the scene places it, is not finite; repair the mesh", v.x, v.y, v.z));
+      refuse(
+          file,
+          fmt::format("vertex ({}, {}, {}), as the scene places it, is not finite; repair the mesh",
+                      v.x, v.y, v.z));
     }
   }
   return result;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
-#include <string_view>
 #include <vector>
 
 /// \file
@@ -26,32 +25,20 @@ struct mesh {
   std::vector<triangle> triangles;
 };
 
-/// Reads a mesh of any format that assimp knows (OBJ, PLY, STL, 3DS, glTF ...), PLY with triangle strips included. Polygons
-/// become triangles, points and lines are left out, all parts of a scene are put where the scene has them.
+/// Reads a mesh of any format that assimp knows (OBJ, PLY, STL, 3DS, glTF ...), PLY with triangle
+/// strips included. Polygons become triangles, points and lines are left out, all parts of a scene
+/// are put where the scene has them.
 ///
-/// Throws roost::invalid_argument, one line that starts with the name of the file, for a file that is not there, is no
-/// mesh, has no triangles, names a vertex that it has not, or has a coordinate that is not finite.
+/// Throws roost::invalid_argument, one line that starts with the name of the file, for a file that
+/// is not there, is no mesh, has no triangles, names a vertex that it has not, or has a coordinate
+/// that is not finite.
 mesh read_mesh(const std::filesystem::path& file);
-
-/// What read_mesh needs to know of a PLY file before assimp reads it.
-struct ply_header {
-  bool complete = false;           ///< it starts with `ply`, ends with `end_header`, and every line between is understood
-  bool ascii = false;              ///< numbers are text, one element a line
-  std::uint64_t elements = 0;      ///< how many elements of any kind it announces
-  std::uint64_t faces = 0;         ///< how many of them are faces
-  std::uint64_t strips = 0;        ///< how many of them are lists of triangle strips
-  std::size_t strips_name_at = 0;  ///< where in the file the word `tristrips` is, if there are any
-  std::size_t bytes = 0;           ///< the length of the header
-};
-
-/// Reads the header of a PLY file. Gives up, incomplete, at the first line that is no PLY, or an element announced twice.
-ply_header read_ply_header(std::string_view file);
 
 /// The index that ends one triangle strip of a list and begins the next: -1 in the file.
 inline constexpr std::uint32_t strip_end = 0xffffffff;
 
-/// The triangles of a list of triangle strips, all with the orientation of the first of their strip. Triangles that name a
-/// vertex twice, which strips use to turn corners, are left out.
+/// The triangles of a list of triangle strips, all with the orientation of the first of their
+/// strip. Triangles that name a vertex twice, which strips use to turn corners, are left out.
 std::vector<triangle> triangles_of_strips(std::span<const std::uint32_t> indices);
 
 }  // namespace roost::tools

@@ -30,19 +30,26 @@ struct vec {
   friend vec operator*(double s, vec a) { return {s * a.x, s * a.y, s * a.z}; }
 };
 double dot(vec a, vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-vec cross(vec a, vec b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
+vec cross(vec a, vec b) {
+  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
 vec unit(vec a) { return 1 / std::sqrt(dot(a, a)) * a; }
 
-constexpr int samples = 2;        // a pixel is samples x samples samples
-constexpr double margin = 0.04;   // white on each side, as a part of the picture
+constexpr int samples = 2;       // a pixel is samples x samples samples
+constexpr double margin = 0.04;  // white on each side, as a part of the picture
 
-/// An orthographic view: where a point is on the picture, in samples, and how far away.
+/// An orthographic view: where a point of the grid is on the picture, in samples, and back.
 struct view {
-  vec right, down, away;
-  double scale = 1, left = 0, top = 0, front = 0;
+  vec right, down, away;  // the axes of the picture, of length 1
+  double scale = 1;       // samples a voxel
+  double left = 0, top = 0;
+  double front = 0;  // no voxel is nearer
 
-  double column(vec p) const { return dot(p, right) * scale + left; }
   double row(vec p) const { return dot(p, down) * scale + top; }
+  double column(vec p) const { return dot(p, right) * scale + left; }
+  vec start(double row, double column) const {
+    return (column - left) / scale * right + (row - top) / scale * down;
+  }
 };
 
 struct box {
@@ -62,11 +69,16 @@ constexpr vec cube{1, 1, 1};
 
 /// The view that shows all voxels as large as they fit.
 view look(std::span<const std::uint32_t> keys, const picture_options& options) {
-  const double turn = options.turn * std::numbers::pi / 180, tilt = options.look_down * std::numbers::pi / 180;
-  const auto front = options.up == axis::y ? vec{0, 0, 1} : options.up == axis::z ? vec{0, -1, 0} : vec{0, 0, 1};
-  const auto up = options.up == axis::y ? vec{0, 1, 0} : options.up == axis::z ? vec{0, 0, 1} : vec{1, 0, 0};
+  const double turn = options.turn * std::numbers::pi / 180,
+               tilt = options.look_down * std::numbers::pi / 180;
+  const auto axis_up = options.up == axis::x   ? vec{1, 0, 0}
+                       : options.up == axis::y ? vec{0, 1, 0}
+                                               : vec{0, 0, 1};
+  const auto up = options.upside_down ? -1 * axis_up : axis_up;
+  const auto front = options.up == axis::z ? vec{0, -1, 0} : vec{0, 0, 1};
   const auto side = cross(up, front);
-  const auto to_eye = std::cos(tilt) * (std::cos(turn) * front + std::sin(turn) * side) + std::sin(tilt) * up;
+  const auto to_eye =
+      std::cos(tilt) * (std::cos(turn) * front + std::sin(turn) * side) + std::sin(tilt) * up;
   view result;
   result.away = -1 * unit(to_eye);
   result.right = unit(cross(result.away, up));
@@ -85,7 +97,8 @@ view look(std::span<const std::uint32_t> keys, const picture_options& options) {
   return result;
 }
 
-/// What a sample sees: distance, key and face in one number, so that the smaller of two is the nearer.
+/// What a sample sees: distance, key and face in one number, so that the smaller of two is the
+/// nearer.
 using seen = std::uint64_t;
 constexpr seen nothing = ~seen{0};
 float depth_of(seen s) { return std::bit_cast<float>(static_cast<std::uint32_t>(s >> 32)); }
@@ -95,44 +108,58 @@ int face_of(seen s) { return static_cast<int>(s & 3); }
 /// The z-buffer: every sample sees the nearest of all cubes.
 class z_buffer {
  public:
-  z_buffer(const view& from, int side) : from_(from), side_(side), seen_(std::size_t(side) * side, nothing) {}
+  z_buffer(const view& from, int side)
+      : from_(from), side_(side), seen_(std::size_t(side) * side, nothing) {
+    // A ray crosses the two planes of a cube across an axis one after the other. Nearly parallel to
+    // them is parallel enough.
+    const auto steps = [](double away) {
+      return 1 / (std::abs(away) < 1e-6 ? std::copysign(1e-6, away) : away);
+    };
+    per_voxel_ = {steps(from.away.x), steps(from.away.y), steps(from.away.z)};
+  }
 
   void draw(std::uint32_t key) {
-    const auto low = low_corner(key);
-    const auto centre = low + 0.5 * cube;
-    const auto reach = [&](vec a) { return from_.scale * (std::abs(a.x) + std::abs(a.y) + std::abs(a.z)) / 2; };
+    const auto low = low_corner(key), centre = low + 0.5 * cube;
+    const auto reach = [&](vec a) {
+      return from_.scale * (std::abs(a.x) + std::abs(a.y) + std::abs(a.z)) / 2;
+    };
     const auto first = [&](double at) { return std::max(0, int(std::ceil(at - 0.5))); };
     const auto last = [&](double at) { return std::min(side_ - 1, int(std::floor(at - 0.5))); };
-    const double c = from_.column(centre), r = from_.row(centre), across = reach(from_.right), along = reach(from_.down);
-    for (int row = first(r - along); row <= last(r + along); ++row) {
-      for (int column = first(c - across); column <= last(c + across); ++column) {
-        // The ray of this sample, where it enters and leaves the cube: the last entry and the first exit of three pairs of planes.
-        const auto start = (column + 0.5 - from_.left) / from_.scale * from_.right + (row + 0.5 - from_.top) / from_.scale * from_.down;
-        double enter = -std::numeric_limits<double>::infinity(), leave = -enter;
-        int face = 0;
-        const auto plane_pair = [&](double at, double towards, double near, int axis) {
-          if (std::abs(towards) < 1e-12) {
-            if (at < near || at >= near + 1) leave = -std::numeric_limits<double>::infinity();
-            return;
-          }
-          const double a = (near - at) / towards, b = (near + 1 - at) / towards;
-          if (std::min(a, b) > enter) enter = std::min(a, b), face = axis;
-          leave = std::min(leave, std::max(a, b));
-        };
-        plane_pair(start.x, from_.away.x, low.x, 0);
-        plane_pair(start.y, from_.away.y, low.y, 1);
-        plane_pair(start.z, from_.away.z, low.z, 2);
-        if (enter >= leave) continue;
-        const auto depth = std::bit_cast<std::uint32_t>(static_cast<float>(std::max(enter - from_.front, 0.0)));
-        see(row, column, seen{depth} << 32 | seen{key} << 2 | static_cast<seen>(face));
+    const double middle_row = from_.row(centre), middle_column = from_.column(centre);
+    const double height = reach(from_.down), width = reach(from_.right);
+    for (int row = first(middle_row - height); row <= last(middle_row + height); ++row) {
+      for (int column = first(middle_column - width); column <= last(middle_column + width);
+           ++column) {
+        // The ray of this sample is in the cube after the last of three entries and before the
+        // first of three exits.
+        const auto start = from_.start(row + 0.5, column + 0.5);
+        const std::array enter = {entry(low.x - start.x, per_voxel_.x),
+                                  entry(low.y - start.y, per_voxel_.y),
+                                  entry(low.z - start.z, per_voxel_.z)};
+        const auto leave =
+            std::min({enter[0] + std::abs(per_voxel_.x), enter[1] + std::abs(per_voxel_.y),
+                      enter[2] + std::abs(per_voxel_.z)});
+        const auto face = std::ranges::max_element(enter);
+        if (*face >= leave) continue;
+        const auto depth =
+            std::bit_cast<std::uint32_t>(static_cast<float>(std::max(*face - from_.front, 0.0)));
+        see(row, column,
+            seen{depth} << 32 | seen{key} << 2 | static_cast<seen>(face - enter.begin()));
       }
     }
   }
 
-  seen at(int row, int column) const { return seen_[std::size_t(row) * side_ + column]; }
+  seen at(int row, int column) const {
+    const bool inside = row >= 0 && column >= 0 && row < side_ && column < side_;
+    return inside ? seen_[std::size_t(row) * side_ + column] : nothing;
+  }
   int side() const { return side_; }
 
  private:
+  static double entry(double low, double per_voxel) {
+    return per_voxel > 0 ? low * per_voxel : (low + 1) * per_voxel;
+  }
+
   void see(int row, int column, seen what) {
     const std::atomic_ref sample(seen_[std::size_t(row) * side_ + column]);
     for (auto old = sample.load(std::memory_order_relaxed);
@@ -140,99 +167,118 @@ class z_buffer {
     }
   }
 
-  view from_;
+  const view& from_;
   int side_;
+  vec per_voxel_;  // how far a ray goes from one plane between voxels to the next
   std::vector<seen> seen_;
 };
 
-/// Light and colour of the samples of a finished z-buffer.
+/// Light and colour of the samples of a finished z-buffer. The shape is read from the z-buffer
+/// itself: a voxel has no normal.
 class shading {
  public:
-  shading(const z_buffer& buffer, const view& from, const box& all, axis up) : buffer_(buffer), from_(from), all_(all), up_(up) {}
+  shading(const z_buffer& buffer, const view& from, const box& all, axis up)
+      : buffer_(buffer), from_(from), all_(all), up_(static_cast<int>(up) % 3) {
+    const double voxel = from.scale;  // in samples
+    const double reach =
+        std::clamp(3.2 * voxel, 4.0, 60.0);  // enough to see the slope of a stair of voxels
+    for (int i = -4; i <= 4; ++i) {
+      for (int j = -4; j <= 4; ++j) near_.push_back(offset(i * reach / 4, j * reach / 4, voxel));
+    }
+    far_apart_ = 3 * reach / voxel;
+    for (int ring = 1; ring <= 5; ++ring) {
+      const double radius = buffer.side() * 0.011 * ring;
+      for (int i = 0; i < 12; ++i) {
+        const double angle = (i + 0.5 * ring) * std::numbers::pi / 6;
+        around_.push_back(offset(radius * std::sin(angle), radius * std::cos(angle), voxel));
+      }
+    }
+    light_ = unit(-0.80 * from.away + -0.45 * from.right + -0.60 * from.down);
+  }
 
-  /// Linear red, green and blue of a sample.
+  /// Red, green and blue of a sample, linear in light.
   vec operator()(int row, int column) const {
     const auto s = buffer_.at(row, column);
     if (s == nothing) return {1, 1, 1};
     const auto [normal, open] = surface(row, column, depth_of(s));
-    const auto light = unit(-0.75 * from_.away + -0.45 * from_.right + -0.65 * from_.down);
-    const double lit = std::max(0.0, dot(normal, light));
-    const double edge = cube_side();
-    const double faces[] = {0.82, 0.82, 0.82};
-    (void)faces;
-    double brightness = (0.30 + 0.80 * lit) * open;
-    if (edge > 4) {
-      const int f = face_of(s);
-      const double by_face = f == int(up_) ? 1.12 : f == (int(up_) + 1) % 3 ? 0.92 : 0.78;
-      brightness *= std::lerp(1.0, by_face, std::clamp((edge - 4) / 6, 0.0, 1.0));
-    }
+    double light = (0.34 + 0.86 * std::max(0.0, dot(normal, light_))) * open;
+    // Where cubes are large enough to be seen, so are their faces.
+    const double by_face[] = {1.15, 0.92, 0.75};
+    const double pixels = from_.scale / samples;
+    light *=
+        std::lerp(1.0, by_face[(face_of(s) - up_ + 3) % 3], std::clamp((pixels - 3) / 5, 0.0, 1.0));
     const auto v = low_corner(key_of(s));
-    const auto along = [](double at, double low, double high) { return high > low ? (at - low) / (high - low) : 0.5; };
-    const auto channel = [&](double t) { return std::pow(0.12 + 0.88 * t, 2.2) * brightness; };
-    return {channel(along(v.x, all_.low.x, all_.high.x)), channel(along(v.y, all_.low.y, all_.high.y)),
-            channel(along(v.z, all_.low.z, all_.high.z))};
+    const auto channel = [&](double at, double low, double high) {
+      const auto t = high > low ? (at - low) / (high - low) : 0.5;
+      return std::pow(0.12 + 0.88 * t, 2.2) * light;
+    };
+    return {channel(v.x, all_.low.x, all_.high.x), channel(v.y, all_.low.y, all_.high.y),
+            channel(v.z, all_.low.z, all_.high.z)};
   }
 
  private:
-  double cube_side() const { return from_.scale / samples; }  // of a voxel, in pixels
+  struct step {
+    int rows, columns;
+    double x, y;  // the same in voxels
+  };
+  static step offset(double rows, double columns, double voxel) {
+    const auto r = static_cast<int>(std::lround(rows)), c = static_cast<int>(std::lround(columns));
+    return {r, c, c / voxel, r / voxel};
+  }
 
   struct patch {
     vec normal;
-    double open;  // 1: nothing near rises above the surface; 0: it lies at the bottom of a pit
+    double open;  // 1: nothing near rises above the surface; towards 0: it lies in a pit
   };
 
-  /// The plane through the surface around a sample (least squares), and how open the sky above it is.
+  /// The plane through the surface around a sample (least squares), and how much of the sky is seen
+  /// from it.
   patch surface(int row, int column, double depth) const {
-    const double voxel = from_.scale;  // in samples
-    const double reach = std::clamp(2.5 * voxel, 3.0, 60.0);
-    const double step = reach / 4;
     double n = 0, sx = 0, sy = 0, sz = 0, sxx = 0, sxy = 0, syy = 0, sxz = 0, syz = 0;
-    for (int i = -4; i <= 4; ++i) {
-      for (int j = -4; j <= 4; ++j) {
-        const int r = row + int(std::lround(i * step)), c = column + int(std::lround(j * step));
-        if (r < 0 || c < 0 || r >= buffer_.side() || c >= buffer_.side()) continue;
-        const auto s = buffer_.at(r, c);
-        if (s == nothing) continue;
-        const double x = (c - column) / voxel, y = (r - row) / voxel, z = depth_of(s) - depth;
-        if (std::abs(z) > 3 * reach / voxel) continue;  // another surface
-        n += 1, sx += x, sy += y, sz += z, sxx += x * x, sxy += x * y, syy += y * y, sxz += x * z, syz += y * z;
-      }
+    for (const auto& [rows, columns, x, y] : near_) {
+      const auto s = buffer_.at(row + rows, column + columns);
+      if (s == nothing) continue;
+      const double z = depth_of(s) - depth;
+      if (std::abs(z) > far_apart_) continue;  // another part of the surface
+      n += 1, sx += x, sy += y, sz += z;
+      sxx += x * x, sxy += x * y, syy += y * y, sxz += x * z, syz += y * z;
     }
-    // z = a x + b y + c
-    const double cxx = sxx - sx * sx / n + 1e-6, cxy = sxy - sx * sy / n, cyy = syy - sy * sy / n + 1e-6;
-    const double cxz = sxz - sx * sz / n, cyz = syz - sy * sz / n, determinant = cxx * cyy - cxy * cxy;
-    const double a = (cxz * cyy - cyz * cxy) / determinant, b = (cyz * cxx - cxz * cxy) / determinant;
-    const auto normal = unit(a * from_.right + b * from_.down + -1 * from_.away);
-    // Sky: samples on rings around; those that rise above the plane hide it.
-    double hidden = 0, looked = 0;
-    for (int ring = 1; ring <= 4; ++ring) {
-      const double radius = buffer_.side() * 0.012 * ring;
-      for (int k = 0; k < 12; ++k) {
-        const double angle = (k + 0.5 * ring) * std::numbers::pi / 6;
-        const int r = row + int(std::lround(radius * std::sin(angle))), c = column + int(std::lround(radius * std::cos(angle)));
-        looked += 1;
-        if (r < 0 || c < 0 || r >= buffer_.side() || c >= buffer_.side()) continue;
-        const auto s = buffer_.at(r, c);
-        if (s == nothing) continue;
-        const double distance = radius / voxel;
-        const double plane = a * (c - column) / voxel + b * (r - row) / voxel;
-        const double rise = (depth + plane - depth_of(s)) / distance;
-        hidden += std::clamp(rise - 0.1, 0.0, 1.0) * std::clamp(4 - rise, 0.0, 1.0);
-      }
+    // z = a x + b y + c; the small numbers keep a single point level
+    const double cxx = sxx - sx * sx / n + 1e-6, cxy = sxy - sx * sy / n,
+                 cyy = syy - sy * sy / n + 1e-6;
+    const double cxz = sxz - sx * sz / n, cyz = syz - sy * sz / n,
+                 determinant = cxx * cyy - cxy * cxy;
+    const double a = (cxz * cyy - cyz * cxy) / determinant,
+                 b = (cyz * cxx - cxz * cxy) / determinant;
+
+    double hidden = 0;
+    for (const auto& [rows, columns, x, y] : around_) {
+      const auto s = buffer_.at(row + rows, column + columns);
+      if (s == nothing) continue;
+      const double slope = (depth + a * x + b * y - depth_of(s)) / std::hypot(x, y);
+      // A little is rounding, and what towers far above stands in front and takes no light from
+      // here.
+      hidden += std::clamp(slope - 0.1, 0.0, 1.0) * std::clamp(4 - slope, 0.0, 1.0);
     }
-    return {normal, 1 - 0.9 * hidden / looked};
+    return {unit(a * from_.right + b * from_.down + -1 * from_.away),
+            1 - 0.9 * hidden / double(around_.size())};
   }
 
   const z_buffer& buffer_;
   const view& from_;
   const box& all_;
-  axis up_;
+  int up_;
+  std::vector<step> near_, around_;
+  double far_apart_;  // in voxels
+  vec light_;
 };
 
 }  // namespace
 
-picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys, const picture_options& options) {
-  picture result{options.side, std::vector<std::uint8_t>(std::size_t(options.side) * options.side * 3, 255)};
+picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys,
+                    const picture_options& options) {
+  picture result{options.side,
+                 std::vector<std::uint8_t>(std::size_t(options.side) * options.side * 3, 255)};
   if (keys.empty()) return result;
   const auto from = look(keys, options);
   box all;
@@ -248,7 +294,8 @@ picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys, const 
       }
       auto* const pixel = &result.pixels[(row * options.side + column) * 3];
       const auto byte = [](double linear) {
-        return static_cast<std::uint8_t>(std::lround(255 * std::pow(std::clamp(linear, 0.0, 1.0), 1 / 2.2)));
+        return static_cast<std::uint8_t>(
+            std::lround(255 * std::pow(std::clamp(linear, 0.0, 1.0), 1 / 2.2)));
       };
       const auto mean = 1.0 / (samples * samples) * sum;
       pixel[0] = byte(mean.x), pixel[1] = byte(mean.y), pixel[2] = byte(mean.z);
@@ -260,12 +307,16 @@ picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys, const 
 void write_png(const picture& image, const std::filesystem::path& file) {
   std::string png;
   const auto append = [](void* to, void* bytes, int n) {
-    static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), static_cast<std::size_t>(n));
+    static_cast<std::string*>(to)->append(static_cast<const char*>(bytes),
+                                          static_cast<std::size_t>(n));
   };
   std::ofstream stream(file, std::ios::binary);
-  if (!stbi_write_png_to_func(append, &png, image.side, image.side, 3, image.pixels.data(), image.side * 3) ||
+  if (!stbi_write_png_to_func(append, &png, image.side, image.side, 3, image.pixels.data(),
+                              image.side * 3) ||
       !stream.write(png.data(), static_cast<std::streamsize>(png.size())).flush()) {
-    throw error(fmt::format("{}: the picture cannot be written; check the directory, its permissions and its space", file.string()));
+    throw error(fmt::format(
+        "{}: the picture cannot be written; check the directory, its permissions and its space",
+        file.string()));
   }
 }
 

@@ -15,10 +15,11 @@ namespace roost::tools {
 enum class axis { x, y, z };
 
 struct picture_options {
-  int side = 1200;     ///< pixels, of a square picture
-  axis up = axis::y;   ///< the mesh's up
-  double turn = 30;    ///< degrees around the up axis
-  double look_down = 20;  ///< degrees above the horizon
+  int side = 1200;           ///< pixels, of a square picture
+  axis up = axis::y;         ///< of the mesh
+  bool upside_down = false;  ///< the axis points down, not up
+  double turn = 30;          ///< degrees that the eye goes around the up axis
+  double look_down = 20;     ///< degrees that the eye is above the horizon
 };
 
 /// A square picture, rows from the top, three bytes a pixel: red, green, blue.
@@ -27,9 +28,11 @@ struct picture {
   std::vector<std::uint8_t> pixels;
 };
 
-/// Draws voxels, given by the keys that voxelize() makes, as cubes seen from afar, on white. The colour of a voxel is its
-/// position in the bounding box of all: x, y and z are red, green and blue. No voxels make a white picture.
-picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys, const picture_options& options = {});
+/// Draws voxels, given by the keys that voxelize() makes, as cubes seen from afar, on white. The
+/// colour of a voxel is its position in the bounding box of all: x, y and z are red, green and
+/// blue. No voxels make a white picture.
+picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys,
+                    const picture_options& options = {});
 
 /// Writes a picture as PNG. Throws roost::error if the file cannot be written.
 void write_png(const picture& image, const std::filesystem::path& file);

@@ -32,12 +32,14 @@ class polygon {
       low = std::min(low, corners_[i][axis]);
       high = std::max(high, corners_[i][axis]);
     }
-    const auto voxel = [&](double at) { return static_cast<std::uint32_t>(std::clamp(at, 0.0, grid - 1.0)); };
+    const auto voxel = [&](double at) {
+      return static_cast<std::uint32_t>(std::clamp(at, 0.0, grid - 1.0));
+    };
     return {voxel(low), voxel(high)};
   }
 
  private:
-  std::array<position, 12> corners_;  // cuts of convex polygons never make more than 7; rounding has never made more either
+  std::array<position, 16> corners_;  // 7 in theory; rounding could bend a side and make it 13
   std::size_t size_ = 0;
 };
 
@@ -84,7 +86,8 @@ void for_each_slice(polygon& whole, int axis, std::uint32_t grid, const F& f) {
 /// One bit a voxel, rows along z.
 class bit_grid {
  public:
-  explicit bit_grid(std::uint32_t side) : side_(side), row_words_((side + 63) / 64), words_(side * side * row_words_) {}
+  explicit bit_grid(std::uint32_t side)
+      : side_(side), row_words_((side + 63) / 64), words_(side * side * row_words_) {}
 
   /// Sets the voxels from z = first to z = last of a row. Threads may do so at the same time.
   void set(std::uint32_t x, std::uint32_t y, std::uint32_t first, std::uint32_t last) {
@@ -94,7 +97,8 @@ class bit_grid {
       if (w == first / 64) bits &= ~std::uint64_t{0} << first % 64;
       if (w == last / 64) bits &= ~std::uint64_t{0} >> (63 - last % 64);
       const std::atomic_ref word(row[w]);
-      if ((word.load(std::memory_order_relaxed) & bits) != bits) word.fetch_or(bits, std::memory_order_relaxed);
+      if ((word.load(std::memory_order_relaxed) & bits) != bits)
+        word.fetch_or(bits, std::memory_order_relaxed);
     }
   }
 
@@ -103,7 +107,8 @@ class bit_grid {
     const auto layer_words = std::size_t{side_} * row_words_;
     std::vector<std::size_t> begin(side_ + 1);  // where the keys of a layer begin
     cpu.launch(side_, 0, [&](auto, std::size_t x, auto*) {
-      for (std::size_t w = 0; w < layer_words; ++w) begin[x + 1] += std::popcount(words_[x * layer_words + w]);
+      for (std::size_t w = 0; w < layer_words; ++w)
+        begin[x + 1] += std::popcount(words_[x * layer_words + w]);
     });
     std::inclusive_scan(begin.begin(), begin.end(), begin.begin());
     std::vector<std::uint32_t> result(begin.back());
@@ -150,7 +155,8 @@ class to_grid {
 
   position operator()(const point& p) const {
     auto result = as_position(p);
-    for (int i = 0; i < 3; ++i) result[i] = std::clamp(((result[i] - middle_[i]) / side_ + 0.5) * grid_, 0.0, grid_);
+    for (int i = 0; i < 3; ++i)
+      result[i] = std::clamp(((result[i] - middle_[i]) / side_ + 0.5) * grid_, 0.0, grid_);
     return result;
   }
 
@@ -165,9 +171,11 @@ class to_grid {
 
 std::vector<std::uint32_t> voxelize(const host& cpu, const mesh& surface, std::uint64_t grid) {
   if (grid == 0 || grid > finest_grid) {
-    throw invalid_argument(fmt::format("a grid of {} voxels a side cannot be made; ask for 1 to {}", grid, finest_grid));
+    throw invalid_argument(fmt::format("a grid of {} voxels a side cannot be made; ask for 1 to {}",
+                                       grid, finest_grid));
   }
-  if (surface.triangles.empty()) throw invalid_argument("a mesh without triangles has no voxels; give one with a surface");
+  if (surface.triangles.empty())
+    throw invalid_argument("a mesh without triangles has no voxels; give one with a surface");
   const auto side = static_cast<std::uint32_t>(grid);
   const to_grid place(surface, side);
   bit_grid touched(side);

@@ -19,21 +19,25 @@ struct voxel {
   friend bool operator==(const voxel&, const voxel&) = default;
 };
 
-/// The 30-bit key of a voxel: x, y and z from the highest bits to the lowest, ten bits each (Alcantara et al., section 5).
+/// The 30-bit key of a voxel: x, y and z from the highest bits to the lowest, ten bits each
+/// (Alcantara et al., section 5).
 constexpr std::uint32_t key_of(const voxel& v) { return v.x << 20 | v.y << 10 | v.z; }
 
 /// The voxel of a key.
-constexpr voxel voxel_of(std::uint32_t key) { return {key >> 20 & 1023, key >> 10 & 1023, key & 1023}; }
+constexpr voxel voxel_of(std::uint32_t key) {
+  return {key >> 20 & 1023, key >> 10 & 1023, key & 1023};
+}
 
 /// The keys of all voxels that a surface touches, ascending, each once.
 ///
-/// The mesh is scaled uniformly and centred, so that its longest side fills a grid of `grid` voxels a side. A voxel is in
-/// exactly when a point of a triangle lies in it, as if the surface were sampled without end: triangles are cut at the
-/// planes between voxels, not sampled. A point on such a plane belongs to the voxel above, so a flat side that lies in a
-/// plane makes one layer of voxels. Triangles without area count as the segments or points that they are.
+/// The mesh is scaled uniformly and centred, so that its longest side fills a grid of `grid` voxels
+/// a side. A voxel is in exactly when a point of a triangle lies in it, as if the surface were
+/// sampled without end: triangles are cut at the planes between voxels, not sampled. A point on
+/// such a plane belongs to the voxel above, so a flat side that lies in a plane makes one layer of
+/// voxels. Triangles without area count as the segments or points that they are.
 ///
-/// Deterministic for any number of threads. Needs grid^3 / 8 bytes beside the result. Throws invalid_argument for a grid of
-/// 0 or above 1024, or a mesh without triangles.
+/// Deterministic for any number of threads. Needs grid^3 / 8 bytes beside the result. Throws
+/// invalid_argument for a grid of 0 or above 1024, or a mesh without triangles.
 std::vector<std::uint32_t> voxelize(const host& cpu, const mesh& surface, std::uint64_t grid);
 
 }  // namespace roost::tools

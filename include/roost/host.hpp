@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <memory_resource>
 #include <new>
@@ -39,8 +40,12 @@ class host {
 
   std::pmr::memory_resource* memory() const { return memory_; }
 
-  /// oneTBB's scalable allocator, with huge pages where the system has them.
+  /// oneTBB's scalable allocator: it keeps what is freed for the next build. Big pieces of any resource are offered to the system for
+  /// huge pages.
   static std::pmr::memory_resource* default_memory();
+
+  /// Gives memory of the default resource that no table holds back to the system.
+  static void trim();
 
   /// Calls f(i) for every i in [0, n), in no particular order, from several threads.
   template <class F>
@@ -78,6 +83,9 @@ class host {
   std::uint64_t sum(std::size_t n, const F& f) const;
 
  private:
+  static constexpr std::size_t huge_page = std::size_t{2} << 20;
+  static std::size_t alignment(std::size_t bytes) { return bytes >= huge_page ? huge_page : 64; }
+
   struct state {
     explicit state(int threads) : arena(threads > 0 ? threads : tbb::task_arena::automatic) {}
     tbb::task_arena arena;

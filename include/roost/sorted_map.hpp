@@ -68,7 +68,7 @@ class sorted_map {
     ROOST_FN const Value& value_at(std::size_t i) const { return values_[i]; }
     ROOST_FN std::size_t size() const { return size_; }
 
-    ROOST_FN void prefetch(const Key&) const {}
+    ROOST_PREFETCH_FN void prefetch(const Key&) const {}
 
    private:
     const Key* keys_;

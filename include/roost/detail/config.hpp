@@ -17,6 +17,9 @@
 #define ROOST_UNROLL
 #endif
 
+// g++ takes a function that only prefetches for one that does nothing, and drops the call, unless it is inlined first.
+#define ROOST_PREFETCH_FN [[gnu::always_inline]] ROOST_FN
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

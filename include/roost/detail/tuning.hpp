@@ -1,7 +1,3 @@
-#ifndef ROOST_TRY_FLIGHT
-#define ROOST_TRY_FLIGHT 2
-#define ROOST_TRY_THREADS 256
-#endif
 #pragma once
 
 #include "roost/detail/config.hpp"
@@ -30,8 +26,8 @@ struct tuning<cuda> {
   static constexpr int build_held = 4;                      // items that a worker reads ahead
   static constexpr std::size_t region_bytes = 40 << 10;     // of a region's slots: five teams on a multiprocessor
   static constexpr std::size_t region_bytes_most = 200 << 10;
-  static constexpr int find_threads = ROOST_TRY_THREADS;
-  static constexpr std::uint32_t finds_in_flight = ROOST_TRY_FLIGHT;       // of one worker
+  static constexpr int find_threads = 256;
+  static constexpr std::uint32_t finds_in_flight = 1;        // of one worker
 };
 
 template <>
@@ -40,9 +36,9 @@ struct tuning<host> {
   static constexpr std::uint32_t tile_items_most = 32768;
   static constexpr std::uint32_t digits_most = 1024;
   static constexpr int build_held = 16;
-  static constexpr std::size_t region_bytes = 128 << 10;
+  static constexpr std::size_t region_bytes = 256 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
-  static constexpr std::uint32_t finds_in_flight = 32;
+  static constexpr std::uint32_t finds_in_flight = 16;
 };
 
 /// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16 bits.

@@ -156,7 +156,7 @@ class bucketed::table {
   }
 
   /// Fetches a key's home bucket ahead of a find. Does nothing on a GPU, which hides the wait with other threads.
-  ROOST_FN void prefetch(const Key& key) const {
+  ROOST_PREFETCH_FN void prefetch(const Key& key) const {
 #if !ROOST_ON_DEVICE
     const place_of_key at = home(key);
     __builtin_prefetch(buckets_ + std::uint64_t{at.region} * region_buckets_ + at.bucket);

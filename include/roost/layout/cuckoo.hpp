@@ -68,11 +68,12 @@ struct cuckoo {
   /// A region's hash function g_i, made from the region's seed by XOR with fixed numbers.
   template <class Key>
   ROOST_FN static std::uint32_t slot_in_subtable(const Key& key, std::uint32_t i, std::uint32_t seed) {
-    constexpr std::uint32_t fixed[6] = {0x2c1b3c6du, 0x297a2d39u, 0x05491333u, 0x6a09e667u, 0x3c6ef372u, 0x510e527fu};
+    const std::uint32_t fixed0 = i == 0 ? 0x2c1b3c6du : i == 1 ? 0x05491333u : 0x3c6ef372u;
+    const std::uint32_t fixed1 = i == 0 ? 0x297a2d39u : i == 1 ? 0x6a09e667u : 0x510e527fu;
     if ((seed & ours) != 0) {
-      return static_cast<std::uint32_t>(split_hash(hash_of(key, mix64(seed, fixed[i])), subtable_slots).digit);
+      return static_cast<std::uint32_t>(split_hash(hash_of(key, mix64(seed, fixed0)), subtable_slots).digit);
     }
-    const alcantara_hash g{(seed ^ fixed[2 * i]) & 0x7fffffffu, (seed ^ fixed[2 * i + 1]) & 0x7fffffffu};
+    const alcantara_hash g{(seed ^ fixed0) & 0x7fffffffu, (seed ^ fixed1) & 0x7fffffffu};
     return g(key, subtable_slots);
   }
   static constexpr std::uint32_t ours = 0x80000000u;  ///< bit of a region's seed: not the paper's functions
@@ -143,7 +144,7 @@ class cuckoo::table {
   }
 
   /// Fetches the first slot that a find will read. Does nothing on a GPU.
-  ROOST_FN void prefetch(const Key& key) const {
+  ROOST_PREFETCH_FN void prefetch(const Key& key) const {
 #if !ROOST_ON_DEVICE
     const std::uint32_t region = region_of_(key);
     __builtin_prefetch(slots_ + slot(region, 0, slot_in_subtable(key, 0, seeds_[region])));
@@ -237,7 +238,8 @@ struct cuckoo::builder {
     std::uint32_t* slot;    // of the three sub-tables: number of an item
     std::uint32_t* number;  // of the different items, if some are copies
     std::uint32_t* owner;
-    std::uint32_t* different;
+    std::uint32_t* different;  // how many
+    std::uint32_t* placed;     // of the region
   };
 
   builder(const table<Key, Value>& table, const detail::region_items<item>& items, detail::build_counts* c)
@@ -245,7 +247,7 @@ struct cuckoo::builder {
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
     return {memory.take<std::uint32_t>(region_slots), memory.take<std::uint32_t>(region_most), memory.take<std::uint32_t>(claims),
-            memory.take<std::uint32_t>(1)};
+            memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1)};
   }
 
   template <class Team>
@@ -318,6 +320,7 @@ struct cuckoo::builder {
   ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n, const Key* key, const std::uint32_t* number,
                                std::uint32_t seed, const pieces& my) {
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) { my.slot[s] = detail::no_owner; });
+    if (team.rank() == 0) *my.placed = 0;
     std::uint32_t at[PerWorker];  // the slot that an item has written to, or nowhere
     detail::for_each_held<PerWorker>(team, n, [&](int held, std::uint32_t) { at[held] = nowhere; });
     team.sync();
@@ -350,8 +353,12 @@ struct cuckoo::builder {
       placed += number != detail::no_owner;
       to.slots_[to.slot(region, s / subtable_slots, s % subtable_slots)] = number == detail::no_owner ? empty : items[number];
     });
-    if (placed != 0) detail::fetch_add(counts->placed, std::uint64_t{placed});
-    if (team.rank() == 0) to.seeds_[region] = seed;
+    if (placed != 0) team.fetch_add(*my.placed, placed);
+    team.sync();
+    if (team.rank() == 0) {
+      detail::fetch_add(counts->placed, std::uint64_t{*my.placed});
+      to.seeds_[region] = seed;
+    }
   }
 };
 

@@ -1,5 +1,9 @@
 // Bodies of roost/host.hpp.
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace roost {
 
 inline host::host(int threads, std::pmr::memory_resource* memory) : memory_(memory) {
@@ -14,23 +18,33 @@ inline std::pmr::memory_resource* host::default_memory() {
   return std::pmr::new_delete_resource();  // the one that the sanitizers watch
 #else
   static std::pmr::memory_resource* const resource = [] {
-    scalable_allocation_mode(TBBMALLOC_USE_HUGE_PAGES, 1);
+    // Fresh memory costs as much as a build: what tables free is kept, whatever its size.
+    scalable_allocation_mode(TBBMALLOC_SET_HUGE_SIZE_THRESHOLD, std::numeric_limits<std::intptr_t>::max());
     return tbb::scalable_memory_resource();
   }();
   return resource;
 #endif
 }
 
+inline void host::trim() { static_cast<void>(scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS, nullptr)); }
+
 inline void* host::allocate(std::size_t bytes) const {
   try {
-    return memory_->allocate(bytes, 64);
+    void* const memory = memory_->allocate(bytes, alignment(bytes));
+#if defined(__linux__)
+    // Tables are read at random: with small pages every read would also miss the processor's list of pages.
+    if (bytes >= huge_page) static_cast<void>(madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE));
+#endif
+    return memory;
   } catch (const std::bad_alloc&) {
     throw out_of_memory("roost::host: no memory for " + std::to_string(bytes) +
                         " bytes; use fewer keys or a higher load factor, or give the place another memory resource");
   }
 }
 
-inline void host::deallocate(void* memory, std::size_t bytes) const noexcept { memory_->deallocate(memory, bytes, 64); }
+inline void host::deallocate(void* memory, std::size_t bytes) const noexcept {
+  memory_->deallocate(memory, bytes, alignment(bytes));
+}
 
 namespace detail {
 

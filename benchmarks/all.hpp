@@ -1,0 +1,34 @@
+#pragma once
+
+#include "partition.hpp"
+
+namespace roost::bench {
+
+/// Measures all tables of a place.
+template <class Place, class Key, class Value>
+void measure_all(const Place& place, const settings& options) {
+  for (const int log2n : options.log2n) {
+    const std::size_t n = std::size_t{1} << log2n;
+    for (const double load_factor : options.load_factors) {
+      measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
+    }
+    const double load_factor = options.load_factors.front();  // the others do not take one
+    measure<frozen_table<Place, Key, Value, cuckoo>, Place, Key, Value>(place, options, n, load_factor);
+    if constexpr (std::is_same_v<Value, none>) {
+      measure<two_kernel_table<Place, Key>, Place, Key, Value>(place, options, n, load_factor);
+#if !defined(__CUDACC__)
+      measure<boost_set_table<Key>, Place, Key, Value>(place, options, n, load_factor);
+      measure<std_set_table<Key>, Place, Key, Value>(place, options, n, load_factor);
+#endif
+    } else {
+      measure<sorted_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+      measure_partition<Place, Key, Value>(place, options, n);
+#if !defined(__CUDACC__)
+      measure<boost_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+      measure<std_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+#endif
+    }
+  }
+}
+
+}  // namespace roost::bench

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <functional>
+
+#include "partition.hpp"
+
+// The measurements of the papers, made with the faithful tables: Alcantara et al. 2009, sections 4.1, 5 and 7 with Figures 4 and 5, and Wang and Hu, Figures 5 and 6.
+
+namespace roost::bench {
+
+/// A table of the report: a title, columns and rows of text.
+struct report_table {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+struct reproduction {
+  int builds = 1000;  // to count overfull buckets over
+  int repetitions = 5;
+  int threads = 0;
+  std::function<void(const report_table&)> report;
+};
+
+/// Different keys for every run: run r's i-th key.
+struct random_key {
+  std::uint32_t first;
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return mix32(first + static_cast<std::uint32_t>(i)); }
+};
+
+/// The i-th of all voxels of a 1024^3 grid in a scrambled order: a bijection of 30 bits.
+struct random_voxel {
+  ROOST_FN std::uint32_t operator()(std::size_t i) const {
+    constexpr std::uint32_t mask = (1u << 30) - 1;
+    std::uint32_t x = static_cast<std::uint32_t>(i) * 0x2c9277b5u & mask;
+    x ^= x >> 15;
+    x = x * 0x1b873593u & mask;
+    x ^= x >> 13;
+    return x * 0x05d9f3bdu & mask;
+  }
+};
+
+template <class F>
+struct fill_with {
+  std::uint32_t* keys;
+  F f;
+  ROOST_FN void operator()(std::size_t i) const { keys[i] = f(i); }
+};
+
+template <class F>
+struct fill_shuffled {  // a random order of 0 .. n - 1 for any n: walks a full cycle with a step prime to n
+  std::uint32_t* keys;
+  F f;
+  std::size_t n, step;
+  ROOST_FN void operator()(std::size_t i) const { keys[i] = f((i * step + 12345) % n); }
+};
+
+inline std::string text(double value, int digits) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
+  return buffer;
+}
+
+template <class Place>
+void reproduce_on(const Place& place, const reproduction& options) {
+  using u32 = std::uint32_t;
+  using cuckoo_map = frozen_map<u32, u32, Place, cuckoo>;
+  const auto time = [&](const auto& f) { return median_milliseconds(place, 1, options.repetitions, [] {}, f); };
+
+  struct times {
+    double build, find, sort, search, partition;
+  };
+  const auto voxels = [&](std::size_t n) {
+    array<u32, Place> keys(place, n), values(place, n), queries(place, n), results(place, n);
+    place.for_each(n, fill_with<random_voxel>{keys.data(), {}});
+    place.for_each(n, fill_values<u32>{values.data()});
+    place.for_each(n, fill_shuffled<random_voxel>{queries.data(), {}, n, 2654435761u});
+    times t{};
+    std::optional<cuckoo_map> map;
+    std::optional<sorted_map<u32, u32, Place>> sorted;
+    const auto keys_in = std::as_const(keys).span();
+    const auto values_in = std::as_const(values).span();
+    const auto queries_in = std::as_const(queries).span();
+    t.build = time([&] { map.emplace(place, keys_in, values_in); });
+    t.find = time([&] { map->find(place, queries_in, results.span(), 0u); });
+    t.sort = time([&] { sorted.emplace(place, keys_in, values_in); });
+    t.search = time([&] { sorted->find(place, queries_in, results.span(), 0u); });
+    const auto plan = cuckoo::make_plan<Place, u32, u32>(n, {}, 0);
+    t.partition = time([&] {
+      detail::partitioner<Place, pair<u32, u32>> split(place, plan.regions, room::exact, false);
+      static_cast<void>(split.run(detail::zip_checked(keys_in, values_in), plan.region_of));
+    });
+    return t;
+  };
+
+  // Restarts over many builds of different keys.
+  struct counts {
+    int overfull = 0;
+    double rounds = 0, ms = 0, ms_overfull = 0, load = 0, bytes = 0;
+    std::size_t region_restarts = 0, regions = 0;
+  };
+  const auto build_many = [&](std::size_t n, int builds) {
+    array<u32, Place> keys(place, n), values(place, n);
+    place.for_each(n, fill_values<u32>{values.data()});
+    counts c;
+    for (int b = 0; b < builds; ++b) {
+      place.for_each(n, fill_with<random_key>{keys.data(), {static_cast<u32>(b) * static_cast<u32>(n)}});
+      std::optional<cuckoo_map> map;
+      place.synchronize();
+      const double ms = milliseconds(place, [&] { map.emplace(place, std::as_const(keys).span(), std::as_const(values).span()); });
+      const frozen_statistics& s = map->statistics();
+      c.overfull += s.restarts > 0;
+      (s.restarts > 0 ? c.ms_overfull : c.ms) += ms;
+      c.rounds += s.mean_rounds / builds;
+      c.region_restarts += s.region_restarts;
+      c.regions += s.regions;
+      c.load = static_cast<double>(n) / static_cast<double>(s.capacity);
+      c.bytes = static_cast<double>(s.bytes) / static_cast<double>(n * 8);
+    }
+    c.ms /= std::max(1, builds - c.overfull);
+    c.ms_overfull /= std::max(1, c.overfull);
+    return c;
+  };
+
+  const counts one = build_many(1000000, options.builds);
+  const int builds_of_five = std::max(1, options.builds / 5);
+  const counts five = build_many(5000000, builds_of_five);
+  const times five_million = voxels(5000000);
+  const auto share = [](int part, int all) {
+    return text(100.0 * part / all, 3) + " % (" + std::to_string(part) + " of " + std::to_string(all) + ")";
+  };
+  options.report({"Alcantara et al. 2009, sections 4.1, 5 and 7 (their times: GeForce GTX 280)",
+                  {"fact", "paper", "roost"},
+                  {{"load factor", "71 %", text(100 * one.load, 1) + " %"},
+                   {"table bytes over input bytes", "1.42", text(one.bytes, 2)},
+                   {"rounds until a bucket is built, mean", "5.5", text(one.rounds, 2)},
+                   {"buckets that began again with other functions", "only a few",
+                    text(100.0 * static_cast<double>(one.region_restarts) / static_cast<double>(one.regions), 4) + " %"},
+                   {"1 million keys: builds with an overfull bucket", "0.088 % (22 of 25000)", share(one.overfull, options.builds)},
+                   {"5 million keys: builds with an overfull bucket", "0.5 % (125 of 25000)", share(five.overfull, builds_of_five)},
+                   {"1 million keys: build, ms", "9.78", text(one.ms, 3)},
+                   {"1 million keys: build with a restart, ms", "14.7", one.overfull ? text(one.ms_overfull, 3) : "none seen"},
+                   {"5 million keys: build, ms", "35.7", text(five_million.build, 3)},
+                   {"5 million keys: retrieve all, ms", "15.3", text(five_million.find, 3)},
+                   {"5 million keys: radix sort, ms", "36.6", text(five_million.sort, 3)},
+                   {"5 million keys: binary search of all, ms", "79.5", text(five_million.search, 3)}}});
+
+  report_table figure4{"Alcantara et al. 2009, Figure 4: random voxels of a 1024^3 grid, ms",
+                       {"million voxels", "cuckoo build", "radix sort", "cuckoo retrieval", "binary search"}, {}};
+  report_table figure5{"Alcantara et al. 2009, Figure 5: steps of the construction, ms",
+                       {"million voxels", "phase 1: assign, scan, shuffle", "phase 2: cuckoo hashing", "whole"}, {}};
+  for (const double millions : {0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0}) {
+    const times t = voxels(static_cast<std::size_t>(millions * 1e6));
+    figure4.rows.push_back({text(millions, 2), text(t.build, 3), text(t.sort, 3), text(t.find, 3), text(t.search, 3)});
+    figure5.rows.push_back({text(millions, 2), text(t.partition, 3), text(t.build - t.partition, 3), text(t.build, 3)});
+  }
+  options.report(figure4);
+  options.report(figure5);
+
+  report_table two_kernel{"Wang and Hu, Figures 5 and 6: 2^s keys into a table of 2^(s+1), half of the lookups present, million keys/s",
+                          {"s", "two-kernel build", "build with scan", "lookup"}, {}};
+  for (const int s : {16, 18, 20, 22, 24}) {
+    const std::size_t n = std::size_t{1} << s;
+    array<u32, Place> keys(place, n), queries(place, n);
+    array<bool, Place> results(place, n);
+    place.for_each(n, fill_keys<u32>{keys.data()});
+    place.for_each(n, fill_queries<u32>{queries.data(), {n, 32}});
+    std::optional<frozen_set<u32, Place, cuckoo>> set;
+    const auto keys_in = std::as_const(keys).span();
+    const double scan = time([&] { set.emplace(place, keys_in); });
+    const double fixed = time([&] { set.emplace(place, keys_in, typename frozen_set<u32, Place, cuckoo>::options{.two_kernel = true}); });
+    const double find = time([&] { set->contains(place, std::as_const(queries).span(), results.span()); });
+    const auto rate = [n](double ms) { return text(static_cast<double>(n) / ms / 1e3, 0); };
+    two_kernel.rows.push_back({std::to_string(s), rate(fixed), rate(scan), rate(find)});
+  }
+  options.report(two_kernel);
+}
+
+void reproduce_host(const reproduction& options);
+void reproduce_cuda(const reproduction& options);
+
+}  // namespace roost::bench

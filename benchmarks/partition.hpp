@@ -1,0 +1,83 @@
+#pragma once
+
+#include "run.hpp"
+#if defined(__CUDACC__)
+#include "partition_by_hand.cuh"
+#endif
+
+// The partition by itself: one pass that splits pairs into 256 regions with slack, beside the same kernel written by hand for CUDA, to
+// show that teams cost nothing.
+
+namespace roost::bench {
+
+inline constexpr std::uint32_t partition_regions = 256;
+
+/// 1 for an item that is not in its region.
+template <class Item>
+struct misplaced {
+  const Item* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  ROOST_FN std::uint64_t operator()(std::size_t r) const {
+    const detail::leading_bits region_of{0, partition_regions};
+    std::uint64_t bad = 0;
+    for (std::uint64_t i = begins[r]; i < ends[r]; ++i) bad += region_of(items[i].key) != r;
+    return bad;
+  }
+};
+
+struct region_size {
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  ROOST_FN std::uint64_t operator()(std::size_t r) const { return ends[r] - begins[r]; }
+};
+
+template <class Place, class Parts>
+std::string check_partition(const Place& place, const Parts& parts, std::size_t n) {
+  const std::uint64_t bad = place.sum(partition_regions, misplaced<typename Parts::item_type>{parts.items(), parts.begins(), parts.ends()});
+  const std::uint64_t there = place.sum(partition_regions, region_size{parts.begins(), parts.ends()});
+  return bad == 0 && there == n ? "ok" : std::to_string(bad + n - there) + " wrong";
+}
+
+/// Measures one way to partition: split(keys, values) returns something with items(), begins() and ends().
+template <class Place, class Key, class Value, class Split>
+void measure_split(const Place& place, const settings& options, std::size_t n, const std::string& name, const Split& split) {
+  if (options.has_table) options.has_table(name);
+  const bool asked = std::find(options.ops.begin(), options.ops.end(), "partition") != options.ops.end();
+  if (!options.report || !asked || !options.wants(name)) return;
+  array<Key, Place> keys(place, n);
+  array<Value, Place> values(place, n);
+  place.for_each(n, fill_keys<Key>{keys.data()});
+  place.for_each(n, fill_values<Value>{values.data()});
+  std::optional<decltype(split(keys, values))> parts;
+  row line;
+  line.table = name;
+  line.key_bits = static_cast<int>(sizeof(Key)) * 8;
+  line.value_bits = static_cast<int>(sizeof(Value)) * 8;
+  line.op = "partition";
+  line.n = n;
+  line.place = place_name(place);
+  line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [&] { parts.reset(); },
+                                       [&] { parts.emplace(split(keys, values)); });
+  line.gops = static_cast<double>(n) / line.median_ms / 1e6;
+  line.check = check_partition(place, *parts, n);
+  options.report(line);
+}
+
+template <class Place, class Key, class Value>
+void measure_partition(const Place& place, const settings& options, std::size_t n) {
+  using item = pair<Key, Value>;
+  measure_split<Place, Key, Value>(place, options, n, "partition", [&](const array<Key, Place>& keys, const array<Value, Place>& values) {
+    return detail::partitioner<Place, item>(place, partition_regions, room::slack, false)
+        .run(detail::zip_checked(keys, values), detail::leading_bits{0, partition_regions});
+  });
+#if defined(__CUDACC__)
+  if constexpr (sizeof(item) == 8) {
+    measure_split<Place, Key, Value>(place, options, n, "partition_by_hand", [&](const array<Key, Place>& keys, const array<Value, Place>& values) {
+      return partition_by_hand(place, keys.data(), values.data(), n);
+    });
+  }
+#endif
+}
+
+}  // namespace roost::bench

@@ -1,0 +1,124 @@
+#include "support/tables.hpp"
+
+// Keys made to break the hashes: builds restart, and lose nothing.
+
+namespace test {
+namespace {
+
+/// Different keys whose hashes under `seed` are `step` apart from `first` on.
+template <class Key>
+numbers keys_with_hashes(std::size_t n, std::uint64_t first, std::uint64_t step, std::uint64_t seed = 0) {
+  numbers keys(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    if constexpr (sizeof(Key) == 4) {
+      keys[i] = roost::unmix32(static_cast<u32>(first + i * step), static_cast<u32>(seed ^ (seed >> 32)));
+    } else {
+      keys[i] = roost::unmix64(first + i * step, seed);
+    }
+  }
+  return keys;
+}
+
+template <class Table>
+class adversarial : public testing::Test {};
+using tables = testing::Types<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>, bucketed_set<u64>>;
+TYPED_TEST_SUITE(adversarial, tables);
+
+TYPED_TEST(adversarial, all_keys_in_one_region_of_the_first_seed) {
+  using key = typename TypeParam::key_type;
+  constexpr std::size_t n = 60000;
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{0x123456789abcdef0}}) {
+    typename TypeParam::options options;
+    options.seed = seed;
+    for (const std::uint64_t first : {std::uint64_t{0}, ~std::uint64_t{0} - n}) {  // the lowest and the highest hashes
+      const auto facts = check<TypeParam>(keys_with_hashes<key>(n, first, 1, seed), options);
+      EXPECT_EQ(facts.size, n);
+      EXPECT_GE(facts.restarts, 1) << "did this test not hit one region?";
+      EXPECT_LE(facts.restarts, 2);
+    }
+  }
+}
+
+TYPED_TEST(adversarial, all_keys_and_copies_of_them_in_one_region) {
+  using key = typename TypeParam::key_type;
+  numbers keys = keys_with_hashes<key>(30000, 0, 1);
+  keys.insert(keys.end(), 50000, keys[77]);
+  const auto facts = check<TypeParam>(shuffled(keys, 1));
+  EXPECT_EQ(facts.duplicates, 50000u);
+}
+
+TYPED_TEST(adversarial, one_region_has_just_too_many) {
+  using key = typename TypeParam::key_type;
+  numbers keys = different_numbers(60000, 2);
+  const numbers crowd = keys_with_hashes<key>(8000, 5, 1);
+  keys.insert(keys.end(), crowd.begin(), crowd.end());
+  check<TypeParam>(shuffled(keys, 3));
+}
+
+TYPED_TEST(adversarial, all_keys_of_a_region_in_one_bucket) {
+  // Hashes a multiple of 2^20 or 2^40 apart: many regions, in each the same few buckets.
+  using key = typename TypeParam::key_type;
+  check<TypeParam>(keys_with_hashes<key>(4096, 12345, sizeof(key) == 4 ? 1u << 20 : std::uint64_t{1} << 52));
+}
+
+TYPED_TEST(adversarial, restarts_are_not_endless) {
+  using key = typename TypeParam::key_type;
+  typename TypeParam::options options;
+  options.max_restarts = 0;
+  const auto keys = from_numbers<key>(keys_with_hashes<key>(60000, 0, 1));
+  const auto values = numbered_values<typename TypeParam::mapped_type>(keys.size());
+  expect_error<roost::build_error>([&] { TypeParam(keys, values, options); }, {"60000", "1 attempts", "load factor", "max_restarts"});
+  options.max_restarts = 1;
+  EXPECT_TRUE(TypeParam(keys, values, options).valid());
+}
+
+template <class Table>
+class adversarial_cuckoo : public testing::Test {};
+using cuckoo_tables = testing::Types<cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_set<u32>, cuckoo_map<sixteen, twelve>>;
+TYPED_TEST_SUITE(adversarial_cuckoo, cuckoo_tables);
+
+TYPED_TEST(adversarial_cuckoo, keys_that_are_equal_modulo_the_number_of_regions) {
+  const std::size_t n = 5000;
+  const TypeParam plain(from_numbers<typename TypeParam::key_type>(different_numbers(n, 1)),
+                        numbered_values<typename TypeParam::mapped_type>(n));
+  const auto facts = check<TypeParam>(multiples(n, plain.statistics().regions, 3));
+  EXPECT_EQ(facts.regions, plain.statistics().regions);
+  if constexpr (sizeof(typename TypeParam::key_type) <= 8) {
+    EXPECT_GE(facts.restarts, 1);
+  }
+}
+
+TYPED_TEST(adversarial_cuckoo, keys_that_are_equal_modulo_the_papers_prime) {
+  // 4-byte keys: 2259 of them, all the same to every function of the paper.
+  const auto facts = check<TypeParam>(multiples(2259, roost::alcantara_hash::prime));
+  EXPECT_EQ(facts.size, 2259u);
+  if constexpr (sizeof(typename TypeParam::key_type) <= 8) {
+    EXPECT_GT(facts.region_restarts, 0u);
+  }
+}
+
+TYPED_TEST(adversarial_cuckoo, both_at_once) {
+  const std::size_t n = 2000;
+  const std::uint64_t regions = 5;  // ceil(2000 / 409)
+  const auto facts = check<TypeParam>(multiples(n, roost::alcantara_hash::prime * (sizeof(typename TypeParam::key_type) > 4 ? regions : 1)));
+  EXPECT_EQ(facts.size, n);
+}
+
+TYPED_TEST(adversarial_cuckoo, structured_keys_and_copies) {
+  numbers keys = multiples(20000, 1 << 16);
+  keys.insert(keys.end(), 10000, 7 << 16);
+  check<TypeParam>(shuffled(keys, 4));
+}
+
+TYPED_TEST(adversarial_cuckoo, restarts_are_not_endless) {
+  typename TypeParam::options options;
+  options.max_restarts = 0;
+  if constexpr (sizeof(typename TypeParam::key_type) <= 8) {
+    const auto keys = from_numbers<typename TypeParam::key_type>(multiples(5000, 13));  // 13 regions
+    const auto values = numbered_values<typename TypeParam::mapped_type>(keys.size());
+    expect_error<roost::build_error>([&] { TypeParam(keys, values, options); }, {"5000", "attempts", "max_restarts"});
+  }
+}
+
+}  // namespace
+}  // namespace test

@@ -1,0 +1,7 @@
+#include "cuda_stream.hpp"
+#include "papers.hpp"
+
+void roost::bench::reproduce_cuda(const reproduction& options) {
+  const owned_stream stream;
+  reproduce_on(cuda(stream.get()), options);
+}

@@ -1,0 +1,48 @@
+#include "reproduce.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "papers.hpp"
+#include "place_choice.hpp"
+
+namespace {
+
+struct reproduce_options : roost::bench::reproduction {
+  std::string place = "auto";
+};
+
+/// A table in Markdown, as docs/reproduction.md holds it.
+void print(const roost::bench::report_table& table) {
+  fmt::print("### {}\n\n| {} |\n|{}\n", table.title, fmt::join(table.columns, " | "), [&] {
+    std::string rule;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) rule += "---|";
+    return rule;
+  }());
+  for (const auto& row : table.rows) fmt::print("| {} |\n", fmt::join(row, " | "));
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+void reproduce(reproduce_options& options) {
+  options.report = print;
+  roost::choose_place(options.place) == "cuda" ? roost::bench::reproduce_cuda(options) : roost::bench::reproduce_host(options);
+}
+
+}  // namespace
+
+#if !ROOST_WITH_CUDA
+void roost::bench::reproduce_cuda(const reproduction&) {}
+#endif
+
+void add_reproduce(CLI::App& app) {
+  auto options = std::make_shared<reproduce_options>();
+  CLI::App* const command = app.add_subcommand("reproduce", "Measures what the papers measured, theirs beside ours, as Markdown tables");
+  command->add_option("--place", options->place, "Where to run")->check(CLI::IsMember({"auto", "host", "cuda"}))->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")->check(CLI::Range(0, 4096))->capture_default_str();
+  command->add_option("--builds", options->builds, "Builds of a million keys in which overfull buckets are counted")
+      ->check(CLI::Range(1, 1000000))->capture_default_str();
+  command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->callback([options] { reproduce(*options); });
+}

@@ -1,0 +1,278 @@
+#include "voxels.hpp"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+
+#include "mesh.hpp"
+#include "picture.hpp"
+#include "place_choice.hpp"
+#include "voxelize.hpp"
+#include "voxels_measure.hpp"
+
+namespace {
+
+using roost::tools::finest_grid;
+using roost::tools::voxel_times;
+
+struct voxels_options {
+  std::string mesh;
+  std::uint64_t grid = finest_grid;
+  bool sweep = false;
+  std::string place = "auto";
+  int threads = 0;
+  int repetitions = 5;
+  std::filesystem::path out = ".";
+  std::string format = "table";
+  std::string up = "y";
+  double turn = 30;
+};
+
+/// Prints what was measured as it comes, and keeps it as CSV: the columns of `roost bench`, and the
+/// grid.
+class report {
+ public:
+  explicit report(bool as_csv) : as_csv_(as_csv) {
+    csv_ =
+        "table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_"
+        "bytes,place,grid\n";
+    if (as_csv_) {
+      fmt::print("{}", csv_);
+    } else {
+      fmt::print("{:>5} {:>9}  {:<18} {:<8} {:>9} {:>10} {:>9}  {:>9} {:>11} {:>10} {:>8}  {}\n",
+                 "grid", "voxels", "table", "place", "build ms", "present ms", "absent ms",
+                 "build M/s", "present M/s", "absent M/s", "MiB", "check");
+    }
+    std::fflush(stdout);
+  }
+
+  void add(std::uint64_t grid, const voxel_times& t) {
+    const auto check = t.wrong == 0 ? "ok" : fmt::format("{} wrong", t.wrong);
+    // Million a second.
+    const auto rate = [&](double ms) { return static_cast<double>(t.n) / ms / 1000; };
+    std::string lines;
+    const auto add_line = [&](std::string_view op, double ms, double hit_rate) {
+      lines += fmt::format("{},32,32,{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{}\n", t.table, op,
+                           t.n, t.load_factor, ms, rate(ms) / 1000, check, hit_rate, t.bytes,
+                           t.scratch_bytes, t.place, grid);
+    };
+    add_line("build", t.build, 0);
+    add_line("find_hit", t.find_present, 1);
+    add_line("find_miss", t.find_absent, 0);
+    csv_ += lines;
+    if (as_csv_) {
+      fmt::print("{}", lines);
+    } else {
+      fmt::print(
+          "{:>5} {:>9}  {:<18} {:<8} {:>9.3f} {:>10.3f} {:>9.3f}  {:>9.1f} {:>11.1f} {:>10.1f} "
+          "{:>8}  {}\n",
+          grid, t.n, t.table, t.place, t.build, t.find_present, t.find_absent, rate(t.build),
+          rate(t.find_present), rate(t.find_absent),
+          t.bytes == 0 ? "?" : fmt::format("{:.1f}", static_cast<double>(t.bytes) / (1 << 20)),
+          check);
+    }
+    std::fflush(stdout);
+    wrong_ += t.wrong;
+  }
+
+  /// A remark for people: beside a table, not into a CSV.
+  template <class... Arguments>
+  void note(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
+    fmt::print(as_csv_ ? stderr : stdout, "{}\n",
+               fmt::format(text, std::forward<Arguments>(arguments)...));
+    std::fflush(stdout);
+  }
+
+  const std::string& csv() const { return csv_; }
+  std::size_t wrong() const { return wrong_; }
+
+ private:
+  bool as_csv_;
+  std::string csv_;
+  std::size_t wrong_ = 0;
+};
+
+/// As many keys as there are voxels, all of voxels that are not there, in random order. A grid
+/// without empty voxels is asked for voxels outside.
+std::vector<std::uint32_t> absent_keys(const roost::host& cpu,
+                                       std::span<const std::uint32_t> voxels, std::uint64_t grid) {
+  const auto number = [&](std::uint32_t key) {  // of a voxel in the order of keys
+    const auto v = roost::tools::voxel_of(key);
+    return (v.x * grid + v.y) * grid + v.z;
+  };
+  const auto empty = grid * grid * grid - voxels.size();
+  std::vector<std::uint32_t> result(voxels.size());
+  cpu.for_each(result.size(), [&](std::size_t i) {
+    if (empty == 0) {
+      result[i] = voxels[i] | 1u << 30;
+      return;
+    }
+    // The empty voxel of some rank among the empty ones. Before it are those of the voxels that
+    // have no more empty ones before them.
+    const auto rank = roost::mix64(i + 1) % empty;
+    std::size_t first = 0, last = voxels.size();
+    while (first < last) {
+      const auto middle = (first + last) / 2;
+      if (number(voxels[middle]) - middle <= rank) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    const auto found = rank + first;
+    const auto at = [&](std::uint64_t n) { return static_cast<std::uint32_t>(n % grid); };
+    result[i] = key_of(roost::tools::voxel{at(found / grid / grid), at(found / grid), at(found)});
+  });
+  return result;
+}
+
+/// Measures all tables with the voxels of one grid.
+void measure(const roost::host& cpu, std::span<const std::uint32_t> voxels, std::uint64_t grid,
+             const std::string& place, const voxels_options& options, report& out) {
+  std::mt19937_64 random(grid);
+  std::vector<std::uint32_t> built(voxels.begin(), voxels.end()), present = built;
+  std::shuffle(built.begin(), built.end(), random);
+  std::shuffle(present.begin(), present.end(), random);
+  const auto absent = absent_keys(cpu, voxels, grid);
+  const roost::tools::voxel_keys keys{built, present, absent};
+  const roost::tools::voxel_run run{options.threads, options.repetitions,
+                                    [&](const voxel_times& t) { out.add(grid, t); }};
+  place == "cuda" ? measure_on_cuda(keys, run) : measure_on_host(keys, run);
+  measure_std(keys, run);
+}
+
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream stream(file, std::ios::binary);
+  if (!(stream << text).flush()) {
+    throw roost::error(
+        fmt::format("{}: cannot be written; check the directory, its permissions and its space",
+                    file.string()));
+  }
+}
+
+/// Lets scripts/plot of the source tree draw the CSV. False if it is not there, or cannot.
+bool plot(const std::filesystem::path& csv, const std::filesystem::path& picture) {
+  const auto script =
+      (std::filesystem::path(__FILE__).parent_path().parent_path() / "scripts" / "plot").string();
+  std::string arguments[] = {script, csv.string(), picture.string()};
+  char* const argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
+  pid_t child = 0;
+  int status = 1;
+  return std::filesystem::exists(script) &&
+         posix_spawn(&child, script.c_str(), nullptr, nullptr, argv, environ) == 0 &&
+         waitpid(child, &status, 0) == child && status == 0;
+}
+
+void voxels(const voxels_options& options) {
+  if (options.grid == 0 || options.grid > finest_grid) {
+    throw roost::invalid_argument(
+        fmt::format("voxels: a grid of {} voxels a side asked for; give --grid 1 to {}",
+                    options.grid, finest_grid));
+  }
+  if (!(std::abs(options.turn) <= 360)) {
+    throw roost::invalid_argument(fmt::format(
+        "voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
+  }
+  const auto place = roost::choose_place(options.place);
+  const auto mesh = roost::tools::read_mesh(options.mesh);
+  std::error_code failure;
+  std::filesystem::create_directories(options.out, failure);
+  if (!std::filesystem::is_directory(options.out)) {
+    throw roost::error(fmt::format("{}: is no directory and cannot be made one; give another --out",
+                                   options.out.string()));
+  }
+
+  const roost::host cpu(options.threads);
+  std::vector<std::uint64_t> grids;
+  if (options.sweep) {
+    for (std::uint64_t grid = 32; grid < options.grid; grid *= 2) grids.push_back(grid);
+  }
+  grids.push_back(options.grid);
+
+  report out(options.format == "csv");
+  std::vector<std::uint32_t> keys;
+  double milliseconds = 0;
+  for (const auto grid : grids) {
+    const auto start = std::chrono::steady_clock::now();
+    keys = voxelize(cpu, mesh, grid);
+    milliseconds =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    measure(cpu, keys, grid, place, options, out);
+  }
+
+  const auto cells = static_cast<double>(options.grid * options.grid * options.grid);
+  out.note("");
+  out.note("{}: {} triangles touch {} voxels, {:.3g} % of the grid of {}^3 (found in {:.0f} ms)",
+           options.mesh, mesh.triangles.size(), keys.size(),
+           100 * static_cast<double>(keys.size()) / cells, options.grid, milliseconds);
+  if (out.wrong() == 0) out.note("every voxel was found, and none that is not there");
+
+  roost::tools::picture_options view;
+  view.up = static_cast<roost::tools::axis>(options.up.back() - 'x');
+  view.upside_down = options.up.front() == '-';
+  view.turn = options.turn;
+  const auto picture = options.out / "voxels.png";
+  write_png(draw_voxels(cpu, keys, view), picture);
+  out.note("voxels: {}", picture.string());
+  if (options.sweep) {
+    const auto csv = options.out / "voxels.csv", times = options.out / "voxels-time.png";
+    write(csv, out.csv());
+    out.note("times:  {}", csv.string());
+    if (plot(csv, times)) {
+      out.note("plot:   {}", times.string());
+    } else {
+      out.note("plot:   not drawn; install python3-matplotlib, then: scripts/plot {} {}",
+               csv.string(), times.string());
+    }
+  }
+  if (out.wrong() != 0) {
+    throw CLI::RuntimeError(fmt::format("voxels: {} answers were wrong", out.wrong()), 2);
+  }
+}
+
+}  // namespace
+
+#if !ROOST_WITH_CUDA
+void roost::tools::measure_on_cuda(const voxel_keys&, const voxel_run&) {}  // never called
+#endif
+
+void add_voxels(CLI::App& app) {
+  auto options = std::make_shared<voxels_options>();
+  CLI::App* const command = app.add_subcommand(
+      "voxels", "Measures tables with the voxels of a mesh as keys, and draws them");
+  command->add_option("mesh", options->mesh, "File of the mesh: OBJ, PLY, STL, 3DS, glTF ...")
+      ->required();
+  command->add_option("--grid", options->grid, "Voxels a side, 1 to 1024")->capture_default_str();
+  command->add_flag(
+      "--sweep", options->sweep,
+      "Grids of 32, 64, 128 ... up to --grid; writes a CSV and a plot of time against voxels");
+  command->add_option("--place", options->place, "Where to run")
+      ->check(CLI::IsMember({"auto", "host", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--out", options->out, "Directory for the pictures and the CSV")
+      ->capture_default_str();
+  command->add_option("--format", options->format, "Of the report")
+      ->check(CLI::IsMember({"table", "csv"}))
+      ->capture_default_str();
+  command->add_option("--up", options->up, "The mesh's up in the picture; --up=-z for down")
+      ->check(CLI::IsMember({"x", "y", "z", "-x", "-y", "-z"}))
+      ->capture_default_str();
+  command
+      ->add_option("--turn", options->turn, "Degrees that the picture's eye goes around the mesh")
+      ->capture_default_str();
+  command->callback([options] { voxels(*options); });
+}
