@@ -6,27 +6,28 @@
 
 namespace roost::bench::by_hand {
 
-constexpr int threads = 512, items_of_thread = 12, tile = threads * items_of_thread, regions = 256;
+constexpr int threads = 512, items_of_thread = 12, tile = threads * items_of_thread, regions_most = 256;
 
-__device__ inline unsigned region_of(unsigned key) {
+__device__ inline unsigned region_of(unsigned key, unsigned seed, unsigned regions) {
+  key ^= seed;
   key ^= key >> 16;
   key *= 0x85ebca6bu;
   key ^= key >> 13;
   key *= 0xc2b2ae35u;
   key ^= key >> 16;
-  return key >> 24;
+  return __umulhi(key, regions);
 }
 
-__global__ void start(unsigned long long* begin, unsigned long long* cursor, unsigned long long capacity) {
+static __global__ void start(unsigned long long* begin, unsigned long long* cursor, unsigned long long capacity) {
   begin[threadIdx.x] = cursor[threadIdx.x] = threadIdx.x * capacity;
 }
 
-__global__ void __launch_bounds__(threads, 2)
+static __global__ void __launch_bounds__(threads, 2)
     scatter(const unsigned* keys, const unsigned* values, unsigned long long n, unsigned long long* cursor, unsigned long long capacity,
-            uint2* out, unsigned* overflowed) {
+            uint2* out, unsigned* overflowed, unsigned seed, unsigned regions) {
   extern __shared__ uint2 staged[];
-  __shared__ unsigned count[regions], first[regions];
-  __shared__ unsigned long long shift_by[regions];
+  __shared__ unsigned count[regions_most], first[regions_most];
+  __shared__ unsigned long long shift_by[regions_most];
   using scan = cub::BlockScan<unsigned, threads>;
   __shared__ typename scan::TempStorage storage;
   const unsigned long long base = static_cast<unsigned long long>(blockIdx.x) * tile;
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(threads, 2)
   }
 #pragma unroll
   for (int k = 0; k < items_of_thread; ++k) {
-    if (k * threads + threadIdx.x < here) rank[k] = atomicAdd(&count[region_of(item[k].x)], 1u);
+    if (k * threads + threadIdx.x < here) rank[k] = atomicAdd(&count[region_of(item[k].x, seed, regions)], 1u);
   }
   __syncthreads();
   const unsigned mine = threadIdx.x < regions ? count[threadIdx.x] : 0;
@@ -56,12 +57,12 @@ __global__ void __launch_bounds__(threads, 2)
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < items_of_thread; ++k) {
-    if (k * threads + threadIdx.x < here) staged[first[region_of(item[k].x)] + rank[k]] = item[k];
+    if (k * threads + threadIdx.x < here) staged[first[region_of(item[k].x, seed, regions)] + rank[k]] = item[k];
   }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < here; i += threads) {
     const uint2 pair = staged[i];
-    const unsigned region = region_of(pair.x);
+    const unsigned region = region_of(pair.x, seed, regions);
     const unsigned long long to = shift_by[region] + i;
     if (to < (region + 1) * capacity) {
       out[to] = pair;
@@ -71,7 +72,7 @@ __global__ void __launch_bounds__(threads, 2)
   }
 }
 
-__global__ void clip(unsigned long long* end, unsigned long long capacity) {
+static __global__ void clip(unsigned long long* end, unsigned long long capacity) {
   end[threadIdx.x] = min(end[threadIdx.x], (threadIdx.x + 1) * capacity);
 }
 
@@ -91,6 +92,7 @@ namespace roost::bench {
 
 inline by_hand::parts partition_by_hand(const cuda& place, const std::uint32_t* keys, const std::uint32_t* values, std::size_t n) {
   using namespace by_hand;
+  constexpr unsigned regions = 256;
   const std::uint64_t capacity = detail::with_slack(static_cast<double>(n) / regions, n);
   parts result{array<parts::item_type, cuda>(place, capacity * regions), array<std::uint64_t, cuda>(place, regions),
                array<std::uint64_t, cuda>(place, regions), array<std::uint32_t, cuda>(place, 1)};
@@ -100,7 +102,7 @@ inline by_hand::parts partition_by_hand(const cuda& place, const std::uint32_t* 
   start<<<1, regions, 0, place.stream()>>>(begin, cursor, capacity);
   detail::check(cudaFuncSetAttribute(scatter, cudaFuncAttributeMaxDynamicSharedMemorySize, tile * sizeof(uint2)), "cudaFuncSetAttribute");
   scatter<<<static_cast<unsigned>(detail::ceil_div<std::size_t>(n, tile)), threads, tile * sizeof(uint2), place.stream()>>>(
-      keys, values, n, cursor, capacity, reinterpret_cast<uint2*>(result.items_.data()), result.overflowed_.data());
+      keys, values, n, cursor, capacity, reinterpret_cast<uint2*>(result.items_.data()), result.overflowed_.data(), 0, regions);
   clip<<<1, regions, 0, place.stream()>>>(cursor, capacity);
   detail::check(cudaGetLastError(), "launch of the partition by hand");
   return result;

@@ -114,6 +114,37 @@ TEST(frozen_map_class, takes_spans_and_more_room_than_needed) {
   EXPECT_TRUE(map.valid(test_place()));
 }
 
+/// Puts another pair into a slot behind the map's back.
+template <class Ref>
+struct spoil {
+  Ref ref;
+  u64 slot;
+  u64 key;
+  ROOST_FN void operator()(std::size_t) const { ref.set(slot, {key, 0}); }
+};
+template <class Ref>
+struct slot_of_key {
+  Ref ref;
+  u64 key;
+  ROOST_FN u64 operator()(std::size_t) const { return ref.slot_of(key); }
+};
+
+TEST(frozen_map_class, that_was_spoilt_is_not_valid) {
+  using map_type = roost::frozen_map<u64, u32, place_type>;
+  using ref_type = map_type::ref_type;
+  const auto keys = roost::computed(5000, cube{});
+  const auto values = roost::computed(5000, twice{});
+  const u64 absent = 3;
+  for (const u64 key : {absent, u64{8}, u64{1000}}) {  // a stranger, or another key a second time
+    const map_type map(test_place(), keys, values);
+    ASSERT_TRUE(map.valid(test_place()));
+    const u64 slot = test_place().sum(1, slot_of_key<ref_type>{map.ref(), 27});
+    ASSERT_LT(slot, map.capacity());
+    test_place().for_each(1, spoil<ref_type>{map.ref(), slot, key});
+    EXPECT_FALSE(map.valid(test_place())) << key << " in the place of 27";
+  }
+}
+
 #if !defined(__CUDACC__)
 TEST(frozen_map_class, takes_any_random_access_range_on_the_host) {
   const auto numbers_of_keys = multiples(5000, 11);

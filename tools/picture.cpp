@@ -37,6 +37,8 @@ vec unit(vec a) { return 1 / std::sqrt(dot(a, a)) * a; }
 
 constexpr int samples = 2;       // a pixel is samples x samples samples
 constexpr double margin = 0.04;  // white on each side, as a part of the picture
+constexpr double gamma = 2.2;    // bytes are light to the power of 1 / gamma
+constexpr vec white{1, 1, 1};
 
 /// An orthographic view: where a point of the grid is on the picture, in samples, and back.
 struct view {
@@ -178,14 +180,21 @@ class z_buffer {
 class shading {
  public:
   shading(const z_buffer& buffer, const view& from, const box& all, axis up)
-      : buffer_(buffer), from_(from), all_(all), up_(static_cast<int>(up) % 3) {
+      : buffer_(buffer), from_(from), all_(all) {
+    // Where cubes are large enough to be seen, so are their faces: the top, and two sides.
+    const double visible = std::clamp((from.scale / samples - 3) / 5, 0.0, 1.0);
+    const auto top = static_cast<std::size_t>(up);
+    by_face_[top] = std::lerp(1.0, 1.15, visible);
+    by_face_[(top + 1) % 3] = std::lerp(1.0, 0.92, visible);
+    by_face_[(top + 2) % 3] = std::lerp(1.0, 0.75, visible);
     const double voxel = from.scale;  // in samples
-    const double reach =
-        std::clamp(3.2 * voxel, 4.0, 60.0);  // enough to see the slope of a stair of voxels
+    // Wide enough to see the slope of a stair of voxels.
+    const double reach = std::clamp(3.2 * voxel, 4.0, 60.0);
     for (int i = -4; i <= 4; ++i) {
       for (int j = -4; j <= 4; ++j) near_.push_back(offset(i * reach / 4, j * reach / 4, voxel));
     }
-    far_apart_ = 3 * reach / voxel;
+    far_apart_ = 8 * reach / voxel;
+    level_ = 0.01 * static_cast<double>(near_.size()) * reach * reach / voxel / voxel;
     for (int ring = 1; ring <= 5; ++ring) {
       const double radius = buffer.side() * 0.011 * ring;
       for (int i = 0; i < 12; ++i) {
@@ -196,46 +205,53 @@ class shading {
     light_ = unit(-0.80 * from.away + -0.45 * from.right + -0.60 * from.down);
   }
 
-  /// Red, green and blue of a sample, linear in light.
+  /// Red, green and blue of a pixel, linear in light: the mean of its samples.
   vec operator()(int row, int column) const {
-    const auto s = buffer_.at(row, column);
-    if (s == nothing) return {1, 1, 1};
-    const auto [normal, open] = surface(row, column, depth_of(s));
-    double light = (0.34 + 0.86 * std::max(0.0, dot(normal, light_))) * open;
-    // Where cubes are large enough to be seen, so are their faces.
-    const double by_face[] = {1.15, 0.92, 0.75};
-    const double pixels = from_.scale / samples;
-    light *=
-        std::lerp(1.0, by_face[(face_of(s) - up_ + 3) % 3], std::clamp((pixels - 3) / 5, 0.0, 1.0));
-    const auto v = low_corner(key_of(s));
-    const auto channel = [&](double at, double low, double high) {
-      const auto t = high > low ? (at - low) / (high - low) : 0.5;
-      return std::pow(0.12 + 0.88 * t, 2.2) * light;
-    };
-    return {channel(v.x, all_.low.x, all_.high.x), channel(v.y, all_.low.y, all_.high.y),
-            channel(v.z, all_.low.z, all_.high.z)};
+    vec sum;
+    double depth = -1, light = 0;  // of the last sample
+    for (int i = 0; i < samples * samples; ++i) {
+      const int r = row * samples + i / samples, c = column * samples + i % samples;
+      const auto s = buffer_.at(r, c);
+      if (s == nothing) {
+        sum = sum + white;
+        continue;
+      }
+      // Samples of one part of the surface have about the same light.
+      if (depth < 0 || std::abs(depth_of(s) - depth) > far_apart_) {
+        depth = depth_of(s);
+        light = light_at(r, c, depth);
+      }
+      sum = sum + light * by_face_[face_of(s)] * colour(key_of(s));
+    }
+    return 1.0 / (samples * samples) * sum;
   }
 
  private:
   struct step {
     int rows, columns;
-    double x, y;  // the same in voxels
+    double x, y, length;  // the same in voxels
   };
   static step offset(double rows, double columns, double voxel) {
     const auto r = static_cast<int>(std::lround(rows)), c = static_cast<int>(std::lround(columns));
-    return {r, c, c / voxel, r / voxel};
+    return {r, c, c / voxel, r / voxel, std::hypot(c, r) / voxel};
   }
 
-  struct patch {
-    vec normal;
-    double open;  // 1: nothing near rises above the surface; towards 0: it lies in a pit
-  };
+  /// The position in the bounding box, as linear light.
+  vec colour(std::uint32_t key) const {
+    const auto channel = [](double at, double low, double high) {
+      const auto t = high > low ? (at - low) / (high - low) : 0.5;
+      return std::pow(0.12 + 0.88 * t, gamma);
+    };
+    const auto v = low_corner(key);
+    return {channel(v.x, all_.low.x, all_.high.x), channel(v.y, all_.low.y, all_.high.y),
+            channel(v.z, all_.low.z, all_.high.z)};
+  }
 
-  /// The plane through the surface around a sample (least squares), and how much of the sky is seen
-  /// from it.
-  patch surface(int row, int column, double depth) const {
+  /// The light on a sample: of the plane through the surface around it (least squares), less what
+  /// rises above that plane and hides the sky.
+  double light_at(int row, int column, double depth) const {
     double n = 0, sx = 0, sy = 0, sz = 0, sxx = 0, sxy = 0, syy = 0, sxz = 0, syz = 0;
-    for (const auto& [rows, columns, x, y] : near_) {
+    for (const auto& [rows, columns, x, y, length] : near_) {
       const auto s = buffer_.at(row + rows, column + columns);
       if (s == nothing) continue;
       const double z = depth_of(s) - depth;
@@ -243,33 +259,34 @@ class shading {
       n += 1, sx += x, sy += y, sz += z;
       sxx += x * x, sxy += x * y, syy += y * y, sxz += x * z, syz += y * z;
     }
-    // z = a x + b y + c; the small numbers keep a single point level
-    const double cxx = sxx - sx * sx / n + 1e-6, cxy = sxy - sx * sy / n,
-                 cyy = syy - sy * sy / n + 1e-6;
-    const double cxz = sxz - sx * sz / n, cyz = syz - sy * sz / n,
-                 determinant = cxx * cyy - cxy * cxy;
-    const double a = (cxz * cyy - cyz * cxy) / determinant,
-                 b = (cyz * cxx - cxz * cxy) / determinant;
+    // z = a x + b y + c, drawn to level a little, so that few points do not make it stand on edge.
+    const double cxx = sxx - sx * sx / n + level_, cyy = syy - sy * sy / n + level_;
+    const double cxy = sxy - sx * sy / n, cxz = sxz - sx * sz / n, cyz = syz - sy * sz / n;
+    const double determinant = cxx * cyy - cxy * cxy;
+    const double a = (cxz * cyy - cyz * cxy) / determinant;
+    const double b = (cyz * cxx - cxz * cxy) / determinant;
 
     double hidden = 0;
-    for (const auto& [rows, columns, x, y] : around_) {
+    for (const auto& [rows, columns, x, y, length] : around_) {
       const auto s = buffer_.at(row + rows, column + columns);
       if (s == nothing) continue;
-      const double slope = (depth + a * x + b * y - depth_of(s)) / std::hypot(x, y);
+      const double slope = (depth + a * x + b * y - depth_of(s)) / length;
       // A little is rounding, and what towers far above stands in front and takes no light from
       // here.
       hidden += std::clamp(slope - 0.1, 0.0, 1.0) * std::clamp(4 - slope, 0.0, 1.0);
     }
-    return {unit(a * from_.right + b * from_.down + -1 * from_.away),
-            1 - 0.9 * hidden / double(around_.size())};
+    const auto normal = unit(a * from_.right + b * from_.down + -1 * from_.away);
+    const auto open = 1 - 0.9 * hidden / static_cast<double>(around_.size());
+    return (0.34 + 0.86 * std::max(0.0, dot(normal, light_))) * open;
   }
 
   const z_buffer& buffer_;
   const view& from_;
   const box& all_;
-  int up_;
+  std::array<double, 3> by_face_;  // how bright a face across an axis is
   std::vector<step> near_, around_;
   double far_apart_;  // in voxels
+  double level_;
   vec light_;
 };
 
@@ -288,17 +305,13 @@ picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys,
   const shading shade(buffer, from, all, options.up);
   cpu.launch(static_cast<std::size_t>(options.side), 0, [&](auto, std::size_t row, auto*) {
     for (int column = 0; column < options.side; ++column) {
-      vec sum;
-      for (int i = 0; i < samples * samples; ++i) {
-        sum = sum + shade(int(row) * samples + i / samples, column * samples + i % samples);
-      }
+      const auto light = shade(static_cast<int>(row), column);
       auto* const pixel = &result.pixels[(row * options.side + column) * 3];
       const auto byte = [](double linear) {
         return static_cast<std::uint8_t>(
-            std::lround(255 * std::pow(std::clamp(linear, 0.0, 1.0), 1 / 2.2)));
+            std::lround(255 * std::pow(std::clamp(linear, 0.0, 1.0), 1 / gamma)));
       };
-      const auto mean = 1.0 / (samples * samples) * sum;
-      pixel[0] = byte(mean.x), pixel[1] = byte(mean.y), pixel[2] = byte(mean.z);
+      pixel[0] = byte(light.x), pixel[1] = byte(light.y), pixel[2] = byte(light.z);
     }
   });
   return result;

@@ -37,7 +37,8 @@ struct frozen_statistics {
 /// path. Every key and every value can be stored. If a key comes several times the pair that comes first in the input wins, whatever
 /// the place and the number of threads.
 ///
-/// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of about three times the input. A find reads one
+/// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of one
+/// to two times the pairs, and eight bytes a slot if there are copies. A find reads one
 /// sector of memory for most keys. A build whose pairs have copies takes about three times as long.
 ///
 /// Threads and streams: const members may be called from several threads and streams at once, after the build. Moving is cheap; copying is

@@ -106,17 +106,20 @@ struct count_tiles {
   }
 };
 
-/// What restore() needs of a pass.
+/// What restore() needs of a pass; no_way_back keeps nothing.
 struct way_back_of_pass {
   std::uint16_t* position = nullptr;   // of the item at i of the pass's input: where its tile put it
   std::uint16_t* start = nullptr;      // [tile][digit]: first position of the digit in the tile
   std::uint64_t* shift_by = nullptr;   // [tile][digit]: output index - position
 };
 
+struct no_way_back {};
+
 /// Moves the items of a tile to their child regions. A tile counts its digits in scratch, reserves room in each child with one atomic a
 /// digit, puts its items in order in scratch and writes them out in runs.
-template <class Place, class Item, class Source, class RegionOf>
+template <class Place, class Item, class Source, class RegionOf, class Back>
 struct scatter_tiles {
+  static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
   static constexpr int threads = tuning<cuda>::partition_threads;
   static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once;
   Source source;
@@ -127,7 +130,7 @@ struct scatter_tiles {
   std::uint64_t capacity;      // of each child with slack: child c has [c * capacity, (c + 1) * capacity); 0: exact
   Item* out;
   std::uint32_t* overflowed;   // set to 1 if a child is full; its items past the end are not written
-  way_back_of_pass back;
+  Back back;
 
   struct pieces {
     std::uint32_t* count;
@@ -136,16 +139,28 @@ struct scatter_tiles {
     Item* staged;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint32_t>(pass.digits), memory.take<std::uint32_t>(pass.digits),
-            memory.take<std::uint64_t>(pass.digits), memory.take<Item>(tile_items<Place, Item>)};
+    constexpr std::uint32_t digits = tuning<Place>::digits_most;  // a constant, so that offsets are
+    return {memory.take<std::uint32_t>(digits), memory.take<std::uint32_t>(digits), memory.take<std::uint64_t>(digits),
+            memory.take<Item>(tile_items<Place, Item>)};
   }
 
-  ROOST_FN void write(std::uint64_t child, std::uint64_t index, const Item& item) const {
-    if (capacity != 0 && index >= (child + 1) * capacity) {
-      *overflowed = 1;
-      return;
+  /// Writes a tile out in order. Clip: some region is full, so that the end of each must be watched.
+  template <bool Clip, class Team>
+  ROOST_FN void write_out(const Team& team, const pieces& my, std::uint32_t count, std::uint32_t first_child) const {
+    const auto write = [&](std::uint32_t d, std::uint32_t i, const Item& item) {
+      const std::uint64_t index = my.shift_by[d] + i;
+      if (!Clip || index < (std::uint64_t{first_child} + d + 1) * capacity) out[index] = item;
+    };
+    if constexpr (Team::size == 1) {  // one worker copies run after run
+      for (std::uint32_t d = 0; d < pass.digits; ++d) {
+        for (std::uint32_t i = my.start[d], end = my.start[d] + my.count[d]; i < end; ++i) write(d, i, my.staged[i]);
+      }
+    } else {  // neighbours write neighbours
+      for_each_of(team, count, [&](std::uint32_t i) {
+        const Item mine = my.staged[i];
+        write((region_of(mine.key) >> pass.shift) - first_child, i, mine);
+      });
     }
-    out[index] = item;
   }
 
   template <class Team>
@@ -156,46 +171,42 @@ struct scatter_tiles {
     const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
     const std::uint32_t first_child = at.parent << pass.fan_bits;
 
+    const auto digit_of = [&](const Item& item) { return (region_of(item.key) >> pass.shift) - first_child; };  // cheaper than to keep it
+
     for_each_of(team, pass.digits, [&](std::uint32_t d) { my.count[d] = 0; });
     team.sync();
     Item item[per_worker];
-    std::uint32_t digit_and_rank[per_worker];
-    for_each_held<per_worker>(team, at.count, [&](int held, std::uint32_t i) { item[held] = source[at.first + i]; });
-    for_each_held<per_worker>(team, at.count, [&](int held, std::uint32_t) {
-      const std::uint32_t digit = (region_of(item[held].key) >> pass.shift) - first_child;
-      digit_and_rank[held] = digit << 16 | team.fetch_add(my.count[digit], 1u);
+    std::uint32_t rank[per_worker];  // among the tile's items of the same digit
+    for_each_held<per_worker>(team, at.count, [&](int held, int i) { item[held] = source[at.first + i]; });
+    for_each_held<per_worker>(team, at.count, [&](int held, int) {
+      rank[held] = team.fetch_add(my.count[digit_of(item[held])], 1u);
     });
     team.sync();
     team.exclusive_scan(my.count, my.start, pass.digits);
     team.sync();
+    bool full = false;
     for_each_of(team, pass.digits, [&](std::uint32_t d) {
       std::uint64_t first = 0;
-      if (my.count[d] != 0) first = fetch_add(cursor[first_child + d], std::uint64_t{my.count[d]});
+      if (my.count[d] != 0) {
+        first = fetch_add(cursor[first_child + d], std::uint64_t{my.count[d]});
+        full |= capacity != 0 && first + my.count[d] > (std::uint64_t{first_child} + d + 1) * capacity;
+      }
       my.shift_by[d] = first - my.start[d];
-      if (back.position != nullptr) {
+      if constexpr (keeps_way_back) {
         back.start[tile * pass.digits + d] = static_cast<std::uint16_t>(my.start[d]);
         back.shift_by[tile * pass.digits + d] = my.shift_by[d];
       }
     });
-    for_each_held<per_worker>(team, at.count, [&](int held, std::uint32_t i) {
-      const std::uint32_t position = my.start[digit_and_rank[held] >> 16] + (digit_and_rank[held] & 0xffff);
+    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+      const std::uint32_t position = my.start[digit_of(item[held])] + rank[held];
       my.staged[position] = item[held];
-      if (back.position != nullptr) back.position[at.first + i] = static_cast<std::uint16_t>(position);
+      if constexpr (keeps_way_back) back.position[at.first + i] = static_cast<std::uint16_t>(position);
     });
-    team.sync();
-
-    if constexpr (Team::size == 1) {  // one worker copies run after run
-      for (std::uint32_t d = 0; d < pass.digits; ++d) {
-        for (std::uint32_t i = my.start[d], end = my.start[d] + my.count[d]; i < end; ++i) {
-          write(first_child + d, my.shift_by[d] + i, my.staged[i]);
-        }
-      }
-    } else {  // neighbours write neighbours
-      for_each_of(team, at.count, [&](std::uint32_t i) {
-        const Item mine = my.staged[i];
-        const std::uint32_t child = region_of(mine.key) >> pass.shift;
-        write(child, my.shift_by[child - first_child] + i, mine);
-      });
+    if (!team.any(full)) {
+      write_out<false>(team, my, at.count, first_child);
+    } else {
+      if (team.rank() == 0) *overflowed = 1;
+      write_out<true>(team, my, at.count, first_child);
     }
   }
 };
@@ -277,10 +288,10 @@ class partitioned {
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
   /// The way back: to[i] = from[where item i of the input has gone]. `from`: extent() results, in the order of items(). `to`: one result for
-  /// each input item, in the order of the input. Result: any trivially copyable type. Asynchronous on cuda; streams each result once a pass.
+  /// each input item, in the order of the input. Both are contiguous memory of the place, of one trivially copyable type. Asynchronous on cuda; streams each result once a pass.
   /// Throws invalid_argument if the partition was made without way_back or a range is too short.
-  template <class Result>
-  void restore(const Place& place, std::span<const Result> from, std::span<Result> to) const;
+  template <class From, class To>
+  void restore(const Place& place, const From& from, To&& to) const;
 
  private:
   friend class detail::partitioner<Place, Item>;

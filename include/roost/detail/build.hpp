@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "roost/partition.hpp"
@@ -7,6 +8,13 @@
 // What the layouts share: where empty slots get their key from, how items claim slots one by one, and what a build reports.
 
 namespace roost::detail {
+
+/// A number as people write it.
+inline std::string text_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", value);
+  return text;
+}
 
 /// What the teams of a build add up.
 struct build_counts {
@@ -73,6 +81,12 @@ struct region_items {
 /// The seed of a build attempt: another hash function for each.
 inline std::uint64_t seed_of_attempt(std::uint64_t seed, int attempt) {
   return attempt == 0 ? seed : mix64(static_cast<std::uint64_t>(attempt), mix64(seed, 0x9e3779b97f4a7c15ull));
+}
+
+/// Throws for a table that no memory holds, before its size is turned into integers.
+inline void check_table_bytes(double bytes, double regions, const char* where) {
+  if (bytes < 0x1p56 && regions < 0x1p31) return;
+  throw out_of_memory(std::string(where) + ": a table of " + text_of(bytes) + " bytes asked for; give a higher load factor");
 }
 
 /// Reads 16 bytes at a time where the type allows it.

@@ -30,17 +30,17 @@ struct probe_tiles {
     const auto count = static_cast<std::uint32_t>(smaller(tile<Team>, n - first));
     key held_key[in_flight];
     if constexpr (Team::size == 1) {
-      for_each_held<in_flight>(team, count, [&](int held, std::uint32_t i) {
+      for_each_held<in_flight>(team, count, [&](int held, int i) {
         held_key[held] = queries[first + i];
         ref.prefetch(held_key[held]);
       });
       for_each_held<in_flight>(team, count,
-                               [&](int held, std::uint32_t i) { answer(ref, first + i, held_key[held], ref.open(held_key[held])); });
+                               [&](int held, int i) { answer(ref, first + i, held_key[held], ref.open(held_key[held])); });
     } else {
       typename Ref::opened begun[in_flight];
-      for_each_held<in_flight>(team, count, [&](int held, std::uint32_t i) { held_key[held] = queries[first + i]; });
-      for_each_held<in_flight>(team, count, [&](int held, std::uint32_t) { begun[held] = ref.open(held_key[held]); });
-      for_each_held<in_flight>(team, count, [&](int held, std::uint32_t i) { answer(ref, first + i, held_key[held], begun[held]); });
+      for_each_held<in_flight>(team, count, [&](int held, int i) { held_key[held] = queries[first + i]; });
+      for_each_held<in_flight>(team, count, [&](int held, int) { begun[held] = ref.open(held_key[held]); });
+      for_each_held<in_flight>(team, count, [&](int held, int i) { answer(ref, first + i, held_key[held], begun[held]); });
     }
   }
 };

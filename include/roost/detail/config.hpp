@@ -12,9 +12,11 @@
 #if defined(__CUDA_ARCH__)
 #define ROOST_ON_DEVICE 1
 #define ROOST_UNROLL _Pragma("unroll")
+#define ROOST_ROLLED _Pragma("unroll 1")
 #else
 #define ROOST_ON_DEVICE 0
 #define ROOST_UNROLL
+#define ROOST_ROLLED
 #endif
 
 // g++ takes a function that only prefetches for one that does nothing, and drops the call, unless it is inlined first.

@@ -134,13 +134,16 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
       if (overflowed != 0) continue;
       if (sum.overfull != 0) break;
 
-      if (sum.placed != n && !std::is_same_v<Value, none>) keep_first(place, source, memory.ref());
       frozen_statistics facts;
+      facts.scratch_bytes = regions.scratch_bytes();
+      if (sum.placed != n && !std::is_same_v<Value, none>) {
+        keep_first(place, source, memory.ref());
+        facts.scratch_bytes += memory.ref().capacity() * sizeof(std::uint64_t);
+      }
       facts.size = sum.placed;
       facts.capacity = memory.ref().capacity();
       facts.load_factor = static_cast<double>(facts.size) / static_cast<double>(facts.capacity);
       facts.bytes = memory.bytes();
-      facts.scratch_bytes = regions.scratch_bytes();
       facts.regions = plan.regions;
       facts.duplicates = n - sum.placed;
       facts.restarts = attempt;

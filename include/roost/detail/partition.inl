@@ -150,9 +150,12 @@ class partitioner {
       here.shift_by = make<std::uint64_t>(here.tiles * pass.digits);
     }
     auto out = make<Item>(capacity == 0 ? n : capacity * pass.children);
-    const scatter_tiles<Place, Item, Source, RegionOf> scatter{
-        source, region_of, here.map(), pass, cursor.data(), capacity, out.data(), overflowed_.data(), here.back()};
-    place_.launch(here.tiles, scratch_bytes_of(scatter), scatter);
+    const auto scatter = [&](const auto& back) {
+      const scatter_tiles<Place, Item, Source, RegionOf, std::remove_cvref_t<decltype(back)>> kernel{
+          source, region_of, here.map(), pass, cursor.data(), capacity, out.data(), overflowed_.data(), back};
+      place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
+    };
+    way_back_ ? scatter(here.back()) : scatter(no_way_back{});
     if (capacity != 0) place_.for_each(pass.children, clip_ends{capacity, cursor.data()});
 
     result_.items_ = std::move(out);
@@ -189,24 +192,25 @@ auto checked_partition(const Place& place, const Source& source, const partition
 }  // namespace detail
 
 template <class Item, class Place>
-template <class Result>
-void partitioned<Item, Place>::restore(const Place& place, std::span<const Result> from, std::span<Result> to) const {
+template <class From, class To>
+void partitioned<Item, Place>::restore(const Place& place, const From& from, To&& to) const {
+  using Result = detail::element_of<From>;
   if (kept_.empty()) {
     throw invalid_argument("roost::partitioned::restore: the way back was not kept; partition with way_back = true");
   }
-  if (from.size() < extent() || to.size() < input_items_) {
-    throw invalid_argument("roost::partitioned::restore: " + std::to_string(from.size()) + " results in and room for " +
-                           std::to_string(to.size()) + " out; needed are " + std::to_string(extent()) + " and " +
+  if (std::ranges::size(from) < extent() || std::ranges::size(to) < input_items_) {
+    throw invalid_argument("roost::partitioned::restore: " + std::to_string(std::ranges::size(from)) + " results in and room for " +
+                           std::to_string(std::ranges::size(to)) + " out; needed are " + std::to_string(extent()) + " and " +
                            std::to_string(input_items_));
   }
   array<Result, Place> between(place, 0);
-  const Result* source = from.data();
+  const Result* source = std::ranges::data(from);
   for (std::size_t i = kept_.size(); i-- > 0;) {
     auto& pass = kept_[i];
     array<Result, Place> next(place, i == 0 ? 0 : pass.position.size());
-    const detail::restore_tiles<Place, Item, Result> restore{source, i == 0 ? to.data() : next.data(), pass.map(), pass.digits,
-                                                             pass.back()};
-    place.launch(pass.tiles, detail::scratch_bytes_of(restore), restore);
+    Result* const target = i == 0 ? std::ranges::data(to) : next.data();
+    const detail::restore_tiles<Place, Item, Result> kernel{source, target, pass.map(), pass.digits, pass.back()};
+    place.launch(pass.tiles, detail::scratch_bytes_of(kernel), kernel);
     between = std::move(next);
     source = between.data();
   }

@@ -75,7 +75,7 @@ struct block_team {
   }
 
   ROOST_FN void exclusive_scan(const std::uint32_t* counts, std::uint32_t* sums, std::uint32_t n) const {
-    using scan = cub::BlockScan<std::uint32_t, Size>;
+    using scan = cub::BlockScan<std::uint32_t, Size, cub::BLOCK_SCAN_WARP_SCANS>;  // few registers
     __shared__ typename scan::TempStorage storage;
     std::uint32_t before = 0;
     for (std::uint32_t first = 0; first < n; first += Size) {
@@ -103,17 +103,20 @@ struct block_team {
 #endif
 };
 
-/// Calls body(held, i) for the team's items i in [0, n), n <= PerWorker * Team::size. `held` in [0, PerWorker) is the worker's own
+/// Calls body(held, i) for the team's items i in [0, n), n <= PerWorker * Team::size, both ints. `held` in [0, PerWorker) is the worker's own
 /// number for the item: it indexes what a worker keeps of its items between two loops, in registers on a GPU.
 template <int PerWorker, class Team, class Body>
 ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body) {
   if constexpr (Team::size == 1) {
-    for (std::uint32_t i = 0; i < n; ++i) body(static_cast<int>(i), i);
+    for (int i = 0; i < static_cast<int>(n); ++i) body(i, i);
+  } else if (n == PerWorker * Team::size) {  // the usual case, without a question for each item
+    ROOST_UNROLL
+    for (int held = 0; held < PerWorker; ++held) body(held, held * Team::size + team.rank());
   } else {
     ROOST_UNROLL
     for (int held = 0; held < PerWorker; ++held) {
-      const std::uint32_t i = static_cast<std::uint32_t>(held * Team::size + team.rank());
-      if (i < n) body(held, i);
+      const int i = held * Team::size + team.rank();
+      if (i < static_cast<int>(n)) body(held, i);
     }
   }
 }
@@ -121,6 +124,7 @@ ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body)
 /// Calls body(i) for i in [0, n), dealt out to the workers.
 template <class Team, class Body>
 ROOST_FN void for_each_of(const Team& team, std::uint32_t n, const Body& body) {
+  ROOST_ROLLED
   for (std::uint32_t i = static_cast<std::uint32_t>(team.rank()); i < n; i += Team::size) body(i);
 }
 

@@ -257,7 +257,7 @@ class bucketed::table {
 template <class Place, class Key, class Value>
 bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int attempt) {
   if (!(options.load_factor > 0 && options.load_factor <= 1)) {
-    throw invalid_argument("roost::bucketed: load factor " + std::to_string(options.load_factor) +
+    throw invalid_argument("roost::bucketed: load factor " + detail::text_of(options.load_factor) +
                            " asked for; give more than 0 and at most 1");
   }
   using bucket = bucket_of<Key, Value>;
@@ -269,6 +269,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
   const double bytes = std::clamp(pairs_for_spread / options.load_factor * sizeof(bucket) / bucket::slots,
                                   static_cast<double>(tuned::region_bytes), static_cast<double>(tuned::region_bytes_most));
   const double regions = std::ceil(slots / bucket::slots * sizeof(bucket) / bytes);
+  detail::check_table_bytes(slots / bucket::slots * sizeof(bucket), regions, "roost::bucketed");
   plan p{};
   p.regions = static_cast<std::uint32_t>(std::max(2.0, regions));
   const double mean = static_cast<double>(n) / p.regions;
@@ -372,8 +373,8 @@ struct bucketed::builder {
     for (std::uint32_t first = 0; first < count; first += at_once) {
       const std::uint32_t n = detail::smaller(at_once, count - first);
       item held_item[per_worker];
-      detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t i) { held_item[held] = items[first + i]; });
-      detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t i) {
+      detail::for_each_held<per_worker>(team, n, [&](int held, int i) { held_item[held] = items[first + i]; });
+      detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
         const std::uint32_t b = home(held_item[held].key);
         const std::uint32_t s = team.fetch_add(my.count[b], 1u);
         if (s < slots_of_bucket) {

@@ -35,6 +35,7 @@ struct cuckoo {
     int max_restarts = 20;
     /// The variant of Wang and Hu, "Real-Time Hashing on GPU Architecture with CUDA" (for sets): each region of the first phase has
     /// room for 512 keys in place, so that no counting and no scan is needed, and 256 of them are expected. load_factor is not used.
+    /// Input that does not fit (copies of few keys) is counted from the fourth attempt on.
     bool two_kernel = false;
   };
 
@@ -205,20 +206,22 @@ template <class Place, class Key, class Value>
 cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attempt) {
   constexpr double most = static_cast<double>(region_most) / region_slots;
   if (!(options.load_factor > 0 && options.load_factor <= most)) {
-    throw invalid_argument("roost::cuckoo: load factor " + std::to_string(options.load_factor) +
-                           " asked for; give more than 0 and at most " + std::to_string(most));
+    throw invalid_argument("roost::cuckoo: load factor " + detail::text_of(options.load_factor) +
+                           " asked for; give more than 0 and at most " + detail::text_of(most));
   }
   double mean = options.two_kernel ? region_most / 2.0 : options.load_factor * region_slots;
   if (attempt > 8) mean *= std::pow(0.8, attempt - 8);
+  const double regions = std::max(2.0, std::ceil(static_cast<double>(n) / mean));
+  detail::check_table_bytes(regions * region_slots * sizeof(pair<Key, Value>), regions, "roost::cuckoo");
   plan p{};
-  p.regions = static_cast<std::uint32_t>(std::max(2.0, std::ceil(static_cast<double>(n) / mean)));
+  p.regions = static_cast<std::uint32_t>(regions);
   const std::uint64_t seed = detail::seed_of_attempt(options.seed, attempt);
   const std::uint64_t random = mix64(seed, 0x5851f42d4c957f2dull);
   using kind = first_level::kind;
   p.region_of = {attempt == 0 ? kind::modulo : attempt <= 4 ? kind::alcantara : kind::leading_bits, p.regions,
                  {static_cast<std::uint32_t>(random) & 0x7fffffffu, (static_cast<std::uint32_t>(random >> 32) & 0x7fffffffu) | 1u},
                  seed};
-  p.counted = !options.two_kernel;
+  p.counted = !options.two_kernel || attempt > 2;  // copies of one key never fit in a fixed place
   p.room_for_region = region_most;
   return p;
 }
@@ -267,8 +270,8 @@ struct cuckoo::builder {
     constexpr int per_worker = static_cast<int>(region_most) / Team::size;
     Key key[per_worker];
     std::uint32_t number[per_worker];
-    detail::for_each_held<per_worker>(team, n, [&](int held, std::uint32_t i) {
-      number[held] = copies ? my.number[i] : i;
+    detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
+      number[held] = copies ? my.number[i] : static_cast<std::uint32_t>(i);
       key[held] = items[number[held]].key;
     });
 
@@ -322,18 +325,18 @@ struct cuckoo::builder {
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) { my.slot[s] = detail::no_owner; });
     if (team.rank() == 0) *my.placed = 0;
     std::uint32_t at[PerWorker];  // the slot that an item has written to, or nowhere
-    detail::for_each_held<PerWorker>(team, n, [&](int held, std::uint32_t) { at[held] = nowhere; });
+    detail::for_each_held<PerWorker>(team, n, [&](int held, int) { at[held] = nowhere; });
     team.sync();
     for (int step = 0; step < 3 * rounds_most; ++step) {
       const auto subtable = static_cast<std::uint32_t>(step % 3);
-      detail::for_each_held<PerWorker>(team, n, [&](int held, std::uint32_t) {
+      detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         if (at[held] != nowhere) return;
         at[held] = subtable * subtable_slots + slot_in_subtable(key[held], subtable, seed);
         my.slot[at[held]] = number[held];  // whoever writes last is there
       });
       team.sync();
       bool homeless = false;
-      detail::for_each_held<PerWorker>(team, n, [&](int held, std::uint32_t) {
+      detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         const std::uint32_t there = my.slot[at[held]];
         if (there == number[held] || same_key(items[there].key, key[held])) return;  // a copy stands for all
         at[held] = nowhere;

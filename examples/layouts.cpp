@@ -1,0 +1,35 @@
+// Choosing a layout and its options, and reading how a build went.
+#include <cstdint>
+#include <cstdio>
+#include <roost/roost.hpp>
+#include <vector>
+
+template <class Map>
+bool report(const char* name, const roost::host& cpu, const Map& map, std::size_t n) {
+  const roost::frozen_statistics& s = map.statistics();
+  std::printf("%-20s load %.2f, %.1f bytes a pair, %.2f probes, %d restarts\n", name, s.load_factor,
+              static_cast<double>(s.bytes) / static_cast<double>(n), map.mean_probes(cpu),
+              s.restarts);
+  return map.size() == n && map.valid(cpu);
+}
+
+int main() {
+  const std::size_t n = 1 << 20;
+  const auto key = [](std::size_t i) { return roost::mix32(static_cast<std::uint32_t>(i)); };
+  const auto value = [](std::size_t i) { return static_cast<std::uint32_t>(i); };
+  const roost::computed keys(n, key);
+  const roost::computed values(n, value);
+  roost::host cpu;
+
+  roost::frozen_map usual(cpu, keys, values);
+  roost::frozen_map small(cpu, keys, values, {.load_factor = 0.95});  // less memory, longer probes
+  using faithful_map = roost::frozen_map<std::uint32_t, std::uint32_t, roost::host, roost::cuckoo>;
+  faithful_map faithful(cpu, keys, values);
+
+  bool right = report("bucketed", cpu, usual, n);
+  right = report("bucketed, 0.95", cpu, small, n) && right;
+  right = report("cuckoo", cpu, faithful, n) && right;
+  right = right && small.bytes() < usual.bytes();
+  std::puts(right ? "layouts: right" : "layouts: wrong answers");
+  return right ? 0 : 1;
+}
