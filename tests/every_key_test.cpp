@@ -20,22 +20,23 @@ TYPED_TEST_SUITE(every_key, tables);
 template <class T>
 std::vector<T> remarkable() {
   std::vector<T> result;
-  if constexpr (std::is_empty_v<T>) return {T{}};
-  for (const T start : {from_number<T>(0), all_ones<T>()}) {
-    for (std::size_t bit = 0; bit < 8 * sizeof(T); ++bit) {
-      T changed = start;
-      auto* const bytes = reinterpret_cast<unsigned char*>(&changed);
-      bytes[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
-      result.push_back(changed);
+  if constexpr (std::is_empty_v<T>) {
+    result.push_back({});
+  } else {
+    for (const T start : {from_number<T>(0), all_ones<T>()}) {
+      for (std::size_t bit = 0; bit < 8 * sizeof(T); ++bit) {
+        T changed = start;
+        auto* const bytes = reinterpret_cast<unsigned char*>(&changed);
+        bytes[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+        result.push_back(changed);
+      }
+      result.push_back(start);
     }
-    result.push_back(start);
-  }
-  for (std::uint64_t i = 0; i < 20; ++i) {
-    result.push_back(from_number<T>(i));
-    result.push_back(from_number<T>(~i));
-    result.push_back(from_number<T>(0x7fffffffffffffffull + i - 10));
-    result.push_back(from_number<T>(0x7fffffffull + i - 10));
-    result.push_back(from_number<T>(0xffffffffull + i - 10));
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      for (const std::uint64_t edge : {u64{0}, u64{0x7fffffff}, u64{0xffffffff}, u64{0x7fffffffffffffff}}) {
+        result.push_back(from_number<T>(edge + i - 10));
+      }
+    }
   }
   return result;
 }

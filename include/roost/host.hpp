@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <limits>
+#include <deque>
+#include <future>
 #include <memory>
 #include <memory_resource>
+#include <mutex>
 #include <new>
 #include <numeric>
 #include <string>
@@ -23,6 +25,32 @@
 
 namespace roost {
 
+/// The default memory of host places: oneTBB's scalable allocator, and big pieces that are freed are kept for the next build, since
+/// fresh memory costs a third of one. Never keeps more than was in use at once; `trim()` gives it back. Any thread may use it.
+class host_memory_pool : public std::pmr::memory_resource {
+ public:
+  /// The pool of the process. Lives until it ends.
+  static host_memory_pool& instance();
+
+  /// Gives memory that no table holds back to the system.
+  void trim();
+
+ private:
+  static constexpr std::size_t big = std::size_t{2} << 20;
+  struct piece {
+    void* memory;
+    std::size_t bytes, alignment;
+  };
+
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override;
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+  std::mutex lock_;
+  std::deque<piece> kept_;  // oldest first
+  std::size_t kept_bytes_ = 0, used_bytes_ = 0, most_bytes_ = 0;
+};
+
 /// The place that is this machine's processor and memory. Work runs on oneTBB threads; every call has finished when it returns.
 ///
 ///     roost::host cpu;                  // all cores
@@ -31,8 +59,8 @@ namespace roost {
 /// Copies share the threads and the memory resource. A host may be used by several threads at once.
 class host {
  public:
-  /// `threads`: how many to use, 0 for all cores. `memory`: where tables and scratch memory come from, oneTBB's scalable
-  /// allocator by default; it must outlive everything that is made with this place. Throws invalid_argument for a negative number.
+  /// `threads`: how many to use, 0 for all cores. `memory`: where tables and scratch memory come from, by default
+  /// the host_memory_pool; it must outlive everything that is made with this place. Throws invalid_argument for a negative number.
   explicit host(int threads = 0, std::pmr::memory_resource* memory = default_memory());
 
   /// The number of threads that work here.
@@ -40,12 +68,8 @@ class host {
 
   std::pmr::memory_resource* memory() const { return memory_; }
 
-  /// oneTBB's scalable allocator: it keeps what is freed for the next build. Big pieces of any resource are offered to the system for
-  /// huge pages.
+  /// host_memory_pool::instance(). Big pieces of any resource are offered to the system for huge pages.
   static std::pmr::memory_resource* default_memory();
-
-  /// Gives memory of the default resource that no table holds back to the system.
-  static void trim();
 
   /// Calls f(i) for every i in [0, n), in no particular order, from several threads.
   template <class F>

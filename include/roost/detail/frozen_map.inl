@@ -21,10 +21,8 @@ struct write_first {
   Ref ref;
   Source source;
   const std::uint64_t* first;
-  ROOST_FN void operator()(std::size_t i) const {
-    const auto item = source[i];
-    const std::uint64_t slot = ref.slot_of(item.key);
-    if (first[slot] == i) ref.set(slot, item);
+  ROOST_FN void operator()(std::size_t slot) const {
+    if (first[slot] != ~std::uint64_t{0}) ref.set(slot, source[first[slot]]);
   }
 };
 
@@ -163,7 +161,7 @@ void frozen_map<Key, Value, Place, Layout>::keep_first(const Place& place, const
   array<std::uint64_t, Place> first(place, table.capacity());
   place.fill(first.data(), 0xff, first.bytes());
   place.for_each(source.size(), detail::find_first<ref_type, Source>{table, source, first.data()});
-  place.for_each(source.size(), detail::write_first<ref_type, Source>{table, source, first.data()});
+  place.for_each(table.capacity(), detail::write_first<ref_type, Source>{table, source, first.data()});
   place.synchronize();
 }
 

@@ -36,7 +36,7 @@ struct tuning<host> {
   static constexpr std::uint32_t tile_items_most = 32768;
   static constexpr std::uint32_t digits_most = 1024;
   static constexpr int build_held = 16;
-  static constexpr std::size_t region_bytes = 256 << 10;
+  static constexpr std::size_t region_bytes = 160 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
   static constexpr std::uint32_t finds_in_flight = 16;
 };

@@ -352,12 +352,11 @@ struct bucketed::builder {
     for (int s = 0; s < slots_of_bucket; ++s) {
       if (static_cast<std::uint32_t>(s) >= n) b.keys.key[s] = empty;
     }
-    if (!same_key(b.keys.key[0], b.keys.key[1]) && key_less(b.keys.key[1], b.keys.key[0]) != overflowed) {
-      const item first = detail::make_pair(b.keys.key[0], b.value(0));
-      const item second = detail::make_pair(b.keys.key[1], b.value(1));
-      b.set(0, second);
-      b.set(1, first);
-    }
+    const item first = detail::make_pair(b.keys.key[0], b.value(0));
+    const item second = detail::make_pair(b.keys.key[1], b.value(1));
+    const bool swap = (key_less(second.key, first.key) != overflowed) & !same_key(first.key, second.key);
+    b.set(0, swap ? second : first);  // no branch: half of the buckets swap
+    b.set(1, swap ? first : second);
   }
 
   /// The fast way, for keys that are all different: returns false if they are not, or if too many are not at home.
@@ -420,7 +419,7 @@ struct bucketed::builder {
       for (int s = 1; s < slots_of_bucket; ++s) {
         ROOST_UNROLL
         for (int other = 0; other < s; ++other) {
-          twice |= static_cast<std::uint32_t>(s) < n && same_key(mine.keys.key[other], mine.keys.key[s]);
+          twice |= (static_cast<std::uint32_t>(s) < n) & same_key(mine.keys.key[other], mine.keys.key[s]);
         }
       }
       finish(mine, n, my.count[b] > slots_of_bucket, region);

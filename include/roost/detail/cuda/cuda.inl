@@ -198,6 +198,7 @@ void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& ke
     const std::size_t bytes = (scratch_bytes + 255) / 256 * 256;
     const std::size_t blocks = detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * 2);
     const detail::scratch_block scratch(*this, blocks * bytes);
+    fill(scratch.get(), 0, blocks * bytes);  // a team may copy slots that it has not filled yet
     detail::wide_team_kernel<<<static_cast<unsigned>(blocks), Kernel::threads, 0, stream_>>>(
         kernel, teams, static_cast<std::byte*>(scratch.get()), bytes);
     detail::check(cudaGetLastError(), "launch of a team kernel");

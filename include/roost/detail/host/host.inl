@@ -13,20 +13,77 @@ inline host::host(int threads, std::pmr::memory_resource* memory) : memory_(memo
   state_ = std::make_shared<state>(threads);
 }
 
+inline host_memory_pool& host_memory_pool::instance() {
+  static auto* const pool = new host_memory_pool;  // outlives every static table
+  return *pool;
+}
+
+// Only a piece of the very size is handed out again: builds of the same size are what the pool is for.
+inline void* host_memory_pool::do_allocate(std::size_t bytes, std::size_t alignment) {
+  std::pmr::memory_resource* const upstream = tbb::scalable_memory_resource();
+  if (bytes < big) return upstream->allocate(bytes, alignment);
+  {
+    const std::lock_guard hold(lock_);
+    used_bytes_ += bytes;
+    most_bytes_ = std::max(most_bytes_, used_bytes_);
+    const auto fits = [&](const piece& p) { return p.bytes == bytes && p.alignment == alignment; };
+    const auto found = std::find_if(kept_.rbegin(), kept_.rend(), fits);
+    if (found != kept_.rend()) {
+      void* const memory = found->memory;
+      kept_bytes_ -= bytes;
+      kept_.erase(std::next(found).base());
+      return memory;
+    }
+  }
+  try {
+    return upstream->allocate(bytes, alignment);
+  } catch (const std::bad_alloc&) {
+    trim();  // what is kept may be in the way
+  }
+  try {
+    return upstream->allocate(bytes, alignment);
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard hold(lock_);
+    used_bytes_ -= bytes;
+    throw;
+  }
+}
+
+inline void host_memory_pool::do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) {
+  if (bytes < big) return tbb::scalable_memory_resource()->deallocate(memory, bytes, alignment);
+  std::vector<piece> given_back;
+  {
+    const std::lock_guard hold(lock_);
+    used_bytes_ -= bytes;
+    kept_bytes_ += bytes;
+    kept_.push_back({memory, bytes, alignment});
+    while (kept_bytes_ + used_bytes_ > most_bytes_) {
+      kept_bytes_ -= kept_.front().bytes;
+      given_back.push_back(kept_.front());
+      kept_.pop_front();
+    }
+  }
+  for (const piece& p : given_back) tbb::scalable_memory_resource()->deallocate(p.memory, p.bytes, p.alignment);
+}
+
+inline void host_memory_pool::trim() {
+  std::deque<piece> given_back;
+  {
+    const std::lock_guard hold(lock_);
+    given_back.swap(kept_);
+    kept_bytes_ = 0;
+  }
+  for (const piece& p : given_back) tbb::scalable_memory_resource()->deallocate(p.memory, p.bytes, p.alignment);
+  static_cast<void>(scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS, nullptr));
+}
+
 inline std::pmr::memory_resource* host::default_memory() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return std::pmr::new_delete_resource();  // the one that the sanitizers watch
 #else
-  static std::pmr::memory_resource* const resource = [] {
-    // Fresh memory costs as much as a build: what tables free is kept, whatever its size.
-    scalable_allocation_mode(TBBMALLOC_SET_HUGE_SIZE_THRESHOLD, std::numeric_limits<std::intptr_t>::max());
-    return tbb::scalable_memory_resource();
-  }();
-  return resource;
+  return &host_memory_pool::instance();
 #endif
 }
-
-inline void host::trim() { static_cast<void>(scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS, nullptr)); }
 
 inline void* host::allocate(std::size_t bytes) const {
   try {
@@ -48,8 +105,7 @@ inline void host::deallocate(void* memory, std::size_t bytes) const noexcept {
 
 namespace detail {
 
-/// Calls body(first, last) for pieces of [0, n) on the threads of an arena. The two atomics are the edges "spawned before run" and "run
-/// before joined": oneTBB has them too, but a race detector that does not see into its library needs ours.
+/// Calls body(first, last) for pieces of [0, n) on the threads of an arena.
 template <class Body>
 void for_each_piece(tbb::task_arena& arena, std::size_t n, std::size_t grain, const Body& body) {
   if (n == 0) return;
@@ -57,16 +113,25 @@ void for_each_piece(tbb::task_arena& arena, std::size_t n, std::size_t grain, co
     body(std::size_t{0}, n);
     return;
   }
-  std::atomic<int> edge{0};
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer does not see the order that oneTBB's library gives to its tasks, so here the pieces go to plain threads.
+  const std::size_t pieces = ceil_div(n, grain);
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
+      body(i * grain, smaller(n, (i + 1) * grain));
+    }
+  };
+  std::vector<std::future<void>> others(smaller<std::size_t>(static_cast<std::size_t>(arena.max_concurrency()), pieces) - 1);
+  for (auto& other : others) other = std::async(std::launch::async, work);
+  work();
+  for (auto& other : others) other.get();
+#else
   arena.execute([&] {
-    edge.store(1, std::memory_order_release);
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, grain), [&](const tbb::blocked_range<std::size_t>& piece) {
-      static_cast<void>(edge.load(std::memory_order_acquire));
-      body(piece.begin(), piece.end());
-      edge.fetch_add(1, std::memory_order_release);
-    });
-    static_cast<void>(edge.load(std::memory_order_acquire));
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, grain),
+                      [&](const tbb::blocked_range<std::size_t>& piece) { body(piece.begin(), piece.end()); });
   });
+#endif
 }
 
 }  // namespace detail
