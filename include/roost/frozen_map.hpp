@@ -39,7 +39,8 @@ struct frozen_statistics {
 ///
 /// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of one
 /// to two times the pairs, and eight bytes a slot if there are copies. A find reads one
-/// sector of memory for most keys. A build whose pairs have copies takes about three times as long.
+/// sector of memory for most keys. A build whose keys have copies
+/// takes several times as long.
 ///
 /// Threads and streams: const members may be called from several threads and streams at once, after the build. Moving is cheap; copying is
 /// forbidden, as it would hide a big transfer. Failure: a constructor that throws leaves nothing behind, a rebuild that throws leaves the map as it was.

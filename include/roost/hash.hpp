@@ -67,7 +67,7 @@ template <class Key>
   requires(sizeof(Key) <= 8)
 ROOST_FN auto key_bits(const Key& key) {
   using word = std::conditional_t<sizeof(Key) <= 4, std::uint32_t, std::uint64_t>;
-  if constexpr (std::is_integral_v<Key>) {
+  if constexpr (std::is_integral_v<Key> && !std::is_same_v<Key, bool>) {
     return static_cast<word>(static_cast<std::make_unsigned_t<Key>>(key));
   } else {
     word bits = 0;

@@ -129,7 +129,7 @@ struct scatter_tiles {
   std::uint64_t* cursor;       // of each child: where its next item goes
   std::uint64_t capacity;      // of each child with slack: child c has [c * capacity, (c + 1) * capacity); 0: exact
   Item* out;
-  std::uint32_t* overflowed;   // set to 1 if a child is full; its items past the end are not written
+  std::uint32_t* overflowed;   // counts tiles that found a child full; its items past the end are not written
   Back back;
 
   struct pieces {
@@ -205,7 +205,7 @@ struct scatter_tiles {
     if (!team.any(full)) {
       write_out<false>(team, my, at.count, first_child);
     } else {
-      if (team.rank() == 0) *overflowed = 1;
+      if (team.rank() == 0) fetch_add(*overflowed, 1u);
       write_out<true>(team, my, at.count, first_child);
     }
   }

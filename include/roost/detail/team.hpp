@@ -34,6 +34,12 @@ struct serial_team {
     return before;
   }
 
+  /// Puts a value into a word of scratch that others may write to at the same time: one of the values stays.
+  template <class T>
+  ROOST_FN void exchange(T& word, T value) const {
+    word = value;
+  }
+
   /// Puts `desired` into a word of scratch that holds `expected`, and returns what was there.
   template <class T>
   ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
@@ -70,6 +76,11 @@ struct block_team {
   }
 
   template <class T>
+  ROOST_FN void exchange(T& word, T value) const {
+    atomicExch(&word, value);
+  }
+
+  template <class T>
   ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
     return atomicCAS(&word, expected, desired);
   }
@@ -95,6 +106,8 @@ struct block_team {
   ROOST_FN T fetch_add(T& word, T) const {
     return word;
   }
+  template <class T>
+  ROOST_FN void exchange(T&, T) const {}
   template <class T>
   ROOST_FN T compare_exchange(T& word, T, T) const {
     return word;

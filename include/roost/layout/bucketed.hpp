@@ -442,7 +442,7 @@ struct bucketed::builder {
     for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
       const auto outcome = detail::claim_slot(team, my.owner, slots, home(items[i].key) * slots_of_bucket, items,
                                               static_cast<std::uint32_t>(i), [&](std::uint32_t slot) {
-                                                if (slot % slots_of_bucket == slots_of_bucket - 1) my.count[slot / slots_of_bucket] = 1;
+                                                if (slot % slots_of_bucket == slots_of_bucket - 1) team.exchange(my.count[slot / slots_of_bucket], 1u);
                                               });
       placed += outcome == detail::claim::made;
       full = outcome == detail::claim::full;

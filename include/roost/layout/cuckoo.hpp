@@ -332,7 +332,7 @@ struct cuckoo::builder {
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
         if (at[held] != nowhere) return;
         at[held] = subtable * subtable_slots + slot_in_subtable(key[held], subtable, seed);
-        my.slot[at[held]] = number[held];  // whoever writes last is there
+        team.exchange(my.slot[at[held]], number[held]);  // whoever writes last is there
       });
       team.sync();
       bool homeless = false;
