@@ -82,6 +82,24 @@ TYPED_TEST(adversarial, all_keys_of_a_region_in_one_bucket) {
   check<TypeParam>(keys_with_hashes<key>(4096, 12345, sizeof(key) == 4 ? 1u << 20 : std::uint64_t{1} << 52));
 }
 
+TYPED_TEST(adversarial, one_bucket_of_each_region_has_all_keys) {
+  using key = typename TypeParam::key_type;
+  using value = typename TypeParam::mapped_type;
+  constexpr std::size_t n = 60000;
+  const TypeParam plain(from_numbers<key>(different_numbers(n, 2)), numbered_values<value>(n));
+  const std::uint64_t regions = plain.statistics().regions, each = n / regions;
+  constexpr double hashes = sizeof(key) == 4 ? 0x1p32 : 0x1p64;
+  numbers keys;
+  for (std::uint64_t r = 0; r < regions; ++r) {  // each region has room for its keys, but they are far from home
+    const numbers crowd = keys_with_hashes<key>(each, static_cast<std::uint64_t>(std::ceil(hashes * static_cast<double>(r) / static_cast<double>(regions))), 1);
+    keys.insert(keys.end(), crowd.begin(), crowd.end());
+  }
+  const auto facts = check<TypeParam>(shuffled(keys, 4));
+  EXPECT_EQ(facts.size, each * regions);
+  if (std::is_same_v<place_type, roost::host>) EXPECT_GE(facts.restarts, 1) << "walked instead of restarting";
+  EXPECT_LE(facts.restarts, 2);
+}
+
 TYPED_TEST(adversarial, restarts_are_not_endless) {
   using key = typename TypeParam::key_type;
   typename TypeParam::options options;

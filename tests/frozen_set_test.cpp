@@ -30,8 +30,9 @@ TEST(frozen_set, has_no_room_for_values) {
   const bucketed_set<u64> set(keys, std::vector<roost::none>(keys.size()));
   const bucketed_map<u64, u64> map(keys, numbered_values<u64>(keys.size()));
   EXPECT_NEAR(static_cast<double>(set.bytes()) / static_cast<double>(map.bytes()), 0.5, 0.05);
-  EXPECT_EQ(sizeof(roost::bucketed::bucket_of<u32, roost::none>), 32u) << "a sector";
-  EXPECT_EQ(sizeof(roost::bucketed::bucket_of<u32, u32>), 32u) << "a sector";
+  EXPECT_EQ(sizeof(roost::bucketed::bucket_of<32, u32, roost::none>), 32u) << "a sector";
+  EXPECT_EQ(sizeof(roost::bucketed::bucket_of<32, u32, u32>), 32u) << "a sector";
+  EXPECT_EQ(sizeof(roost::bucketed::bucket_of<64, u32, u32>), 64u) << "a line";
   EXPECT_EQ(sizeof(roost::pair<u32, roost::none>), 4u);
   EXPECT_TRUE(set.valid());
 }

@@ -204,6 +204,43 @@ TEST(place, host_has_the_threads_that_were_asked_for) {
   EXPECT_GE(roost::host().threads(), 1);
   EXPECT_EQ(roost::host().memory(), roost::host::default_memory());
 }
+
+TEST(place, host_memory_pool_keeps_big_pieces_for_the_next_build) {
+  auto& pool = roost::host_memory_pool::instance();
+  constexpr std::size_t big = std::size_t{5} << 20, alignment = std::size_t{2} << 20;
+  void* const first = pool.allocate(big, alignment);
+  std::memset(first, 1, big);
+  pool.deallocate(first, big, alignment);
+  void* const again = pool.allocate(big, alignment);
+  EXPECT_EQ(again, first) << "the piece was not kept";
+  void* const other = pool.allocate(big, alignment);
+  EXPECT_NE(other, again) << "one piece for two";
+  std::memset(again, 2, big);
+  std::memset(other, 3, big);
+  EXPECT_EQ(static_cast<char*>(again)[big - 1], 2) << "the pieces overlap";
+  pool.deallocate(other, big, alignment);
+  pool.deallocate(again, big, alignment);
+  pool.trim();
+  void* const small = pool.allocate(100, 64);
+  std::memset(small, 4, 100);
+  pool.deallocate(small, 100, 64);
+  EXPECT_THROW(static_cast<void>(pool.allocate(std::size_t{1} << 58, 64)), std::bad_alloc);
+
+  std::vector<std::thread> threads;
+  for (int t = 1; t <= 4; ++t) {
+    threads.emplace_back([&pool, t] {
+      for (std::size_t i = 0; i < 200; ++i) {
+        const std::size_t bytes = (2 + i % 3) << 20;
+        auto* const mine = static_cast<char*>(pool.allocate(bytes, 64));
+        mine[0] = mine[bytes - 1] = static_cast<char>(t);
+        std::this_thread::yield();
+        EXPECT_EQ(mine[0] + mine[bytes - 1], 2 * t) << "another thread has the same piece";
+        pool.deallocate(mine, bytes, 64);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
 #endif
 
 TEST(place, errors) {

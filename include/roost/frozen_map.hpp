@@ -52,7 +52,7 @@ class frozen_map {
   using key_type = Key;
   using mapped_type = Value;
   using options = typename Layout::options;
-  using ref_type = typename Layout::template table<Key, Value>;
+  using ref_type = typename Layout::template table<Place, Key, Value>;
 
   /// Builds a map of keys[i] -> values[i]. Ranges in the memory of the place, sized, random-access, equally long.
   /// Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.
@@ -115,7 +115,7 @@ class frozen_map {
   template <class K, class P, class L>
   friend class frozen_set;
   using item = pair<Key, Value>;
-  using storage = typename Layout::template storage<Key, Value, Place>;
+  using storage = typename Layout::template storage<Place, Key, Value>;
   struct built {
     storage memory;
     frozen_statistics facts;

@@ -115,8 +115,9 @@ struct way_back_of_pass {
 
 struct no_way_back {};
 
-/// Moves the items of a tile to their child regions. A tile counts its digits in scratch, reserves room in each child with one atomic a
-/// digit, puts its items in order in scratch and writes them out in runs.
+/// Moves the items of a tile to their child regions. A tile counts its digits in scratch and reserves room in each child with one atomic a
+/// digit. Then a block puts its items in order in scratch and writes them out in runs; one worker, whose cache gathers the
+/// runs, writes each item to its place.
 template <class Place, class Item, class Source, class RegionOf, class Back>
 struct scatter_tiles {
   static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
@@ -136,50 +137,39 @@ struct scatter_tiles {
     std::uint32_t* count;
     std::uint32_t* start;
     std::uint64_t* shift_by;  // output index - position in the tile
-    Item* staged;
+    Item* staged;             // of a block
+    std::uint16_t* digit;     // of each item of one worker; a block computes digits again
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     constexpr std::uint32_t digits = tuning<Place>::digits_most;  // a constant, so that offsets are
+    constexpr std::uint32_t items = tile_items<Place, Item>;
+    constexpr bool one_worker = std::is_same_v<Place, host>;
     return {memory.take<std::uint32_t>(digits), memory.take<std::uint32_t>(digits), memory.take<std::uint64_t>(digits),
-            memory.take<Item>(tile_items<Place, Item>)};
-  }
-
-  /// Writes a tile out in order. Clip: some region is full, so that the end of each must be watched.
-  template <bool Clip, class Team>
-  ROOST_FN void write_out(const Team& team, const pieces& my, std::uint32_t count, std::uint32_t first_child) const {
-    const auto write = [&](std::uint32_t d, std::uint32_t i, const Item& item) {
-      const std::uint64_t index = my.shift_by[d] + i;
-      if (!Clip || index < (std::uint64_t{first_child} + d + 1) * capacity) out[index] = item;
-    };
-    if constexpr (Team::size == 1) {  // one worker copies run after run
-      for (std::uint32_t d = 0; d < pass.digits; ++d) {
-        for (std::uint32_t i = my.start[d], end = my.start[d] + my.count[d]; i < end; ++i) write(d, i, my.staged[i]);
-      }
-    } else {  // neighbours write neighbours
-      for_each_of(team, count, [&](std::uint32_t i) {
-        const Item mine = my.staged[i];
-        write((region_of(mine.key) >> pass.shift) - first_child, i, mine);
-      });
-    }
+            memory.take<Item>(one_worker ? 0 : items), memory.take<std::uint16_t>(one_worker ? items : 0)};
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
-    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
     scratch_memory all(memory);
     const pieces my = scratch(all);
     const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
     const std::uint32_t first_child = at.parent << pass.fan_bits;
-
-    const auto digit_of = [&](const Item& item) { return (region_of(item.key) >> pass.shift) - first_child; };  // cheaper than to keep it
+    const auto digit_of = [&](const Item& item) { return (region_of(item.key) >> pass.shift) - first_child; };
+    const auto end_of = [&](std::uint32_t d) { return (std::uint64_t{first_child} + d + 1) * capacity; };
 
     for_each_of(team, pass.digits, [&](std::uint32_t d) { my.count[d] = 0; });
     team.sync();
-    Item item[per_worker];
-    std::uint32_t rank[per_worker];  // among the tile's items of the same digit
-    for_each_held<per_worker>(team, at.count, [&](int held, int i) { item[held] = source[at.first + i]; });
-    for_each_held<per_worker>(team, at.count, [&](int held, int) {
-      rank[held] = team.fetch_add(my.count[digit_of(item[held])], 1u);
+    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
+    const held_items<per_worker, Team, Source> item(team, source, at.first, at.count);
+    std::uint32_t rank[Team::size == 1 ? 1 : per_worker];  // among the tile's items of the same digit
+    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+      const std::uint32_t d = digit_of(item(held, i));
+      if constexpr (Team::size == 1) {
+        my.digit[i] = static_cast<std::uint16_t>(d);
+        ++my.count[d];
+      } else {
+        rank[held] = team.fetch_add(my.count[d], 1u);
+      }
     });
     team.sync();
     team.exclusive_scan(my.count, my.start, pass.digits);
@@ -189,7 +179,7 @@ struct scatter_tiles {
       std::uint64_t first = 0;
       if (my.count[d] != 0) {
         first = fetch_add(cursor[first_child + d], std::uint64_t{my.count[d]});
-        full |= capacity != 0 && first + my.count[d] > (std::uint64_t{first_child} + d + 1) * capacity;
+        full |= capacity != 0 && first + my.count[d] > end_of(d);
       }
       my.shift_by[d] = first - my.start[d];
       if constexpr (keeps_way_back) {
@@ -197,16 +187,39 @@ struct scatter_tiles {
         back.shift_by[tile * pass.digits + d] = my.shift_by[d];
       }
     });
-    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
-      const std::uint32_t position = my.start[digit_of(item[held])] + rank[held];
-      my.staged[position] = item[held];
-      if constexpr (keeps_way_back) back.position[at.first + i] = static_cast<std::uint16_t>(position);
-    });
+
+    // clip: some child is full, so that the end of each must be watched
+    const auto write = [&](auto clip, std::uint32_t d, std::uint32_t position, const Item& mine) {
+      const std::uint64_t index = my.shift_by[d] + position;
+      if (!clip || index < end_of(d)) out[index] = mine;
+    };
+    const auto send = [&](auto clip) {
+      if constexpr (Team::size == 1) {
+        for (std::uint32_t i = 0; i < at.count; ++i) {
+          const std::uint32_t d = my.digit[i];
+          const std::uint32_t position = my.start[d]++;
+          if constexpr (keeps_way_back) back.position[at.first + i] = static_cast<std::uint16_t>(position);
+          write(clip, d, position, source[at.first + i]);
+        }
+      } else {  // neighbours write neighbours
+        for_each_of(team, at.count, [&](std::uint32_t i) {
+          const Item mine = my.staged[i];
+          write(clip, digit_of(mine), i, mine);
+        });
+      }
+    };
+    if constexpr (Team::size != 1) {
+      for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+        const std::uint32_t position = my.start[digit_of(item(held, i))] + rank[held];
+        my.staged[position] = item(held, i);
+        if constexpr (keeps_way_back) back.position[at.first + i] = static_cast<std::uint16_t>(position);
+      });
+    }
     if (!team.any(full)) {
-      write_out<false>(team, my, at.count, first_child);
+      send(std::false_type());
     } else {
       if (team.rank() == 0) fetch_add(*overflowed, 1u);
-      write_out<true>(team, my, at.count, first_child);
+      send(std::true_type());
     }
   }
 };

@@ -47,18 +47,14 @@ class sorted_map {
       return first;
     }
 
-    /// Nothing is worth asking for ahead of a binary search.
-    struct opened {};
-    ROOST_FN opened open(const Key&) const { return {}; }
-
     /// The value of a key, or nothing.
-    ROOST_FN found<Value> find(const Key& key, opened = {}) const {
+    ROOST_FN found<Value> find(const Key& key) const {
       const std::size_t i = lower_bound(key);
       return i < size_ && keys_[i] == key ? found<Value>(values_[i]) : found<Value>();
     }
 
     /// True if the key is there.
-    ROOST_FN bool contains(const Key& key, opened = {}) const {
+    ROOST_FN bool contains(const Key& key) const {
       const std::size_t i = lower_bound(key);
       return i < size_ && keys_[i] == key;
     }
@@ -68,6 +64,7 @@ class sorted_map {
     ROOST_FN const Value& value_at(std::size_t i) const { return values_[i]; }
     ROOST_FN std::size_t size() const { return size_; }
 
+    /// Does nothing: a binary search has no place to fetch ahead.
     ROOST_PREFETCH_FN void prefetch(const Key&) const {}
 
    private:

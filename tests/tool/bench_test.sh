@@ -1,29 +1,8 @@
 #!/bin/bash
 # roost bench, info and reproduce: bad input gets one line on stderr and a non-zero exit; good input gets checked rows in each format.
 # Usage: bench_test.sh PATH_OF_ROOST
-set -u
-roost=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# refused WORDS ARGUMENT...: fails with one line on stderr that has the words, and prints no row.
-refused() {
-  local words=$1
-  shift
-  timeout 60 "$roost" "$@" >stdout 2>stderr
-  local code=$?
-  [[ $code -ne 0 && $code -lt 124 ]] || fail "$*: exit code $code"
-  grep -q -- "$words" stderr || fail "$*: no '$words' in: $(cat stderr)"
-  [[ $(wc -l <stderr) -le 2 ]] || fail "$*: more than a line: $(cat stderr)"
-  [[ ! -s stdout ]] || fail "$*: printed $(cat stdout)"
-}
+# shellcheck source=tests/tool/lib.sh
+source "$(dirname "$0")/lib.sh"
 
 refused "no table 'nonsense'" bench --place host --table nonsense
 refused "load factor 0" bench --place host --load-factor 0
@@ -68,5 +47,4 @@ timeout 300 "$roost" reproduce --place host --builds 1 --reps 1 >stdout 2>stderr
 grep -q "^| load factor | 71 % | 71.0 % |" stdout || fail "reproduce: not the paper's load factor: $(head -5 stdout)"
 [[ $(grep -c '^### ' stdout) -eq 4 ]] || fail "reproduce: not four tables"
 
-[[ $failures -eq 0 ]] && echo "bench, info, reproduce: right"
-exit $((failures != 0))
+finish

@@ -1,59 +1,44 @@
 #!/bin/bash
 # roost voxels: bad input gets one line on stderr and a non-zero exit, good input counts, times and pictures.
 # Usage: voxels_test.sh PATH_OF_ROOST
-set -u
-roost=$(realpath "$1")
-data=$(realpath "$(dirname "$0")/../data")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
+# shellcheck source=tests/tool/lib.sh
+source "$(dirname "$0")/lib.sh"
 
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# refused WORDS ARGUMENT...: fails with one line on stderr that has the words; nothing on stdout, nothing left behind.
-refused() {
+# refused_mesh WORDS ARGUMENT...: roost voxels refuses the arguments, and leaves nothing behind.
+refused_mesh() {
   local words=$1
   shift
   rm -rf out
-  timeout 60 "$roost" voxels "$@" --out out >stdout 2>stderr
-  local code=$?
-  [[ $code -ne 0 && $code -lt 124 ]] || fail "voxels $*: exit code $code"
-  [[ $(wc -l <stderr) -eq 1 ]] || fail "voxels $*: not one line: $(cat stderr)"
-  grep -q "^roost: .*$words" stderr || fail "voxels $*: no '$words' in: $(cat stderr)"
-  [[ ! -s stdout ]] || fail "voxels $*: printed $(cat stdout)"
+  refused "^roost: .*$words" voxels "$@" --out out
   [[ ! -e out ]] || fail "voxels $*: left $(ls out)"
 }
 
 # The file is wrong.
-refused "no such file" missing.obj
-refused "directory" .
+refused_mesh "no such file" missing.obj
+refused_mesh "directory" .
 : >empty.obj
-refused "is empty" empty.obj
+refused_mesh "is empty" empty.obj
 echo "not a mesh" >text.txt
-refused "cannot be read as a mesh" text.txt
+refused_mesh "cannot be read as a mesh" text.txt
 head -c 2000 /dev/urandom >random.3ds
-refused "random.3ds" random.3ds
+refused_mesh "random.3ds" random.3ds
 printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\n' >points.obj
-refused "no triangles" points.obj
+refused_mesh "no triangles" points.obj
 printf 'v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n' >nan.obj
-refused "(1, nan, 0).*not finite" nan.obj
+refused_mesh "(1, nan, 0).*not finite" nan.obj
 printf 'v 0 0 0\nv 1 inf 0\nv 0 1 0\nf 1 2 3\n' >inf.obj
-refused "(1, inf, 0).*not finite" inf.obj
+refused_mesh "(1, inf, 0).*not finite" inf.obj
 head -c 300 "$data/cube_strips.ply" >cut.ply
-refused "cut short" cut.ply
+refused_mesh "cut short" cut.ply
 head -c 60 "$data/cube_strips.ply" >header.ply
-refused "header" header.ply
+refused_mesh "header" header.ply
 
 # What is asked for is wrong.
-refused "grid of 0 " "$data/cube.obj" --grid 0
-refused "grid of 1025 " "$data/cube.obj" --grid 1025
-refused "grid of 1099511627776 " "$data/cube.obj" --grid 1099511627776
-nvidia-smi -L >nvidia 2>&1 || refused "" "$data/cube.obj" --place cuda
-refused "turn of nan" "$data/cube.obj" --turn nan
+refused_mesh "grid of 0 " "$data/cube.obj" --grid 0
+refused_mesh "grid of 1025 " "$data/cube.obj" --grid 1025
+refused_mesh "grid of 1099511627776 " "$data/cube.obj" --grid 1099511627776
+nvidia-smi -L >nvidia 2>&1 || refused_mesh "" "$data/cube.obj" --place cuda
+refused_mesh "turn of nan" "$data/cube.obj" --turn nan
 touch file
 "$roost" voxels "$data/cube.obj" --grid 8 --out file/out >stdout 2>stderr && fail "--out below a file was taken"
 [[ $(wc -l <stderr) -eq 1 ]] || fail "--out below a file: not one line: $(cat stderr)"
@@ -99,5 +84,4 @@ else
   grep -q "python3-matplotlib" stderr || fail "sweep: does not say how to draw the plot"
 fi
 
-[[ $failures -eq 0 ]] || exit 1
-echo "all right"
+finish

@@ -3,6 +3,10 @@
 #include <cstdio>
 #include <string>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "roost/partition.hpp"
 
 // What the layouts share: where empty slots get their key from, how items claim slots one by one, and what a build reports.
@@ -55,12 +59,13 @@ enum class claim { made, duplicate, full };
 inline constexpr std::uint32_t no_owner = ~0u;
 
 /// Inserts item i unless its key is there: linear probing over `owner`, slots that hold item numbers. Slow beside counting, but it takes any
-/// number of copies of a key, and keys of any size. on_pass(slot) hears of every slot that another key holds.
+/// number of copies of a key, and keys of any size. on_pass(slot) hears of every slot that another key holds; after `steps_most` of them
+/// the slots count as full.
 template <class Team, class Item, class OnPass>
 ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t slots, std::uint32_t start, const Item* items,
-                          std::uint32_t i, const OnPass& on_pass) {
+                          std::uint32_t i, std::uint64_t steps_most, const OnPass& on_pass) {
   std::uint32_t slot = start;
-  for (std::uint32_t step = 0; step < slots; ++step) {
+  for (std::uint64_t step = 0; step < steps_most; ++step) {
     const std::uint32_t before = team.compare_exchange(owner[slot], no_owner, i);
     if (before == no_owner) return claim::made;
     if (same_key(items[before].key, items[i].key)) return claim::duplicate;
@@ -103,6 +108,31 @@ ROOST_FN T load(const T* from) {
   }
 #endif
   return *from;
+}
+
+/// Writes what a team has built from its scratch to memory. On the host past the cache, so that the old content is not fetched first.
+template <class Team, class T>
+ROOST_FN void write_out(const Team& team, const T* from, std::uint32_t n, T* to) {
+  static_assert(alignof(T) % 16 == 0);
+#if ROOST_ON_DEVICE
+  using word = uint4;
+#elif defined(__SSE2__)
+  using word = __m128i;
+#else
+  using word = T;
+#endif
+  const word* const source = reinterpret_cast<const word*>(from);
+  word* const target = reinterpret_cast<word*>(to);
+  for_each_of(team, static_cast<std::uint32_t>(n * sizeof(T) / sizeof(word)), [&](std::uint32_t i) {
+#if !ROOST_ON_DEVICE && defined(__SSE2__)
+    _mm_stream_si128(target + i, _mm_load_si128(source + i));
+#else
+    target[i] = source[i];
+#endif
+  });
+#if !ROOST_ON_DEVICE && defined(__SSE2__)
+  _mm_sfence();
+#endif
 }
 
 }  // namespace roost::detail

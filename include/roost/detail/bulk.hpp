@@ -9,11 +9,12 @@
 
 namespace roost::detail {
 
-/// Runs answer(ref, i, query, opened lookup) over all queries, a few at a time for each worker, so that their memory accesses overlap.
+/// Runs answer(ref, i, query) over all queries; a host thread has the next ones fetched meanwhile.
 template <class Place, class Ref, class Queries, class Answer>
 struct probe_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr std::uint32_t in_flight = tuning<Place>::finds_in_flight;
+  static constexpr std::uint32_t tile = tuning<Place>::find_tile;
+  static constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
 
   Ref ref;
   Queries queries;
@@ -21,42 +22,21 @@ struct probe_tiles {
   Answer answer;
 
   template <class Team>
-  static constexpr std::size_t tile = std::size_t{in_flight} * Team::size;
-
-  template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    using key = std::remove_cvref_t<decltype(queries[0])>;
-    const std::size_t first = index * tile<Team>;
-    const auto count = static_cast<std::uint32_t>(smaller(tile<Team>, n - first));
-    key held_key[in_flight];
-    if constexpr (Team::size == 1) {
-      for_each_held<in_flight>(team, count, [&](int held, int i) {
-        held_key[held] = queries[first + i];
-        ref.prefetch(held_key[held]);
-      });
-      for_each_held<in_flight>(team, count,
-                               [&](int held, int i) { answer(ref, first + i, held_key[held], ref.open(held_key[held])); });
-    } else {
-      typename Ref::opened begun[in_flight];
-      for_each_held<in_flight>(team, count, [&](int held, int i) { held_key[held] = queries[first + i]; });
-      for_each_held<in_flight>(team, count, [&](int held, int) { begun[held] = ref.open(held_key[held]); });
-      for_each_held<in_flight>(team, count, [&](int held, int i) { answer(ref, first + i, held_key[held], begun[held]); });
-    }
+    const std::size_t first = index * tile;
+    for_each_of(team, static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first)), [&](std::uint32_t i) {
+      if constexpr (ahead != 0) {
+        if (first + i + ahead < n) ref.prefetch(queries[first + i + ahead]);
+      }
+      answer(ref, first + i, queries[first + i]);
+    });
   }
 };
 
-/// Several host tiles make one piece of work; a cuda tile is one block.
 template <class Place, class Ref, class Queries, class Answer>
 void probe_all(const Place& place, const Ref& ref, const Queries& queries, const Answer& answer) {
   using kernel = probe_tiles<Place, Ref, Queries, Answer>;
-  const std::size_t n = queries.size();
-  const kernel run{ref, queries, n, answer};
-  if constexpr (std::is_same_v<Place, host>) {
-    const std::size_t tiles = ceil_div(n, kernel::template tile<serial_team>);
-    place.for_each(tiles, [&](std::size_t i) { run(serial_team{}, i, nullptr); });
-  } else {
-    place.launch(ceil_div(n, kernel::template tile<block_team<kernel::threads>>), 0, run);
-  }
+  place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile), 0, kernel{ref, queries, queries.size(), answer});
 }
 
 template <class Value>
@@ -64,16 +44,16 @@ struct write_value {
   Value* results;
   Value missing;
   template <class Ref, class Key>
-  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key, const typename Ref::opened& begun) const {
-    results[i] = ref.find(key, begun).value_or(missing);
+  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key) const {
+    results[i] = ref.find(key).value_or(missing);
   }
 };
 
 struct write_contained {
   bool* results;
   template <class Ref, class Key>
-  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key, const typename Ref::opened& begun) const {
-    results[i] = ref.contains(key, begun);
+  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key) const {
+    results[i] = ref.contains(key);
   }
 };
 

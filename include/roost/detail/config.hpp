@@ -22,6 +22,13 @@
 // g++ takes a function that only prefetches for one that does nothing, and drops the call, unless it is inlined first.
 #define ROOST_PREFETCH_FN [[gnu::always_inline]] ROOST_FN
 
+// g++ makes vectors of short loops only in a function of their own.
+#if ROOST_ON_DEVICE
+#define ROOST_VECTOR_FN ROOST_FN
+#else
+#define ROOST_VECTOR_FN [[gnu::noinline]] ROOST_FN
+#endif
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

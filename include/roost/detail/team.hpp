@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "roost/detail/config.hpp"
 
 #if defined(__CUDACC__)
@@ -133,6 +135,33 @@ ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body)
     }
   }
 }
+
+/// The team's items source[first + i], i in [0, n), at hand for several loops of for_each_held: each thread of a block keeps its own in registers; one
+/// worker reads them again, as his cache has them.
+template <int PerWorker, class Team, class Source>
+class held_items {
+  using item = std::remove_cvref_t<decltype(std::declval<const Source&>()[0])>;
+
+ public:
+  ROOST_FN held_items(const Team& team, const Source& source, std::uint64_t first, std::uint32_t n) {
+    for_each_held<PerWorker>(team, n, [&](int held, int i) { item_[held] = source[first + i]; });
+  }
+  ROOST_FN const item& operator()(int held, int) const { return item_[held]; }
+
+ private:
+  item item_[PerWorker];
+};
+
+template <int PerWorker, class Source>
+class held_items<PerWorker, serial_team, Source> {
+ public:
+  ROOST_FN held_items(const serial_team&, const Source& source, std::uint64_t first, std::uint32_t) : source_(source), first_(first) {}
+  ROOST_FN decltype(auto) operator()(int, int i) const { return source_[first_ + i]; }
+
+ private:
+  const Source& source_;
+  std::uint64_t first_;
+};
 
 /// Calls body(i) for i in [0, n), dealt out to the workers.
 template <class Team, class Body>

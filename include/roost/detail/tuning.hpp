@@ -21,13 +21,15 @@ struct tuning<cuda> {
   static constexpr std::size_t tile_bytes = 48 << 10;       // of items that a team partitions at once
   static constexpr std::uint32_t tile_items_most = 6144;
   static constexpr std::uint32_t digits_most = 256;         // regions that one pass splits into
+  static constexpr std::size_t bucket_bytes = 32;           // that a lookup reads at once: a sector
   static constexpr int build_threads = 512;
   static constexpr int build_teams_at_once = 4;
   static constexpr int build_held = 4;                      // items that a worker reads ahead
   static constexpr std::size_t region_bytes = 40 << 10;     // of a region's slots: five teams on a multiprocessor
   static constexpr std::size_t region_bytes_most = 200 << 10;
   static constexpr int find_threads = 256;
-  static constexpr std::uint32_t finds_in_flight = 1;        // of one worker
+  static constexpr std::uint32_t find_tile = 256;            // queries of a team
+  static constexpr std::uint32_t find_ahead = 0;             // other threads hide the wait
 };
 
 template <>
@@ -35,10 +37,12 @@ struct tuning<host> {
   static constexpr std::size_t tile_bytes = 256 << 10;
   static constexpr std::uint32_t tile_items_most = 32768;
   static constexpr std::uint32_t digits_most = 1024;
+  static constexpr std::size_t bucket_bytes = 64;  // a line
   static constexpr int build_held = 16;
-  static constexpr std::size_t region_bytes = 160 << 10;
+  static constexpr std::size_t region_bytes = 240 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
-  static constexpr std::uint32_t finds_in_flight = 16;
+  static constexpr std::uint32_t find_tile = 4096;
+  static constexpr std::uint32_t find_ahead = 16;  // whose memory is on its way
 };
 
 /// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16 bits.

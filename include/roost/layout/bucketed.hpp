@@ -9,8 +9,8 @@
 
 namespace roost {
 
-/// Regions of buckets; a bucket is 4 or 8 slots that are read at once, for pairs of 4 + 4 bytes one 32-byte sector. A key's hash tells its
-/// region and its home bucket there; keys that find it full go to the next bucket of the region.
+/// Regions of buckets; a bucket is 4 or 8 slots that are read at once: on cuda one 32-byte sector, on the host one 64-byte line, for
+/// pairs of 4 + 4 bytes. A key's hash tells its region and its home bucket there; keys that find it full go to the next bucket of the region.
 ///
 /// A lookup reads one bucket, and another one only after a bucket that keys have overflowed. That mark takes no room: the first two keys
 /// of a bucket stand in ascending order, and in descending order if the bucket overflowed. Empty slots hold a key of another region, so no
@@ -30,9 +30,9 @@ struct bucketed {
 
   static constexpr const char* name = "bucketed";
 
-  template <class Key, class Value>
+  template <std::size_t Bytes, class Key, class Value>
   struct bucket_of;
-  template <class Key, class Value>
+  template <class Place, class Key, class Value>
   class table;
   template <class Place, class Key, class Value>
   struct builder;
@@ -49,7 +49,7 @@ struct bucketed {
   static plan make_plan(std::size_t n, const options& options, int attempt);
 
   /// The memory of a table.
-  template <class Key, class Value, class Place>
+  template <class Place, class Key, class Value>
   class storage {
    public:
     storage(const Place& place, const plan& p)
@@ -57,19 +57,19 @@ struct bucketed {
           table_(buckets_.data(), p.regions, p.region_buckets, p.region_of.seed,
                  detail::find_empty_keys<Key>(p.region_of)) {}
 
-    const table<Key, Value>& ref() const { return table_; }
+    const table<Place, Key, Value>& ref() const { return table_; }
     std::size_t bytes() const { return buckets_.bytes(); }
 
    private:
-    array<bucket_of<Key, Value>, Place> buckets_;
-    table<Key, Value> table_;
+    array<typename table<Place, Key, Value>::bucket, Place> buckets_;
+    table<Place, Key, Value> table_;
   };
 };
 
-/// Slots that are probed at once: keys together, values together.
-template <class Key, class Value>
+/// Slots that are probed at once: keys together, values together. `Bytes`: how large it should be; it has 4 or 8 slots.
+template <std::size_t Bytes, class Key, class Value>
 struct bucketed::bucket_of {
-  static constexpr int slots = static_cast<int>(detail::larger<std::size_t>(4, 32 / (sizeof(Key) + sizeof(Value))));
+  static constexpr int slots = Bytes / (sizeof(Key) + sizeof(Value)) >= 8 ? 8 : 4;
 
   struct alignas(16) key_block {
     Key key[slots];
@@ -88,9 +88,9 @@ struct bucketed::bucket_of {
   }
 };
 
-template <class Key>
-struct bucketed::bucket_of<Key, none> {
-  static constexpr int slots = static_cast<int>(detail::smaller<std::size_t>(8, detail::larger<std::size_t>(4, 32 / sizeof(Key))));
+template <std::size_t Bytes, class Key>
+struct bucketed::bucket_of<Bytes, Key, none> {
+  static constexpr int slots = Bytes / sizeof(Key) >= 8 ? 8 : 4;
 
   struct alignas(16) key_block {
     Key key[slots];
@@ -104,38 +104,25 @@ struct bucketed::bucket_of<Key, none> {
 
 /// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and is not rebuilt. Any
 /// number of threads may read.
-template <class Key, class Value>
+template <class Place, class Key, class Value>
 class bucketed::table {
  public:
   using key_type = Key;
   using value_type = Value;
-  using bucket = bucket_of<Key, Value>;
+  using bucket = bucket_of<detail::tuning<Place>::bucket_bytes, Key, Value>;
   static constexpr int bucket_slots = bucket::slots;
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
-  /// What a probe reads at once: a bucket of one sector with its values, of a larger one the keys.
-  static constexpr bool reads_values = sizeof(bucket) <= 32;
+  /// What a probe reads at once: a bucket of the usual size with its values, of a larger one the keys.
+  static constexpr bool reads_values = sizeof(bucket) <= detail::tuning<Place>::bucket_bytes;
   using read_type = std::conditional_t<reads_values, bucket, typename bucket::key_block>;
 
   table(bucket* buckets, std::uint32_t regions, std::uint32_t region_buckets, std::uint64_t seed,
         const detail::empty_keys<Key>& empty)
       : buckets_(buckets), seed_(seed), regions_(regions), region_buckets_(region_buckets), empty_(empty) {}
 
-  /// A lookup that has asked for its first bucket. Open several before you finish the first, and their reads overlap.
-  struct opened {
-    std::uint64_t first;   // bucket of the region
-    std::uint32_t bucket;  // the key's home there
-    read_type read;
-  };
-  ROOST_FN opened open(const Key& key) const {
-    const place_of_key at = home(key);
-    const std::uint64_t first = std::uint64_t{at.region} * region_buckets_;
-    return {first, at.bucket, read(first + at.bucket)};
-  }
-
   /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const { return find(key, open(key)); }
-  ROOST_FN found<Value> find(const Key& key, const opened& begun) const {
-    return probe(key, begun, found<Value>(), [this](const read_type& read, std::uint64_t b, int s, std::uint32_t) {
+  ROOST_FN found<Value> find(const Key& key) const {
+    return probe(key, found<Value>(), [this](const read_type& read, std::uint64_t b, int s, std::uint32_t) {
       if constexpr (reads_values) {
         Value value = read.value(0);
         ROOST_UNROLL
@@ -150,16 +137,17 @@ class bucketed::table {
   }
 
   /// True if the key is there.
-  ROOST_FN bool contains(const Key& key) const { return contains(key, open(key)); }
-  ROOST_FN bool contains(const Key& key, const opened& begun) const {
-    return probe(key, begun, false, [](const read_type&, std::uint64_t, int, std::uint32_t) { return true; });
+  ROOST_FN bool contains(const Key& key) const {
+    return probe(key, false, [](const read_type&, std::uint64_t, int, std::uint32_t) { return true; });
   }
 
   /// Fetches a key's home bucket ahead of a find. Does nothing on a GPU, which hides the wait with other threads.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const {
 #if !ROOST_ON_DEVICE
     const place_of_key at = home(key);
-    __builtin_prefetch(buckets_ + std::uint64_t{at.region} * region_buckets_ + at.bucket);
+    const bucket* const home_bucket = buckets_ + std::uint64_t{at.region} * region_buckets_ + at.bucket;
+    __builtin_prefetch(home_bucket);
+    __builtin_prefetch(home_bucket + 1);
 #else
     static_cast<void>(key);
 #endif
@@ -172,14 +160,14 @@ class bucketed::table {
 
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return probe(key, open(key), std::uint64_t{no_slot}, [](const read_type&, std::uint64_t b, int s, std::uint32_t) {
+    return probe(key, std::uint64_t{no_slot}, [](const read_type&, std::uint64_t b, int s, std::uint32_t) {
       return b * bucket_slots + static_cast<unsigned>(s);
     });
   }
 
   /// How many buckets a lookup of this key reads; 0 if it is not there.
   ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    return probe(key, open(key), 0u, [](const read_type&, std::uint64_t, int, std::uint32_t step) { return step + 1; });
+    return probe(key, 0u, [](const read_type&, std::uint64_t, int, std::uint32_t step) { return step + 1; });
   }
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
@@ -223,15 +211,17 @@ class bucketed::table {
 
   /// The one probe loop: reads buckets from the key's home on, until the key is found or a bucket has not overflowed.
   template <class Result, class OnHit>
-  ROOST_FN Result probe(const Key& key, const opened& begun, const Result& missing, const OnHit& on_hit) const {
-    read_type here = begun.read;
-    std::uint32_t b = begun.bucket;
+  ROOST_FN Result probe(const Key& key, const Result& missing, const OnHit& on_hit) const {
+    const place_of_key at = home(key);
+    const std::uint64_t first = std::uint64_t{at.region} * region_buckets_;
+    std::uint32_t b = at.bucket;
+    read_type here = read(first + b);  // before the loop: so nvcc asks for it before it sets up the loop
     for (std::uint32_t step = 0; step < region_buckets_; ++step) {
       const int s = slot_in(keys_of(here), key);
-      if (s >= 0) return on_hit(here, begun.first + b, s, step);
+      if (s >= 0) return on_hit(here, first + b, s, step);
       if (!overflowed(keys_of(here))) return missing;
       b = b + 1 == region_buckets_ ? 0 : b + 1;
-      here = read(begun.first + b);
+      here = read(first + b);
     }
     return missing;
   }
@@ -260,7 +250,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
     throw invalid_argument("roost::bucketed: load factor " + detail::text_of(options.load_factor) +
                            " asked for; give more than 0 and at most 1");
   }
-  using bucket = bucket_of<Key, Value>;
+  using bucket = typename table<Place, Key, Value>::bucket;
   using tuned = detail::tuning<Place>;
   const double slots = static_cast<double>(n) / options.load_factor;
   // A region's slots should hold the spread of a random split without more room than the load factor gives: full regions must be large.
@@ -286,10 +276,10 @@ struct bucketed::builder {
   static constexpr int threads = detail::tuning<cuda>::build_threads;
   static constexpr int teams_at_once = detail::tuning<cuda>::build_teams_at_once;
   using item = pair<Key, Value>;
-  using bucket = bucket_of<Key, Value>;
+  using bucket = typename table<Place, Key, Value>::bucket;
   static constexpr int slots_of_bucket = bucket::slots;
 
-  table<Key, Value> to;
+  table<Place, Key, Value> to;
   detail::region_items<item> from;
   detail::build_counts* counts;
 
@@ -302,7 +292,7 @@ struct bucketed::builder {
     std::uint32_t* owner;   // in place of the buckets: the number of each slot's item
   };
 
-  builder(const table<Key, Value>& table, const detail::region_items<item>& items, detail::build_counts* c)
+  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items, detail::build_counts* c)
       : to(table), from(items), counts(c) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
@@ -340,23 +330,51 @@ struct bucketed::builder {
   }
 
  private:
+  /// What a worker may walk on average. Keys that were chosen to share a home walk farther than those of a full table; other hash
+  /// functions spread them.
+  static constexpr std::uint64_t steps_of_stray = 64;   // buckets
+  static constexpr std::uint64_t steps_of_claim = 256;  // slots
+
   ROOST_FN std::uint32_t most_strays() const { return to.region_buckets_ * slots_of_bucket / 2; }
   ROOST_FN std::uint32_t next(std::uint32_t b) const { return b + 1 == to.region_buckets_ ? 0 : b + 1; }
   ROOST_FN std::uint32_t home(const Key& key) const { return to.home(key).bucket; }
   ROOST_FN bucket* out(std::uint32_t region) const { return to.buckets_ + std::uint64_t{region} * to.region_buckets_; }
 
-  /// Fills up a bucket of n pairs, and marks it if it overflowed.
-  ROOST_FN void finish(bucket& b, std::uint32_t n, bool overflowed, std::uint32_t region) const {
-    const Key empty = to.empty_.of(region);
+  ROOST_FN static void clear(bucket& b, const Key& empty) {
     ROOST_UNROLL
-    for (int s = 0; s < slots_of_bucket; ++s) {
-      if (static_cast<std::uint32_t>(s) >= n) b.keys.key[s] = empty;
-    }
+    for (int s = 0; s < slots_of_bucket; ++s) b.keys.key[s] = empty;
+  }
+
+  /// Marks a bucket if it overflowed, and tells whether one of its n keys is there twice.
+  ROOST_FN static bool finish(bucket& b, std::uint32_t n, bool overflowed) {
+    const std::uint32_t empties = slots_of_bucket - n;
+    const bool twice = equal_pairs(b.keys) != empties * (empties - 1) / 2;
     const item first = detail::make_pair(b.keys.key[0], b.value(0));
     const item second = detail::make_pair(b.keys.key[1], b.value(1));
     const bool swap = (key_less(second.key, first.key) != overflowed) & !same_key(first.key, second.key);
     b.set(0, swap ? second : first);  // no branch: half of the buckets swap
     b.set(1, swap ? first : second);
+    return twice;
+  }
+
+  /// How many pairs of a bucket's slots hold the same key: slots r apart for every r, in an order that vectors can do.
+  ROOST_VECTOR_FN static std::uint32_t equal_pairs(const typename bucket::key_block& keys) {
+    constexpr int half = slots_of_bucket / 2;
+    Key around[2 * slots_of_bucket];
+    std::uint32_t equal[slots_of_bucket] = {};
+    ROOST_UNROLL
+    for (int s = 0; s < slots_of_bucket; ++s) around[s] = around[s + slots_of_bucket] = keys.key[s];
+    ROOST_UNROLL
+    for (int r = 1; r < half; ++r) {
+      ROOST_UNROLL
+      for (int s = 0; s < slots_of_bucket; ++s) equal[s] += same_key(keys.key[s], around[s + r]);
+    }
+    ROOST_UNROLL
+    for (int s = 0; s < half; ++s) equal[s] += same_key(keys.key[s], keys.key[s + half]);
+    std::uint32_t sum = 0;
+    ROOST_UNROLL
+    for (int s = 0; s < slots_of_bucket; ++s) sum += equal[s];
+    return sum;
   }
 
   /// The fast way, for keys that are all different: returns false if they are not, or if too many are not at home.
@@ -366,18 +384,25 @@ struct bucketed::builder {
     constexpr int per_worker = detail::tuning<typename Team::place>::build_held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
     const std::uint32_t strays_most = most_strays();
-    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) { my.count[b] = 0; });
+    const Key empty = to.empty_.of(region);
+    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
+      my.count[b] = 0;
+      clear(my.buckets[b], empty);
+    });
     if (team.rank() == 0) *my.strays = 0;
     team.sync();
     for (std::uint32_t first = 0; first < count; first += at_once) {
       const std::uint32_t n = detail::smaller(at_once, count - first);
-      item held_item[per_worker];
-      detail::for_each_held<per_worker>(team, n, [&](int held, int i) { held_item[held] = items[first + i]; });
+      const detail::held_items<per_worker, Team, const item*> held_item(team, items, first, n);
+      std::uint32_t held_home[per_worker];
       detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
-        const std::uint32_t b = home(held_item[held].key);
+        held_home[held] = home(held_item(held, i).key);
+      });
+      detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
+        const std::uint32_t b = held_home[held];
         const std::uint32_t s = team.fetch_add(my.count[b], 1u);
         if (s < slots_of_bucket) {
-          my.buckets[b].set(static_cast<int>(s), held_item[held]);
+          my.buckets[b].set(static_cast<int>(s), held_item(held, i));
         } else {
           const std::uint32_t at = team.fetch_add(*my.strays, 1u);
           if (at < strays_most) my.stray[at] = first + i;
@@ -387,20 +412,23 @@ struct bucketed::builder {
     team.sync();  // who is at home stays there
     const std::uint32_t strays = *my.strays;
     if (strays > strays_most) return false;
+    std::uint64_t steps_left = std::uint64_t{4} * to.region_buckets_;
+    bool lost = false;  // some stray that walked too long
     detail::for_each_of(team, strays, [&](std::uint32_t i) {
       const item stray = items[my.stray[i]];
       std::uint32_t b = home(stray.key);
-      for (std::uint32_t step = 0; step < to.region_buckets_; ++step) {
+      bool placed = false;
+      for (steps_left += steps_of_stray; steps_left != 0 && !placed; --steps_left) {
         b = next(b);
         const std::uint32_t s = team.fetch_add(my.count[b], 1u);
         if (s >= slots_of_bucket) continue;
+        placed = true;
         my.buckets[b].set(static_cast<int>(s), stray);
         my.stray[i] = b * slots_of_bucket + s;  // from now on the slot that it found
-        break;
       }
+      lost |= !placed;
     });
-    team.sync();
-
+    if (team.any(lost)) return false;
     bool twice = false;  // some key: two of a bucket, or a stray and one that it passed
     detail::for_each_of(team, strays, [&](std::uint32_t i) {
       const std::uint32_t slot = my.stray[i];
@@ -413,22 +441,15 @@ struct bucketed::builder {
     });
     if (team.any(twice)) return false;
     detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
-      bucket mine = my.buckets[b];
       const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[b], slots_of_bucket);
-      ROOST_UNROLL
-      for (int s = 1; s < slots_of_bucket; ++s) {
-        ROOST_UNROLL
-        for (int other = 0; other < s; ++other) {
-          twice |= (static_cast<std::uint32_t>(s) < n) & same_key(mine.keys.key[other], mine.keys.key[s]);
-        }
-      }
-      finish(mine, n, my.count[b] > slots_of_bucket, region);
-      out(region)[b] = mine;
+      twice |= finish(my.buckets[b], n, my.count[b] > slots_of_bucket);
     });
-    return !team.any(twice);
+    if (team.any(twice)) return false;
+    detail::write_out(team, my.buckets, to.region_buckets_, out(region));
+    return true;
   }
 
-  /// The way that takes any number of copies of a key: returns false if the different keys are too many.
+  /// The way that takes any number of copies of a key: returns false if the different keys are too many, or too many of them share a home.
   template <class Team>
   ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items, std::uint64_t count,
                                 const pieces& my) const {
@@ -438,24 +459,30 @@ struct bucketed::builder {
     if (team.rank() == 0) *my.placed = 0;
     team.sync();
     std::uint32_t placed = 0;
+    std::uint64_t steps_left = slots;
     bool full = count >= detail::no_owner;  // items have 32-bit numbers here
     for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
+      steps_left += steps_of_claim;
+      const auto on_pass = [&](std::uint32_t slot) {
+        --steps_left;
+        if (slot % slots_of_bucket == slots_of_bucket - 1) team.exchange(my.count[slot / slots_of_bucket], 1u);
+      };
       const auto outcome = detail::claim_slot(team, my.owner, slots, home(items[i].key) * slots_of_bucket, items,
-                                              static_cast<std::uint32_t>(i), [&](std::uint32_t slot) {
-                                                if (slot % slots_of_bucket == slots_of_bucket - 1) team.exchange(my.count[slot / slots_of_bucket], 1u);
-                                              });
+                                              static_cast<std::uint32_t>(i), detail::smaller<std::uint64_t>(slots, steps_left), on_pass);
       placed += outcome == detail::claim::made;
       full = outcome == detail::claim::full;
     }
     if (placed != 0) team.fetch_add(*my.placed, placed);
     if (team.any(full)) return false;
+    const Key empty = to.empty_.of(region);
     detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
       bucket mine;
+      clear(mine, empty);
       std::uint32_t n = 0;
       for (; n < slots_of_bucket && my.owner[b * slots_of_bucket + n] != detail::no_owner; ++n) {
         mine.set(static_cast<int>(n), items[my.owner[b * slots_of_bucket + n]]);
       }
-      finish(mine, n, my.count[b] != 0, region);
+      static_cast<void>(finish(mine, n, my.count[b] != 0));
       out(region)[b] = mine;
     });
     return true;

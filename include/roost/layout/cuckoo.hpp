@@ -41,7 +41,7 @@ struct cuckoo {
 
   static constexpr const char* name = "cuckoo";
 
-  template <class Key, class Value>
+  template <class Place, class Key, class Value>
   class table;
   template <class Place, class Key, class Value>
   struct builder;
@@ -91,7 +91,7 @@ struct cuckoo {
   static plan make_plan(std::size_t n, const options& options, int attempt);
 
   /// The memory of a table.
-  template <class Key, class Value, class Place>
+  template <class Place, class Key, class Value>
   class storage {
    public:
     storage(const Place& place, const plan& p)
@@ -99,19 +99,19 @@ struct cuckoo {
           seeds_(place, p.regions),
           table_(slots_.data(), seeds_.data(), p.region_of, detail::find_empty_keys<Key>(p.region_of)) {}
 
-    const table<Key, Value>& ref() const { return table_; }
+    const table<Place, Key, Value>& ref() const { return table_; }
     std::size_t bytes() const { return slots_.bytes() + seeds_.bytes(); }
 
    private:
     array<pair<Key, Value>, Place> slots_;
     array<std::uint32_t, Place> seeds_;
-    table<Key, Value> table_;
+    table<Place, Key, Value> table_;
   };
 };
 
 /// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and is not rebuilt. Any
 /// number of threads may read.
-template <class Key, class Value>
+template <class Place, class Key, class Value>
 class cuckoo::table {
  public:
   using key_type = Key;
@@ -122,26 +122,14 @@ class cuckoo::table {
   table(item* slots, std::uint32_t* seeds, const first_level& region_of, const detail::empty_keys<Key>& empty)
       : slots_(slots), seeds_(seeds), region_of_(region_of), empty_(empty) {}
 
-  /// A lookup that has asked for its region's seed. Open several before you finish the first, and their reads overlap.
-  struct opened {
-    std::uint32_t region;
-    std::uint32_t seed;
-  };
-  ROOST_FN opened open(const Key& key) const {
-    const std::uint32_t region = region_of_(key);
-    return {region, seeds_[region]};
-  }
-
   /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const { return find(key, open(key)); }
-  ROOST_FN found<Value> find(const Key& key, const opened& begun) const {
-    return probe(key, begun, found<Value>(), [](const item& here, std::uint64_t, std::uint32_t) { return found<Value>(detail::value_of(here)); });
+  ROOST_FN found<Value> find(const Key& key) const {
+    return probe(key, found<Value>(), [](const item& here, std::uint64_t, std::uint32_t) { return found<Value>(detail::value_of(here)); });
   }
 
   /// True if the key is there.
-  ROOST_FN bool contains(const Key& key) const { return contains(key, open(key)); }
-  ROOST_FN bool contains(const Key& key, const opened& begun) const {
-    return probe(key, begun, false, [](const item&, std::uint64_t, std::uint32_t) { return true; });
+  ROOST_FN bool contains(const Key& key) const {
+    return probe(key, false, [](const item&, std::uint64_t, std::uint32_t) { return true; });
   }
 
   /// Fetches the first slot that a find will read. Does nothing on a GPU.
@@ -161,12 +149,12 @@ class cuckoo::table {
 
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return probe(key, open(key), std::uint64_t{no_slot}, [](const item&, std::uint64_t slot, std::uint32_t) { return slot; });
+    return probe(key, std::uint64_t{no_slot}, [](const item&, std::uint64_t slot, std::uint32_t) { return slot; });
   }
 
   /// How many slots a lookup of this key reads; 0 if it is not there.
   ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    return probe(key, open(key), 0u, [](const item&, std::uint64_t, std::uint32_t i) { return i + 1; });
+    return probe(key, 0u, [](const item&, std::uint64_t, std::uint32_t i) { return i + 1; });
   }
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
@@ -187,9 +175,11 @@ class cuckoo::table {
 
   /// The one probe loop: one slot of each sub-table.
   template <class Result, class OnHit>
-  ROOST_FN Result probe(const Key& key, const opened& begun, const Result& missing, const OnHit& on_hit) const {
+  ROOST_FN Result probe(const Key& key, const Result& missing, const OnHit& on_hit) const {
+    const std::uint32_t region = region_of_(key);
+    const std::uint32_t seed = seeds_[region];
     for (std::uint32_t i = 0; i < 3; ++i) {
-      const std::uint64_t at = slot(begun.region, i, slot_in_subtable(key, i, begun.seed));
+      const std::uint64_t at = slot(region, i, slot_in_subtable(key, i, seed));
       const item here = slots_[at];
       if (same_key(here.key, key)) return on_hit(here, at, i);
     }
@@ -233,7 +223,7 @@ struct cuckoo::builder {
   using item = pair<Key, Value>;
   static constexpr std::uint32_t claims = 2048;  // slots to find the different keys of a region that holds copies
 
-  table<Key, Value> to;
+  table<Place, Key, Value> to;
   detail::region_items<item> from;
   detail::build_counts* counts;
 
@@ -245,7 +235,7 @@ struct cuckoo::builder {
     std::uint32_t* placed;     // of the region
   };
 
-  builder(const table<Key, Value>& table, const detail::region_items<item>& items, detail::build_counts* c)
+  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items, detail::build_counts* c)
       : to(table), from(items), counts(c) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
@@ -304,7 +294,7 @@ struct cuckoo::builder {
     for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
       const auto start = static_cast<std::uint32_t>(split_hash(hash_of(items[i].key, 0x243f6a88), claims).digit);
       const auto outcome =
-          detail::claim_slot(team, my.owner, claims, start, items, static_cast<std::uint32_t>(i), [](std::uint32_t) {});
+          detail::claim_slot(team, my.owner, claims, start, items, static_cast<std::uint32_t>(i), claims, [](std::uint32_t) {});
       full = outcome == detail::claim::full;
       if (outcome == detail::claim::made) {
         const std::uint32_t at = team.fetch_add(*my.different, 1u);

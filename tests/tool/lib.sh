@@ -1,0 +1,33 @@
+# Shared by the tests of the command: sourced, not run. $1: path of roost. Leaves the test in a folder of its own.
+# shellcheck shell=bash
+set -u
+roost=$(realpath "$1")
+data=$(realpath "$(dirname "$0")/../data")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# refused WORDS ARGUMENT...: roost fails within a minute with one line on stderr that has the words (and, for a wrong option, the line
+# that points at --help), and prints nothing on stdout.
+refused() {
+  local words=$1
+  shift
+  timeout 60 "$roost" "$@" >stdout 2>stderr
+  local code=$?
+  [[ $code -ne 0 && $code -lt 124 ]] || fail "$*: exit code $code"
+  grep -q -- "$words" stderr || fail "$*: no '$words' in: $(cat stderr)"
+  [[ $(grep -cv -- "--help" stderr) -eq 1 ]] || fail "$*: not one line: $(cat stderr)"
+  [[ ! -s stdout ]] || fail "$*: printed $(cat stdout)"
+}
+
+# Ends the test.
+finish() {
+  ((failures == 0)) && echo "ok"
+  exit $((failures != 0))
+}
