@@ -32,9 +32,16 @@ void check_regions(const roost::partitioned<Item, place_type>& result, const std
   ASSERT_EQ(result.regions(), options.regions);
   std::vector<Item> items(result.extent());
   std::vector<u64> begins(options.regions), ends(options.regions);
-  test_place().copy_to_host(items.data(), result.items(), items.size() * sizeof(Item));
   test_place().copy_to_host(begins.data(), result.begins(), begins.size() * 8);
   test_place().copy_to_host(ends.data(), result.ends(), ends.size() * 8);
+  if (options.room == roost::room::exact) {
+    test_place().copy_to_host(items.data(), result.items(), items.size() * sizeof(Item));
+  } else {  // what lies between regions is nobody's: no look at it
+    for (u32 region = 0; region < options.regions; ++region) {
+      const u64 begin = begins[region];
+      test_place().copy_to_host(items.data() + begin, result.items() + begin, (ends[region] - begin) * sizeof(Item));
+    }
+  }
 
   std::vector<std::string> before, after;
   for (const Item& item : input) before.push_back(bytes_of(item));
