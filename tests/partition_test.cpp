@@ -30,19 +30,7 @@ void check_regions(const roost::partitioned<Item, place_type>& result, const std
                    const roost::partition_options& options) {
   SCOPED_TRACE("n = " + std::to_string(input.size()) + ", " + std::to_string(options.regions) + " regions");
   ASSERT_EQ(result.regions(), options.regions);
-  std::vector<Item> items(result.extent());
-  std::vector<u64> begins(options.regions), ends(options.regions);
-  test_place().copy_to_host(begins.data(), result.begins(), begins.size() * 8);
-  test_place().copy_to_host(ends.data(), result.ends(), ends.size() * 8);
-  if (options.room == roost::room::exact) {
-    test_place().copy_to_host(items.data(), result.items(), items.size() * sizeof(Item));
-  } else {  // what lies between regions is nobody's: no look at it
-    for (u32 region = 0; region < options.regions; ++region) {
-      const u64 begin = begins[region];
-      test_place().copy_to_host(items.data() + begin, result.items() + begin, (ends[region] - begin) * sizeof(Item));
-    }
-  }
-
+  const auto [items, begins, ends] = download(result);
   std::vector<std::string> before, after;
   for (const Item& item : input) before.push_back(bytes_of(item));
   u64 last_end = 0;
@@ -172,9 +160,7 @@ TEST(partition, seeds_make_other_partitions) {
   const auto keys = upload(from_numbers<u32>(multiples(10000, 1)));
   const auto sizes = [&](u64 seed) {
     const auto result = roost::partition(test_place(), keys, {.regions = 100, .seed = seed});
-    std::vector<u64> ends(100);
-    test_place().copy_to_host(ends.data(), result.ends(), 800);
-    return ends;
+    return download(result).ends;
   };
   EXPECT_EQ(sizes(1), sizes(1));
   EXPECT_NE(sizes(1), sizes(0x12345678));
@@ -186,10 +172,8 @@ TEST(partition, restores_results_of_another_type) {
   for (const roost::room room : rooms) {
     for (const u32 regions : {10, 5000}) {
       const auto result = roost::partition(test_place(), upload(from_numbers<u32>(keys)), {.regions = regions, .room = room, .way_back = true});
-      std::vector<roost::pair<u32, roost::none>> items(result.extent());
-      test_place().copy_to_host(items.data(), result.items(), items.size() * 4);
       std::vector<sixteen> answers;
-      for (const auto& item : items) answers.push_back({item.key, ~u64{item.key}});
+      for (const auto& item : download(result).items) answers.push_back({item.key, ~u64{item.key}});
       const auto from = upload(answers);
       auto to = filled<sixteen>(keys.size() + 5, sixteen{1, 1});
       for (int again = 0; again < 2; ++again) {

@@ -48,11 +48,7 @@ TEST(partition_properties, results_come_back_in_the_order_of_the_input) {
                                            .seed = *rc::gen::arbitrary<std::uint64_t>(),
                                            .way_back = true};
     const auto result = roost::partition(test_place(), upload(keys), options);
-    std::vector<roost::pair<u32, roost::none>> items(result.extent());
-    std::vector<u64> begins(options.regions), ends(options.regions);
-    test_place().copy_to_host(items.data(), result.items(), items.size() * 4);
-    test_place().copy_to_host(begins.data(), result.begins(), begins.size() * 8);
-    test_place().copy_to_host(ends.data(), result.ends(), ends.size() * 8);
+    const auto [items, begins, ends] = download(result);
     std::size_t count = 0;
     for (u32 region = 0; region < options.regions; ++region) {
       count += ends[region] - begins[region];
