@@ -23,6 +23,7 @@ struct row {
   double hit_rate = 0;
   std::size_t bytes = 0;  // of the table; 0: it does not tell
   std::size_t scratch_bytes = 0;
+  std::string path;  // of a lookup: direct or regional
   std::string place;
 };
 
@@ -36,6 +37,7 @@ struct settings {
   int repetitions = 5;
   int warm_ups = 2;
   int threads = 0;
+  roost::path path = roost::path::automatic;
   std::function<void(const row&)> report;
   std::function<void(const std::string&)> progress;  // what is being measured now
   std::function<void(const std::string&)> has_table; // hears of every table there is
@@ -78,11 +80,20 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       table.emplace(place, std::as_const(keys).span(), std::as_const(values).span(), load_factor);
     }
   };
+  bulk_report taken;
   const auto find = [&] {
-    if constexpr (is_set) {
-      table->contains(place, std::as_const(queries).span(), results.span());
+    const auto ask_table = [&](const auto&... more) {
+      if constexpr (is_set) {
+        return table->contains(place, std::as_const(queries).span(), results.span(), more...);
+      } else {
+        return table->find(place, std::as_const(queries).span(), results.span(), missing<Value>, more...);
+      }
+    };
+    const bulk_options choice{.path = options.path};
+    if constexpr (requires { table->statistics(); }) {  // frozen tables choose
+      taken = ask_table(choice);
     } else {
-      table->find(place, std::as_const(queries).span(), results.span(), missing<Value>);
+      ask_table();
     }
   };
   const auto ask = [&](const query_order& order) {
@@ -124,11 +135,12 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       const std::uint64_t bad = wrong(order);
       line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
       line.hit_rate = order.hits_of_64 / 64.0;
+      line.path = taken.path == path::regional ? "regional" : "direct";
     }
     line.load_factor = table->load_factor();
     line.gops = static_cast<double>(n) / line.median_ms / 1e6;
     line.bytes = table->bytes();
-    line.scratch_bytes = table->scratch_bytes();
+    line.scratch_bytes = op == "build" ? table->scratch_bytes() : taken.scratch_bytes;
     line.place = place_name(place);
     options.report(line);
   }

@@ -96,7 +96,9 @@ TYPED_TEST(adversarial, one_bucket_of_each_region_has_all_keys) {
   }
   const auto facts = check<TypeParam>(shuffled(keys, 4));
   EXPECT_EQ(facts.size, each * regions);
-  if (std::is_same_v<place_type, roost::host>) EXPECT_GE(facts.restarts, 1) << "walked instead of restarting";
+  if (std::is_same_v<place_type, roost::host>) {
+    EXPECT_GE(facts.restarts, 1) << "walked instead of restarting";
+  }
   EXPECT_LE(facts.restarts, 2);
 }
 

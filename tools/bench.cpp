@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <set>
 
@@ -13,6 +14,9 @@ namespace {
 
 using roost::bench::row;
 using roost::bench::settings;
+
+const std::map<std::string, roost::path> paths{
+    {"automatic", roost::path::automatic}, {"direct", roost::path::direct}, {"regional", roost::path::regional}};
 
 struct bench_options : settings {
   std::string place = "auto";
@@ -25,28 +29,28 @@ const std::vector<std::string> operations{"build", "find_hit", "find_half", "fin
 class printer {
  public:
   explicit printer(const std::string& format) : format_(format) {
-    if (format_ == "csv") fmt::print("table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,place\n");
+    if (format_ == "csv") fmt::print("table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,place\n");
     if (format_ == "json") fmt::print("[");
     if (format_ == "table") {
-      fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
-                 "G/s", "GiB", "hits", "place", "check");
+      fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:<8} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
+                 "G/s", "GiB", "hits", "path", "place", "check");
     }
   }
 
   void print(const row& r) {
     ++rows_;
     if (format_ == "csv") {
-      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{}\n", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
-                 r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.place);
+      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{}\n", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
+                 r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place);
     } else if (format_ == "json") {
       fmt::print("{}\n {{\"table\": \"{}\", \"key_bits\": {}, \"value_bits\": {}, \"op\": \"{}\", \"n\": {}, \"load_factor\": {:.4f}, \"median_ms\": {:.4f}, "
-                 "\"gops\": {:.4f}, \"check\": \"{}\", \"hit_rate\": {}, \"bytes\": {}, \"scratch_bytes\": {}, \"place\": \"{}\"}}",
+                 "\"gops\": {:.4f}, \"check\": \"{}\", \"hit_rate\": {}, \"bytes\": {}, \"scratch_bytes\": {}, \"path\": \"{}\", \"place\": \"{}\"}}",
                  rows_ == 1 ? "" : ",", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate,
-                 r.bytes, r.scratch_bytes, r.place);
+                 r.bytes, r.scratch_bytes, r.path, r.place);
     } else {
-      fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
+      fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:<8} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
                  r.load_factor, r.median_ms, r.gops, r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
-                 r.op == "build" ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.place, r.check);
+                 r.op == "build" ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.path, r.place, r.check);
     }
     std::fflush(stdout);
   }
@@ -165,6 +169,8 @@ void add_bench(CLI::App& app) {
       ->delimiter(',')->capture_default_str();
   command->add_option("--key-bits", options->key_bits, "Size of a key")->check(CLI::IsMember({32, 64}))->capture_default_str();
   command->add_option("--value-bits", options->value_bits, "Size of a value; 0: sets")->check(CLI::IsMember({0, 32, 64}))->capture_default_str();
+  command->add_option("--path", options->path, "Of lookups: query after query, or region after region")
+      ->transform(CLI::CheckedTransformer(paths))->option_text("{automatic,direct,regional}=automatic");
   command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
   command->add_option("--format", options->format, "Of the report")->check(CLI::IsMember({"table", "csv", "json"}))->capture_default_str();
   command->callback([options] { bench(*options); });

@@ -67,13 +67,18 @@ class frozen_map {
   void rebuild(const Place& place, const Keys& keys, const Values& values);
 
   /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place, at least as long as the queries
-  /// (invalid_argument otherwise). Asynchronous on cuda.
+  /// (invalid_argument otherwise). The answers do not depend on the path that is taken, which the report tells. Asynchronous on cuda.
   template <class Queries, class Results>
-  void find(const Place& place, const Queries& queries, Results&& results, Value missing) const;
+  bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing, bulk_options options = {}) const;
+
+  /// found[i] = whether queries[i] is there, as bool, and if so, results[i] = its value; other results stay as they are.
+  template <class Queries, class Results, class Found>
+    requires(!std::is_convertible_v<Found, Value>)
+  bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found, bulk_options options = {}) const;
 
   /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
-  void contains(const Place& place, const Queries& queries, Results&& results) const;
+  bulk_report contains(const Place& place, const Queries& queries, Results&& results, bulk_options options = {}) const;
 
   /// How many of the queries are there. Synchronises.
   template <class Queries>

@@ -33,10 +33,10 @@ class frozen_set {
     *this = frozen_set(place, keys, map_.options_);
   }
 
-  /// results[i] = whether queries[i] is there, as bool, to contiguous memory of the place. Asynchronous on cuda.
+  /// results[i] = whether queries[i] is there, as bool, to contiguous memory of the place. See frozen_map::find. Asynchronous on cuda.
   template <class Queries, class Results>
-  void contains(const Place& place, const Queries& queries, Results&& results) const {
-    map_.contains(place, queries, results);
+  bulk_report contains(const Place& place, const Queries& queries, Results&& results, bulk_options options = {}) const {
+    return map_.contains(place, queries, results, options);
   }
 
   /// How many of the queries are there. Synchronises.

@@ -224,15 +224,16 @@ struct scatter_tiles {
   }
 };
 
-/// Brings results from a pass's output order to its input order.
-template <class Place, class Item, class Result>
+/// Brings results from a pass's output order to its input order: to.put(i, result).
+template <class Place, class Item, class Result, class To>
 struct restore_tiles {
   static constexpr int threads = tuning<cuda>::partition_threads;
   const Result* from;
-  Result* to;
+  To to;
   tile_map tiles;
   std::uint32_t digits;
   way_back_of_pass back;
+  const std::uint32_t* unless;  // memory of the place that says whether not to run, or null
 
   struct pieces {
     std::uint32_t* start;
@@ -246,6 +247,7 @@ struct restore_tiles {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
+    if (unless != nullptr && *unless != 0) return;
     scratch_memory all(memory);
     const pieces my = scratch(all);
     const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
@@ -254,17 +256,30 @@ struct restore_tiles {
       my.shift_by[d] = back.shift_by[tile * digits + d];
     });
     team.sync();
-    for_each_of(team, at.count, [&](std::uint32_t i) {
-      std::uint32_t low = 0, high = digits;  // the last digit that starts at or before i
-      while (high - low > 1) {
-        const std::uint32_t middle = (low + high) / 2;
-        (my.start[middle] <= i ? low : high) = middle;
+    if constexpr (Team::size == 1) {  // one worker copies run after run
+      for (std::uint32_t d = 0; d < digits; ++d) {
+        const std::uint32_t end = d + 1 < digits ? my.start[d + 1] : at.count;
+        for (std::uint32_t i = my.start[d]; i < end; ++i) my.gathered[i] = from[my.shift_by[d] + i];
       }
-      my.gathered[i] = from[my.shift_by[low] + i];
-    });
+    } else {
+      for_each_of(team, at.count, [&](std::uint32_t i) {
+        std::uint32_t low = 0, high = digits;  // the last digit that starts at or before i
+        while (high - low > 1) {
+          const std::uint32_t middle = (low + high) / 2;
+          (my.start[middle] <= i ? low : high) = middle;
+        }
+        my.gathered[i] = from[my.shift_by[low] + i];
+      });
+    }
     team.sync();
-    for_each_of(team, at.count, [&](std::uint32_t i) { to[at.first + i] = my.gathered[back.position[at.first + i]]; });
+    for_each_of(team, at.count, [&](std::uint32_t i) { to.put(at.first + i, my.gathered[back.position[at.first + i]]); });
   }
+};
+
+template <class Result>
+struct put_to {
+  Result* to;
+  ROOST_FN void put(std::size_t i, const Result& result) const { to[i] = result; }
 };
 
 /// The bytes of scratch that a kernel takes.
@@ -305,6 +320,10 @@ class partitioned {
   /// Throws invalid_argument if the partition was made without way_back or a range is too short.
   template <class From, class To>
   void restore(const Place& place, const From& from, To&& to) const;
+
+  /// The same with to.put(i, result) for each input item; does nothing if *unless, memory of the place, is not 0.
+  template <class Result, class To>
+  void restore_each(const Place& place, const Result* from, const To& to, const std::uint32_t* unless) const;
 
  private:
   friend class detail::partitioner<Place, Item>;

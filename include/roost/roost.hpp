@@ -3,6 +3,7 @@
 /// \file
 /// All public pages of roost.
 
+#include "roost/bulk.hpp"
 #include "roost/error.hpp"
 #include "roost/frozen_map.hpp"
 #include "roost/frozen_set.hpp"

@@ -33,6 +33,8 @@ class sorted_map {
   /// The handle for kernels and host loops. Trivially copyable; valid while its map lives and is not rebuilt.
   class ref_type {
    public:
+    using key_type = Key;
+
     ref_type(const Key* keys, const Value* values, std::size_t size) : keys_(keys), values_(values), size_(size) {}
 
     /// The position of the first key that is not less than `key`; size() if there is none.
@@ -88,7 +90,7 @@ class sorted_map {
   void find(const Place& place, const Queries& queries, Results&& results, Value missing) const {
     const auto sequence = detail::as_sequence(queries);
     Value* const to = detail::output<Value>(results, sequence.size(), "roost::sorted_map::find");
-    detail::probe_all(place, ref(), sequence, detail::write_value<Value>{to, missing});
+    detail::probe_all(place, ref(), bytes(), sequence, detail::write_value<Value>{to, missing}, {});
   }
 
   /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
@@ -96,7 +98,7 @@ class sorted_map {
   void contains(const Place& place, const Queries& queries, Results&& results) const {
     const auto sequence = detail::as_sequence(queries);
     bool* const to = detail::output<bool>(results, sequence.size(), "roost::sorted_map::contains");
-    detail::probe_all(place, ref(), sequence, detail::write_contained{to});
+    detail::probe_all(place, ref(), bytes(), sequence, detail::write_contained{to}, {});
   }
 
   /// How many of the queries are there. Synchronises.

@@ -31,10 +31,15 @@ class table {
   table& operator=(table&&) noexcept;
 
   void rebuild(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place = test_place());
+  /// Goes direct and by region, with and without a found mask, and checks that all say the same.
   std::vector<Value> find(const std::vector<Key>& queries, Value missing) const;
+  std::vector<Value> find(const std::vector<Key>& queries, Value missing, const roost::bulk_options& how, roost::bulk_report* report) const;
+  /// Values, `missing` where there is none, and the mask.
+  std::pair<std::vector<Value>, std::vector<char>> find_and_mask(const std::vector<Key>& queries, Value missing, const roost::bulk_options& how) const;
   /// The same by the ref, in place.for_each.
   std::vector<Value> find_by_ref(const std::vector<Key>& queries, Value missing) const;
   std::vector<char> contains(const std::vector<Key>& queries) const;
+  std::vector<char> contains(const std::vector<Key>& queries, const roost::bulk_options& how) const;
   std::vector<char> contains_by_ref(const std::vector<Key>& queries) const;
   std::size_t count_found(const std::vector<Key>& queries) const;
   std::size_t retrieve_all(std::vector<Key>& keys, std::vector<Value>& values) const;

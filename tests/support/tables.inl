@@ -45,10 +45,43 @@ void table<Key, Value, Layout>::rebuild(const std::vector<Key>& keys, const std:
 
 template <class Key, class Value, class Layout>
 std::vector<Value> table<Key, Value, Layout>::find(const std::vector<Key>& queries, Value missing) const {
+  const auto result = find(queries, missing, {}, nullptr);
+  const auto same = [&](const std::vector<Value>& other) {
+    return result.empty() || std::memcmp(result.data(), other.data(), result.size() * sizeof(Value)) == 0;
+  };
+  if constexpr (has_values) {
+    const auto there = contains(queries, {.path = roost::path::direct});
+    for (const roost::path path : {roost::path::direct, roost::path::regional}) {
+      EXPECT_TRUE(same(find(queries, missing, {.path = path}, nullptr))) << "path " << static_cast<int>(path);
+      const auto [values, mask] = find_and_mask(queries, missing, {.path = path});
+      EXPECT_TRUE(same(values)) << "with mask, path " << static_cast<int>(path);
+      EXPECT_EQ(mask, there) << "path " << static_cast<int>(path);
+    }
+  }
+  return result;
+}
+
+template <class Key, class Value, class Layout>
+std::vector<Value> table<Key, Value, Layout>::find(const std::vector<Key>& queries, Value missing, const roost::bulk_options& how,
+                                                   roost::bulk_report* report) const {
   if constexpr (has_values) {
     memory_of<Value> results(test_place(), queries.size());
-    body_->made.find(test_place(), upload(queries), results, missing);
+    const roost::bulk_report told = body_->made.find(test_place(), upload(queries), results, missing, how);
+    if (report != nullptr) *report = told;
     return download(results);
+  } else {
+    return {};
+  }
+}
+
+template <class Key, class Value, class Layout>
+std::pair<std::vector<Value>, std::vector<char>> table<Key, Value, Layout>::find_and_mask(const std::vector<Key>& queries, Value missing,
+                                                                                          const roost::bulk_options& how) const {
+  if constexpr (has_values) {
+    auto results = filled<Value>(queries.size(), missing);
+    memory_of<bool> mask(test_place(), queries.size());
+    body_->made.find(test_place(), upload(queries), results, mask, how);
+    return {download(results), download(mask)};
   } else {
     return {};
   }
@@ -86,8 +119,17 @@ std::vector<Value> table<Key, Value, Layout>::find_by_ref(const std::vector<Key>
 
 template <class Key, class Value, class Layout>
 std::vector<char> table<Key, Value, Layout>::contains(const std::vector<Key>& queries) const {
+  const auto result = contains(queries, {});
+  for (const roost::path path : {roost::path::direct, roost::path::regional}) {
+    EXPECT_EQ(contains(queries, {.path = path}), result) << "path " << static_cast<int>(path);
+  }
+  return result;
+}
+
+template <class Key, class Value, class Layout>
+std::vector<char> table<Key, Value, Layout>::contains(const std::vector<Key>& queries, const roost::bulk_options& how) const {
   memory_of<bool> results(test_place(), queries.size());
-  body_->made.contains(test_place(), upload(queries), results);
+  body_->made.contains(test_place(), upload(queries), results, how);
   return download(results);
 }
 

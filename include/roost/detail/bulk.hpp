@@ -2,60 +2,182 @@
 
 #include <span>
 
-#include "roost/place.hpp"
-#include "roost/detail/tuning.hpp"
+#include "roost/bulk.hpp"
+#include "roost/partition.hpp"
 
-// Bulk operations that are the same for every table with a ref.
+// Bulk lookups, the same for every table with a ref: direct, or by region.
 
 namespace roost::detail {
 
-/// Runs answer(ref, i, query) over all queries; a host thread has the next ones fetched meanwhile.
-template <class Place, class Ref, class Queries, class Answer>
-struct probe_tiles {
-  static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr std::uint32_t tile = tuning<Place>::find_tile;
-  static constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
-
-  Ref ref;
-  Queries queries;
-  std::size_t n;
-  Answer answer;
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    const std::size_t first = index * tile;
-    for_each_of(team, static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first)), [&](std::uint32_t i) {
-      if constexpr (ahead != 0) {
-        if (first + i + ahead < n) ref.prefetch(queries[first + i + ahead]);
-      }
-      answer(ref, first + i, queries[first + i]);
-    });
-  }
-};
-
-template <class Place, class Ref, class Queries, class Answer>
-void probe_all(const Place& place, const Ref& ref, const Queries& queries, const Answer& answer) {
-  using kernel = probe_tiles<Place, Ref, Queries, Answer>;
-  place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile), 0, kernel{ref, queries, queries.size(), answer});
-}
+// What a lookup answers: operator() asks a table, put() writes to the user's memory.
 
 template <class Value>
 struct write_value {
+  using result = Value;
   Value* results;
   Value missing;
   template <class Ref, class Key>
-  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key) const {
-    results[i] = ref.find(key).value_or(missing);
+  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
+    return ref.find(key).value_or(missing);
+  }
+  ROOST_FN void put(std::size_t i, const result& answer) const { results[i] = answer; }
+};
+
+template <class Value>
+struct write_value_and_found {
+  using result = found<Value>;
+  Value* results;
+  bool* here;
+  template <class Ref, class Key>
+  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
+    return ref.find(key);
+  }
+  ROOST_FN void put(std::size_t i, const result& answer) const {
+    here[i] = answer.has_value();
+    if (answer) results[i] = *answer;
   }
 };
 
 struct write_contained {
+  using result = bool;
   bool* results;
   template <class Ref, class Key>
-  ROOST_FN void operator()(const Ref& ref, std::size_t i, const Key& key) const {
-    results[i] = ref.contains(key);
+  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
+    return ref.contains(key);
+  }
+  ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
+};
+
+/// Runs answer_to(i, key) for keys[first ... first + n) on a team; a host thread has the next ones fetched meanwhile.
+template <class Place, class Team, class Ref, class Keys, class F>
+ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std::uint64_t first, std::uint32_t n, const F& answer_to) {
+  constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
+  for_each_of(team, n, [&](std::uint32_t i) {
+    if constexpr (ahead != 0) {
+      if (i + ahead < n) ref.prefetch(keys[first + i + ahead]);
+    }
+    answer_to(first + i, keys[first + i]);
+  });
+}
+
+/// Queries [first, first + count) of a batch, and where their answers go.
+template <class Key, class Queries, class Answer>
+struct chunk_of {
+  Queries queries;
+  Answer answer;
+  std::size_t first, count;
+
+  std::size_t size() const { return count; }
+  ROOST_FN Key operator[](std::size_t i) const { return queries[first + i]; }
+  ROOST_FN void put(std::size_t i, const typename Answer::result& result) const { answer.put(first + i, result); }
+};
+
+/// The direct way.
+template <class Place, class Ref, class Chunk>
+struct probe_tiles {
+  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr std::uint32_t tile = tuning<Place>::find_tile;
+
+  Ref ref;
+  Chunk chunk;
+  const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    if (only_if != nullptr && *only_if == 0) return;
+    const std::uint64_t first = std::uint64_t{index} * tile;
+    probe_tile<Place>(team, ref, chunk, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, chunk.count - first)),
+                      [&](std::uint64_t i, const auto& key) { chunk.put(i, chunk.answer(ref, key)); });
   }
 };
+
+template <class Place, class Ref, class Chunk>
+void probe_directly(const Place& place, const Ref& ref, const Chunk& chunk, const std::uint32_t* only_if) {
+  using kernel = probe_tiles<Place, Ref, Chunk>;
+  place.launch(ceil_div<std::size_t>(chunk.count, kernel::tile), 0, kernel{ref, chunk, only_if});
+}
+
+/// The keys of partitioned queries.
+template <class Key>
+struct keys_of_items {
+  const pair<Key, none>* items;
+  ROOST_FN const Key& operator[](std::size_t i) const { return items[i].key; }
+};
+
+/// The regional way: answers the partitioned queries where they lie, region after region.
+template <class Place, class Ref, class Answer>
+struct probe_region_tiles {
+  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr std::uint32_t tile = tuning<Place>::find_region_tile;
+  using key = typename Ref::key_type;
+
+  Ref ref;
+  keys_of_items<key> keys;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  std::uint64_t tiles_of_region;
+  Answer answer;
+  typename Answer::result* answers;
+  const std::uint32_t* unless;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    if (*unless != 0) return;
+    const std::size_t region = index / tiles_of_region;
+    const std::uint64_t first = begins[region] + index % tiles_of_region * tile;
+    if (first >= ends[region]) return;
+    probe_tile<Place>(team, ref, keys, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, ends[region] - first)),
+                      [&](std::uint64_t i, const key& mine) { answers[i] = answer(ref, mine); });
+  }
+};
+
+/// Answers a chunk by region; returns the bytes of scratch. Queries of few keys may overflow the room that their regions have: the device
+/// sees it, and goes direct.
+template <class Place, class Ref, class Chunk>
+std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Chunk& chunk) {
+  using answer = decltype(chunk.answer);
+  partitioner<Place, pair<typename Ref::key_type, none>> partitioner(place, regions, room::slack, true);
+  const auto parts = partitioner.run(alone<Chunk>{chunk}, ref.hash_order(regions));
+  array<typename answer::result, Place> answers(place, parts.extent());
+  using kernel = probe_region_tiles<Place, Ref, answer>;
+  const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
+  place.launch(tiles * regions, 0,
+               kernel{ref, {parts.items()}, parts.begins(), parts.ends(), tiles, chunk.answer, answers.data(), partitioner.overflowed()});
+  parts.restore_each(place, answers.data(), chunk, partitioner.overflowed());
+  probe_directly(place, ref, chunk, partitioner.overflowed());
+  return parts.scratch_bytes() + answers.bytes();
+}
+
+/// Tables whose buckets stand in the order of their keys' hashes: the leading bits of a query's hash tell where in memory it will look.
+template <class Ref>
+concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
+
+/// Every bulk lookup: chooses the way, and goes it.
+template <class Place, class Ref, class Queries, class Answer>
+bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, const Answer& answer,
+                      const bulk_options& options) {
+  using tuned = tuning<Place>;
+  using key = typename Ref::key_type;
+  using chunk = chunk_of<key, Queries, Answer>;
+  const std::size_t n = queries.size();
+  if constexpr (in_hash_order<Ref>) {
+    const bool worth_it = table_bytes >= tuned::regional_table_bytes && n >= tuned::regional_queries;
+    if (n != 0 && (options.path == path::regional || (options.path == path::automatic && worth_it))) {
+      const std::size_t windows = ceil_div(table_bytes, tuned::regional_window_bytes);
+      const auto regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, tuned::digits_most));
+      constexpr std::size_t bytes_of_query = sizeof(key) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
+      const std::size_t most = larger<std::size_t>(options.scratch_bytes_most / bytes_of_query, tuned::regional_chunk_least);
+      bulk_report report{path::regional};
+      for (std::size_t first = 0; first < n; first += most, ++report.chunks) {
+        const std::size_t bytes = probe_by_region(place, ref, regions, chunk{queries, answer, first, smaller(most, n - first)});
+        report.scratch_bytes = larger(report.scratch_bytes, bytes);
+      }
+      return report;
+    }
+  }
+  probe_directly(place, ref, chunk{queries, answer, 0, n}, nullptr);
+  return {path::direct, 1, 0};
+}
 
 template <class Ref, class Queries>
 struct is_contained {

@@ -192,18 +192,31 @@ void frozen_map<Key, Value, Place, Layout>::rebuild(const Place& place, const Ke
 
 template <class Key, class Value, class Place, class Layout>
 template <class Queries, class Results>
-void frozen_map<Key, Value, Place, Layout>::find(const Place& place, const Queries& queries, Results&& results, Value missing) const {
+bulk_report frozen_map<Key, Value, Place, Layout>::find(const Place& place, const Queries& queries, Results&& results, Value missing,
+                                                        bulk_options options) const {
   const auto sequence = detail::as_sequence(queries);
   Value* const to = detail::output<Value>(results, sequence.size(), "roost::frozen_map::find");
-  detail::probe_all(place, ref(), sequence, detail::write_value<Value>{to, missing});
+  return detail::probe_all(place, ref(), bytes(), sequence, detail::write_value<Value>{to, missing}, options);
+}
+
+template <class Key, class Value, class Place, class Layout>
+template <class Queries, class Results, class Found>
+  requires(!std::is_convertible_v<Found, Value>)
+bulk_report frozen_map<Key, Value, Place, Layout>::find(const Place& place, const Queries& queries, Results&& results, Found&& found,
+                                                        bulk_options options) const {
+  const auto sequence = detail::as_sequence(queries);
+  Value* const to = detail::output<Value>(results, sequence.size(), "roost::frozen_map::find");
+  bool* const here = detail::output<bool>(found, sequence.size(), "roost::frozen_map::find");
+  return detail::probe_all(place, ref(), bytes(), sequence, detail::write_value_and_found<Value>{to, here}, options);
 }
 
 template <class Key, class Value, class Place, class Layout>
 template <class Queries, class Results>
-void frozen_map<Key, Value, Place, Layout>::contains(const Place& place, const Queries& queries, Results&& results) const {
+bulk_report frozen_map<Key, Value, Place, Layout>::contains(const Place& place, const Queries& queries, Results&& results,
+                                                            bulk_options options) const {
   const auto sequence = detail::as_sequence(queries);
   bool* const to = detail::output<bool>(results, sequence.size(), "roost::frozen_map::contains");
-  detail::probe_all(place, ref(), sequence, detail::write_contained{to});
+  return detail::probe_all(place, ref(), bytes(), sequence, detail::write_contained{to}, options);
 }
 
 template <class Key, class Value, class Place, class Layout>

@@ -203,16 +203,27 @@ void partitioned<Item, Place>::restore(const Place& place, const From& from, To&
                            std::to_string(std::ranges::size(to)) + " out; needed are " + std::to_string(extent()) + " and " +
                            std::to_string(input_items_));
   }
+  restore_each(place, std::ranges::data(from), detail::put_to<Result>{std::ranges::data(to)}, nullptr);
+}
+
+template <class Item, class Place>
+template <class Result, class To>
+void partitioned<Item, Place>::restore_each(const Place& place, const Result* from, const To& to, const std::uint32_t* unless) const {
   array<Result, Place> between(place, 0);
-  const Result* source = std::ranges::data(from);
   for (std::size_t i = kept_.size(); i-- > 0;) {
     auto& pass = kept_[i];
-    array<Result, Place> next(place, i == 0 ? 0 : pass.position.size());
-    Result* const target = i == 0 ? std::ranges::data(to) : next.data();
-    const detail::restore_tiles<Place, Item, Result> kernel{source, target, pass.map(), pass.digits, pass.back()};
-    place.launch(pass.tiles, detail::scratch_bytes_of(kernel), kernel);
-    between = std::move(next);
-    source = between.data();
+    const auto run = [&](const auto& target) {
+      const detail::restore_tiles<Place, Item, Result, std::remove_cvref_t<decltype(target)>> kernel{from, target, pass.map(), pass.digits, pass.back(), unless};
+      place.launch(pass.tiles, detail::scratch_bytes_of(kernel), kernel);
+    };
+    if (i == 0) {
+      run(to);
+    } else {
+      array<Result, Place> next(place, pass.position.size());
+      run(detail::put_to<Result>{next.data()});
+      between = std::move(next);
+      from = between.data();
+    }
   }
 }
 

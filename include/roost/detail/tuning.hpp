@@ -30,6 +30,11 @@ struct tuning<cuda> {
   static constexpr int find_threads = 256;
   static constexpr std::uint32_t find_tile = 256;            // queries of a team
   static constexpr std::uint32_t find_ahead = 0;             // other threads hide the wait
+  static constexpr std::uint32_t find_region_tile = 512;     // the same of queries in regions
+  static constexpr std::size_t regional_window_bytes = 16 << 20;  // of the table that the queries of a region are asked from
+  static constexpr std::size_t regional_table_bytes = 64 << 20;   // from this size on,
+  static constexpr std::size_t regional_queries = 1 << 22;        // for this many queries and more
+  static constexpr std::size_t regional_chunk_least = 1 << 20;
 };
 
 template <>
@@ -43,6 +48,11 @@ struct tuning<host> {
   static constexpr std::size_t region_bytes_most = 1 << 20;
   static constexpr std::uint32_t find_tile = 4096;
   static constexpr std::uint32_t find_ahead = 16;  // whose memory is on its way
+  static constexpr std::uint32_t find_region_tile = 4096;
+  static constexpr std::size_t regional_window_bytes = 256 << 10;
+  static constexpr std::size_t regional_table_bytes = 8 << 20;
+  static constexpr std::size_t regional_queries = 1 << 18;
+  static constexpr std::size_t regional_chunk_least = 1 << 16;
 };
 
 /// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16 bits.

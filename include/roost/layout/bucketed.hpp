@@ -122,7 +122,8 @@ class bucketed::table {
 
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const {
-    return probe(key, found<Value>(), [this](const read_type& read, std::uint64_t b, int s, std::uint32_t) {
+    return probe(key, found<Value>(), [this]([[maybe_unused]] const read_type& read, std::uint64_t b, int s, std::uint32_t) {
+#if ROOST_ON_DEVICE
       if constexpr (reads_values) {
         Value value = read.value(0);
         ROOST_UNROLL
@@ -130,9 +131,9 @@ class bucketed::table {
           if (i == s) value = read.value(i);
         }
         return found<Value>(value);
-      } else {
-        return found<Value>(buckets_[b].value(s));
       }
+#endif
+      return found<Value>(buckets_[b].value(s));
     });
   }
 
@@ -152,6 +153,9 @@ class bucketed::table {
     static_cast<void>(key);
 #endif
   }
+
+  /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
+  detail::leading_bits hash_order(std::uint32_t parts) const { return {seed_, parts}; }
 
   /// The number of slots.
   ROOST_FN std::uint64_t capacity() const { return std::uint64_t{regions_} * region_buckets_ * bucket_slots; }

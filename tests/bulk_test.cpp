@@ -1,0 +1,106 @@
+#include "support/tables.hpp"
+
+// The two ways of a bulk lookup. That both give the same answers is checked wherever a test asks a table; here is when which is taken,
+// in how much memory, and what queries of few keys do.
+
+namespace test {
+namespace {
+
+using map_type = bucketed_map<u32, u32>;
+constexpr std::size_t n = 300000;
+
+/// A map of 0 ... n - 1, shuffled, to 3 i + 1.
+map_type numbered_map() {
+  std::vector<u32> keys(n), values(n);
+  for (u32 i = 0; i < n; ++i) {
+    keys[i] = i * 2654435761u;
+    values[i] = 3 * i + 1;
+  }
+  return {keys, values};
+}
+
+std::size_t wrong_answers(const std::vector<u32>& queries, const std::vector<u32>& answers) {
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const u32 number = queries[i] * 244002641u;  // the inverse of 2654435761
+    wrong += answers[i] != (number < n ? 3 * number + 1 : 7u);
+  }
+  return wrong + (queries.size() != answers.size());
+}
+
+std::vector<u32> mixed_queries(std::size_t count) {
+  std::vector<u32> queries(count);
+  for (u32 i = 0; i < count; ++i) queries[i] = roost::mix32(i) % (2 * n) * 2654435761u;
+  return queries;
+}
+
+TEST(bulk, goes_the_way_that_was_asked_for_and_says_so) {
+  static_assert(2654435761u * 244002641u == 1u);
+  const auto map = numbered_map();
+  const auto queries = mixed_queries(100000);
+  roost::bulk_report report;
+  EXPECT_EQ(wrong_answers(queries, map.find(queries, 7, {.path = roost::path::direct}, &report)), 0u);
+  EXPECT_EQ(report.path, roost::path::direct);
+  EXPECT_EQ(report.chunks, 1u);
+  EXPECT_EQ(report.scratch_bytes, 0u);
+  EXPECT_EQ(wrong_answers(queries, map.find(queries, 7, {.path = roost::path::regional}, &report)), 0u);
+  EXPECT_EQ(report.path, roost::path::regional);
+  EXPECT_EQ(report.chunks, 1u);
+  EXPECT_GT(report.scratch_bytes, queries.size() * 10);
+  map.find({queries[0]}, 7, {}, &report);
+  EXPECT_EQ(report.path, roost::path::direct) << "for one query";
+  map.find({}, 7, {.path = roost::path::regional}, &report);
+  EXPECT_EQ(report.path, roost::path::direct) << "for no query";
+}
+
+TEST(bulk, keeps_to_its_scratch_memory) {
+  const auto map = numbered_map();
+  const auto queries = mixed_queries(3000000);
+  roost::bulk_report whole, report;
+  EXPECT_EQ(wrong_answers(queries, map.find(queries, 7, {.path = roost::path::regional}, &whole)), 0u);
+  EXPECT_EQ(whole.chunks, 1u);
+  EXPECT_LE(whole.scratch_bytes, queries.size() * 12) << "for each query: its key, its answer, 2 bytes, and room to spare";
+  const std::size_t most = std::size_t{14} << 20;
+  EXPECT_EQ(wrong_answers(queries, map.find(queries, 7, {.path = roost::path::regional, .scratch_bytes_most = most}, &report)), 0u);
+  EXPECT_GE(report.chunks, 2u);
+  EXPECT_LE(report.scratch_bytes, most);
+  EXPECT_EQ(wrong_answers(queries, map.find(queries, 7, {.path = roost::path::regional, .scratch_bytes_most = 0}, &report)), 0u);
+  EXPECT_GE(report.chunks, 2u) << "no memory at all is read as the least that works";
+}
+
+TEST(bulk, queries_of_few_keys_overflow_no_region) {
+  const auto map = numbered_map();
+  auto queries = mixed_queries(400000);
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (i % 4 != 0) queries[i] = 5 * 2654435761u;
+  }
+  EXPECT_EQ(wrong_answers(queries, map.find(queries, 7)), 0u);
+  const std::vector<u32> equal(400000, 77 * 2654435761u), absent(400000, u32{n + 77} * 2654435761u);
+  EXPECT_EQ(wrong_answers(equal, map.find(equal, 7)), 0u);
+  EXPECT_EQ(wrong_answers(absent, map.find(absent, 7)), 0u);
+  EXPECT_EQ(map.contains(equal), std::vector<char>(equal.size(), 1));
+}
+
+TEST(bulk, tables_that_are_not_in_the_order_of_their_hash_go_direct) {
+  std::vector<u32> keys(5000);
+  for (u32 i = 0; i < keys.size(); ++i) keys[i] = i;
+  const cuckoo_map<u32, u32> map(keys, keys);
+  roost::bulk_report report;
+  EXPECT_EQ(map.find(keys, 7, {.path = roost::path::regional}, &report), keys);
+  EXPECT_EQ(report.path, roost::path::direct);
+}
+
+TEST(bulk, a_mask_leaves_other_results_as_they_are) {
+  const auto map = numbered_map();
+  const auto queries = mixed_queries(200000);
+  for (const roost::path path : {roost::path::direct, roost::path::regional}) {
+    const auto [values, mask] = map.find_and_mask(queries, 7, {.path = path});
+    EXPECT_EQ(wrong_answers(queries, values), 0u);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < queries.size(); ++i) wrong += (queries[i] * 244002641u < n) != (mask[i] != 0);
+    EXPECT_EQ(wrong, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace test
