@@ -10,7 +10,8 @@ void measure_all(const Place& place, const settings& options) {
   for (const int log2n : options.log2n) {
     const std::size_t n = std::size_t{1} << log2n;
     for (const double load_factor : options.load_factors) {
-      measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
+      measure<frozen_table<Place, Key, Value, compact>, Place, Key, Value>(place, options, n, load_factor);
+      if (load_factor <= 1) measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
     }
     const double load_factor = options.load_factors.front();  // the others do not take one
     measure<frozen_table<Place, Key, Value, cuckoo>, Place, Key, Value>(place, options, n, load_factor);

@@ -23,13 +23,16 @@ int main() {
 
   roost::frozen_map usual(cpu, keys, values);
   roost::frozen_map small(cpu, keys, values, {.load_factor = 0.95});  // less memory, longer probes
+  using compact_map = roost::frozen_map<std::uint32_t, std::uint32_t, roost::host, roost::compact>;
+  compact_map compact(cpu, keys, values, {.load_factor = 1.0});  // remainders of keys, not keys
   using faithful_map = roost::frozen_map<std::uint32_t, std::uint32_t, roost::host, roost::cuckoo>;
   faithful_map faithful(cpu, keys, values);
 
   bool right = report("bucketed", cpu, usual, n);
   right = report("bucketed, 0.95", cpu, small, n) && right;
+  right = report("compact, 1.0", cpu, compact, n) && right;
   right = report("cuckoo", cpu, faithful, n) && right;
-  right = right && small.bytes() < usual.bytes();
+  right = right && small.bytes() < usual.bytes() && compact.bytes() < small.bytes();
   std::puts(right ? "layouts: right" : "layouts: wrong answers");
   return right ? 0 : 1;
 }

@@ -111,8 +111,8 @@ void check_memory(const bench_options& options, const std::string& place) {
 
 void bench(bench_options& options) {
   for (const double load_factor : options.load_factors) {
-    if (!(load_factor > 0 && load_factor <= 1)) {
-      throw roost::invalid_argument(fmt::format("bench: load factor {} asked for; give more than 0 and at most 1", load_factor));
+    if (!(load_factor > 0 && load_factor <= 4)) {
+      throw roost::invalid_argument(fmt::format("bench: load factor {} asked for; give more than 0 and at most 1 (frozen_compact: 4)", load_factor));
     }
   }
   if (options.key_bits == 32 && *std::max_element(options.log2n.begin(), options.log2n.end()) > 31) {
@@ -165,7 +165,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--ops", options->ops, "Operations, separated by commas")->delimiter(',')->check(CLI::IsMember(operations))->capture_default_str();
   command->add_option("--log2n", options->log2n, "Number of keys as a power of two; several separated by commas")
       ->delimiter(',')->check(CLI::Range(0, 36))->capture_default_str();
-  command->add_option("--load-factor", options->load_factors, "Keys over slots, for tables that take it; several separated by commas")
+  command->add_option("--load-factor", options->load_factors, "Keys over slots (frozen_compact: bytes of pairs over bytes of the table), for tables that take it; several separated by commas")
       ->delimiter(',')->capture_default_str();
   command->add_option("--key-bits", options->key_bits, "Size of a key")->check(CLI::IsMember({32, 64}))->capture_default_str();
   command->add_option("--value-bits", options->value_bits, "Size of a value; 0: sets")->check(CLI::IsMember({0, 32, 64}))->capture_default_str();

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "roost/layout/bucketed.hpp"
+#include "roost/layout/compact.hpp"
 #include "roost/layout/cuckoo.hpp"
 
 /// \file

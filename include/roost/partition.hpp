@@ -235,44 +235,59 @@ struct restore_tiles {
   way_back_of_pass back;
   const std::uint32_t* unless;  // memory of the place that says whether not to run, or null
 
+  static constexpr std::uint32_t chunk = 32;  // of results whose first digit is looked up
+
   struct pieces {
     std::uint32_t* start;
     std::uint64_t* shift_by;
+    std::uint16_t* digit;  // of the first result of each chunk
     Result* gathered;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint32_t>(digits + 1), memory.take<std::uint64_t>(digits),
-            memory.take<Result>(tile_items<Place, Item>)};
+    constexpr std::uint32_t items = tile_items<Place, Item>;
+    return {memory.take<std::uint32_t>(digits + 1), memory.take<std::uint64_t>(digits), memory.take<std::uint16_t>(items / chunk),
+            memory.take<Result>(items)};
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
+    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
     if (unless != nullptr && *unless != 0) return;
     scratch_memory all(memory);
     const pieces my = scratch(all);
     const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
+    const held_items<per_worker, Team, const std::uint16_t*> position(team, back.position, at.first, at.count);
     for_each_of(team, digits, [&](std::uint32_t d) {
       my.start[d] = back.start[tile * digits + d];
       my.shift_by[d] = back.shift_by[tile * digits + d];
     });
+    if (team.rank() == 0) my.start[digits] = at.count;
     team.sync();
-    if constexpr (Team::size == 1) {  // one worker copies run after run
-      for (std::uint32_t d = 0; d < digits; ++d) {
-        const std::uint32_t end = d + 1 < digits ? my.start[d + 1] : at.count;
-        for (std::uint32_t i = my.start[d]; i < end; ++i) my.gathered[i] = from[my.shift_by[d] + i];
+    for_each_of(team, ceil_div(at.count, chunk), [&](std::uint32_t c) {
+      std::uint32_t low = 0, high = digits;  // the last digit that starts at or before the chunk
+      while (high - low > 1) {
+        const std::uint32_t middle = (low + high) / 2;
+        (my.start[middle] <= c * chunk ? low : high) = middle;
       }
-    } else {
-      for_each_of(team, at.count, [&](std::uint32_t i) {
-        std::uint32_t low = 0, high = digits;  // the last digit that starts at or before i
-        while (high - low > 1) {
-          const std::uint32_t middle = (low + high) / 2;
-          (my.start[middle] <= i ? low : high) = middle;
-        }
-        my.gathered[i] = from[my.shift_by[low] + i];
-      });
+      my.digit[c] = static_cast<std::uint16_t>(low);
+    });
+    team.sync();
+    const auto source = [&](int i) {
+      std::uint32_t d = my.digit[static_cast<std::uint32_t>(i) / chunk];
+      while (my.start[d + 1] <= static_cast<std::uint32_t>(i)) ++d;
+      return my.shift_by[d] + static_cast<std::uint32_t>(i);
+    };
+    if constexpr (Team::size == 1) {
+      for (int i = 0; i < static_cast<int>(at.count); ++i) my.gathered[i] = from[source(i)];
+    } else {  // all reads of a thread are on their way before the first is waited for
+      Result mine[per_worker];
+      for_each_held<per_worker>(team, at.count, [&](int held, int i) { mine[held] = from[source(i)]; });
+      for_each_held<per_worker>(team, at.count, [&](int held, int i) { my.gathered[i] = mine[held]; });
     }
     team.sync();
-    for_each_of(team, at.count, [&](std::uint32_t i) { to.put(at.first + i, my.gathered[back.position[at.first + i]]); });
+    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+      to.put(at.first + static_cast<std::uint32_t>(i), my.gathered[position(held, i)]);
+    });
   }
 };
 

@@ -99,6 +99,10 @@ template <class Key, class Value>
 using cuckoo_map = table<Key, Value, roost::cuckoo>;
 template <class Key>
 using cuckoo_set = table<Key, roost::none, roost::cuckoo>;
+template <class Key, class Value>
+using compact_map = table<Key, Value, roost::compact>;
+template <class Key>
+using compact_set = table<Key, roost::none, roost::compact>;
 
 // Every table that is tested, and in which file it is compiled.
 #define TEST_TABLES_OF_WORDS(TABLE)   /* frozen_map_test.cpp */ \
@@ -119,6 +123,15 @@ using cuckoo_set = table<Key, roost::none, roost::cuckoo>;
   TABLE(u32, u32, roost::cuckoo)                            \
   TABLE(u64, u64, roost::cuckoo)                            \
   TABLE(u32, roost::none, roost::cuckoo)
+#define TEST_TABLES_COMPACT(TABLE)    /* compact_test.cpp */ \
+  TABLE(u32, u32, roost::compact)                            \
+  TABLE(u32, u64, roost::compact)                            \
+  TABLE(u64, u32, roost::compact)                            \
+  TABLE(u64, u64, roost::compact)                            \
+  TABLE(u8, u8, roost::compact)                              \
+  TABLE(u32, twelve, roost::compact)                         \
+  TABLE(u32, roost::none, roost::compact)                    \
+  TABLE(u64, roost::none, roost::compact)
 #define TEST_SETS(TABLE)              /* frozen_set_test.cpp */ \
   TABLE(u32, roost::none, roost::bucketed)                      \
   TABLE(u64, roost::none, roost::bucketed)                      \
@@ -135,6 +148,7 @@ TEST_TABLES_OF_WORDS(TEST_DECLARE)
 TEST_TABLES_OF_STRUCTS(TEST_DECLARE)
 TEST_TABLES_OF_BYTES(TEST_DECLARE)
 TEST_TABLES_CUCKOO(TEST_DECLARE)
+TEST_TABLES_COMPACT(TEST_DECLARE)
 TEST_SETS(TEST_DECLARE)
 
 }  // namespace test

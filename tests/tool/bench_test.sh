@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 
 refused "no table 'nonsense'" bench --place host --table nonsense
 refused "load factor 0" bench --place host --load-factor 0
-refused "load factor 1.5" bench --place host --load-factor 1.5
+refused "load factor 5" bench --place host --load-factor 5
 refused "load factor nan" bench --place host --load-factor nan
 refused "smaller --log2n" bench --place host --log2n 36 --key-bits 64
 refused "key-bits 64" bench --place host --log2n 32
@@ -29,14 +29,17 @@ ok_rows() {
 }
 
 all=$(ok_rows --log2n 12 --threads 2 --ops build,find_hit,find_half,find_miss,partition)
-[[ $all -eq 21 ]] || fail "all tables of the host: $all rows right of 21: $(cat stdout stderr)"
-for table in frozen_bucketed frozen_cuckoo sorted_map std_unordered_map boost_flat_map; do
+[[ $all -eq 25 ]] || fail "all tables of the host: $all rows right of 25: $(cat stdout stderr)"
+for table in frozen_compact frozen_bucketed frozen_cuckoo sorted_map std_unordered_map boost_flat_map; do
   [[ $(grep -c "^$table,32,32," stdout) -eq 4 ]] || fail "no four rows of $table"
 done
 [[ $(ok_rows --log2n 0,1,10 --table frozen_bucketed --threads 1) -eq 9 ]] || fail "tiny tables: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --load-factor 0.5,0.9,1 --table frozen_bucketed --ops build) -eq 3 ]] || fail "load factors: $(cat stdout stderr)"
-[[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 5 ]] || fail "64-bit pairs: $(cat stdout stderr)"
-[[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 5 ]] || fail "sets: $(cat stdout stderr)"
+[[ $(ok_rows --log2n 18 --load-factor 0.8,1.2 --table frozen_compact --path regional) -eq 6 ]] || fail "compact, regional: $(cat stdout stderr)"
+[[ $(grep -c ',regional,' stdout) -eq 4 ]] || fail "the path is not told: $(cat stdout)"
+refused "path" bench --place host --path sideways
+[[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 6 ]] || fail "64-bit pairs: $(cat stdout stderr)"
+[[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
 "$roost" bench --place host --log2n 8 --ops build --reps 1 --format json 2>/dev/null | python3 -m json.tool >/dev/null || fail "not JSON"
 "$roost" bench --place host --log2n 8 --ops build --reps 1 | grep -q "^frozen_bucketed .* ok$" || fail "no table for people"
 

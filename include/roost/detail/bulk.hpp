@@ -48,7 +48,7 @@ struct write_contained {
   ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
 };
 
-/// Runs answer_to(i, key) for keys[first ... first + n) on a team; a host thread has the next ones fetched meanwhile.
+/// Runs answer_to(i, key) for keys[first ... first + n) on a team; a host thread has the memory of later ones fetched.
 template <class Place, class Team, class Ref, class Keys, class F>
 ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std::uint64_t first, std::uint32_t n, const F& answer_to) {
   constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
@@ -81,20 +81,25 @@ struct probe_tiles {
   Ref ref;
   Chunk chunk;
   const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
+  std::uint64_t tiles_of_team;
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     if (only_if != nullptr && *only_if == 0) return;
-    const std::uint64_t first = std::uint64_t{index} * tile;
-    probe_tile<Place>(team, ref, chunk, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, chunk.count - first)),
-                      [&](std::uint64_t i, const auto& key) { chunk.put(i, chunk.answer(ref, key)); });
+    for (std::uint64_t t = 0; t < tiles_of_team; ++t) {
+      const std::uint64_t first = (index * tiles_of_team + t) * tile;
+      if (first >= chunk.count) return;
+      probe_tile<Place>(team, ref, chunk, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, chunk.count - first)),
+                        [&](std::uint64_t i, const auto& key) { chunk.put(i, chunk.answer(ref, key)); });
+    }
   }
 };
 
 template <class Place, class Ref, class Chunk>
 void probe_directly(const Place& place, const Ref& ref, const Chunk& chunk, const std::uint32_t* only_if) {
   using kernel = probe_tiles<Place, Ref, Chunk>;
-  place.launch(ceil_div<std::size_t>(chunk.count, kernel::tile), 0, kernel{ref, chunk, only_if});
+  const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
+  place.launch(ceil_div<std::size_t>(chunk.count, kernel::tile * tiles_of_team), 0, kernel{ref, chunk, only_if, tiles_of_team});
 }
 
 /// The keys of partitioned queries.

@@ -140,7 +140,7 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
       }
       facts.size = sum.placed;
       facts.capacity = memory.ref().capacity();
-      facts.load_factor = static_cast<double>(facts.size) / static_cast<double>(facts.capacity);
+      facts.load_factor = memory.load_factor(facts.size);
       facts.bytes = memory.bytes();
       facts.regions = plan.regions;
       facts.duplicates = n - sum.placed;

@@ -27,10 +27,11 @@ struct tuning<cuda> {
   static constexpr int build_held = 4;                      // items that a worker reads ahead
   static constexpr std::size_t region_bytes = 40 << 10;     // of a region's slots: five teams on a multiprocessor
   static constexpr std::size_t region_bytes_most = 200 << 10;
+  static constexpr std::size_t compact_region_bytes = 32 << 10;  // of a region's sectors: four teams on a multiprocessor
   static constexpr int find_threads = 256;
   static constexpr std::uint32_t find_tile = 256;            // queries of a team
-  static constexpr std::uint32_t find_ahead = 0;             // other threads hide the wait
   static constexpr std::uint32_t find_region_tile = 512;     // the same of queries in regions
+  static constexpr std::uint32_t find_ahead = 0;             // other threads hide the wait
   static constexpr std::size_t regional_window_bytes = 16 << 20;  // of the table that the queries of a region are asked from
   static constexpr std::size_t regional_table_bytes = 64 << 20;   // from this size on,
   static constexpr std::size_t regional_queries = 1 << 22;        // for this many queries and more
@@ -46,6 +47,7 @@ struct tuning<host> {
   static constexpr int build_held = 16;
   static constexpr std::size_t region_bytes = 240 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
+  static constexpr std::size_t compact_region_bytes = 160 << 10;
   static constexpr std::uint32_t find_tile = 4096;
   static constexpr std::uint32_t find_ahead = 16;  // whose memory is on its way
   static constexpr std::uint32_t find_region_tile = 4096;

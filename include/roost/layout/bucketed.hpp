@@ -59,6 +59,7 @@ struct bucketed {
 
     const table<Place, Key, Value>& ref() const { return table_; }
     std::size_t bytes() const { return buckets_.bytes(); }
+    double load_factor(std::size_t size) const { return static_cast<double>(size) / static_cast<double>(table_.capacity()); }
 
    private:
     array<typename table<Place, Key, Value>::bucket, Place> buckets_;

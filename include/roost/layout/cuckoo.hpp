@@ -101,6 +101,7 @@ struct cuckoo {
 
     const table<Place, Key, Value>& ref() const { return table_; }
     std::size_t bytes() const { return slots_.bytes() + seeds_.bytes(); }
+    double load_factor(std::size_t size) const { return static_cast<double>(size) / static_cast<double>(table_.capacity()); }
 
    private:
     array<pair<Key, Value>, Place> slots_;
