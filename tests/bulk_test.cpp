@@ -68,6 +68,34 @@ TEST(bulk, keeps_to_its_scratch_memory) {
   EXPECT_GE(report.chunks, 2u) << "no memory at all is read as the least that works";
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+struct number_itself {
+  ROOST_FN u32 operator()(std::size_t i) const { return static_cast<u32>(i); }
+};
+
+TEST(bulk, goes_direct_where_there_is_no_memory_large) {
+  watched_memory memory;
+  {
+    const place_type poor = make_place(memory);
+    const std::size_t many = std::is_same_v<place_type, roost::host> ? 70000000 : 12000000;  // enough to go by region
+    const roost::frozen_set<u32, place_type> set(poor, roost::computed(many, number_itself()), {.load_factor = 0.5});
+    memory_of<bool> answers(test_place(), std::size_t{1} << 22);
+    const roost::computed queries(answers.size(), number_itself());
+    EXPECT_EQ(set.contains(poor, queries, answers).path, roost::path::regional);
+    for (const std::size_t good : {0, 1, 3}) {
+      memory.refuse_after(good);
+      EXPECT_EQ(set.contains(poor, queries, answers).path, roost::path::direct);
+      const auto found = download(answers);
+      EXPECT_EQ(std::count(found.begin(), found.end(), 1), static_cast<std::ptrdiff_t>(answers.size()));
+    }
+    memory.refuse_after(1);
+    expect_error<roost::out_of_memory>([&] { set.contains(poor, queries, answers, {.path = roost::path::regional}); }, {});
+    memory.refuse_nothing();
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
+}
+#endif
+
 TEST(bulk, queries_of_few_keys_overflow_no_region) {
   const auto map = numbered_map();
   auto queries = mixed_queries(400000);

@@ -20,6 +20,15 @@ TEST(cuckoo, has_the_papers_geometry) {
   EXPECT_TRUE(map.valid());
 }
 
+TEST(cuckoo, splits_by_the_papers_functions_where_they_can_fill_the_regions) {
+  const auto way = [](std::size_t n, int attempt) { return roost::cuckoo::make_plan<place_type, u32, u32>(n, {}, attempt).region_of.which; };
+  using kind = roost::cuckoo::first_level::kind;
+  for (const std::size_t n : {std::size_t{1000}, std::size_t{1} << 24, std::size_t{1} << 28}) EXPECT_EQ(way(n, 0), kind::modulo);
+  EXPECT_EQ(way(std::size_t{1} << 24, 1), kind::alcantara);
+  EXPECT_EQ(way(std::size_t{1} << 24, 5), kind::leading_bits);
+  EXPECT_EQ(way(std::size_t{1} << 28, 1), kind::leading_bits) << "656000 regions get 2 or 3 of 1900813 values each";
+}
+
 TEST(cuckoo, needs_the_papers_rounds_and_probes_large) {
   const std::size_t n = 400000;
   const auto keys = from_numbers<u32>(different_numbers(n, 2));

@@ -10,23 +10,30 @@ namespace {
 
 template <class Table>
 class errors : public testing::Test {};
-using tables = testing::Types<bucketed_map<u32, u32>, cuckoo_map<u32, u32>, bucketed_set<u32>, cuckoo_set<u32>>;
+using tables = testing::Types<bucketed_map<u32, u32>, cuckoo_map<u32, u32>, bucketed_set<u32>, cuckoo_set<u32>,
+                              compact_map<u32, u32>, compact_set<u32>>;
 TYPED_TEST_SUITE(errors, tables);
 
 TYPED_TEST(errors, load_factors_that_cannot_be_meant) {
   constexpr bool cuckoo = std::is_same_v<typename TypeParam::layout, roost::cuckoo>;
   const auto keys = from_numbers<u32>(multiples(100, 1));
   const auto values = numbered_values<typename TypeParam::mapped_type>(100);
-  for (const double bad : {0.0, -0.0, -1.0, 1.5, 1.0 + 1e-9, double{std::numeric_limits<double>::infinity()}, std::nan("")}) {
+  for (const double bad : {0.0, -0.0, -1.0, 4.5, double{std::numeric_limits<double>::infinity()}, std::nan("")}) {
     typename TypeParam::options options;
     options.load_factor = bad;
     expect_error<roost::invalid_argument>([&] { TypeParam(keys, values, options); },
-                                          {TypeParam::layout::name, "load factor", bad == 1.5 ? "1.5" : "", "more than 0 and at most"});
+                                          {TypeParam::layout::name, "load factor", bad == 4.5 ? "4.5" : "", "more than 0 and at most"});
     expect_error<roost::invalid_argument>([&] { TypeParam({}, {}, options); }, {"load factor"});
   }
   typename TypeParam::options options;
   options.load_factor = 0.9;
-  if (cuckoo) expect_error<roost::invalid_argument>([&] { TypeParam(keys, values, options); }, {"0.9", "0.888889"});
+  if (cuckoo) {
+    expect_error<roost::invalid_argument>([&] { TypeParam(keys, values, options); }, {"0.9", "0.888889"});
+  }
+  if (std::is_same_v<typename TypeParam::layout, roost::bucketed>) {
+    options.load_factor = 1.0 + 1e-9;
+    expect_error<roost::invalid_argument>([&] { TypeParam(keys, values, options); }, {"at most 1"});
+  }
 }
 
 TYPED_TEST(errors, load_factors_that_need_more_memory_than_there_is) {

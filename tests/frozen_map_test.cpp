@@ -95,7 +95,7 @@ struct twice {
 
 TEST(frozen_map_class, deduces_its_types_and_takes_computed_ranges) {
   const roost::frozen_map map(test_place(), roost::computed(5000, cube{}), roost::computed(5000, twice{}), {.load_factor = 0.5, .seed = 3});
-  static_assert(std::is_same_v<std::remove_const_t<decltype(map)>, roost::frozen_map<u64, u32, place_type, roost::bucketed>>);
+  static_assert(std::is_same_v<std::remove_const_t<decltype(map)>, roost::frozen_map<u64, u32, place_type, roost::compact>>);
   memory_of<u32> results(test_place(), 6000);
   map.find(test_place(), roost::computed(6000, cube{}), results, 1);
   const auto found = download(results);
@@ -132,7 +132,7 @@ struct slot_of_key {
 };
 
 TEST(frozen_map_class, that_was_spoilt_is_not_valid) {
-  using map_type = roost::frozen_map<u64, u32, place_type>;
+  using map_type = roost::frozen_map<u64, u32, place_type, roost::bucketed>;  // whose slots hold any key
   using ref_type = map_type::ref_type;
   const auto keys = roost::computed(5000, cube{});
   const auto values = roost::computed(5000, twice{});

@@ -14,7 +14,7 @@ struct seventh {
 
 TEST(frozen_set, takes_duplicates_out) {
   roost::frozen_set set(test_place(), roost::computed(70000, seventh{}), {.load_factor = 0.9});
-  static_assert(std::is_same_v<decltype(set), roost::frozen_set<u32, place_type, roost::bucketed>>);
+  static_assert(std::is_same_v<decltype(set), roost::frozen_set<u32, place_type, roost::compact>>);
   EXPECT_EQ(set.size(), 10000u);
   EXPECT_EQ(set.statistics().duplicates, 60000u);
   memory_of<u32> keys(test_place(), set.size());

@@ -11,11 +11,15 @@
 
 namespace roost {
 
+namespace detail {
+enum class outcome { copies, failed };  // of a build: some keys came several times; it did not fit
+}  // namespace detail
+
 /// What a table is and how its last build went.
 struct frozen_statistics {
   std::size_t size = 0;               ///< different keys
   std::size_t capacity = 0;           ///< slots
-  double load_factor = 0;             ///< size / capacity
+  double load_factor = 0;             ///< size / capacity; layout compact: bytes of the pairs / bytes of the table
   std::size_t bytes = 0;              ///< of the table
   std::size_t scratch_bytes = 0;      ///< that the last build took besides and gave back
   std::size_t regions = 0;
@@ -38,16 +42,15 @@ struct frozen_statistics {
 /// path. Every key and every value can be stored. If a key comes several times the pair that comes first in the input wins, whatever
 /// the place and the number of threads.
 ///
-/// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of one
-/// to two times the pairs, and eight bytes a slot if there are copies. A find reads one
-/// sector of memory for most keys. A build whose keys have copies
-/// takes several times as long.
+/// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of one to two times the pairs, and eight bytes a
+/// slot if there are copies of keys, with which it also takes several times as long. A find reads one sector of memory for most keys.
 ///
 /// Threads and streams: const members may be called from several threads and streams at once, after the build. Moving is cheap; copying is
 /// forbidden, as it would hide a big transfer. Failure: a constructor that throws leaves nothing behind, a rebuild that throws leaves the map as it was.
 ///
-/// `Layout`: how a region resolves collisions, bucketed or cuckoo.
-template <class Key, class Value, class Place = host, class Layout = bucketed>
+/// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of up to 24; bucketed, the default for others;
+/// cuckoo.
+template <class Key, class Value, class Place = host, class Layout = default_layout<Key, Value>>
 class frozen_map {
  public:
   using key_type = Key;
@@ -66,6 +69,19 @@ class frozen_map {
   /// Builds the map anew with the options that it has. Both tables exist until it succeeds. Synchronises; throws as the constructor does.
   template <class Keys, class Values>
   void rebuild(const Place& place, const Keys& keys, const Values& values);
+
+  /// Builds the map anew in the memory and with the hash function that it has, without a wait: on cuda all of it is queued on the place's stream and can be
+  /// captured in a graph, to be replayed on the data that the ranges then hold. At most as many pairs as the map was last built for
+  /// (invalid_argument otherwise). Calls that are queued behind it see the new map; size() and statistics() tell of it after finish(). Takes eight bytes a slot of
+  /// scratch more than rebuild(). If it gets no memory the map is empty.
+  ///
+  /// The map is empty afterwards if the pairs do not fit: too many of one region, which copies of few keys can cause. finish() then throws.
+  template <class Keys, class Values>
+  void rebuild_async(const Place& place, const Keys& keys, const Values& values);
+
+  /// Waits for the last rebuild_async, or the last replay of its graph, and takes over what it counted. Throws build_error if its pairs did not fit; rebuild()
+  /// with the same pairs can succeed, as it may choose other hashes and more room. Synchronises.
+  void finish(const Place& place);
 
   /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place, at least as long as the queries
   /// (invalid_argument otherwise). The answers do not depend on the path that is taken, which the report tells. Asynchronous on cuda.
@@ -95,16 +111,16 @@ class frozen_map {
   void for_each(const Place& place, const F& f) const;
 
   /// The handle for kernels and host loops: see the layout's table.
-  const ref_type& ref() const { return storage_.ref(); }
+  const ref_type& ref() const { return built_.memory.ref(); }
 
-  std::size_t size() const { return facts_.size; }
+  std::size_t size() const { return built_.facts.size; }
   bool empty() const { return size() == 0; }
-  std::size_t capacity() const { return facts_.capacity; }
-  double load_factor() const { return facts_.load_factor; }
-  std::size_t bytes() const { return facts_.bytes; }
-  const frozen_statistics& statistics() const { return facts_; }
+  std::size_t capacity() const { return built_.facts.capacity; }
+  double load_factor() const { return built_.facts.load_factor; }
+  std::size_t bytes() const { return built_.facts.bytes; }
+  const frozen_statistics& statistics() const { return built_.facts; }
 
-  /// Buckets (bucketed) or slots (cuckoo) that a find of a stored key reads, on average. Looks up every pair. Synchronises.
+  /// Sectors (compact), buckets (bucketed) or slots (cuckoo) that a find of a stored key reads, on average. Looks up every pair. Synchronises.
   double mean_probes(const Place& place) const;
 
   /// Checks what must hold: each pair is found where it lies, and there are size() of them. Reads all slots and looks up every pair. Synchronises.
@@ -122,28 +138,41 @@ class frozen_map {
   friend class frozen_set;
   using item = pair<Key, Value>;
   using storage = typename Layout::template storage<Place, Key, Value>;
+  using counts = detail::build_counts;
+
+  /// A table, and what is known of its last build.
   struct built {
     storage memory;
+    array<counts, Place> counted;
+    typename Layout::plan plan;
+    std::size_t most;   // pairs that it has room for
+    std::size_t asked;  // pairs that the build was given
     frozen_statistics facts;
   };
 
   template <class Source>
   frozen_map(const Place& place, const Source& source, const options& options, std::nullptr_t)
-      : frozen_map(options, build(place, source, options)) {}
-  frozen_map(const options& options, built&& b) : options_(options), storage_(std::move(b.memory)), facts_(b.facts) {}
+      : options_(options), built_(build(place, source, options)) {}
 
   template <class Source>
   static built build(const Place& place, const Source& source, const options& options);
   template <class Source>
-  static void keep_first(const Place& place, const Source& source, const ref_type& table);
+  static std::size_t fill(const Place& place, const Source& source, built& b, room room);
+  template <class Source>
+  static void keep_first(const Place& place, const Source& source, const built& b, array<std::uint64_t, Place>& first);
+  template <class F>
+  static void after(const Place& place, const built& b, detail::outcome when, std::size_t n, const F& f);
+  static void take_over(built& b, const counts& sum);
+  template <class Source>
+  void refill(const Place& place, const Source& source);
 
   options options_;
-  storage storage_;
-  frozen_statistics facts_;
+  built built_;
 };
 
 template <class Place, class Keys, class Values>
-frozen_map(const Place&, const Keys&, const Values&, bucketed::options = {})
+frozen_map(const Place&, const Keys&, const Values&,
+           typename default_layout<detail::element_of<Keys>, detail::element_of<Values>>::options = {})
     -> frozen_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
 
 }  // namespace roost

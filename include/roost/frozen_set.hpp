@@ -13,7 +13,7 @@ namespace roost {
 ///     set.contains(cpu, queries, answers);
 ///
 /// See frozen_map for what the calls share: places, costs, errors, thread safety.
-template <class Key, class Place = host, class Layout = bucketed>
+template <class Key, class Place = host, class Layout = default_layout<Key, none>>
 class frozen_set {
   using map = frozen_map<Key, none, Place, Layout>;
 
@@ -32,6 +32,15 @@ class frozen_set {
   void rebuild(const Place& place, const Keys& keys) {
     *this = frozen_set(place, keys, map_.options_);
   }
+
+  /// Builds the set anew in the memory that it has, without a wait; see frozen_map::rebuild_async.
+  template <class Keys>
+  void rebuild_async(const Place& place, const Keys& keys) {
+    map_.refill(place, source_of(keys));
+  }
+
+  /// Waits for the last rebuild_async; see frozen_map::finish. Synchronises.
+  void finish(const Place& place) { map_.finish(place); }
 
   /// results[i] = whether queries[i] is there, as bool, to contiguous memory of the place. See frozen_map::find. Asynchronous on cuda.
   template <class Queries, class Results>
@@ -67,7 +76,7 @@ class frozen_set {
   double load_factor() const { return map_.load_factor(); }
   std::size_t bytes() const { return map_.bytes(); }
   const frozen_statistics& statistics() const { return map_.statistics(); }
-  /// Buckets (bucketed) or slots (cuckoo) that a lookup of a stored key reads, on average. Synchronises.
+  /// Sectors (compact), buckets (bucketed) or slots (cuckoo) that a lookup of a stored key reads, on average. Synchronises.
   double mean_probes(const Place& place) const { return map_.mean_probes(place); }
   /// Checks what must hold; see frozen_map::valid. Synchronises.
   bool valid(const Place& place) const { return map_.valid(place); }
@@ -82,6 +91,6 @@ class frozen_set {
 };
 
 template <class Place, class Keys>
-frozen_set(const Place&, const Keys&, bucketed::options = {}) -> frozen_set<detail::element_of<Keys>, Place>;
+frozen_set(const Place&, const Keys&, typename default_layout<detail::element_of<Keys>, none>::options = {}) -> frozen_set<detail::element_of<Keys>, Place>;
 
 }  // namespace roost

@@ -132,6 +132,21 @@ ROOST_FN auto hash_of(const Key& key, std::uint64_t seed = 0) {
   }
 }
 
+/// The inverse of hash_of for keys of up to 8 bytes: `key_of_hash<Key>(hash_of(key, seed), seed)` is `key`.
+template <class Key, class Hash>
+  requires(sizeof(Key) <= 8)
+ROOST_FN Key key_of_hash(Hash hash, std::uint64_t seed = 0) {
+  Key key;
+  if constexpr (sizeof(Key) <= 4) {
+    const std::uint32_t bits = unmix32(hash, static_cast<std::uint32_t>(seed ^ (seed >> 32)));
+    std::memcpy(&key, &bits, sizeof(Key));
+  } else {
+    const std::uint64_t bits = unmix64(hash, seed);
+    std::memcpy(&key, &bits, sizeof(Key));
+  }
+  return key;
+}
+
 /// A hash taken apart: its leading digit, and what the digit does not tell.
 template <class Hash>
 struct hash_split {

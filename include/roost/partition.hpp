@@ -122,7 +122,7 @@ template <class Place, class Item, class Source, class RegionOf, class Back>
 struct scatter_tiles {
   static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
   static constexpr int threads = tuning<cuda>::partition_threads;
-  static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once;
+  static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once(sizeof(Item));
   Source source;
   RegionOf region_of;
   tile_map tiles;
@@ -228,6 +228,7 @@ struct scatter_tiles {
 template <class Place, class Item, class Result, class To>
 struct restore_tiles {
   static constexpr int threads = tuning<cuda>::partition_threads;
+  static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once(sizeof(Result));
   const Result* from;
   To to;
   tile_map tiles;
@@ -369,7 +370,7 @@ class partitioned {
 /// Splits keys into regions by the leading bits of their hash (with the option's seed).
 ///
 /// `keys`: a sized random-access range in the memory of the place, or roost::computed. n keys cost one pass that reads and writes each item
-/// once for every factor of 256 (cuda) or 1024 (host) of regions, and with room::exact a read of the keys before each pass. Takes scratch
+/// once for every factor of 512 (cuda) or 1024 (host) of regions, and with room::exact a read of the keys before each pass. Takes scratch
 /// memory of one or two times the items. Synchronises on cuda with room::slack, not with room::exact.
 /// Throws invalid_argument for less than 2 or more than 2^16 regions, out_of_memory.
 template <class Place, class Keys>

@@ -79,8 +79,8 @@ class watched_memory : public std::pmr::memory_resource {
   static roost::device_memory_resource& pool() { return roost::device_memory_pool::of(0); }
 #else
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    // Sanitizers end a process that asks for far too much, so it is refused here.
-    if (!allowed() || bytes > std::size_t{1} << 38) throw std::bad_alloc();
+    // Sanitizers end a process that asks for more than there is, so it is refused here.
+    if (!allowed() || bytes > std::size_t{1} << 34) throw std::bad_alloc();
     void* const memory = std::pmr::new_delete_resource()->allocate(bytes, alignment);
     std::memset(memory, 0xa5, bytes);  // nobody may rely on zeros
     note(memory, bytes);

@@ -31,6 +31,8 @@ class table {
   table& operator=(table&&) noexcept;
 
   void rebuild(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place = test_place());
+  void rebuild_async(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place = test_place());
+  void finish(const place_type& place = test_place());
   /// Goes direct and by region, with and without a found mask, and checks that all say the same.
   std::vector<Value> find(const std::vector<Key>& queries, Value missing) const;
   std::vector<Value> find(const std::vector<Key>& queries, Value missing, const roost::bulk_options& how, roost::bulk_report* report) const;

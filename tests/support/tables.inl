@@ -44,6 +44,21 @@ void table<Key, Value, Layout>::rebuild(const std::vector<Key>& keys, const std:
 }
 
 template <class Key, class Value, class Layout>
+void table<Key, Value, Layout>::rebuild_async(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place) {
+  const auto keys_there = roost::copy_to(place, keys);
+  if constexpr (has_values) {
+    body_->made.rebuild_async(place, keys_there, roost::copy_to(place, values));
+  } else {
+    body_->made.rebuild_async(place, keys_there);
+  }
+}
+
+template <class Key, class Value, class Layout>
+void table<Key, Value, Layout>::finish(const place_type& place) {
+  body_->made.finish(place);
+}
+
+template <class Key, class Value, class Layout>
 std::vector<Value> table<Key, Value, Layout>::find(const std::vector<Key>& queries, Value missing) const {
   const auto result = find(queries, missing, {}, nullptr);
   const auto same = [&](const std::vector<Value>& other) {

@@ -20,12 +20,15 @@ inline std::string text_of(double value) {
   return text;
 }
 
-/// What the teams of a build add up.
+/// What the teams of a build add up, in memory of the place: all that the host looks at afterwards.
 struct build_counts {
   std::uint64_t placed = 0;           // pairs that have a slot
   std::uint64_t overfull = 0;         // regions with more distinct keys than slots
   std::uint64_t region_restarts = 0;  // regions that began again with another seed
   std::uint64_t rounds = 0;           // cuckoo: of the attempts that succeeded, over all regions
+  std::uint32_t overflowed = 0;       // the partition ran out of slack
+
+  ROOST_FN bool failed() const { return overfull != 0 || overflowed != 0; }
 };
 
 /// A key of another region marks an empty slot, so that no key is reserved: two keys of different regions serve all regions.
@@ -81,7 +84,49 @@ struct region_items {
   const Item* items;
   const std::uint64_t* begins;
   const std::uint64_t* ends;
+  build_counts* counts;
+
+  ROOST_FN bool lack_some() const { return counts->overflowed != 0; }  // then ends may lie beyond the items
+  ROOST_FN const Item* first(std::size_t region) const { return items + begins[region]; }
+  ROOST_FN std::uint64_t count(std::size_t region) const { return ends[region] - begins[region]; }
 };
+
+/// Builds a region: by counting, for keys that are all different; if that does not work out, by claims. `my` are the builder's pieces of scratch.
+template <class Team, class Builder, class Pieces>
+ROOST_FN void build_region(const Team& team, const Builder& builder, std::size_t region, const Pieces& my) {
+  const auto& from = builder.from;
+  const std::uint64_t count = from.count(region);
+  std::uint64_t placed = count;
+  const auto number = static_cast<std::uint32_t>(region);
+  bool good = count <= my.slots && builder.place_by_counting(team, number, from.first(region), static_cast<std::uint32_t>(count), my);
+  if (!good) {
+    good = builder.place_by_claims(team, number, from.first(region), count, my);
+    placed = *my.placed;
+  }
+  if (team.rank() == 0) {
+    if (good) {
+      fetch_add(from.counts->placed, placed);
+    } else {
+      fetch_add(from.counts->overfull, std::uint64_t{1});
+    }
+  }
+}
+
+/// Calls claim_item(i) for every item of a region, and counts the claims that were made. False if some item found no place.
+template <class Team, class ClaimItem>
+ROOST_FN bool claim_each(const Team& team, std::uint64_t count, std::uint32_t* all_placed, const ClaimItem& claim_item) {
+  if (team.rank() == 0) *all_placed = 0;
+  team.sync();
+  std::uint32_t placed = 0;
+  bool full = count >= no_owner;  // items have 32-bit numbers here
+  for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
+    const claim outcome = claim_item(static_cast<std::uint32_t>(i));
+    placed += outcome == claim::made;
+    full = outcome == claim::full;
+  }
+  if (placed != 0) team.fetch_add(*all_placed, placed);
+  return !team.any(full);
+}
 
 /// The seed of a build attempt: another hash function for each.
 inline std::uint64_t seed_of_attempt(std::uint64_t seed, int attempt) {

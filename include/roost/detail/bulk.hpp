@@ -141,15 +141,17 @@ struct probe_region_tiles {
 template <class Place, class Ref, class Chunk>
 std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Chunk& chunk) {
   using answer = decltype(chunk.answer);
-  partitioner<Place, pair<typename Ref::key_type, none>> partitioner(place, regions, room::slack, true);
+  array<std::uint32_t, Place> overflowed(place, 1);
+  place.fill(overflowed.data(), 0, overflowed.bytes());
+  partitioner<Place, pair<typename Ref::key_type, none>> partitioner(place, regions, room::slack, true, overflowed.data());
   const auto parts = partitioner.run(alone<Chunk>{chunk}, ref.hash_order(regions));
   array<typename answer::result, Place> answers(place, parts.extent());
   using kernel = probe_region_tiles<Place, Ref, answer>;
   const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
   place.launch(tiles * regions, 0,
-               kernel{ref, {parts.items()}, parts.begins(), parts.ends(), tiles, chunk.answer, answers.data(), partitioner.overflowed()});
-  parts.restore_each(place, answers.data(), chunk, partitioner.overflowed());
-  probe_directly(place, ref, chunk, partitioner.overflowed());
+               kernel{ref, {parts.items()}, parts.begins(), parts.ends(), tiles, chunk.answer, answers.data(), overflowed.data()});
+  parts.restore_each(place, answers.data(), chunk, overflowed.data());
+  probe_directly(place, ref, chunk, overflowed.data());
   return parts.scratch_bytes() + answers.bytes();
 }
 
@@ -171,13 +173,18 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
       const std::size_t windows = ceil_div(table_bytes, tuned::regional_window_bytes);
       const auto regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, tuned::digits_most));
       constexpr std::size_t bytes_of_query = sizeof(key) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
-      const std::size_t most = larger<std::size_t>(options.scratch_bytes_most / bytes_of_query, tuned::regional_chunk_least);
+      const std::size_t fit = larger<std::size_t>(options.scratch_bytes_most / bytes_of_query, tuned::regional_chunk_least);
+      const std::size_t most = ceil_div(n, ceil_div(n, fit));
       bulk_report report{path::regional};
-      for (std::size_t first = 0; first < n; first += most, ++report.chunks) {
-        const std::size_t bytes = probe_by_region(place, ref, regions, chunk{queries, answer, first, smaller(most, n - first)});
-        report.scratch_bytes = larger(report.scratch_bytes, bytes);
+      try {
+        for (std::size_t first = 0; first < n; first += most, ++report.chunks) {
+          const std::size_t bytes = probe_by_region(place, ref, regions, chunk{queries, answer, first, smaller(most, n - first)});
+          report.scratch_bytes = larger(report.scratch_bytes, bytes);
+        }
+        return report;
+      } catch (const out_of_memory&) {
+        if (options.path == path::regional) throw;  // who leaves the choice to us gets the way that needs no memory
       }
-      return report;
     }
   }
   probe_directly(place, ref, chunk{queries, answer, 0, n}, nullptr);

@@ -22,6 +22,13 @@
 // g++ takes a function that only prefetches for one that does nothing, and drops the call, unless it is inlined first.
 #define ROOST_PREFETCH_FN [[gnu::always_inline]] ROOST_FN
 
+// Long code that is rarely run: compiled once, not at every call.
+#if defined(__CUDACC__)
+#define ROOST_RARE_FN __host__ __device__ __noinline__
+#else
+#define ROOST_RARE_FN [[gnu::noinline]]
+#endif
+
 // g++ makes vectors of short loops only in a function of their own.
 #if ROOST_ON_DEVICE
 #define ROOST_VECTOR_FN ROOST_FN

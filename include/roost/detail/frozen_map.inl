@@ -7,6 +7,37 @@
 namespace roost {
 namespace detail {
 
+/// Calls f(i) for i in [0, n), if the build of `asked` pairs went so.
+template <class F>
+struct for_each_after {
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t tile = 1 << 16;  // large: teams that do nothing cost time, too
+
+  outcome when;
+  const build_counts* counts;
+  std::uint64_t asked;
+  std::uint64_t n;
+  F f;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    if (when == outcome::failed ? !counts->failed() : counts->failed() || counts->placed == asked) return;
+    const std::uint64_t first = index * tile;
+    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, n - first)), [&](std::uint32_t i) { f(first + i); });
+  }
+};
+
+template <class Ref>
+struct clear_slot {
+  Ref ref;
+  ROOST_FN void operator()(std::size_t slot) const { ref.clear(slot); }
+};
+
+struct forget_first {
+  std::uint64_t* first;
+  ROOST_FN void operator()(std::size_t slot) const { first[slot] = ~std::uint64_t{0}; }
+};
+
 /// first[slot] = the least i whose key is there.
 template <class Ref, class Source>
 struct find_first {
@@ -109,60 +140,116 @@ template <class Source>
 auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Source& source, const options& options) -> built {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>, "keys and values must be trivially copyable");
   const std::size_t n = source.size();
-  array<detail::build_counts, Place> counts(place, 1);
   for (int attempt = 0; attempt <= options.max_restarts; ++attempt) {
     const auto plan = Layout::template make_plan<Place, Key, Value>(n, options, attempt);
-    storage memory(place, plan);
+    built b{storage(place, plan), array<counts, Place>(place, 1), plan, n, n, {}};
+    b.facts.restarts = attempt;
     // Slack first: it spares a pass over the keys. Data that overflow it (copies of few keys) are counted.
     for (const room room : {room::slack, room::exact}) {
       if constexpr (requires { plan.counted; }) {
         if (room == (plan.counted ? room::slack : room::exact)) continue;
       }
-      detail::partitioner<Place, item> partitioner(place, plan.regions, room, false, plan.room_for_region);
-      const auto regions = partitioner.run(source, plan.region_of);
-      place.fill(counts.data(), 0, sizeof(detail::build_counts));
-      const typename Layout::template builder<Place, Key, Value> builder(
-          memory.ref(), {regions.items(), regions.begins(), regions.ends()}, counts.data());
-      place.launch(plan.regions, detail::scratch_bytes_of(builder), builder);
-
-      detail::build_counts sum;
-      std::uint32_t overflowed = 0;
-      place.copy_to_host(&sum, counts.data(), sizeof(sum));
-      place.copy_to_host(&overflowed, partitioner.overflowed(), sizeof(overflowed));
-      if (overflowed != 0) continue;
+      b.facts.scratch_bytes = fill(place, source, b, room);
+      counts sum;
+      place.copy_to_host(&sum, b.counted.data(), sizeof(sum));  // the only look from the host
+      if (sum.overflowed != 0) continue;
       if (sum.overfull != 0) break;
-
-      frozen_statistics facts;
-      facts.scratch_bytes = regions.scratch_bytes();
-      if (sum.placed != n && !std::is_same_v<Value, none>) {
-        keep_first(place, source, memory.ref());
-        facts.scratch_bytes += memory.ref().capacity() * sizeof(std::uint64_t);
+      take_over(b, sum);
+      if (b.facts.duplicates != 0 && !std::is_same_v<Value, none>) {
+        array<std::uint64_t, Place> first(place, b.facts.capacity);
+        b.facts.scratch_bytes += first.bytes();
+        keep_first(place, source, b, first);
+        place.synchronize();
       }
-      facts.size = sum.placed;
-      facts.capacity = memory.ref().capacity();
-      facts.load_factor = memory.load_factor(facts.size);
-      facts.bytes = memory.bytes();
-      facts.regions = plan.regions;
-      facts.duplicates = n - sum.placed;
-      facts.restarts = attempt;
-      facts.region_restarts = sum.region_restarts;
-      facts.mean_rounds = static_cast<double>(sum.rounds) / plan.regions;
-      return {std::move(memory), facts};
+      return b;
     }
   }
   throw build_error("roost::frozen_map: " + std::to_string(n) + " pairs found no place in " + std::to_string(options.max_restarts + 1) +
                     " attempts; give a lower load factor or more max_restarts");
 }
 
-/// Teams place copies of a key in no fixed order. This makes the first one win.
+/// Partitions the pairs and builds every region; returns the bytes of scratch. Does not wait.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
-void frozen_map<Key, Value, Place, Layout>::keep_first(const Place& place, const Source& source, const ref_type& table) {
-  array<std::uint64_t, Place> first(place, table.capacity());
-  place.fill(first.data(), 0xff, first.bytes());
-  place.for_each(source.size(), detail::find_first<ref_type, Source>{table, source, first.data()});
-  place.for_each(table.capacity(), detail::write_first<ref_type, Source>{table, source, first.data()});
-  place.synchronize();
+std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, const Source& source, built& b, room room) {
+  using builder = typename Layout::template builder<Place, Key, Value>;
+  counts* const sum = b.counted.data();
+  place.fill(sum, 0, sizeof(counts));
+  detail::partitioner<Place, item> partitioner(place, b.plan.regions, room, false, &sum->overflowed, b.plan.room_for_region);
+  const auto regions = partitioner.run(source, b.plan.region_of);
+  const builder kernel(b.memory.ref(), {regions.items(), regions.begins(), regions.ends(), sum});
+  place.launch(b.plan.regions, detail::scratch_bytes_of(kernel), kernel);
+  return regions.scratch_bytes();
+}
+
+/// Teams place copies of a key in no fixed order. This makes the first one win. `first`: a word for each slot.
+template <class Key, class Value, class Place, class Layout>
+template <class Source>
+void frozen_map<Key, Value, Place, Layout>::keep_first(const Place& place, const Source& source, const built& b,
+                                                       array<std::uint64_t, Place>& first) {
+  const ref_type& table = b.memory.ref();
+  using detail::outcome;
+  after(place, b, outcome::copies, table.capacity(), detail::forget_first{first.data()});
+  after(place, b, outcome::copies, source.size(), detail::find_first<ref_type, Source>{table, source, first.data()});
+  after(place, b, outcome::copies, table.capacity(), detail::write_first<ref_type, Source>{table, source, first.data()});
+}
+
+template <class Key, class Value, class Place, class Layout>
+template <class F>
+void frozen_map<Key, Value, Place, Layout>::after(const Place& place, const built& b, detail::outcome when, std::size_t n, const F& f) {
+  using kernel = detail::for_each_after<F>;
+  place.launch(detail::ceil_div<std::size_t>(n, kernel::tile), 0, kernel{when, b.counted.data(), b.asked, n, f});
+}
+
+template <class Key, class Value, class Place, class Layout>
+void frozen_map<Key, Value, Place, Layout>::take_over(built& b, const counts& sum) {
+  b.facts.size = sum.failed() ? 0 : sum.placed;
+  b.facts.capacity = b.memory.ref().capacity();
+  b.facts.load_factor = b.memory.load_factor(b.facts.size);
+  b.facts.bytes = b.memory.bytes() + b.counted.bytes();
+  b.facts.regions = b.plan.regions;
+  b.facts.duplicates = sum.failed() ? 0 : b.asked - sum.placed;
+  b.facts.region_restarts = sum.region_restarts;
+  b.facts.mean_rounds = static_cast<double>(sum.rounds) / b.plan.regions;
+}
+
+/// rebuild_async, for pairs and for keys alone.
+template <class Key, class Value, class Place, class Layout>
+template <class Source>
+void frozen_map<Key, Value, Place, Layout>::refill(const Place& place, const Source& source) {
+  if (source.size() > built_.most) {
+    throw invalid_argument("roost::frozen_map::rebuild_async: " + std::to_string(source.size()) + " pairs, but the map was built for " +
+                           std::to_string(built_.most) + "; call rebuild");
+  }
+  constexpr bool has_values = !std::is_same_v<Value, none>;
+  array<std::uint64_t, Place> first(place, has_values ? built_.facts.capacity : 0);
+  room room = room::slack;
+  if constexpr (requires { built_.plan.counted; }) {
+    if (built_.plan.counted) room = room::exact;
+  }
+  const detail::clear_slot<ref_type> clear{ref()};
+  built_.asked = source.size();
+  try {
+    built_.facts.scratch_bytes = fill(place, source, built_, room) + first.bytes();
+    after(place, built_, detail::outcome::failed, capacity(), clear);
+    if constexpr (has_values) keep_first(place, source, built_, first);
+  } catch (...) {
+    built_.asked = 0;
+    place.fill(built_.counted.data(), 0, built_.counted.bytes());
+    place.for_each(capacity(), clear);
+    take_over(built_, {});
+    throw;
+  }
+}
+
+template <class Key, class Value, class Place, class Layout>
+void frozen_map<Key, Value, Place, Layout>::finish(const Place& place) {
+  counts sum;
+  place.copy_to_host(&sum, built_.counted.data(), sizeof(sum));
+  take_over(built_, sum);
+  if (!sum.failed()) return;
+  throw build_error("roost::frozen_map::finish: the " + std::to_string(built_.asked) +
+                    " pairs of the last rebuild_async did not fit the regions that the map has, and it is empty; call rebuild");
 }
 
 namespace detail {
@@ -187,7 +274,13 @@ frozen_map<Key, Value, Place, Layout>::frozen_map(const Place& place, const Keys
 template <class Key, class Value, class Place, class Layout>
 template <class Keys, class Values>
 void frozen_map<Key, Value, Place, Layout>::rebuild(const Place& place, const Keys& keys, const Values& values) {
-  *this = frozen_map(options_, build(place, detail::zip_checked(keys, values), options_));
+  built_ = build(place, detail::zip_checked(keys, values), options_);
+}
+
+template <class Key, class Value, class Place, class Layout>
+template <class Keys, class Values>
+void frozen_map<Key, Value, Place, Layout>::rebuild_async(const Place& place, const Keys& keys, const Values& values) {
+  refill(place, detail::zip_checked(keys, values));
 }
 
 template <class Key, class Value, class Place, class Layout>

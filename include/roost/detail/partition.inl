@@ -52,7 +52,7 @@ struct begin_with_slack {
   ROOST_FN void operator()(std::size_t region) const { begin[region] = cursor[region] = region * capacity; }
 };
 
-/// With slack, a cursor may have run past the end of its region.
+/// With slack, a cursor may have run past the end of its region; the next pass must not read on there.
 struct clip_ends {
   std::uint64_t capacity;
   std::uint64_t* end;
@@ -67,14 +67,12 @@ class partitioner {
   using result = partitioned<Item, Place>;
   static constexpr std::uint32_t tile = tile_items<Place, Item>;
 
-  /// `capacity`: of every region with room::slack; 0: what a random split needs.
-  partitioner(const Place& place, std::uint32_t regions, roost::room room, bool way_back, std::uint64_t capacity = 0)
-      : place_(place), regions_(regions), room_(room), way_back_(way_back), capacity_(capacity), overflowed_(place, 1),
-        result_(place) {
-    place_.fill(overflowed_.data(), 0, sizeof(std::uint32_t));
-  }
+  /// `overflowed`: memory of the place that holds 0; not 0 afterwards if a region with slack was too small: the result then lacks items, and ends of
+  /// regions lie beyond them. `capacity`: of every region with room::slack; 0: what a random split needs.
+  partitioner(const Place& place, std::uint32_t regions, roost::room room, bool way_back, std::uint32_t* overflowed, std::uint64_t capacity = 0)
+      : place_(place), regions_(regions), room_(room), way_back_(way_back), capacity_(capacity), overflowed_(overflowed), result_(place) {}
 
-  /// region_of(key) must be below `regions`. Asynchronous. Ask overflowed() afterwards.
+  /// region_of(key) must be below `regions`. Asynchronous.
   template <class Source, class RegionOf>
   result run(const Source& source, const RegionOf& region_of) {
     std::uint32_t bits = 1;
@@ -96,9 +94,6 @@ class partitioner {
     }
     return std::move(result_);
   }
-
-  /// Memory of the place: not 0 if a region with slack was too small; the result then lacks items.
-  const std::uint32_t* overflowed() const { return overflowed_.data(); }
 
  private:
   static constexpr std::uint32_t digit_bits = [] {
@@ -152,11 +147,11 @@ class partitioner {
     auto out = make<Item>(capacity == 0 ? n : capacity * pass.children);
     const auto scatter = [&](const auto& back) {
       const scatter_tiles<Place, Item, Source, RegionOf, std::remove_cvref_t<decltype(back)>> kernel{
-          source, region_of, here.map(), pass, cursor.data(), capacity, out.data(), overflowed_.data(), back};
+          source, region_of, here.map(), pass, cursor.data(), capacity, out.data(), overflowed_, back};
       place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
     };
     way_back_ ? scatter(here.back()) : scatter(no_way_back{});
-    if (capacity != 0) place_.for_each(pass.children, clip_ends{capacity, cursor.data()});
+    if (capacity != 0 && !last) place_.for_each(pass.children, clip_ends{capacity, cursor.data()});
 
     result_.items_ = std::move(out);
     result_.begins_ = std::move(begin);
@@ -169,7 +164,7 @@ class partitioner {
   roost::room room_;
   bool way_back_;
   std::uint64_t capacity_;
-  array<std::uint32_t, Place> overflowed_;
+  std::uint32_t* overflowed_;
   result result_;
 };
 
@@ -180,13 +175,14 @@ auto checked_partition(const Place& place, const Source& source, const partition
   }
   const leading_bits region_of{options.seed, options.regions};
   if (options.room == room::slack) {
-    partitioner<Place, Item> attempt(place, options.regions, room::slack, options.way_back);
-    auto result = attempt.run(source, region_of);
-    std::uint32_t overflowed = 0;
-    place.copy_to_host(&overflowed, attempt.overflowed(), sizeof(overflowed));
-    if (overflowed == 0) return result;
+    array<std::uint32_t, Place> overflowed(place, 1);
+    place.fill(overflowed.data(), 0, overflowed.bytes());
+    auto result = partitioner<Place, Item>(place, options.regions, room::slack, options.way_back, overflowed.data()).run(source, region_of);
+    std::uint32_t count = 0;
+    place.copy_to_host(&count, overflowed.data(), sizeof(count));
+    if (count == 0) return result;
   }
-  return partitioner<Place, Item>(place, options.regions, room::exact, options.way_back).run(source, region_of);
+  return partitioner<Place, Item>(place, options.regions, room::exact, options.way_back, nullptr).run(source, region_of);
 }
 
 }  // namespace detail

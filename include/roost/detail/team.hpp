@@ -42,7 +42,13 @@ struct serial_team {
     word = value;
   }
 
-  /// Puts `desired` into a word of scratch that holds `expected`, and returns what was there.
+  /// Sets bits of a word of scratch.
+  template <class T>
+  ROOST_FN void fetch_or(T& word, T bits) const {
+    word |= bits;
+  }
+
+  /// Puts `desired` into a word of scratch (2, 4 or 8 bytes) that holds `expected`, and returns what was there.
   template <class T>
   ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
     const T before = word;
@@ -83,8 +89,18 @@ struct block_team {
   }
 
   template <class T>
+  ROOST_FN void fetch_or(T& word, T bits) const {
+    atomicOr(&word, bits);
+  }
+
+  template <class T>
   ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
-    return atomicCAS(&word, expected, desired);
+    if constexpr (sizeof(T) == 8) {
+      using bits = unsigned long long;
+      return static_cast<T>(atomicCAS(reinterpret_cast<bits*>(&word), static_cast<bits>(expected), static_cast<bits>(desired)));
+    } else {
+      return atomicCAS(&word, expected, desired);
+    }
   }
 
   ROOST_FN void exclusive_scan(const std::uint32_t* counts, std::uint32_t* sums, std::uint32_t n) const {
@@ -110,6 +126,8 @@ struct block_team {
   }
   template <class T>
   ROOST_FN void exchange(T&, T) const {}
+  template <class T>
+  ROOST_FN void fetch_or(T&, T) const {}
   template <class T>
   ROOST_FN T compare_exchange(T& word, T, T) const {
     return word;

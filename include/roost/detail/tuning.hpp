@@ -17,17 +17,18 @@ struct tuning;
 template <>
 struct tuning<cuda> {
   static constexpr int partition_threads = 512;
-  static constexpr int partition_teams_at_once = 2;         // on a multiprocessor
+  static constexpr int partition_teams_at_once(std::size_t item_bytes) { return item_bytes <= 4 ? 3 : 2; }  // on a multiprocessor
   static constexpr std::size_t tile_bytes = 48 << 10;       // of items that a team partitions at once
   static constexpr std::uint32_t tile_items_most = 6144;
-  static constexpr std::uint32_t digits_most = 256;         // regions that one pass splits into
+  static constexpr std::uint32_t digits_most = 512;         // regions that one pass splits into
   static constexpr std::size_t bucket_bytes = 32;           // that a lookup reads at once: a sector
   static constexpr int build_threads = 512;
   static constexpr int build_teams_at_once = 4;
   static constexpr int build_held = 4;                      // items that a worker reads ahead
   static constexpr std::size_t region_bytes = 40 << 10;     // of a region's slots: five teams on a multiprocessor
   static constexpr std::size_t region_bytes_most = 200 << 10;
-  static constexpr std::size_t compact_region_bytes = 32 << 10;  // of a region's sectors: four teams on a multiprocessor
+  static constexpr std::size_t compact_region_bytes = 32 << 10;  // of a region's sectors
+  static constexpr int compact_build_teams_at_once(std::size_t pair_bytes) { return pair_bytes == 8 ? 4 : 3; }
   static constexpr int find_threads = 256;
   static constexpr std::uint32_t find_tile = 256;            // queries of a team
   static constexpr std::uint32_t find_region_tile = 512;     // the same of queries in regions
@@ -52,7 +53,7 @@ struct tuning<host> {
   static constexpr std::uint32_t find_ahead = 16;  // whose memory is on its way
   static constexpr std::uint32_t find_region_tile = 4096;
   static constexpr std::size_t regional_window_bytes = 256 << 10;
-  static constexpr std::size_t regional_table_bytes = 8 << 20;
+  static constexpr std::size_t regional_table_bytes = 512 << 20;
   static constexpr std::size_t regional_queries = 1 << 18;
   static constexpr std::size_t regional_chunk_least = 1 << 16;
 };

@@ -5,7 +5,7 @@
 #include "roost/detail/build.hpp"
 
 /// \file
-/// Layout `bucketed`, the default of frozen_map and frozen_set.
+/// Layout `bucketed`: buckets of plain slots, for keys and values of any size.
 
 namespace roost {
 
@@ -183,6 +183,10 @@ class bucketed::table {
   ROOST_FN void set(std::uint64_t slot, const pair<Key, Value>& item) const {
     buckets_[slot / bucket_slots].set(static_cast<int>(slot % bucket_slots), item);
   }
+  /// Empties a slot. A bucket of empty slots has not overflowed.
+  ROOST_FN void clear(std::uint64_t slot) const {
+    set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)), Value{}));
+  }
 
  private:
   template <class P, class K, class V>
@@ -286,9 +290,9 @@ struct bucketed::builder {
 
   table<Place, Key, Value> to;
   detail::region_items<item> from;
-  detail::build_counts* counts;
 
   struct pieces {
+    std::uint64_t slots;    // of the region
     std::uint32_t* count;   // of each bucket: pairs that have come by
     std::uint32_t* placed;  // of the region
     std::uint32_t* strays;  // how many pairs found their home bucket full,
@@ -297,11 +301,11 @@ struct bucketed::builder {
     std::uint32_t* owner;   // in place of the buckets: the number of each slot's item
   };
 
-  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items, detail::build_counts* c)
-      : to(table), from(items), counts(c) {}
+  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items) : to(table), from(items) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
     pieces my;
+    my.slots = std::uint64_t{to.region_buckets_} * slots_of_bucket;
     my.count = memory.take<std::uint32_t>(to.region_buckets_);
     my.placed = memory.take<std::uint32_t>(1);
     my.strays = memory.take<std::uint32_t>(1);
@@ -314,27 +318,11 @@ struct bucketed::builder {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
+    if (from.lack_some()) return;
     detail::scratch_memory all(memory);
-    const pieces my = scratch(all);
-    const item* const items = from.items + from.begins[region];
-    const std::uint64_t count = from.ends[region] - from.begins[region];
-    const std::uint64_t slots = std::uint64_t{to.region_buckets_} * slots_of_bucket;
-    std::uint64_t placed = count;
-    bool good = count <= slots && place_by_counting(team, static_cast<std::uint32_t>(region), items, static_cast<std::uint32_t>(count), my);
-    if (!good) {
-      good = place_by_claims(team, static_cast<std::uint32_t>(region), items, count, my);
-      placed = *my.placed;
-    }
-    if (team.rank() == 0) {
-      if (good) {
-        detail::fetch_add(counts->placed, placed);
-      } else {
-        detail::fetch_add(counts->overfull, std::uint64_t{1});
-      }
-    }
+    detail::build_region(team, *this, region, scratch(all));
   }
 
- private:
   /// What a worker may walk on average. Keys that were chosen to share a home walk farther than those of a full table; other hash
   /// functions spread them.
   static constexpr std::uint64_t steps_of_stray = 64;   // buckets
@@ -461,24 +449,17 @@ struct bucketed::builder {
     const std::uint32_t slots = to.region_buckets_ * slots_of_bucket;
     detail::for_each_of(team, slots, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
     detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) { my.count[b] = 0; });
-    if (team.rank() == 0) *my.placed = 0;
-    team.sync();
-    std::uint32_t placed = 0;
     std::uint64_t steps_left = slots;
-    bool full = count >= detail::no_owner;  // items have 32-bit numbers here
-    for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
+    const bool placed = detail::claim_each(team, count, my.placed, [&](std::uint32_t i) {
       steps_left += steps_of_claim;
       const auto on_pass = [&](std::uint32_t slot) {
         --steps_left;
         if (slot % slots_of_bucket == slots_of_bucket - 1) team.exchange(my.count[slot / slots_of_bucket], 1u);
       };
-      const auto outcome = detail::claim_slot(team, my.owner, slots, home(items[i].key) * slots_of_bucket, items,
-                                              static_cast<std::uint32_t>(i), detail::smaller<std::uint64_t>(slots, steps_left), on_pass);
-      placed += outcome == detail::claim::made;
-      full = outcome == detail::claim::full;
-    }
-    if (placed != 0) team.fetch_add(*my.placed, placed);
-    if (team.any(full)) return false;
+      return detail::claim_slot(team, my.owner, slots, home(items[i].key) * slots_of_bucket, items, i,
+                                detail::smaller<std::uint64_t>(slots, steps_left), on_pass);
+    });
+    if (!placed) return false;
     const Key empty = to.empty_.of(region);
     detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
       bucket mine;

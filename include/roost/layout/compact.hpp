@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -7,38 +8,55 @@
 #include "roost/detail/build.hpp"
 
 /// \file
-/// Layout `compact`: sectors that store what they do not tell of a key.
+/// Layout `compact`, the default of frozen_map and frozen_set: sectors that store what they do not tell of a key.
 
 namespace roost {
 
 namespace detail {
 
-/// How a sector holds its pairs: tags, bit after bit; in the last bits of the head the mark of an overflowed sector and the number of pairs; then the
-/// values. A tag is a pair's displacement from its home sector and a remainder of its hash, of which the sector's number tells the leading bits.
+/// How a sector holds its pairs: a head of tags and marks, then the values. A tag tells at which try the pair found this sector, and the remainder of its
+/// hash, of which the sector's number tells the rest. A tag of ones is an empty slot. A mark says that pairs went on from here.
 struct sector_format {
-  int bytes = 0;  // of a sector
+  int bytes = 0;       // of a sector
   int slots = 0;
-  int remainder_bits = 0;
+  int tag_bits = 0;
+  int stride = 0;      // bits from a tag to the next
+  int log2_marks = 0;
   int value_bytes = 0;
 
-  static constexpr int displacement_bits = 2;
-  static constexpr std::uint32_t displacement_most = 3;
+  static constexpr std::uint32_t tries_least = 3;
+  static constexpr std::uint32_t tries_most = 8;
 
-  constexpr int tag_bits() const { return remainder_bits + displacement_bits; }
-  constexpr int count_bits() const { return std::bit_width(static_cast<unsigned>(slots)); }
   constexpr int head_words() const { return (bytes - slots * value_bytes) / 4; }
-  constexpr int count_at() const { return head_words() * 32 - count_bits(); }
-  constexpr int overflowed_at() const { return count_at() - 1; }
+  constexpr int marks() const { return 1 << log2_marks; }
+  /// Tags are whole words without their highest bit, which is a mark.
+  constexpr bool aligned() const { return stride > tag_bits; }
+  /// Many short tags: the first bits of all tags, then the second bits ..., so that one word at a time is compared with a bit of what is looked for.
+  constexpr bool by_bits() const { return slots > tag_bits; }
+  constexpr int mark_at(int mark) const { return aligned() ? (mark + 1) * stride - 1 : head_words() * 32 - marks() + mark; }
+  friend constexpr bool operator==(const sector_format&, const sector_format&) = default;
+  constexpr std::uint64_t empty_tag() const { return ~std::uint64_t{0} >> (64 - tag_bits); }
 };
 
-/// The format with most slots for tables of 2^log2_sectors sectors and more: the more sectors there are, the shorter is what they store of
-/// a key. No slots if there is none.
-constexpr sector_format densest_format(int bytes, int log2_sectors, int hash_bits, int value_bytes, int value_alignment) {
-  for (int slots = 25; slots > 0; --slots) {
-    sector_format f{bytes, slots, 0, value_bytes};
-    if (f.slots * value_bytes >= bytes || (bytes - slots * value_bytes) % value_alignment != 0) continue;
-    f.remainder_bits = smaller(f.overflowed_at() / slots - sector_format::displacement_bits, hash_bits - 3);
-    if (f.remainder_bits >= hash_bits - log2_sectors) return f;
+/// How many hashes have one home, at most.
+constexpr std::uint64_t remainders_of(std::uint64_t sectors, int hash_bits) {
+  const std::uint64_t last = hash_bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << hash_bits) - 1;
+  return last / sectors + 1;
+}
+
+/// The format with most slots for tables of `sectors` sectors and more: the more sectors there are, the shorter is what they store of a key. No slots
+/// if there is none.
+constexpr sector_format densest_format(int bytes, std::uint64_t sectors, int hash_bits, int value_bytes, int value_alignment) {
+  const std::uint64_t tags_least = sector_format::tries_least * remainders_of(sectors, hash_bits);
+  for (int slots = 31; slots > 1; --slots) {
+    if (slots * value_bytes >= bytes || (bytes - slots * value_bytes) % value_alignment != 0) continue;
+    const int head_bits = (bytes - slots * value_bytes) / 4 * 32;
+    if (hash_bits * slots <= head_bits) return {bytes, slots, hash_bits - 1, hash_bits, smaller(3, static_cast<int>(std::bit_width(static_cast<unsigned>(slots))) - 1), value_bytes};
+    for (int log2_marks = 3; log2_marks > 0; --log2_marks) {
+      const int tag_bits = smaller(hash_bits - 1, (head_bits - (1 << log2_marks)) / slots);
+      const sector_format f{bytes, slots, tag_bits, tag_bits, log2_marks, value_bytes};
+      if (tag_bits > 0 && tags_least <= f.empty_tag()) return f;
+    }
   }
   return {};
 }
@@ -60,22 +78,46 @@ ROOST_FN void put_bits(std::uint32_t* words, int at, int width, std::uint64_t bi
   if (shift + width > 64) words[word + 2] |= static_cast<std::uint32_t>(bits >> (64 - shift));
 }
 
+/// How many pairs a sector sends to the stash, if sectors of `slots` slots are homes of `mean` pairs on average: a random split, try after try.
+inline double expected_homeless(double mean, int slots, std::uint32_t tries) {
+  std::array<double, 33> filled{1};  // probability that a sector holds so many pairs
+  const auto held = [&] {
+    double sum = 0;
+    for (int j = 1; j <= slots; ++j) sum += j * filled[static_cast<std::size_t>(j)];
+    return sum;
+  };
+  double coming = mean;
+  for (std::uint32_t t = 0; t < tries && coming > 1e-12; ++t) {
+    const double before = held();
+    std::array<double, 33> next{};
+    double come = std::exp(-coming), rest = 1;  // probability that i pairs come
+    for (int i = 0; i < slots; come *= coming / ++i) {
+      for (int j = 0; i + j < slots; ++j) next[static_cast<std::size_t>(i + j)] += come * filled[static_cast<std::size_t>(j)];
+    }
+    for (int j = 0; j < slots; ++j) rest -= next[static_cast<std::size_t>(j)];
+    next[static_cast<std::size_t>(slots)] = std::max(0.0, rest);
+    filled = next;
+    coming = std::max(0.0, coming - (held() - before));
+  }
+  return coming;
+}
+
 }  // namespace detail
 
-/// Sectors of 32 bytes (64 for pairs of 16 bytes and more) that store of a key only what region and sector do not tell of its hash. A hash of a
-/// key of up to 8 bytes is a bijection, so nothing is lost, and no key and no value is reserved. A table of 2^27 pairs of 4 + 4 bytes has six pairs in a
-/// sector where plain slots have four: nearly every lookup, of stored keys and of absent ones, reads one sector, and a table can be smaller
-/// than its input.
+/// Sectors of 32 bytes (64 where pairs are large) that store of a key only what the sector's number does not tell of its hash. A hash of a key of up to
+/// 8 bytes is a bijection, so nothing is lost, and no key and no value is reserved. A large table has six pairs of 4 + 4 bytes in a sector where plain
+/// slots have four: nearly every lookup, of stored keys and of absent ones, reads one sector, and a table can be smaller than its input.
 ///
-/// A pair that finds its home sector full goes up to three sectors on; the sectors that it passes are marked, and a lookup reads on only from a marked one. Pairs that
-/// find no place there go to the stash of their region, a small table of plain pairs.
+/// A pair that finds its home sector full tries two to seven others of its region, as far apart as its remainder says; it marks the sectors that
+/// it passes, and a lookup reads on only where the mark of its remainder stands. Pairs that find no place go to the stash of their region, a
+/// small table of plain pairs.
 ///
 /// How many pairs a sector holds is chosen at build time, from the sizes of key and value and the number of sectors.
 struct compact {
   /// Options of frozen_map and frozen_set with this layout.
   struct options {
-    /// Bytes of the pairs over bytes of the table, above 0; 1.2 is a table smaller than its input. Where so many pairs do not fit
-    /// (4 + 4 bytes: above 0.8 for small tables, 1.0 from 2^18 pairs on, 1.2 from 10^8) the table is made larger; the real figure is load_factor().
+    /// Bytes of the pairs over bytes of the table, above 0; 1.2 is a table smaller than its input. Where so many pairs do not fit (4 + 4 bytes: above
+    /// 0.9 for small tables, 1.1 from 4 * 10^5 pairs on, 1.3 from 10^8) the table is made larger; the real figure is load_factor().
     double load_factor = 0.8;
     /// Chooses the hash functions. The same seed and data give the same answers on every place.
     std::uint64_t seed = 0;
@@ -84,6 +126,10 @@ struct compact {
   };
 
   static constexpr const char* name = "compact";
+
+  /// True for the types that this layout is for: keys of up to 8 bytes, values of up to 24.
+  template <class Key, class Value>
+  static constexpr bool takes = sizeof(Key) <= 8 && sizeof(Value) <= 24 && alignof(Value) <= 16;
 
   template <class Place, class Key, class Value>
   class table;
@@ -102,9 +148,6 @@ struct compact {
 
   template <class Place, class Key, class Value>
   static plan make_plan(std::size_t n, const options& options, int attempt);
-
-  /// How full the slots may be in the mean, so that nearly all pairs find a place within reach of their home.
-  static constexpr double fullest(int slots) { return slots == 3 ? 0.7 : slots == 4 ? 0.8 : slots == 5 ? 0.83 : slots <= 8 ? 0.86 : 0.9; }
 
   /// The memory of a table.
   template <class Place, class Key, class Value>
@@ -141,16 +184,16 @@ class compact::table {
   using hash_type = std::conditional_t<hash_bits == 32, std::uint32_t, std::uint64_t>;
   static constexpr int value_bytes = std::is_same_v<Value, none> ? 0 : static_cast<int>(sizeof(Value));
   static constexpr int pair_bytes = static_cast<int>(sizeof(Key)) + value_bytes;
-  static constexpr int sector_bytes = detail::densest_format(32, 3, hash_bits, value_bytes, alignof(Value)).slots >= 4 ? 32 : 64;
+  static constexpr int sector_bytes = detail::densest_format(32, 64, hash_bits, value_bytes, alignof(Value)).slots >= 4 ? 32 : 64;
 
-  /// For tables of at least 2^3, 2^16, 2^22, 2^24 sectors.
-  static constexpr std::array<int, 4> log2_sectors{3, 16, 22, 24};
-  static constexpr std::array<detail::sector_format, 4> formats = [] {
-    std::array<detail::sector_format, 4> result{};
-    for (std::size_t i = 0; i < 4; ++i) result[i] = detail::densest_format(sector_bytes, log2_sectors[i], hash_bits, value_bytes, alignof(Value));
+  /// The formats, and from how many sectors on they are used.
+  static constexpr std::array<std::uint64_t, 6> sectors_least{64, 98400, 1 << 20, 3150000, 6300000, 12600000};
+  static constexpr std::array<detail::sector_format, 6> formats = [] {
+    std::array<detail::sector_format, 6> result{};
+    for (std::size_t i = 0; i < 6; ++i) result[i] = detail::densest_format(sector_bytes, sectors_least[i], hash_bits, value_bytes, alignof(Value));
     return result;
   }();
-  static_assert(sizeof(Key) <= 8 && formats[0].slots >= 2, "layout compact is for keys of up to 8 bytes and values of up to 24; take bucketed");
+  static_assert(takes<Key, Value> && formats[0].slots >= 2, "layout compact is for keys of up to 8 bytes and values of up to 24; take bucketed");
 
   struct alignas(16) sector {
     std::uint32_t word[sector_bytes / 4];
@@ -167,8 +210,15 @@ class compact::table {
   };
 
   table(sector* sectors, item* stash, const plan& p, const detail::empty_keys<Key>& empty)
-      : sectors_(sectors), stash_(stash), seed_(p.region_of.seed), all_sectors_(std::uint64_t{p.regions} * p.region_sectors), regions_(p.regions),
-        region_sectors_(p.region_sectors), region_stash_(p.region_stash), format_(p.format), empty_(empty) {}
+      : sectors_(sectors), stash_(stash), seed_(p.region_of.seed), all_sectors_(std::uint64_t{p.regions} * p.region_sectors),
+        remainders_(static_cast<hash_type>(detail::remainders_of(all_sectors_, hash_bits))), regions_(p.regions), region_sectors_(p.region_sectors),
+        region_stash_(p.region_stash), tries_(tries_of(p.format, all_sectors_)), format_(p.format), empty_(empty) {}
+
+  /// At how many sectors a pair is tried before it goes to the stash: as many as a tag can tell.
+  static std::uint32_t tries_of(int format, std::uint64_t sectors) {
+    const std::uint64_t tags = formats[static_cast<std::size_t>(format)].empty_tag();
+    return static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(tags / detail::remainders_of(sectors, hash_bits), detail::sector_format::tries_most));
+  }
 
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const {
@@ -208,22 +258,21 @@ class compact::table {
   ROOST_FN bool occupied(std::uint64_t slot) const {
     if (slot >= stash_begin()) return !same_key(stash_[slot - stash_begin()].key, empty_.of(static_cast<std::uint32_t>((slot - stash_begin()) / region_stash_)));
     return with_format([&](auto format) {
-      const sector& here = sectors_[slot / format().slots];
-      return slot % format().slots < detail::bits_of(here.word, format().count_at(), format().count_bits());
+      return tag_at<decltype(format)>(sectors_[slot / format().slots].word, static_cast<int>(slot % format().slots)) != format().empty_tag();
     });
   }
 
   ROOST_FN Key key_at(std::uint64_t slot) const {
     if (slot >= stash_begin()) return stash_[slot - stash_begin()].key;
-    return with_format([&](auto format) {
+    std::uint64_t number = 0, tag = 0;
+    int log2_marks = 0;
+    with_format([&](auto format) {
       constexpr auto f = format();
-      const std::uint64_t number = slot / f.slots;
-      const std::uint64_t tag = tag_at(sectors_[number].word, static_cast<int>(slot % f.slots), f.tag_bits());
-      const auto displacement = static_cast<std::uint32_t>(tag >> f.remainder_bits);
-      const std::uint64_t in_region = number % region_sectors_;
-      const std::uint64_t home = number - in_region + (in_region + region_sectors_ - displacement % region_sectors_) % region_sectors_;
-      return key_of(home, tag & ((std::uint64_t{1} << f.remainder_bits) - 1), f.remainder_bits);
+      number = slot / f.slots;
+      tag = tag_at<decltype(format)>(sectors_[number].word, static_cast<int>(slot % f.slots));
+      log2_marks = f.log2_marks;
     });
+    return key_of_tag(number, tag, log2_marks);
   }
 
   ROOST_FN Value value_at(std::uint64_t slot) const {
@@ -237,6 +286,22 @@ class compact::table {
   /// Changes the value of a slot; the key of the pair is the one that is there.
   ROOST_FN void set(std::uint64_t slot, const item& pair) const {
     if constexpr (value_bytes != 0) *value_address(slot) = pair.value;
+  }
+
+  /// Empties a slot of the stash, or with its first slot a whole sector.
+  ROOST_FN void clear(std::uint64_t slot) const {
+    if (slot >= stash_begin()) {
+      stash_[slot - stash_begin()].key = empty_.of(static_cast<std::uint32_t>((slot - stash_begin()) / region_stash_));
+      return;
+    }
+    with_format([&](auto format) {
+      constexpr detail::sector_format f = format();
+      if (slot % f.slots != 0) return;
+      sector empty{};
+      for (int w = 0; w < f.head_words(); ++w) empty.word[w] = ~0u;
+      for (int m = 0; m < f.marks(); ++m) empty.word[f.mark_at(m) / 32] &= ~(1u << f.mark_at(m) % 32);
+      sectors_[slot / f.slots] = empty;
+    });
   }
 
  private:
@@ -253,15 +318,20 @@ class compact::table {
   struct format_number {
     ROOST_FN constexpr detail::sector_format operator()() const { return formats[I]; }
   };
+  /// Equal formats have one number, so that there is code for each once.
+  template <int I, int First = static_cast<int>(std::find(formats.begin(), formats.end(), formats[I]) - formats.begin())>
+  using format_of = format_number<First>;
 
   /// Calls f with the table's format as a constant.
   template <class F>
   ROOST_FN auto with_format(const F& f) const {
     switch (format_) {
-      case 0: return f(format_number<0>());
-      case 1: return f(format_number<1>());
-      case 2: return f(format_number<2>());
-      default: return f(format_number<3>());
+      case 0: return f(format_of<0>());
+      case 1: return f(format_of<1>());
+      case 2: return f(format_of<2>());
+      case 3: return f(format_of<3>());
+      case 4: return f(format_of<4>());
+      default: return f(format_of<5>());
     }
   }
 
@@ -269,9 +339,35 @@ class compact::table {
     return with_format([&](auto format) { return all_sectors_ * static_cast<std::uint64_t>(format().slots); });
   }
 
-  ROOST_FN static std::uint64_t tag_at(const std::uint32_t* words, int slot, int tag_bits) { return detail::bits_of(words, slot * tag_bits, tag_bits); }
+  // A remainder also chooses how far apart a pair's tries are, and its mark.
 
-  /// The one probe loop: reads sectors from the key's home on, until the key is found or a sector has not overflowed; then the stash.
+  ROOST_FN static std::uint32_t step_of(hash_type remainder, int log2_marks) { return 1 + (static_cast<std::uint32_t>(remainder >> log2_marks) & 31); }
+  ROOST_FN static int mark_of(hash_type remainder, int log2_marks) { return static_cast<int>(remainder & ((1 << log2_marks) - 1)); }
+
+  /// The key that has this tag in this sector.
+  ROOST_RARE_FN Key key_of_tag(std::uint64_t number, std::uint64_t tag, int log2_marks) const {
+    using wide = std::conditional_t<hash_bits == 32, std::uint64_t, unsigned __int128>;
+    const auto remainder = static_cast<hash_type>(tag % remainders_);
+    const std::uint64_t away = tag / remainders_ * step_of(remainder, log2_marks) % region_sectors_;
+    const std::uint64_t in_region = number % region_sectors_;
+    const std::uint64_t home = number - in_region + (in_region + region_sectors_ - away) % region_sectors_;
+    const wide rest = ((static_cast<wide>(remainder) << hash_bits) + (remainders_ - 1)) / remainders_;  // the least that has this remainder
+    return key_of_hash<Key>(static_cast<hash_type>(((static_cast<wide>(home) << hash_bits) + rest + (all_sectors_ - 1)) / all_sectors_), seed_);
+  }
+
+  template <class Format>
+  ROOST_FN static std::uint64_t tag_at(const std::uint32_t* words, int slot) {
+    constexpr detail::sector_format f = Format()();
+    if constexpr (f.by_bits()) {
+      std::uint64_t tag = 0;
+      for (int bit = 0; bit < f.tag_bits; ++bit) tag |= detail::bits_of(words, bit * f.slots + slot, 1) << bit;
+      return tag;
+    } else {
+      return detail::bits_of(words, slot * f.stride, f.tag_bits);
+    }
+  }
+
+  /// The one probe loop: reads the sectors of a key's tries until the key is found or a sector has no mark; then the stash.
   ROOST_FN hit probe(const Key& key) const {
     return with_format([&](auto format) { return probe_format(key, format); });
   }
@@ -281,22 +377,24 @@ class compact::table {
     constexpr detail::sector_format f = Format()();
     const hash_type hash = hash_of(key, seed_);
     const auto at = split_hash(hash, all_sectors_);
-    const auto remainder = static_cast<std::uint64_t>(at.rest >> (hash_bits - f.remainder_bits));
+    const auto remainder = static_cast<hash_type>(split_hash(at.rest, remainders_).digit);
     read_type here = read(at.digit);
-    std::uint32_t mask = matches<f.slots, f.tag_bits()>(here, remainder) & count_mask<f.slots, f.count_at(), f.count_bits()>(here);
     std::uint64_t number = at.digit;
-    std::uint32_t displacement = 0;
-    while (mask == 0) {
-      if (detail::bits_of(here.word, f.overflowed_at(), 1) == 0) return {no_slot, 0, Value{}};
-      if (++displacement > f.displacement_most) return probe_stash(key, hash);
+    std::uint64_t tag = remainder;
+    std::uint32_t mask = matches<Format>(here, tag);
+    std::uint32_t t = 1;
+    for (; mask == 0; ++t) {
+      if (!marked<Format>(here, mark_of(remainder, f.log2_marks))) return {no_slot, t, Value{}};
+      if (t == tries_) return probe_stash(key, hash);
       const std::uint64_t end = (split_hash(hash, regions_).digit + 1) * region_sectors_;
-      number = number + 1 == end ? end - region_sectors_ : number + 1;
+      number += step_of(remainder, f.log2_marks);
+      if (number >= end) number -= region_sectors_;
       here = read(number);
-      mask = matches<f.slots, f.tag_bits()>(here, remainder | std::uint64_t{displacement} << f.remainder_bits) &
-             count_mask<f.slots, f.count_at(), f.count_bits()>(here);
+      tag += remainders_;
+      mask = matches<Format>(here, tag);
     }
     const int slot = lowest(mask);
-    return {number * f.slots + static_cast<unsigned>(slot), displacement + 1, value_in<f.slots, f.head_words() * 4>(here, number, slot)};
+    return {number * f.slots + static_cast<unsigned>(slot), t, value_in<Format>(here, number, slot)};
   }
 
   ROOST_FN hit probe_stash(const Key& key, hash_type hash) const {
@@ -305,33 +403,51 @@ class compact::table {
     std::uint32_t i = stash_start(hash);
     for (std::uint32_t step = 0; step < region_stash_; ++step) {
       const item here = stash_[first + i];
-      if (same_key(here.key, key)) return {stash_begin() + first + i, detail::sector_format::displacement_most + 2, detail::value_of(here)};
+      if (same_key(here.key, key)) return {stash_begin() + first + i, tries_ + 1, detail::value_of(here)};
       if (same_key(here.key, empty_.of(region))) break;
       i = i + 1 == region_stash_ ? 0 : i + 1;
     }
-    return {no_slot, 0, Value{}};
+    return {no_slot, tries_ + 1, Value{}};
   }
 
   /// Where in its region's stash a key is looked for first. The leading bits of the hash are nearly the same there.
-  template <class Hash>
-  ROOST_FN std::uint32_t stash_start(Hash hash) const {
+  ROOST_FN std::uint32_t stash_start(hash_type hash) const {
     return static_cast<std::uint32_t>(split_hash(static_cast<std::uint32_t>(hash) * 0x9e3779b1u, region_stash_).digit);
   }
 
   ROOST_FN read_type read(std::uint64_t number) const { return detail::load(reinterpret_cast<const read_type*>(sectors_ + number)); }
 
-  template <int Slots, int TagBits>
+  /// A bit for each slot that has this tag: one at most.
+  template <class Format>
   ROOST_FN static std::uint32_t matches(const read_type& here, std::uint64_t tag) {
-    std::uint32_t mask = 0;
-    ROOST_UNROLL
-    for (int s = 0; s < Slots; ++s) mask |= std::uint32_t{tag_at(here.word, s, TagBits) == tag} << s;
-    return mask;
+    constexpr detail::sector_format f = Format()();
+    if constexpr (f.by_bits()) {
+      std::uint32_t others = 0;
+      ROOST_UNROLL
+      for (int bit = 0; bit < f.tag_bits; ++bit) {
+        const std::uint32_t wanted = 0u - static_cast<std::uint32_t>(tag >> bit & 1);
+        others |= static_cast<std::uint32_t>(detail::bits_of(here.word, bit * f.slots, f.slots)) ^ wanted;
+      }
+      return ~others & ((1u << f.slots) - 1);
+    } else {
+      std::uint32_t mask = 0;
+      ROOST_UNROLL
+      for (int s = 0; s < f.slots; ++s) mask |= std::uint32_t{detail::bits_of(here.word, s * f.stride, f.tag_bits) == tag} << s;
+      return mask;
+    }
   }
 
-  /// Bits of the slots that are taken.
-  template <int Slots, int CountAt, int CountBits>
-  ROOST_FN static std::uint32_t count_mask(const read_type& here) {
-    return (1u << detail::bits_of(here.word, CountAt, CountBits)) - 1;
+  template <class Format>
+  ROOST_FN static bool marked(const read_type& here, int mark) {
+    constexpr detail::sector_format f = Format()();
+    std::uint64_t marks = 0;
+    if constexpr (f.aligned()) {
+      ROOST_UNROLL
+      for (int m = 0; m < f.marks(); ++m) marks |= detail::bits_of(here.word, f.mark_at(m), 1) << m;
+    } else {
+      marks = detail::bits_of(here.word, f.mark_at(0), f.marks());
+    }
+    return (marks >> mark & 1) != 0;
   }
 
   ROOST_FN static int lowest(std::uint32_t mask) {
@@ -342,57 +458,47 @@ class compact::table {
 #endif
   }
 
-  template <int Slots, int HeadBytes>
+  template <class Format>
   ROOST_FN Value value_in([[maybe_unused]] const read_type& here, std::uint64_t number, int slot) const {
     if constexpr (value_bytes == 0) {
       return {};
     } else {
 #if ROOST_ON_DEVICE
       if constexpr (sector_bytes == read_bytes) {
+        constexpr detail::sector_format f = Format()();
         Value value;
         ROOST_UNROLL
-        for (int s = 0; s < Slots; ++s) {  // what was read is in registers, which have no index
+        for (int s = 0; s < f.slots; ++s) {  // what was read is in registers, which have no index
           Value other;
-          memcpy(&other, reinterpret_cast<const char*>(here.word) + HeadBytes + s * value_bytes, sizeof(Value));
+          memcpy(&other, reinterpret_cast<const char*>(here.word) + f.head_words() * 4 + s * value_bytes, sizeof(Value));
           if (s == 0 || s == slot) value = other;
         }
         return value;
       }
 #endif
-      return reinterpret_cast<const Value*>(reinterpret_cast<const std::byte*>(sectors_ + number) + HeadBytes)[slot];
+      return values_of<Format>(number)[slot];
     }
+  }
+
+  template <class Format>
+  ROOST_FN Value* values_of(std::uint64_t number) const {
+    return reinterpret_cast<Value*>(sectors_[number].word + Format()().head_words());
   }
 
   ROOST_FN Value* value_address(std::uint64_t slot) const {
     if (slot >= stash_begin()) return &stash_[slot - stash_begin()].value;
-    return with_format([&](auto format) {
-      constexpr auto f = format();
-      return reinterpret_cast<Value*>(reinterpret_cast<std::byte*>(sectors_ + slot / f.slots) + f.head_words() * 4) + slot % f.slots;
-    });
-  }
-
-  /// The key whose hash has this sector for its home and this remainder.
-  ROOST_FN Key key_of(std::uint64_t home, std::uint64_t remainder, int remainder_bits) const {
-    Key key;
-    if constexpr (hash_bits == 32) {
-      const std::uint64_t product = home << 32 | remainder << (32 - remainder_bits);
-      const std::uint32_t bits = unmix32(static_cast<std::uint32_t>((product + all_sectors_ - 1) / all_sectors_), static_cast<std::uint32_t>(seed_ ^ (seed_ >> 32)));
-      memcpy(&key, &bits, sizeof(Key));
-    } else {
-      const unsigned __int128 product = static_cast<unsigned __int128>(home) << 64 | remainder << (64 - remainder_bits);
-      const std::uint64_t bits = unmix64(static_cast<std::uint64_t>((product + all_sectors_ - 1) / all_sectors_), seed_);
-      memcpy(&key, &bits, sizeof(Key));
-    }
-    return key;
+    return with_format([&](auto format) { return values_of<decltype(format)>(slot / format().slots) + slot % format().slots; });
   }
 
   sector* sectors_;
   item* stash_;
   std::uint64_t seed_;
   std::uint64_t all_sectors_;
+  hash_type remainders_;
   std::uint32_t regions_;
   std::uint32_t region_sectors_;
   std::uint32_t region_stash_;
+  std::uint32_t tries_;
   int format_;
   detail::empty_keys<Key> empty_;
 };
@@ -404,120 +510,154 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
   if (!(options.load_factor > 0 && options.load_factor <= 4)) {
     throw invalid_argument("roost::compact: load factor " + detail::text_of(options.load_factor) + " asked for; give more than 0 and at most 4");
   }
+  constexpr double region_least = 32;  // sectors: the farthest step of a try
+  const double region_bytes = static_cast<double>(tuned::compact_region_bytes * here::sector_bytes / 32);
   const double pairs = static_cast<double>(n);
-  const double wanted = std::max(8.0, std::ceil(pairs * here::pair_bytes / options.load_factor / here::sector_bytes));
-  detail::check_table_bytes(wanted * here::sector_bytes, wanted * here::sector_bytes / static_cast<double>(tuned::region_bytes), "roost::compact");
+  const double asked = pairs * here::pair_bytes / options.load_factor;
+  const double regions = std::max(2.0, std::ceil(asked / region_bytes));
+  detail::check_table_bytes(asked, regions, "roost::compact");
+  // The fullest region must hold its pairs, and its stash those that find no place. 2^31 sectors tell all but two bits of a 4-byte key.
+  const double mean = pairs / regions;
+  const double crowd = std::min(pairs, mean + std::max(4.0, std::sqrt(2 * std::log(regions)) + 0.5) * std::sqrt(mean));
+  const double stash_most = 8 + crowd / 16;
+  constexpr double fullest = 0.95;  // of the slots: above, lookups read many sectors
+  const double sectors_most = here::hash_bits == 32 ? 0x1p31 : 0x1p55;
   plan p{};
-  for (int i = 0; i < 4; ++i) {
-    if (wanted >= std::ldexp(1.0, here::log2_sectors[static_cast<std::size_t>(i)])) p.format = i;
+  for (p.format = static_cast<int>(here::formats.size()) - 1;; --p.format) {
+    const auto least = static_cast<double>(here::sectors_least[static_cast<std::size_t>(p.format)]);
+    const int slots = here::formats[static_cast<std::size_t>(p.format)].slots;
+    const auto stash_of = [&](double sectors) {
+      const double all = std::max(least, regions * sectors);
+      const double homeless = sectors * detail::expected_homeless(crowd / sectors, slots, here::tries_of(p.format, static_cast<std::uint64_t>(all)));
+      return 8 + std::ceil(homeless + 3 * std::sqrt(homeless));
+    };
+    // Sectors and stash share the bytes that were asked for, unless pairs find no place then.
+    double sectors = std::clamp(asked / regions / here::sector_bytes, region_least, sectors_most / regions);
+    double stash = stash_of(sectors);
+    for (int i = 0; i < 64 && stash <= stash_most && sectors > region_least; ++i) {
+      const double rest = std::max(region_least, (asked / regions - stash * sizeof(pair<Key, Value>)) / here::sector_bytes);
+      if (sectors - rest < 1) break;
+      sectors = rest;
+      stash = stash_of(sectors);
+    }
+    for (; stash > stash_most || mean > fullest * slots * sectors; stash = stash_of(sectors)) sectors *= 1.01;
+    sectors = std::ceil(sectors * std::pow(1.125, attempt));
+    if (p.format > 0 && regions * sectors < least) continue;
+    p.regions = static_cast<std::uint32_t>(regions);
+    p.region_sectors = static_cast<std::uint32_t>(sectors);
+    p.region_stash = static_cast<std::uint32_t>(std::ceil(stash * std::pow(1.125, attempt)));
+    p.region_of = {detail::seed_of_attempt(options.seed, attempt), p.regions};
+    return p;
   }
-  const int slots = here::formats[static_cast<std::size_t>(p.format)].slots;
-  const double sectors = std::max(wanted, pairs / (fullest(slots) * slots));
-  p.regions = static_cast<std::uint32_t>(std::max(2.0, std::ceil(sectors * here::sector_bytes / static_cast<double>(tuned::compact_region_bytes * here::sector_bytes / 32))));
-  // A region that a random split gives more pairs than others must hold them.
-  const double mean = pairs / p.regions;
-  double region_sectors = std::max(sectors / p.regions, std::min(pairs, mean + 5 * std::sqrt(mean)) / slots / (fullest(slots) + 0.05));
-  if (attempt > 0) region_sectors *= std::pow(1.125, attempt);
-  p.region_sectors = static_cast<std::uint32_t>(std::max(std::ceil(8.0 / p.regions), std::ceil(region_sectors)));
-  p.region_stash = static_cast<std::uint32_t>(8 + mean / 32);
-  p.region_of = {detail::seed_of_attempt(options.seed, attempt), p.regions};
-  return p;
 }
 
 /// Builds one region.
 template <class Place, class Key, class Value>
 struct compact::builder {
-  static constexpr int threads = detail::tuning<cuda>::build_threads;
-  static constexpr int teams_at_once = detail::tuning<cuda>::build_teams_at_once;
   using item = pair<Key, Value>;
   using table_type = table<Place, Key, Value>;
-  using tag_type = std::conditional_t<table_type::hash_bits == 32, std::uint32_t, std::uint64_t>;
-  static constexpr std::uint32_t displacement_most = detail::sector_format::displacement_most;
+  using hash_type = typename table_type::hash_type;
+  static constexpr int threads = detail::tuning<cuda>::build_threads;
+  static constexpr int teams_at_once = detail::tuning<cuda>::compact_build_teams_at_once(table_type::pair_bytes);
 
   table_type to;
   detail::region_items<item> from;
-  detail::build_counts* counts;
-  std::uint32_t slots;  // of a sector
-  int remainder_bits;
 
+  /// The pieces of scratch for one format. What belongs to slot s of a sector stands at s * sectors + sector, so that neighbours do not disturb each other.
+  template <class Format>
   struct pieces {
-    std::uint32_t* count;    // of each sector: pairs that have come by
+    using tag_type = std::conditional_t<(Format()().tag_bits <= 16), std::uint16_t, hash_type>;
+    static constexpr std::uint32_t sector_slots = static_cast<std::uint32_t>(Format()().slots);
+
+    std::uint64_t slots;     // of the region
+    std::uint32_t* count;    // of each sector: pairs that have come by; in the highest bits its marks
     std::uint32_t* placed;   // of the region
     std::uint32_t* strays;   // how many pairs found their home full,
     std::uint32_t* stray;    // and which
     std::uint32_t* stash;    // the stash, of numbers of pairs
     tag_type* tag;           // of each slot
-    std::byte* values;
-    std::uint32_t* owner;    // in place of tags and values: the number of each slot's item, and of each of the stash
+    Value* value;            // of each slot
   };
 
-  builder(const table_type& table, const detail::region_items<item>& items, detail::build_counts* c)
-      : to(table), from(items), counts(c), slots(static_cast<std::uint32_t>(table_type::formats[static_cast<std::size_t>(table.format_)].slots)),
-        remainder_bits(table_type::formats[static_cast<std::size_t>(table.format_)].remainder_bits) {}
+  builder(const table_type& table, const detail::region_items<item>& items) : to(table), from(items) {}
 
-  ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
-    const std::size_t all = std::size_t{to.region_sectors_} * slots;
-    pieces my;
-    my.count = memory.take<std::uint32_t>(to.region_sectors_);
-    my.placed = memory.take<std::uint32_t>(1);
-    my.strays = memory.take<std::uint32_t>(1);
-    my.stray = memory.take<std::uint32_t>(most_strays());
-    my.stash = memory.take<std::uint32_t>(to.region_stash_);
-    my.tag = memory.take<tag_type>(all + to.region_stash_);
-    my.values = memory.take<std::byte>(all * table_type::value_bytes);
-    my.owner = reinterpret_cast<std::uint32_t*>(my.tag);
-    return my;
+  ROOST_FN void scratch(detail::scratch_memory& memory) const {
+    to.with_format([&](auto format) { static_cast<void>(take<decltype(format)>(memory)); });
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
-    detail::scratch_memory all(memory);
-    const pieces my = scratch(all);
-    const item* const items = from.items + from.begins[region];
-    const std::uint64_t count = from.ends[region] - from.begins[region];
-    std::uint64_t placed = count;
-    bool good = count <= std::uint64_t{to.region_sectors_} * slots + to.region_stash_ &&
-                place_by_counting(team, static_cast<std::uint32_t>(region), items, static_cast<std::uint32_t>(count), my);
-    if (!good) {
-      good = place_by_claims(team, static_cast<std::uint32_t>(region), items, count, my);
-      placed = *my.placed;
-    }
-    if (team.rank() == 0) {
-      if (good) {
-        detail::fetch_add(counts->placed, placed);
-      } else {
-        detail::fetch_add(counts->overfull, std::uint64_t{1});
-      }
-    }
+    if (from.lack_some()) return;
+    to.with_format([&](auto format) {
+      detail::scratch_memory all(memory);
+      detail::build_region(team, *this, region, take<decltype(format)>(all));
+    });
   }
 
- private:
-  struct home {
-    std::uint32_t sector;  // of the region
-    tag_type remainder;
-  };
-
+  static constexpr int marks_at = 24;               // of a sector's count
+  static constexpr std::uint32_t count_mask = (1u << marks_at) - 1;
+  static constexpr int slot_at = 24;                // of a stray's place: the sector below
   static constexpr std::uint32_t in_stash = 1u << 31;  // of a stray's number: it is in the stash
 
-  ROOST_FN std::uint32_t most_strays() const { return to.region_sectors_ * slots / 2; }
-  ROOST_FN std::uint32_t next(std::uint32_t s) const { return s + 1 == to.region_sectors_ ? 0 : s + 1; }
-  ROOST_FN tag_type tag_of(tag_type remainder, std::uint32_t displacement) const { return remainder | static_cast<tag_type>(displacement) << remainder_bits; }
-  ROOST_FN home home_of(const Key& key, std::uint32_t region) const {
-    const auto at = split_hash(hash_of(key, to.seed_), to.all_sectors_);
-    return {static_cast<std::uint32_t>(at.digit - std::uint64_t{region} * to.region_sectors_),
-            static_cast<tag_type>(at.rest >> (table_type::hash_bits - remainder_bits))};
+  template <class Format>
+  ROOST_FN pieces<Format> take(detail::scratch_memory& memory) const {
+    using my_pieces = pieces<Format>;
+    const std::size_t all = std::size_t{to.region_sectors_} * my_pieces::sector_slots;
+    my_pieces my;
+    my.slots = all + to.region_stash_;
+    my.count = memory.take<std::uint32_t>(to.region_sectors_);
+    my.placed = memory.take<std::uint32_t>(1);
+    my.strays = memory.take<std::uint32_t>(1);
+    my.stray = memory.take<std::uint32_t>(most_strays<Format>());
+    my.stash = memory.take<std::uint32_t>(to.region_stash_);
+    my.tag = memory.take<typename my_pieces::tag_type>(all);
+    my.value = memory.take<Value>(table_type::value_bytes == 0 ? 0 : all);
+    return my;
   }
-  ROOST_FN void set_value(const pieces& my, std::uint32_t slot, const item& mine) const {
-    if constexpr (table_type::value_bytes != 0) reinterpret_cast<Value*>(my.values)[slot] = mine.value;
+
+  /// A pair and its tries.
+  template <class Format>
+  struct walk {
+    static constexpr int log2_marks = Format()().log2_marks;
+    std::uint32_t sector;  // of the region
+    std::uint64_t tag;
+    hash_type remainder;
+
+    ROOST_FN void next(const builder& b) {
+      sector += table_type::step_of(remainder, log2_marks);
+      if (sector >= b.to.region_sectors_) sector -= b.to.region_sectors_;
+      tag += b.to.remainders_;
+    }
+    ROOST_FN std::uint32_t mark() const { return 1u << (marks_at + table_type::mark_of(remainder, log2_marks)); }
+  };
+
+  template <class Format>
+  ROOST_FN walk<Format> home_of(const Key& key, std::uint32_t region) const {
+    const auto at = split_hash(hash_of(key, to.seed_), to.all_sectors_);
+    const auto remainder = static_cast<hash_type>(split_hash(at.rest, to.remainders_).digit);
+    return {static_cast<std::uint32_t>(at.digit - std::uint64_t{region} * to.region_sectors_), remainder, remainder};
+  }
+
+  template <class Format>
+  ROOST_FN std::uint32_t most_strays() const {
+    return to.region_sectors_ * static_cast<std::uint32_t>(Format()().slots) / 6 + 32;
+  }
+
+  template <class Format>
+  ROOST_FN void put(const pieces<Format>& my, std::uint32_t slot, const walk<Format>& at, const item& mine) const {
+    my.tag[slot] = static_cast<typename pieces<Format>::tag_type>(at.tag);
+    if constexpr (table_type::value_bytes != 0) my.value[slot] = mine.value;
   }
 
   /// The fast way, for keys that are all different: returns false if they are not, or if too many find no place.
-  template <class Team>
-  ROOST_FN bool place_by_counting(const Team& team, std::uint32_t region, const item* items, std::uint32_t count, const pieces& my) const {
+  template <class Team, class Format>
+  ROOST_FN bool place_by_counting(const Team& team, std::uint32_t region, const item* items, std::uint32_t count, const pieces<Format>& my) const {
     constexpr int per_worker = detail::tuning<typename Team::place>::build_held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
-    const std::uint32_t strays_most = most_strays();
-    detail::for_each_of(team, to.region_sectors_, [&](std::uint32_t s) { my.count[s] = 0; });
+    constexpr std::uint32_t sector_slots = pieces<Format>::sector_slots;
+    const std::uint32_t sectors = to.region_sectors_;
+    const std::uint32_t strays_most = most_strays<Format>();
+    detail::for_each_of(team, sectors, [&](std::uint32_t s) { my.count[s] = 0; });
     detail::for_each_of(team, to.region_stash_, [&](std::uint32_t i) { my.stash[i] = detail::no_owner; });
     if (team.rank() == 0) *my.strays = 0;
     team.sync();
@@ -525,11 +665,10 @@ struct compact::builder {
       const std::uint32_t n = detail::smaller(at_once, count - first);
       const detail::held_items<per_worker, Team, const item*> held_item(team, items, first, n);
       detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
-        const home at = home_of(held_item(held, i).key, region);
+        const walk<Format> at = home_of<Format>(held_item(held, i).key, region);
         const std::uint32_t s = team.fetch_add(my.count[at.sector], 1u);
-        if (s < slots) {
-          my.tag[at.sector * slots + s] = at.remainder;
-          set_value(my, at.sector * slots + s, held_item(held, i));
+        if (s < sector_slots) {
+          put(my, s * sectors + at.sector, at, held_item(held, i));
         } else {
           const std::uint32_t number = team.fetch_add(*my.strays, 1u);
           if (number < strays_most) my.stray[number] = first + i;
@@ -542,96 +681,79 @@ struct compact::builder {
     bool bad = false;  // the stash is full, or some key is there twice: two of a sector, or a stray and one that it passed
     detail::for_each_of(team, strays, [&](std::uint32_t i) {
       const item mine = items[my.stray[i]];
-      const home at = home_of(mine.key, region);
-      std::uint32_t sector = at.sector;
-      for (std::uint32_t displacement = 1; displacement <= displacement_most; ++displacement) {
-        sector = next(sector);
-        const std::uint32_t s = team.fetch_add(my.count[sector], 1u);
-        if (s >= slots) continue;
-        my.tag[sector * slots + s] = tag_of(at.remainder, displacement);
-        set_value(my, sector * slots + s, mine);
-        my.stray[i] = sector * slots + s;  // from now on the slot that it found
+      walk<Format> at = home_of<Format>(mine.key, region);
+      for (std::uint32_t t = 1; t < to.tries_; ++t) {
+        team.fetch_or(my.count[at.sector], at.mark());
+        at.next(*this);
+        const std::uint32_t s = team.fetch_add(my.count[at.sector], 1u) & count_mask;
+        if (s >= sector_slots) continue;
+        put(my, s * sectors + at.sector, at, mine);
+        my.stray[i] = s << slot_at | at.sector;  // from now on the place that it found
         return;
       }
+      team.fetch_or(my.count[at.sector], at.mark());
       bad |= claim_stash(team, my.stash, items, my.stray[i]) != detail::claim::made;
       my.stray[i] |= in_stash;
     });
     if (team.any(bad)) return false;
     detail::for_each_of(team, strays, [&](std::uint32_t i) {
-      const std::uint32_t slot = my.stray[i];
-      home at;
-      std::uint32_t passed = displacement_most + 1;  // sectors, the home one included
-      if ((slot & in_stash) == 0) {
-        const tag_type tag = my.tag[slot];
-        passed = static_cast<std::uint32_t>(tag >> remainder_bits);
-        at.sector = slot / slots >= passed ? slot / slots - passed : slot / slots + to.region_sectors_ - passed;
-        at.remainder = tag & ((tag_type{1} << remainder_bits) - 1);
+      const std::uint32_t place = my.stray[i];
+      walk<Format> at;
+      std::uint64_t last = ~std::uint64_t{0};  // the tag that it has
+      if ((place & in_stash) == 0) {
+        const std::uint32_t sector = place & ((1u << slot_at) - 1);
+        last = my.tag[(place >> slot_at) * sectors + sector];
+        at.remainder = static_cast<hash_type>(last % to.remainders_);
+        const auto away = static_cast<std::uint32_t>((last / to.remainders_) * table_type::step_of(at.remainder, walk<Format>::log2_marks) % sectors);
+        at.sector = sector >= away ? sector - away : sector + sectors - away;
+        at.tag = at.remainder;
       } else {
-        at = home_of(items[slot & ~in_stash].key, region);
+        at = home_of<Format>(items[place & ~in_stash].key, region);
       }
-      for (std::uint32_t displacement = 0; displacement < passed; ++displacement) {
-        for (std::uint32_t s = 0; s < slots; ++s) bad |= my.tag[at.sector * slots + s] == tag_of(at.remainder, displacement);
-        at.sector = next(at.sector);
+      for (std::uint32_t t = 0; t < to.tries_ && at.tag != last; ++t) {  // sectors that it passed are full
+        for (std::uint32_t s = 0; s < sector_slots; ++s) bad |= my.tag[s * sectors + at.sector] == at.tag;
+        at.next(*this);
       }
     });
     if (team.any(bad)) return false;
-    bad = pack(
-        team, region, my, [&](std::uint32_t sector, std::uint32_t) { return detail::smaller(my.count[sector], slots); },
-        [&](std::uint32_t sector) { return my.count[sector] > slots; }, [&](std::uint32_t, std::uint32_t slot) { return my.tag[slot]; },
-        [&](std::uint32_t slot) {
-          if constexpr (table_type::value_bytes != 0) return reinterpret_cast<const Value*>(my.values)[slot];
-          else return Value{};
-        });
+    bad = pack(team, region, my);
     if (team.any(bad)) return false;
     write_stash(team, region, items, my.stash);
     return true;
   }
 
   /// The way that takes any number of copies of a key: returns false if the different keys are too many.
-  template <class Team>
-  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items, std::uint64_t count, const pieces& my) const {
-    const std::uint32_t stash_begin = to.region_sectors_ * slots;
-    detail::for_each_of(team, stash_begin + to.region_stash_, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
-    detail::for_each_of(team, to.region_sectors_, [&](std::uint32_t s) { my.count[s] = 0; });
-    if (team.rank() == 0) *my.placed = 0;
-    team.sync();
-    std::uint32_t placed = 0;
-    bool full = count >= detail::no_owner;  // items have 32-bit numbers here
-    for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
-      const auto outcome = claim_place(team, items, static_cast<std::uint32_t>(i), region, my);
-      placed += outcome == detail::claim::made;
-      full = outcome == detail::claim::full;
-    }
-    if (placed != 0) team.fetch_add(*my.placed, placed);
-    if (team.any(full)) return false;
-    static_cast<void>(pack(
-        team, region, my,
-        [&](std::uint32_t, std::uint32_t first) {
-          std::uint32_t n = 0;
-          while (n < slots && my.owner[first + n] != detail::no_owner) ++n;
-          return n;
-        },
-        [&](std::uint32_t sector) { return my.count[sector] != 0; },
-        [&](std::uint32_t sector, std::uint32_t slot) {
-          const home at = home_of(items[my.owner[slot]].key, region);
-          return tag_of(at.remainder, sector >= at.sector ? sector - at.sector : sector + to.region_sectors_ - at.sector);
-        },
-        [&](std::uint32_t slot) { return detail::value_of(items[my.owner[slot]]); }));
-    write_stash(team, region, items, my.owner + stash_begin);
+  template <class Team, class Format>
+  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items, std::uint64_t count, const pieces<Format>& my) const {
+    using tag_type = typename pieces<Format>::tag_type;
+    constexpr std::uint32_t sector_slots = pieces<Format>::sector_slots;
+    constexpr auto empty = static_cast<tag_type>(Format()().empty_tag());
+    const std::uint32_t sectors = to.region_sectors_;
+    detail::for_each_of(team, sectors * sector_slots, [&](std::uint32_t s) { my.tag[s] = empty; });
+    detail::for_each_of(team, sectors, [&](std::uint32_t s) { my.count[s] = 0; });
+    detail::for_each_of(team, to.region_stash_, [&](std::uint32_t i) { my.stash[i] = detail::no_owner; });
+    const bool placed = detail::claim_each(team, count, my.placed, [&](std::uint32_t i) {
+      walk<Format> at = home_of<Format>(items[i].key, region);
+      for (std::uint32_t t = 0; t < to.tries_; ++t) {
+        const auto tag = static_cast<tag_type>(at.tag);
+        for (std::uint32_t s = 0; s < sector_slots; ++s) {
+          const std::uint32_t slot = s * sectors + at.sector;
+          const tag_type before = team.compare_exchange(my.tag[slot], empty, tag);
+          if (before == tag) return detail::claim::duplicate;
+          if (before != empty) continue;
+          team.fetch_add(my.count[at.sector], 1u);
+          if constexpr (table_type::value_bytes != 0) my.value[slot] = items[i].value;
+          return detail::claim::made;
+        }
+        team.fetch_or(my.count[at.sector], at.mark());
+        at.next(*this);
+      }
+      return claim_stash(team, my.stash, items, i);
+    });
+    if (!placed) return false;
+    static_cast<void>(pack(team, region, my));
+    write_stash(team, region, items, my.stash);
     return true;
-  }
-
-  /// Inserts item i unless its key is there: into its home sector, the next ones, or the stash.
-  template <class Team>
-  ROOST_FN detail::claim claim_place(const Team& team, const item* items, std::uint32_t i, std::uint32_t region, const pieces& my) const {
-    std::uint32_t sector = home_of(items[i].key, region).sector;
-    for (std::uint32_t displacement = 0; displacement <= displacement_most; ++displacement) {
-      const auto outcome = detail::claim_slot(team, my.owner + sector * slots, slots, 0, items, i, slots, [](std::uint32_t) {});
-      if (outcome != detail::claim::full) return outcome;
-      team.exchange(my.count[sector], 1u);
-      sector = next(sector);
-    }
-    return claim_stash(team, my.owner + to.region_sectors_ * slots, items, i);
   }
 
   template <class Team>
@@ -641,35 +763,43 @@ struct compact::builder {
   }
 
   /// Writes the sectors of a region; true if two pairs of a sector have the same tag.
-  template <class Team, class Count, class Overflowed, class Tag, class ValueOf>
-  ROOST_FN bool pack(const Team& team, std::uint32_t region, const pieces&, const Count& count, const Overflowed& overflowed, const Tag& tag,
-                     const ValueOf& value) const {
-    return to.with_format([&](auto format) {
-      constexpr detail::sector_format f = format();
-      bool twice = false;
-      detail::for_each_of(team, to.region_sectors_, [&](std::uint32_t number) {
-        const std::uint32_t first = number * f.slots;
-        const std::uint32_t n = count(number, first);
-        typename table_type::sector out{};
-        tag_type tags[f.slots];
+  template <class Team, class Format>
+  ROOST_FN bool pack(const Team& team, std::uint32_t region, const pieces<Format>& my) const {
+    using tag_type = typename pieces<Format>::tag_type;
+    const std::uint32_t sectors = to.region_sectors_;
+    bool twice = false;
+    detail::for_each_of(team, sectors, [&](std::uint32_t number) {
+      constexpr detail::sector_format f = Format()();
+      const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[number] & count_mask, f.slots);
+      const std::uint32_t marks = my.count[number] >> marks_at;
+      typename table_type::sector out{};
+      tag_type tag[f.slots];
+      ROOST_UNROLL
+      for (int s = 0; s < f.slots; ++s) {
+        const bool taken = static_cast<std::uint32_t>(s) < n;
+        tag[s] = taken ? my.tag[s * sectors + number] : static_cast<tag_type>(f.empty_tag());
         ROOST_UNROLL
-        for (int s = 0; s < f.slots; ++s) {
-          if (static_cast<std::uint32_t>(s) >= n) continue;
-          tags[s] = tag(number, first + s);
-          ROOST_UNROLL
-          for (int other = 0; other < s; ++other) twice |= tags[other] == tags[s];
-          detail::put_bits(out.word, s * f.tag_bits(), f.tag_bits(), tags[s]);
-          if constexpr (table_type::value_bytes != 0) {
-            const Value mine = value(first + s);
-            memcpy(reinterpret_cast<char*>(out.word) + f.head_words() * 4 + s * f.value_bytes, &mine, sizeof(Value));
-          }
+        for (int other = 0; other < s; ++other) twice |= taken & (tag[other] == tag[s]);
+        if constexpr (!f.by_bits()) detail::put_bits(out.word, s * f.stride, f.tag_bits, tag[s]);
+        if constexpr (table_type::value_bytes != 0) {
+          const Value mine = taken ? my.value[s * sectors + number] : Value{};
+          memcpy(reinterpret_cast<char*>(out.word) + f.head_words() * 4 + s * f.value_bytes, &mine, sizeof(Value));
         }
-        detail::put_bits(out.word, f.count_at(), f.count_bits(), n);
-        detail::put_bits(out.word, f.overflowed_at(), 1, overflowed(number));
-        to.sectors_[std::uint64_t{region} * to.region_sectors_ + number] = out;
-      });
-      return twice;
+      }
+      if constexpr (f.by_bits()) {
+        ROOST_UNROLL
+        for (int bit = 0; bit < f.tag_bits; ++bit) {
+          std::uint32_t bits = 0;
+          ROOST_UNROLL
+          for (int s = 0; s < f.slots; ++s) bits |= (static_cast<std::uint32_t>(tag[s]) >> bit & 1) << s;
+          detail::put_bits(out.word, bit * f.slots, f.slots, bits);
+        }
+      }
+      ROOST_UNROLL
+      for (int m = 0; m < f.marks(); ++m) detail::put_bits(out.word, f.mark_at(m), 1, marks >> m & 1);
+      to.sectors_[std::uint64_t{region} * sectors + number] = out;
     });
+    return twice;
   }
 
   template <class Team>
@@ -681,5 +811,9 @@ struct compact::builder {
     });
   }
 };
+
+/// The layout of frozen_map and frozen_set, if none is named: compact where it takes the types, bucketed otherwise.
+template <class Key, class Value>
+using default_layout = std::conditional_t<compact::takes<Key, Value>, compact, bucketed>;
 
 }  // namespace roost

@@ -17,7 +17,8 @@ namespace roost {
 /// 25 rounds at most, then the region begins again with another seed.
 ///
 /// Use it to compare with the paper; `bucketed` is faster. Where it goes past the paper, so that no key set can make it fail:
-/// after 5 splits and after 8 seeds of a region it takes seeded MurmurHash3 finalizers instead of the paper's functions, which cannot tell
+/// after 5 splits (after one where there are so many regions, from about 2 * 10^7 pairs on, that the paper's 1900813 values cannot fill them evenly)
+/// and after 8 seeds of a region it takes seeded MurmurHash3 finalizers instead of the paper's functions, which cannot tell
 /// keys apart that are equal modulo 1900813; copies of a key are found, the first wins; no key marks empty slots.
 struct cuckoo {
   static constexpr std::uint32_t region_most = 512;     ///< pairs of a region
@@ -165,6 +166,9 @@ class cuckoo::table {
   ROOST_FN const Key& key_at(std::uint64_t slot) const { return slots_[slot].key; }
   ROOST_FN Value value_at(std::uint64_t slot) const { return detail::value_of(slots_[slot]); }
   ROOST_FN void set(std::uint64_t slot, const item& pair) const { slots_[slot] = pair; }
+  ROOST_FN void clear(std::uint64_t slot) const {
+    set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / subtable_slots % region_of_.regions)), Value{}));
+  }
 
  private:
   template <class P, class K, class V>
@@ -209,7 +213,8 @@ cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attemp
   const std::uint64_t seed = detail::seed_of_attempt(options.seed, attempt);
   const std::uint64_t random = mix64(seed, 0x5851f42d4c957f2dull);
   using kind = first_level::kind;
-  p.region_of = {attempt == 0 ? kind::modulo : attempt <= 4 ? kind::alcantara : kind::leading_bits, p.regions,
+  const bool enough_values = regions * 32 <= alcantara_hash::prime;
+  p.region_of = {attempt == 0 ? kind::modulo : attempt <= 4 && enough_values ? kind::alcantara : kind::leading_bits, p.regions,
                  {static_cast<std::uint32_t>(random) & 0x7fffffffu, (static_cast<std::uint32_t>(random >> 32) & 0x7fffffffu) | 1u},
                  seed};
   p.counted = !options.two_kernel || attempt > 2;  // copies of one key never fit in a fixed place
@@ -226,7 +231,6 @@ struct cuckoo::builder {
 
   table<Place, Key, Value> to;
   detail::region_items<item> from;
-  detail::build_counts* counts;
 
   struct pieces {
     std::uint32_t* slot;    // of the three sub-tables: number of an item
@@ -236,8 +240,7 @@ struct cuckoo::builder {
     std::uint32_t* placed;     // of the region
   };
 
-  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items, detail::build_counts* c)
-      : to(table), from(items), counts(c) {}
+  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items) : to(table), from(items) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
     return {memory.take<std::uint32_t>(region_slots), memory.take<std::uint32_t>(region_most), memory.take<std::uint32_t>(claims),
@@ -246,15 +249,16 @@ struct cuckoo::builder {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region_index, std::byte* memory) const {
+    if (from.lack_some()) return;
     detail::scratch_memory all(memory);
     const pieces my = scratch(all);
     const auto region = static_cast<std::uint32_t>(region_index);
-    const item* const items = from.items + from.begins[region];
-    const std::uint64_t count = from.ends[region] - from.begins[region];
+    const item* const items = from.first(region);
+    const std::uint64_t count = from.count(region);
     std::uint32_t n = static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(count, region_most));
     const bool copies = count > region_most;
     if (copies && !find_different(team, items, count, my, n)) {
-      if (team.rank() == 0) detail::fetch_add(counts->overfull, std::uint64_t{1});
+      if (team.rank() == 0) detail::fetch_add(from.counts->overfull, std::uint64_t{1});
       return;
     }
 
@@ -274,12 +278,12 @@ struct cuckoo::builder {
       if (rounds == 0) continue;
       write(team, region, items, seed, my);
       if (team.rank() == 0) {
-        detail::fetch_add(counts->rounds, static_cast<std::uint64_t>(rounds));
-        if (attempt != 0) detail::fetch_add(counts->region_restarts, std::uint64_t{attempt});
+        detail::fetch_add(from.counts->rounds, static_cast<std::uint64_t>(rounds));
+        if (attempt != 0) detail::fetch_add(from.counts->region_restarts, std::uint64_t{attempt});
       }
       return;
     }
-    if (team.rank() == 0) detail::fetch_add(counts->overfull, std::uint64_t{1});
+    if (team.rank() == 0) detail::fetch_add(from.counts->overfull, std::uint64_t{1});
   }
 
  private:
@@ -289,22 +293,17 @@ struct cuckoo::builder {
   template <class Team>
   ROOST_FN static bool find_different(const Team& team, const item* items, std::uint64_t count, const pieces& my, std::uint32_t& n) {
     detail::for_each_of(team, claims, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
-    if (team.rank() == 0) *my.different = 0;
-    team.sync();
-    bool full = count >= detail::no_owner;  // items have 32-bit numbers here
-    for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
+    const bool fit = detail::claim_each(team, count, my.different, [&](std::uint32_t i) {
       const auto start = static_cast<std::uint32_t>(split_hash(hash_of(items[i].key, 0x243f6a88), claims).digit);
-      const auto outcome =
-          detail::claim_slot(team, my.owner, claims, start, items, static_cast<std::uint32_t>(i), claims, [](std::uint32_t) {});
-      full = outcome == detail::claim::full;
-      if (outcome == detail::claim::made) {
-        const std::uint32_t at = team.fetch_add(*my.different, 1u);
-        if (at < region_most) my.number[at] = static_cast<std::uint32_t>(i);
-        full = at >= region_most;
-      }
-    }
-    if (team.any(full)) return false;
+      return detail::claim_slot(team, my.owner, claims, start, items, i, claims, [](std::uint32_t) {});
+    });
     n = *my.different;
+    if (!fit || n > region_most) return false;
+    if (team.rank() == 0) *my.placed = 0;
+    team.sync();
+    detail::for_each_of(team, claims, [&](std::uint32_t s) {
+      if (my.owner[s] != detail::no_owner) my.number[team.fetch_add(*my.placed, 1u)] = my.owner[s];
+    });
     team.sync();
     return true;
   }
@@ -350,7 +349,7 @@ struct cuckoo::builder {
     if (placed != 0) team.fetch_add(*my.placed, placed);
     team.sync();
     if (team.rank() == 0) {
-      detail::fetch_add(counts->placed, std::uint64_t{*my.placed});
+      detail::fetch_add(from.counts->placed, std::uint64_t{*my.placed});
       to.seeds_[region] = seed;
     }
   }

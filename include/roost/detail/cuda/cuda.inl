@@ -50,6 +50,13 @@ struct add {
   ROOST_FN std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a + b; }
 };
 
+/// A function that is called, not copied to every place that CUB calls it from: the compiler would take minutes.
+template <class F>
+struct outlined {
+  F f;
+  ROOST_RARE_FN std::uint64_t operator()(std::size_t i) const { return f(i); }
+};
+
 template <class F>
 __global__ void for_each_kernel(std::size_t n, const F f) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -220,7 +227,7 @@ std::uint64_t cuda::sum(std::size_t n, const F& f) const {
   auto* const to = static_cast<std::uint64_t*>(total.get());
   const auto reduce = [&](void* scratch, std::size_t& bytes) {
     detail::check(cub::DeviceReduce::TransformReduce(scratch, bytes, thrust::counting_iterator<std::size_t>(0), to, n,
-                                                     detail::add{}, f, std::uint64_t{0}, stream_),
+                                                     detail::add{}, detail::outlined<F>{f}, std::uint64_t{0}, stream_),
                   "cub::DeviceReduce::TransformReduce");
   };
   std::size_t bytes = 0;
