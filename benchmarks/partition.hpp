@@ -47,7 +47,7 @@ void measure_split(const Place& place, const settings& options, std::size_t n, c
   if (!options.report || !asked || !options.wants(name)) return;
   array<Key, Place> keys(place, n);
   array<Value, Place> values(place, n);
-  place.for_each(n, fill_keys<Key>{keys.data()});
+  place.for_each(n, fill_keys<Key>{keys.data(), {options.keys, n}});
   place.for_each(n, fill_values<Value>{values.data()});
   std::optional<decltype(split(keys, values))> parts;
   row line;
@@ -67,8 +67,10 @@ void measure_split(const Place& place, const settings& options, std::size_t n, c
 template <class Place, class Key, class Value>
 void measure_partition(const Place& place, const settings& options, std::size_t n) {
   using item = pair<Key, Value>;
+  array<std::uint32_t, Place> overflowed(place, 1);
+  place.fill(overflowed.data(), 0, overflowed.bytes());
   measure_split<Place, Key, Value>(place, options, n, "partition", [&](const array<Key, Place>& keys, const array<Value, Place>& values) {
-    return detail::partitioner<Place, item>(place, partition_regions, room::slack, false)
+    return detail::partitioner<Place, item>(place, partition_regions, room::slack, false, overflowed.data())
         .run(detail::zip_checked(keys, values), detail::leading_bits{0, partition_regions});
   });
 #if defined(__CUDACC__)

@@ -34,6 +34,8 @@ struct settings {
   std::vector<double> load_factors{0.8};
   int key_bits = 32;
   int value_bits = 32;
+  key_pattern keys = key_pattern::mixed;
+  query_pattern queries = query_pattern::shuffled;
   int repetitions = 5;
   int warm_ups = 2;
   int threads = 0;
@@ -69,7 +71,8 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
 
   array<Key, Place> keys(place, n), queries(place, n);
   array<result, Place> values(place, is_set ? 0 : n), results(place, n);
-  place.for_each(n, fill_keys<Key>{keys.data()});
+  const make_key<Key> key(options.keys, n);
+  place.for_each(n, fill_keys<Key>{keys.data(), key});
   if constexpr (!is_set) place.for_each(n, fill_values<Value>{values.data()});
 
   std::optional<Table> table;
@@ -78,6 +81,15 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       table.emplace(place, std::as_const(keys).span(), load_factor);
     } else {
       table.emplace(place, std::as_const(keys).span(), std::as_const(values).span(), load_factor);
+    }
+  };
+  const auto rebuild = [&] {
+    if constexpr (requires { table->finish(place); }) {
+      if constexpr (is_set) {
+        table->rebuild_async(place, std::as_const(keys).span());
+      } else {
+        table->rebuild_async(place, std::as_const(keys).span(), std::as_const(values).span());
+      }
     }
   };
   bulk_report taken;
@@ -97,7 +109,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
     }
   };
   const auto ask = [&](const query_order& order) {
-    place.for_each(n, fill_queries<Key>{queries.data(), order});
+    place.for_each(n, fill_queries<Key>{queries.data(), order, key});
     place.fill(results.data(), 0x5a, results.bytes());
   };
   const auto wrong = [&](const query_order& order) {
@@ -110,6 +122,9 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
 
   for (const std::string& op : options.ops) {
     if (op == "partition") continue;  // not of a table
+    const bool builds = op == "build" || op == "rebuild";
+    constexpr bool rebuilds = requires { table->finish(place); };
+    if (op == "rebuild" && !rebuilds) continue;
     if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
     row line;
     line.table = Table::name();
@@ -117,30 +132,35 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
     line.value_bits = is_set ? 0 : static_cast<int>(sizeof(result)) * 8;
     line.op = op;
     line.n = n;
-    query_order order{n, hits_of_64(op)};
-    if (op == "build") {
-      line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [&] { table.reset(); }, build);
-      order.hits_of_64 = 64;  // what was built is asked for all its keys, and for as many that are not there
-      ask(order);
-      find();
-      std::uint64_t bad = wrong(order);
-      ask({n, 0});
-      find();
-      bad += wrong({n, 0});
-      line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
+    std::uint64_t bad = 0;
+    if (builds) {
+      if (op == "build") {
+        line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [&] { table.reset(); }, build);
+      } else {
+        if (!table) build();
+        line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [] {}, replayed(place, rebuild));
+        if constexpr (rebuilds) table->finish(place);
+      }
+      for (const std::uint32_t hits : {64u, 0u}) {  // what was built is asked for all its keys, and for as many that are not there
+        const query_order order(n, hits);
+        ask(order);
+        find();
+        bad += wrong(order);
+      }
     } else {
+      const query_order order(n, hits_of_64(op), options.queries);
       if (!table) build();
       ask(order);
       line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [] {}, find);
-      const std::uint64_t bad = wrong(order);
-      line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
+      bad = wrong(order);
       line.hit_rate = order.hits_of_64 / 64.0;
       line.path = taken.path == path::regional ? "regional" : "direct";
     }
+    line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
     line.load_factor = table->load_factor();
     line.gops = static_cast<double>(n) / line.median_ms / 1e6;
     line.bytes = table->bytes();
-    line.scratch_bytes = op == "build" ? table->scratch_bytes() : taken.scratch_bytes;
+    line.scratch_bytes = builds ? table->scratch_bytes() : taken.scratch_bytes;
     line.place = place_name(place);
     options.report(line);
   }

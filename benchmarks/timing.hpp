@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <vector>
 
 #include "roost/place.hpp"
@@ -31,6 +32,27 @@ double milliseconds(const cuda& place, const F& f) {
   float result = 0;
   detail::check(cudaEventElapsedTime(&result, start.handle, stop.handle), "cudaEventElapsedTime");
   return result;
+}
+#endif
+
+/// f() as it is without the host's part: on cuda captured once, in a graph that each call launches.
+template <class F>
+auto replayed(const host&, const F& f) {
+  return f;
+}
+
+#if defined(__CUDACC__)
+template <class F>
+auto replayed(const cuda& place, const F& f) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  detail::check(cudaStreamBeginCapture(place.stream(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  f();
+  detail::check(cudaStreamEndCapture(place.stream(), &graph), "cudaStreamEndCapture");
+  detail::check(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
+  detail::check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  const std::shared_ptr<CUgraphExec_st> owner(ready, [](cudaGraphExec_t exec) { static_cast<void>(cudaGraphExecDestroy(exec)); });
+  return [owner, stream = place.stream()] { detail::check(cudaGraphLaunch(owner.get(), stream), "cudaGraphLaunch"); };
 }
 #endif
 

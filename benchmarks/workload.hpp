@@ -1,19 +1,68 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "roost/roost.hpp"
 
-// The workload that makes figures comparable: unique keys from a bijection, queries in a scrambled order, every answer checked.
+// The workload that makes figures comparable: unique keys from a bijection, queries in a scrambled order or skewed, every answer checked.
 
 namespace roost::bench {
 
-/// key(i): the finalizer of MurmurHash3 on i + 1. Different for all i.
+/// What keys look like. All are different for indices below 2 n.
+enum class key_pattern {
+  mixed,        ///< key(i) is the finalizer of MurmurHash3 on i + 1
+  consecutive,  ///< key(i) is i + 1
+  strided,      ///< multiples of 2^(half of the bits), or of the largest power of two with which 2 n of them fit
+  voxels        ///< x, y, z of a full box of 2 n cells, packed with a third of the bits each; the last n are the half with larger z
+};
+
+/// 2 n keys of a pattern are different up to this log2 of n.
+inline int log2_most_keys(key_pattern pattern, int key_bits) {
+  switch (pattern) {
+    case key_pattern::strided:
+      return key_bits - 2;  // a stride of 1 would be consecutive
+    case key_pattern::voxels:
+      return key_bits / 3 * 3 - 1;
+    default:
+      return key_bits - 1;
+  }
+}
+
+/// key(i) of a pattern; n, a power of two, may be left out for mixed keys.
 template <class Key>
 struct make_key {
+  static constexpr int key_bits = sizeof(Key) * 8, axis_bits = key_bits / 3;
+  key_pattern pattern = key_pattern::mixed;
+  int stride_bits = 0;
+  int x_bits = 0, y_bits = 0;  // of the box of voxels
+
+  make_key() = default;
+  make_key(key_pattern pattern, std::size_t n) : pattern(pattern) {
+    const int index_bits = static_cast<int>(std::bit_width(n));  // of 2 n indices
+    stride_bits = std::min(key_bits / 2, key_bits - index_bits);
+    x_bits = (index_bits + 2) / 3;
+    y_bits = (index_bits + 1) / 3;
+  }
+
   ROOST_FN Key operator()(std::size_t i) const {
-    if constexpr (sizeof(Key) == 4) {
-      return mix32(static_cast<std::uint32_t>(i + 1));
-    } else {
-      return mix64(i + 1);
+    switch (pattern) {
+      case key_pattern::consecutive:
+        return static_cast<Key>(i + 1);
+      case key_pattern::strided:
+        return static_cast<Key>(i << stride_bits);
+      case key_pattern::voxels: {
+        const std::size_t x = i & ((std::size_t{1} << x_bits) - 1);
+        const std::size_t y = (i >> x_bits) & ((std::size_t{1} << y_bits) - 1);
+        const std::size_t z = i >> (x_bits + y_bits);
+        return static_cast<Key>(x | y << axis_bits | z << 2 * axis_bits);
+      }
+      default:
+        if constexpr (sizeof(Key) == 4) {
+          return mix32(static_cast<std::uint32_t>(i + 1));
+        } else {
+          return mix64(i + 1);
+        }
     }
   }
 };
@@ -26,22 +75,45 @@ struct make_value {
 template <class Value>
 inline constexpr Value missing = 0;
 
-/// Which key query i asks for: a scrambled order of 0 .. n - 1 (n a power of two); of misses the keys n .. 2 n - 1.
+/// How often keys are asked for.
+enum class query_pattern {
+  shuffled,  ///< each once
+  zipf,      ///< the one of rank k (from 1) in proportion to 1 / k
+  equal      ///< one of them always
+};
+
+/// Which key query i asks for: a rank, and ranks in a scrambled order of 0 .. n - 1 (n a power of two); of misses the keys n .. 2 n - 1.
 struct query_order {
   std::size_t n;
   std::uint32_t hits_of_64;  // so many of 64 neighbours are there
+  query_pattern pattern;
+  std::uint32_t octaves;
+
+  query_order(std::size_t n, std::uint32_t hits_of_64, query_pattern pattern = query_pattern::shuffled)
+      : n(n), hits_of_64(hits_of_64), pattern(pattern), octaves(static_cast<std::uint32_t>(std::bit_width(n))) {}
 
   ROOST_FN bool hit(std::size_t i) const { return (i & 63) < hits_of_64; }
   ROOST_FN std::size_t operator()(std::size_t i) const {
-    const std::size_t j = (i * 2654435761u + 12345) & (n - 1);
+    const std::size_t rank = pattern == query_pattern::shuffled ? i : pattern == query_pattern::zipf ? zipf_rank(i) : 0;
+    const std::size_t j = (rank * 2654435761u + 12345) & (n - 1);
     return hit(i) ? j : n + j;
+  }
+
+  /// The inverse of the continuous distribution: x = (2 n)^u is in [1, 2 n), and x / 2 rounded is the rank from 1. In integers, so that
+  /// whoever asks and whoever checks agree to the last bit.
+  ROOST_FN std::size_t zipf_rank(std::size_t i) const {
+    const auto [octave, u] = split_hash(mix64(i), octaves);                // x = 2^(octave + u)
+    const std::uint64_t slope = 11014111 + (((u >> 40) * 5763105) >> 24);  // 2^u = 1 + u (0.6565 + 0.3435 u), 0.2 % off at most
+    const std::uint64_t x = (std::uint64_t{1} << octave) + (split_hash(u, slope << octave).digit >> 24);
+    return (x - 1) / 2;
   }
 };
 
 template <class Key>
 struct fill_keys {
   Key* keys;
-  ROOST_FN void operator()(std::size_t i) const { keys[i] = make_key<Key>{}(i); }
+  make_key<Key> key = {};
+  ROOST_FN void operator()(std::size_t i) const { keys[i] = key(i); }
 };
 
 template <class Value>
@@ -54,7 +126,8 @@ template <class Key>
 struct fill_queries {
   Key* queries;
   query_order order;
-  ROOST_FN void operator()(std::size_t i) const { queries[i] = make_key<Key>{}(order(i)); }
+  make_key<Key> key = {};
+  ROOST_FN void operator()(std::size_t i) const { queries[i] = key(order(i)); }
 };
 
 /// 1 for a wrong answer.

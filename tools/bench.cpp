@@ -3,33 +3,49 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
 
+#include "info.hpp"
 #include "place_choice.hpp"
 #include "run.hpp"
 
 namespace {
 
+using roost::bench::key_pattern;
+using roost::bench::query_pattern;
 using roost::bench::row;
 using roost::bench::settings;
 
 const std::map<std::string, roost::path> paths{
     {"automatic", roost::path::automatic}, {"direct", roost::path::direct}, {"regional", roost::path::regional}};
 
+const std::map<std::string, key_pattern> key_patterns{{"mixed", key_pattern::mixed},
+                                                      {"consecutive", key_pattern::consecutive},
+                                                      {"strided", key_pattern::strided},
+                                                      {"voxels", key_pattern::voxels}};
+const std::map<std::string, query_pattern> query_patterns{
+    {"shuffled", query_pattern::shuffled}, {"zipf", query_pattern::zipf}, {"equal", query_pattern::equal}};
+
 struct bench_options : settings {
   std::string place = "auto";
   std::string format = "table";
+  std::string keys_name = "mixed";
+  std::string queries_name = "shuffled";
+  bool sweep = false;
 };
 
-const std::vector<std::string> operations{"build", "find_hit", "find_half", "find_miss", "partition"};
+const std::vector<std::string> operations{"build", "rebuild", "find_hit", "find_half", "find_miss", "partition"};
 
 /// Prints rows as they come.
 class printer {
  public:
-  explicit printer(const std::string& format) : format_(format) {
-    if (format_ == "csv") fmt::print("table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,place\n");
+  explicit printer(const bench_options& options) : format_(options.format), keys_(options.keys_name), queries_(options.queries_name) {
+    if (format_ == "csv") {
+      fmt::print("table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,place,keys,queries\n");
+    }
     if (format_ == "json") fmt::print("[");
     if (format_ == "table") {
       fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:<8} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
@@ -40,13 +56,14 @@ class printer {
   void print(const row& r) {
     ++rows_;
     if (format_ == "csv") {
-      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{}\n", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
-                 r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place);
+      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{},{},{}\n", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
+                 r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_);
     } else if (format_ == "json") {
       fmt::print("{}\n {{\"table\": \"{}\", \"key_bits\": {}, \"value_bits\": {}, \"op\": \"{}\", \"n\": {}, \"load_factor\": {:.4f}, \"median_ms\": {:.4f}, "
-                 "\"gops\": {:.4f}, \"check\": \"{}\", \"hit_rate\": {}, \"bytes\": {}, \"scratch_bytes\": {}, \"path\": \"{}\", \"place\": \"{}\"}}",
+                 "\"gops\": {:.4f}, \"check\": \"{}\", \"hit_rate\": {}, \"bytes\": {}, \"scratch_bytes\": {}, \"path\": \"{}\", \"place\": \"{}\", "
+                 "\"keys\": \"{}\", \"queries\": \"{}\"}}",
                  rows_ == 1 ? "" : ",", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate,
-                 r.bytes, r.scratch_bytes, r.path, r.place);
+                 r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_);
     } else {
       fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:<8} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
                  r.load_factor, r.median_ms, r.gops, r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
@@ -60,7 +77,7 @@ class printer {
   }
 
  private:
-  std::string format_;
+  std::string format_, keys_, queries_;  // one pattern of keys and of queries for all rows
   int rows_ = 0;
 };
 
@@ -82,13 +99,20 @@ void measure(const settings& options, const std::string& place) {
   place == "cuda" ? roost::bench::measure_cuda(options) : roost::bench::measure_host(options);
 }
 
+/// The tables of a place: all, or those that take a load factor.
+std::set<std::string> tables_of(settings options, const std::string& place, bool all) {
+  std::set<std::string> once, twice;
+  options.report = nullptr;
+  options.log2n = {10};
+  options.load_factors = {0.5, 0.8};  // a table that takes them is heard of at each
+  options.has_table = [&](const std::string& name) { (once.insert(name).second ? once : twice).insert(name); };
+  measure(options, place);
+  return all ? once : twice;
+}
+
 /// Throws unless every name that was asked for is a table of the place.
 void check_tables(const bench_options& options, const std::string& place) {
-  std::set<std::string> known;
-  settings listing = options;
-  listing.report = nullptr;
-  listing.has_table = [&](const std::string& name) { known.insert(name); };
-  measure(listing, place);
+  const std::set<std::string> known = tables_of(options, place, true);
   for (const std::string& table : options.tables) {
     if (!known.contains(table)) {
       throw roost::invalid_argument(fmt::format("bench: no table '{}' with {}-bit keys and {}-bit values on {}; there are {}", table, options.key_bits,
@@ -97,31 +121,69 @@ void check_tables(const bench_options& options, const std::string& place) {
   }
 }
 
-/// Keys, queries, results, values and about four more of the pairs for table and build: says so before the system runs out of memory.
-void check_memory(const bench_options& options, const std::string& place) {
-  if (place != "host") return;  // the device refuses by itself
-  const double n = std::ldexp(1.0, *std::max_element(options.log2n.begin(), options.log2n.end()));
-  const double needed = n * (options.key_bits + options.value_bits) / 8 * 6;
-  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (needed > there) {
-    throw roost::out_of_memory(fmt::format("bench: {:.0f} keys need about {:.1f} GiB, this machine has {:.1f}; take a smaller --log2n", n,
-                                           needed / (1 << 30), there / (1 << 30)));
+int most_log2n(const settings& options) { return *std::max_element(options.log2n.begin(), options.log2n.end()); }
+
+/// Throws if keys would repeat.
+void check_keys(const bench_options& options) {
+  const int most = roost::bench::log2_most_keys(options.keys, options.key_bits);
+  if (most_log2n(options) > most) {
+    throw roost::invalid_argument(fmt::format("bench: {}-bit keys ({}) are unique, half of them asked for in vain, up to --log2n {}; take --key-bits 64",
+                                              options.key_bits, options.keys_name, most));
   }
 }
 
+/// Keys, queries, results, values and about four more of the pairs for table and build.
+double bytes_needed(const settings& options, int log2n) { return std::ldexp(1.0, log2n) * (options.key_bits + options.value_bits) / 8 * 6; }
+
+double bytes_there(const std::string& place) {
+  if (place == "cuda") return static_cast<double>(cuda_device_facts().front().free);
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+/// Says so before the system runs out of memory.
+void check_memory(const bench_options& options, const std::string& place) {
+  if (place != "host") return;  // the device refuses by itself
+  const double needed = bytes_needed(options, most_log2n(options)), there = bytes_there(place);
+  if (needed > there) {
+    throw roost::out_of_memory(fmt::format("bench: {:.0f} keys need about {:.1f} GiB, this machine has {:.1f}; take a smaller --log2n",
+                                           std::ldexp(1.0, most_log2n(options)), needed / (1 << 30), there / (1 << 30)));
+  }
+}
+
+/// The workload of `scripts/plot --rate`: all load factors at one large size, for the tables that take them; then all sizes, up to what fits, at
+/// one load factor.
+void sweep(settings options, const std::string& place) {
+  int most = std::min(most_log2n(options), roost::bench::log2_most_keys(options.keys, options.key_bits));
+  while (most > 0 && bytes_needed(options, most) > bytes_there(place)) --most;
+
+  settings loads = options;
+  loads.log2n = {std::min(most, place == "cuda" ? 27 : 22)};
+  loads.load_factors = {0.3, 0.5, 0.7, 0.9, 0.95, 1.0, 1.1, 1.2};  // 0.8 comes with the sizes
+  loads.tables.clear();
+  for (const std::string& table : tables_of(options, place, false)) {
+    if (options.wants(table)) loads.tables.push_back(table);
+  }
+  if (!loads.tables.empty()) measure(loads, place);
+
+  options.load_factors = {0.8};
+  options.log2n.clear();
+  for (int log2n = std::min(10, most); log2n <= most; ++log2n) options.log2n.push_back(log2n);
+  measure(options, place);
+}
+
 void bench(bench_options& options) {
+  options.keys = key_patterns.at(options.keys_name);
+  options.queries = query_patterns.at(options.queries_name);
   for (const double load_factor : options.load_factors) {
     if (!(load_factor > 0 && load_factor <= 4)) {
       throw roost::invalid_argument(fmt::format("bench: load factor {} asked for; give more than 0 and at most 1 (frozen_compact: 4)", load_factor));
     }
   }
-  if (options.key_bits == 32 && *std::max_element(options.log2n.begin(), options.log2n.end()) > 31) {
-    throw roost::invalid_argument("bench: 32-bit keys are unique, half of them asked for in vain, up to --log2n 31; take --key-bits 64");
-  }
+  if (!options.sweep) check_keys(options);
   const std::string place = roost::choose_place(options.place);
-  check_memory(options, place);
+  if (!options.sweep) check_memory(options, place);
   check_tables(options, place);
-  printer out(options.format);
+  printer out(options);
   const progress_line line;
   bool all_right = true;
   options.progress = [&](const std::string& what) { line.show(what); };
@@ -130,7 +192,7 @@ void bench(bench_options& options) {
     out.print(r);
     all_right = all_right && r.check == "ok";
   };
-  measure(options, place);
+  options.sweep ? sweep(options, place) : measure(options, place);
   line.clear();
   out.end();
   if (!all_right) throw CLI::RuntimeError("bench: answers were wrong", 2);
@@ -163,15 +225,30 @@ void add_bench(CLI::App& app) {
   command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")->check(CLI::Range(0, 4096))->capture_default_str();
   command->add_option("--table", options->tables, "Tables to measure, separated by commas; all of the place if none is named")->delimiter(',');
   command->add_option("--ops", options->ops, "Operations, separated by commas")->delimiter(',')->check(CLI::IsMember(operations))->capture_default_str();
-  command->add_option("--log2n", options->log2n, "Number of keys as a power of two; several separated by commas")
+  CLI::Option* const log2n = command->add_option("--log2n", options->log2n, "Number of keys as a power of two; several separated by commas")
       ->delimiter(',')->check(CLI::Range(0, 36))->capture_default_str();
-  command->add_option("--load-factor", options->load_factors, "Keys over slots (frozen_compact: bytes of pairs over bytes of the table), for tables that take it; several separated by commas")
+  CLI::Option* const load_factor = command->add_option("--load-factor", options->load_factors, "Keys over slots (frozen_compact: bytes of pairs over bytes of the table), for tables that take it; several separated by commas")
       ->delimiter(',')->capture_default_str();
   command->add_option("--key-bits", options->key_bits, "Size of a key")->check(CLI::IsMember({32, 64}))->capture_default_str();
   command->add_option("--value-bits", options->value_bits, "Size of a value; 0: sets")->check(CLI::IsMember({0, 32, 64}))->capture_default_str();
+  command->add_option("--keys", options->keys_name,
+                      "What the keys look like, all unique: numbers as they come, the same hashed, multiples of a power of two, or packed x, y, z of a full box")
+      ->check(CLI::IsMember(key_patterns))->capture_default_str();
+  command->add_option("--queries", options->queries_name, "How often keys are asked for: one key always, each once, or the k-th most popular in proportion to 1 / k")
+      ->check(CLI::IsMember(query_patterns))->capture_default_str();
   command->add_option("--path", options->path, "Of lookups: query after query, or region after region")
       ->transform(CLI::CheckedTransformer(paths))->option_text("{automatic,direct,regional}=automatic");
   command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
-  command->add_option("--format", options->format, "Of the report")->check(CLI::IsMember({"table", "csv", "json"}))->capture_default_str();
-  command->callback([options] { bench(*options); });
+  CLI::Option* const format = command->add_option("--format", options->format, "Of the report")->check(CLI::IsMember({"table", "csv", "json"}))->capture_default_str();
+  command->add_flag("--sweep", options->sweep,
+                    "For scripts/plot --rate, as CSV: 2^10 keys to 2^30 (or to --log2n, or to what memory holds) at load 0.8; and 2^27 (host: 2^22) at loads from 0.3 to 1.2")
+      ->excludes(load_factor);
+  command->callback([options, log2n, format] {
+    if (options->sweep) {
+      if (format->count() > 0 && options->format != "csv") throw roost::invalid_argument("bench: --sweep prints CSV; leave out --format");
+      options->format = "csv";
+      if (log2n->count() == 0) options->log2n = {30};
+    }
+    bench(*options);
+  });
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# roost bench, info and reproduce: bad input gets one line on stderr and a non-zero exit; good input gets checked rows in each format.
+# roost bench, its plot, info and reproduce: bad input gets one line on stderr and a non-zero exit; good input gets checked rows in each format.
 # Usage: bench_test.sh PATH_OF_ROOST
 # shellcheck source=tests/tool/lib.sh
 source "$(dirname "$0")/lib.sh"
@@ -12,6 +12,12 @@ refused "smaller --log2n" bench --place host --log2n 36 --key-bits 64
 refused "key-bits 64" bench --place host --log2n 32
 refused "log2n" bench --log2n -1
 refused "ops" bench --ops fly
+refused "--keys: odd" bench --keys odd
+refused "--queries: rare" bench --queries rare
+refused "voxels.* up to --log2n 29" bench --place host --keys voxels --log2n 30
+refused "strided.* up to --log2n 30" bench --place host --keys strided --log2n 31
+refused "prints CSV" bench --place host --sweep --format json
+refused "excludes --sweep" bench --place host --sweep --load-factor 0.5
 refused "key-bits" bench --key-bits 31
 refused "threads" bench --threads -1
 refused "place" bench --place moon
@@ -40,6 +46,43 @@ done
 refused "path" bench --place host --path sideways
 [[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 6 ]] || fail "64-bit pairs: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
+
+# What keys look like and how often they are asked for; both are told.
+for keys in mixed consecutive strided voxels; do
+  for bits in 32 64; do
+    [[ $(ok_rows --log2n 0,7,14 --keys "$keys" --key-bits $bits --table frozen_compact,frozen_bucketed,frozen_cuckoo,partition \
+      --ops build,find_half,partition --reps 1) -eq 21 ]] || fail "$keys, $bits bits: $(cat stdout stderr)"
+    [[ $(grep -c ",$keys,shuffled$" stdout) -eq 21 ]] || fail "$keys keys are not told: $(cat stdout)"
+  done
+done
+for queries in zipf equal; do
+  [[ $(ok_rows --log2n 0,1,12 --queries $queries --ops build,find_hit,find_half,find_miss --reps 1) -eq 72 ]] || fail "$queries: $(cat stdout stderr)"
+  [[ $(ok_rows --log2n 18 --queries $queries --table frozen_compact,frozen_bucketed --path regional --reps 1) -eq 6 ]] ||
+    fail "$queries, regional: $(cat stdout stderr)"
+  [[ $(grep -c ",regional,.*,mixed,$queries$" stdout) -eq 4 ]] || fail "$queries queries are not told: $(cat stdout)"
+done
+
+# A sweep: 3 sizes of 6 tables and 8 more load factors of compact, 6 of bucketed, each with 3 operations.
+[[ $(ok_rows --sweep --log2n 12 --reps 1) -eq 96 ]] || fail "sweep: $(cat stdout stderr)"
+[[ $(head -n 1 stdout) == table,*,place,keys,queries ]] || fail "sweep: not the columns: $(head -n 1 stdout)"
+for op in build find_hit find_miss; do
+  for n in 1024 2048 4096; do
+    [[ $(grep -c ",$op,$n,.*,ok," stdout) -ge 6 ]] || fail "sweep: not 6 tables for $op of $n keys: $(cat stdout)"
+  done
+  [[ $(grep -c "^frozen_compact,.*,$op,4096," stdout) -eq 9 ]] || fail "sweep: not 9 load factors for $op: $(cat stdout)"
+  loads=$(grep "^frozen_bucketed,.*,$op,4096," stdout | cut -d, -f6 | sort -u | wc -l)
+  [[ $loads -ge 5 ]] || fail "sweep: $loads real load factors for $op: $(cat stdout)"  # small tables come no closer than 0.88 to 1
+done
+if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
+  plot=$(dirname "$data")/../scripts/plot
+  mv stdout sweep.csv
+  cut -d, -f1-9 sweep.csv | sed 's/^frozen_bucketed/their_table/' >theirs.csv
+  "$plot" --rate sweep.csv theirs.csv rate.png 2>stderr || fail "plot: $(cat stderr)"
+  [[ $(head -c 4 rate.png) == *PNG ]] || fail "plot: drew no picture"
+  ! "$plot" --rate sweep.csv nowhere.csv rate.png 2>stderr || fail "plot: took a file that is not there"
+  grep -q "^plot: nowhere.csv: " stderr || fail "plot: does not say which file is missing: $(cat stderr)"
+fi
+
 "$roost" bench --place host --log2n 8 --ops build --reps 1 --format json 2>/dev/null | python3 -m json.tool >/dev/null || fail "not JSON"
 "$roost" bench --place host --log2n 8 --ops build --reps 1 | grep -q "^frozen_bucketed .* ok$" || fail "no table for people"
 
