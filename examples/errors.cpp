@@ -47,7 +47,7 @@ int main() {
     ++caught;
   }
   try {
-    roost::frozen_map overfull(cpu, few, few, {.load_factor = 1.5});
+    roost::frozen_map overfull(cpu, few, few, {.load_factor = 5});
   } catch (const roost::error& e) {  // the base of all
     std::printf("%s\n", e.what());
     ++caught;
