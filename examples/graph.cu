@@ -2,6 +2,7 @@
 // no look from the host in between, as a simulation or a renderer needs it in every step.
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <roost/roost.hpp>
 #include <vector>
 

@@ -513,15 +513,16 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
   constexpr double region_least = 32;  // sectors: the farthest step of a try
   const double region_bytes = static_cast<double>(tuned::compact_region_bytes * here::sector_bytes / 32);
   const double pairs = static_cast<double>(n);
-  const double asked = pairs * here::pair_bytes / options.load_factor;
+  const double wished = pairs * here::pair_bytes / options.load_factor;
+  detail::check_table_bytes(wished, wished / region_bytes, "roost::compact");
+  const double sectors_most = here::hash_bits == 32 ? 0x1p31 : 0x1p55;  // 2^31 tell all but two bits of a 4-byte key
+  const double asked = std::min(wished, sectors_most * here::sector_bytes);
   const double regions = std::max(2.0, std::ceil(asked / region_bytes));
-  detail::check_table_bytes(asked, regions, "roost::compact");
-  // The fullest region must hold its pairs, and its stash those that find no place. 2^31 sectors tell all but two bits of a 4-byte key.
+  // The fullest region must hold its pairs, and its stash those that find no place.
   const double mean = pairs / regions;
   const double crowd = std::min(pairs, mean + std::max(4.0, std::sqrt(2 * std::log(regions)) + 0.5) * std::sqrt(mean));
   const double stash_most = 8 + crowd / 16;
   constexpr double fullest = 0.95;  // of the slots: above, lookups read many sectors
-  const double sectors_most = here::hash_bits == 32 ? 0x1p31 : 0x1p55;
   plan p{};
   for (p.format = static_cast<int>(here::formats.size()) - 1;; --p.format) {
     const auto least = static_cast<double>(here::sectors_least[static_cast<std::size_t>(p.format)]);
@@ -532,7 +533,7 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
       return 8 + std::ceil(homeless + 3 * std::sqrt(homeless));
     };
     // Sectors and stash share the bytes that were asked for, unless pairs find no place then.
-    double sectors = std::clamp(asked / regions / here::sector_bytes, region_least, sectors_most / regions);
+    double sectors = std::max(asked / regions / here::sector_bytes, region_least);
     double stash = stash_of(sectors);
     for (int i = 0; i < 64 && stash <= stash_most && sectors > region_least; ++i) {
       const double rest = std::max(region_least, (asked / regions - stash * sizeof(pair<Key, Value>)) / here::sector_bytes);
