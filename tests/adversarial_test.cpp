@@ -29,6 +29,7 @@ TYPED_TEST(adversarial, all_keys_in_one_region_of_the_first_seed) {
   using key = typename TypeParam::key_type;
   constexpr std::size_t n = 60000;
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{0x123456789abcdef0}}) {
+    if (sanitized && seed == 0) continue;
     typename TypeParam::options options;
     options.seed = seed;
     for (const std::uint64_t first : {std::uint64_t{0}, ~std::uint64_t{0} - n}) {  // the lowest and the highest hashes
@@ -55,7 +56,7 @@ TYPED_TEST(adversarial, one_region_has_just_too_many) {
   const TypeParam plain(from_numbers<key>(different_numbers(n, 2)), numbered_values<value>(n));
   const std::uint64_t regions = plain.statistics().regions, slots = plain.capacity() / regions;
   constexpr double hashes = sizeof(key) == 4 ? 0x1p32 : 0x1p64;
-  for (const int more : {-1, 0, 1, 2, 100}) {
+  for (const int more : sanitized ? std::vector{0, 1} : std::vector{-1, 0, 1, 2, 100}) {
     // As many keys as region 0 has slots, and `more`; their hashes are evenly spread, and so are those of the other keys.
     const std::uint64_t crowd = slots + static_cast<std::uint64_t>(more), step = static_cast<std::uint64_t>(hashes / regions / crowd);
     const std::uint64_t others = n - crowd, rest = static_cast<std::uint64_t>(hashes * ((regions - 1.0) / regions) / others);

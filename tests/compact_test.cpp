@@ -92,6 +92,7 @@ TEST(compact, the_stash_has_room_for_as_many_as_find_no_place) {
 TEST(compact, holds_more_than_plain_slots_would) {
   constexpr std::size_t n = 2000000;
   for (const double load : {0.5, 0.8, 0.95}) {
+    if (sanitized && load != 0.95) continue;
     SCOPED_TRACE(load);
     compact_map<u32, u32>::options options;
     options.load_factor = load;
@@ -120,6 +121,7 @@ TEST(compact, loads_that_do_not_fit_get_a_larger_table) {
 
 TEST(compact, keys_that_crowd_in_sectors_go_to_the_stash_or_get_other_hashes) {
   for (const std::size_t crowd : {5, 8, 16, 20, 25, 30, 60, 300}) {  // with one home
+    if (sanitized && crowd % 3 != 0 && crowd != 25) continue;
     numbers keys = different_numbers(20000, 7);
     for (u32 i = 0; i < crowd; ++i) keys.push_back(roost::unmix32(0x40000000u + i));
     const auto facts = check<compact_map<u32, u32>>(shuffled(keys, 8));

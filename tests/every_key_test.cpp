@@ -86,7 +86,7 @@ TYPED_TEST_SUITE(all_keys, small_tables);
 
 TYPED_TEST(all_keys, are_stored_at_once) {
   constexpr std::size_t n = std::size_t{1} << 8 * sizeof(typename TypeParam::key_type);
-  for (const std::uint64_t seed : {0, 1, 2}) {
+  for (const std::uint64_t seed : sanitized ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{0, 1, 2}) {
     typename TypeParam::options options;
     options.seed = seed;
     EXPECT_EQ(check<TypeParam>(multiples(n, 1), options).size, n);

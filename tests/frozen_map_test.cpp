@@ -26,7 +26,7 @@ TYPED_TEST(frozen_map, of_any_number_of_random_keys) {
   }
 }
 
-TYPED_TEST(frozen_map, large) { check<TypeParam>(different_numbers(200000, 1)); }
+TYPED_TEST(frozen_map, large) { check<TypeParam>(different_numbers(sanitized ? 40000 : 200000, 1)); }
 
 TYPED_TEST(frozen_map, of_structured_keys) {
   check<TypeParam>(multiples(10000, 1));
@@ -56,7 +56,7 @@ TYPED_TEST(frozen_map, with_any_load_factor) {
   const std::vector<double> load_factors =
       cuckoo ? std::vector{0.01, 0.1, 0.5, 0.7, 0.8, 512.0 / 576.0} : std::vector{0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 1.0};
   for (const double load_factor : load_factors) {
-    for (const std::size_t n : {1, 100, 30000}) {
+    for (const std::size_t n : {1, 100, sanitized ? 6000 : 30000}) {
       typename TypeParam::options options;
       options.load_factor = load_factor;
       const auto facts = check<TypeParam>(different_numbers(n, 4), options);

@@ -98,7 +98,7 @@ void check_pairs(const numbers& key_numbers, const roost::partition_options& opt
 constexpr roost::room rooms[] = {roost::room::exact, roost::room::slack};
 
 TEST(partition, into_any_number_of_regions) {
-  const numbers keys = random_numbers(100000, 1);
+  const numbers keys = random_numbers(sanitized ? 20000 : 100000, 1);
   for (const u32 regions : {2, 3, 7, 100, 255, 256, 257, 1000, 1023, 1024, 1025, 4099, 40000, 65535, 65536}) {
     for (const roost::room room : rooms) check_keys<u32>(keys, {.regions = regions, .room = room, .way_back = true});
   }
@@ -244,6 +244,20 @@ TEST(partition, errors) {
   }
   EXPECT_GT(refusals, 10u);
   EXPECT_EQ(memory.live_blocks(), 0u);
+}
+
+TEST(past_cache, copies_are_whole_and_nothing_else_is_written) {
+  std::vector<unsigned char> from(400), to(600);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i * 37 + 1);
+  for (std::size_t at = 0; at <= 65; ++at) {
+    for (std::size_t bytes = 0; bytes <= 330; ++bytes) {
+      std::fill(to.begin(), to.end(), 0);
+      roost::detail::copy_past_cache(to.data() + at, from.data() + at % 5, bytes);
+      roost::detail::past_cache_done();
+      ASSERT_EQ(std::memcmp(to.data() + at, from.data() + at % 5, bytes), 0) << bytes << " bytes to " << at;
+      ASSERT_EQ(std::count(to.begin(), to.end(), 0), static_cast<std::ptrdiff_t>(to.size() - bytes + static_cast<std::size_t>(std::count(from.begin() + at % 5, from.begin() + at % 5 + bytes, 0))));
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "roost/detail/past_cache.hpp"
 #include "roost/detail/tuning.hpp"
 #include "roost/hash.hpp"
 #include "roost/pair.hpp"
@@ -116,8 +117,7 @@ struct way_back_of_pass {
 struct no_way_back {};
 
 /// Moves the items of a tile to their child regions. A tile counts its digits in scratch and reserves room in each child with one atomic a
-/// digit. Then a block puts its items in order in scratch and writes them out in runs; one worker, whose cache gathers the
-/// runs, writes each item to its place.
+/// digit. Then it puts its items in order in scratch and writes them out in runs.
 template <class Place, class Item, class Source, class RegionOf, class Back>
 struct scatter_tiles {
   static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
@@ -137,7 +137,7 @@ struct scatter_tiles {
     std::uint32_t* count;
     std::uint32_t* start;
     std::uint64_t* shift_by;  // output index - position in the tile
-    Item* staged;             // of a block
+    Item* staged;
     std::uint16_t* digit;     // of each item of one worker; a block computes digits again
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
@@ -145,7 +145,7 @@ struct scatter_tiles {
     constexpr std::uint32_t items = tile_items<Place, Item>;
     constexpr bool one_worker = std::is_same_v<Place, host>;
     return {memory.take<std::uint32_t>(digits), memory.take<std::uint32_t>(digits), memory.take<std::uint64_t>(digits),
-            memory.take<Item>(one_worker ? 0 : items), memory.take<std::uint16_t>(one_worker ? items : 0)};
+            memory.take<Item>(items), memory.take<std::uint16_t>(one_worker ? items : 0)};
   }
 
   template <class Team>
@@ -188,33 +188,37 @@ struct scatter_tiles {
       }
     });
 
+    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+      std::uint32_t position;
+      if constexpr (Team::size == 1) {
+        position = my.start[my.digit[i]]++;  // where the next digit starts, in the end
+      } else {
+        position = my.start[digit_of(item(held, i))] + rank[held];
+      }
+      my.staged[position] = item(held, i);
+      if constexpr (keeps_way_back) back.position[at.first + i] = static_cast<std::uint16_t>(position);
+    });
     // clip: some child is full, so that the end of each must be watched
-    const auto write = [&](auto clip, std::uint32_t d, std::uint32_t position, const Item& mine) {
-      const std::uint64_t index = my.shift_by[d] + position;
-      if (!clip || index < end_of(d)) out[index] = mine;
-    };
     const auto send = [&](auto clip) {
       if constexpr (Team::size == 1) {
-        for (std::uint32_t i = 0; i < at.count; ++i) {
-          const std::uint32_t d = my.digit[i];
-          const std::uint32_t position = my.start[d]++;
-          if constexpr (keeps_way_back) back.position[at.first + i] = static_cast<std::uint16_t>(position);
-          write(clip, d, position, source[at.first + i]);
+        std::uint64_t position = 0;
+        for (std::uint32_t d = 0; d < pass.digits; ++d) {
+          const std::uint64_t next = my.start[d], to = my.shift_by[d] + position;
+          std::uint64_t n = next - position;
+          if (clip) n = to < end_of(d) ? smaller(n, end_of(d) - to) : 0;
+          copy_past_cache(out + to, my.staged + position, n * sizeof(Item));
+          position = next;
         }
+        past_cache_done();
       } else {  // neighbours write neighbours
         for_each_of(team, at.count, [&](std::uint32_t i) {
           const Item mine = my.staged[i];
-          write(clip, digit_of(mine), i, mine);
+          const std::uint32_t d = digit_of(mine);
+          const std::uint64_t to = my.shift_by[d] + i;
+          if (!clip || to < end_of(d)) out[to] = mine;
         });
       }
     };
-    if constexpr (Team::size != 1) {
-      for_each_held<per_worker>(team, at.count, [&](int held, int i) {
-        const std::uint32_t position = my.start[digit_of(item(held, i))] + rank[held];
-        my.staged[position] = item(held, i);
-        if constexpr (keeps_way_back) back.position[at.first + i] = static_cast<std::uint16_t>(position);
-      });
-    }
     if (!team.any(full)) {
       send(std::false_type());
     } else {

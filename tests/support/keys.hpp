@@ -13,6 +13,13 @@
 
 namespace test {
 
+/// Sanitizers take ten times as long: there, tests that are long take less. (Those named ..._large may be left out.)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 /// Keys and values of 12, 16 and 24 bytes.
 struct twelve {
   std::uint32_t x, y, z;

@@ -3,10 +3,6 @@
 #include <cstdio>
 #include <string>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "roost/partition.hpp"
 
 // What the layouts share: where empty slots get their key from, how items claim slots one by one, and what a build reports.
@@ -155,28 +151,17 @@ ROOST_FN T load(const T* from) {
   return *from;
 }
 
-/// Writes what a team has built from its scratch to memory. On the host past the cache, so that the old content is not fetched first.
+/// Writes what a team has built from its scratch to memory.
 template <class Team, class T>
-ROOST_FN void write_out(const Team& team, const T* from, std::uint32_t n, T* to) {
-  static_assert(alignof(T) % 16 == 0);
+ROOST_FN void write_out([[maybe_unused]] const Team& team, const T* from, std::uint32_t n, T* to) {
 #if ROOST_ON_DEVICE
-  using word = uint4;
-#elif defined(__SSE2__)
-  using word = __m128i;
+  static_assert(alignof(T) % 16 == 0);
+  const uint4* const source = reinterpret_cast<const uint4*>(from);
+  uint4* const target = reinterpret_cast<uint4*>(to);
+  for_each_of(team, static_cast<std::uint32_t>(n * sizeof(T) / sizeof(uint4)), [&](std::uint32_t i) { target[i] = source[i]; });
 #else
-  using word = T;
-#endif
-  const word* const source = reinterpret_cast<const word*>(from);
-  word* const target = reinterpret_cast<word*>(to);
-  for_each_of(team, static_cast<std::uint32_t>(n * sizeof(T) / sizeof(word)), [&](std::uint32_t i) {
-#if !ROOST_ON_DEVICE && defined(__SSE2__)
-    _mm_stream_si128(target + i, _mm_load_si128(source + i));
-#else
-    target[i] = source[i];
-#endif
-  });
-#if !ROOST_ON_DEVICE && defined(__SSE2__)
-  _mm_sfence();
+  copy_past_cache(to, from, n * sizeof(T));
+  past_cache_done();
 #endif
 }
 

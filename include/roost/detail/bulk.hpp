@@ -18,8 +18,9 @@ struct write_value {
   Value missing;
   template <class Ref, class Key>
   ROOST_FN result operator()(const Ref& ref, const Key& key) const {
-    return ref.find(key).value_or(missing);
+    return of(ref.find(key));
   }
+  ROOST_FN result of(const found<Value>& answer) const { return answer.value_or(missing); }
   ROOST_FN void put(std::size_t i, const result& answer) const { results[i] = answer; }
 };
 
@@ -32,6 +33,7 @@ struct write_value_and_found {
   ROOST_FN result operator()(const Ref& ref, const Key& key) const {
     return ref.find(key);
   }
+  ROOST_FN result of(const found<Value>& answer) const { return answer; }
   ROOST_FN void put(std::size_t i, const result& answer) const {
     here[i] = answer.has_value();
     if (answer) results[i] = *answer;
@@ -45,19 +47,64 @@ struct write_contained {
   ROOST_FN result operator()(const Ref& ref, const Key& key) const {
     return ref.contains(key);
   }
+  template <class Value>
+  ROOST_FN result of(const found<Value>& answer) const {
+    return answer.has_value();
+  }
   ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
 };
 
-/// Runs answer_to(i, key) for keys[first ... first + n) on a team; a host thread has the memory of later ones fetched.
-template <class Place, class Team, class Ref, class Keys, class F>
-ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std::uint64_t first, std::uint32_t n, const F& answer_to) {
+/// Tables whose lookups read one piece of memory most times.
+template <class Ref>
+concept has_homes =
+    requires(const Ref& ref, const typename Ref::key_type& key, found<typename Ref::value_type>& answer) { ref.find_at_home(key, answer); };
+
+/// Lookups of a tile that one look did not answer.
+struct waiting_queries {
+  std::uint32_t* count;
+  std::uint16_t* number;  // of each, in the tile
+
+  template <class Place, class Ref>
+  static constexpr bool useful = tuning<Place>::find_waits && has_homes<Ref>;
+
+  template <class Place, class Ref>
+  ROOST_FN static waiting_queries take(scratch_memory& memory, std::uint32_t tile) {
+    if constexpr (!useful<Place, Ref>) return {};
+    return {memory.take<std::uint32_t>(1), memory.take<std::uint16_t>(tile)};
+  }
+};
+
+/// put(i, answer) for keys[first ... first + n) on a team. Most lookups end where they begin; the others wait until all have begun, while what they
+/// read next is on its way. A host thread has the memory of later ones fetched, too.
+template <class Place, class Team, class Ref, class Keys, class Answer, class Put>
+ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std::uint64_t first, std::uint32_t n, const Answer& answer,
+                         const Put& put, [[maybe_unused]] const waiting_queries& waiting) {
   constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
+  constexpr bool waits = waiting_queries::useful<Place, Ref>;
+  if constexpr (waits) {
+    if (team.rank() == 0) *waiting.count = 0;
+    team.sync();
+  }
   for_each_of(team, n, [&](std::uint32_t i) {
     if constexpr (ahead != 0) {
       if (i + ahead < n) ref.prefetch(keys[first + i + ahead]);
     }
-    answer_to(first + i, keys[first + i]);
+    if constexpr (waits) {
+      found<typename Ref::value_type> here;
+      if (ref.find_at_home(keys[first + i], here)) return put(first + i, answer.of(here));
+      waiting.number[team.fetch_add(*waiting.count, 1u)] = static_cast<std::uint16_t>(i);
+    } else {
+      put(first + i, answer(ref, keys[first + i]));
+    }
   });
+  if constexpr (waits) {
+    team.sync();
+    for_each_of(team, *waiting.count, [&](std::uint32_t w) {
+      const std::uint64_t i = first + waiting.number[w];
+      put(i, answer(ref, keys[i]));
+    });
+    team.sync();
+  }
 }
 
 /// Queries [first, first + count) of a batch, and where their answers go.
@@ -83,14 +130,17 @@ struct probe_tiles {
   const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
   std::uint64_t tiles_of_team;
 
+  ROOST_FN waiting_queries scratch(scratch_memory& memory) const { return waiting_queries::take<Place, Ref>(memory, tile); }
+
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (only_if != nullptr && *only_if == 0) return;
     for (std::uint64_t t = 0; t < tiles_of_team; ++t) {
       const std::uint64_t first = (index * tiles_of_team + t) * tile;
       if (first >= chunk.count) return;
-      probe_tile<Place>(team, ref, chunk, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, chunk.count - first)),
-                        [&](std::uint64_t i, const auto& key) { chunk.put(i, chunk.answer(ref, key)); });
+      scratch_memory pieces(memory);
+      probe_tile<Place>(team, ref, chunk, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, chunk.count - first)), chunk.answer,
+                        [&](std::uint64_t i, const auto& result) { chunk.put(i, result); }, scratch(pieces));
     }
   }
 };
@@ -99,7 +149,8 @@ template <class Place, class Ref, class Chunk>
 void probe_directly(const Place& place, const Ref& ref, const Chunk& chunk, const std::uint32_t* only_if) {
   using kernel = probe_tiles<Place, Ref, Chunk>;
   const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
-  place.launch(ceil_div<std::size_t>(chunk.count, kernel::tile * tiles_of_team), 0, kernel{ref, chunk, only_if, tiles_of_team});
+  const kernel run{ref, chunk, only_if, tiles_of_team};
+  place.launch(ceil_div<std::size_t>(chunk.count, kernel::tile * tiles_of_team), scratch_bytes_of(run), run);
 }
 
 /// The keys of partitioned queries.
@@ -125,14 +176,17 @@ struct probe_region_tiles {
   typename Answer::result* answers;
   const std::uint32_t* unless;
 
+  ROOST_FN waiting_queries scratch(scratch_memory& memory) const { return waiting_queries::take<Place, Ref>(memory, tile); }
+
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (*unless != 0) return;
     const std::size_t region = index / tiles_of_region;
     const std::uint64_t first = begins[region] + index % tiles_of_region * tile;
     if (first >= ends[region]) return;
-    probe_tile<Place>(team, ref, keys, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, ends[region] - first)),
-                      [&](std::uint64_t i, const key& mine) { answers[i] = answer(ref, mine); });
+    scratch_memory pieces(memory);
+    probe_tile<Place>(team, ref, keys, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, ends[region] - first)), answer,
+                      [&](std::uint64_t i, const auto& result) { answers[i] = result; }, scratch(pieces));
   }
 };
 
@@ -148,8 +202,8 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
   array<typename answer::result, Place> answers(place, parts.extent());
   using kernel = probe_region_tiles<Place, Ref, answer>;
   const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
-  place.launch(tiles * regions, 0,
-               kernel{ref, {parts.items()}, parts.begins(), parts.ends(), tiles, chunk.answer, answers.data(), overflowed.data()});
+  const kernel run{ref, {parts.items()}, parts.begins(), parts.ends(), tiles, chunk.answer, answers.data(), overflowed.data()};
+  place.launch(tiles * regions, scratch_bytes_of(run), run);
   parts.restore_each(place, answers.data(), chunk, overflowed.data());
   probe_directly(place, ref, chunk, overflowed.data());
   return parts.scratch_bytes() + answers.bytes();

@@ -33,6 +33,7 @@ struct tuning<cuda> {
   static constexpr std::uint32_t find_tile = 256;            // queries of a team
   static constexpr std::uint32_t find_region_tile = 512;     // the same of queries in regions
   static constexpr std::uint32_t find_ahead = 0;             // other threads hide the wait
+  static constexpr bool find_waits = false;                  // lookups that one read does not answer wait for the others of a tile
   static constexpr std::size_t regional_window_bytes = 16 << 20;  // of the table that the queries of a region are asked from
   static constexpr std::size_t regional_table_bytes = 64 << 20;   // from this size on,
   static constexpr std::size_t regional_queries = 1 << 22;        // for this many queries and more
@@ -50,7 +51,8 @@ struct tuning<host> {
   static constexpr std::size_t region_bytes_most = 1 << 20;
   static constexpr std::size_t compact_region_bytes = 160 << 10;
   static constexpr std::uint32_t find_tile = 4096;
-  static constexpr std::uint32_t find_ahead = 16;  // whose memory is on its way
+  static constexpr std::uint32_t find_ahead = 24;  // whose memory is on its way
+  static constexpr bool find_waits = true;
   static constexpr std::uint32_t find_region_tile = 4096;
   static constexpr std::size_t regional_window_bytes = 256 << 10;
   static constexpr std::size_t regional_table_bytes = 512 << 20;

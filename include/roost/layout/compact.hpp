@@ -179,6 +179,7 @@ class compact::table {
   using value_type = Value;
   using item = pair<Key, Value>;
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+  static constexpr std::uint64_t elsewhere = no_slot - 1;  // if at all
 
   static constexpr int hash_bits = sizeof(Key) <= 4 ? 32 : 64;
   using hash_type = std::conditional_t<hash_bits == 32, std::uint32_t, std::uint64_t>;
@@ -229,13 +230,17 @@ class compact::table {
   /// True if the key is there.
   ROOST_FN bool contains(const Key& key) const { return probe(key).slot != no_slot; }
 
+  /// Finds a key if its home sector tells enough. If not, returns false, and the next sector is fetched for a find that comes later.
+  ROOST_FN bool find_at_home(const Key& key, found<Value>& answer) const {
+    const hit at = probe<true>(key);
+    if (at.slot == elsewhere) return false;
+    if (at.slot != no_slot) answer = found<Value>(at.value);
+    return true;
+  }
+
   /// Fetches a key's home sector ahead of a find. Does nothing on a GPU, which hides the wait with other threads.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const {
-#if !ROOST_ON_DEVICE
-    __builtin_prefetch(sectors_ + split_hash(hash_of(key, seed_), all_sectors_).digit);
-#else
-    static_cast<void>(key);
-#endif
+    fetch(split_hash(hash_of(key, seed_), all_sectors_).digit);
   }
 
   /// Splits keys by the leading bits of their hash, in whose order the sectors stand.
@@ -368,11 +373,12 @@ class compact::table {
   }
 
   /// The one probe loop: reads the sectors of a key's tries until the key is found or a sector has no mark; then the stash.
+  template <bool OnlyHome = false>
   ROOST_FN hit probe(const Key& key) const {
-    return with_format([&](auto format) { return probe_format(key, format); });
+    return with_format([&](auto format) { return probe_format<OnlyHome>(key, format); });
   }
 
-  template <class Format>
+  template <bool OnlyHome, class Format>
   ROOST_FN hit probe_format(const Key& key, Format) const {
     constexpr detail::sector_format f = Format()();
     const hash_type hash = hash_of(key, seed_);
@@ -389,6 +395,10 @@ class compact::table {
       const std::uint64_t end = (split_hash(hash, regions_).digit + 1) * region_sectors_;
       number += step_of(remainder, f.log2_marks);
       if (number >= end) number -= region_sectors_;
+      if constexpr (OnlyHome) {
+        fetch(number);
+        return {elsewhere, t, Value{}};
+      }
       here = read(number);
       tag += remainders_;
       mask = matches<Format>(here, tag);
@@ -413,6 +423,12 @@ class compact::table {
   /// Where in its region's stash a key is looked for first. The leading bits of the hash are nearly the same there.
   ROOST_FN std::uint32_t stash_start(hash_type hash) const {
     return static_cast<std::uint32_t>(split_hash(static_cast<std::uint32_t>(hash) * 0x9e3779b1u, region_stash_).digit);
+  }
+
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] std::uint64_t number) const {
+#if !ROOST_ON_DEVICE
+    __builtin_prefetch(sectors_ + number);
+#endif
   }
 
   ROOST_FN read_type read(std::uint64_t number) const { return detail::load(reinterpret_cast<const read_type*>(sectors_ + number)); }
@@ -558,19 +574,21 @@ struct compact::builder {
   using item = pair<Key, Value>;
   using table_type = table<Place, Key, Value>;
   using hash_type = typename table_type::hash_type;
+  static constexpr bool on_host = std::is_same_v<Place, host>;
   static constexpr int threads = detail::tuning<cuda>::build_threads;
   static constexpr int teams_at_once = detail::tuning<cuda>::compact_build_teams_at_once(table_type::pair_bytes);
 
   table_type to;
   detail::region_items<item> from;
 
-  /// The pieces of scratch for one format. What belongs to slot s of a sector stands at s * sectors + sector, so that neighbours do not disturb each other.
+  /// The pieces of scratch for one format.
   template <class Format>
   struct pieces {
     using tag_type = std::conditional_t<(Format()().tag_bits <= 16), std::uint16_t, hash_type>;
     static constexpr std::uint32_t sector_slots = static_cast<std::uint32_t>(Format()().slots);
 
     std::uint64_t slots;     // of the region
+    std::uint32_t sectors;
     std::uint32_t* count;    // of each sector: pairs that have come by; in the highest bits its marks
     std::uint32_t* placed;   // of the region
     std::uint32_t* strays;   // how many pairs found their home full,
@@ -578,6 +596,9 @@ struct compact::builder {
     std::uint32_t* stash;    // the stash, of numbers of pairs
     tag_type* tag;           // of each slot
     Value* value;            // of each slot
+
+    /// Where slots have their tags and values. The threads of a block work on neighbouring sectors, which must not disturb each other.
+    ROOST_FN std::uint32_t slot(std::uint32_t sector, std::uint32_t s) const { return on_host ? sector * sector_slots + s : s * sectors + sector; }
   };
 
   builder(const table_type& table, const detail::region_items<item>& items) : to(table), from(items) {}
@@ -606,6 +627,7 @@ struct compact::builder {
     const std::size_t all = std::size_t{to.region_sectors_} * my_pieces::sector_slots;
     my_pieces my;
     my.slots = all + to.region_stash_;
+    my.sectors = to.region_sectors_;
     my.count = memory.take<std::uint32_t>(to.region_sectors_);
     my.placed = memory.take<std::uint32_t>(1);
     my.strays = memory.take<std::uint32_t>(1);
@@ -669,7 +691,7 @@ struct compact::builder {
         const walk<Format> at = home_of<Format>(held_item(held, i).key, region);
         const std::uint32_t s = team.fetch_add(my.count[at.sector], 1u);
         if (s < sector_slots) {
-          put(my, s * sectors + at.sector, at, held_item(held, i));
+          put(my, my.slot(at.sector, s), at, held_item(held, i));
         } else {
           const std::uint32_t number = team.fetch_add(*my.strays, 1u);
           if (number < strays_most) my.stray[number] = first + i;
@@ -688,7 +710,7 @@ struct compact::builder {
         at.next(*this);
         const std::uint32_t s = team.fetch_add(my.count[at.sector], 1u) & count_mask;
         if (s >= sector_slots) continue;
-        put(my, s * sectors + at.sector, at, mine);
+        put(my, my.slot(at.sector, s), at, mine);
         my.stray[i] = s << slot_at | at.sector;  // from now on the place that it found
         return;
       }
@@ -703,7 +725,7 @@ struct compact::builder {
       std::uint64_t last = ~std::uint64_t{0};  // the tag that it has
       if ((place & in_stash) == 0) {
         const std::uint32_t sector = place & ((1u << slot_at) - 1);
-        last = my.tag[(place >> slot_at) * sectors + sector];
+        last = my.tag[my.slot(sector, place >> slot_at)];
         at.remainder = static_cast<hash_type>(last % to.remainders_);
         const auto away = static_cast<std::uint32_t>((last / to.remainders_) * table_type::step_of(at.remainder, walk<Format>::log2_marks) % sectors);
         at.sector = sector >= away ? sector - away : sector + sectors - away;
@@ -712,7 +734,7 @@ struct compact::builder {
         at = home_of<Format>(items[place & ~in_stash].key, region);
       }
       for (std::uint32_t t = 0; t < to.tries_ && at.tag != last; ++t) {  // sectors that it passed are full
-        for (std::uint32_t s = 0; s < sector_slots; ++s) bad |= my.tag[s * sectors + at.sector] == at.tag;
+        for (std::uint32_t s = 0; s < sector_slots; ++s) bad |= my.tag[my.slot(at.sector, s)] == at.tag;
         at.next(*this);
       }
     });
@@ -738,7 +760,7 @@ struct compact::builder {
       for (std::uint32_t t = 0; t < to.tries_; ++t) {
         const auto tag = static_cast<tag_type>(at.tag);
         for (std::uint32_t s = 0; s < sector_slots; ++s) {
-          const std::uint32_t slot = s * sectors + at.sector;
+          const std::uint32_t slot = my.slot(at.sector, s);
           const tag_type before = team.compare_exchange(my.tag[slot], empty, tag);
           if (before == tag) return detail::claim::duplicate;
           if (before != empty) continue;
@@ -778,12 +800,12 @@ struct compact::builder {
       ROOST_UNROLL
       for (int s = 0; s < f.slots; ++s) {
         const bool taken = static_cast<std::uint32_t>(s) < n;
-        tag[s] = taken ? my.tag[s * sectors + number] : static_cast<tag_type>(f.empty_tag());
+        tag[s] = taken ? my.tag[my.slot(number, s)] : static_cast<tag_type>(f.empty_tag());
         ROOST_UNROLL
         for (int other = 0; other < s; ++other) twice |= taken & (tag[other] == tag[s]);
         if constexpr (!f.by_bits()) detail::put_bits(out.word, s * f.stride, f.tag_bits, tag[s]);
         if constexpr (table_type::value_bytes != 0) {
-          const Value mine = taken ? my.value[s * sectors + number] : Value{};
+          const Value mine = taken ? my.value[my.slot(number, s)] : Value{};
           memcpy(reinterpret_cast<char*>(out.word) + f.head_words() * 4 + s * f.value_bytes, &mine, sizeof(Value));
         }
       }
@@ -798,8 +820,9 @@ struct compact::builder {
       }
       ROOST_UNROLL
       for (int m = 0; m < f.marks(); ++m) detail::put_bits(out.word, f.mark_at(m), 1, marks >> m & 1);
-      to.sectors_[std::uint64_t{region} * sectors + number] = out;
+      detail::write_past_cache(to.sectors_ + std::uint64_t{region} * sectors + number, out);
     });
+    detail::past_cache_done();
     return twice;
   }
 

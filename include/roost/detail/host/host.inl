@@ -146,10 +146,13 @@ void host::for_each(std::size_t n, const F& f) const {
 template <class Kernel>
 void host::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const {
   detail::for_each_piece(state_->arena, teams, 1, [&](std::size_t first, std::size_t last) {
-    const auto free = [&](void* memory) { deallocate(memory, scratch_bytes + 16); };
-    const std::unique_ptr<void, decltype(free)> scratch(allocate(scratch_bytes + 16), free);
+    alignas(64) std::byte small[16 << 10];  // enough for most kernels, which so run where there is no memory
+    const std::size_t bytes = scratch_bytes <= sizeof(small) ? 0 : scratch_bytes;
+    const auto free = [&](void* memory) { deallocate(memory, bytes); };
+    const std::unique_ptr<void, decltype(free)> scratch(bytes == 0 ? nullptr : allocate(bytes), free);
+    std::byte* const memory = bytes == 0 ? small : static_cast<std::byte*>(scratch.get());
     for (std::size_t i = first; i < last; ++i) {
-      kernel(detail::serial_team{}, i, static_cast<std::byte*>(scratch.get()));
+      kernel(detail::serial_team{}, i, memory);
     }
   });
 }
