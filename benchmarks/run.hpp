@@ -83,8 +83,9 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       table.emplace(place, std::as_const(keys).span(), std::as_const(values).span(), load_factor);
     }
   };
+  constexpr bool rebuilds = requires { table->finish(place); };
   const auto rebuild = [&] {
-    if constexpr (requires { table->finish(place); }) {
+    if constexpr (rebuilds) {
       if constexpr (is_set) {
         table->rebuild_async(place, std::as_const(keys).span());
       } else {
@@ -123,7 +124,6 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
   for (const std::string& op : options.ops) {
     if (op == "partition") continue;  // not of a table
     const bool builds = op == "build" || op == "rebuild";
-    constexpr bool rebuilds = requires { table->finish(place); };
     if (op == "rebuild" && !rebuilds) continue;
     if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
     row line;

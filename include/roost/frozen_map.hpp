@@ -73,7 +73,7 @@ class frozen_map {
   /// Builds the map anew in the memory and with the hash function that it has, without a wait: on cuda all of it is queued on the place's stream and can be
   /// captured in a graph, to be replayed on the data that the ranges then hold. At most as many pairs as the map was last built for
   /// (invalid_argument otherwise). Calls that are queued behind it see the new map; size() and statistics() tell of it after finish(). Takes eight bytes a slot of
-  /// scratch more than rebuild(). If it gets no memory the map is empty.
+  /// scratch more than rebuild(). Throws out_of_memory, and then the map is as it was or empty.
   ///
   /// The map is empty afterwards if the pairs do not fit: too many of one region, which copies of few keys can cause. finish() then throws.
   template <class Keys, class Values>

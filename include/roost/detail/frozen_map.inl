@@ -1,11 +1,25 @@
 // Bodies of roost/frozen_map.hpp.
 
+#include <array>
 #include <iterator>
+#include <span>
 
 #include "roost/detail/bulk.hpp"
 
 namespace roost {
 namespace detail {
+
+/// How the partition of a build makes room, one after the other. Slack first: it spares a pass over the keys; data that overflow it (copies of few keys)
+/// are counted. A plan may know which it wants.
+template <class Plan>
+std::span<const room> rooms_of([[maybe_unused]] const Plan& plan) {
+  static constexpr std::array<room, 2> both{room::slack, room::exact};
+  if constexpr (requires { plan.counted; }) {
+    return std::span<const room>(both).subspan(plan.counted ? 1 : 0, 1);
+  } else {
+    return both;
+  }
+}
 
 /// Calls f(i) for i in [0, n), if the build of `asked` pairs went so.
 template <class F>
@@ -144,11 +158,7 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
     const auto plan = Layout::template make_plan<Place, Key, Value>(n, options, attempt);
     built b{storage(place, plan), array<counts, Place>(place, 1), plan, n, n, {}};
     b.facts.restarts = attempt;
-    // Slack first: it spares a pass over the keys. Data that overflow it (copies of few keys) are counted.
-    for (const room room : {room::slack, room::exact}) {
-      if constexpr (requires { plan.counted; }) {
-        if (room == (plan.counted ? room::slack : room::exact)) continue;
-      }
+    for (const room room : detail::rooms_of(plan)) {
       b.facts.scratch_bytes = fill(place, source, b, room);
       counts sum;
       place.copy_to_host(&sum, b.counted.data(), sizeof(sum));  // the only look from the host
@@ -223,14 +233,10 @@ void frozen_map<Key, Value, Place, Layout>::refill(const Place& place, const Sou
   }
   constexpr bool has_values = !std::is_same_v<Value, none>;
   array<std::uint64_t, Place> first(place, has_values ? built_.facts.capacity : 0);
-  room room = room::slack;
-  if constexpr (requires { built_.plan.counted; }) {
-    if (built_.plan.counted) room = room::exact;
-  }
   const detail::clear_slot<ref_type> clear{ref()};
   built_.asked = source.size();
   try {
-    built_.facts.scratch_bytes = fill(place, source, built_, room) + first.bytes();
+    built_.facts.scratch_bytes = fill(place, source, built_, detail::rooms_of(built_.plan).front()) + first.bytes();
     after(place, built_, detail::outcome::failed, capacity(), clear);
     if constexpr (has_values) keep_first(place, source, built_, first);
   } catch (...) {

@@ -179,7 +179,6 @@ class compact::table {
   using value_type = Value;
   using item = pair<Key, Value>;
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
-  static constexpr std::uint64_t elsewhere = no_slot - 1;  // if at all
 
   static constexpr int hash_bits = sizeof(Key) <= 4 ? 32 : 64;
   using hash_type = std::conditional_t<hash_bits == 32, std::uint32_t, std::uint64_t>;
@@ -312,6 +311,8 @@ class compact::table {
  private:
   template <class P, class K, class V>
   friend struct compact::builder;
+
+  static constexpr std::uint64_t elsewhere = no_slot - 1;  // if at all: the home sector does not tell
 
   struct hit {
     std::uint64_t slot;

@@ -166,6 +166,7 @@ class cuckoo::table {
   ROOST_FN const Key& key_at(std::uint64_t slot) const { return slots_[slot].key; }
   ROOST_FN Value value_at(std::uint64_t slot) const { return detail::value_of(slots_[slot]); }
   ROOST_FN void set(std::uint64_t slot, const item& pair) const { slots_[slot] = pair; }
+  /// Empties a slot.
   ROOST_FN void clear(std::uint64_t slot) const {
     set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / subtable_slots % region_of_.regions)), Value{}));
   }
