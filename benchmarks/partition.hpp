@@ -71,7 +71,7 @@ void measure_partition(const Place& place, const settings& options, std::size_t 
   place.fill(overflowed.data(), 0, overflowed.bytes());
   measure_split<Place, Key, Value>(place, options, n, "partition", [&](const array<Key, Place>& keys, const array<Value, Place>& values) {
     return detail::partitioner<Place, item>(place, partition_regions, room::slack, false, overflowed.data())
-        .run(detail::zip_checked(keys, values), detail::leading_bits{0, partition_regions});
+        .run(detail::zip_checked(keys, values, "partition"), detail::leading_bits{0, partition_regions});
   });
 #if defined(__CUDACC__)
   if constexpr (sizeof(item) == 8) {

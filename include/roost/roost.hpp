@@ -4,6 +4,8 @@
 /// All public pages of roost.
 
 #include "roost/bulk.hpp"
+#include "roost/concurrent_map.hpp"
+#include "roost/concurrent_set.hpp"
 #include "roost/error.hpp"
 #include "roost/frozen_map.hpp"
 #include "roost/frozen_set.hpp"

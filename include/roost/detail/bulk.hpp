@@ -230,14 +230,17 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
       const std::size_t fit = larger<std::size_t>(options.scratch_bytes_most / bytes_of_query, tuned::regional_chunk_least);
       const std::size_t most = ceil_div(n, ceil_div(n, fit));
       bulk_report report{path::regional};
+      std::size_t first = 0;
       try {
-        for (std::size_t first = 0; first < n; first += most, ++report.chunks) {
+        for (; first < n; first += most, ++report.chunks) {
           const std::size_t bytes = probe_by_region(place, ref, regions, chunk{queries, answer, first, smaller(most, n - first)});
           report.scratch_bytes = larger(report.scratch_bytes, bytes);
         }
         return report;
       } catch (const out_of_memory&) {
         if (options.path == path::regional) throw;  // who leaves the choice to us gets the way that needs no memory
+        probe_directly(place, ref, chunk{queries, answer, first, n - first}, nullptr);
+        return {path::direct, report.chunks + 1, report.scratch_bytes};
       }
     }
   }
@@ -262,6 +265,45 @@ T* output(Range&& range, std::size_t n, const char* where) {
                            std::to_string(n) + " needed");
   }
   return std::ranges::data(range);
+}
+
+// The lookups of every map. `where`: the call, for what it throws.
+
+template <class Place, class Ref, class Queries, class Results, class Value>
+bulk_report find_values(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, Results&& results, const Value& missing,
+                        const bulk_options& options, const char* where) {
+  const auto sequence = as_sequence(queries);
+  Value* const to = output<Value>(results, sequence.size(), where);
+  return probe_all(place, ref, table_bytes, sequence, write_value<Value>{to, missing}, options);
+}
+
+template <class Place, class Ref, class Queries, class Results, class Found>
+bulk_report find_values_there(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, Results&& results, Found&& found,
+                              const bulk_options& options, const char* where) {
+  using value = typename Ref::value_type;
+  const auto sequence = as_sequence(queries);
+  value* const to = output<value>(results, sequence.size(), where);
+  bool* const here = output<bool>(found, sequence.size(), where);
+  return probe_all(place, ref, table_bytes, sequence, write_value_and_found<value>{to, here}, options);
+}
+
+template <class Place, class Ref, class Queries, class Results>
+bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, Results&& results,
+                           const bulk_options& options, const char* where) {
+  const auto sequence = as_sequence(queries);
+  bool* const to = output<bool>(results, sequence.size(), where);
+  return probe_all(place, ref, table_bytes, sequence, write_contained{to}, options);
+}
+
+/// The pairs of two ranges that are equally long.
+template <class Keys, class Values>
+auto zip_checked(const Keys& keys, const Values& values, const char* where) {
+  const zipped<sequence_of<Keys>, sequence_of<Values>> source{as_sequence(keys), as_sequence(values)};
+  if (source.keys.size() != source.values.size()) {
+    throw invalid_argument(std::string(where) + ": " + std::to_string(source.keys.size()) + " keys but " + std::to_string(source.values.size()) +
+                           " values; give one value a key");
+  }
+  return source;
 }
 
 }  // namespace roost::detail

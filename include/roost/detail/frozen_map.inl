@@ -5,6 +5,7 @@
 #include <span>
 
 #include "roost/detail/bulk.hpp"
+#include "roost/detail/slots.hpp"
 
 namespace roost {
 namespace detail {
@@ -70,82 +71,6 @@ struct write_first {
     if (first[slot] != ~std::uint64_t{0}) ref.set(slot, source[first[slot]]);
   }
 };
-
-template <class Ref, class F>
-struct visit_slot {
-  Ref ref;
-  F f;
-  ROOST_FN void operator()(std::size_t slot) const {
-    if (!ref.occupied(slot)) return;
-    if constexpr (std::is_same_v<typename Ref::value_type, none>) {
-      f(ref.key_at(slot));
-    } else {
-      f(ref.key_at(slot), ref.value_at(slot));
-    }
-  }
-};
-
-template <class Ref>
-struct probes_of_slot {
-  Ref ref;
-  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return ref.occupied(slot) ? ref.probes_of(ref.key_at(slot)) : 0; }
-};
-
-template <class Ref>
-struct good_slot {  // counts a pair that is found where it lies as 1, one that is not as a number that no sum can hide
-  Ref ref;
-  ROOST_FN std::uint64_t operator()(std::size_t slot) const {
-    if (!ref.occupied(slot)) return 0;
-    return ref.slot_of(ref.key_at(slot)) == slot ? 1 : std::uint64_t{1} << 40;
-  }
-};
-
-/// Counts the pairs of each tile of slots, or writes them from each tile's first place on.
-template <class Ref>
-struct retrieve_tiles {
-  static constexpr int threads = 256;
-  static constexpr std::uint32_t tile_slots = 2048;
-  using key = typename Ref::key_type;
-  using value = typename Ref::value_type;
-
-  Ref ref;
-  std::uint64_t* counts;        // of each tile: where to count to,
-  const std::uint64_t* places;  // or where its first pair goes
-  key* keys;
-  value* values;
-
-  ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(1); }
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
-    scratch_memory pieces(memory);
-    std::uint32_t* const taken = scratch(pieces);
-    if (team.rank() == 0) *taken = 0;
-    team.sync();
-    const std::uint64_t first = tile * tile_slots;
-    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, ref.capacity() - first)), [&](std::uint32_t i) {
-      if (!ref.occupied(first + i)) return;
-      const std::uint32_t at = team.fetch_add(*taken, 1u);
-      if (places == nullptr) return;
-      keys[places[tile] + at] = ref.key_at(first + i);
-      if constexpr (!std::is_same_v<value, none>) values[places[tile] + at] = ref.value_at(first + i);
-    });
-    team.sync();
-    if (counts != nullptr && team.rank() == 0) counts[tile] = *taken;
-  }
-};
-
-template <class Place, class Ref>
-void retrieve_pairs(const Place& place, const Ref& ref, typename Ref::key_type* keys, typename Ref::value_type* values) {
-  using kernel = retrieve_tiles<Ref>;
-  const std::size_t tiles = ceil_div<std::size_t>(ref.capacity(), kernel::tile_slots);
-  array<std::uint64_t, Place> counts(place, tiles);
-  const kernel count{ref, counts.data(), nullptr, nullptr, nullptr};
-  place.launch(tiles, scratch_bytes_of(count), count);
-  place.exclusive_scan(counts.data(), counts.data(), tiles);
-  const kernel write{ref, nullptr, counts.data(), keys, values};
-  place.launch(tiles, scratch_bytes_of(write), write);
-}
 
 }  // namespace detail
 
@@ -258,44 +183,28 @@ void frozen_map<Key, Value, Place, Layout>::finish(const Place& place) {
                     " pairs of the last rebuild_async did not fit the regions that the map has, and it is empty; call rebuild");
 }
 
-namespace detail {
-
-template <class Keys, class Values>
-auto zip_checked(const Keys& keys, const Values& values) {
-  const zipped<sequence_of<Keys>, sequence_of<Values>> source{as_sequence(keys), as_sequence(values)};
-  if (source.keys.size() != source.values.size()) {
-    throw invalid_argument("roost::frozen_map: " + std::to_string(source.keys.size()) + " keys but " +
-                           std::to_string(source.values.size()) + " values; give one value a key");
-  }
-  return source;
-}
-
-}  // namespace detail
-
 template <class Key, class Value, class Place, class Layout>
 template <class Keys, class Values>
 frozen_map<Key, Value, Place, Layout>::frozen_map(const Place& place, const Keys& keys, const Values& values, options options)
-    : frozen_map(place, detail::zip_checked(keys, values), options, nullptr) {}
+    : frozen_map(place, detail::zip_checked(keys, values, "roost::frozen_map"), options, nullptr) {}
 
 template <class Key, class Value, class Place, class Layout>
 template <class Keys, class Values>
 void frozen_map<Key, Value, Place, Layout>::rebuild(const Place& place, const Keys& keys, const Values& values) {
-  built_ = build(place, detail::zip_checked(keys, values), options_);
+  built_ = build(place, detail::zip_checked(keys, values, "roost::frozen_map"), options_);
 }
 
 template <class Key, class Value, class Place, class Layout>
 template <class Keys, class Values>
 void frozen_map<Key, Value, Place, Layout>::rebuild_async(const Place& place, const Keys& keys, const Values& values) {
-  refill(place, detail::zip_checked(keys, values));
+  refill(place, detail::zip_checked(keys, values, "roost::frozen_map"));
 }
 
 template <class Key, class Value, class Place, class Layout>
 template <class Queries, class Results>
 bulk_report frozen_map<Key, Value, Place, Layout>::find(const Place& place, const Queries& queries, Results&& results, Value missing,
                                                         bulk_options options) const {
-  const auto sequence = detail::as_sequence(queries);
-  Value* const to = detail::output<Value>(results, sequence.size(), "roost::frozen_map::find");
-  return detail::probe_all(place, ref(), bytes(), sequence, detail::write_value<Value>{to, missing}, options);
+  return detail::find_values(place, ref(), bytes(), queries, results, missing, options, "roost::frozen_map::find");
 }
 
 template <class Key, class Value, class Place, class Layout>
@@ -303,19 +212,14 @@ template <class Queries, class Results, class Found>
   requires(!std::is_convertible_v<Found, Value>)
 bulk_report frozen_map<Key, Value, Place, Layout>::find(const Place& place, const Queries& queries, Results&& results, Found&& found,
                                                         bulk_options options) const {
-  const auto sequence = detail::as_sequence(queries);
-  Value* const to = detail::output<Value>(results, sequence.size(), "roost::frozen_map::find");
-  bool* const here = detail::output<bool>(found, sequence.size(), "roost::frozen_map::find");
-  return detail::probe_all(place, ref(), bytes(), sequence, detail::write_value_and_found<Value>{to, here}, options);
+  return detail::find_values_there(place, ref(), bytes(), queries, results, found, options, "roost::frozen_map::find");
 }
 
 template <class Key, class Value, class Place, class Layout>
 template <class Queries, class Results>
 bulk_report frozen_map<Key, Value, Place, Layout>::contains(const Place& place, const Queries& queries, Results&& results,
                                                             bulk_options options) const {
-  const auto sequence = detail::as_sequence(queries);
-  bool* const to = detail::output<bool>(results, sequence.size(), "roost::frozen_map::contains");
-  return detail::probe_all(place, ref(), bytes(), sequence, detail::write_contained{to}, options);
+  return detail::find_contained(place, ref(), bytes(), queries, results, options, "roost::frozen_map::contains");
 }
 
 template <class Key, class Value, class Place, class Layout>

@@ -38,6 +38,10 @@ struct tuning<cuda> {
   static constexpr std::size_t regional_table_bytes = 64 << 20;   // from this size on,
   static constexpr std::size_t regional_queries = 1 << 22;        // for this many queries and more
   static constexpr std::size_t regional_chunk_least = 1 << 20;
+  static constexpr std::uint32_t put_tile = 2048;            // pairs that a team inserts one by one,
+  static constexpr std::uint32_t put_small_buckets = 13;     // adding up copies in a small table first, of four times as many buckets
+  static constexpr std::uint32_t put_regions = 1024;         // tables of this many regions take batches
+  static constexpr std::size_t put_regional_share = 8;       // of a slot in 8 and more by region
 };
 
 template <>
@@ -58,6 +62,10 @@ struct tuning<host> {
   static constexpr std::size_t regional_table_bytes = 512 << 20;
   static constexpr std::size_t regional_queries = 1 << 18;
   static constexpr std::size_t regional_chunk_least = 1 << 16;
+  static constexpr std::uint32_t put_tile = 4096;
+  static constexpr std::uint32_t put_small_buckets = 0;
+  static constexpr std::uint32_t put_regions = 16;
+  static constexpr std::size_t put_regional_share = 8;
 };
 
 /// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16 bits.

@@ -1,0 +1,217 @@
+#pragma once
+
+#include "roost/detail/build.hpp"
+
+// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. All are relaxed: a slot carries all that its reader needs.
+
+namespace roost::detail {
+
+/// A slot's bits: a number of 4 or 8 bytes, or two of 8.
+struct alignas(16) two_words {
+  std::uint64_t low, high;
+  ROOST_FN friend bool operator==(const two_words& a, const two_words& b) { return a.low == b.low && a.high == b.high; }
+};
+
+/// Access to memory that several workers change at the same time.
+struct shared_access {
+  template <class Word>
+  ROOST_FN static Word load(const Word* from) {
+#if ROOST_ON_DEVICE  // past the first-level cache, which does not hear of other multiprocessors' changes
+    if constexpr (sizeof(Word) == 16) {
+      Word word;
+      asm volatile("{ .reg .b128 both; ld.relaxed.gpu.b128 both, [%2]; mov.b128 {%0, %1}, both; }"
+                   : "=l"(word.low), "=l"(word.high)
+                   : "l"(from)
+                   : "memory");
+      return word;
+    } else {
+      return *const_cast<const volatile Word*>(from);
+    }
+#else
+    if constexpr (sizeof(Word) == 16) {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+      // One load of 16 bytes is atomic on every processor with AVX.
+      using vector = long long __attribute__((vector_size(16)));
+      const vector both = *reinterpret_cast<const volatile vector*>(from);
+      return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
+#else
+      const unsigned __int128 both = __atomic_load_n(reinterpret_cast<const unsigned __int128*>(from), __ATOMIC_RELAXED);
+      return {static_cast<std::uint64_t>(both), static_cast<std::uint64_t>(both >> 64)};
+#endif
+    } else {
+      return __atomic_load_n(from, __ATOMIC_RELAXED);
+    }
+#endif
+  }
+
+  /// Slots that lie side by side, in 16-byte loads.
+  template <int N, class Word>
+  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
+#if ROOST_ON_DEVICE
+    if constexpr (sizeof(Word) < 16 && N * sizeof(Word) % 16 == 0) {
+      std::uint64_t pieces[N * sizeof(Word) / 8];
+      ROOST_UNROLL
+      for (int i = 0; i < static_cast<int>(N * sizeof(Word) / 16); ++i) {
+        asm volatile("ld.relaxed.gpu.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(pieces[2 * i]), "=l"(pieces[2 * i + 1])
+                     : "l"(reinterpret_cast<const char*>(from) + 16 * i)
+                     : "memory");
+      }
+      memcpy(to, pieces, sizeof(to));
+    } else
+#endif
+    {
+      ROOST_UNROLL
+      for (int i = 0; i < N; ++i) to[i] = load(from + i);
+    }
+  }
+
+  /// Puts `desired` where `expected` stands, and returns what stood there.
+  template <class Word>
+  ROOST_FN static Word compare_exchange(Word* at, const Word& expected, const Word& desired) {
+#if ROOST_ON_DEVICE
+    if constexpr (sizeof(Word) == 16) {
+#if __CUDA_ARCH__ >= 900
+      Word before;
+      asm volatile(
+          "{ .reg .b128 is, wants, was; mov.b128 is, {%3, %4}; mov.b128 wants, {%5, %6}; atom.relaxed.gpu.cas.b128 was, [%2], is, wants; mov.b128 {%0, %1}, was; }"
+          : "=l"(before.low), "=l"(before.high)
+          : "l"(at), "l"(expected.low), "l"(expected.high), "l"(desired.low), "l"(desired.high)
+          : "memory");
+      return before;
+#else
+      static_assert(sizeof(Word) == 0, "slots of 16 bytes need compute capability 9.0 or higher");
+#endif
+    } else if constexpr (sizeof(Word) == 8) {
+      using bits = unsigned long long;
+      return static_cast<Word>(atomicCAS(reinterpret_cast<bits*>(at), static_cast<bits>(expected), static_cast<bits>(desired)));
+    } else {
+      return atomicCAS(at, expected, desired);
+    }
+#else
+    if constexpr (sizeof(Word) == 16) {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+      Word before = expected;
+      asm volatile("lock cmpxchg16b %0" : "+m"(*at), "+a"(before.low), "+d"(before.high) : "b"(desired.low), "c"(desired.high) : "cc", "memory");
+      return before;
+#else
+      unsigned __int128 before = static_cast<unsigned __int128>(expected.high) << 64 | expected.low;
+      const unsigned __int128 wanted = static_cast<unsigned __int128>(desired.high) << 64 | desired.low;
+      __atomic_compare_exchange_n(reinterpret_cast<unsigned __int128*>(at), &before, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+      return {static_cast<std::uint64_t>(before), static_cast<std::uint64_t>(before >> 64)};
+#endif
+    } else {
+      Word before = expected;
+      __atomic_compare_exchange_n(at, &before, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+      return before;
+    }
+#endif
+  }
+
+  /// Puts `desired` where zeros stand, and returns what stood there.
+  template <bool Repeatable, class Word>
+  ROOST_FN static Word claim(Word* at, const Word& desired) {
+    return compare_exchange(at, Word{}, desired);
+  }
+
+  /// Sets bits, and returns what stood there.
+  template <class Word>
+  ROOST_FN static Word fetch_or(Word* at, Word bits) {
+#if ROOST_ON_DEVICE
+    if constexpr (sizeof(Word) == 8) {
+      return static_cast<Word>(atomicOr(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(bits)));
+    } else {
+      return atomicOr(at, bits);
+    }
+#else
+    return __atomic_fetch_or(at, bits, __ATOMIC_RELAXED);
+#endif
+  }
+
+  template <class Word>
+  ROOST_FN static void store(Word* at, Word value) {
+#if ROOST_ON_DEVICE
+    *const_cast<volatile Word*>(at) = value;
+#else
+    __atomic_store_n(at, value, __ATOMIC_RELAXED);
+#endif
+  }
+
+  template <class Word>
+  ROOST_FN static Word fetch_add(Word* at, Word amount) {
+#if ROOST_ON_DEVICE
+    if constexpr (sizeof(Word) == 8) {
+      return static_cast<Word>(atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(amount)));
+    } else {
+      return atomicAdd(at, amount);
+    }
+#else
+    return __atomic_fetch_add(at, amount, __ATOMIC_RELAXED);
+#endif
+  }
+};
+
+/// The same for a team's scratch. Loads may be a little late there: who changes a slot hears from the change what it was.
+struct team_access : shared_access {
+  template <int N, class Word>
+  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
+    struct alignas(16) all {
+      Word words[N];
+    };
+    const all read = detail::load(reinterpret_cast<const all*>(from));
+    ROOST_UNROLL
+    for (int i = 0; i < N; ++i) to[i] = read.words[i];
+  }
+
+  /// Of 16 bytes, the first 8 are the key; the value may come later, as nobody adds to it and all is read after the team's next barrier.
+  template <bool Repeatable, class Word>
+  ROOST_FN static Word claim(Word* at, const Word& desired) {
+    if constexpr (sizeof(Word) == 16 && Repeatable) {
+      const std::uint64_t before = compare_exchange(&at->low, std::uint64_t{0}, desired.low);
+      if (before == 0) at->high = desired.high;
+      return {before, 0};
+    } else {
+      return compare_exchange(at, Word{}, desired);
+    }
+  }
+};
+
+/// The same for memory that one worker has to itself.
+struct sole_access {
+  template <int N, class Word>
+  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
+    for (int i = 0; i < N; ++i) to[i] = from[i];
+  }
+  template <class Word>
+  ROOST_FN static Word load(const Word* from) {
+    return *from;
+  }
+  template <class Word>
+  ROOST_FN static Word compare_exchange(Word* at, const Word& expected, const Word& desired) {
+    const Word before = *at;
+    if (before == expected) *at = desired;
+    return before;
+  }
+  template <bool Repeatable, class Word>
+  ROOST_FN static Word claim(Word* at, const Word& desired) {
+    return compare_exchange(at, Word{}, desired);
+  }
+  template <class Word>
+  ROOST_FN static Word fetch_or(Word* at, Word bits) {
+    const Word before = *at;
+    *at |= bits;
+    return before;
+  }
+  template <class Word>
+  ROOST_FN static void store(Word* at, Word value) {
+    *at = value;
+  }
+  template <class Word>
+  ROOST_FN static Word fetch_add(Word* at, Word amount) {
+    const Word before = *at;
+    *at += amount;
+    return before;
+  }
+};
+
+}  // namespace roost::detail

@@ -1,0 +1,711 @@
+// Bodies of roost/concurrent_map.hpp.
+
+#include "roost/detail/bulk.hpp"
+#include "roost/detail/slots.hpp"
+
+namespace roost {
+namespace detail {
+
+/// What the teams of a bulk insert add up, in memory of the place.
+struct put_counts {
+  std::uint64_t inserted = 0;
+  std::uint64_t left = 0;        // pairs that found no room, also those that the list had none for
+  std::uint32_t put_off = 0;     // tiles that were not begun, as enough was inserted
+  std::uint32_t overflowed = 0;  // the partition ran out of slack, and nothing was inserted
+};
+
+/// Pairs that found no room, for another try.
+template <class Item>
+struct left_over {
+  Item* items;
+  std::uint64_t room;
+  put_counts* counts;
+
+  ROOST_FN void add(const Item& item) const {
+    const std::uint64_t i = fetch_add(counts->left, std::uint64_t{1});
+    if (i < room) items[i] = item;
+  }
+};
+
+/// Which tiles of a batch to insert, and which were put off.
+struct tile_list {
+  const std::uint32_t* tiles = nullptr;  // null: all
+  std::uint32_t* put_off = nullptr;      // null: none is
+  std::uint64_t most = 0;                // inserted, before tiles are put off
+};
+
+/// Inserts the pairs of a tile, each by itself. What adds up is added up in the team's scratch first, so that many copies of few keys do not queue for their slots.
+template <class Place, class Table, class Source, class Change>
+struct put_tiles {
+  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr std::uint32_t tile = tuning<Place>::put_tile;
+  static constexpr std::uint32_t small_buckets = Change::repeatable ? 0 : tuning<Place>::put_small_buckets;
+  using bucket = typename Table::bucket;
+  using value = typename Table::value_type;
+
+  Table table;
+  Source source;
+  Change change;
+  tile_list list;
+  left_over<pair<typename Table::key_type, value>> left;
+
+  struct pieces {
+    std::uint32_t* inserted;
+    std::uint32_t* enough;
+    bucket* small;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<bucket>(4 * small_buckets)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
+    scratch_memory all(memory);
+    const pieces my = scratch(all);
+    const std::uint32_t number = list.tiles == nullptr ? static_cast<std::uint32_t>(index) : list.tiles[index];
+    if (team.rank() == 0) {
+      *my.inserted = 0;
+      *my.enough = list.put_off != nullptr && shared_access::load(&left.counts->inserted) >= list.most;
+      if (*my.enough) list.put_off[fetch_add(left.counts->put_off, 1u)] = number;
+    }
+    for_each_of(team, 4 * small_buckets, [&](std::uint32_t b) { my.small[b] = bucket{}; });
+    team.sync();
+    if (*my.enough) return;
+    const std::uint64_t first = std::uint64_t{number} * tile;
+    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, source.size() - first));
+    std::uint32_t inserted = 0;
+    const auto put = [&](const auto& key, const value& v) {
+      const insertion what = table.put(key, v, change);
+      inserted += what == insertion::inserted;
+      if (what == insertion::full) left.add(make_pair(key, v));
+    };
+    for_each_of(team, n, [&](std::uint32_t i) {
+      if constexpr (ahead != 0) {
+        if (i + ahead < n) table.prefetch(source[first + i + ahead].key);
+      }
+      if (!source.wanted(first + i)) return;
+      const auto item = source[first + i];
+      if constexpr (small_buckets != 0) {
+        if (table.template put_in_small<team_access>(my.small, small_buckets, item.key, value_of(item), change) != insertion::full) return;
+      }
+      put(item.key, value_of(item));
+    });
+    if constexpr (small_buckets != 0) {
+      team.sync();
+      for_each_of(team, 4 * small_buckets * Table::bucket_slots, [&](std::uint32_t i) {
+        const std::uint32_t b = i / Table::bucket_slots;
+        const auto& word = my.small[b].slots[i % Table::bucket_slots];
+        if (Table::slot::is_there(word)) put(table.key_in_quarter(word, b / small_buckets), Table::slot::value(word));
+      });
+    }
+    if (inserted != 0) team.fetch_add(*my.inserted, inserted);
+    team.sync();
+    if (team.rank() == 0 && *my.inserted != 0) fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
+  }
+};
+
+/// The pairs of a partition by region.
+template <class Item>
+struct pairs_of_partition {
+  const Item* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  const put_counts* counts;
+
+  ROOST_FN bool lack_some() const { return counts->overflowed != 0; }
+
+  template <class Team, class F>
+  ROOST_FN void for_each(const Team& team, std::size_t region, const F& f) const {
+    const Item* const first = items + begins[region];
+    for_each_of(team, static_cast<std::uint32_t>(ends[region] - begins[region]), [&](std::uint32_t i) { f(first[i]); });
+  }
+};
+
+/// The pairs of another table with the same hash, by region of the table `to`. As the regions of both stand in the order of the hash, they are in few regions.
+template <class Table>
+struct pairs_of_table {
+  Table from, to;
+
+  ROOST_FN bool lack_some() const { return false; }
+
+  template <class Team, class F>
+  ROOST_FN void for_each(const Team& team, std::size_t region, const F& f) const {
+    const probing::plan& old = from.geometry();
+    const std::uint64_t regions = to.geometry().regions, quarter = old.regions / 4, quarter_first = region / (regions / 4) * quarter;
+    const std::uint64_t first = region * old.regions / regions, last = ceil_div((region + 1) * old.regions, regions);
+    bool some_free = false;
+    // A region that is full may have sent keys to the next one, and so on.
+    for (std::uint64_t r = first; r < first + quarter && (r < last || (r < last + probing::regions_in_reach - 1 && !some_free)); ++r) {
+      const std::uint64_t b0 = (r < quarter_first + quarter ? r : r - quarter) * old.region_buckets;
+      bool mine_free = false;
+      for_each_of(team, old.region_buckets * Table::bucket_slots, [&](std::uint32_t i) {
+        const auto word = from.word_at(b0 * Table::bucket_slots + i);
+        mine_free |= Table::slot::is_free(word);
+        if (!Table::slot::is_there(word)) return;
+        const auto item = make_pair(from.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
+        if (to.region_number(item.key) == region) f(item);
+      });
+      some_free = team.any(mine_free);
+    }
+  }
+};
+
+/// Fills one region in a team's scratch, and writes it once.
+template <class Place, class Table, class From, class Change>
+struct fill_regions {
+  static constexpr int threads = tuning<cuda>::build_threads;
+  static constexpr int teams_at_once = tuning<cuda>::build_teams_at_once;
+  using bucket = typename Table::bucket;
+  using item = pair<typename Table::key_type, typename Table::value_type>;
+
+  Table table;
+  From from;
+  Change change;
+  bool empty;  // the table; else pairs come to those that are there
+  left_over<item> left;
+
+  struct pieces {
+    bucket* buckets;
+    std::uint32_t* inserted;
+    std::uint32_t* strays;
+    item* stray;  // found its home bucket full
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<bucket>(table.geometry().region_buckets), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<item>(most_strays())};
+  }
+  ROOST_FN std::uint32_t most_strays() const { return std::is_same_v<Place, host> ? 0 : table.geometry().region_buckets * Table::bucket_slots / 4; }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    using access = std::conditional_t<Team::size == 1, sole_access, team_access>;
+    if (from.lack_some()) return;
+    scratch_memory all(memory);
+    const pieces my = scratch(all);
+    const auto region = static_cast<std::uint32_t>(index);
+    const std::uint32_t buckets = table.geometry().region_buckets, most = most_strays();
+    bucket* const there = table.region_of(region);
+    if (team.rank() == 0) *my.inserted = *my.strays = 0;
+    for_each_of(team, buckets, [&](std::uint32_t b) { my.buckets[b] = empty ? bucket{} : load(there + b); });
+    team.sync();
+    std::uint32_t inserted = 0;
+    const auto put = [&](const item& mine, std::uint32_t steps) {
+      const insertion what = table.template put_in_region<access>(my.buckets, mine.key, value_of(mine), change, steps);
+      inserted += what == insertion::inserted;
+      return what != insertion::full;
+    };
+    // Those that find their home full come together first: a loop in which few of a block's neighbours go on is slow.
+    from.for_each(team, region, [&](const item& mine) {
+      if (most != 0) {
+        if (put(mine, 1)) return;
+        const std::uint32_t i = team.fetch_add(*my.strays, 1u);
+        if (i < most) {
+          my.stray[i] = mine;
+          return;
+        }
+      }
+      if (!put(mine, buckets)) left.add(mine);
+    });
+    team.sync();
+    for_each_of(team, smaller(*my.strays, most), [&](std::uint32_t i) {
+      if (!put(my.stray[i], buckets)) left.add(my.stray[i]);
+    });
+    if (inserted != 0) team.fetch_add(*my.inserted, inserted);
+    team.sync();
+    write_out(team, my.buckets, buckets, there);
+    if (team.rank() == 0) fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
+  }
+};
+
+struct all_wanted {
+  ROOST_FN bool operator()(std::size_t) const { return true; }
+};
+
+/// Pairs [first, first + count) of a source, of which is_wanted(i) tells whether pair i takes part.
+template <class Source, class Wanted>
+struct part_of {
+  static constexpr bool all = std::is_same_v<Wanted, all_wanted>;
+  Source source;
+  Wanted is_wanted;
+  std::size_t first, count;
+
+  ROOST_FN std::size_t size() const { return count; }
+  ROOST_FN bool wanted(std::size_t i) const { return is_wanted(first + i); }
+  ROOST_FN auto operator[](std::size_t i) const { return source[first + i]; }
+};
+
+template <class Stencil>
+struct wanted_by {
+  Stencil stencil;
+  ROOST_FN bool operator()(std::size_t i) const { return static_cast<bool>(stencil[i]); }
+};
+
+/// A stencil for n pairs.
+template <class Stencil>
+auto wanted_of(const Stencil& stencil, std::size_t n, const char* where) {
+  const auto sequence = as_sequence(stencil);
+  if (sequence.size() != n) {
+    throw invalid_argument(std::string(where) + ": " + std::to_string(n) + " keys but a stencil of " + std::to_string(sequence.size()) +
+                           "; give one element a key");
+  }
+  return wanted_by<std::remove_const_t<decltype(sequence)>>{sequence};
+}
+
+template <class Wanted>
+struct is_wanted {
+  Wanted wanted;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return wanted(i) ? 1 : 0; }
+};
+
+template <class Table>
+struct is_taken {
+  Table table;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.occupied(slot) || table.erased(slot) ? 1 : 0; }
+};
+
+template <class Table>
+struct is_occupied {
+  Table table;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.occupied(slot) ? 1 : 0; }
+};
+
+template <class Table>
+struct is_erased {
+  Table table;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.erased(slot) ? 1 : 0; }
+};
+
+/// What erase answers a query.
+struct write_erased {
+  using result = bool;
+  bool* results;
+  template <class Table, class Key>
+  ROOST_FN result operator()(const Table& table, const Key& key) const {
+    return table.erase(key);
+  }
+  ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
+};
+
+struct is_true {
+  const bool* of;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return of[i] ? 1 : 0; }
+};
+
+template <class Table, class F>
+struct erase_slot_if {
+  Table table;
+  F f;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const {
+    if (!table.occupied(slot)) return 0;
+    bool go;
+    if constexpr (std::is_same_v<typename Table::value_type, none>) {
+      go = f(table.key_at(slot));
+    } else {
+      go = f(table.key_at(slot), table.value_at(slot));
+    }
+    return go && table.erase(table.key_at(slot)) ? 1 : 0;
+  }
+};
+
+template <class Table, class Operations, class Value>
+struct run_operation {
+  Table table;
+  Operations operations;
+  operation_result<Value>* results;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const auto mine = operations[i];
+    operation_result<Value> result{false, false, mine.value};
+    switch (mine.kind) {
+      case operation_kind::find: {
+        const auto answer = table.find(mine.key);
+        result = {answer.has_value(), false, answer.value_or(Value{})};
+        break;
+      }
+      case operation_kind::insert: {
+        const auto answer = table.insert_and_find(mine.key, mine.value);
+        result = {answer.what == insertion::inserted, answer.what == insertion::full, answer.value};
+        break;
+      }
+      case operation_kind::insert_or_assign: {
+        const insertion what = table.insert_or_assign(mine.key, mine.value);
+        result = {what != insertion::full, what == insertion::full, mine.value};
+        break;
+      }
+      case operation_kind::erase:
+        result.done = table.erase(mine.key);
+        break;
+    }
+    results[i] = result;
+  }
+};
+
+/// Inserts a pair; 1 if there is no room.
+template <class Table>
+struct insert_item {
+  Table to;
+  const pair<typename Table::key_type, typename Table::value_type>* items;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return to.insert(items[i].key, value_of(items[i])) == insertion::full ? 1 : 0; }
+};
+
+/// Inserts the pair of a slot into another table.
+template <class Table>
+struct copy_slot {
+  Table from, to;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const {
+    return from.occupied(slot) && to.insert(from.key_at(slot), from.value_at(slot)) == insertion::full ? 1 : 0;
+  }
+};
+
+template <class Table>
+struct count_probes {
+  Table table;
+  std::uint64_t* keys;  // by probes - 1
+  std::uint32_t most;
+  ROOST_FN void operator()(std::size_t slot) const {
+    if (table.occupied(slot)) fetch_add(keys[smaller(table.probes_of(table.key_at(slot)), most) - 1], std::uint64_t{1});
+  }
+};
+
+}  // namespace detail
+
+template <class Key, class Value, class Place>
+probing::plan concurrent_map<Key, Value, Place>::plan_for(std::size_t n) const {
+  return probing::make_plan<Place, Key, Value>(static_cast<double>(n) / options_.load_factor, n, options_.seed);
+}
+
+template <class Key, class Value, class Place>
+concurrent_map<Key, Value, Place>::concurrent_map(const Place& place, std::size_t n, options options)
+    : options_([&] {
+        if (!(options.load_factor > 0 && options.load_factor <= 1)) {
+          throw invalid_argument("roost::concurrent_map: load factor " + detail::text_of(options.load_factor) + " asked for; give more than 0 and at most 1");
+        }
+        return options;
+      }()),
+      plan_(plan_for(n)),
+      buckets_(place, plan_.buckets()) {
+  clear(place);
+}
+
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::clear(const Place& place) {
+  place.fill(buckets_.data(), 0, buckets_.bytes());  // free slots are zeros
+  taken_most_ = 0;
+}
+
+template <class Key, class Value, class Place>
+std::size_t concurrent_map<Key, Value, Place>::taken(const Place& place) const {
+  return place.sum(capacity(), detail::is_taken<ref_type>{table()});
+}
+
+template <class Key, class Value, class Place>
+std::size_t concurrent_map<Key, Value, Place>::size(const Place& place) const {
+  return place.sum(capacity(), detail::is_occupied<ref_type>{table()});
+}
+
+/// Inserts the pairs of a source one by one, and returns how many found no room: those are in `left`, as many as fit. If the map grows, it does so when it is as full as it
+/// should be.
+template <class Key, class Value, class Place>
+template <class Source, class Change>
+std::size_t concurrent_map<Key, Value, Place>::put_each(const Place& place, const Source& source, const Change& change, array<item, Place>& left, insert_report& report) {
+  using kernel = detail::put_tiles<Place, ref_type, Source, Change>;
+  array<counts, Place> counted(place, 1);
+  array<std::uint32_t, Place> tiles(place, 0);
+  counts sum;
+  for (std::size_t n = detail::ceil_div<std::size_t>(source.size(), kernel::tile); n != 0; n = sum.put_off) {
+    array<std::uint32_t, Place> put_off(place, options_.grows ? n : 0);
+    sum.inserted = sum.put_off = 0;
+    place.copy_from_host(counted.data(), &sum, sizeof(sum));
+    const kernel run{table(), source, change, {tiles.data(), put_off.data(), free_slots()}, {left.data(), left.size(), counted.data()}};
+    place.launch(n, detail::scratch_bytes_of(run), run);
+    place.copy_to_host(&sum, counted.data(), sizeof(sum));
+    note_inserted(sum, report);
+    if (sum.put_off != 0) {
+      const std::size_t begun = n - sum.put_off;  // which tell how many of the others are new
+      make_room(place, begun == 0 ? 1 : 1 + static_cast<std::size_t>(1.05 * static_cast<double>(sum.inserted) / static_cast<double>(begun) * sum.put_off), report);
+      tiles = std::move(put_off);
+    }
+  }
+  return sum.left;
+}
+
+/// The same by region: pairs of a source that knows which are whose come to an empty table, or to what is there.
+template <class Key, class Value, class Place>
+template <class From, class Change>
+auto concurrent_map<Key, Value, Place>::fill(const Place& place, const ref_type& table, const From& from, const Change& change, bool empty, array<item, Place>& left,
+                                             array<counts, Place>& counted) -> counts {
+  using kernel = detail::fill_regions<Place, ref_type, From, Change>;
+  const kernel run{table, from, change, empty, {left.data(), left.size(), counted.data()}};
+  place.launch(table.geometry().regions, detail::scratch_bytes_of(run), run);
+  counts sum;
+  place.copy_to_host(&sum, counted.data(), sizeof(sum));
+  return sum;
+}
+
+template <class Key, class Value, class Place>
+template <class Source, class Change>
+auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const Source& source, const Change& change, array<item, Place>& left) -> counts {
+  array<counts, Place> counted(place, 1);
+  place.fill(counted.data(), 0, counted.bytes());
+  detail::partitioner<Place, item> partitioner(place, plan_.regions, room::slack, false, &counted.data()->overflowed);
+  const auto parts = partitioner.run(source, table().hash_order(plan_.regions));
+  return fill(place, table(), detail::pairs_of_partition<item>{parts.items(), parts.begins(), parts.ends(), counted.data()}, change, taken_most_ == 0, left, counted);
+}
+
+/// Puts a part of a batch into the table. `expected`: how many of its keys are new, as far as is known.
+template <class Key, class Value, class Place>
+template <class Source, class Change>
+void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& source, const Change& change, const bulk_options& how, std::size_t expected, insert_report& report) {
+  using tuned = detail::tuning<Place>;
+  const std::size_t n = source.size();
+  array<item, Place> left(place, 0);  // what found no room, if it is known
+  std::size_t listed = 0;
+  if constexpr (Source::all) {
+    const bool worth_it = n >= capacity() / tuned::put_regional_share && plan_.regions >= tuned::put_regions && (!options_.grows || free_slots() >= expected);
+    if (how.path == path::regional || (how.path == path::automatic && worth_it)) {
+      try {
+        // If the list is too short, all is done again, which changes nothing but for what adds up.
+        left = array<item, Place>(place, Change::repeatable ? detail::smaller(n, n / 16 + 4096) : n);
+        const counts sum = put_by_region(place, source, change, left);
+        if (sum.overflowed == 0) {  // else nothing is done yet: there are many copies of few keys, say
+          note_inserted(sum, report);
+          report.path = path::regional;
+          if (sum.left == 0) return;
+          if (sum.left <= left.size()) listed = sum.left;
+        }
+      } catch (const out_of_memory&) {
+        if (how.path == path::regional) throw;
+      }
+    }
+  }
+  for (int tries = 0;; ++tries) {
+    array<item, Place> next(place, options_.grows && !Change::repeatable ? (listed != 0 ? listed : n) : 0);
+    const std::size_t full = listed != 0 ? put_each(place, detail::part_of<const item*, detail::all_wanted>{left.data(), {}, 0, listed}, change, next, report)
+                                         : put_each(place, source, change, next, report);
+    if (full == 0) return;
+    if (!options_.grows || tries == 8) {
+      report.full += full;
+      return;
+    }
+    // There are free slots, but not where these keys want to be: another hash spreads them.
+    move_to(place, static_cast<std::size_t>(limit()), true);
+    ++report.rehashes;
+    if (!Change::repeatable) {
+      left = std::move(next);
+      listed = full;
+    }
+  }
+}
+
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::note_inserted(const counts& sum, insert_report& report) {
+  report.inserted += sum.inserted;
+  if (taken_most_ != unknown) taken_most_ += sum.inserted;
+}
+
+/// How many more slots may be taken.
+template <class Key, class Value, class Place>
+std::size_t concurrent_map<Key, Value, Place>::free_slots() const {
+  const auto usable = static_cast<std::size_t>(limit());
+  return taken_most_ == unknown || usable <= taken_most_ ? 0 : usable - taken_most_;
+}
+
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::make_room(const Place& place, std::size_t more, insert_report& report) {
+  if (free_slots() >= more) return;
+  taken_most_ = taken(place);
+  if (free_slots() >= more) return;
+  // A rehash that only takes erased keys out should give an eighth of the table.
+  const auto usable = static_cast<std::size_t>(limit());
+  const std::size_t live = size(place);
+  move_to(place, live + more + usable / 8 <= usable ? usable : std::max(live + more, 2 * usable));
+  ++report.rehashes;
+}
+
+template <class Key, class Value, class Place>
+template <class Source, class Wanted, class Change>
+insert_report concurrent_map<Key, Value, Place>::put_all(const Place& place, const Source& source, const Wanted& wanted, const Change& change,
+                                                         const bulk_options& how) {
+  insert_report report;
+  const std::size_t n = source.size();
+  std::size_t first = 0, expected = n;
+  if (options_.grows && n != 0) {
+    if (taken_most_ == unknown) taken_most_ = taken(place);
+    if (free_slots() < n) {  // there may be room all the same: the first keys tell how many are new
+      first = n / 16 + 1;
+      put(place, detail::part_of<Source, Wanted>{source, wanted, 0, first}, change, how, first, report);
+      expected = static_cast<std::size_t>(1.05 * static_cast<double>(report.inserted) / static_cast<double>(first) * static_cast<double>(n - first));
+      make_room(place, expected, report);
+    }
+  }
+  if (first < n) put(place, detail::part_of<Source, Wanted>{source, wanted, first, n - first}, change, how, expected, report);
+  std::size_t asked = n;
+  if constexpr (!std::is_same_v<Wanted, detail::all_wanted>) asked = place.sum(n, detail::is_wanted<Wanted>{wanted});
+  report.present = asked - report.inserted - report.full;
+  return report;
+}
+
+/// Moves all keys to a table with room for n: by region if the hash may stay.
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::move_to(const Place& place, std::size_t n, bool other_hash) {
+  const ref_type old = table();
+  const std::size_t live = size(place);
+  double more = 1;
+  for (int attempt = 0; attempt < 6; ++attempt, more *= 1.25) {
+    probing::plan plan = plan_for(static_cast<std::size_t>(static_cast<double>(detail::larger(n, live)) * more));
+    plan.seed = other_hash || attempt >= 3 ? detail::seed_of_attempt(options_.seed, ++hashes_) : plan_.seed;
+    array<bucket, Place> to(place, plan.buckets());
+    const ref_type target(to.data(), plan);
+    bool good;
+    if (plan.seed == plan_.seed) {
+      array<counts, Place> counted(place, 1);
+      place.fill(counted.data(), 0, counted.bytes());
+      array<item, Place> left(place, live / 16 + 4096);
+      const counts sum = fill(place, target, detail::pairs_of_table<ref_type>{old, target}, keep(), true, left, counted);
+      good = sum.left <= left.size() && place.sum(sum.left, detail::insert_item<ref_type>{target, left.data()}) == 0;
+    } else {
+      place.fill(to.data(), 0, to.bytes());
+      good = place.sum(old.capacity(), detail::copy_slot<ref_type>{old, target}) == 0;
+    }
+    if (!good) continue;
+    buckets_ = std::move(to);
+    plan_ = plan;
+    taken_most_ = live;
+    return;
+  }
+  throw build_error("roost::concurrent_map: " + std::to_string(live) + " keys found no room in a table for " + std::to_string(n) +
+                    "; rehash for more, or make the map with another seed");
+}
+
+template <class Key, class Value, class Place>
+template <class Keys, class Values>
+insert_report concurrent_map<Key, Value, Place>::insert(const Place& place, const Keys& keys, const Values& values, bulk_options how) {
+  return put_all(place, detail::zip_checked(keys, values, "roost::concurrent_map::insert"), detail::all_wanted(), keep(), how);
+}
+
+template <class Key, class Value, class Place>
+template <class Keys, class Values, class Stencil>
+insert_report concurrent_map<Key, Value, Place>::insert_if(const Place& place, const Keys& keys, const Values& values, const Stencil& stencil, bulk_options how) {
+  const auto source = detail::zip_checked(keys, values, "roost::concurrent_map::insert_if");
+  return put_all(place, source, detail::wanted_of(stencil, source.size(), "roost::concurrent_map::insert_if"), keep(), how);
+}
+
+template <class Key, class Value, class Place>
+template <class Keys, class Values>
+insert_report concurrent_map<Key, Value, Place>::insert_or_assign(const Place& place, const Keys& keys, const Values& values, bulk_options how) {
+  return put_all(place, detail::zip_checked(keys, values, "roost::concurrent_map::insert_or_assign"), detail::all_wanted(), typename ref_type::assign(), how);
+}
+
+template <class Key, class Value, class Place>
+template <class Keys, class Values, class F>
+insert_report concurrent_map<Key, Value, Place>::insert_or_apply(const Place& place, const Keys& keys, const Values& values, const F& f, bulk_options how) {
+  return put_all(place, detail::zip_checked(keys, values, "roost::concurrent_map::insert_or_apply"), detail::all_wanted(), typename ref_type::template apply<F>{f},
+                 how);
+}
+
+template <class Key, class Value, class Place>
+template <class Keys>
+std::size_t concurrent_map<Key, Value, Place>::erase(const Place& place, const Keys& keys, bulk_options how) {
+  const auto sequence = detail::as_sequence(keys);
+  array<bool, Place> erased(place, sequence.size());
+  detail::probe_all(place, table(), bytes(), sequence, detail::write_erased{erased.data()}, how);
+  return place.sum(sequence.size(), detail::is_true{erased.data()});
+}
+
+template <class Key, class Value, class Place>
+template <class F>
+std::size_t concurrent_map<Key, Value, Place>::erase_if(const Place& place, const F& f) {
+  return place.sum(capacity(), detail::erase_slot_if<ref_type, F>{table(), f});
+}
+
+template <class Key, class Value, class Place>
+template <class Operations, class Results>
+void concurrent_map<Key, Value, Place>::run(const Place& place, const Operations& operations, Results&& results) {
+  const auto sequence = detail::as_sequence(operations);
+  auto* const to = detail::output<operation_result<Value>>(results, sequence.size(), "roost::concurrent_map::run");
+  taken_most_ = unknown;
+  place.for_each(sequence.size(), detail::run_operation<ref_type, decltype(sequence), Value>{table(), sequence, to});
+}
+
+template <class Key, class Value, class Place>
+template <class Queries, class Results>
+bulk_report concurrent_map<Key, Value, Place>::find(const Place& place, const Queries& queries, Results&& results, Value missing, bulk_options how) const {
+  return detail::find_values(place, ref(), bytes(), queries, results, missing, how, "roost::concurrent_map::find");
+}
+
+template <class Key, class Value, class Place>
+template <class Queries, class Results, class Found>
+  requires(!std::is_convertible_v<Found, Value>)
+bulk_report concurrent_map<Key, Value, Place>::find(const Place& place, const Queries& queries, Results&& results, Found&& found, bulk_options how) const {
+  return detail::find_values_there(place, ref(), bytes(), queries, results, found, how, "roost::concurrent_map::find");
+}
+
+template <class Key, class Value, class Place>
+template <class Queries, class Results>
+bulk_report concurrent_map<Key, Value, Place>::contains(const Place& place, const Queries& queries, Results&& results, bulk_options how) const {
+  return detail::find_contained(place, ref(), bytes(), queries, results, how, "roost::concurrent_map::contains");
+}
+
+template <class Key, class Value, class Place>
+template <class Queries>
+std::size_t concurrent_map<Key, Value, Place>::count(const Place& place, const Queries& queries) const {
+  const auto sequence = detail::as_sequence(queries);
+  return place.sum(sequence.size(), detail::is_contained<reader_type, decltype(sequence)>{ref(), sequence});
+}
+
+template <class Key, class Value, class Place>
+template <class Keys, class Values>
+std::size_t concurrent_map<Key, Value, Place>::retrieve_all(const Place& place, Keys&& keys, Values&& values) const {
+  const std::size_t n = size(place);
+  Key* const keys_to = detail::output<Key>(keys, n, "roost::concurrent_map::retrieve_all");
+  Value* const values_to = detail::output<Value>(values, n, "roost::concurrent_map::retrieve_all");
+  detail::retrieve_pairs(place, ref(), keys_to, values_to);
+  return n;
+}
+
+template <class Key, class Value, class Place>
+template <class F>
+void concurrent_map<Key, Value, Place>::for_each(const Place& place, const F& f) const {
+  place.for_each(capacity(), detail::visit_slot<reader_type, F>{ref(), f});
+}
+
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::reserve(const Place& place, std::size_t n) {
+  if (static_cast<double>(n) > limit()) move_to(place, n);
+}
+
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
+  move_to(place, n);
+}
+
+template <class Key, class Value, class Place>
+concurrent_statistics concurrent_map<Key, Value, Place>::statistics(const Place& place) const {
+  constexpr std::uint32_t most = probing::buckets_in_reach;
+  array<std::uint64_t, Place> by_probes(place, most);
+  place.fill(by_probes.data(), 0, by_probes.bytes());
+  place.for_each(capacity(), detail::count_probes<reader_type>{ref(), by_probes.data(), most});
+  concurrent_statistics result;
+  result.capacity = capacity();
+  result.bytes = bytes();
+  result.erased = place.sum(capacity(), detail::is_erased<reader_type>{ref()});
+  std::uint64_t probes = 0, i = 0;
+  for (const std::uint64_t keys : copy_to_host(place, by_probes)) {
+    ++i;
+    result.keys_by_probes.push_back(keys);
+    result.size += keys;
+    probes += keys * i;
+    if (keys != 0) result.most_probes = static_cast<std::uint32_t>(i);
+  }
+  result.keys_by_probes.resize(result.most_probes);
+  if (result.size != 0) result.mean_probes = static_cast<double>(probes) / static_cast<double>(result.size);
+  result.load_factor = static_cast<double>(result.size + result.erased) / static_cast<double>(result.capacity);
+  return result;
+}
+
+template <class Key, class Value, class Place>
+bool concurrent_map<Key, Value, Place>::valid(const Place& place) const {
+  return place.sum(capacity(), detail::good_slot<reader_type>{ref()}) == size(place);
+}
+
+}  // namespace roost

@@ -1,0 +1,549 @@
+#pragma once
+
+#include <cmath>
+
+#include "roost/detail/atomic.hpp"
+#include "roost/detail/build.hpp"
+
+/// \file
+/// Layout `probing`: open addressing in slots that any number of threads change at the same time.
+
+namespace roost {
+
+/// What became of an insert.
+enum class insertion : std::uint8_t {
+  inserted,  ///< the key was not there, and is now
+  present,   ///< the key was there; insert_or_assign and insert_or_apply have changed its value
+  full       ///< no room within reach of the key's home, and nothing was changed: see concurrent_map, Room
+};
+
+// What insert_or_apply does with the value that is there, and the new one. Any function of two values that can be copied to the place will do; plus on integers is
+// one atomic instruction.
+struct plus {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const { return static_cast<T>(a + b); }
+};
+struct minimum {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const { return b < a ? b : a; }
+};
+struct maximum {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const { return a < b ? b : a; }
+};
+
+/// One thread for a key.
+struct one_lane {
+  static constexpr unsigned size() { return 1; }
+  static constexpr unsigned rank() { return 0; }
+  ROOST_FN static unsigned ballot(bool mine) { return mine ? 1 : 0; }
+  template <class T>
+  ROOST_FN static T from(unsigned, const T& mine) { return mine; }
+};
+
+#if defined(__CUDACC__)
+/// The threads of a tile of cooperative groups (thread_block_tile), for one key: each reads a bucket.
+template <class Tile>
+class tile_lanes {
+ public:
+  __device__ explicit tile_lanes(const Tile& tile) : tile_(tile) {}
+  __device__ unsigned size() const { return tile_.size(); }
+  __device__ unsigned rank() const { return tile_.thread_rank(); }
+  __device__ unsigned ballot(bool mine) const { return tile_.ballot(mine); }
+  template <class T>
+  __device__ T from(unsigned lane, const T& mine) const { return tile_.shfl(mine, lane); }
+
+ private:
+  const Tile& tile_;
+};
+#endif
+
+/// Buckets that are read at once: on cuda one 32-byte sector, on the host one 64-byte line. A key's hash tells its region, its home bucket there, and a
+/// stride: a key that finds its home full goes to the bucket a stride further, round the region, and when that is full, round the next. (Double hashing, not the linear probing
+/// of D. Farrell, A simple GPU hash table, 2020: at load 0.8 a key that is not there costs half as many reads.)
+///
+/// A slot is one word that is changed at once: some bits of the key's hash, whether it is free, taken or erased, and the value. The table is four quarters, and no key leaves its
+/// own. So the place of a slot tells two bits of the hash of the key that it holds, which leaves two bits for what the slot is: no key and no value is
+/// reserved. A slot belongs to its key for good, erased or not, until the table is rehashed: so two threads that insert a key meet at the same slot, and a value
+/// never shows with another key.
+struct probing {
+  static constexpr const char* name = "probing";
+
+  /// Where a key may be: in two regions, and in the first so many buckets of its way through them.
+  static constexpr std::uint32_t regions_in_reach = 2;
+  static constexpr std::uint32_t buckets_in_reach = 2048;
+
+  template <class Key, class Value>
+  struct slot_word;
+  template <class Place, class Key, class Value>
+  class reader;
+  template <class Place, class Key, class Value>
+  class table;
+
+  /// The geometry of a table.
+  struct plan {
+    std::uint32_t regions;         // a multiple of 4
+    std::uint32_t region_buckets;  // a prime, or 1
+    std::uint64_t seed;
+    ROOST_FN std::uint64_t buckets() const { return std::uint64_t{regions} * region_buckets; }
+  };
+
+  /// For `slots` slots and more, of which `n` are expected to be taken.
+  template <class Place, class Key, class Value>
+  static plan make_plan(double slots, std::size_t n, std::uint64_t seed);
+};
+
+/// The word of a slot.
+template <class Key, class Value>
+struct probing::slot_word {
+  static_assert(sizeof(Key) <= 8, "keys of up to 8 bytes");
+  static constexpr bool has_value = !std::is_same_v<Value, none>;
+  static_assert(!has_value || sizeof(Value) <= 8, "values of up to 8 bytes: store an index into an array of larger ones");
+  static_assert(std::is_trivially_copyable_v<Value>, "values are copied byte by byte");
+  static constexpr bool small = sizeof(Key) <= 4 && (!has_value || sizeof(Value) <= 4);
+  using part = std::conditional_t<small, std::uint32_t, std::uint64_t>;  // of a key, of a value
+  using word = std::conditional_t<!has_value, part, std::conditional_t<small, std::uint64_t, detail::two_words>>;
+  using hash = decltype(hash_of(std::declval<Key>()));
+
+  static constexpr part taken = part{1} << (8 * sizeof(part) - 1);
+  static constexpr part erased = taken >> 1;  // besides
+  static constexpr hash kept = static_cast<hash>(~hash{0}) >> 2;  // of a hash, in a slot
+
+  ROOST_FN static part value_part(const Value& value) {
+    part bits = 0;
+    if constexpr (has_value) memcpy(&bits, &value, sizeof(Value));
+    return bits;
+  }
+  ROOST_FN static word make(part key, part value) {
+    if constexpr (!has_value) {
+      return key;
+    } else if constexpr (small) {
+      return std::uint64_t{value} << 32 | key;
+    } else {
+      return {key, value};
+    }
+  }
+  ROOST_FN static part key_part(const word& w) {
+    if constexpr (!has_value || small) {
+      return static_cast<part>(w);
+    } else {
+      return w.low;
+    }
+  }
+  ROOST_FN static part* key_part(word* at) { return reinterpret_cast<part*>(at); }  // little-endian
+  ROOST_FN static part* value_part(word* at) { return reinterpret_cast<part*>(at) + 1; }
+  ROOST_FN static Value value(const word& w) {
+    Value result{};
+    if constexpr (has_value) {
+      part bits;
+      if constexpr (small) {
+        bits = static_cast<part>(w >> 32);
+      } else {
+        bits = w.high;
+      }
+      memcpy(&result, &bits, sizeof(Value));
+    }
+    return result;
+  }
+
+  ROOST_FN static bool is_free(const word& w) { return key_part(w) == 0; }
+  ROOST_FN static bool is_there(const word& w) { return (key_part(w) & (taken | erased)) == taken; }
+  /// Whether a slot belongs to a key, erased or not.
+  ROOST_FN static bool is_of(const word& w, part key) { return (key_part(w) & static_cast<part>(~erased)) == key; }
+};
+
+/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives and is not rehashed. Any number of threads may call it, while others
+/// change the table.
+template <class Place, class Key, class Value>
+class probing::reader {
+ public:
+  using key_type = Key;
+  using value_type = Value;
+  using slot = slot_word<Key, Value>;
+  using word = typename slot::word;
+  static constexpr int bucket_slots = detail::tuning<Place>::bucket_bytes / sizeof(word);
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+
+  /// Slots that are read at once.
+  struct alignas(16) bucket {
+    word slots[bucket_slots];
+  };
+
+  reader(bucket* buckets, const plan& p) : buckets_(buckets), plan_(p) {}
+
+  /// The value of a key, or nothing.
+  ROOST_FN found<Value> find(const Key& key) const { return find(one_lane(), key); }
+  /// The same for lanes that share the work: all of them call it with the same key, and get the same answer.
+  template <class Lanes>
+  ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
+    return look<detail::shared_access>(lanes, path_of(key), found<Value>(), [](const word& seen, std::uint64_t, std::uint32_t) { return found<Value>(slot::value(seen)); });
+  }
+
+  /// True if the key is there.
+  ROOST_FN bool contains(const Key& key) const { return contains(one_lane(), key); }
+  template <class Lanes>
+  ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
+    return look<detail::shared_access>(lanes, path_of(key), false, [](const word&, std::uint64_t, std::uint32_t) { return true; });
+  }
+
+  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU, which hides the wait with other threads.
+  ROOST_PREFETCH_FN void prefetch(const Key& key) const {
+#if !ROOST_ON_DEVICE
+    const path way = path_of(key);
+    __builtin_prefetch(way.quarter + way.at(0));
+#else
+    static_cast<void>(key);
+#endif
+  }
+
+  /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
+  detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
+
+  ROOST_FN std::uint32_t region_number(const Key& key) const {
+    return static_cast<std::uint32_t>(split_hash(hash_of(key, plan_.seed), plan_.regions).digit);
+  }
+
+  /// The number of slots.
+  ROOST_FN std::uint64_t capacity() const { return plan_.buckets() * bucket_slots; }
+
+  // Slots by number, for iteration and checks.
+
+  /// The slot of a key, or no_slot.
+  ROOST_FN std::uint64_t slot_of(const Key& key) const {
+    return look<detail::shared_access>(one_lane(), path_of(key), std::uint64_t{no_slot}, [](const word&, std::uint64_t number, std::uint32_t) { return number; });
+  }
+  /// How many buckets a lookup of this key reads; 0 if it is not there.
+  ROOST_FN std::uint32_t probes_of(const Key& key) const {
+    return look<detail::shared_access>(one_lane(), path_of(key), 0u, [](const word&, std::uint64_t, std::uint32_t step) { return step + 1; });
+  }
+  ROOST_FN bool occupied(std::uint64_t number) const { return slot::is_there(word_at(number)); }
+  ROOST_FN bool erased(std::uint64_t number) const { return !slot::is_free(word_at(number)) && !occupied(number); }
+  ROOST_FN Key key_at(std::uint64_t number) const { return key_of(word_at(number), number / bucket_slots); }
+  ROOST_FN Value value_at(std::uint64_t number) const { return slot::value(word_at(number)); }
+
+  /// What a slot holds, and the key that a word in bucket b belongs to.
+  ROOST_FN word word_at(std::uint64_t number) const {
+    return detail::shared_access::load(&buckets_[number / bucket_slots].slots[number % bucket_slots]);
+  }
+  ROOST_FN Key key_of(const word& w, std::uint64_t b) const { return key_in_quarter(w, b / (std::uint64_t{plan_.regions / 4} * plan_.region_buckets)); }
+  ROOST_FN Key key_in_quarter(const word& w, std::uint64_t quarter) const {
+    using hash = typename slot::hash;
+    const hash h = (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(quarter) << (8 * sizeof(hash) - 2);
+    return key_of_hash<Key>(h, plan_.seed);
+  }
+
+ protected:
+  /// Where a key may be.
+  struct path {
+    bucket* quarter;            // regions that are gone round
+    std::uint32_t regions;
+    std::uint32_t region;       // of those: the first
+    std::uint32_t buckets;      // of a region
+    std::uint32_t home, stride;
+    std::uint32_t steps;        // at most
+    typename slot::part key;
+
+    ROOST_FN std::uint64_t at(std::uint32_t step) const {
+      if (step == 0) return std::uint64_t{region} * buckets + home;  // most keys need no more
+      const std::uint32_t lap = step / buckets, r = region + lap;
+      return std::uint64_t{r < regions ? r : r - regions} * buckets + (home + step * stride) % buckets;
+    }
+  };
+
+  ROOST_FN path path_of(const Key& key) const {
+    const auto h = hash_of(key, plan_.seed);
+    const auto region = split_hash(h, plan_.regions);
+    const auto home = split_hash(region.rest, plan_.region_buckets);
+    const std::uint32_t regions = plan_.regions / 4, quarter = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - 2));
+    const std::uint32_t strides = detail::larger(plan_.region_buckets, 2u) - 1;
+    return {buckets_ + std::uint64_t{quarter} * regions * plan_.region_buckets,
+            regions,
+            static_cast<std::uint32_t>(region.digit) - quarter * regions,
+            plan_.region_buckets,
+            static_cast<std::uint32_t>(home.digit),
+            1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
+            detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets, buckets_in_reach),
+            static_cast<typename slot::part>(h & slot::kept) | slot::taken};
+  }
+
+  /// What a look at a bucket shows.
+  struct sight {
+    unsigned mine = 0;  // a bit for each slot: belongs to the key,
+    unsigned free = 0;
+    word seen[bucket_slots];
+
+    ROOST_FN void look(const typename slot::part& key) {
+      ROOST_UNROLL
+      for (int s = 0; s < bucket_slots; ++s) {
+        mine |= slot::is_of(seen[s], key) ? 1u << s : 0;
+        free |= slot::is_free(seen[s]) ? 1u << s : 0;
+      }
+    }
+    /// The word at the first bit of `mine`. What was read is in registers, which have no index.
+    ROOST_FN word mine_seen() const {
+      word result = seen[0];
+      ROOST_UNROLL
+      for (int s = 1; s < bucket_slots; ++s) {
+        if (mine >> s & 1) result = seen[s];
+      }
+      return result;
+    }
+  };
+
+  ROOST_FN static int first_bit(unsigned bits) {
+#if ROOST_ON_DEVICE
+    return __ffs(static_cast<int>(bits)) - 1;
+#else
+    return __builtin_ctz(bits);
+#endif
+  }
+
+  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot has the word: settle(bucket, sight, step) says whether that
+  /// was the end, or clears what it saw, and the next has it. Returns the lane that ended it, or none.
+  template <class Access, class Lanes, class Settle>
+  ROOST_FN static int follow(const Lanes& lanes, const path& way, const Settle& settle) {
+    for (std::uint32_t step = 0; step < way.steps; step += lanes.size()) {
+      sight here;
+      const std::uint32_t mine = step + lanes.rank();
+      const std::uint64_t b = way.at(detail::smaller(mine, way.steps - 1));
+      Access::load(way.quarter[b].slots, here.seen);
+      if (mine < way.steps) here.look(way.key);
+      while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0)) {
+        const int leader = first_bit(votes);
+        bool done = false;
+        if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here, mine);
+        if (lanes.from(static_cast<unsigned>(leader), done)) return leader;
+      }
+    }
+    return no_lane;
+  }
+  static constexpr int no_lane = -1;
+
+  template <class Access, class Lanes, class Result, class OnHit>
+  ROOST_FN Result look(const Lanes& lanes, const path& way, const Result& missing, const OnHit& on_hit) const {
+    Result result = missing;
+    const int leader = follow<Access>(lanes, way, [&](std::uint64_t b, const sight& here, std::uint32_t step) {
+      if (here.mine == 0) return true;
+      const word seen = here.mine_seen();
+      if (slot::is_there(seen)) {
+        result = on_hit(seen, (static_cast<std::uint64_t>(way.quarter - buckets_) + b) * bucket_slots + static_cast<unsigned>(first_bit(here.mine)), step);
+      }
+      return true;
+    });
+    return leader == no_lane ? missing : lanes.from(static_cast<unsigned>(leader), result);
+  }
+
+  bucket* buckets_;
+  plan plan_;
+};
+
+/// What concurrent_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels and of the host at once. Each is one step for everybody
+/// who watches (linearizable), and none waits for another thread (lock-free). Trivially copyable; valid while its map lives and is not rehashed.
+template <class Place, class Key, class Value>
+class probing::table : public probing::reader<Place, Key, Value> {
+  using base = reader<Place, Key, Value>;
+
+ public:
+  using typename base::bucket;
+  using typename base::slot;
+  using typename base::word;
+  using base::base;
+  using base::bucket_slots;
+
+  /// Stores a pair unless the key is there.
+  ROOST_FN insertion insert(const Key& key, const Value& value) const { return insert(one_lane(), key, value); }
+  ROOST_FN insertion insert(const Key& key) const
+    requires(!slot::has_value)
+  {
+    return insert(one_lane(), key, Value{});
+  }
+  template <class Lanes>
+  ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, keep()).what;
+  }
+
+  /// Stores a pair, or gives the key that is there another value.
+  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const { return insert_or_assign(one_lane(), key, value); }
+  template <class Lanes>
+  ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, assign()).what;
+  }
+
+  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one change.
+  template <class F>
+  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const { return insert_or_apply(one_lane(), key, value, f); }
+  template <class Lanes, class F>
+  ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value, const F& f) const {
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, apply<F>{f}).what;
+  }
+
+  /// What insert_and_find returns.
+  struct inserted_or_found {
+    insertion what;
+    Value value;  // that the key has now; the one that was given if the table is full
+  };
+  /// Stores a pair unless the key is there, and returns the value that it has then.
+  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const { return insert_and_find(one_lane(), key, value); }
+  template <class Lanes>
+  ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
+    const put_result done = put_on<detail::shared_access>(lanes, this->path_of(key), value, keep());
+    return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
+  }
+
+  /// Takes a key out; false if it is not there. Its slot remains the key's: it is free for other keys after a rehash.
+  ROOST_FN bool erase(const Key& key) const { return erase(one_lane(), key); }
+  template <class Lanes>
+  ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
+    bool result = false;
+    const auto way = this->path_of(key);
+    const int leader = base::template follow<detail::shared_access>(lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
+      if (here.mine != 0) {
+        auto* const part = slot::key_part(&way.quarter[b].slots[base::first_bit(here.mine)]);
+        result = (detail::shared_access::fetch_or(part, slot::erased) & slot::erased) == 0;
+      }
+      return true;
+    });
+    return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
+  }
+
+  // What the bulk calls of concurrent_map stand on.
+
+  /// insert with any change: keep, assign, apply.
+  template <class Change>
+  ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
+    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change).what;
+  }
+  /// The same in a copy of the key's region that one team has to itself, in the first `steps` buckets of its way.
+  template <class Access, class Change>
+  ROOST_FN insertion put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change, std::uint32_t steps) const {
+    typename base::path way = this->path_of(key);
+    way.quarter = copy;
+    way.region = 0;
+    way.steps = detail::smaller(steps, detail::smaller(way.steps, way.buckets));
+    return put_on<Access>(one_lane(), way, value, change).what;
+  }
+  /// The same in a small table of four quarters that one team has to itself.
+  template <class Access, class Change>
+  ROOST_FN insertion put_in_small(bucket* small, std::uint32_t quarter_buckets, const Key& key, const Value& value, const Change& change) const {
+    typename base::path way = this->path_of(key);
+    way.quarter = small + (way.quarter - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * quarter_buckets;
+    way.region = 0;
+    way.buckets = quarter_buckets;
+    way.home = way.key % quarter_buckets;
+    way.stride = 1;
+    way.steps = 2;
+    return put_on<Access>(one_lane(), way, value, change).what;
+  }
+  ROOST_FN bucket* region_of(std::uint32_t region) const { return this->buckets_ + std::uint64_t{region} * this->plan_.region_buckets; }
+  ROOST_FN const plan& geometry() const { return this->plan_; }
+
+  // What to do about a key that is there. True: done; false: `seen` is what its slot has become meanwhile.
+
+  struct keep {
+    static constexpr bool repeatable = true;
+    template <class Access>
+    ROOST_FN bool change(word*, word&, const Value&) const { return true; }
+  };
+  struct assign {
+    static constexpr bool repeatable = true;
+    template <class Access>
+    ROOST_FN bool change(word* at, word&, const Value& value) const {
+      if constexpr (slot::has_value) Access::store(slot::value_part(at), slot::value_part(value));
+      return true;
+    }
+  };
+  template <class F>
+  struct apply {
+    static constexpr bool repeatable = false;
+    F f;
+    template <class Access>
+    ROOST_FN bool change(word* at, word& seen, const Value& value) const {
+      if constexpr (std::is_same_v<F, plus> && std::is_integral_v<Value>) {
+        Access::fetch_add(slot::value_part(at), slot::value_part(value));
+        return true;
+      } else {
+        const Value wanted = f(slot::value(seen), value);
+        const word before = Access::compare_exchange(at, seen, slot::make(slot::key_part(seen), slot::value_part(wanted)));
+        const bool done = before == seen;
+        seen = before;
+        return done;
+      }
+    }
+  };
+
+ private:
+  struct put_result {
+    insertion what;
+    word seen;  // of a key that was there, before the change
+  };
+
+  /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given back, all threads that insert it meet at that slot.
+  template <class Access, class Lanes, class Change>
+  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value, const Change& change) {
+    const word fresh = slot::make(way.key, slot::value_part(value));
+    put_result result{insertion::full, word{}};
+    const auto meet = [&](word* at, word seen) {  // the slot is the key's
+      for (;;) {
+        result = {insertion::present, seen};
+        if (slot::is_there(seen)) {
+          if (change.template change<Access>(at, seen, value)) return;
+        } else {
+          const word before = Access::compare_exchange(at, seen, fresh);
+          if (before == seen) {
+            result.what = insertion::inserted;
+            return;
+          }
+          seen = before;
+        }
+      }
+    };
+    const int leader = base::template follow<Access>(lanes, way, [&](std::uint64_t b, typename base::sight& here, std::uint32_t) {
+      word* const slots = way.quarter[b].slots;
+      if (here.mine != 0) {
+        meet(slots + base::first_bit(here.mine), here.mine_seen());
+        return true;
+      }
+      const int s = base::first_bit(here.free);
+      const word before = Access::template claim<Change::repeatable>(slots + s, fresh);
+      if (slot::is_free(before)) {
+        result.what = insertion::inserted;
+        return true;
+      }
+      here.free &= ~(1u << s);
+      if (!slot::is_of(before, way.key)) return false;
+      meet(slots + s, before);
+      return true;
+    });
+    if (leader == base::no_lane) return result;
+    return {lanes.from(static_cast<unsigned>(leader), result.what), lanes.from(static_cast<unsigned>(leader), result.seen)};
+  }
+};
+
+namespace detail {
+inline bool is_prime_or_1(std::uint32_t n) {
+  for (std::uint32_t d = 2; d * d <= n; ++d) {
+    if (n % d == 0) return false;
+  }
+  return true;
+}
+}  // namespace detail
+
+template <class Place, class Key, class Value>
+probing::plan probing::make_plan(double slots, std::size_t n, std::uint64_t seed) {
+  using table = probing::table<Place, Key, Value>;
+  constexpr double bucket_slots = table::bucket_slots;
+  const double buckets = slots / bucket_slots;
+  const double quarters = std::ceil(buckets * sizeof(typename table::bucket) / 4 / detail::tuning<Place>::region_bytes);
+  detail::check_table_bytes(buckets * sizeof(typename table::bucket), 4 * quarters, "roost::probing");
+  plan p{};
+  p.regions = 4 * static_cast<std::uint32_t>(std::max(1.0, quarters));
+  p.seed = seed;
+  // A quarter holds the spread of a random split.
+  const double mean = static_cast<double>(n) / 4;
+  const double quarter_slots = std::max(slots / 4, std::min(static_cast<double>(n), mean + 6 * std::sqrt(mean)));
+  p.region_buckets = static_cast<std::uint32_t>(std::max(1.0, std::ceil(quarter_slots / (p.regions / 4) / bucket_slots)));
+  while (!detail::is_prime_or_1(p.region_buckets)) ++p.region_buckets;  // so that every stride goes round
+  return p;
+}
+
+}  // namespace roost

@@ -1,0 +1,457 @@
+#include <roost/concurrent_map.hpp>
+
+#include <map>
+#include <set>
+
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+// concurrent_map in bulk, against an oracle. What happens between threads stands in concurrent_races_test.cpp.
+
+namespace test {
+namespace {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using roost::path;
+
+template <class Key, class Value>
+struct types {
+  using key = Key;
+  using value = Value;
+  using map = roost::concurrent_map<Key, Value, place_type>;
+};
+
+template <class T>
+class concurrent_map : public testing::Test {};
+using all_types = testing::Types<types<u32, u32>, types<u64, u64>, types<u64, u32>, types<u8, u8>>;
+TYPED_TEST_SUITE(concurrent_map, all_types);
+
+/// A map on the place beside a std::map, and all that it says compared with it.
+template <class T>
+class pair_of_maps {
+ public:
+  using key = typename T::key;
+  using value = typename T::value;
+
+  explicit pair_of_maps(std::size_t n = 0, roost::concurrent_options options = {}) : map(test_place(), n, options) {}
+
+  roost::insert_report insert(const std::vector<key>& keys, const std::vector<value>& values, path way) {
+    std::size_t before = oracle.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) oracle.emplace(keys[i], values[i]);
+    return expect(map.insert(test_place(), upload(keys), upload(values), {.path = way}), keys.size(), before);
+  }
+  roost::insert_report insert_or_assign(const std::vector<key>& keys, const std::vector<value>& values, path way) {
+    std::size_t before = oracle.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) oracle[keys[i]] = values[i];
+    return expect(map.insert_or_assign(test_place(), upload(keys), upload(values), {.path = way}), keys.size(), before);
+  }
+  template <class F>
+  roost::insert_report insert_or_apply(const std::vector<key>& keys, const std::vector<value>& values, const F& f, path way) {
+    std::size_t before = oracle.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto [at, fresh] = oracle.emplace(keys[i], values[i]);
+      if (!fresh) at->second = f(at->second, values[i]);
+    }
+    return expect(map.insert_or_apply(test_place(), upload(keys), upload(values), f, {.path = way}), keys.size(), before);
+  }
+  void erase(const std::vector<key>& keys, path way) {
+    const std::size_t before = oracle.size();
+    for (const key& k : keys) oracle.erase(k);
+    EXPECT_EQ(map.erase(test_place(), upload(keys), {.path = way}), before - oracle.size());
+  }
+
+  /// Asks for the keys and for others, both ways, and takes all pairs out.
+  void check(const std::vector<key>& others) const {
+    std::vector<key> queries = others;
+    for (const auto& [k, v] : oracle) queries.push_back(k);
+    const auto asked = upload(queries);
+    for (const path way : {path::direct, path::regional}) {
+      const auto missing = from_number<value>(77);
+      auto results = filled<value>(queries.size(), from_number<value>(1));
+      auto masked = filled<value>(queries.size(), missing);
+      auto found = filled<bool>(queries.size(), true), contained = filled<bool>(queries.size(), true);
+      map.find(test_place(), asked, results, missing, {.path = way});
+      map.find(test_place(), asked, masked, found, {.path = way});
+      map.contains(test_place(), asked, contained, {.path = way});
+      const auto there = download(found), also_there = download(contained);
+      const auto values = download(results), masked_values = download(masked);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < queries.size(); ++i) {
+        const auto known = oracle.find(queries[i]);
+        const bool here = known != oracle.end();
+        wrong += values[i] != (here ? known->second : missing) || masked_values[i] != values[i] || (there[i] != 0) != here || (also_there[i] != 0) != here;
+      }
+      EXPECT_EQ(wrong, 0u);
+    }
+    EXPECT_EQ(map.size(test_place()), oracle.size());
+    EXPECT_EQ(map.count(test_place(), upload(std::vector<key>(queries.begin() + static_cast<std::ptrdiff_t>(others.size()), queries.end()))), oracle.size());
+    auto keys_out = filled<key>(oracle.size(), key{});
+    auto values_out = filled<value>(oracle.size(), value{});
+    EXPECT_EQ(map.retrieve_all(test_place(), keys_out, values_out), oracle.size());
+    const auto keys = download(keys_out);
+    const auto values = download(values_out);
+    std::map<key, value> back;
+    for (std::size_t i = 0; i < keys.size(); ++i) back.emplace(keys[i], values[i]);
+    EXPECT_TRUE(back == oracle);
+    const auto statistics = map.statistics(test_place());
+    EXPECT_EQ(statistics.size, oracle.size());
+    EXPECT_LE(statistics.size + statistics.erased, statistics.capacity);
+    EXPECT_EQ(statistics.capacity, map.capacity());
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+
+  typename T::map map;
+  std::map<key, value> oracle;
+
+ private:
+  roost::insert_report expect(const roost::insert_report& report, std::size_t n, std::size_t before) {
+    EXPECT_EQ(report.inserted, oracle.size() - before);
+    EXPECT_EQ(report.present, n - report.inserted);
+    EXPECT_EQ(report.full, 0u);
+    return report;
+  }
+};
+
+TYPED_TEST(concurrent_map, agrees_with_the_oracle) {
+  using key = typename TypeParam::key;
+  using value = typename TypeParam::value;
+  for (const path way : {path::automatic, path::direct, path::regional}) {
+    pair_of_maps<TypeParam> maps;
+    const auto others = from_numbers<key>(random_numbers(500, 99));
+    maps.check(others);
+    for (u64 round = 0; round < 6; ++round) {
+      const std::size_t n = round == 3 ? 30000 : 900;
+      auto keys = from_numbers<key>(different_numbers(sizeof(key) == 1 ? 100 : n, round));
+      if (sizeof(key) == 1) {
+        std::sort(keys.begin(), keys.end());
+        keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+      }
+      keys.front() = all_ones<key>();
+      if (keys.size() > 2 && std::count(keys.begin() + 1, keys.end(), all_ones<key>()) != 0) keys.front() = keys[1], keys.erase(keys.begin());
+      auto values = numbered_values<value>(keys.size());
+      values.back() = all_ones<value>();
+      maps.insert(keys, values, way);
+      maps.check(others);
+      maps.insert(keys, numbered_values<value>(keys.size()), way);  // all there: nothing changes
+      maps.check({});
+      const std::vector<key> some(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2));
+      maps.insert_or_assign(some, from_numbers<value>(random_numbers(some.size(), round)), way);
+      maps.insert_or_apply(keys, numbered_values<value>(keys.size()), roost::plus(), way);
+      maps.insert_or_apply(some, from_numbers<value>(random_numbers(some.size(), round + 50)), roost::maximum(), way);
+      maps.check(others);
+      maps.erase(some, way);
+      maps.erase(some, way);
+      maps.erase(others, way);
+      maps.check(others);
+      maps.insert_or_apply(keys, numbered_values<value>(keys.size()), roost::minimum(), way);
+      maps.check(some);
+      if (round == 4) maps.map.rehash(test_place());
+      maps.erase(keys, way);
+      maps.check(keys);
+    }
+  }
+}
+
+TYPED_TEST(concurrent_map, takes_every_key_and_every_value) {
+  using key = typename TypeParam::key;
+  using value = typename TypeParam::value;
+  std::vector<key> keys{key{0}, all_ones<key>(), key{1}, static_cast<key>(all_ones<key>() - 1)};
+  if (sizeof(key) == 1) {
+    keys.clear();
+    for (unsigned k = 0; k < 256; ++k) keys.push_back(static_cast<key>(k));
+  }
+  for (const value v : {value{0}, all_ones<value>(), value{1}}) {
+    for (const path way : {path::direct, path::regional}) {
+      pair_of_maps<TypeParam> maps(keys.size());
+      maps.insert(keys, std::vector<value>(keys.size(), v), way);
+      maps.check({});
+      maps.erase(keys, way);
+      maps.check(keys);
+      maps.insert(keys, std::vector<value>(keys.size(), v), way);
+      maps.check({});
+    }
+  }
+}
+
+TYPED_TEST(concurrent_map, copies_in_a_batch) {
+  using key = typename TypeParam::key;
+  using value = typename TypeParam::value;
+  const std::size_t n = 40000, different = 100;
+  std::vector<key> keys(n);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = static_cast<key>(i % different * 3);
+  const auto values = from_numbers<value>(multiples(n, 1));
+  for (const path way : {path::direct, path::regional}) {
+    for (const bool grows : {false, true}) {
+      typename TypeParam::map map(test_place(), different, {.grows = grows});
+      auto report = map.insert(test_place(), upload(keys), upload(values), {.path = way});
+      EXPECT_EQ(report.inserted, different);
+      EXPECT_EQ(report.present, n - different);
+      auto results = filled<value>(n, value{});
+      map.find(test_place(), upload(keys), results, value{});
+      const auto first = download(results);
+      for (std::size_t i = 0; i < n; ++i) {
+        bool one_of_them = false;
+        for (std::size_t j = i % different; j < n; j += different) one_of_them |= values[j] == first[i];
+        ASSERT_TRUE(one_of_them) << "the value that key " << +keys[i] << " has was given with another";
+        if (i > 2 * different) break;
+      }
+      report = map.insert_or_apply(test_place(), upload(keys), upload(std::vector<value>(n, value{1})), roost::plus(), {.path = way});
+      EXPECT_EQ(report.present, n);
+      map.find(test_place(), upload(keys), results, value{});
+      const auto sums = download(results);
+      for (std::size_t i = 0; i < different; ++i) ASSERT_EQ(sums[i], static_cast<value>(first[i] + n / different));
+      EXPECT_TRUE(map.valid(test_place()));
+    }
+  }
+}
+
+struct odd_one {
+  ROOST_FN bool operator()(u32 key, u32 value) const { return key % 2 == 1 && value != 0; }
+};
+struct add_to {
+  unsigned long long* sum;
+  ROOST_FN void operator()(u32 key, u32 value) const { roost::detail::fetch_add(*sum, static_cast<unsigned long long>(key) * 7 + value); }
+};
+
+using u32_types = types<u32, u32>;
+using u32_map = u32_types::map;
+
+TEST(concurrent_map_calls, insert_if_and_erase_if_and_for_each_and_clear) {
+  const std::size_t n = 5000;
+  const auto keys = from_numbers<u32>(multiples(n, 1));
+  std::vector<u32> values(n, 5), stencil(n);
+  for (std::size_t i = 0; i < n; ++i) stencil[i] = i % 3 == 0;
+  u32_map map(test_place());
+  auto report = map.insert_if(test_place(), upload(keys), upload(values), upload(stencil));
+  EXPECT_EQ(report.inserted, (n + 2) / 3);
+  EXPECT_EQ(report.present, 0u);
+  report = map.insert_if(test_place(), upload(keys), upload(values), upload(stencil));
+  EXPECT_EQ(report.inserted, 0u);
+  EXPECT_EQ(report.present, (n + 2) / 3);
+  EXPECT_EQ(map.erase_if(test_place(), odd_one()), n / 6 + (n % 6 > 3));
+  auto sum = filled<unsigned long long>(1, 0);
+  map.for_each(test_place(), add_to{sum.data()});
+  unsigned long long expected = 0;
+  for (std::size_t i = 0; i < n; i += 6) expected += 7 * i + 5;
+  EXPECT_EQ(download(sum)[0], expected);
+  const std::size_t bytes = map.bytes();
+  map.clear(test_place());
+  EXPECT_EQ(map.size(test_place()), 0u);
+  EXPECT_EQ(map.bytes(), bytes);
+  EXPECT_EQ(map.insert(test_place(), upload(keys), upload(values)).inserted, n);
+  expect_error<roost::invalid_argument>([&] { map.insert_if(test_place(), upload(keys), upload(values), upload(std::vector<char>(3))); }, {"insert_if", "5000", "3"});
+}
+
+TEST(concurrent_map_calls, empty_batches) {
+  u32_map map(test_place());
+  const std::vector<u32> none;
+  for (const path way : {path::automatic, path::direct, path::regional}) {
+    EXPECT_EQ(map.insert(test_place(), none, none, {.path = way}).inserted, 0u);
+    EXPECT_EQ(map.erase(test_place(), none, {.path = way}), 0u);
+    map.find(test_place(), none, upload(none), 0, {.path = way});
+  }
+  EXPECT_EQ(map.size(test_place()), 0u);
+  map.shrink_to_fit(test_place());
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
+TEST(concurrent_map_calls, makes_room_and_gives_it_back) {
+  const std::size_t n = sanitized ? 30000 : 400000;
+  const auto keys = from_numbers<u32>(multiples(n, 2654435761));
+  const auto values = numbered_values<u32>(n);
+  pair_of_maps<u32_types> maps;
+  const std::size_t least = maps.map.capacity();
+  EXPECT_GT(maps.insert(keys, values, path::automatic).rehashes, 0);
+  EXPECT_GE(maps.map.capacity(), n / 0.8);
+  EXPECT_LE(maps.map.capacity(), 5 * n);
+  maps.check({});
+  maps.erase(keys, path::automatic);
+  maps.map.shrink_to_fit(test_place());
+  EXPECT_EQ(maps.map.capacity(), least);
+  maps.map.reserve(test_place(), n);
+  const std::size_t reserved = maps.map.capacity();
+  EXPECT_EQ(maps.insert(keys, values, path::automatic).rehashes, 0);
+  EXPECT_EQ(maps.map.capacity(), reserved);
+  maps.map.reserve(test_place(), 10);
+  EXPECT_EQ(maps.map.capacity(), reserved);
+  maps.map.rehash(test_place(), 3 * n);
+  EXPECT_GE(maps.map.capacity(), 3 * n);
+  maps.check({});
+  maps.map.rehash(test_place(), 10);
+  EXPECT_LE(maps.map.capacity(), reserved + reserved / 100 + 64);
+  maps.check(from_numbers<u32>(multiples(1000, 2654435761, 1)));
+}
+
+TEST(concurrent_map_calls, full_is_an_answer) {
+  const std::size_t n = 20000;
+  const auto keys = from_numbers<u32>(different_numbers(n, 5));
+  const auto values = numbered_values<u32>(n);
+  for (const path way : {path::automatic, path::direct, path::regional}) {
+    for (const std::size_t room : {1, 7, 1000}) {
+      u32_map map(test_place(), room, {.load_factor = 1, .grows = false});
+      const std::size_t capacity = map.capacity();
+      ASSERT_LT(capacity, n / 4) << "so that each quarter of the table fills";
+      const auto report = map.insert(test_place(), upload(keys), upload(values), {.path = way});
+      EXPECT_EQ(report.inserted, capacity);
+      EXPECT_EQ(report.full, n - capacity);
+      EXPECT_EQ(report.present, 0u);
+      EXPECT_EQ(report.rehashes, 0);
+      EXPECT_EQ(map.size(test_place()), capacity);
+      auto results = filled<u32>(n, 0);
+      auto found = filled<bool>(n, false);
+      map.find(test_place(), upload(keys), results, found);
+      const auto there = download(found);
+      const auto answers = download(results);
+      std::size_t here = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        here += there[i];
+        if (there[i]) {
+          ASSERT_EQ(answers[i], values[i]);
+        }
+      }
+      EXPECT_EQ(here, capacity);
+      EXPECT_TRUE(map.valid(test_place()));
+      EXPECT_EQ(map.erase(test_place(), upload(keys), {.path = way}), capacity);
+      const auto again = map.insert(test_place(), upload(from_numbers<u32>(different_numbers(n, 6))), upload(values), {.path = way});
+      EXPECT_LE(again.inserted, 1u) << "slots belong to their keys until a rehash, save a key of both";
+      map.rehash(test_place(), room);
+      EXPECT_EQ(map.insert(test_place(), upload(keys), upload(values), {.path = way}).inserted, capacity);
+    }
+  }
+}
+
+TEST(concurrent_map_calls, keys_that_share_a_home) {
+  // More than the regions of a home hold: hashes that follow each other.
+  const std::size_t n = on_host ? 70000 : 12000;
+  std::vector<u32> keys(n);
+  for (u32 i = 0; i < n; ++i) keys[i] = roost::key_of_hash<u32>(0x40000000u + i, 0);
+  const auto values = numbered_values<u32>(n);
+  for (const path way : {path::direct, path::regional}) {
+    u32_map fixed(test_place(), 1000000, {.grows = false});
+    const auto report = fixed.insert(test_place(), upload(keys), upload(values), {.path = way});
+    EXPECT_LT(report.inserted, n);
+    EXPECT_EQ(report.inserted + report.full, n);
+    EXPECT_EQ(fixed.count(test_place(), upload(keys)), report.inserted);
+    pair_of_maps<u32_types> maps(1000000);
+    maps.insert(keys, values, way);
+    maps.check({});
+  }
+}
+
+TEST(concurrent_map_calls, churn_keeps_its_speed_and_size) {
+  const std::size_t n = 8500, step = n / 10;
+  const int rounds = sanitized ? 100 : 1000;
+  u32_map map(test_place(), n, {.load_factor = 0.85});
+  std::vector<u32> live(n);
+  u32 next = 0;
+  for (auto& key : live) key = next++ * 2654435761u;
+  map.insert(test_place(), upload(live), upload(live));
+  const std::size_t capacity = map.capacity();
+  for (int round = 0; round < rounds; ++round) {
+    const std::size_t first = static_cast<std::size_t>(round) % 10 * step;
+    const std::vector<u32> old(live.begin() + static_cast<std::ptrdiff_t>(first), live.begin() + static_cast<std::ptrdiff_t>(first + step));
+    ASSERT_EQ(map.erase(test_place(), upload(old)), step);
+    std::vector<u32> fresh(step);
+    for (std::size_t i = 0; i < step; ++i) live[first + i] = fresh[i] = next++ * 2654435761u;
+    ASSERT_EQ(map.insert(test_place(), upload(fresh), upload(fresh)).inserted, step);
+  }
+  EXPECT_EQ(map.count(test_place(), upload(live)), n);
+  EXPECT_LE(map.capacity(), 5 * capacity / 2) << "erased keys take room until a rehash, but not more and more";
+  EXPECT_LE(map.statistics(test_place()).mean_probes, 2.0);
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
+TEST(concurrent_map_calls, mixed_batches) {
+  using operation = roost::operation<u32, u32>;
+  using result = roost::operation_result<u32>;
+  using kind = roost::operation_kind;
+  u32_map map(test_place(), 3000);
+  std::vector<operation> operations;
+  for (u32 i = 0; i < 1000; ++i) operations.push_back({kind::insert, i, i + 1});
+  auto results = filled<result>(4000, {});
+  const auto run = [&] {
+    map.run(test_place(), upload(operations), results);
+    return download(results);
+  };
+  auto answers = run();
+  for (u32 i = 0; i < 1000; ++i) ASSERT_TRUE(answers[i].done && !answers[i].full && answers[i].value == i + 1);
+  operations.clear();
+  for (u32 i = 0; i < 1000; ++i) {  // each key in one operation, so that the order does not matter
+    operations.push_back({kind::find, i % 2 == 0 ? i : i + 5000, 0});
+    operations.push_back({kind::insert, i % 2 == 0 ? i + 2000 : i, 9});
+    operations.push_back({kind::insert_or_assign, i + 10000, i});
+    operations.push_back({kind::erase, i + 20000, 0});
+  }
+  answers = run();
+  for (u32 i = 0; i < 1000; ++i) {
+    ASSERT_EQ(answers[4 * i].done, i % 2 == 0);
+    if (i % 2 == 0) {
+      ASSERT_EQ(answers[4 * i].value, i + 1);
+    }
+    ASSERT_EQ(answers[4 * i + 1].done, i % 2 == 0);
+    ASSERT_EQ(answers[4 * i + 1].value, i % 2 == 0 ? 9 : i + 1);
+    ASSERT_TRUE(answers[4 * i + 2].done);
+    ASSERT_FALSE(answers[4 * i + 3].done);
+  }
+  EXPECT_EQ(map.size(test_place()), 1000u + 500 + 1000);
+  expect_error<roost::invalid_argument>([&] { map.run(test_place(), upload(operations), filled<result>(10, {})); }, {"run", "10", "4000"});
+}
+
+TEST(concurrent_map_calls, misuse) {
+  const std::vector<u32> keys(10, 3), values(9, 3);
+  for (const double bad : {0.0, -1.0, 1.5, std::nan("")}) {
+    expect_error<roost::invalid_argument>([&] { u32_map(test_place(), 10, {.load_factor = bad}); }, {"concurrent_map", "load factor", "more than 0 and at most 1"});
+  }
+  expect_error<roost::out_of_memory>([&] { u32_map(test_place(), std::size_t{1} << 60); }, {"bytes"});
+  u32_map map(test_place(), 10);
+  expect_error<roost::invalid_argument>([&] { map.insert(test_place(), upload(keys), upload(values)); }, {"concurrent_map::insert", "10 keys", "9 values"});
+  map.insert(test_place(), upload(values), upload(values));
+  expect_error<roost::invalid_argument>([&] { map.find(test_place(), upload(keys), filled<u32>(9, 0), 0); }, {"concurrent_map::find", "9", "10"});
+  expect_error<roost::invalid_argument>([&] { map.retrieve_all(test_place(), filled<u32>(0, 0), filled<u32>(1, 0)); }, {"retrieve_all", "0", "1"});
+}
+
+TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
+  const std::size_t n = 100000;
+  const auto keys = from_numbers<u32>(multiples(n, 2654435761));
+  const auto values = numbered_values<u32>(n);
+  for (std::size_t good = 0;; ++good) {
+    watched_memory memory;
+    const place_type place = make_place(memory);
+    std::size_t refused = 0;
+    {
+      u32_map map(place, n / 10);
+      const auto k = roost::copy_to(place, keys), v = roost::copy_to(place, values);
+      ASSERT_EQ(map.insert(place, std::span(k.data(), n / 10), std::span(v.data(), n / 10)).full, 0u);
+      memory.refuse_after(good);
+      try {
+        ASSERT_EQ(map.insert(place, k, v).full, 0u);
+      } catch (const roost::out_of_memory&) {
+        ++refused;
+      }
+      memory.refuse_nothing();
+      EXPECT_TRUE(map.valid(place));
+      auto results = roost::array<u32, place_type>(place, n);
+      map.find(place, k, results, 0u);
+      const auto answers = roost::copy_to_host(place, results);
+      std::size_t wrong = 0, there = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        wrong += i < n / 10 ? answers[i] != values[i] : answers[i] != 0 && answers[i] != values[i];
+        there += answers[i] != 0;
+      }
+      EXPECT_EQ(wrong, 0u);
+      EXPECT_EQ(map.size(place), there);
+      if (refused == 0) {
+        EXPECT_EQ(there, n);
+      }
+    }
+    EXPECT_EQ(memory.live_blocks(), 0u);
+    if (refused == 0) break;
+    ASSERT_LT(good, 1000u);
+  }
+}
+
+}  // namespace
+}  // namespace test

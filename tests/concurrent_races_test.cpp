@@ -1,0 +1,337 @@
+#include <roost/concurrent_map.hpp>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+// What threads of a kernel, or of the host, may do to a concurrent_map at the same time.
+
+namespace test {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using roost::insertion;
+
+/// Calls f(i) for i in [0, n) from many threads at once. (place.for_each gives a host thread thousands in a row.)
+template <class F>
+void at_once(std::size_t n, const F& f) {
+  if constexpr (on_host) {
+    constexpr std::size_t threads = 4;
+    std::atomic<std::size_t> ready{0};
+    std::vector<std::thread> all;
+    for (std::size_t t = 0; t < threads; ++t) {
+      all.emplace_back([&, t] {
+        ++ready;
+        while (ready < threads) {
+        }
+        for (std::size_t i = t; i < n; i += threads) f(i);
+      });
+    }
+    for (auto& thread : all) thread.join();
+  } else {
+    test_place().for_each(n, f);
+  }
+}
+
+template <class Key, class Value>
+struct types {
+  using key = Key;
+  using value = Value;
+  using map = roost::concurrent_map<Key, Value, place_type>;
+  using ref = typename map::ref_type;
+};
+
+template <class T>
+class concurrent_races : public testing::Test {};
+using all_types = testing::Types<types<u32, u32>, types<u64, u64>, types<u32, u64>>;
+TYPED_TEST_SUITE(concurrent_races, all_types);
+
+constexpr std::size_t many = sanitized ? 20000 : on_host ? 300000 : 4000000;
+
+/// Numbers without a pattern.
+struct dice {
+  u64 seed;
+  ROOST_FN u64 operator()(u64 i, u64 sides) const { return roost::mix64(i, seed) % sides; }
+};
+
+template <class T>
+struct insert_few {
+  typename T::ref ref;
+  u64 keys;
+  u32* inserted;  // of each key
+  ROOST_FN void operator()(std::size_t i) const {
+    const u64 k = dice{1}(i, keys);
+    if (ref.insert(static_cast<typename T::key>(k), static_cast<typename T::value>(i)) == insertion::inserted) roost::detail::fetch_add(inserted[k], 1u);
+  }
+};
+
+TYPED_TEST(concurrent_races, one_of_many_inserts_of_a_key_succeeds) {
+  for (const u64 keys : {1, 100, 30000}) {
+    typename TypeParam::map map(test_place(), keys, {.load_factor = 0.95});
+    auto inserted = filled<u32>(keys, 0);
+    at_once(many, insert_few<TypeParam>{map.ref(), keys, inserted.data()});
+    std::size_t wrong = 0, there = 0;
+    for (const u32 times : download(inserted)) {
+      wrong += times > 1;
+      there += times;
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(map.size(test_place()), there);
+    EXPECT_GE(there, keys - keys / 10);
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+}
+
+template <class T>
+struct insert_and_erase {
+  typename T::ref ref;
+  u64 keys;
+  u32* inserted;
+  u32* erased;
+  u32* wrong;
+  ROOST_FN void operator()(std::size_t i) const {
+    using value = typename T::value;
+    const u64 k = dice{2}(i, keys);
+    const auto key = static_cast<typename T::key>(k * 0x9e3779b9);
+    const auto mine = static_cast<value>(k << 16 | (i & 0xffff));  // says whose it is
+    switch (dice{3}(i, 5)) {
+      case 0:
+        if (ref.insert(key, mine) == insertion::inserted) roost::detail::fetch_add(inserted[k], 1u);
+        break;
+      case 1:
+        if (ref.insert_or_assign(key, mine) == insertion::inserted) roost::detail::fetch_add(inserted[k], 1u);
+        break;
+      case 2:
+        if (ref.erase(key)) roost::detail::fetch_add(erased[k], 1u);
+        break;
+      case 3: {
+        const auto answer = ref.insert_and_find(key, mine);
+        if (answer.what == insertion::inserted) roost::detail::fetch_add(inserted[k], 1u);
+        if (answer.value >> 16 != static_cast<value>(k)) roost::detail::fetch_add(*wrong, 1u);
+        break;
+      }
+      default:
+        if (const auto answer = ref.find(key)) {
+          if (*answer >> 16 != static_cast<value>(k)) roost::detail::fetch_add(*wrong, 1u);
+        }
+    }
+  }
+};
+
+TYPED_TEST(concurrent_races, inserts_less_erases_are_there_and_no_reader_sees_another_keys_value) {
+  for (const u64 keys : {1, 3, 50, 20000}) {
+    typename TypeParam::map map(test_place(), keys, {.load_factor = 0.9});
+    auto inserted = filled<u32>(keys, 0), erased = filled<u32>(keys, 0), wrong = filled<u32>(1, 0);
+    at_once(many, insert_and_erase<TypeParam>{map.ref(), keys, inserted.data(), erased.data(), wrong.data()});
+    EXPECT_EQ(download(wrong)[0], 0u);
+    std::vector<typename TypeParam::key> all(keys);
+    for (u64 k = 0; k < keys; ++k) all[k] = static_cast<typename TypeParam::key>(k * 0x9e3779b9);
+    auto found = filled<bool>(keys, false);
+    map.contains(test_place(), upload(all), found);
+    const auto there = download(found);
+    const auto in = download(inserted), out = download(erased);
+    std::size_t bad = 0;
+    for (u64 k = 0; k < keys; ++k) bad += in[k] - out[k] != static_cast<u32>(there[k]);
+    EXPECT_EQ(bad, 0u) << "of " << keys << " keys";
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+}
+
+template <class T>
+struct add_up {
+  typename T::ref ref;
+  u64 keys;
+  ROOST_FN void operator()(std::size_t i) const {
+    const auto key = static_cast<typename T::key>(dice{4}(i, keys));
+    ref.insert_or_apply(key, static_cast<typename T::value>(i % 5), roost::plus());
+  }
+};
+
+struct add_by_hand {  // no atomic instruction for it
+  template <class V>
+  ROOST_FN V operator()(const V& a, const V& b) const {
+    return static_cast<V>(a + b);
+  }
+};
+template <class T>
+struct add_up_by_hand {
+  typename T::ref ref;
+  u64 keys;
+  ROOST_FN void operator()(std::size_t i) const {
+    const auto key = static_cast<typename T::key>(dice{4}(i, keys));
+    ref.insert_or_apply(key, static_cast<typename T::value>(i % 5), add_by_hand());
+  }
+};
+
+TYPED_TEST(concurrent_races, no_addition_is_lost) {
+  const std::size_t n = many / 4;
+  for (const u64 keys : {1, 16, 5000}) {
+    std::vector<typename TypeParam::value> sums(keys);
+    for (std::size_t i = 0; i < n; ++i) sums[dice{4}(i, keys)] += static_cast<typename TypeParam::value>(i % 5);
+    for (const bool by_hand : {false, true}) {
+      typename TypeParam::map map(test_place(), keys);
+      if (by_hand) {
+        at_once(n, add_up_by_hand<TypeParam>{map.ref(), keys});
+      } else {
+        at_once(n, add_up<TypeParam>{map.ref(), keys});
+      }
+      std::vector<typename TypeParam::key> all(keys);
+      for (u64 k = 0; k < keys; ++k) all[k] = static_cast<typename TypeParam::key>(k);
+      auto results = filled<typename TypeParam::value>(keys, 0);
+      map.find(test_place(), upload(all), results, typename TypeParam::value{0});
+      EXPECT_TRUE(download(results) == sums);
+    }
+  }
+}
+
+// Linearizability: what the operations on one key have answered, and when they began and ended, must fit one order of single steps (Herlihy and Wing 1990).
+// A map is linearizable if each of its keys is.
+
+enum class kind : u32 { insert, assign, erase, find };
+
+struct event {
+  u64 begin, end;
+  u32 key;
+  kind what;
+  u32 value;   // given
+  bool done;   // inserted, erased, found
+  u32 answer;  // found
+};
+
+template <class T>
+struct record_history {
+  typename T::ref ref;
+  u32 keys;
+  u64 seed;
+  unsigned long long* clock;
+  event* events;
+
+  ROOST_FN unsigned long long now() const {
+#if ROOST_ON_DEVICE
+    __threadfence();
+#endif
+    return roost::detail::fetch_add(*clock, 1ull);
+  }
+
+  ROOST_FN void operator()(std::size_t i) const {
+    event mine{};
+    mine.key = static_cast<u32>(dice{seed}(i, keys));
+    mine.what = static_cast<kind>(dice{seed + 1}(i, 4));
+    mine.value = static_cast<u32>(i) + 1;
+    const auto key = static_cast<typename T::key>(mine.key * 0x10001u);
+    const auto value = static_cast<typename T::value>(mine.value);
+    mine.begin = now();
+    switch (mine.what) {
+      case kind::insert: mine.done = ref.insert(key, value) == insertion::inserted; break;
+      case kind::assign: mine.done = ref.insert_or_assign(key, value) == insertion::inserted; break;
+      case kind::erase: mine.done = ref.erase(key); break;
+      case kind::find: {
+        const auto answer = ref.find(key);
+        mine.done = answer.has_value();
+        mine.answer = static_cast<u32>(answer.value_or(0));
+        break;
+      }
+    }
+#if ROOST_ON_DEVICE
+    __threadfence();
+#endif
+    mine.end = now();
+    events[i] = mine;
+  }
+};
+
+/// Looks for an order of one key's events. The state: there or not, and the value.
+class order_of {
+ public:
+  explicit order_of(std::vector<event> events) : events_(std::move(events)), done_(events_.size(), false) {
+    std::sort(events_.begin(), events_.end(), [](const event& a, const event& b) { return a.begin < b.begin; });
+  }
+  bool exists() { return go_on(0, 0, false, 0); }
+
+ private:
+  bool go_on(std::size_t first, std::size_t count, bool there, u32 value) {
+    while (first < events_.size() && done_[first]) ++first;
+    if (first == events_.size()) return true;
+    // Where the search has been before: what is done beyond `first`, and the state.
+    std::vector<std::size_t> beyond{first, there, value};
+    u64 first_end = ~u64{0};
+    for (std::size_t i = first; i < events_.size() && events_[i].begin < first_end; ++i) {
+      if (!done_[i]) first_end = std::min(first_end, events_[i].end);
+    }
+    for (std::size_t i = first; i < events_.size(); ++i) {
+      if (done_[i]) beyond.push_back(i);
+    }
+    if (!been_.insert(beyond).second) return false;
+    for (std::size_t i = first; i < events_.size() && events_[i].begin <= first_end; ++i) {
+      const event& e = events_[i];
+      if (done_[i]) continue;
+      bool fits = false, there_now = there;
+      u32 value_now = value;
+      switch (e.what) {
+        case kind::insert:
+          fits = e.done == !there;
+          if (!there) value_now = e.value;
+          there_now = true;
+          break;
+        case kind::assign:
+          fits = e.done == !there;
+          value_now = e.value;
+          there_now = true;
+          break;
+        case kind::erase:
+          fits = e.done == there;
+          there_now = false;
+          break;
+        case kind::find:
+          fits = e.done == there && (!there || e.answer == value);
+          break;
+      }
+      if (!fits) continue;
+      done_[i] = true;
+      if (go_on(first, count + 1, there_now, there_now ? value_now : 0)) return true;
+      done_[i] = false;
+    }
+    return false;
+  }
+
+  std::vector<event> events_;
+  std::vector<bool> done_;
+  std::set<std::vector<std::size_t>> been_;
+};
+
+TEST(order_of, knows_good_from_bad) {
+  const event insert_1{0, 3, 0, kind::insert, 1, true, 0}, insert_2{1, 2, 0, kind::insert, 2, true, 0}, erase{4, 5, 0, kind::erase, 0, true, 0};
+  event find{6, 7, 0, kind::find, 0, true, 1};
+  EXPECT_TRUE(order_of({insert_1}).exists());
+  EXPECT_FALSE(order_of({insert_1, insert_2}).exists()) << "two inserts of one key have succeeded";
+  EXPECT_TRUE(order_of({insert_1, erase}).exists());
+  EXPECT_FALSE(order_of({insert_1, erase, find}).exists()) << "it was erased before";
+  find.begin = 4;
+  EXPECT_TRUE(order_of({insert_1, erase, find}).exists());
+  find.answer = 2;
+  EXPECT_FALSE(order_of({insert_1, erase, find}).exists()) << "nobody has stored that value";
+}
+
+TYPED_TEST(concurrent_races, histories_are_linearizable) {
+  const u32 keys = 40;
+  const std::size_t n = on_host ? 4000 : 3200;
+  for (u64 round = 0; round < (sanitized ? 5u : 40u); ++round) {
+    typename TypeParam::map map(test_place(), keys, {.load_factor = 0.9, .seed = round});
+    auto clock = filled<unsigned long long>(1, 0);
+    roost::array<event, place_type> recorded(test_place(), n);
+    at_once(n, record_history<TypeParam>{map.ref(), keys, 10 * round, clock.data(), recorded.data()});
+    std::vector<std::vector<event>> of_key(keys);
+    for (const event& e : download(recorded)) of_key[e.key].push_back(e);
+    std::size_t bad = 0;
+    for (auto& events : of_key) bad += !order_of(std::move(events)).exists();
+    EXPECT_EQ(bad, 0u) << "of " << keys << " keys in round " << round;
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+}
+
+}  // namespace
+}  // namespace test

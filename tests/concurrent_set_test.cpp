@@ -1,0 +1,98 @@
+#include <roost/concurrent_set.hpp>
+
+#include <set>
+
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+namespace test {
+namespace {
+
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using roost::path;
+
+template <class Key>
+class concurrent_set : public testing::Test {
+ public:
+  using set = roost::concurrent_set<Key, place_type>;
+};
+using key_types = testing::Types<u16, u32, u64>;
+TYPED_TEST_SUITE(concurrent_set, key_types);
+
+template <class Key>
+struct is_multiple {
+  Key of;
+  ROOST_FN bool operator()(const Key& key) const { return key % of == 0; }
+};
+
+TYPED_TEST(concurrent_set, agrees_with_the_oracle) {
+  using key = TypeParam;
+  for (const path way : {path::automatic, path::direct, path::regional}) {
+    typename TestFixture::set set(test_place());
+    std::set<key> oracle;
+    const auto check = [&](const std::vector<key>& queries) {
+      auto found = filled<bool>(queries.size(), false);
+      set.contains(test_place(), upload(queries), found, {.path = way});
+      const auto there = download(found);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < queries.size(); ++i) wrong += (there[i] != 0) != (oracle.count(queries[i]) != 0);
+      EXPECT_EQ(wrong, 0u);
+      EXPECT_EQ(set.size(test_place()), oracle.size());
+      auto out = filled<key>(oracle.size(), key{});
+      EXPECT_EQ(set.retrieve_all(test_place(), out), oracle.size());
+      const auto keys = download(out);
+      EXPECT_TRUE(std::set<key>(keys.begin(), keys.end()) == oracle);
+      EXPECT_TRUE(set.valid(test_place()));
+    };
+    for (u64 round = 0; round < 5; ++round) {
+      auto keys = from_numbers<key>(random_numbers(round == 2 ? 50000 : 700, round));
+      keys.front() = 0;
+      keys.back() = all_ones<key>();
+      std::size_t before = oracle.size();
+      oracle.insert(keys.begin(), keys.end());
+      const auto report = set.insert(test_place(), upload(keys), {.path = way});
+      EXPECT_EQ(report.inserted, oracle.size() - before);
+      EXPECT_EQ(report.present, keys.size() - report.inserted);
+      check(from_numbers<key>(random_numbers(2000, 77)));
+      check(keys);
+      keys.resize(keys.size() / 2);
+      before = oracle.size();
+      for (const key& k : keys) oracle.erase(k);
+      EXPECT_EQ(set.count(test_place(), upload(keys)), [&] {
+        std::size_t n = 0;
+        const std::set<key> gone(keys.begin(), keys.end());
+        for (const key& k : keys) n += gone.count(k);
+        return n;
+      }());
+      EXPECT_EQ(set.erase(test_place(), upload(keys), {.path = way}), before - oracle.size());
+      check(keys);
+      if (round == 3) {
+        before = oracle.size();
+        std::erase_if(oracle, is_multiple<key>{3});
+        EXPECT_EQ(set.erase_if(test_place(), is_multiple<key>{3}), before - oracle.size());
+        check({});
+        set.shrink_to_fit(test_place());
+        check(keys);
+      }
+    }
+    set.clear(test_place());
+    oracle.clear();
+    check({key{1}});
+  }
+}
+
+TYPED_TEST(concurrent_set, every_16_bit_key) {
+  using key = TypeParam;
+  typename TestFixture::set set(test_place(), 65536);
+  const auto keys = from_numbers<key>(multiples(65536, 1));
+  EXPECT_EQ(set.insert(test_place(), upload(keys)).inserted, 65536u);
+  EXPECT_EQ(set.count(test_place(), upload(keys)), 65536u);
+  std::vector<char> stencil(65536, 1);
+  EXPECT_EQ(set.insert_if(test_place(), upload(keys), upload(stencil)).present, 65536u);
+  EXPECT_TRUE(set.valid(test_place()));
+}
+
+}  // namespace
+}  // namespace test
