@@ -205,9 +205,19 @@ TEST(place, host_has_the_threads_that_were_asked_for) {
   EXPECT_EQ(roost::host().memory(), roost::host::default_memory());
 }
 
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// Takes a piece, writes to both ends, and gives it back.
+void* use(std::pmr::memory_resource& pool, std::size_t bytes) {
+  auto* const memory = static_cast<char*>(pool.allocate(bytes, 64));
+  memory[0] = memory[bytes - 1] = 1;
+  pool.deallocate(memory, bytes, 64);
+  return memory;
+}
+
 TEST(place, host_memory_pool_keeps_big_pieces_for_the_next_build) {
   auto& pool = roost::host_memory_pool::instance();
-  constexpr std::size_t big = std::size_t{5} << 20, alignment = std::size_t{2} << 20;
+  constexpr std::size_t big = 5 * mib, alignment = 2 * mib;
   void* const first = pool.allocate(big, alignment);
   std::memset(first, 1, big);
   pool.deallocate(first, big, alignment);
@@ -225,21 +235,123 @@ TEST(place, host_memory_pool_keeps_big_pieces_for_the_next_build) {
   std::memset(small, 4, 100);
   pool.deallocate(small, 100, 64);
   EXPECT_THROW(static_cast<void>(pool.allocate(std::size_t{1} << 58, 64)), std::bad_alloc);
+}
 
-  std::vector<std::thread> threads;
-  for (int t = 1; t <= 4; ++t) {
-    threads.emplace_back([&pool, t] {
-      for (std::size_t i = 0; i < 200; ++i) {
-        const std::size_t bytes = (2 + i % 3) << 20;
-        auto* const mine = static_cast<char*>(pool.allocate(bytes, 64));
-        mine[0] = mine[bytes - 1] = static_cast<char>(t);
-        std::this_thread::yield();
-        EXPECT_EQ(mine[0] + mine[bytes - 1], 2 * t) << "another thread has the same piece";
-        pool.deallocate(mine, bytes, 64);
-      }
-    });
+TEST(place, host_memory_pool_hands_out_larger_pieces) {
+  watched_memory memory;
+  {
+    roost::host_memory_pool pool(&memory);
+    void* const ten = use(pool, 10 * mib);
+    EXPECT_EQ(use(pool, 4 * mib), ten) << "two and a half times as large";
+    EXPECT_EQ(memory.live_bytes(), 10 * mib) << "it came back as large as it is";
+    EXPECT_EQ(use(pool, 10 * mib), ten);
+    void* const held = pool.allocate(4 * mib, 64);
+    EXPECT_EQ(held, ten);
+    EXPECT_NE(use(pool, 4 * mib), ten) << "it is in use";
+    pool.deallocate(held, 4 * mib, 64);
+    EXPECT_EQ(memory.allocations(), 2u);
+    EXPECT_NE(use(pool, 4 * mib), ten) << "there is one that fits better";
+    EXPECT_EQ(memory.allocations(), 2u);
+    pool.trim();
+    EXPECT_EQ(memory.live_blocks(), 0u);
+
+    use(pool, 10 * mib);
+    use(pool, 4 * mib - 1);
+    EXPECT_EQ(memory.allocations(), 4u) << "more than two and a half times as large";
+    use(pool, 10 * mib + 1);
+    EXPECT_EQ(memory.allocations(), 5u) << "too small";
+    pool.trim();
+    use(pool, 4 * mib);
+    void* const aligned = pool.allocate(4 * mib, 2 * mib);
+    EXPECT_EQ(memory.allocations(), 7u) << "pieces of less alignment do not fit";
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % (2 * mib), 0u);
+    pool.deallocate(aligned, 4 * mib, 2 * mib);
   }
-  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(memory.live_blocks(), 0u);
+  EXPECT_EQ(memory.wrong_returns(), 0u);
+}
+
+TEST(place, host_memory_pool_keeps_no_more_than_was_in_use) {
+  watched_memory memory;
+  {
+    roost::host_memory_pool pool(&memory);
+    void* const a = pool.allocate(10 * mib, 64);
+    void* const b = pool.allocate(20 * mib, 64);
+    pool.deallocate(a, 10 * mib, 64);
+    pool.deallocate(b, 20 * mib, 64);
+    EXPECT_EQ(memory.live_bytes(), 30 * mib) << "all of it is kept";
+    use(pool, 3 * mib);
+    EXPECT_EQ(memory.live_bytes(), 23 * mib) << "the oldest goes";
+    EXPECT_EQ(use(pool, 20 * mib), b);
+    EXPECT_THROW(static_cast<void>(pool.allocate(std::size_t{1} << 58, 64)), std::bad_alloc);
+    EXPECT_EQ(memory.live_bytes(), 0u) << "nothing is kept while there is no memory";
+    use(pool, 25 * mib);
+    use(pool, 60 * mib);
+    EXPECT_EQ(memory.live_bytes(), 60 * mib) << "what was in use is counted, not what was asked for in vain";
+    EXPECT_EQ(memory.most_bytes(), 85 * mib);
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
+  EXPECT_EQ(memory.wrong_returns(), 0u);
+}
+
+/// Has so many bytes and no more.
+class little_memory : public std::pmr::memory_resource {
+ public:
+  explicit little_memory(std::size_t bytes) : left_(bytes) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    if (bytes > left_) throw std::bad_alloc();
+    left_ -= bytes;
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    left_ += bytes;
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+  std::size_t left_;
+};
+
+TEST(place, host_memory_pool_gives_back_before_it_says_that_there_is_no_memory) {
+  little_memory memory(50 * mib);
+  roost::host_memory_pool pool(&memory);
+  use(pool, 10 * mib);
+  use(pool, 45 * mib);
+  void* const held = pool.allocate(30 * mib, 64);
+  EXPECT_THROW(static_cast<void>(pool.allocate(30 * mib, 64)), std::bad_alloc);
+  use(pool, 5 * mib);
+  pool.deallocate(held, 30 * mib, 64);
+  use(pool, 50 * mib);
+  const roost::host poor(1, &pool);
+  expect_error<roost::out_of_memory>([&] { roost::array<char, roost::host>(poor, 51 * mib); }, {"53477376 bytes"});
+  EXPECT_EQ((roost::array<char, roost::host>(poor, 50 * mib).size()), 50 * mib);
+}
+
+TEST(place, host_memory_pool_is_used_by_several_threads) {
+  watched_memory memory;
+  {
+    roost::host_memory_pool pool(&memory);
+    std::vector<std::thread> threads;
+    for (int t = 1; t <= 4; ++t) {
+      threads.emplace_back([&pool, t] {
+        for (std::size_t i = 0; i < 100; ++i) {
+          const std::size_t bytes = (2 + (i * static_cast<std::size_t>(t)) % 5) * mib;
+          auto* const mine = static_cast<char*>(pool.allocate(bytes, 64));
+          mine[0] = mine[bytes - 1] = static_cast<char>(t);
+          std::this_thread::yield();
+          EXPECT_EQ(mine[0] + mine[bytes - 1], 2 * t) << "another thread has the same piece";
+          pool.deallocate(mine, bytes, 64);
+          if (i % 40 == 39) pool.trim();
+        }
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_LE(memory.live_bytes(), 4 * 15 * mib) << "four pieces in use, each of at most two and a half times 6 MiB";
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
+  EXPECT_EQ(memory.wrong_returns(), 0u);
 }
 #endif
 

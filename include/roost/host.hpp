@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <deque>
 #include <future>
+#include <map>
 #include <memory>
 #include <memory_resource>
 #include <mutex>
@@ -26,9 +26,15 @@
 namespace roost {
 
 /// The default memory of host places: oneTBB's scalable allocator, and big pieces that are freed are kept for the next build, since
-/// fresh memory costs a third of one. Never keeps more than was in use at once; `trim()` gives it back. Any thread may use it.
+/// fresh memory costs a third of one. A request may get a kept piece that is larger, up to two and a half times. Never keeps more than was in use
+/// at once; `trim()` gives it back. Any thread may use it.
 class host_memory_pool : public std::pmr::memory_resource {
  public:
+  /// A pool of your own; all that it gave out must be back before it goes. `upstream`: where its memory comes from; used by any thread.
+  explicit host_memory_pool(std::pmr::memory_resource* upstream = tbb::scalable_memory_resource()) : upstream_(upstream) {}
+  ~host_memory_pool() override { trim(); }
+  host_memory_pool(const host_memory_pool&) = delete;
+
   /// The pool of the process. Lives until it ends.
   static host_memory_pool& instance();
 
@@ -38,17 +44,22 @@ class host_memory_pool : public std::pmr::memory_resource {
  private:
   static constexpr std::size_t big = std::size_t{2} << 20;
   struct piece {
-    void* memory;
-    std::size_t bytes, alignment;
+    std::size_t bytes = 0, alignment = 0;
+    std::size_t turn = 0;  // when it was kept: the least is the oldest
   };
+  using pieces = std::map<void*, piece>;  // of one type, so that a piece goes from one to the other without a new node
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override;
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  pieces::iterator best_fit(std::size_t bytes, std::size_t alignment);
+  void* hand_out(pieces::node_type node);
+  void give_back(const pieces& all);
 
+  std::pmr::memory_resource* const upstream_;
   std::mutex lock_;
-  std::deque<piece> kept_;  // oldest first
-  std::size_t kept_bytes_ = 0, used_bytes_ = 0, most_bytes_ = 0;
+  pieces kept_, used_;
+  std::size_t kept_bytes_ = 0, used_bytes_ = 0, most_bytes_ = 0, turns_ = 0;
 };
 
 /// The place that is this machine's processor and memory. Work runs on oneTBB threads; every call has finished when it returns.

@@ -18,62 +18,79 @@ inline host_memory_pool& host_memory_pool::instance() {
   return *pool;
 }
 
-// Only a piece of the very size is handed out again: builds of the same size are what the pool is for.
+// A build and a lookup by region that take turns should share their pieces: pairs are twice as large as keys, and a little more as their regions have
+// other room to spare.
+inline auto host_memory_pool::best_fit(std::size_t bytes, std::size_t alignment) -> pieces::iterator {
+  auto best = kept_.end();
+  for (auto at = kept_.begin(); at != kept_.end(); ++at) {
+    const piece& p = at->second;
+    if (p.alignment < alignment || p.bytes < bytes || p.bytes - bytes > bytes + bytes / 2) continue;
+    if (best == kept_.end() || p.bytes < best->second.bytes) best = at;
+  }
+  return best;
+}
+
+inline void* host_memory_pool::hand_out(pieces::node_type node) {
+  used_bytes_ += node.mapped().bytes;
+  most_bytes_ = std::max(most_bytes_, used_bytes_);
+  return used_.insert(std::move(node)).position->first;
+}
+
+inline void host_memory_pool::give_back(const pieces& all) {
+  for (const auto& [memory, p] : all) upstream_->deallocate(memory, p.bytes, p.alignment);
+}
+
 inline void* host_memory_pool::do_allocate(std::size_t bytes, std::size_t alignment) {
-  std::pmr::memory_resource* const upstream = tbb::scalable_memory_resource();
-  if (bytes < big) return upstream->allocate(bytes, alignment);
+  if (bytes < big) return upstream_->allocate(bytes, alignment);
+  pieces fresh{{nullptr, {bytes, alignment}}};
   {
     const std::lock_guard hold(lock_);
-    used_bytes_ += bytes;
-    most_bytes_ = std::max(most_bytes_, used_bytes_);
-    const auto fits = [&](const piece& p) { return p.bytes == bytes && p.alignment == alignment; };
-    const auto found = std::find_if(kept_.rbegin(), kept_.rend(), fits);
-    if (found != kept_.rend()) {
-      void* const memory = found->memory;
-      kept_bytes_ -= bytes;
-      kept_.erase(std::next(found).base());
-      return memory;
+    const auto found = best_fit(bytes, alignment);
+    if (found != kept_.end()) {
+      kept_bytes_ -= found->second.bytes;
+      return hand_out(kept_.extract(found));
     }
   }
+  auto node = fresh.extract(nullptr);
   try {
-    return upstream->allocate(bytes, alignment);
+    node.key() = upstream_->allocate(bytes, alignment);
   } catch (const std::bad_alloc&) {
     trim();  // what is kept may be in the way
+    node.key() = upstream_->allocate(bytes, alignment);
   }
-  try {
-    return upstream->allocate(bytes, alignment);
-  } catch (const std::bad_alloc&) {
-    const std::lock_guard hold(lock_);
-    used_bytes_ -= bytes;
-    throw;
-  }
+  const std::lock_guard hold(lock_);
+  return hand_out(std::move(node));
 }
 
 inline void host_memory_pool::do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) {
-  if (bytes < big) return tbb::scalable_memory_resource()->deallocate(memory, bytes, alignment);
-  std::vector<piece> given_back;
+  if (bytes < big) return upstream_->deallocate(memory, bytes, alignment);
+  pieces too_much;
   {
     const std::lock_guard hold(lock_);
-    used_bytes_ -= bytes;
-    kept_bytes_ += bytes;
-    kept_.push_back({memory, bytes, alignment});
+    auto node = used_.extract(memory);
+    piece& p = node.mapped();  // as large as it is, not as it was asked for
+    used_bytes_ -= p.bytes;
+    kept_bytes_ += p.bytes;
+    p.turn = turns_++;
+    kept_.insert(std::move(node));
     while (kept_bytes_ + used_bytes_ > most_bytes_) {
-      kept_bytes_ -= kept_.front().bytes;
-      given_back.push_back(kept_.front());
-      kept_.pop_front();
+      const auto older = [](const auto& a, const auto& b) { return a.second.turn < b.second.turn; };
+      const auto oldest = std::min_element(kept_.begin(), kept_.end(), older);
+      kept_bytes_ -= oldest->second.bytes;
+      too_much.insert(kept_.extract(oldest));
     }
   }
-  for (const piece& p : given_back) tbb::scalable_memory_resource()->deallocate(p.memory, p.bytes, p.alignment);
+  give_back(too_much);
 }
 
 inline void host_memory_pool::trim() {
-  std::deque<piece> given_back;
+  pieces given_back;
   {
     const std::lock_guard hold(lock_);
     given_back.swap(kept_);
     kept_bytes_ = 0;
   }
-  for (const piece& p : given_back) tbb::scalable_memory_resource()->deallocate(p.memory, p.bytes, p.alignment);
+  give_back(given_back);
   static_cast<void>(scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS, nullptr));
 }
 
