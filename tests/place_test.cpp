@@ -1,3 +1,4 @@
+#include "support/keys.hpp"
 #include "support/place.hpp"
 
 #include <numeric>
@@ -368,9 +369,9 @@ TEST(place, errors) {
 #else
   expect_error<roost::out_of_memory>([&] { roost::array<u64, roost::host>(place, 10); }, {"80 bytes", "fewer keys"});
   expect_error<roost::invalid_argument>([] { roost::host(-1); }, {"roost::host", "-1", "1 or more"});
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  expect_error<roost::out_of_memory>([] { roost::array<char, roost::host>(roost::host(1), std::size_t{1} << 60); }, {"bytes", "fewer keys"});
-#endif
+  if (!sanitized) {  // sanitizers end a process that asks for so much
+    expect_error<roost::out_of_memory>([] { roost::array<char, roost::host>(roost::host(1), std::size_t{1} << 60); }, {"bytes", "fewer keys"});
+  }
 #endif
 }
 
