@@ -42,15 +42,33 @@ auto replayed(const host&, const F& f) {
 }
 
 #if defined(__CUDACC__)
+/// A capture of a stream, which ends with this if f() has thrown: the stream is used for others.
+struct stream_capture {
+  cudaStream_t stream;
+  cudaGraph_t graph = nullptr;
+  bool open = true;
+
+  explicit stream_capture(cudaStream_t from) : stream(from) {
+    detail::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  }
+  stream_capture(const stream_capture&) = delete;
+  ~stream_capture() {
+    if (open && end() != cudaSuccess) static_cast<void>(cudaGetLastError());  // a failed call must not be found again by the next one
+    if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+  }
+  cudaError_t end() {
+    open = false;
+    return cudaStreamEndCapture(stream, &graph);
+  }
+};
+
 template <class F>
 auto replayed(const cuda& place, const F& f) {
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t ready = nullptr;
-  detail::check(cudaStreamBeginCapture(place.stream(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  stream_capture captured(place.stream());
   f();
-  detail::check(cudaStreamEndCapture(place.stream(), &graph), "cudaStreamEndCapture");
-  detail::check(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
-  detail::check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  detail::check(captured.end(), "cudaStreamEndCapture");
+  cudaGraphExec_t ready = nullptr;
+  detail::check(cudaGraphInstantiate(&ready, captured.graph, 0), "cudaGraphInstantiate");
   const std::shared_ptr<CUgraphExec_st> owner(ready, [](cudaGraphExec_t exec) { static_cast<void>(cudaGraphExecDestroy(exec)); });
   return [owner, stream = place.stream()] { detail::check(cudaGraphLaunch(owner.get(), stream), "cudaGraphLaunch"); };
 }
