@@ -82,11 +82,18 @@ TEST(bulk, goes_direct_where_there_is_no_memory_large) {
     memory_of<bool> answers(test_place(), std::size_t{1} << 22);
     const roost::computed queries(answers.size(), number_itself());
     EXPECT_EQ(set.contains(poor, queries, answers).path, roost::path::regional);
+    const std::size_t before = memory.allocations();
+    EXPECT_EQ(set.count_found(poor, queries), answers.size());
+    EXPECT_GE(memory.allocations() - before, 5u) << "it did not go by region";
     for (const std::size_t good : {0, 1, 3}) {
       memory.refuse_after(good);
       EXPECT_EQ(set.contains(poor, queries, answers).path, roost::path::direct);
       const auto found = download(answers);
       EXPECT_EQ(std::count(found.begin(), found.end(), 1), static_cast<std::ptrdiff_t>(answers.size()));
+      if (on_host) {  // a sum on cuda takes memory, too
+        memory.refuse_after(good);
+        EXPECT_EQ(set.count_found(poor, queries), answers.size());
+      }
     }
     memory.refuse_after(1);
     expect_error<roost::out_of_memory>([&] { set.contains(poor, queries, answers, {.path = roost::path::regional}); }, {});

@@ -97,7 +97,8 @@ class frozen_map {
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results, bulk_options options = {}) const;
 
-  /// How many of the queries are there. Synchronises.
+  /// How many of the queries are there. Where it goes by region it takes a byte of scratch memory for each query, besides what contains() takes.
+  /// Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const;
 

@@ -104,8 +104,7 @@ class sorted_map {
   /// How many of the queries are there. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
-    const auto sequence = detail::as_sequence(queries);
-    return place.sum(sequence.size(), detail::is_contained<ref_type, decltype(sequence)>{ref(), sequence});
+    return detail::count_all(place, ref(), bytes(), detail::as_sequence(queries));
   }
 
   /// All keys, ascending, and their values beside; memory of the place.

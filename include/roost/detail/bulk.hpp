@@ -213,6 +213,12 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
 template <class Ref>
 concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
 
+/// Whether the regional way is the faster one.
+template <class Place, class Ref>
+bool by_region_pays(std::size_t table_bytes, std::size_t queries) {
+  return in_hash_order<Ref> && table_bytes >= tuning<Place>::regional_table_bytes && queries >= tuning<Place>::regional_queries;
+}
+
 /// Every bulk lookup: chooses the way, and goes it.
 template <class Place, class Ref, class Queries, class Answer>
 bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, const Answer& answer,
@@ -222,8 +228,7 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
   using chunk = chunk_of<key, Queries, Answer>;
   const std::size_t n = queries.size();
   if constexpr (in_hash_order<Ref>) {
-    const bool worth_it = table_bytes >= tuned::regional_table_bytes && n >= tuned::regional_queries;
-    if (n != 0 && (options.path == path::regional || (options.path == path::automatic && worth_it))) {
+    if (n != 0 && (options.path == path::regional || (options.path == path::automatic && by_region_pays<Place, Ref>(table_bytes, n)))) {
       const std::size_t windows = ceil_div(table_bytes, tuned::regional_window_bytes);
       const auto regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, tuned::digits_most));
       constexpr std::size_t bytes_of_query = sizeof(key) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
@@ -254,6 +259,26 @@ struct is_contained {
   Queries queries;
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return ref.contains(queries[i]) ? 1 : 0; }
 };
+
+struct is_true {
+  const bool* answers;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return answers[i] ? 1 : 0; }
+};
+
+/// How many of the queries are there. By region it needs a place for each answer; without memory for them it goes direct.
+template <class Place, class Ref, class Queries>
+std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries) {
+  const std::size_t n = queries.size();
+  if (by_region_pays<Place, Ref>(table_bytes, n)) {
+    try {
+      array<bool, Place> answers(place, n);
+      probe_all(place, ref, table_bytes, queries, write_contained{answers.data()}, {});
+      return place.sum(n, is_true{answers.data()});
+    } catch (const out_of_memory&) {
+    }
+  }
+  return place.sum(n, is_contained<Ref, Queries>{ref, queries});
+}
 
 /// Memory that a call writes to: contiguous, of elements T, room for n.
 template <class T, class Range>

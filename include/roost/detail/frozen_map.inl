@@ -225,8 +225,7 @@ bulk_report frozen_map<Key, Value, Place, Layout>::contains(const Place& place, 
 template <class Key, class Value, class Place, class Layout>
 template <class Queries>
 std::size_t frozen_map<Key, Value, Place, Layout>::count_found(const Place& place, const Queries& queries) const {
-  const auto sequence = detail::as_sequence(queries);
-  return place.sum(sequence.size(), detail::is_contained<ref_type, decltype(sequence)>{ref(), sequence});
+  return detail::count_all(place, ref(), bytes(), detail::as_sequence(queries));
 }
 
 template <class Key, class Value, class Place, class Layout>
