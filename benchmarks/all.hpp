@@ -1,5 +1,6 @@
 #pragma once
 
+#include "concurrent.hpp"
 #include "partition.hpp"
 
 namespace roost::bench {
@@ -11,7 +12,9 @@ void measure_all(const Place& place, const settings& options) {
     const std::size_t n = std::size_t{1} << log2n;
     for (const double load_factor : options.load_factors) {
       measure<frozen_table<Place, Key, Value, compact>, Place, Key, Value>(place, options, n, load_factor);
-      if (load_factor <= 1) measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
+      if (load_factor > 1) continue;
+      measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
+      if constexpr (std::is_same_v<Key, Value>) measure_concurrent<concurrent_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
     }
     const double load_factor = options.load_factors.front();  // the others do not take one
     measure<frozen_table<Place, Key, Value, cuckoo>, Place, Key, Value>(place, options, n, load_factor);
@@ -27,6 +30,7 @@ void measure_all(const Place& place, const settings& options) {
 #if !defined(__CUDACC__)
       measure<boost_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
       measure<std_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+      if constexpr (std::is_same_v<Key, Value>) measure_concurrent<tbb_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
 #endif
     }
   }

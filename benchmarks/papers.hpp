@@ -88,7 +88,7 @@ void reproduce_on(const Place& place, const reproduction& options) {
     const auto plan = cuckoo::make_plan<Place, u32, u32>(n, {}, 0);
     t.partition = time([&] {
       detail::partitioner<Place, pair<u32, u32>> split(place, plan.regions, room::exact, false, nullptr);
-      static_cast<void>(split.run(detail::zip_checked(keys_in, values_in), plan.region_of));
+      static_cast<void>(split.run(detail::zip_checked(keys_in, values_in, "partition"), plan.region_of));
     });
     return t;
   };

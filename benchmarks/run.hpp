@@ -103,7 +103,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       }
     };
     const bulk_options choice{.path = options.path};
-    if constexpr (requires { table->statistics(); }) {  // frozen tables choose
+    if constexpr (!std::is_void_v<decltype(ask_table(choice))>) {  // it chooses
       taken = ask_table(choice);
     } else {
       ask_table();
@@ -122,7 +122,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
   };
 
   for (const std::string& op : options.ops) {
-    if (op == "partition") continue;  // not of a table
+    if (op != "build" && op != "rebuild" && !op.starts_with("find")) continue;  // measured elsewhere
     const bool builds = op == "build" || op == "rebuild";
     if (op == "rebuild" && !rebuilds) continue;
     if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));

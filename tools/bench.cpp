@@ -37,7 +37,8 @@ struct bench_options : settings {
   bool sweep = false;
 };
 
-const std::vector<std::string> operations{"build", "rebuild", "find_hit", "find_half", "find_miss", "partition"};
+const std::vector<std::string> operations{"build", "rebuild", "find_hit", "find_half", "find_miss", "partition",
+                                          "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed"};
 
 /// Prints rows as they come.
 class printer {

@@ -286,11 +286,6 @@ struct write_erased {
   ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
 };
 
-struct is_true {
-  const bool* of;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return of[i] ? 1 : 0; }
-};
-
 template <class Table, class F>
 struct erase_slot_if {
   Table table;
@@ -649,8 +644,7 @@ bulk_report concurrent_map<Key, Value, Place>::contains(const Place& place, cons
 template <class Key, class Value, class Place>
 template <class Queries>
 std::size_t concurrent_map<Key, Value, Place>::count(const Place& place, const Queries& queries) const {
-  const auto sequence = detail::as_sequence(queries);
-  return place.sum(sequence.size(), detail::is_contained<reader_type, decltype(sequence)>{ref(), sequence});
+  return detail::count_all(place, ref(), bytes(), detail::as_sequence(queries));
 }
 
 template <class Key, class Value, class Place>

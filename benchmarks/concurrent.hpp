@@ -1,0 +1,205 @@
+#pragma once
+
+#include "run.hpp"
+
+#if !defined(__CUDACC__)
+#include <oneapi/tbb/concurrent_hash_map.h>
+#endif
+
+// Maps that change while they are used: what `build`, `find_hit` and so on do with them, and operations of their own.
+
+namespace roost::bench {
+
+/// concurrent_map with the calls that the workloads make.
+template <class Place, class Key, class Value>
+struct concurrent_table : concurrent_map<Key, Value, Place> {
+  using base = concurrent_map<Key, Value, Place>;
+  static std::string name() { return "concurrent_map"; }
+
+  concurrent_table(const Place& place, std::size_t n, double load_factor) : base(place, n, {.load_factor = load_factor, .grows = false}), place_(place) {}
+  concurrent_table(const Place& place, std::span<const Key> keys, std::span<const Value> values, double load_factor)
+      : concurrent_table(place, keys.size(), load_factor) {
+    this->insert(place, keys, values);
+  }
+  double load_factor() const { return static_cast<double>(this->size(place_)) / static_cast<double>(this->capacity()); }
+  std::size_t scratch_bytes() const { return 0; }
+  void add(const Place& place, std::span<const Key> keys, std::span<const Value> values, const bulk_options& how) {
+    this->insert_or_apply(place, keys, values, plus(), how);
+  }
+
+ private:
+  Place place_;
+};
+
+#if !defined(__CUDACC__)
+/// oneTBB's map, with the threads of a place.
+template <class Key, class Value>
+class tbb_table {
+  using map = tbb::concurrent_hash_map<Key, Value>;
+
+ public:
+  static std::string name() { return "tbb_concurrent_hash_map"; }
+
+  tbb_table(const host&, std::size_t n, double) : map_(n) {}
+  tbb_table(const host& place, std::span<const Key> keys, std::span<const Value> values, double load_factor) : tbb_table(place, keys.size(), load_factor) {
+    insert(place, keys, values, {});
+  }
+  insert_report insert(const host& place, std::span<const Key> keys, std::span<const Value> values, const bulk_options&) {
+    const auto inserted = place.sum(keys.size(), [&](std::size_t i) { return std::uint64_t{map_.insert({keys[i], values[i]})}; });
+    return {.inserted = inserted, .present = keys.size() - inserted};
+  }
+  void add(const host& place, std::span<const Key> keys, std::span<const Value> values, const bulk_options&) {
+    place.for_each(keys.size(), [&](std::size_t i) {
+      typename map::accessor at;
+      if (!map_.insert(at, {keys[i], values[i]})) at->second += values[i];
+    });
+  }
+  std::size_t erase(const host& place, std::span<const Key> keys, const bulk_options&) {
+    return place.sum(keys.size(), [&](std::size_t i) { return std::uint64_t{map_.erase(keys[i])}; });
+  }
+  void find(const host& place, std::span<const Key> queries, std::span<Value> results, Value missing, const bulk_options& = {}) const {
+    place.for_each(queries.size(), [&](std::size_t i) {
+      typename map::const_accessor at;
+      results[i] = map_.find(at, queries[i]) ? at->second : missing;
+    });
+  }
+  void clear(const host&) { map_.clear(); }
+  double load_factor() const { return static_cast<double>(map_.size()) / static_cast<double>(map_.bucket_count()); }
+  std::size_t bytes() const { return 0; }
+  std::size_t scratch_bytes() const { return 0; }
+
+ private:
+  map map_;
+};
+#endif
+
+/// Pairs of which each key comes n / distinct times.
+template <class Key, class Value>
+struct fill_copies {
+  Key* keys;
+  Value* values;
+  std::size_t distinct;
+  make_key<Key> key;
+  ROOST_FN void operator()(std::size_t i) const {
+    keys[i] = key(split_hash(mix64(i), distinct).digit);
+    values[i] = 1;
+  }
+};
+
+/// A mixed batch: of five operations two insert, two find, one erases. Finds ask for the first 2/5 of the n stored keys, the next 1/5 are erased, and what is inserted is new.
+template <class Key, class Value>
+struct fill_mixed {
+  operation<Key, Value>* operations;
+  std::size_t n;
+  make_key<Key> key;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t group = i / 5, kind = i % 5, quarter = n / 5;
+    const std::size_t j = kind < 2 ? n + 2 * group + kind : kind < 4 ? 2 * group + kind - 2 : 2 * quarter + group;
+    operations[i] = {kind < 2 ? operation_kind::insert : kind < 4 ? operation_kind::find : operation_kind::erase, key(j), make_value<Value>{}(j)};
+  }
+};
+
+template <class Key, class Value>
+struct wrong_mixed {
+  const operation<Key, Value>* operations;
+  const operation_result<Value>* results;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return !results[i].done || results[i].full || (operations[i].kind == operation_kind::find && results[i].value != operations[i].value);
+  }
+};
+
+/// Measures the operations that only such maps have, each checked. `insert`: all pairs into the empty map, clearing included. `insert_half`: the second half of the pairs. `insert_last`: the
+/// last twentieth. `erase`: all keys. `apply_many`, `apply_few`: n pairs of 2^20 and 16 keys are added up. `mixed`: 2/5 inserts, 2/5 finds, 1/5 erases at once, of half as many operations.
+template <class Table, class Place, class Key, class Value>
+void measure_changes(const Place& place, const settings& options, std::size_t n, double load_factor) {
+  if (!options.report || !options.wants(Table::name())) return;
+  array<Key, Place> keys(place, n), queries(place, n);
+  array<Value, Place> values(place, n), results(place, n);
+  const make_key<Key> key(options.keys, n);
+  place.for_each(n, fill_keys<Key>{keys.data(), key});
+  place.for_each(n, fill_values<Value>{values.data()});
+  const query_order order(n, 64);
+  place.for_each(n, fill_queries<Key>{queries.data(), order, key});
+  const bulk_options how{.path = options.path};
+  const auto part_of_keys = [&](std::size_t first, std::size_t count) { return std::span<const Key>(keys.data() + first, count); };
+  const auto part_of_values = [&](std::size_t first, std::size_t count) { return std::span<const Value>(values.data() + first, count); };
+
+  for (const std::string& op : options.ops) {
+    const bool adds = op == "apply_many" || op == "apply_few";
+    if (!adds && op != "insert" && op != "insert_half" && op != "insert_last" && op != "erase" && op != "mixed") continue;
+    if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
+    row line;
+    line.table = Table::name();
+    line.key_bits = static_cast<int>(sizeof(Key)) * 8;
+    line.value_bits = static_cast<int>(sizeof(Value)) * 8;
+    line.op = op;
+    line.n = n;
+    line.place = place_name(place);
+    line.path = options.path == path::direct ? "direct" : options.path == path::regional ? "regional" : "auto";
+    const std::size_t distinct = adds ? std::min<std::size_t>(n, op == "apply_few" ? 16 : std::size_t{1} << 20) : n;
+    Table table(place, distinct, load_factor);
+    std::uint64_t bad = 0;
+    insert_report report;
+    std::size_t done = n;  // of the batch
+    const auto median = [&](const auto& before, const auto& run) { line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, before, run); };
+    const auto check_all = [&] {  // all n keys are there, with their values
+      table.find(place, std::as_const(queries).span(), results.span(), missing<Value>, {});
+      return place.sum(n, wrong_value<Value>{results.data(), order});
+    };
+    if (adds) {
+      array<Key, Place> copies(place, n);
+      array<Value, Place> ones(place, n);
+      place.for_each(n, fill_copies<Key, Value>{copies.data(), ones.data(), distinct, key});
+      median([&] { table.clear(place); }, [&] { table.add(place, std::as_const(copies).span(), std::as_const(ones).span(), how); });
+      array<Value, Place> sums(place, distinct);
+      table.find(place, part_of_keys(0, distinct), sums.span(), Value{0}, {});
+      const Value* const sum = sums.data();
+      std::uint64_t total = 0;
+      for (const Value of_key : copy_to_host(place, std::span<const Value>(sum, distinct))) total += of_key;
+      bad = total > n ? total - n : n - total;
+    } else if (op == "erase") {
+      std::size_t erased = 0;
+      median([&] { table.insert(place, part_of_keys(0, n), part_of_values(0, n), {}); }, [&] { erased = table.erase(place, std::as_const(queries).span(), how); });
+      bad = n - erased;
+    } else if (op == "mixed") {
+      if constexpr (requires { table.run(place, std::span<operation<Key, Value>>(), std::span<operation_result<Value>>()); }) {
+        done = n / 2;
+        array<operation<Key, Value>, Place> operations(place, done);
+        array<operation_result<Value>, Place> answers(place, done);
+        place.for_each(done, fill_mixed<Key, Value>{operations.data(), n, key});
+        // Room for what is inserted, at the load that was asked for with what was there.
+        Table larger(place, n + n / 5, std::min(1.0, load_factor * (1 + 1.0 / 5)));
+        median([&] { larger.clear(place); larger.insert(place, part_of_keys(0, n), part_of_values(0, n), {}); }, [&] { larger.run(place, std::as_const(operations).span(), answers.span()); });
+        bad = place.sum(done, wrong_mixed<Key, Value>{operations.data(), answers.data()});
+      } else {
+        continue;
+      }
+    } else {
+      const std::size_t before = op == "insert" ? 0 : op == "insert_half" ? n / 2 : n - n / 20;
+      done = n - before;
+      const auto start = [&] {
+        table.clear(place);
+        if (before != 0) table.insert(place, part_of_keys(0, before), part_of_values(0, before), {});
+      };
+      median(start, [&] {
+        if (before == 0) table.clear(place);
+        report = table.insert(place, part_of_keys(before, done), part_of_values(before, done), how);
+      });
+      bad = done - report.inserted + check_all();
+    }
+    line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
+    line.load_factor = op == "erase" ? load_factor : table.load_factor();
+    line.gops = static_cast<double>(done) / line.median_ms / 1e6;
+    line.bytes = table.bytes();
+    options.report(line);
+  }
+}
+
+/// The workloads of all tables, and those.
+template <class Table, class Place, class Key, class Value>
+void measure_concurrent(const Place& place, const settings& options, std::size_t n, double load_factor) {
+  measure<Table, Place, Key, Value>(place, options, n, load_factor);
+  measure_changes<Table, Place, Key, Value>(place, options, n, load_factor);
+}
+
+}  // namespace roost::bench
