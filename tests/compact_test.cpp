@@ -182,6 +182,31 @@ TEST(compact, large_sets_take_less_than_two_bytes_a_key) {
   EXPECT_TRUE(set.valid(test_place()));
 }
 
+struct hashed_keys {
+  ROOST_FN u32 operator[](std::size_t i) const { return hashed_key()(i); }
+};
+template <class Ref>
+struct wrong_of_worker {
+  Ref ref;
+  u64 n, workers;
+  ROOST_FN u64 operator()(std::size_t worker) const {
+    u64 asked = 0, wrong = 0;
+    ref.find_each(hashed_keys(), worker, 2 * n, workers, [&](u64 i, const auto& found) {
+      wrong += i != worker + asked++ * workers || found.has_value() != (i < n);
+    });
+    return wrong + (asked != (2 * n - worker + workers - 1) / workers);
+  }
+};
+
+TEST(compact, one_loop_over_many_keys_answers_each) {
+  constexpr std::size_t n = 300000, workers = 1000;
+  for (const double load : {0.8, 2.0, 4.0}) {  // few and many that one sector does not answer, and full stashes
+    const roost::frozen_set<u32, place_type, roost::compact> set(test_place(), roost::computed(n, hashed_key()), {.load_factor = load});
+    using ref_type = std::remove_cvref_t<decltype(set.ref())>;
+    EXPECT_EQ(test_place().sum(workers, wrong_of_worker<ref_type>{set.ref(), n, workers}), 0u) << load;
+  }
+}
+
 struct long_value {
   u64 a, b;
 };

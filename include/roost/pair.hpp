@@ -7,9 +7,23 @@ namespace roost {
 /// The value of a set's keys: nothing, and it takes no room.
 struct none {};
 
+namespace detail {
+
+template <class Key, class Value>
+struct plain_pair {
+  Key key;
+  Value value;
+};
+
+/// 16 or 8 where that divides the size, so that a GPU moves a pair whole.
+template <class Plain>
+constexpr std::size_t pair_alignment = larger<std::size_t>(alignof(Plain), sizeof(Plain) % 16 == 0 ? 16 : sizeof(Plain) % 8 == 0 ? 8 : 1);
+
+}  // namespace detail
+
 /// A key and its value.
 template <class Key, class Value>
-struct pair {
+struct alignas(detail::pair_alignment<detail::plain_pair<Key, Value>>) pair {
   Key key;
   Value value;
 };

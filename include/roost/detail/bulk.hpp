@@ -59,6 +59,16 @@ template <class Ref>
 concept has_homes =
     requires(const Ref& ref, const typename Ref::key_type& key, found<typename Ref::value_type>& answer) { ref.find_at_home(key, answer); };
 
+/// Whether teams of a place look up in one loop over all reads of their queries.
+template <class Place, class Ref>
+constexpr bool finds_each = [] {
+  if constexpr (requires { Ref::reads_whole; }) {
+    return Ref::reads_whole && !tuning<Place>::find_waits;
+  } else {
+    return false;
+  }
+}();
+
 /// Lookups of a tile that one look did not answer.
 struct waiting_queries {
   std::uint32_t* count;
@@ -164,7 +174,7 @@ struct keys_of_items {
 template <class Place, class Ref, class Answer>
 struct probe_region_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr std::uint32_t tile = tuning<Place>::find_region_tile;
+  static constexpr std::uint32_t tile = finds_each<Place, Ref> ? tuning<Place>::find_each_tile : tuning<Place>::find_region_tile;
   using key = typename Ref::key_type;
 
   Ref ref;
@@ -184,9 +194,15 @@ struct probe_region_tiles {
     const std::size_t region = index / tiles_of_region;
     const std::uint64_t first = begins[region] + index % tiles_of_region * tile;
     if (first >= ends[region]) return;
-    scratch_memory pieces(memory);
-    probe_tile<Place>(team, ref, keys, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, ends[region] - first)), answer,
-                      [&](std::uint64_t i, const auto& result) { answers[i] = result; }, scratch(pieces));
+    const std::uint64_t end = smaller(first + tile, ends[region]);
+    if constexpr (finds_each<Place, Ref>) {
+      ref.find_each(keys, first + static_cast<std::uint64_t>(team.rank()), end, Team::size,
+                    [&](std::uint64_t i, const auto& found) { answers[i] = answer.of(found); });
+    } else {
+      scratch_memory pieces(memory);
+      probe_tile<Place>(team, ref, keys, first, static_cast<std::uint32_t>(end - first), answer,
+                        [&](std::uint64_t i, const auto& result) { answers[i] = result; }, scratch(pieces));
+    }
   }
 };
 

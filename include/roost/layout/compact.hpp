@@ -237,6 +237,40 @@ class compact::table {
     return true;
   }
 
+  /// Whether a lookup needs nothing but its sectors, which it reads whole: then find_each is faster than a find for each key.
+  static constexpr bool reads_whole = read_bytes == sector_bytes;
+
+  /// put(i, answer) for the keys of numbers first, first + step, ... below end. One loop over all sectors to read, not one for each key: a worker of a
+  /// warp goes on to its next key while another reads a second sector.
+  template <class Keys, class Put>
+  ROOST_FN void find_each(const Keys& keys, std::uint64_t first, std::uint64_t end, std::uint64_t step, const Put& put) const {
+    with_format([&](auto format) {
+      using chosen = decltype(format);
+      lookup at{};
+      bool begins = true;
+      for (std::uint64_t i = first; i < end;) {
+        if (begins) at = start(keys[i]);
+        const read_type here = read(at.number);
+        const std::uint32_t mask = matches<chosen>(here, at.tag);
+        const bool goes_on = mask == 0 && marked<chosen>(here, mark_of(at.remainder, chosen()().log2_marks));
+        begins = !goes_on || at.t == tries_;
+        if (!begins) {
+          next<chosen>(at);
+          continue;
+        }
+        found<Value> answer;
+        if (mask != 0) {
+          answer = found<Value>(value_in<chosen>(here, at.number, lowest(mask)));
+        } else if (goes_on) {
+          const hit in_stash = probe_stash(keys[i], at.hash);
+          if (in_stash.slot != no_slot) answer = found<Value>(in_stash.value);
+        }
+        put(i, answer);
+        i += step;
+      }
+    });
+  }
+
   /// Fetches a key's home sector ahead of a find. Does nothing on a GPU, which hides the wait with other threads.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const {
     fetch(split_hash(hash_of(key, seed_), all_sectors_).digit);
@@ -382,30 +416,45 @@ class compact::table {
   template <bool OnlyHome, class Format>
   ROOST_FN hit probe_format(const Key& key, Format) const {
     constexpr detail::sector_format f = Format()();
+    lookup at = start(key);
+    read_type here = read(at.number);
+    std::uint32_t mask = matches<Format>(here, at.tag);
+    while (mask == 0) {
+      if (!marked<Format>(here, mark_of(at.remainder, f.log2_marks))) return {no_slot, at.t, Value{}};
+      if (at.t == tries_) return probe_stash(key, at.hash);
+      next<Format>(at);
+      if constexpr (OnlyHome) {
+        fetch(at.number);
+        return {elsewhere, at.t, Value{}};
+      }
+      here = read(at.number);
+      mask = matches<Format>(here, at.tag);
+    }
+    const int slot = lowest(mask);
+    return {at.number * f.slots + static_cast<unsigned>(slot), at.t, value_in<Format>(here, at.number, slot)};
+  }
+
+  /// Where a lookup is.
+  struct lookup {
+    hash_type hash, remainder;
+    std::uint64_t number, tag;
+    std::uint32_t t;  // which try
+  };
+
+  ROOST_FN lookup start(const Key& key) const {
     const hash_type hash = hash_of(key, seed_);
     const auto at = split_hash(hash, all_sectors_);
     const auto remainder = static_cast<hash_type>(split_hash(at.rest, remainders_).digit);
-    read_type here = read(at.digit);
-    std::uint64_t number = at.digit;
-    std::uint64_t tag = remainder;
-    std::uint32_t mask = matches<Format>(here, tag);
-    std::uint32_t t = 1;
-    for (; mask == 0; ++t) {
-      if (!marked<Format>(here, mark_of(remainder, f.log2_marks))) return {no_slot, t, Value{}};
-      if (t == tries_) return probe_stash(key, hash);
-      const std::uint64_t end = (split_hash(hash, regions_).digit + 1) * region_sectors_;
-      number += step_of(remainder, f.log2_marks);
-      if (number >= end) number -= region_sectors_;
-      if constexpr (OnlyHome) {
-        fetch(number);
-        return {elsewhere, t, Value{}};
-      }
-      here = read(number);
-      tag += remainders_;
-      mask = matches<Format>(here, tag);
-    }
-    const int slot = lowest(mask);
-    return {number * f.slots + static_cast<unsigned>(slot), t, value_in<Format>(here, number, slot)};
+    return {hash, remainder, at.digit, remainder, 1};
+  }
+
+  template <class Format>
+  ROOST_FN void next(lookup& at) const {
+    const std::uint64_t end = (split_hash(at.hash, regions_).digit + 1) * region_sectors_;
+    at.number += step_of(at.remainder, Format()().log2_marks);
+    if (at.number >= end) at.number -= region_sectors_;
+    at.tag += remainders_;
+    ++at.t;
   }
 
   ROOST_FN hit probe_stash(const Key& key, hash_type hash) const {
@@ -443,7 +492,8 @@ class compact::table {
       ROOST_UNROLL
       for (int bit = 0; bit < f.tag_bits; ++bit) {
         const std::uint32_t wanted = 0u - static_cast<std::uint32_t>(tag >> bit & 1);
-        others |= static_cast<std::uint32_t>(detail::bits_of(here.word, bit * f.slots, f.slots)) ^ wanted;
+        const int width = detail::smaller(32, f.head_words() * 32 - bit * f.slots);  // what is too much is cut off at the end, for all bits at once
+        others |= static_cast<std::uint32_t>(detail::bits_of(here.word, bit * f.slots, width)) ^ wanted;
       }
       return ~others & ((1u << f.slots) - 1);
     } else {
@@ -652,6 +702,11 @@ struct compact::builder {
       if (sector >= b.to.region_sectors_) sector -= b.to.region_sectors_;
       tag += b.to.remainders_;
     }
+    ROOST_FN void back(const builder& b) {
+      const std::uint32_t step = table_type::step_of(remainder, log2_marks);
+      sector += sector < step ? b.to.region_sectors_ - step : 0 - step;
+      tag -= b.to.remainders_;
+    }
     ROOST_FN std::uint32_t mark() const { return 1u << (marks_at + table_type::mark_of(remainder, log2_marks)); }
   };
 
@@ -723,24 +778,21 @@ struct compact::builder {
     detail::for_each_of(team, strays, [&](std::uint32_t i) {
       const std::uint32_t place = my.stray[i];
       walk<Format> at;
-      std::uint64_t last = ~std::uint64_t{0};  // the tag that it has
-      if ((place & in_stash) == 0) {
-        const std::uint32_t sector = place & ((1u << slot_at) - 1);
-        last = my.tag[my.slot(sector, place >> slot_at)];
-        at.remainder = static_cast<hash_type>(last % to.remainders_);
-        const auto away = static_cast<std::uint32_t>((last / to.remainders_) * table_type::step_of(at.remainder, walk<Format>::log2_marks) % sectors);
-        at.sector = sector >= away ? sector - away : sector + sectors - away;
-        at.tag = at.remainder;
-      } else {
+      if ((place & in_stash) != 0) {
         at = home_of<Format>(items[place & ~in_stash].key, region);
+        for (std::uint32_t t = 0; t < to.tries_; ++t) at.next(*this);
+      } else {
+        at.sector = place & ((1u << slot_at) - 1);
+        at.tag = my.tag[my.slot(at.sector, place >> slot_at)];
+        at.remainder = static_cast<hash_type>(at.tag);
+        while (at.remainder >= to.remainders_) at.remainder -= to.remainders_;  // a few times: less than a division
       }
-      for (std::uint32_t t = 0; t < to.tries_ && at.tag != last; ++t) {  // sectors that it passed are full
+      while (at.tag >= to.remainders_) {  // the sectors that it passed are full
+        at.back(*this);
         for (std::uint32_t s = 0; s < sector_slots; ++s) bad |= my.tag[my.slot(at.sector, s)] == at.tag;
-        at.next(*this);
       }
     });
-    if (team.any(bad)) return false;
-    bad = pack(team, region, my);
+    bad |= pack(team, region, my);
     if (team.any(bad)) return false;
     write_stash(team, region, items, my.stash);
     return true;
@@ -786,44 +838,65 @@ struct compact::builder {
     return detail::claim_slot(team, stash, to.region_stash_, start, items, i, to.region_stash_, [](std::uint32_t) {});
   }
 
+  /// Puts the n tags of a sector bit by bit; true if two are the same.
+  template <class Format>
+  ROOST_FN bool put_by_bits(const pieces<Format>& my, std::uint32_t number, std::uint32_t n, std::uint32_t* words) const {
+    constexpr detail::sector_format f = Format()();
+    std::uint32_t bits[f.tag_bits];  // one of each tag
+    ROOST_UNROLL
+    for (int bit = 0; bit < f.tag_bits; ++bit) bits[bit] = (1u << f.slots) - 1;
+    typename pieces<Format>::tag_type tag[f.slots];
+    bool twice = false;
+    ROOST_UNROLL
+    for (int s = 0; s < f.slots; ++s) {
+      if (static_cast<std::uint32_t>(s) >= n) break;  // often few of many
+      tag[s] = my.tag[my.slot(number, s)];
+      ROOST_UNROLL
+      for (int other = 0; other < s; ++other) twice |= tag[other] == tag[s];
+      const std::uint32_t zeros = ~static_cast<std::uint32_t>(tag[s]);
+      ROOST_UNROLL
+      for (int bit = 0; bit < f.tag_bits; ++bit) bits[bit] ^= (zeros >> bit & 1) << s;
+    }
+    ROOST_UNROLL
+    for (int bit = 0; bit < f.tag_bits; ++bit) detail::put_bits(words, bit * f.slots, f.slots, bits[bit]);
+    return twice;
+  }
+
   /// Writes the sectors of a region; true if two pairs of a sector have the same tag.
   template <class Team, class Format>
   ROOST_FN bool pack(const Team& team, std::uint32_t region, const pieces<Format>& my) const {
     using tag_type = typename pieces<Format>::tag_type;
     const std::uint32_t sectors = to.region_sectors_;
     bool twice = false;
-    detail::for_each_of(team, sectors, [&](std::uint32_t number) {
+    detail::write_each(team, sectors, to.sectors_ + std::uint64_t{region} * sectors, [&](std::uint32_t number) {
       constexpr detail::sector_format f = Format()();
       const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[number] & count_mask, f.slots);
       const std::uint32_t marks = my.count[number] >> marks_at;
       typename table_type::sector out{};
-      tag_type tag[f.slots];
-      ROOST_UNROLL
-      for (int s = 0; s < f.slots; ++s) {
-        const bool taken = static_cast<std::uint32_t>(s) < n;
-        tag[s] = taken ? my.tag[my.slot(number, s)] : static_cast<tag_type>(f.empty_tag());
+      if constexpr (f.by_bits()) {
+        twice |= put_by_bits(my, number, n, out.word);
+      } else {
+        tag_type tag[f.slots];
         ROOST_UNROLL
-        for (int other = 0; other < s; ++other) twice |= taken & (tag[other] == tag[s]);
-        if constexpr (!f.by_bits()) detail::put_bits(out.word, s * f.stride, f.tag_bits, tag[s]);
-        if constexpr (table_type::value_bytes != 0) {
-          const Value mine = taken ? my.value[my.slot(number, s)] : Value{};
-          memcpy(reinterpret_cast<char*>(out.word) + f.head_words() * 4 + s * f.value_bytes, &mine, sizeof(Value));
+        for (int s = 0; s < f.slots; ++s) {
+          const bool taken = static_cast<std::uint32_t>(s) < n;
+          tag[s] = taken ? my.tag[my.slot(number, s)] : static_cast<tag_type>(f.empty_tag());
+          ROOST_UNROLL
+          for (int other = 0; other < s; ++other) twice |= taken & (tag[other] == tag[s]);
+          detail::put_bits(out.word, s * f.stride, f.tag_bits, tag[s]);
         }
       }
-      if constexpr (f.by_bits()) {
+      if constexpr (table_type::value_bytes != 0) {
         ROOST_UNROLL
-        for (int bit = 0; bit < f.tag_bits; ++bit) {
-          std::uint32_t bits = 0;
-          ROOST_UNROLL
-          for (int s = 0; s < f.slots; ++s) bits |= (static_cast<std::uint32_t>(tag[s]) >> bit & 1) << s;
-          detail::put_bits(out.word, bit * f.slots, f.slots, bits);
+        for (int s = 0; s < f.slots; ++s) {
+          const Value mine = static_cast<std::uint32_t>(s) < n ? my.value[my.slot(number, s)] : Value{};
+          memcpy(reinterpret_cast<char*>(out.word) + f.head_words() * 4 + s * f.value_bytes, &mine, sizeof(Value));
         }
       }
       ROOST_UNROLL
       for (int m = 0; m < f.marks(); ++m) detail::put_bits(out.word, f.mark_at(m), 1, marks >> m & 1);
-      detail::write_past_cache(to.sectors_ + std::uint64_t{region} * sectors + number, out);
+      return out;
     });
-    detail::past_cache_done();
     return twice;
   }
 
