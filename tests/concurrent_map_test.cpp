@@ -400,6 +400,26 @@ TEST(concurrent_map_calls, mixed_batches) {
   expect_error<roost::invalid_argument>([&] { map.run(test_place(), upload(operations), filled<result>(10, {})); }, {"run", "10", "4000"});
 }
 
+template <class Ref>
+struct insert_by_ref {
+  Ref ref;
+  ROOST_FN void operator()(std::size_t i) const { ref.insert(static_cast<u32>(i) + 1000000, 5); }
+};
+
+TEST(concurrent_map_calls, what_an_old_ref_stores_stays_when_a_batch_comes) {
+  const std::size_t n = 3000;
+  const auto keys = from_numbers<u32>(multiples(n, 1));
+  for (const path way : {path::direct, path::regional}) {
+    u32_map map(test_place(), 2 * n);
+    const auto ref = map.ref();
+    map.clear(test_place());
+    test_place().for_each(n, insert_by_ref<u32_map::ref_type>{ref});
+    EXPECT_EQ(map.insert(test_place(), upload(keys), upload(keys), {.path = way}).inserted, n);
+    EXPECT_EQ(map.size(test_place()), 2 * n);
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+}
+
 TEST(concurrent_map_calls, misuse) {
   const std::vector<u32> keys(10, 3), values(9, 3);
   for (const double bad : {0.0, -1.0, 1.5, std::nan("")}) {

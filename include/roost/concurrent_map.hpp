@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "roost/bulk.hpp"
@@ -207,7 +208,7 @@ class concurrent_map {
   template <class Source, class Change>
   std::size_t put_each(const Place& place, const Source& source, const Change& change, array<item, Place>& left, insert_report& report);
   template <class Source, class Change>
-  counts put_by_region(const Place& place, const Source& source, const Change& change, array<item, Place>& left);
+  std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change, array<item, Place>& left, path way);
   template <class From, class Change>
   static counts fill(const Place& place, const ref_type& table, const From& from, const Change& change, bool empty, array<item, Place>& left,
                      array<counts, Place>& counted);
@@ -219,7 +220,7 @@ class concurrent_map {
   options options_;
   probing::plan plan_;
   array<bucket, Place> buckets_;
-  std::size_t taken_most_ = 0;  // slots that are not free are no more, unless this is unknown
+  std::size_t taken_most_ = 0;  // slots that are not free are no more, as far as bulk calls know
   int hashes_ = 0;              // that were given up
 };
 

@@ -60,9 +60,9 @@ concept has_homes =
     requires(const Ref& ref, const typename Ref::key_type& key, found<typename Ref::value_type>& answer) { ref.find_at_home(key, answer); };
 
 /// Whether teams of a place look up in one loop over all reads of their queries.
-template <class Place, class Ref>
+template <class Place, class Ref, class Answer>
 constexpr bool finds_each = [] {
-  if constexpr (requires { Ref::reads_whole; }) {
+  if constexpr (requires(const Answer& answer) { Ref::reads_whole; answer.of(found<typename Ref::value_type>()); }) {
     return Ref::reads_whole && !tuning<Place>::find_waits;
   } else {
     return false;
@@ -174,7 +174,7 @@ struct keys_of_items {
 template <class Place, class Ref, class Answer>
 struct probe_region_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr std::uint32_t tile = finds_each<Place, Ref> ? tuning<Place>::find_each_tile : tuning<Place>::find_region_tile;
+  static constexpr std::uint32_t tile = finds_each<Place, Ref, Answer> ? tuning<Place>::find_each_tile : tuning<Place>::find_region_tile;
   using key = typename Ref::key_type;
 
   Ref ref;
@@ -195,7 +195,7 @@ struct probe_region_tiles {
     const std::uint64_t first = begins[region] + index % tiles_of_region * tile;
     if (first >= ends[region]) return;
     const std::uint64_t end = smaller(first + tile, ends[region]);
-    if constexpr (finds_each<Place, Ref>) {
+    if constexpr (finds_each<Place, Ref, Answer>) {
       ref.find_each(keys, first + static_cast<std::uint64_t>(team.rank()), end, Team::size,
                     [&](std::uint64_t i, const auto& found) { answers[i] = answer.of(found); });
     } else {

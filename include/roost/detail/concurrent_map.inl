@@ -162,7 +162,7 @@ struct fill_regions {
   Table table;
   From from;
   Change change;
-  bool empty;  // the table; else pairs come to those that are there
+  bool empty;  // the table is new; else pairs come to those that are there
   left_over<item> left;
 
   struct pieces {
@@ -437,14 +437,27 @@ auto concurrent_map<Key, Value, Place>::fill(const Place& place, const ref_type&
   return sum;
 }
 
+/// Inserts pairs by region. Nothing, and nothing is done, if there is no memory for that, or if there are too many of one region: copies of few keys, say.
 template <class Key, class Value, class Place>
 template <class Source, class Change>
-auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const Source& source, const Change& change, array<item, Place>& left) -> counts {
-  array<counts, Place> counted(place, 1);
-  place.fill(counted.data(), 0, counted.bytes());
-  detail::partitioner<Place, item> partitioner(place, plan_.regions, room::slack, false, &counted.data()->overflowed);
-  const auto parts = partitioner.run(source, table().hash_order(plan_.regions));
-  return fill(place, table(), detail::pairs_of_partition<item>{parts.items(), parts.begins(), parts.ends(), counted.data()}, change, taken_most_ == 0, left, counted);
+auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const Source& source, const Change& change, array<item, Place>& left, path way)
+    -> std::optional<counts> {
+  array<counts, Place> counted(place, 0);
+  std::optional<partitioned<item, Place>> parts;
+  try {
+    const std::size_t n = source.size();
+    left = array<item, Place>(place, Change::repeatable ? detail::smaller(n, n / 16 + 4096) : n);
+    counted = array<counts, Place>(place, 1);
+    place.fill(counted.data(), 0, counted.bytes());
+    detail::partitioner<Place, item> partitioner(place, plan_.regions, room::slack, false, &counted.data()->overflowed);
+    parts.emplace(partitioner.run(source, table().hash_order(plan_.regions)));
+  } catch (const out_of_memory&) {
+    if (way == path::regional) throw;
+    return {};
+  }
+  const counts sum = fill(place, table(), detail::pairs_of_partition<item>{parts->items(), parts->begins(), parts->ends(), counted.data()}, change, false, left, counted);
+  if (sum.overflowed != 0) return {};
+  return sum;
 }
 
 /// Puts a part of a batch into the table. `expected`: how many of its keys are new, as far as is known.
@@ -458,18 +471,11 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
   if constexpr (Source::all) {
     const bool worth_it = n >= capacity() / tuned::put_regional_share && plan_.regions >= tuned::put_regions && (!options_.grows || free_slots() >= expected);
     if (how.path == path::regional || (how.path == path::automatic && worth_it)) {
-      try {
-        // If the list is too short, all is done again, which changes nothing but for what adds up.
-        left = array<item, Place>(place, Change::repeatable ? detail::smaller(n, n / 16 + 4096) : n);
-        const counts sum = put_by_region(place, source, change, left);
-        if (sum.overflowed == 0) {  // else nothing is done yet: there are many copies of few keys, say
-          note_inserted(sum, report);
-          report.path = path::regional;
-          if (sum.left == 0) return;
-          if (sum.left <= left.size()) listed = sum.left;
-        }
-      } catch (const out_of_memory&) {
-        if (how.path == path::regional) throw;
+      if (const auto sum = put_by_region(place, source, change, left, how.path)) {
+        note_inserted(*sum, report);
+        report.path = path::regional;
+        if (sum->left == 0) return;
+        if (sum->left <= left.size()) listed = sum->left;  // else all is done again, which changes nothing but for what adds up, and then the list is long enough
       }
     }
   }

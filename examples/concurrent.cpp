@@ -1,0 +1,26 @@
+// A word count while the text comes in, and a map that grows.
+#include <roost/roost.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+int main() {
+  const std::vector<std::uint32_t> words{7, 3, 7, 7, 3, 9}, ones(words.size(), 1);
+  roost::host cpu;
+  roost::concurrent_map<std::uint32_t, std::uint32_t> counts(cpu);  // grows by itself
+  counts.insert_or_apply(cpu, words, ones, roost::plus());          // in bulk: a group-by
+  auto ref = counts.ref();                                          // one by one, from any number of threads at once:
+  cpu.for_each(1000, [=](std::size_t i) { ref.insert_or_apply(i % 2 == 0 ? 7u : 3u, 1u, roost::plus()); });
+  if (auto n = ref.find(7)) std::printf("7 came %u times\n", *n);
+  ref.erase(9);
+  const bool good = ref.find(7).value_or(0) == 503 && ref.find(3).value_or(0) == 502 && !ref.contains(9) && counts.size(cpu) == 2 && counts.valid(cpu);
+
+  using map = roost::concurrent_map<std::uint32_t, std::uint32_t>;
+  using what = roost::operation_kind;
+  map mixed(cpu, 100);
+  const std::vector<roost::operation<std::uint32_t, std::uint32_t>> operations{{what::insert, 1, 10}, {what::insert, 2, 20}, {what::erase, 3, 0}};
+  std::vector<roost::operation_result<std::uint32_t>> results(operations.size());
+  mixed.run(cpu, operations, results);  // all at the same time
+  return good && results[0].done && results[1].done && !results[2].done && mixed.size(cpu) == 2 ? 0 : 1;
+}

@@ -1,0 +1,47 @@
+// One stream fills a map, another asks it: what must be ordered, and how.
+#include <roost/roost.hpp>
+
+#include <cstdint>
+#include <cstdio>
+
+struct key_of {
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i) * 2654435761u; }
+};
+
+using map_type = roost::concurrent_map<std::uint32_t, std::uint32_t, roost::cuda>;
+
+__global__ void visit(map_type::ref_type seen, const std::uint32_t* keys, int n, int* fresh) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < n && seen.insert(keys[i], 1) == roost::insertion::inserted) atomicAdd(fresh, 1);  // the first one to come
+}
+
+int main() {
+  if (!roost::cuda_available()) {
+    std::puts("no CUDA device");
+    return 0;
+  }
+  constexpr int n = 100000;
+  cudaStream_t first = nullptr, second = nullptr;
+  cudaEvent_t filled = nullptr;
+  if (cudaStreamCreate(&first) != cudaSuccess || cudaStreamCreate(&second) != cudaSuccess || cudaEventCreate(&filled) != cudaSuccess) return 1;
+  bool good = false;
+  {
+    const roost::cuda gpu(first), other(second);
+    roost::array<std::uint32_t, roost::cuda> keys(gpu, n);
+    std::uint32_t* const to = keys.data();
+    gpu.for_each(n, [=] __device__(std::size_t i) { to[i] = key_of{}(i / 2); });
+    roost::array<int, roost::cuda> fresh(gpu, 1);
+    gpu.fill(fresh.data(), 0, fresh.bytes());
+    map_type map(gpu, n);
+    visit<<<(n + 255) / 256, 256, 0, gpu.stream()>>>(map.ref(), keys.data(), n, fresh.data());
+    cudaEventRecord(filled, gpu.stream());            // kernels with refs may run at the same time on both streams;
+    cudaStreamWaitEvent(other.stream(), filled, 0);   // this one wants to see all that the first has done
+    const std::size_t found = map.count(other, keys);
+    good = found == n && roost::copy_to_host(gpu, fresh)[0] == n / 2 && map.size(gpu) == n / 2;
+  }
+  std::printf("%s\n", good ? "half of the keys were new" : "wrong");
+  cudaEventDestroy(filled);
+  cudaStreamDestroy(second);
+  cudaStreamDestroy(first);
+  return good ? 0 : 1;
+}
