@@ -141,6 +141,7 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
     std::uint64_t bad = 0;
     insert_report report;
     std::size_t done = n;  // of the batch
+    double load = load_factor;
     const auto median = [&](const auto& before, const auto& run) { line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, before, run); };
     const auto check_all = [&] {  // all n keys are there, with their values
       table.find(place, std::as_const(queries).span(), results.span(), missing<Value>, {});
@@ -170,6 +171,7 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
         // Room for what is inserted, at the load that was asked for with what was there.
         Table larger(place, n + n / 5, std::min(1.0, load_factor * (1 + 1.0 / 5)));
         median([&] { larger.clear(place); larger.insert(place, part_of_keys(0, n), part_of_values(0, n), {}); }, [&] { larger.run(place, std::as_const(operations).span(), answers.span()); });
+        load = larger.load_factor();
         bad = place.sum(done, wrong_mixed<Key, Value>{operations.data(), answers.data()});
       } else {
         continue;
@@ -188,7 +190,7 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
       bad = done - report.inserted + check_all();
     }
     line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
-    line.load_factor = op == "erase" ? load_factor : table.load_factor();
+    line.load_factor = op == "erase" || op == "mixed" ? load : table.load_factor();
     line.gops = static_cast<double>(done) / line.median_ms / 1e6;
     line.bytes = table.bytes();
     options.report(line);

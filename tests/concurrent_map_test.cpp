@@ -341,6 +341,19 @@ TEST(concurrent_map_calls, keys_that_share_a_home) {
   }
 }
 
+TEST(concurrent_map_calls, a_map_that_grows_is_never_full) {
+  const std::size_t n = sanitized ? 20000 : 100000;
+  const auto keys = from_numbers<u32>(different_numbers(n, 8));
+  for (const double load_factor : {0.3, 1.0}) {
+    for (const path way : {path::automatic, path::direct, path::regional}) {
+      pair_of_maps<u32_types> maps(0, {.load_factor = load_factor});
+      maps.insert(keys, numbered_values<u32>(n), way);
+      maps.insert_or_apply(keys, numbered_values<u32>(n), roost::plus(), way);
+      maps.check({});
+    }
+  }
+}
+
 TEST(concurrent_map_calls, churn_keeps_its_speed_and_size) {
   const std::size_t n = 8500, step = n / 10;
   const int rounds = sanitized ? 100 : 1000;

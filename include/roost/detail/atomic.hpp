@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstring>
+
 #include "roost/detail/build.hpp"
 
 // Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. All are relaxed: a slot carries all that its reader needs.
@@ -176,20 +178,26 @@ struct team_access : shared_access {
   }
 };
 
-/// The same for memory that one worker has to itself.
+/// The same for memory that one worker has to itself. The bytes are copied, since a slot is seen as a whole and in parts.
 struct sole_access {
-  template <int N, class Word>
-  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
-    for (int i = 0; i < N; ++i) to[i] = from[i];
-  }
   template <class Word>
   ROOST_FN static Word load(const Word* from) {
-    return *from;
+    Word word;
+    memcpy(&word, from, sizeof(Word));
+    return word;
+  }
+  template <int N, class Word>
+  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
+    memcpy(to, from, sizeof(to));
+  }
+  template <class Word>
+  ROOST_FN static void store(Word* at, Word value) {
+    memcpy(at, &value, sizeof(Word));
   }
   template <class Word>
   ROOST_FN static Word compare_exchange(Word* at, const Word& expected, const Word& desired) {
-    const Word before = *at;
-    if (before == expected) *at = desired;
+    const Word before = load(at);
+    if (before == expected) store(at, desired);
     return before;
   }
   template <bool Repeatable, class Word>
@@ -197,19 +205,9 @@ struct sole_access {
     return compare_exchange(at, Word{}, desired);
   }
   template <class Word>
-  ROOST_FN static Word fetch_or(Word* at, Word bits) {
-    const Word before = *at;
-    *at |= bits;
-    return before;
-  }
-  template <class Word>
-  ROOST_FN static void store(Word* at, Word value) {
-    *at = value;
-  }
-  template <class Word>
   ROOST_FN static Word fetch_add(Word* at, Word amount) {
-    const Word before = *at;
-    *at += amount;
+    const Word before = load(at);
+    store(at, static_cast<Word>(before + amount));
     return before;
   }
 };

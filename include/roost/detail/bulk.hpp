@@ -59,10 +59,14 @@ template <class Ref>
 concept has_homes =
     requires(const Ref& ref, const typename Ref::key_type& key, found<typename Ref::value_type>& answer) { ref.find_at_home(key, answer); };
 
+/// What asks a table for values only. (Others change it.)
+template <class Answer, class Ref>
+concept looks_up = requires(const Answer& answer) { answer.of(found<typename Ref::value_type>()); };
+
 /// Whether teams of a place look up in one loop over all reads of their queries.
 template <class Place, class Ref, class Answer>
 constexpr bool finds_each = [] {
-  if constexpr (requires(const Answer& answer) { Ref::reads_whole; answer.of(found<typename Ref::value_type>()); }) {
+  if constexpr (looks_up<Answer, Ref> && requires { Ref::reads_whole; }) {
     return Ref::reads_whole && !tuning<Place>::find_waits;
   } else {
     return false;
@@ -74,12 +78,12 @@ struct waiting_queries {
   std::uint32_t* count;
   std::uint16_t* number;  // of each, in the tile
 
-  template <class Place, class Ref>
-  static constexpr bool useful = tuning<Place>::find_waits && has_homes<Ref>;
+  template <class Place, class Ref, class Answer>
+  static constexpr bool useful = tuning<Place>::find_waits && has_homes<Ref> && looks_up<Answer, Ref>;
 
-  template <class Place, class Ref>
+  template <class Place, class Ref, class Answer>
   ROOST_FN static waiting_queries take(scratch_memory& memory, std::uint32_t tile) {
-    if constexpr (!useful<Place, Ref>) return {};
+    if constexpr (!useful<Place, Ref, Answer>) return {};
     return {memory.take<std::uint32_t>(1), memory.take<std::uint16_t>(tile)};
   }
 };
@@ -90,7 +94,7 @@ template <class Place, class Team, class Ref, class Keys, class Answer, class Pu
 ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std::uint64_t first, std::uint32_t n, const Answer& answer,
                          const Put& put, [[maybe_unused]] const waiting_queries& waiting) {
   constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
-  constexpr bool waits = waiting_queries::useful<Place, Ref>;
+  constexpr bool waits = waiting_queries::useful<Place, Ref, Answer>;
   if constexpr (waits) {
     if (team.rank() == 0) *waiting.count = 0;
     team.sync();
@@ -140,7 +144,7 @@ struct probe_tiles {
   const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
   std::uint64_t tiles_of_team;
 
-  ROOST_FN waiting_queries scratch(scratch_memory& memory) const { return waiting_queries::take<Place, Ref>(memory, tile); }
+  ROOST_FN waiting_queries scratch(scratch_memory& memory) const { return waiting_queries::take<Place, Ref, decltype(Chunk::answer)>(memory, tile); }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
@@ -186,7 +190,7 @@ struct probe_region_tiles {
   typename Answer::result* answers;
   const std::uint32_t* unless;
 
-  ROOST_FN waiting_queries scratch(scratch_memory& memory) const { return waiting_queries::take<Place, Ref>(memory, tile); }
+  ROOST_FN waiting_queries scratch(scratch_memory& memory) const { return waiting_queries::take<Place, Ref, Answer>(memory, tile); }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {

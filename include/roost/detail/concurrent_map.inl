@@ -488,8 +488,8 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
       report.full += full;
       return;
     }
-    // There are free slots, but not where these keys want to be: another hash spreads them.
-    move_to(place, static_cast<std::size_t>(limit()), true);
+    // There are free slots, but not where these keys want to be: another hash spreads them, and some more room helps, too.
+    move_to(place, static_cast<std::size_t>(1.25 * limit()) + 1, true);
     ++report.rehashes;
     if (!Change::repeatable) {
       left = std::move(next);

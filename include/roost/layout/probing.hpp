@@ -203,26 +203,29 @@ class probing::reader {
         way.next();
         continue;
       }
-      found<Value> answer;
-      if (here.mine != 0) {
-        const word mine = here.mine_seen();
-        if (slot::is_there(mine)) answer = found<Value>(slot::value(mine));
-      }
-      put(i, answer);
+      put(i, here.answer());
       seen = 0;
       i += step;
     }
   }
 
-  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU, which hides the wait with other threads.
-  ROOST_PREFETCH_FN void prefetch(const Key& key) const {
-#if !ROOST_ON_DEVICE
-    const path way = path_of(key);
-    __builtin_prefetch(way.quarter + way.here());
-#else
-    static_cast<void>(key);
-#endif
+  /// Looks at a key's home bucket only: false if that does not tell, and then the next one is being fetched.
+  ROOST_FN bool find_at_home(const Key& key, found<Value>& answer) const {
+    path way = path_of(key);
+    sight here;
+    detail::shared_access::load(way.quarter[way.here()].slots, here.seen);
+    here.look(way.key);
+    if ((here.mine | here.free) == 0 && way.steps > 1) {
+      way.next();
+      fetch(way);
+      return false;
+    }
+    answer = here.answer();
+    return true;
   }
+
+  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU, which hides the wait with other threads.
+  ROOST_PREFETCH_FN void prefetch(const Key& key) const { fetch(path_of(key)); }
 
   /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
@@ -283,6 +286,12 @@ class probing::reader {
     }
   };
 
+  ROOST_PREFETCH_FN static void fetch([[maybe_unused]] const path& way) {
+#if !ROOST_ON_DEVICE
+    __builtin_prefetch(way.quarter + way.here());
+#endif
+  }
+
   ROOST_FN path path_of(const Key& key) const {
     const auto h = hash_of(key, plan_.seed);
     const auto region = split_hash(h, plan_.regions);
@@ -312,6 +321,11 @@ class probing::reader {
         mine |= slot::is_of(seen[s], key) ? 1u << s : 0;
         free |= slot::is_free(seen[s]) ? 1u << s : 0;
       }
+    }
+    ROOST_FN found<Value> answer() const {
+      if (mine == 0) return found<Value>();
+      const word there = mine_seen();
+      return slot::is_there(there) ? found<Value>(slot::value(there)) : found<Value>();
     }
     /// The word at the first bit of `mine`. What was read is in registers, which have no index.
     ROOST_FN word mine_seen() const {
@@ -494,7 +508,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     F f;
     template <class Access>
     ROOST_FN bool change(word* at, word& seen, const Value& value) const {
-      if constexpr (std::is_same_v<F, plus> && std::is_integral_v<Value>) {
+      if constexpr (std::is_same_v<F, plus> && std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
         Access::fetch_add(slot::value_part(at), slot::value_part(value));
         return true;
       } else {
