@@ -1,7 +1,8 @@
 #include <roost/concurrent_map.hpp>
 
+#include <chrono>
 #include <map>
-#include <set>
+#include <thread>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
@@ -341,15 +342,47 @@ TEST(concurrent_map_calls, keys_that_share_a_home) {
   }
 }
 
+/// Element i, late on hosts with many threads, so that all tiles begin before any has inserted.
+struct late_key {
+  ROOST_FN u32 operator()(std::size_t i) const {
+#if !ROOST_ON_DEVICE
+    if (i % 4096 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+#endif
+    return static_cast<u32>(i) * 2654435761u;
+  }
+};
+struct numbered_value {
+  ROOST_FN u32 operator()(std::size_t i) const { return static_cast<u32>(i) + 1; }
+};
+
 TEST(concurrent_map_calls, a_map_that_grows_is_never_full) {
-  const std::size_t n = sanitized ? 20000 : 100000;
-  const auto keys = from_numbers<u32>(different_numbers(n, 8));
-  for (const double load_factor : {0.3, 1.0}) {
-    for (const path way : {path::automatic, path::direct, path::regional}) {
-      pair_of_maps<u32_types> maps(0, {.load_factor = load_factor});
-      maps.insert(keys, numbered_values<u32>(n), way);
-      maps.insert_or_apply(keys, numbered_values<u32>(n), roost::plus(), way);
-      maps.check({});
+#if defined(__CUDACC__)
+  const place_type& many_threads = test_place();
+#else
+  const place_type many_threads(16, &test_memory());
+#endif
+  for (const std::size_t n : {1000, 60000, 65000, 65535, sanitized ? 70000 : 400000}) {
+    const roost::computed keys(n, late_key());
+    const roost::computed values(n, numbered_value());
+    for (const double load_factor : {0.3, 1.0}) {
+      for (const path way : {path::automatic, path::direct, path::regional}) {
+        u32_map map(many_threads, 0, {.load_factor = load_factor});
+        auto report = map.insert(many_threads, keys, values, {.path = way});
+        EXPECT_EQ(report.inserted, n);
+        EXPECT_EQ(report.full, 0u);
+        report = map.insert_or_apply(many_threads, keys, values, roost::plus(), {.path = way});
+        EXPECT_EQ(report.present, n);
+        u32_map sums(many_threads, 0, {.load_factor = load_factor});
+        for (int twice = 0; twice < 2; ++twice) EXPECT_EQ(sums.insert_or_apply(many_threads, keys, values, roost::plus(), {.path = way}).full, 0u);
+        for (const u32_map* const each : {&map, &sums}) {
+          roost::array<u32, place_type> results(many_threads, n);
+          each->find(many_threads, keys, results, 0u);
+          const auto answers = roost::copy_to_host(many_threads, results);
+          std::size_t wrong = 0;
+          for (std::size_t i = 0; i < n; ++i) wrong += answers[i] != 2 * (i + 1);
+          EXPECT_EQ(wrong, 0u);
+        }
+      }
     }
   }
 }
@@ -410,7 +443,28 @@ TEST(concurrent_map_calls, mixed_batches) {
     ASSERT_FALSE(answers[4 * i + 3].done);
   }
   EXPECT_EQ(map.size(test_place()), 1000u + 500 + 1000);
-  expect_error<roost::invalid_argument>([&] { map.run(test_place(), upload(operations), filled<result>(10, {})); }, {"run", "10", "4000"});
+  operations.clear();
+  for (u32 i = 0; i < 1000; ++i) {
+    operations.push_back({i % 2 == 0 ? kind::erase : kind::insert_or_assign, i, 3 * i});
+    operations.push_back({kind::find, i + 10000, 0});
+  }
+  answers = run();
+  for (u32 i = 0; i < 2000; ++i) ASSERT_TRUE(answers[i].done) << i;
+  for (u32 i = 0; i < 1000; ++i) ASSERT_EQ(answers[2 * i + 1].value, i);
+  EXPECT_EQ(map.size(test_place()), 1000u + 500 + 1000 - 500);
+  EXPECT_EQ(map.count(test_place(), upload(from_numbers<u32>(multiples(500, 2)))), 0u);
+  auto odd = filled<u32>(500, 0);
+  map.find(test_place(), upload(from_numbers<u32>(multiples(500, 2, 1))), odd, 0u);
+  EXPECT_EQ(download(odd)[100], 3u * 201);
+  u32_map small(test_place(), 1, {.grows = false});
+  std::vector<operation> too_many;
+  for (u32 i = 0; i < 1000; ++i) too_many.push_back({kind::insert, i, i});
+  small.run(test_place(), upload(too_many), results);
+  std::size_t full = 0, done = 0;
+  for (const result& answer : download(results)) done += answer.done, full += answer.full;
+  EXPECT_EQ(small.size(test_place()), small.capacity());
+  EXPECT_GE(full, 1000 - small.capacity());
+  expect_error<roost::invalid_argument>([&] { map.run(test_place(), upload(operations), filled<result>(10, {})); }, {"run", "10", "2000"});
 }
 
 template <class Ref>
@@ -439,6 +493,11 @@ TEST(concurrent_map_calls, misuse) {
     expect_error<roost::invalid_argument>([&] { u32_map(test_place(), 10, {.load_factor = bad}); }, {"concurrent_map", "load factor", "more than 0 and at most 1"});
   }
   expect_error<roost::out_of_memory>([&] { u32_map(test_place(), std::size_t{1} << 60); }, {"bytes"});
+  u32_map kept(test_place(), 1000);
+  const std::size_t capacity = kept.capacity();
+  expect_error<roost::out_of_memory>([&] { kept.reserve(test_place(), ~std::size_t{0}); }, {"bytes"});
+  expect_error<roost::out_of_memory>([&] { kept.rehash(test_place(), ~std::size_t{0}); }, {"bytes"});
+  EXPECT_EQ(kept.capacity(), capacity);
   u32_map map(test_place(), 10);
   expect_error<roost::invalid_argument>([&] { map.insert(test_place(), upload(keys), upload(values)); }, {"concurrent_map::insert", "10 keys", "9 values"});
   map.insert(test_place(), upload(values), upload(values));

@@ -188,6 +188,45 @@ TYPED_TEST(concurrent_races, no_addition_is_lost) {
   }
 }
 
+#if !defined(__CUDACC__)
+TEST(concurrent_const_members, run_beside_changes) {
+  using types_here = types<u32, u32>;
+  constexpr u32 stable = 20000, changing = 20000;
+  types_here::map map(test_place(), stable + changing);
+  std::vector<u32> keys(stable);
+  for (u32 i = 0; i < stable; ++i) keys[i] = i;
+  map.insert(test_place(), keys, keys);
+  const auto ref = map.ref();
+  std::atomic<bool> stop{false};
+  std::thread changes([&] {
+    for (u32 i = 0; !stop; ++i) {
+      const u32 key = stable + i % changing;
+      i / changing % 2 == 0 ? void(ref.insert(key, key)) : void(ref.erase(key));
+    }
+  });
+  const types_here::map& reading = map;
+  for (int round = 0; round < (sanitized ? 5 : 30); ++round) {
+    std::vector<u32> results(stable);
+    reading.find(test_place(), keys, results, 7u);
+    EXPECT_TRUE(results == keys);
+    EXPECT_EQ(reading.count(test_place(), keys), stable);
+    EXPECT_GE(reading.size(test_place()), stable);
+    const auto statistics = reading.statistics(test_place());
+    EXPECT_GE(statistics.size, stable);
+    EXPECT_LE(statistics.size, stable + changing);
+    std::vector<u32> keys_out(stable + changing), values_out(stable + changing);  // some may be missing, none is wrong
+    const std::size_t n = reading.retrieve_all(test_place(), keys_out, values_out);
+    EXPECT_LE(n, stable + changing);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < n; ++i) wrong += keys_out[i] != values_out[i];
+    EXPECT_EQ(wrong, 0u);
+  }
+  stop = true;
+  changes.join();
+  EXPECT_TRUE(map.valid(test_place()));
+}
+#endif
+
 // Linearizability: what the operations on one key have answered, and when they began and ended, must fit one order of single steps (Herlihy and Wing 1990).
 // A map is linearizable if each of its keys is.
 

@@ -29,7 +29,7 @@ struct concurrent_options {
 struct insert_report {
   std::size_t inserted = 0;  ///< keys that were not there before
   std::size_t present = 0;   ///< pairs whose key was there, or came earlier in the batch
-  std::size_t full = 0;      ///< pairs that found no room; none if the map grows
+  std::size_t full = 0;      ///< pairs that found no room; none if the map grows. insert_or_apply on cuda: copies that were added up first count as one
   roost::path path = roost::path::direct;
   int rehashes = 0;          ///< times that room was made
 };
@@ -77,7 +77,7 @@ struct concurrent_statistics {
 /// Key: trivially copyable, up to 8 bytes, compared by its bytes; Value: trivially copyable, up to 8 bytes; 4 + 4 bytes take slots of 8 bytes, larger ones slots of 16, which on cuda
 /// need compute capability 9.0. Every key and every value can be stored. Larger values: store an index.
 ///
-/// Room: a key lies in one of two regions of some thousand slots, or `full` is the answer; up to load factors of 0.95 that does not happen by chance. Erased keys keep their slots,
+/// Room: a key lies in one of two regions of some thousand slots, or `full` is the answer; up to load factors of 0.9 that does not happen by chance. Erased keys keep their slots,
 /// in which the same key can come back; rehash() takes them out. Bulk calls that insert do that by themselves, and let the map grow (concurrent_options::grows).
 /// Changes of single keys (through ref()) never do.
 ///
@@ -115,7 +115,8 @@ class concurrent_map {
   template <class Keys, class Values>
   insert_report insert_or_assign(const Place& place, const Keys& keys, const Values& values, bulk_options how = {});
 
-  /// Stores each pair; a value v0 that is there becomes f(v0, v). f: roost::plus, minimum, maximum, or any function of two values that is the same in any order.
+  /// Stores each pair; a value v0 that is there becomes f(v0, v). f: roost::plus, minimum, maximum, or any
+  /// associative and commutative function of two values: copies in a batch may be added up with each other first.
   template <class Keys, class Values, class F>
   insert_report insert_or_apply(const Place& place, const Keys& keys, const Values& values, const F& f, bulk_options how = {});
 
@@ -152,7 +153,8 @@ class concurrent_map {
   template <class Queries>
   std::size_t count(const Place& place, const Queries& queries) const;
 
-  /// Writes all pairs, in no defined order, to memory of the place with room for all (invalid_argument otherwise); returns how many. Synchronises.
+  /// Writes all pairs, in no defined order, to memory of the place with room for all (invalid_argument otherwise); returns how many. Not beside changes: some pairs
+  /// would be missing. Synchronises.
   template <class Keys, class Values>
   std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
 
@@ -160,7 +162,7 @@ class concurrent_map {
   template <class F>
   void for_each(const Place& place, const F& f) const;
 
-  /// Makes room for n keys at the load factor, if there is less. Synchronises. Throws out_of_memory, build_error, and then the map is as it was.
+  /// Makes room for n keys at the load factor, those included that are there. Synchronises. Throws out_of_memory, build_error, and then the map is as it was.
   void reserve(const Place& place, std::size_t n);
 
   /// Moves all keys to a table with room for n, or for those that are there if they are more, and takes erased keys out. Synchronises; throws as reserve does.
@@ -169,7 +171,7 @@ class concurrent_map {
   /// Makes the table as small as its keys allow.
   void shrink_to_fit(const Place& place) { rehash(place, 0); }
 
-  /// The handle for kernels and host loops: all operations, or lookups only.
+  /// The handle for kernels and host loops: all operations, or lookups only. The first one notes that the map may change: one thread at a time may call it.
   ref_type ref() {
     taken_most_ = unknown;
     return table();
@@ -184,7 +186,7 @@ class concurrent_map {
   /// Reads all slots and looks up every key. Synchronises.
   concurrent_statistics statistics(const Place& place) const;
 
-  /// Checks what must hold: each key is found where it lies. Reads all slots and looks up every key. Synchronises.
+  /// Checks what must hold: each key is found where it lies. Reads all slots and looks up every key. Not beside changes. Synchronises.
   bool valid(const Place& place) const;
 
  private:
@@ -199,7 +201,7 @@ class concurrent_map {
   ref_type table() const { return {const_cast<bucket*>(buckets_.data()), plan_}; }
   std::size_t taken(const Place& place) const;
   double limit() const { return options_.load_factor * static_cast<double>(capacity()); }
-  probing::plan plan_for(std::size_t n) const;
+  probing::plan plan_for(double n) const;
 
   template <class Source, class Wanted, class Change>
   insert_report put_all(const Place& place, const Source& source, const Wanted& wanted, const Change& change, const bulk_options& how);
@@ -215,7 +217,7 @@ class concurrent_map {
   void note_inserted(const counts& sum, insert_report& report);
   std::size_t free_slots() const;
   void make_room(const Place& place, std::size_t more, insert_report& report);
-  void move_to(const Place& place, std::size_t n, bool other_hash = false);
+  void move_to(const Place& place, double n, bool other_hash = false);
 
   options options_;
   probing::plan plan_;

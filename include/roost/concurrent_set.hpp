@@ -69,7 +69,7 @@ class concurrent_set {
   template <class Keys>
   std::size_t retrieve_all(const Place& place, Keys&& keys) const {
     const std::size_t n = size(place);
-    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, n, "roost::concurrent_set::retrieve_all"), nullptr);
+    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, n, "roost::concurrent_set::retrieve_all"), nullptr, n);
     return n;
   }
 

@@ -57,7 +57,7 @@ class frozen_set {
   /// Writes all keys, each once, in no defined order, to memory of the place with room for size(); returns size(). Asynchronous on cuda.
   template <class Keys>
   std::size_t retrieve_all(const Place& place, Keys&& keys) const {
-    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, size(), "roost::frozen_set::retrieve_all"), nullptr);
+    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, size(), "roost::frozen_set::retrieve_all"), nullptr, size());
     return size();
   }
 

@@ -4,7 +4,8 @@
 
 #include "roost/detail/build.hpp"
 
-// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. All are relaxed: a slot carries all that its reader needs.
+// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. All are relaxed: a slot carries all that its reader needs. A slot is changed as a whole and
+// in halves; every processor that roost runs on keeps accesses of both sizes to one aligned slot apart.
 
 namespace roost::detail {
 
@@ -31,12 +32,13 @@ struct shared_access {
     }
 #else
     if constexpr (sizeof(Word) == 16) {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-      // One load of 16 bytes is atomic on every processor with AVX.
+#if defined(__x86_64__)  // one load of 16 bytes is atomic on every processor with AVX
       using vector = long long __attribute__((vector_size(16)));
-      const vector both = *reinterpret_cast<const volatile vector*>(from);
+      vector both;
+      asm volatile("movdqa %1, %0" : "=x"(both) : "m"(*reinterpret_cast<const vector*>(from)));
       return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
 #else
+      static_assert(__atomic_always_lock_free(16, nullptr), "slots of 16 bytes need 16-byte atomics");
       const unsigned __int128 both = __atomic_load_n(reinterpret_cast<const unsigned __int128*>(from), __ATOMIC_RELAXED);
       return {static_cast<std::uint64_t>(both), static_cast<std::uint64_t>(both >> 64)};
 #endif
@@ -92,7 +94,7 @@ struct shared_access {
     }
 #else
     if constexpr (sizeof(Word) == 16) {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__)
       Word before = expected;
       asm volatile("lock cmpxchg16b %0" : "+m"(*at), "+a"(before.low), "+d"(before.high) : "b"(desired.low), "c"(desired.high) : "cc", "memory");
       return before;

@@ -263,7 +263,8 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
         }
         return report;
       } catch (const out_of_memory&) {
-        if (options.path == path::regional) throw;  // who leaves the choice to us gets the way that needs no memory
+        // Who leaves the choice to us gets the way that needs no memory, unless what was done cannot be done again.
+        if (options.path == path::regional || !looks_up<Answer, Ref>) throw;
         probe_directly(place, ref, chunk{queries, answer, first, n - first}, nullptr);
         return {path::direct, report.chunks + 1, report.scratch_bytes};
       }

@@ -358,15 +358,16 @@ struct count_probes {
   std::uint64_t* keys;  // by probes - 1
   std::uint32_t most;
   ROOST_FN void operator()(std::size_t slot) const {
-    if (table.occupied(slot)) fetch_add(keys[smaller(table.probes_of(table.key_at(slot)), most) - 1], std::uint64_t{1});
+    const std::uint32_t probes = table.occupied(slot) ? table.probes_of(table.key_at(slot)) : 0;
+    if (probes != 0) fetch_add(keys[smaller(probes, most) - 1], std::uint64_t{1});  // 0: erased meanwhile
   }
 };
 
 }  // namespace detail
 
 template <class Key, class Value, class Place>
-probing::plan concurrent_map<Key, Value, Place>::plan_for(std::size_t n) const {
-  return probing::make_plan<Place, Key, Value>(static_cast<double>(n) / options_.load_factor, n, options_.seed);
+probing::plan concurrent_map<Key, Value, Place>::plan_for(double n) const {
+  return probing::make_plan<Place, Key, Value>(n / options_.load_factor, n, options_.seed);
 }
 
 template <class Key, class Value, class Place>
@@ -377,7 +378,7 @@ concurrent_map<Key, Value, Place>::concurrent_map(const Place& place, std::size_
         }
         return options;
       }()),
-      plan_(plan_for(n)),
+      plan_(plan_for(static_cast<double>(n))),
       buckets_(place, plan_.buckets()) {
   clear(place);
 }
@@ -455,7 +456,9 @@ auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const 
     if (way == path::regional) throw;
     return {};
   }
+  const std::size_t taken_before = std::exchange(taken_most_, unknown);
   const counts sum = fill(place, table(), detail::pairs_of_partition<item>{parts->items(), parts->begins(), parts->ends(), counted.data()}, change, false, left, counted);
+  taken_most_ = taken_before;
   if (sum.overflowed != 0) return {};
   return sum;
 }
@@ -479,18 +482,23 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
       }
     }
   }
-  for (int tries = 0;; ++tries) {
+  for (int hashes = 0;;) {
     array<item, Place> next(place, options_.grows && !Change::repeatable ? (listed != 0 ? listed : n) : 0);
     const std::size_t full = listed != 0 ? put_each(place, detail::part_of<const item*, detail::all_wanted>{left.data(), {}, 0, listed}, change, next, report)
                                          : put_each(place, source, change, next, report);
     if (full == 0) return;
-    if (!options_.grows || tries == 8) {
+    if (!options_.grows || hashes == 8) {
       report.full += full;
       return;
     }
-    // There are free slots, but not where these keys want to be: another hash spreads them, and some more room helps, too.
-    move_to(place, static_cast<std::size_t>(1.25 * limit()) + 1, true);
-    ++report.rehashes;
+    taken_most_ = taken(place);
+    if (free_slots() < full) {  // tiles that begin together can be more than there is room for
+      make_room(place, detail::smaller(full, static_cast<std::size_t>(limit()) + 1), report);
+    } else {  // there are free slots, but not where these keys want to be: another hash spreads them, and some more room helps, too
+      move_to(place, 1.25 * limit() + 1, true);
+      ++report.rehashes;
+      ++hashes;
+    }
     if (!Change::repeatable) {
       left = std::move(next);
       listed = full;
@@ -519,7 +527,7 @@ void concurrent_map<Key, Value, Place>::make_room(const Place& place, std::size_
   // A rehash that only takes erased keys out should give an eighth of the table.
   const auto usable = static_cast<std::size_t>(limit());
   const std::size_t live = size(place);
-  move_to(place, live + more + usable / 8 <= usable ? usable : std::max(live + more, 2 * usable));
+  move_to(place, static_cast<double>(live + more + usable / 8 <= usable ? usable : std::max(live + more, 2 * usable)));
   ++report.rehashes;
 }
 
@@ -548,12 +556,12 @@ insert_report concurrent_map<Key, Value, Place>::put_all(const Place& place, con
 
 /// Moves all keys to a table with room for n: by region if the hash may stay.
 template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::move_to(const Place& place, std::size_t n, bool other_hash) {
+void concurrent_map<Key, Value, Place>::move_to(const Place& place, double n, bool other_hash) {
   const ref_type old = table();
   const std::size_t live = size(place);
   double more = 1;
   for (int attempt = 0; attempt < 6; ++attempt, more *= 1.25) {
-    probing::plan plan = plan_for(static_cast<std::size_t>(static_cast<double>(detail::larger(n, live)) * more));
+    probing::plan plan = plan_for(std::max(n, static_cast<double>(live)) * more);
     plan.seed = other_hash || attempt >= 3 ? detail::seed_of_attempt(options_.seed, ++hashes_) : plan_.seed;
     array<bucket, Place> to(place, plan.buckets());
     const ref_type target(to.data(), plan);
@@ -574,7 +582,7 @@ void concurrent_map<Key, Value, Place>::move_to(const Place& place, std::size_t 
     taken_most_ = live;
     return;
   }
-  throw build_error("roost::concurrent_map: " + std::to_string(live) + " keys found no room in a table for " + std::to_string(n) +
+  throw build_error("roost::concurrent_map: " + std::to_string(live) + " keys found no room in a table for " + detail::text_of(n) +
                     "; rehash for more, or make the map with another seed");
 }
 
@@ -659,7 +667,7 @@ std::size_t concurrent_map<Key, Value, Place>::retrieve_all(const Place& place, 
   const std::size_t n = size(place);
   Key* const keys_to = detail::output<Key>(keys, n, "roost::concurrent_map::retrieve_all");
   Value* const values_to = detail::output<Value>(values, n, "roost::concurrent_map::retrieve_all");
-  detail::retrieve_pairs(place, ref(), keys_to, values_to);
+  detail::retrieve_pairs(place, ref(), keys_to, values_to, n);
   return n;
 }
 
@@ -671,12 +679,14 @@ void concurrent_map<Key, Value, Place>::for_each(const Place& place, const F& f)
 
 template <class Key, class Value, class Place>
 void concurrent_map<Key, Value, Place>::reserve(const Place& place, std::size_t n) {
-  if (static_cast<double>(n) > limit()) move_to(place, n);
+  const std::size_t live = size(place);
+  taken_most_ = taken(place);
+  if (n > live && n - live > free_slots()) move_to(place, static_cast<double>(n));
 }
 
 template <class Key, class Value, class Place>
 void concurrent_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
-  move_to(place, n);
+  move_to(place, static_cast<double>(n));
 }
 
 template <class Key, class Value, class Place>

@@ -233,7 +233,7 @@ template <class Keys, class Values>
 std::size_t frozen_map<Key, Value, Place, Layout>::retrieve_all(const Place& place, Keys&& keys, Values&& values) const {
   Key* const keys_to = detail::output<Key>(keys, size(), "roost::frozen_map::retrieve_all");
   Value* const values_to = detail::output<Value>(values, size(), "roost::frozen_map::retrieve_all");
-  detail::retrieve_pairs(place, ref(), keys_to, values_to);
+  detail::retrieve_pairs(place, ref(), keys_to, values_to, size());
   return size();
 }
 

@@ -48,6 +48,7 @@ struct retrieve_tiles {
   const std::uint64_t* places;  // or where its first pair goes
   key* keys;
   value* values;
+  std::uint64_t room;  // more pairs than there were when they were counted are not written
 
   ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(1); }
 
@@ -61,7 +62,7 @@ struct retrieve_tiles {
     for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, ref.capacity() - first)), [&](std::uint32_t i) {
       if (!ref.occupied(first + i)) return;
       const std::uint32_t at = team.fetch_add(*taken, 1u);
-      if (places == nullptr) return;
+      if (places == nullptr || places[tile] + at >= room) return;
       keys[places[tile] + at] = ref.key_at(first + i);
       if constexpr (!std::is_same_v<value, none>) values[places[tile] + at] = ref.value_at(first + i);
     });
@@ -71,14 +72,14 @@ struct retrieve_tiles {
 };
 
 template <class Place, class Ref>
-void retrieve_pairs(const Place& place, const Ref& ref, typename Ref::key_type* keys, typename Ref::value_type* values) {
+void retrieve_pairs(const Place& place, const Ref& ref, typename Ref::key_type* keys, typename Ref::value_type* values, std::size_t room) {
   using kernel = retrieve_tiles<Ref>;
   const std::size_t tiles = ceil_div<std::size_t>(ref.capacity(), kernel::tile_slots);
   array<std::uint64_t, Place> counts(place, tiles);
-  const kernel count{ref, counts.data(), nullptr, nullptr, nullptr};
+  const kernel count{ref, counts.data(), nullptr, nullptr, nullptr, 0};
   place.launch(tiles, scratch_bytes_of(count), count);
   place.exclusive_scan(counts.data(), counts.data(), tiles);
-  const kernel write{ref, nullptr, counts.data(), keys, values};
+  const kernel write{ref, nullptr, counts.data(), keys, values, room};
   place.launch(tiles, scratch_bytes_of(write), write);
 }
 

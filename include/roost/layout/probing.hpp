@@ -90,7 +90,7 @@ struct probing {
 
   /// For `slots` slots and more, of which `n` are expected to be taken.
   template <class Place, class Key, class Value>
-  static plan make_plan(double slots, std::size_t n, std::uint64_t seed);
+  static plan make_plan(double slots, double n, std::uint64_t seed);
 };
 
 /// The word of a slot.
@@ -579,7 +579,7 @@ inline bool is_prime_or_1(std::uint32_t n) {
 }  // namespace detail
 
 template <class Place, class Key, class Value>
-probing::plan probing::make_plan(double slots, std::size_t n, std::uint64_t seed) {
+probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   using table = probing::table<Place, Key, Value>;
   constexpr double bucket_slots = table::bucket_slots;
   const double buckets = slots / bucket_slots;
@@ -589,8 +589,8 @@ probing::plan probing::make_plan(double slots, std::size_t n, std::uint64_t seed
   p.regions = 4 * static_cast<std::uint32_t>(std::max(1.0, quarters));
   p.seed = seed;
   // A quarter holds the spread of a random split.
-  const double mean = static_cast<double>(n) / 4;
-  const double quarter_slots = std::max(slots / 4, std::min(static_cast<double>(n), mean + 6 * std::sqrt(mean)));
+  const double mean = n / 4;
+  const double quarter_slots = std::max(slots / 4, std::min(n, mean + 6 * std::sqrt(mean)));
   p.region_buckets = static_cast<std::uint32_t>(std::max(1.0, std::ceil(quarter_slots / (p.regions / 4) / bucket_slots)));
   while (!detail::is_prime_or_1(p.region_buckets)) ++p.region_buckets;  // so that every stride goes round
   return p;
