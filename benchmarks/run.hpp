@@ -103,7 +103,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       }
     };
     const bulk_options choice{.path = options.path};
-    if constexpr (!std::is_void_v<decltype(ask_table(choice))>) {  // it chooses
+    if constexpr (requires { table->statistics(); } || requires { table->statistics(place); }) {  // it chooses
       taken = ask_table(choice);
     } else {
       ask_table();
