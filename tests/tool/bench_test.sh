@@ -35,8 +35,8 @@ ok_rows() {
 }
 
 all=$(ok_rows --log2n 12 --threads 2 --ops build,find_hit,find_half,find_miss,partition)
-[[ $all -eq 25 ]] || fail "all tables of the host: $all rows right of 25: $(cat stdout stderr)"
-for table in frozen_compact frozen_bucketed frozen_cuckoo sorted_map std_unordered_map boost_flat_map; do
+[[ $all -eq 33 ]] || fail "all tables of the host: $all rows right of 33: $(cat stdout stderr)"
+for table in frozen_compact frozen_bucketed frozen_cuckoo concurrent_map sorted_map std_unordered_map boost_flat_map tbb_concurrent_hash_map; do
   [[ $(grep -c "^$table,32,32," stdout) -eq 4 ]] || fail "no four rows of $table"
 done
 [[ $(ok_rows --log2n 0,1,10 --table frozen_bucketed --threads 1) -eq 9 ]] || fail "tiny tables: $(cat stdout stderr)"
@@ -44,7 +44,7 @@ done
 [[ $(ok_rows --log2n 18 --load-factor 0.8,1.2 --table frozen_compact --path regional) -eq 6 ]] || fail "compact, regional: $(cat stdout stderr)"
 [[ $(grep -c ',regional,' stdout) -eq 4 ]] || fail "the path is not told: $(cat stdout)"
 refused "path" bench --place host --path sideways
-[[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 6 ]] || fail "64-bit pairs: $(cat stdout stderr)"
+[[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 8 ]] || fail "64-bit pairs: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
 
 # What keys look like and how often they are asked for; both are told.
@@ -56,14 +56,24 @@ for keys in mixed consecutive strided voxels; do
   done
 done
 for queries in zipf equal; do
-  [[ $(ok_rows --log2n 0,1,12 --queries $queries --ops build,find_hit,find_half,find_miss --reps 1) -eq 72 ]] || fail "$queries: $(cat stdout stderr)"
+  [[ $(ok_rows --log2n 0,1,12 --queries $queries --ops build,find_hit,find_half,find_miss --reps 1) -eq 96 ]] || fail "$queries: $(cat stdout stderr)"
   [[ $(ok_rows --log2n 18 --queries $queries --table frozen_compact,frozen_bucketed --path regional --reps 1) -eq 6 ]] ||
     fail "$queries, regional: $(cat stdout stderr)"
   [[ $(grep -c ",regional,.*,mixed,$queries$" stdout) -eq 4 ]] || fail "$queries queries are not told: $(cat stdout)"
 done
 
-# A sweep: 3 sizes of 6 tables and 8 more load factors of compact, 6 of bucketed, each with 3 operations.
-[[ $(ok_rows --sweep --log2n 12 --reps 1) -eq 96 ]] || fail "sweep: $(cat stdout stderr)"
+# What only maps that change can do.
+changes=insert,insert_half,insert_last,erase,apply_many,apply_few
+for bits in 32 64; do
+  [[ $(ok_rows --log2n 0,5,14,18 --key-bits $bits --value-bits $bits --ops $changes,mixed --reps 1) -eq 52 ]] || fail "changes, $bits bits: $(cat stdout stderr)"
+  [[ $(grep -c '^concurrent_map,' stdout) -eq 28 && $(grep -c '^tbb_concurrent_hash_map,' stdout) -eq 24 ]] || fail "changes of other tables: $(cat stdout)"
+done
+for path in direct regional; do
+  [[ $(ok_rows --log2n 10,18 --table concurrent_map --ops $changes --path $path --reps 1) -eq 12 ]] || fail "changes, $path: $(cat stdout stderr)"
+done
+
+# A sweep: 3 sizes of 8 tables and 8 more load factors of compact, 6 of bucketed and of concurrent_map, each with 3 operations.
+[[ $(ok_rows --sweep --log2n 12 --reps 1) -eq 132 ]] || fail "sweep: $(cat stdout stderr)"
 [[ $(head -n 1 stdout) == table,*,place,keys,queries ]] || fail "sweep: not the columns: $(head -n 1 stdout)"
 for op in build find_hit find_miss; do
   for n in 1024 2048 4096; do
