@@ -238,6 +238,12 @@ TEST(place, host_memory_pool_keeps_big_pieces_for_the_next_build) {
   EXPECT_THROW(static_cast<void>(pool.allocate(std::size_t{1} << 58, 64)), std::bad_alloc);
 }
 
+TEST(place, host_memory_pool_trims_what_was_never_used) {
+  roost::host_memory_pool::instance().trim();
+  roost::host_memory_pool own;
+  own.trim();
+}
+
 TEST(place, host_memory_pool_hands_out_larger_pieces) {
   watched_memory memory;
   {

@@ -91,6 +91,8 @@ inline void host_memory_pool::trim() {
     kept_bytes_ = 0;
   }
   give_back(given_back);
+  if (upstream_ != tbb::scalable_memory_resource()) return;
+  scalable_free(scalable_malloc(1));  // the command crashes in a process that has allocated nothing there
   static_cast<void>(scalable_allocation_command(TBBMALLOC_CLEAN_ALL_BUFFERS, nullptr));
 }
 
