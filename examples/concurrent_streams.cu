@@ -3,6 +3,13 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+
+void check(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "%s\n", cudaGetErrorString(status));
+  std::exit(1);
+}
 
 struct key_of {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i) * 2654435761u; }
@@ -23,7 +30,9 @@ int main() {
   constexpr int n = 100000;
   cudaStream_t first = nullptr, second = nullptr;
   cudaEvent_t filled = nullptr;
-  if (cudaStreamCreate(&first) != cudaSuccess || cudaStreamCreate(&second) != cudaSuccess || cudaEventCreate(&filled) != cudaSuccess) return 1;
+  check(cudaStreamCreate(&first));
+  check(cudaStreamCreate(&second));
+  check(cudaEventCreate(&filled));
   bool good = false;
   {
     const roost::cuda gpu(first), other(second);
@@ -34,14 +43,15 @@ int main() {
     gpu.fill(fresh.data(), 0, fresh.bytes());
     map_type map(gpu, n);
     visit<<<(n + 255) / 256, 256, 0, gpu.stream()>>>(map.ref(), keys.data(), n, fresh.data());
-    cudaEventRecord(filled, gpu.stream());            // kernels with refs may run at the same time on both streams;
-    cudaStreamWaitEvent(other.stream(), filled, 0);   // this one wants to see all that the first has done
+    check(cudaGetLastError());
+    check(cudaEventRecord(filled, gpu.stream()));           // kernels with refs may run at the same time on both streams;
+    check(cudaStreamWaitEvent(other.stream(), filled, 0));  // this one wants to see all that the first has done
     const std::size_t found = map.count(other, keys);
     good = found == n && roost::copy_to_host(gpu, fresh)[0] == n / 2 && map.size(gpu) == n / 2;
   }
   std::printf("%s\n", good ? "half of the keys were new" : "wrong");
-  cudaEventDestroy(filled);
-  cudaStreamDestroy(second);
-  cudaStreamDestroy(first);
+  check(cudaEventDestroy(filled));
+  check(cudaStreamDestroy(second));
+  check(cudaStreamDestroy(first));
   return good ? 0 : 1;
 }

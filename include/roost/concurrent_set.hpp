@@ -29,13 +29,13 @@ class concurrent_set {
   /// Stores each key that is not there. Synchronises.
   template <class Keys>
   insert_report insert(const Place& place, const Keys& keys, bulk_options how = {}) {
-    return map_.put_all(place, source_of(keys), detail::all_wanted(), keep(), how);
+    return map_.put_all(place, detail::alone_of(keys), detail::all_wanted(), keep(), how);
   }
 
   /// The same for those keys only whose element of the range `stencil` is true. Synchronises.
   template <class Keys, class Stencil>
   insert_report insert_if(const Place& place, const Keys& keys, const Stencil& stencil, bulk_options how = {}) {
-    return map_.put_all(place, source_of(keys), detail::wanted_of(stencil, source_of(keys).size(), "roost::concurrent_set::insert_if"), keep(), how);
+    return map_.put_all(place, detail::alone_of(keys), detail::wanted_of(stencil, detail::alone_of(keys).size(), "roost::concurrent_set::insert_if"), keep(), how);
   }
 
   /// Takes keys out; returns how many were there. Synchronises.
@@ -98,11 +98,6 @@ class concurrent_set {
 
  private:
   using keep = typename ref_type::keep;
-
-  template <class Keys>
-  static auto source_of(const Keys& keys) {
-    return detail::alone<detail::sequence_of<Keys>>{detail::as_sequence(keys)};
-  }
 
   map map_;
 };

@@ -25,7 +25,7 @@ class frozen_set {
   /// Builds a set of the keys. Synchronises.
   template <class Keys>
     requires(!std::is_same_v<Keys, frozen_set>)
-  frozen_set(const Place& place, const Keys& keys, options options = {}) : map_(place, source_of(keys), options, nullptr) {}
+  frozen_set(const Place& place, const Keys& keys, options options = {}) : map_(place, detail::alone_of(keys), options, nullptr) {}
 
   /// Builds the set anew with the options that it has. If it throws the set is as it was. Synchronises.
   template <class Keys>
@@ -36,7 +36,7 @@ class frozen_set {
   /// Builds the set anew in the memory that it has, without a wait; see frozen_map::rebuild_async.
   template <class Keys>
   void rebuild_async(const Place& place, const Keys& keys) {
-    map_.refill(place, source_of(keys));
+    map_.refill(place, detail::alone_of(keys));
   }
 
   /// Waits for the last rebuild_async; see frozen_map::finish. Synchronises.
@@ -82,11 +82,6 @@ class frozen_set {
   bool valid(const Place& place) const { return map_.valid(place); }
 
  private:
-  template <class Keys>
-  static auto source_of(const Keys& keys) {
-    return detail::alone<detail::sequence_of<Keys>>{detail::as_sequence(keys)};
-  }
-
   map map_;
 };
 

@@ -143,15 +143,7 @@ struct shared_access {
 
   template <class Word>
   ROOST_FN static Word fetch_add(Word* at, Word amount) {
-#if ROOST_ON_DEVICE
-    if constexpr (sizeof(Word) == 8) {
-      return static_cast<Word>(atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(amount)));
-    } else {
-      return atomicAdd(at, amount);
-    }
-#else
-    return __atomic_fetch_add(at, amount, __ATOMIC_RELAXED);
-#endif
+    return detail::fetch_add(*at, amount);
   }
 };
 

@@ -341,6 +341,12 @@ bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table
   return probe_all(place, ref, table_bytes, sequence, write_contained{to}, options);
 }
 
+/// The keys of a range, as pairs without values.
+template <class Keys>
+auto alone_of(const Keys& keys) {
+  return alone<sequence_of<Keys>>{as_sequence(keys)};
+}
+
 /// The pairs of two ranges that are equally long.
 template <class Keys, class Values>
 auto zip_checked(const Keys& keys, const Values& values, const char* where) {

@@ -260,19 +260,13 @@ struct is_wanted {
 template <class Table>
 struct is_taken {
   Table table;
-  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.occupied(slot) || table.erased(slot) ? 1 : 0; }
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.taken(slot) ? 1 : 0; }
 };
 
 template <class Table>
 struct is_occupied {
   Table table;
   ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.occupied(slot) ? 1 : 0; }
-};
-
-template <class Table>
-struct is_erased {
-  Table table;
-  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.erased(slot) ? 1 : 0; }
 };
 
 /// What erase answers a query.
@@ -292,13 +286,7 @@ struct erase_slot_if {
   F f;
   ROOST_FN std::uint64_t operator()(std::size_t slot) const {
     if (!table.occupied(slot)) return 0;
-    bool go;
-    if constexpr (std::is_same_v<typename Table::value_type, none>) {
-      go = f(table.key_at(slot));
-    } else {
-      go = f(table.key_at(slot), table.value_at(slot));
-    }
-    return go && table.erase(table.key_at(slot)) ? 1 : 0;
+    return call_with_slot(f, table, slot) && table.erase(table.key_at(slot)) ? 1 : 0;
   }
 };
 
@@ -698,7 +686,6 @@ concurrent_statistics concurrent_map<Key, Value, Place>::statistics(const Place&
   concurrent_statistics result;
   result.capacity = capacity();
   result.bytes = bytes();
-  result.erased = place.sum(capacity(), detail::is_erased<reader_type>{ref()});
   std::uint64_t probes = 0, i = 0;
   for (const std::uint64_t keys : copy_to_host(place, by_probes)) {
     ++i;
@@ -708,6 +695,7 @@ concurrent_statistics concurrent_map<Key, Value, Place>::statistics(const Place&
     if (keys != 0) result.most_probes = static_cast<std::uint32_t>(i);
   }
   result.keys_by_probes.resize(result.most_probes);
+  result.erased = taken(place) - result.size;  // slots are not given back, so there are no fewer than before
   if (result.size != 0) result.mean_probes = static_cast<double>(probes) / static_cast<double>(result.size);
   result.load_factor = static_cast<double>(result.size + result.erased) / static_cast<double>(result.capacity);
   return result;

@@ -6,17 +6,22 @@
 
 namespace roost::detail {
 
+/// f(key, value), or f(key) for sets.
+template <class F, class Ref>
+ROOST_FN decltype(auto) call_with_slot(const F& f, const Ref& ref, std::size_t slot) {
+  if constexpr (std::is_same_v<typename Ref::value_type, none>) {
+    return f(ref.key_at(slot));
+  } else {
+    return f(ref.key_at(slot), ref.value_at(slot));
+  }
+}
+
 template <class Ref, class F>
 struct visit_slot {
   Ref ref;
   F f;
   ROOST_FN void operator()(std::size_t slot) const {
-    if (!ref.occupied(slot)) return;
-    if constexpr (std::is_same_v<typename Ref::value_type, none>) {
-      f(ref.key_at(slot));
-    } else {
-      f(ref.key_at(slot), ref.value_at(slot));
-    }
+    if (ref.occupied(slot)) call_with_slot(f, ref, slot);
   }
 };
 

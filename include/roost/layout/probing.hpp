@@ -248,7 +248,8 @@ class probing::reader {
     return look<detail::shared_access>(one_lane(), path_of(key), 0u, [](const word&, std::uint64_t, std::uint32_t step) { return step + 1; });
   }
   ROOST_FN bool occupied(std::uint64_t number) const { return slot::is_there(word_at(number)); }
-  ROOST_FN bool erased(std::uint64_t number) const { return !slot::is_free(word_at(number)) && !occupied(number); }
+  /// Whether a slot belongs to a key, erased or not.
+  ROOST_FN bool taken(std::uint64_t number) const { return !slot::is_free(word_at(number)); }
   ROOST_FN Key key_at(std::uint64_t number) const { return key_of(word_at(number), number / bucket_slots); }
   ROOST_FN Value value_at(std::uint64_t number) const { return slot::value(word_at(number)); }
 
