@@ -4,6 +4,17 @@
 
 #include "roost/detail/build.hpp"
 
+// Whether 16 bytes are changed in one step. A program that defines ROOST_NO_WIDE_ATOMICS, in all its files, does without. Host and device code may differ: types must not.
+#if defined(ROOST_NO_WIDE_ATOMICS)
+#define ROOST_WIDE_ATOMICS 0
+#elif ROOST_ON_DEVICE
+#define ROOST_WIDE_ATOMICS (__CUDA_ARCH__ >= 900)
+#elif defined(__x86_64__)
+#define ROOST_WIDE_ATOMICS 1
+#else
+#define ROOST_WIDE_ATOMICS __atomic_always_lock_free(16, nullptr)
+#endif
+
 // Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. All are relaxed: a slot carries all that its reader needs. A slot is changed as a whole and
 // in halves; every processor that roost runs on keeps accesses of both sizes to one aligned slot apart.
 
@@ -15,37 +26,46 @@ struct alignas(16) two_words {
   ROOST_FN friend bool operator==(const two_words& a, const two_words& b) { return a.low == b.low && a.high == b.high; }
 };
 
-/// Access to memory that several workers change at the same time.
+/// One half of a slot: first the key's, then the value's. Sets have the first only.
+template <class Part, class Word>
+ROOST_FN Part* half_of(Word* at, int which) {
+  return reinterpret_cast<Part*>(at) + which;
+}
+
+/// Access to slots that several workers change at the same time.
 struct shared_access {
   template <class Word>
   ROOST_FN static Word load(const Word* from) {
+    if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
+      return load_unlocked(from);
+    } else {
 #if ROOST_ON_DEVICE  // past the first-level cache, which does not hear of other multiprocessors' changes
-    if constexpr (sizeof(Word) == 16) {
-      Word word;
-      asm volatile("{ .reg .b128 both; ld.relaxed.gpu.b128 both, [%2]; mov.b128 {%0, %1}, both; }"
-                   : "=l"(word.low), "=l"(word.high)
-                   : "l"(from)
-                   : "memory");
-      return word;
-    } else {
-      return *const_cast<const volatile Word*>(from);
-    }
+      if constexpr (sizeof(Word) == 16) {
+        Word word;
+        asm volatile("{ .reg .b128 both; ld.relaxed.gpu.b128 both, [%2]; mov.b128 {%0, %1}, both; }"
+                     : "=l"(word.low), "=l"(word.high)
+                     : "l"(from)
+                     : "memory");
+        return word;
+      } else {
+        return *const_cast<const volatile Word*>(from);
+      }
 #else
-    if constexpr (sizeof(Word) == 16) {
+      if constexpr (sizeof(Word) == 16) {
 #if defined(__x86_64__)  // one load of 16 bytes is atomic on every processor with AVX
-      using vector = long long __attribute__((vector_size(16)));
-      vector both;
-      asm volatile("movdqa %1, %0" : "=x"(both) : "m"(*reinterpret_cast<const vector*>(from)));
-      return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
+        using vector = long long __attribute__((vector_size(16)));
+        vector both;
+        asm volatile("movdqa %1, %0" : "=x"(both) : "m"(*reinterpret_cast<const vector*>(from)));
+        return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
 #else
-      static_assert(__atomic_always_lock_free(16, nullptr), "slots of 16 bytes need 16-byte atomics");
-      const unsigned __int128 both = __atomic_load_n(reinterpret_cast<const unsigned __int128*>(from), __ATOMIC_RELAXED);
-      return {static_cast<std::uint64_t>(both), static_cast<std::uint64_t>(both >> 64)};
+        const unsigned __int128 both = __atomic_load_n(reinterpret_cast<const unsigned __int128*>(from), __ATOMIC_RELAXED);
+        return {static_cast<std::uint64_t>(both), static_cast<std::uint64_t>(both >> 64)};
 #endif
-    } else {
-      return __atomic_load_n(from, __ATOMIC_RELAXED);
+      } else {
+        return __atomic_load_n(from, __ATOMIC_RELAXED);
+      }
+#endif
     }
-#endif
   }
 
   /// Slots that lie side by side, in 16-byte loads.
@@ -73,43 +93,45 @@ struct shared_access {
   /// Puts `desired` where `expected` stands, and returns what stood there.
   template <class Word>
   ROOST_FN static Word compare_exchange(Word* at, const Word& expected, const Word& desired) {
+    if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
+      return change_locked(at, [&](Word& word) {
+        if (word == expected) word = desired;
+      });
+    } else {
 #if ROOST_ON_DEVICE
-    if constexpr (sizeof(Word) == 16) {
-#if __CUDA_ARCH__ >= 900
-      Word before;
-      asm volatile(
-          "{ .reg .b128 is, wants, was; mov.b128 is, {%3, %4}; mov.b128 wants, {%5, %6}; atom.relaxed.gpu.cas.b128 was, [%2], is, wants; mov.b128 {%0, %1}, was; }"
-          : "=l"(before.low), "=l"(before.high)
-          : "l"(at), "l"(expected.low), "l"(expected.high), "l"(desired.low), "l"(desired.high)
-          : "memory");
-      return before;
+      if constexpr (sizeof(Word) == 16) {
+        Word before;
+        asm volatile(
+            "{ .reg .b128 is, wants, was; mov.b128 is, {%3, %4}; mov.b128 wants, {%5, %6}; atom.relaxed.gpu.cas.b128 was, [%2], is, wants; mov.b128 {%0, %1}, was; }"
+            : "=l"(before.low), "=l"(before.high)
+            : "l"(at), "l"(expected.low), "l"(expected.high), "l"(desired.low), "l"(desired.high)
+            : "memory");
+        return before;
+      } else if constexpr (sizeof(Word) == 8) {
+        using bits = unsigned long long;
+        return static_cast<Word>(atomicCAS(reinterpret_cast<bits*>(at), static_cast<bits>(expected), static_cast<bits>(desired)));
+      } else {
+        return atomicCAS(at, expected, desired);
+      }
 #else
-      static_assert(sizeof(Word) == 0, "slots of 16 bytes need compute capability 9.0 or higher");
-#endif
-    } else if constexpr (sizeof(Word) == 8) {
-      using bits = unsigned long long;
-      return static_cast<Word>(atomicCAS(reinterpret_cast<bits*>(at), static_cast<bits>(expected), static_cast<bits>(desired)));
-    } else {
-      return atomicCAS(at, expected, desired);
-    }
-#else
-    if constexpr (sizeof(Word) == 16) {
+      if constexpr (sizeof(Word) == 16) {
 #if defined(__x86_64__)
-      Word before = expected;
-      asm volatile("lock cmpxchg16b %0" : "+m"(*at), "+a"(before.low), "+d"(before.high) : "b"(desired.low), "c"(desired.high) : "cc", "memory");
-      return before;
+        Word before = expected;
+        asm volatile("lock cmpxchg16b %0" : "+m"(*at), "+a"(before.low), "+d"(before.high) : "b"(desired.low), "c"(desired.high) : "cc", "memory");
+        return before;
 #else
-      unsigned __int128 before = static_cast<unsigned __int128>(expected.high) << 64 | expected.low;
-      const unsigned __int128 wanted = static_cast<unsigned __int128>(desired.high) << 64 | desired.low;
-      __atomic_compare_exchange_n(reinterpret_cast<unsigned __int128*>(at), &before, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-      return {static_cast<std::uint64_t>(before), static_cast<std::uint64_t>(before >> 64)};
+        unsigned __int128 before = static_cast<unsigned __int128>(expected.high) << 64 | expected.low;
+        const unsigned __int128 wanted = static_cast<unsigned __int128>(desired.high) << 64 | desired.low;
+        __atomic_compare_exchange_n(reinterpret_cast<unsigned __int128*>(at), &before, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        return {static_cast<std::uint64_t>(before), static_cast<std::uint64_t>(before >> 64)};
 #endif
-    } else {
-      Word before = expected;
-      __atomic_compare_exchange_n(at, &before, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-      return before;
+      } else {
+        Word before = expected;
+        __atomic_compare_exchange_n(at, &before, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        return before;
+      }
+#endif
     }
-#endif
   }
 
   /// Puts `desired` where zeros stand, and returns what stood there.
@@ -118,18 +140,68 @@ struct shared_access {
     return compare_exchange(at, Word{}, desired);
   }
 
-  /// Sets bits, and returns what stood there.
-  template <class Word>
-  ROOST_FN static Word fetch_or(Word* at, Word bits) {
-#if ROOST_ON_DEVICE
-    if constexpr (sizeof(Word) == 8) {
-      return static_cast<Word>(atomicOr(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(bits)));
+  /// Sets bits of the key's part, and returns what stood there.
+  template <class Part, class Word>
+  ROOST_FN static Part set_key_bits(Word* at, Part bits) {
+    if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
+      return change_locked(at, [&](Word& word) { word.low |= bits; }).low;
     } else {
-      return atomicOr(at, bits);
-    }
+      Part* const part = half_of<Part>(at, 0);
+#if ROOST_ON_DEVICE
+      if constexpr (sizeof(Part) == 8) {
+        return static_cast<Part>(atomicOr(reinterpret_cast<unsigned long long*>(part), static_cast<unsigned long long>(bits)));
+      } else {
+        return atomicOr(part, bits);
+      }
 #else
-    return __atomic_fetch_or(at, bits, __ATOMIC_RELAXED);
+      return __atomic_fetch_or(part, bits, __ATOMIC_RELAXED);
 #endif
+    }
+  }
+
+  template <class Part, class Word>
+  ROOST_FN static void set_value(Word* at, Part value) {
+    if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
+      change_locked(at, [&](Word& word) { word.high = value; });
+    } else {
+      store(half_of<Part>(at, 1), value);
+    }
+  }
+
+  template <class Part, class Word>
+  ROOST_FN static void add_to_value(Word* at, Part amount) {
+    if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
+      change_locked(at, [&](Word& word) { word.high += amount; });
+    } else {
+      detail::fetch_add(*half_of<Part>(at, 1), amount);
+    }
+  }
+
+ private:
+  // Without 16-byte atomics, a slot is changed under a lock: bits in the place of its key that no slot has otherwise. Its neighbours in a warp may wait for a thread that has it, which asks
+  // for compute capability 7.0.
+  static constexpr std::uint64_t locked = std::uint64_t{1} << 62;
+
+  template <class Change>
+  ROOST_FN static two_words change_locked(two_words* at, const Change& change) {
+    for (;;) {
+      const std::uint64_t key = load(&at->low);
+      if (key == locked || !lock(&at->low, key)) continue;
+      const two_words before{key, load(&at->high)};
+      two_words word = before;
+      change(word);
+      store_last(&at->high, word.high);
+      store_last(&at->low, word.low);
+      return before;
+    }
+  }
+
+  ROOST_FN static two_words load_unlocked(const two_words* from) {
+    for (;;) {
+      const std::uint64_t key = load_first(&from->low);
+      const two_words word{key, load_first(&from->high)};
+      if (key != locked && load(&from->low) == key) return word;
+    }
   }
 
   template <class Word>
@@ -141,9 +213,34 @@ struct shared_access {
 #endif
   }
 
-  template <class Word>
-  ROOST_FN static Word fetch_add(Word* at, Word amount) {
-    return detail::fetch_add(*at, amount);
+  // What comes before all that follows, and what comes after all that went before.
+
+  ROOST_FN static bool lock(std::uint64_t* at, std::uint64_t key) {
+#if ROOST_ON_DEVICE
+    const bool mine = compare_exchange(at, key, locked) == key;
+    __threadfence();
+    return mine;
+#else
+    return __atomic_compare_exchange_n(at, &key, locked, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+#endif
+  }
+
+  ROOST_FN static std::uint64_t load_first(const std::uint64_t* from) {
+#if ROOST_ON_DEVICE
+    const std::uint64_t value = load(from);
+    __threadfence();
+    return value;
+#else
+    return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+#endif
+  }
+  ROOST_FN static void store_last(std::uint64_t* at, std::uint64_t value) {
+#if ROOST_ON_DEVICE
+    __threadfence();
+    store(at, value);
+#else
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+#endif
   }
 };
 
@@ -154,15 +251,19 @@ struct team_access : shared_access {
     struct alignas(16) all {
       Word words[N];
     };
-    const all read = detail::load(reinterpret_cast<const all*>(from));
-    ROOST_UNROLL
-    for (int i = 0; i < N; ++i) to[i] = read.words[i];
+    if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
+      shared_access::load(from, to);
+    } else {
+      const all read = detail::load(reinterpret_cast<const all*>(from));
+      ROOST_UNROLL
+      for (int i = 0; i < N; ++i) to[i] = read.words[i];
+    }
   }
 
   /// Of 16 bytes, the first 8 are the key; the value may come later, as nobody adds to it and all is read after the team's next barrier.
   template <bool Repeatable, class Word>
   ROOST_FN static Word claim(Word* at, const Word& desired) {
-    if constexpr (sizeof(Word) == 16 && Repeatable) {
+    if constexpr (sizeof(Word) == 16 && Repeatable && ROOST_WIDE_ATOMICS) {
       const std::uint64_t before = compare_exchange(&at->low, std::uint64_t{0}, desired.low);
       if (before == 0) at->high = desired.high;
       return {before, 0};
@@ -185,10 +286,6 @@ struct sole_access {
     memcpy(to, from, sizeof(to));
   }
   template <class Word>
-  ROOST_FN static void store(Word* at, Word value) {
-    memcpy(at, &value, sizeof(Word));
-  }
-  template <class Word>
   ROOST_FN static Word compare_exchange(Word* at, const Word& expected, const Word& desired) {
     const Word before = load(at);
     if (before == expected) store(at, desired);
@@ -198,11 +295,20 @@ struct sole_access {
   ROOST_FN static Word claim(Word* at, const Word& desired) {
     return compare_exchange(at, Word{}, desired);
   }
+  template <class Part, class Word>
+  ROOST_FN static void set_value(Word* at, Part value) {
+    store(half_of<Part>(at, 1), value);
+  }
+  template <class Part, class Word>
+  ROOST_FN static void add_to_value(Word* at, Part amount) {
+    Part* const value = half_of<Part>(at, 1);
+    store(value, static_cast<Part>(load(value) + amount));
+  }
+
+ private:
   template <class Word>
-  ROOST_FN static Word fetch_add(Word* at, Word amount) {
-    const Word before = load(at);
-    store(at, static_cast<Word>(before + amount));
-    return before;
+  ROOST_FN static void store(Word* at, Word value) {
+    memcpy(at, &value, sizeof(Word));
   }
 };
 

@@ -130,8 +130,6 @@ struct probing::slot_word {
       return w.low;
     }
   }
-  ROOST_FN static part* key_part(word* at) { return reinterpret_cast<part*>(at); }  // little-endian
-  ROOST_FN static part* value_part(word* at) { return reinterpret_cast<part*>(at) + 1; }
   ROOST_FN static Value value(const word& w) {
     Value result{};
     if constexpr (has_value) {
@@ -449,8 +447,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
     const auto way = this->path_of(key);
     const int leader = base::template follow<detail::shared_access>(lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
       if (here.mine != 0) {
-        auto* const part = slot::key_part(&way.quarter[b].slots[base::first_bit(here.mine)]);
-        result = (detail::shared_access::fetch_or(part, slot::erased) & slot::erased) == 0;
+        word* const at = way.quarter[b].slots + base::first_bit(here.mine);
+        result = (detail::shared_access::set_key_bits(at, slot::erased) & slot::erased) == 0;
       }
       return true;
     });
@@ -499,7 +497,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     static constexpr bool repeatable = true;
     template <class Access>
     ROOST_FN bool change(word* at, word&, const Value& value) const {
-      if constexpr (slot::has_value) Access::store(slot::value_part(at), slot::value_part(value));
+      if constexpr (slot::has_value) Access::set_value(at, slot::value_part(value));
       return true;
     }
   };
@@ -510,7 +508,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     template <class Access>
     ROOST_FN bool change(word* at, word& seen, const Value& value) const {
       if constexpr (std::is_same_v<F, plus> && std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
-        Access::fetch_add(slot::value_part(at), slot::value_part(value));
+        Access::add_to_value(at, slot::value_part(value));
         return true;
       } else {
         const Value wanted = f(slot::value(seen), value);
