@@ -209,6 +209,10 @@ TYPED_TEST(concurrent_map, copies_in_a_batch) {
   }
 }
 
+struct all_of_them {
+  ROOST_FN bool operator()(u32, u32) const { return true; }
+};
+
 struct odd_one {
   ROOST_FN bool operator()(u32 key, u32 value) const { return key % 2 == 1 && value != 0; }
 };
@@ -316,8 +320,12 @@ TEST(concurrent_map_calls, full_is_an_answer) {
       EXPECT_EQ(here, capacity);
       EXPECT_TRUE(map.valid(test_place()));
       EXPECT_EQ(map.erase(test_place(), upload(keys), {.path = way}), capacity);
-      const auto again = map.insert(test_place(), upload(from_numbers<u32>(different_numbers(n, 6))), upload(values), {.path = way});
-      EXPECT_LE(again.inserted, 1u) << "slots belong to their keys until a rehash, save a key of both";
+      const auto others = from_numbers<u32>(different_numbers(n, 6));
+      const auto again = map.insert(test_place(), upload(others), upload(values), {.path = way});
+      EXPECT_EQ(again.inserted, capacity) << "bulk inserts take erased keys' slots";
+      EXPECT_EQ(again.full, n - capacity);
+      EXPECT_TRUE(map.valid(test_place()));
+      EXPECT_EQ(map.erase(test_place(), upload(others), {.path = way}), capacity);
       map.rehash(test_place(), room);
       EXPECT_EQ(map.insert(test_place(), upload(keys), upload(values), {.path = way}).inserted, capacity);
     }
@@ -387,27 +395,64 @@ TEST(concurrent_map_calls, a_map_that_grows_is_never_full) {
   }
 }
 
-TEST(concurrent_map_calls, churn_keeps_its_speed_and_size) {
-  const std::size_t n = 8500, step = n / 10;
-  const int rounds = sanitized ? 100 : 1000;
-  u32_map map(test_place(), n, {.load_factor = 0.85});
+/// Rounds in which `step` of n keys are erased and as many others inserted.
+void churn(bool grows, std::size_t n, std::size_t step, int rounds, path way) {
+  u32_map map(test_place(), n, {.load_factor = 0.85, .grows = grows});
   std::vector<u32> live(n);
   u32 next = 0;
   for (auto& key : live) key = next++ * 2654435761u;
   map.insert(test_place(), upload(live), upload(live));
   const std::size_t capacity = map.capacity();
+  const double fresh_probes = map.statistics(test_place()).mean_probes;
+  int rehashes = 0;
   for (int round = 0; round < rounds; ++round) {
-    const std::size_t first = static_cast<std::size_t>(round) % 10 * step;
+    const std::size_t first = static_cast<std::size_t>(round) % (n / step) * step;
     const std::vector<u32> old(live.begin() + static_cast<std::ptrdiff_t>(first), live.begin() + static_cast<std::ptrdiff_t>(first + step));
-    ASSERT_EQ(map.erase(test_place(), upload(old)), step);
+    ASSERT_EQ(map.erase(test_place(), upload(old), {.path = way}), step);
     std::vector<u32> fresh(step);
     for (std::size_t i = 0; i < step; ++i) live[first + i] = fresh[i] = next++ * 2654435761u;
-    ASSERT_EQ(map.insert(test_place(), upload(fresh), upload(fresh)).inserted, step);
+    const auto report = map.insert(test_place(), upload(fresh), upload(fresh), {.path = way});
+    ASSERT_EQ(report.inserted, step);
+    rehashes += report.rehashes;
   }
+  EXPECT_GT(rehashes, 0);
   EXPECT_EQ(map.count(test_place(), upload(live)), n);
-  EXPECT_LE(map.capacity(), 5 * capacity / 2) << "erased keys take room until a rehash, but not more and more";
-  EXPECT_LE(map.statistics(test_place()).mean_probes, 2.0);
+  EXPECT_EQ(map.capacity(), capacity) << "erased keys take no room in the end";
+  const auto statistics = map.statistics(test_place());
+  EXPECT_EQ(statistics.size, n);
+  EXPECT_LE(static_cast<double>(statistics.size + statistics.erased), 0.93 * static_cast<double>(capacity));
+  EXPECT_LE(statistics.mean_probes, 1.2 * fresh_probes);
   EXPECT_TRUE(map.valid(test_place()));
+}
+
+TEST(concurrent_map_calls, churn_keeps_its_speed_and_size) {
+  const int rounds = sanitized ? 60 : 1000;
+  for (const bool grows : {true, false}) {
+    churn(grows, 8500, 850, rounds, path::automatic);
+    churn(grows, 8500, 850, rounds / 4, path::regional);
+    churn(grows, 8500, 10, rounds * 2, path::automatic);
+  }
+}
+
+TEST(concurrent_map_calls, slots_of_erased_keys_in_full_regions_come_back) {
+  for (const path way : {path::automatic, path::direct, path::regional}) {
+    u32_map map(test_place(), 1000, {.load_factor = 1, .grows = false});
+    const std::size_t capacity = map.capacity();
+    for (u32 round = 0; round < 4; ++round) {
+      const auto keys = from_numbers<u32>(different_numbers(20000, 7 + round));
+      ASSERT_EQ(map.insert(test_place(), upload(keys), upload(keys), {.path = way}).inserted, capacity) << round;
+      ASSERT_EQ(map.capacity(), capacity);
+      auto of_the_map = filled<u32>(capacity, 0), values = filled<u32>(capacity, 0);
+      map.retrieve_all(test_place(), of_the_map, values);
+      auto some = download(of_the_map);
+      some.resize(capacity / 2);
+      ASSERT_EQ(map.erase(test_place(), upload(some)), capacity / 2);
+      const auto others = from_numbers<u32>(different_numbers(20000, 70 + round));
+      ASSERT_EQ(map.insert(test_place(), upload(others), upload(others), {.path = way}).inserted, capacity / 2) << round;
+      ASSERT_TRUE(map.valid(test_place()));
+      map.erase_if(test_place(), all_of_them());
+    }
+  }
 }
 
 TEST(concurrent_map_calls, mixed_batches) {

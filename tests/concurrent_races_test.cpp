@@ -1,7 +1,9 @@
 #include <roost/concurrent_map.hpp>
 
+#include <array>
 #include <atomic>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "support/keys.hpp"
@@ -254,11 +256,16 @@ struct record_history {
   unsigned long long* clock;
   event* events;
 
+  /// What came before has happened by then, and nothing that follows.
   ROOST_FN unsigned long long now() const {
 #if ROOST_ON_DEVICE
     __threadfence();
 #endif
-    return roost::detail::fetch_add(*clock, 1ull);
+    const auto time = roost::detail::fetch_add(*clock, 1ull);
+#if ROOST_ON_DEVICE
+    __threadfence();
+#endif
+    return time;
   }
 
   ROOST_FN void operator()(std::size_t thread) const {
@@ -284,9 +291,6 @@ struct record_history {
         break;
       }
     }
-#if ROOST_ON_DEVICE
-    __threadfence();
-#endif
     mine.end = now();
     events[i] = mine;
   }
@@ -295,10 +299,16 @@ struct record_history {
 /// Looks for an order of one key's events. The state: there or not, and the value.
 class order_of {
  public:
+  enum class answer { there_is_one, there_is_none, too_many_overlap };
+
   explicit order_of(std::vector<event> events) : events_(std::move(events)), done_(events_.size(), false) {
     std::sort(events_.begin(), events_.end(), [](const event& a, const event& b) { return a.begin < b.begin; });
   }
-  bool exists() { return go_on(0, 0, false, 0); }
+  answer search() {
+    if (go_on(0, 0, false, 0)) return answer::there_is_one;
+    return been_.size() > most ? answer::too_many_overlap : answer::there_is_none;
+  }
+  bool exists() { return search() == answer::there_is_one; }
 
  private:
   bool go_on(std::size_t first, std::size_t count, bool there, u32 value) {
@@ -313,7 +323,7 @@ class order_of {
     for (std::size_t i = first; i < events_.size(); ++i) {
       if (done_[i]) beyond.push_back(i);
     }
-    if (been_.size() > 300000 || !been_.insert(beyond).second) return false;  // a search that long has overlaps that no test wants
+    if (been_.size() > most || !been_.insert(beyond).second) return false;
     for (std::size_t i = first; i < events_.size() && events_[i].begin <= first_end; ++i) {
       const event& e = events_[i];
       if (done_[i]) continue;
@@ -346,10 +356,22 @@ class order_of {
     return false;
   }
 
+  static constexpr std::size_t most = 300000;  // steps of a search
+
   std::vector<event> events_;
   std::vector<bool> done_;
   std::set<std::vector<std::size_t>> been_;
 };
+
+std::string text_of(std::vector<event> events) {
+  std::sort(events.begin(), events.end(), [](const event& a, const event& b) { return a.begin < b.begin; });
+  std::ostringstream text;
+  for (const event& e : events) {
+    text << "\n" << e.begin << " to " << e.end << ": " << std::array{"insert", "assign", "erase", "find"}[static_cast<std::size_t>(e.what)] << " " << e.value << " done " << e.done
+         << " answer " << e.answer;
+  }
+  return text.str();
+}
 
 TEST(order_of, knows_good_from_bad) {
   const event insert_1{0, 3, 0, kind::insert, 1, true, 0, 0}, insert_2{1, 2, 0, kind::insert, 2, true, 0, 0}, erase{4, 5, 0, kind::erase, 0, true, 0, 0};
@@ -368,18 +390,23 @@ TYPED_TEST(concurrent_races, histories_are_linearizable) {
   // So many threads and keys that a few operations on a key overlap; with many, there would be more orders than can be looked through.
   const std::size_t threads = on_host ? 4 : 1024;
   const u32 keys = on_host ? 40 : 400, operations = on_host ? 1000 : 16;
-  for (u64 round = 0; round < (sanitized ? 5u : 40u); ++round) {
+  const u64 rounds = sanitized ? 5 : 40;
+  u64 unknown = 0;
+  for (u64 round = 0; round < rounds; ++round) {
     typename TypeParam::map map(test_place(), keys, {.load_factor = 0.9, .seed = round});
     auto clock = filled<unsigned long long>(1, 0);
     roost::array<event, place_type> recorded(test_place(), threads * operations);
     at_once(threads, record_history<TypeParam>{map.ref(), operations, keys, 10 * round, clock.data(), recorded.data()});
     std::vector<std::vector<event>> of_key(keys);
     for (const event& e : download(recorded)) of_key[e.key].push_back(e);
-    std::size_t bad = 0;
-    for (auto& events : of_key) bad += !order_of(std::move(events)).exists();
-    EXPECT_EQ(bad, 0u) << "of " << keys << " keys in round " << round;
+    for (u32 key = 0; key < keys; ++key) {
+      const auto answer = order_of(of_key[key]).search();
+      unknown += answer == order_of::answer::too_many_overlap;
+      ASSERT_NE(answer, order_of::answer::there_is_none) << "key " << key << " in round " << round << text_of(of_key[key]);
+    }
     EXPECT_TRUE(map.valid(test_place()));
   }
+  EXPECT_LE(unknown, rounds * keys / 100) << "histories that say nothing";
 }
 
 }  // namespace

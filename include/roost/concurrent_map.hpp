@@ -17,11 +17,11 @@ struct put_counts;  // of a bulk insert
 
 /// Options of concurrent_map and concurrent_set.
 struct concurrent_options {
-  /// How many of the slots bulk calls fill, in (0, 1], before they make room. Slots of erased keys count.
+  /// How many of the slots keys may take, in (0, 1], before bulk calls make room. Erased keys' slots may take half of the others.
   double load_factor = 0.8;
   /// Chooses the hash function.
   std::uint64_t seed = 0;
-  /// Whether bulk calls that insert make room: by a rehash that takes the erased keys out, or a larger table. If not, keys that find no room are counted as `full`.
+  /// Whether bulk calls that insert move the keys to a larger table when there is no room. If not, keys that find none are counted as `full`.
   bool grows = true;
 };
 
@@ -31,7 +31,7 @@ struct insert_report {
   std::size_t present = 0;   ///< pairs whose key was there, or came earlier in the batch
   std::size_t full = 0;      ///< pairs that found no room; none if the map grows. insert_or_apply on cuda: copies that were added up first count as one
   roost::path path = roost::path::direct;
-  int rehashes = 0;          ///< times that room was made
+  int rehashes = 0;          ///< times that room was made: by making slots of erased keys free, or by moving all keys
 };
 
 /// What concurrent_map::run does with a key.
@@ -74,12 +74,12 @@ struct concurrent_statistics {
 ///     auto ref = map.ref();                                       // in kernels, all at once:
 ///     ref.insert(k, v);  ref.erase(k);  if (auto value = ref.find(k)) use(*value);
 ///
-/// Key: trivially copyable, up to 8 bytes, compared by its bytes; Value: trivially copyable, up to 8 bytes; 4 + 4 bytes take slots of 8 bytes, larger ones slots of 16, which on cuda
-/// need compute capability 9.0. Every key and every value can be stored. Larger values: store an index.
+/// Key: trivially copyable, up to 8 bytes, compared by its bytes; Value: trivially copyable, up to 8 bytes; 4 + 4 bytes take slots of 8 bytes, larger ones slots of 16 (before
+/// compute capability 9.0 with a lock in each: docs/concurrent.md, Room). Every key and every value can be stored. Larger values: store an index.
 ///
 /// Room: a key lies in one of two regions of some thousand slots, or `full` is the answer; up to load factors of 0.9 that does not happen by chance. Erased keys keep their slots,
-/// in which the same key can come back; rehash() takes them out. Bulk calls that insert do that by themselves, and let the map grow (concurrent_options::grows).
-/// Changes of single keys (through ref()) never do.
+/// in which the same key can come back. Bulk calls that insert make them free when there are many, and let the map grow (concurrent_options::grows). Changes of single keys
+/// (through ref()) never do.
 ///
 /// Cost: a change of a single key is one random access to memory for most keys. A batch of an eighth of the slots and more is partitioned and goes region by region through the cache.
 ///
@@ -173,7 +173,7 @@ class concurrent_map {
 
   /// The handle for kernels and host loops: all operations, or lookups only. The first one notes that the map may change: one thread at a time may call it.
   ref_type ref() {
-    taken_most_ = unknown;
+    most_ = std::nullopt;
     return table();
   }
   reader_type ref() const { return table(); }
@@ -196,10 +196,12 @@ class concurrent_map {
   using bucket = typename ref_type::bucket;
   using keep = typename ref_type::keep;
   using counts = detail::put_counts;
-  static constexpr std::size_t unknown = ~std::size_t{0};
+
+  struct slots_in_use {
+    std::size_t live = 0, erased = 0;
+  };
 
   ref_type table() const { return {const_cast<bucket*>(buckets_.data()), plan_}; }
-  std::size_t taken(const Place& place) const;
   double limit() const { return options_.load_factor * static_cast<double>(capacity()); }
   probing::plan plan_for(double n) const;
 
@@ -214,15 +216,20 @@ class concurrent_map {
   template <class From, class Change>
   static counts fill(const Place& place, const ref_type& table, const From& from, const Change& change, bool empty, array<item, Place>& left,
                      array<counts, Place>& counted);
-  void note_inserted(const counts& sum, insert_report& report);
-  std::size_t free_slots() const;
+  void note_inserted(const counts& sum);
+  void note_erased(const std::optional<slots_in_use>& before, std::size_t erased);
+  void count_slots(const Place& place);
+  std::size_t room() const;
+  double buckets_read(std::size_t n) const;
+  void sweep(const Place& place);
   void make_room(const Place& place, std::size_t more, insert_report& report);
+  bool move(const Place& place, std::optional<double> n, bool other_hash);
   void move_to(const Place& place, double n, bool other_hash = false);
 
   options options_;
   probing::plan plan_;
   array<bucket, Place> buckets_;
-  std::size_t taken_most_ = 0;  // slots that are not free are no more, as far as bulk calls know
+  std::optional<slots_in_use> most_ = slots_in_use();  // there are no more, if known
   int hashes_ = 0;              // that were given up
 };
 

@@ -146,16 +146,7 @@ struct shared_access {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
       return change_locked(at, [&](Word& word) { word.low |= bits; }).low;
     } else {
-      Part* const part = half_of<Part>(at, 0);
-#if ROOST_ON_DEVICE
-      if constexpr (sizeof(Part) == 8) {
-        return static_cast<Part>(atomicOr(reinterpret_cast<unsigned long long*>(part), static_cast<unsigned long long>(bits)));
-      } else {
-        return atomicOr(part, bits);
-      }
-#else
-      return __atomic_fetch_or(part, bits, __ATOMIC_RELAXED);
-#endif
+      return detail::fetch_or(*half_of<Part>(at, 0), bits);
     }
   }
 
@@ -217,7 +208,7 @@ struct shared_access {
 
   ROOST_FN static bool lock(std::uint64_t* at, std::uint64_t key) {
 #if ROOST_ON_DEVICE
-    const bool mine = compare_exchange(at, key, locked) == key;
+    const bool mine = compare_exchange(at, key, std::uint64_t{locked}) == key;
     __threadfence();
     return mine;
 #else

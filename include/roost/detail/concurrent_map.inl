@@ -12,6 +12,7 @@ struct put_counts {
   std::uint64_t left = 0;        // pairs that found no room, also those that the list had none for
   std::uint32_t put_off = 0;     // tiles that were not begun, as enough was inserted
   std::uint32_t overflowed = 0;  // the partition ran out of slack, and nothing was inserted
+  std::uint64_t freed = 0;       // slots of erased keys that became free
 };
 
 /// Pairs that found no room, for another try.
@@ -151,7 +152,14 @@ struct pairs_of_table {
   }
 };
 
-/// Fills one region in a team's scratch, and writes it once.
+/// No pairs: erased keys are taken out, no more.
+struct no_pairs {
+  ROOST_FN bool lack_some() const { return false; }
+  template <class Team, class F>
+  ROOST_FN void for_each(const Team&, std::size_t, const F&) const {}
+};
+
+/// Fills one region in a team's scratch, and writes it once. Slots of erased keys become free first, in regions that never were full: so no key of theirs lies in the next one.
 template <class Place, class Table, class From, class Change>
 struct fill_regions {
   static constexpr int threads = tuning<cuda>::build_threads;
@@ -168,13 +176,15 @@ struct fill_regions {
   struct pieces {
     bucket* buckets;
     std::uint32_t* inserted;
+    std::uint32_t* freed;
     std::uint32_t* strays;
-    item* stray;  // found its home bucket full
+    item* stray;  // lies, or belongs, outside its home bucket
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<bucket>(table.geometry().region_buckets), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<item>(most_strays())};
+    return {memory.take<bucket>(table.geometry().region_buckets), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1),
+            memory.take<item>(most_strays())};
   }
-  ROOST_FN std::uint32_t most_strays() const { return std::is_same_v<Place, host> ? 0 : table.geometry().region_buckets * Table::bucket_slots / 4; }
+  ROOST_FN std::uint32_t most_strays() const { return larger(table.geometry().region_buckets * Table::bucket_slots / 4, 4u); }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
@@ -183,18 +193,31 @@ struct fill_regions {
     scratch_memory all(memory);
     const pieces my = scratch(all);
     const auto region = static_cast<std::uint32_t>(index);
-    const std::uint32_t buckets = table.geometry().region_buckets, most = most_strays();
+    const std::uint32_t buckets = table.geometry().region_buckets;
     bucket* const there = table.region_of(region);
-    if (team.rank() == 0) *my.inserted = *my.strays = 0;
-    for_each_of(team, buckets, [&](std::uint32_t b) { my.buckets[b] = empty ? bucket{} : load(there + b); });
+    if (team.rank() == 0) *my.inserted = *my.freed = *my.strays = 0;
+    bool some_erased = false, some_free = false;
+    for_each_of(team, buckets, [&](std::uint32_t b) {
+      const bucket mine = empty ? bucket{} : load(there + b);
+      my.buckets[b] = mine;
+      if (empty) return;
+      ROOST_UNROLL
+      for (const auto& word : mine.slots) {
+        some_erased |= Table::slot::is_erased(word);
+        some_free |= Table::slot::is_free(word);
+      }
+    });
     team.sync();
+    if (!empty && team.any(some_erased) && team.any(some_free)) take_out_erased<access>(team, my, region);
+    if (std::is_same_v<From, no_pairs> && *my.freed == 0) return;
     std::uint32_t inserted = 0;
     const auto put = [&](const item& mine, std::uint32_t steps) {
       const insertion what = table.template put_in_region<access>(my.buckets, mine.key, value_of(mine), change, steps);
       inserted += what == insertion::inserted;
       return what != insertion::full;
     };
-    // Those that find their home full come together first: a loop in which few of a block's neighbours go on is slow.
+    // On cuda those that find their home full come together first: a loop in which few of a block's neighbours go on is slow.
+    const std::uint32_t most = Team::size == 1 ? 0 : most_strays();
     from.for_each(team, region, [&](const item& mine) {
       if (most != 0) {
         if (put(mine, 1)) return;
@@ -213,7 +236,47 @@ struct fill_regions {
     if (inserted != 0) team.fetch_add(*my.inserted, inserted);
     team.sync();
     write_out(team, my.buckets, buckets, there);
-    if (team.rank() == 0) fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
+    if (team.rank() == 0) {
+      fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
+      if (*my.freed != 0) fetch_add(left.counts->freed, std::uint64_t{*my.freed});
+    }
+  }
+
+  /// Makes slots of erased keys free. Keys outside their home bucket may have passed such slots: they are taken out, and come again. If they are too many, all stays as it is.
+  template <class Access, class Team>
+  ROOST_FN void take_out_erased(const Team& team, const pieces& my, std::uint32_t region) const {
+    using slot = typename Table::slot;
+    const std::uint32_t slots = table.geometry().region_buckets * Table::bucket_slots;
+    const auto word_at = [&](std::uint32_t s) -> auto& { return my.buckets[s / Table::bucket_slots].slots[s % Table::bucket_slots]; };
+    const auto strayed = [&](std::uint32_t s) {
+      const auto word = word_at(s);
+      return slot::is_there(word) && !table.is_at_home(word, region, s / Table::bucket_slots);
+    };
+    for_each_of(team, slots, [&](std::uint32_t s) {
+      if (!strayed(s)) return;
+      const std::uint32_t i = team.fetch_add(*my.strays, 1u);
+      const auto word = word_at(s);
+      if (i < most_strays()) my.stray[i] = make_pair(table.key_in_quarter(word, region / (table.geometry().regions / 4)), slot::value(word));
+    });
+    team.sync();
+    const std::uint32_t strays = *my.strays;
+    team.sync();
+    if (team.rank() == 0) *my.strays = 0;
+    if (strays <= most_strays()) {
+      std::uint32_t freed = 0;
+      for_each_of(team, slots, [&](std::uint32_t s) {
+        const bool erased = slot::is_erased(word_at(s));
+        if (!erased && !strayed(s)) return;
+        word_at(s) = {};
+        freed += erased;
+      });
+      if (freed != 0) team.fetch_add(*my.freed, freed);
+      team.sync();
+      for_each_of(team, strays, [&](std::uint32_t i) {
+        table.template put_in_region<Access>(my.buckets, my.stray[i].key, value_of(my.stray[i]), typename Table::keep(), table.geometry().region_buckets);
+      });
+    }
+    team.sync();
   }
 };
 
@@ -374,12 +437,7 @@ concurrent_map<Key, Value, Place>::concurrent_map(const Place& place, std::size_
 template <class Key, class Value, class Place>
 void concurrent_map<Key, Value, Place>::clear(const Place& place) {
   place.fill(buckets_.data(), 0, buckets_.bytes());  // free slots are zeros
-  taken_most_ = 0;
-}
-
-template <class Key, class Value, class Place>
-std::size_t concurrent_map<Key, Value, Place>::taken(const Place& place) const {
-  return place.sum(capacity(), detail::is_taken<ref_type>{table()});
+  most_ = {};
 }
 
 template <class Key, class Value, class Place>
@@ -400,10 +458,11 @@ std::size_t concurrent_map<Key, Value, Place>::put_each(const Place& place, cons
     array<std::uint32_t, Place> put_off(place, options_.grows ? n : 0);
     sum.inserted = sum.put_off = 0;
     place.copy_from_host(counted.data(), &sum, sizeof(sum));
-    const kernel run{table(), source, change, {tiles.data(), put_off.data(), free_slots()}, {left.data(), left.size(), counted.data()}};
+    const kernel run{table(), source, change, {tiles.data(), put_off.data(), room()}, {left.data(), left.size(), counted.data()}};
     place.launch(n, detail::scratch_bytes_of(run), run);
     place.copy_to_host(&sum, counted.data(), sizeof(sum));
-    note_inserted(sum, report);
+    note_inserted(sum);
+    report.inserted += sum.inserted;
     if (sum.put_off != 0) {
       const std::size_t begun = n - sum.put_off;  // which tell how many of the others are new
       make_room(place, begun == 0 ? 1 : 1 + static_cast<std::size_t>(1.05 * static_cast<double>(sum.inserted) / static_cast<double>(begun) * sum.put_off), report);
@@ -444,9 +503,9 @@ auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const 
     if (way == path::regional) throw;
     return {};
   }
-  const std::size_t taken_before = std::exchange(taken_most_, unknown);
+  const auto before = std::exchange(most_, std::nullopt);
   const counts sum = fill(place, table(), detail::pairs_of_partition<item>{parts->items(), parts->begins(), parts->ends(), counted.data()}, change, false, left, counted);
-  taken_most_ = taken_before;
+  most_ = before;
   if (sum.overflowed != 0) return {};
   return sum;
 }
@@ -460,10 +519,12 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
   array<item, Place> left(place, 0);  // what found no room, if it is known
   std::size_t listed = 0;
   if constexpr (Source::all) {
-    const bool worth_it = n >= capacity() / tuned::put_regional_share && plan_.regions >= tuned::put_regions && (!options_.grows || free_slots() >= expected);
+    const bool worth_it = static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::put_regional_share && plan_.regions >= tuned::put_regions &&
+                          (!options_.grows || room() >= expected);
     if (how.path == path::regional || (how.path == path::automatic && worth_it)) {
       if (const auto sum = put_by_region(place, source, change, left, how.path)) {
-        note_inserted(*sum, report);
+        note_inserted(*sum);
+        report.inserted += sum->inserted;
         report.path = path::regional;
         if (sum->left == 0) return;
         if (sum->left <= left.size()) listed = sum->left;  // else all is done again, which changes nothing but for what adds up, and then the list is long enough
@@ -479,8 +540,8 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
       report.full += full;
       return;
     }
-    taken_most_ = taken(place);
-    if (free_slots() < full) {  // tiles that begin together can be more than there is room for
+    count_slots(place);
+    if (room() < full) {  // tiles that begin together can be more than there is room for
       make_room(place, detail::smaller(full, static_cast<std::size_t>(limit()) + 1), report);
     } else {  // there are free slots, but not where these keys want to be: another hash spreads them, and some more room helps, too
       move_to(place, 1.25 * limit() + 1, true);
@@ -495,27 +556,67 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
 }
 
 template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::note_inserted(const counts& sum, insert_report& report) {
-  report.inserted += sum.inserted;
-  if (taken_most_ != unknown) taken_most_ += sum.inserted;
+void concurrent_map<Key, Value, Place>::note_inserted(const counts& sum) {
+  if (most_) *most_ = {most_->live + sum.inserted, most_->erased - detail::smaller<std::size_t>(most_->erased, sum.freed)};
 }
 
-/// How many more slots may be taken.
 template <class Key, class Value, class Place>
-std::size_t concurrent_map<Key, Value, Place>::free_slots() const {
-  const auto usable = static_cast<std::size_t>(limit());
-  return taken_most_ == unknown || usable <= taken_most_ ? 0 : usable - taken_most_;
+void concurrent_map<Key, Value, Place>::note_erased(const std::optional<slots_in_use>& before, std::size_t erased) {
+  most_ = before;
+  if (most_) *most_ = {most_->live - detail::smaller(most_->live, erased), most_->erased + erased};
 }
 
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::count_slots(const Place& place) {
+  const std::size_t live = size(place);
+  most_ = {live, place.sum(capacity(), detail::is_taken<ref_type>{table()}) - live};
+}
+
+/// How many more keys may come before room is made.
+template <class Key, class Value, class Place>
+std::size_t concurrent_map<Key, Value, Place>::room() const {
+  if (!most_) return 0;
+  const double live = static_cast<double>(most_->live), by_slots = (limit() + static_cast<double>(capacity())) / 2 - static_cast<double>(most_->erased);
+  return static_cast<std::size_t>(std::max(std::min(limit(), by_slots) - live, 0.0));
+}
+
+/// Buckets that an insert of a new key reads, about, if n come.
+template <class Key, class Value, class Place>
+double concurrent_map<Key, Value, Place>::buckets_read(std::size_t n) const {
+  const double taken = most_ ? static_cast<double>(most_->live + most_->erased) + static_cast<double>(n) / 2 : 0;
+  return 1 / (1 - std::pow(std::min(taken / static_cast<double>(capacity()), 0.97), ref_type::bucket_slots));
+}
+
+/// Makes slots of erased keys free, in place; not in regions that were full.
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::sweep(const Place& place) {
+  array<counts, Place> counted(place, 1);
+  array<item, Place> left(place, 0);
+  place.fill(counted.data(), 0, counted.bytes());
+  const auto before = std::exchange(most_, std::nullopt);
+  const counts sum = fill(place, table(), detail::no_pairs(), keep(), false, left, counted);
+  most_ = before;
+  note_inserted(sum);
+}
+
+/// Makes room for more keys if there is less. Only maps that grow get more slots.
 template <class Key, class Value, class Place>
 void concurrent_map<Key, Value, Place>::make_room(const Place& place, std::size_t more, insert_report& report) {
-  if (free_slots() >= more) return;
-  taken_most_ = taken(place);
-  if (free_slots() >= more) return;
-  // A rehash that only takes erased keys out should give an eighth of the table.
+  if (room() >= more) return;
+  if (!options_.grows && most_ && most_->erased <= capacity() / 16) return;  // little to win
+  count_slots(place);
+  if (room() >= more) return;
+  if (most_->erased != 0) {
+    sweep(place);
+    ++report.rehashes;
+    if (room() >= more) return;
+  }
   const auto usable = static_cast<std::size_t>(limit());
-  const std::size_t live = size(place);
-  move_to(place, static_cast<double>(live + more + usable / 8 <= usable ? usable : std::max(live + more, 2 * usable)));
+  if (options_.grows && most_->live + more > usable) {
+    move_to(place, static_cast<double>(std::max(most_->live + more, 2 * usable)));
+  } else if (most_->erased == 0 || !move(place, {}, false)) {
+    return;
+  }
   ++report.rehashes;
 }
 
@@ -526,12 +627,15 @@ insert_report concurrent_map<Key, Value, Place>::put_all(const Place& place, con
   insert_report report;
   const std::size_t n = source.size();
   std::size_t first = 0, expected = n;
+  if (!options_.grows && n != 0) make_room(place, n, report);
   if (options_.grows && n != 0) {
-    if (taken_most_ == unknown) taken_most_ = taken(place);
-    if (free_slots() < n) {  // there may be room all the same: the first keys tell how many are new
+    if (!most_) count_slots(place);
+    if (static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
+    if (room() < n) {  // there may be room all the same: the first keys tell how many are new
       first = n / 16 + 1;
       put(place, detail::part_of<Source, Wanted>{source, wanted, 0, first}, change, how, first, report);
-      expected = static_cast<std::size_t>(1.05 * static_cast<double>(report.inserted) / static_cast<double>(first) * static_cast<double>(n - first));
+      const double share = 1.05 * static_cast<double>(report.inserted) / static_cast<double>(first);
+      expected = static_cast<std::size_t>(std::min(share, 1.0) * static_cast<double>(n - first));
       make_room(place, expected, report);
     }
   }
@@ -542,15 +646,15 @@ insert_report concurrent_map<Key, Value, Place>::put_all(const Place& place, con
   return report;
 }
 
-/// Moves all keys to a table with room for n: by region if the hash may stay.
+/// Moves all keys to a table with room for n, or one like this if there is no n: by region if the hash may stay. False: they found no room, or there was no memory for a table like this.
 template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::move_to(const Place& place, double n, bool other_hash) {
+bool concurrent_map<Key, Value, Place>::move(const Place& place, std::optional<double> n, bool other_hash) try {
   const ref_type old = table();
   const std::size_t live = size(place);
   double more = 1;
   for (int attempt = 0; attempt < 6; ++attempt, more *= 1.25) {
-    probing::plan plan = plan_for(std::max(n, static_cast<double>(live)) * more);
-    plan.seed = other_hash || attempt >= 3 ? detail::seed_of_attempt(options_.seed, ++hashes_) : plan_.seed;
+    probing::plan plan = n ? plan_for(std::max(*n, static_cast<double>(live)) * more) : plan_;
+    plan.seed = other_hash || attempt >= (n ? 3 : 1) ? detail::seed_of_attempt(options_.seed, ++hashes_) : plan_.seed;
     array<bucket, Place> to(place, plan.buckets());
     const ref_type target(to.data(), plan);
     bool good;
@@ -567,11 +671,20 @@ void concurrent_map<Key, Value, Place>::move_to(const Place& place, double n, bo
     if (!good) continue;
     buckets_ = std::move(to);
     plan_ = plan;
-    taken_most_ = live;
-    return;
+    most_ = {live, 0};
+    return true;
   }
-  throw build_error("roost::concurrent_map: " + std::to_string(live) + " keys found no room in a table for " + detail::text_of(n) +
-                    "; rehash for more, or make the map with another seed");
+  return false;
+} catch (const out_of_memory&) {
+  if (!n) return false;
+  throw;
+}
+
+template <class Key, class Value, class Place>
+void concurrent_map<Key, Value, Place>::move_to(const Place& place, double n, bool other_hash) {
+  if (!move(place, n, other_hash)) {
+    throw build_error("roost::concurrent_map: the keys found no room in a table for " + detail::text_of(n) + "; rehash for more, or make the map with another seed");
+  }
 }
 
 template <class Key, class Value, class Place>
@@ -605,14 +718,20 @@ template <class Keys>
 std::size_t concurrent_map<Key, Value, Place>::erase(const Place& place, const Keys& keys, bulk_options how) {
   const auto sequence = detail::as_sequence(keys);
   array<bool, Place> erased(place, sequence.size());
+  const auto before = std::exchange(most_, std::nullopt);
   detail::probe_all(place, table(), bytes(), sequence, detail::write_erased{erased.data()}, how);
-  return place.sum(sequence.size(), detail::is_true{erased.data()});
+  const std::size_t count = place.sum(sequence.size(), detail::is_true{erased.data()});
+  note_erased(before, count);
+  return count;
 }
 
 template <class Key, class Value, class Place>
 template <class F>
 std::size_t concurrent_map<Key, Value, Place>::erase_if(const Place& place, const F& f) {
-  return place.sum(capacity(), detail::erase_slot_if<ref_type, F>{table(), f});
+  const auto before = std::exchange(most_, std::nullopt);
+  const std::size_t count = place.sum(capacity(), detail::erase_slot_if<ref_type, F>{table(), f});
+  note_erased(before, count);
+  return count;
 }
 
 template <class Key, class Value, class Place>
@@ -620,7 +739,7 @@ template <class Operations, class Results>
 void concurrent_map<Key, Value, Place>::run(const Place& place, const Operations& operations, Results&& results) {
   const auto sequence = detail::as_sequence(operations);
   auto* const to = detail::output<operation_result<Value>>(results, sequence.size(), "roost::concurrent_map::run");
-  taken_most_ = unknown;
+  most_ = std::nullopt;
   place.for_each(sequence.size(), detail::run_operation<ref_type, decltype(sequence), Value>{table(), sequence, to});
 }
 
@@ -667,9 +786,8 @@ void concurrent_map<Key, Value, Place>::for_each(const Place& place, const F& f)
 
 template <class Key, class Value, class Place>
 void concurrent_map<Key, Value, Place>::reserve(const Place& place, std::size_t n) {
-  const std::size_t live = size(place);
-  taken_most_ = taken(place);
-  if (n > live && n - live > free_slots()) move_to(place, static_cast<double>(n));
+  count_slots(place);
+  if (n > most_->live && n - most_->live > room()) move_to(place, std::max(static_cast<double>(n), limit()));
 }
 
 template <class Key, class Value, class Place>
@@ -695,7 +813,7 @@ concurrent_statistics concurrent_map<Key, Value, Place>::statistics(const Place&
     if (keys != 0) result.most_probes = static_cast<std::uint32_t>(i);
   }
   result.keys_by_probes.resize(result.most_probes);
-  result.erased = taken(place) - result.size;  // slots are not given back, so there are no fewer than before
+  result.erased = place.sum(capacity(), detail::is_taken<reader_type>{ref()}) - result.size;  // slots are not given back, so there are no fewer than before
   if (result.size != 0) result.mean_probes = static_cast<double>(probes) / static_cast<double>(result.size);
   result.load_factor = static_cast<double>(result.size + result.erased) / static_cast<double>(result.capacity);
   return result;

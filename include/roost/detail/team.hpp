@@ -224,6 +224,19 @@ ROOST_FN T fetch_add(T& word, T amount) {
 #endif
 }
 
+template <class T>
+ROOST_FN T fetch_or(T& word, T bits) {
+#if ROOST_ON_DEVICE
+  if constexpr (sizeof(T) == 8) {
+    return static_cast<T>(atomicOr(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(bits)));
+  } else {
+    return atomicOr(&word, bits);
+  }
+#else
+  return __atomic_fetch_or(&word, bits, __ATOMIC_RELAXED);
+#endif
+}
+
 ROOST_FN void fetch_min(std::uint64_t& word, std::uint64_t value) {
 #if ROOST_ON_DEVICE
   // The look before the atomic keeps a word that everybody wants from being a queue.

@@ -64,8 +64,8 @@ class tile_lanes {
 ///
 /// A slot is one word that is changed at once: some bits of the key's hash, whether it is free, taken or erased, and the value. The table is four quarters, and no key leaves its
 /// own. So the place of a slot tells two bits of the hash of the key that it holds, which leaves two bits for what the slot is: no key and no value is
-/// reserved. A slot belongs to its key for good, erased or not, until the table is rehashed: so two threads that insert a key meet at the same slot, and a value
-/// never shows with another key.
+/// reserved. Under changes of single keys a slot belongs to its key for good, erased or not: so two threads that insert a key meet at the same slot, and a value never shows with
+/// another key. Bulk inserts, beside which there is nothing else, make slots of erased keys free.
 struct probing {
   static constexpr const char* name = "probing";
 
@@ -146,6 +146,7 @@ struct probing::slot_word {
 
   ROOST_FN static bool is_free(const word& w) { return key_part(w) == 0; }
   ROOST_FN static bool is_there(const word& w) { return (key_part(w) & (taken | erased)) == taken; }
+  ROOST_FN static bool is_erased(const word& w) { return (key_part(w) & erased) != 0; }
   /// Whether a slot belongs to a key, erased or not.
   ROOST_FN static bool is_of(const word& w, part key) { return (key_part(w) & static_cast<part>(~erased)) == key; }
 };
@@ -256,13 +257,20 @@ class probing::reader {
     return detail::shared_access::load(&buckets_[number / bucket_slots].slots[number % bucket_slots]);
   }
   ROOST_FN Key key_of(const word& w, std::uint64_t b) const { return key_in_quarter(w, b / (std::uint64_t{plan_.regions / 4} * plan_.region_buckets)); }
-  ROOST_FN Key key_in_quarter(const word& w, std::uint64_t quarter) const {
-    using hash = typename slot::hash;
-    const hash h = (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(quarter) << (8 * sizeof(hash) - 2);
-    return key_of_hash<Key>(h, plan_.seed);
+  ROOST_FN Key key_in_quarter(const word& w, std::uint64_t quarter) const { return key_of_hash<Key>(hash_in_quarter(w, quarter), plan_.seed); }
+
+  /// Whether a word in a bucket of a region lies in its key's home bucket.
+  ROOST_FN bool is_at_home(const word& w, std::uint32_t region, std::uint32_t number) const {
+    const auto home_region = split_hash(hash_in_quarter(w, region / (plan_.regions / 4)), plan_.regions);
+    return home_region.digit == region && split_hash(home_region.rest, plan_.region_buckets).digit == number;
   }
 
  protected:
+  ROOST_FN static typename slot::hash hash_in_quarter(const word& w, std::uint64_t quarter) {
+    using hash = typename slot::hash;
+    return (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(quarter) << (8 * sizeof(hash) - 2);
+  }
+
   /// The way through the buckets where a key may be.
   struct path {
     bucket* quarter;            // regions that are gone round
@@ -439,7 +447,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
   }
 
-  /// Takes a key out; false if it is not there. Its slot remains the key's: it is free for other keys after a rehash.
+  /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it free.
   ROOST_FN bool erase(const Key& key) const { return erase(one_lane(), key); }
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
