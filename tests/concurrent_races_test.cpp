@@ -6,8 +6,8 @@
 #include <sstream>
 #include <thread>
 
+#include "support/at_once.hpp"
 #include "support/keys.hpp"
-#include "support/place.hpp"
 
 // What threads of a kernel, or of the host, may do to a concurrent_map at the same time.
 
@@ -17,27 +17,6 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using roost::insertion;
-
-/// Calls f(i) for i in [0, n) from many threads at once. (place.for_each gives a host thread thousands in a row.)
-template <class F>
-void at_once(std::size_t n, const F& f) {
-  if constexpr (on_host) {
-    constexpr std::size_t threads = 4;
-    std::atomic<std::size_t> ready{0};
-    std::vector<std::thread> all;
-    for (std::size_t t = 0; t < threads; ++t) {
-      all.emplace_back([&, t] {
-        ++ready;
-        while (ready < threads) {
-        }
-        for (std::size_t i = t; i < n; i += threads) f(i);
-      });
-    }
-    for (auto& thread : all) thread.join();
-  } else {
-    test_place().for_each(n, f);
-  }
-}
 
 template <class Key, class Value>
 struct types {
@@ -53,12 +32,6 @@ using all_types = testing::Types<types<u32, u32>, types<u64, u64>, types<u32, u6
 TYPED_TEST_SUITE(concurrent_races, all_types);
 
 constexpr std::size_t many = sanitized ? 20000 : on_host ? 300000 : 4000000;
-
-/// Numbers without a pattern.
-struct dice {
-  u64 seed;
-  ROOST_FN u64 operator()(u64 i, u64 sides) const { return roost::mix64(i, seed) % sides; }
-};
 
 template <class T>
 struct insert_few {
