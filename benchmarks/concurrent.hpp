@@ -108,6 +108,23 @@ struct wrong_mixed {
   }
 };
 
+/// A line of the report, before anything is measured.
+template <class Table, class Place, class Key, class Value>
+row row_of(const Place& place, const settings& options, const std::string& op, std::size_t n) {
+  if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
+  row line;
+  line.table = Table::name();
+  line.key_bits = static_cast<int>(sizeof(Key)) * 8;
+  line.value_bits = static_cast<int>(sizeof(Value)) * 8;
+  line.op = op;
+  line.n = n;
+  line.place = place_name(place);
+  line.path = options.path == path::direct ? "direct" : options.path == path::regional ? "regional" : "auto";
+  return line;
+}
+
+inline std::string verdict(std::uint64_t bad) { return bad == 0 ? "ok" : std::to_string(bad) + " wrong"; }
+
 /// Measures the operations that only such maps have, each checked. `insert`: all pairs into the empty map, clearing included. `insert_half`: the second half of the pairs. `insert_last`: the
 /// last twentieth. `erase`: all keys. `apply_many`, `apply_few`: n pairs of 2^20 and 16 keys are added up. `mixed`: n / 8 operations at once, 2/5 inserts, 2/5 finds, 1/5 erases.
 template <class Table, class Place, class Key, class Value>
@@ -127,15 +144,7 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
   for (const std::string& op : options.ops) {
     const bool adds = op == "apply_many" || op == "apply_few";
     if (!adds && op != "insert" && op != "insert_half" && op != "insert_last" && op != "erase" && op != "mixed") continue;
-    if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
-    row line;
-    line.table = Table::name();
-    line.key_bits = static_cast<int>(sizeof(Key)) * 8;
-    line.value_bits = static_cast<int>(sizeof(Value)) * 8;
-    line.op = op;
-    line.n = n;
-    line.place = place_name(place);
-    line.path = options.path == path::direct ? "direct" : options.path == path::regional ? "regional" : "auto";
+    row line = row_of<Table, Place, Key, Value>(place, options, op, n);
     const std::size_t distinct = adds ? std::min<std::size_t>(n, op == "apply_few" ? 16 : std::size_t{1} << 20) : n;
     Table table(place, distinct, load_factor);
     std::uint64_t bad = 0;
@@ -189,7 +198,7 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
       });
       bad = done - report.inserted + check_all();
     }
-    line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
+    line.check = verdict(bad);
     line.load_factor = op == "erase" ? load_factor : table.load_factor();
     line.gops = static_cast<double>(done) / line.median_ms / 1e6;
     line.bytes = table.bytes();
@@ -197,11 +206,141 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
   }
 }
 
+struct curve_step {
+  std::size_t before, inserted;      // keys
+  std::vector<double> milliseconds;  // of each repetition
+};
+
+/// The load curve of D. Farrell, A simple GPU hash table, 2020: a map with slots for n keys is filled by n / 32 of them a step, 31 times.
+template <class Map, class Place, class Key, class Value>
+std::vector<curve_step> load_curve(const Place& place, Map& map, std::span<const Key> keys, std::span<const Value> values, int warm_ups, int repetitions,
+                                   const bulk_options& how) {
+  const std::size_t n = keys.size(), step = std::max<std::size_t>(1, n / 32);
+  std::vector<curve_step> steps;
+  for (std::size_t first = 0; first + step < n; first += step) steps.push_back({});
+  for (int repetition = -warm_ups; repetition < repetitions; ++repetition) {
+    map.clear(place);
+    std::size_t first = 0, inserted = 0;
+    for (curve_step& s : steps) {
+      s.before = inserted;
+      place.synchronize();
+      const double time = milliseconds(place, [&] { s.inserted = map.insert(place, keys.subspan(first, step), values.subspan(first, step), how).inserted; });
+      if (repetition >= 0) s.milliseconds.push_back(time);
+      first += step;
+      inserted += s.inserted;
+    }
+  }
+  return steps;
+}
+
+/// `load_curve`: the rows of a load curve, each with the keys that were inserted and the load before.
+template <class Table, class Place, class Key, class Value>
+void measure_load_curve(const Place& place, const settings& options, std::size_t n) {
+  Table table(place, n, 1);
+  array<Key, Place> keys(place, n);
+  array<Value, Place> values(place, n), results(place, n);
+  place.for_each(n, fill_pairs<Key, Value>{keys.data(), values.data(), 0, {options.keys, n}});
+  row line = row_of<Table, Place, Key, Value>(place, options, "load_curve", n);
+  const auto steps = load_curve(place, table, std::as_const(keys).span(), std::as_const(values).span(), options.warm_ups, options.repetitions,
+                                {.path = options.path});
+  if (steps.empty()) return;
+  // As many as were inserted are there, with their values. Were a key without room, its step would have fewer.
+  table.find(place, std::as_const(keys).span(), results.span(), missing<Value>);
+  const std::uint64_t right = n - place.sum(n, wrong_pair<Value>{results.data()});
+  const std::uint64_t all = steps.back().before + steps.back().inserted;
+  line.check = verdict(right > all ? right - all : all - right);
+  line.bytes = table.bytes();
+  for (const curve_step& s : steps) {
+    line.n = s.inserted;
+    line.load_factor = static_cast<double>(s.before) / static_cast<double>(table.capacity());
+    line.median_ms = median(s.milliseconds);
+    line.gops = static_cast<double>(s.inserted) / line.median_ms / 1e6;
+    options.report(line);
+  }
+}
+
+/// `churn`: a map of n keys that grows; a thousand rounds erase the oldest tenth and insert as many new ones. `churn_insert`: the mean call of the last hundred rounds, of which about
+/// one in ten rehashes; `churn_hit`, `churn_miss`: all keys that are there then, and as many that are not. `fresh_insert`, `fresh_hit`, `fresh_miss`: the same of a map that has been given
+/// nine tenths of n keys, and then gets the rest.
+template <class Table, class Place, class Key, class Value>
+void measure_churn(const Place& place, const settings& options, std::size_t n, double load_factor) {
+  constexpr int rounds = 1000, measured = 100;
+  const std::size_t part = (n + 9) / 10;
+  const make_key<Key> key(options.keys, n);
+  const bulk_options how{.path = options.path};
+  array<Key, Place> keys(place, n), queries(place, n);
+  array<Value, Place> values(place, n), results(place, n);
+  const auto pairs_from = [&](std::size_t first, std::size_t count) { place.for_each(count, fill_pairs<Key, Value>{keys.data(), values.data(), first, key}); };
+  const auto first_keys = [&](std::size_t count) { return std::as_const(keys).span().first(count); };
+  const auto first_values = [&](std::size_t count) { return std::as_const(values).span().first(count); };
+  concurrent_map<Key, Value, Place> map(place, n, {.load_factor = load_factor});
+
+  const auto report = [&](const std::string& op, std::size_t done, double ms, double hit_rate, std::uint64_t bad) {
+    row line = row_of<Table, Place, Key, Value>(place, options, op, done);
+    line.load_factor = static_cast<double>(n) / static_cast<double>(map.capacity());
+    line.median_ms = ms;
+    line.gops = static_cast<double>(done) / ms / 1e6;
+    line.hit_rate = hit_rate;
+    line.check = verdict(bad);
+    line.bytes = map.bytes();
+    options.report(line);
+  };
+  // Finds of all n keys from `first` on, which must be all there are, and of the n after those.
+  const auto report_finds = [&](const std::string& of, std::size_t first) {
+    for (const std::uint32_t hits : {64u, 0u}) {
+      query_order order(n, hits, options.queries);
+      order.first = first;
+      place.for_each(n, fill_queries<Key>{queries.data(), order, key});
+      const double ms = median_milliseconds(place, options.warm_ups, options.repetitions, [] {}, [&] {
+        map.find(place, std::as_const(queries).span(), results.span(), missing<Value>, how);
+      });
+      const std::size_t live = map.size(place);
+      report(of + (hits == 0 ? "_miss" : "_hit"), n, ms, hits / 64.0, place.sum(n, wrong_value<Value>{results.data(), order}) + (live > n ? live - n : n - live));
+    }
+  };
+
+  std::uint64_t bad = 0;
+  double ms = median_milliseconds(place, options.warm_ups, options.repetitions,
+                                  [&] {
+                                    map.clear(place);
+                                    pairs_from(0, n - part);
+                                    map.insert(place, first_keys(n - part), first_values(n - part));
+                                    pairs_from(n - part, part);
+                                  },
+                                  [&] { bad = part - map.insert(place, first_keys(part), first_values(part), how).inserted; });
+  report("fresh_insert", part, ms, 0, bad);
+  report_finds("fresh", 0);
+
+  bad = 0;
+  ms = 0;
+  std::size_t oldest = 0;
+  int grown = 0;
+  for (int round = 0; round < rounds; ++round) {
+    pairs_from(oldest, part);
+    bad += part - map.erase(place, first_keys(part), how);
+    pairs_from(oldest + n, part);
+    oldest += part;
+    place.synchronize();
+    const std::size_t capacity = map.capacity();
+    const double time = milliseconds(place, [&] { bad += part - map.insert(place, first_keys(part), first_values(part), how).inserted; });
+    if (round >= rounds - measured) ms += time / measured;
+    grown += map.capacity() > capacity;
+  }
+  report("churn_insert", part, ms, 0, bad + (grown > 1 ? 1 : 0));  // old slots must not make it grow on and on
+  report_finds("churn", oldest);
+}
+
 /// The workloads of all tables, and those.
 template <class Table, class Place, class Key, class Value>
 void measure_concurrent(const Place& place, const settings& options, std::size_t n, double load_factor) {
   measure<Table, Place, Key, Value>(place, options, n, load_factor);
   measure_changes<Table, Place, Key, Value>(place, options, n, load_factor);
+  if constexpr (requires(Table table) { table.capacity(); }) {
+    if (!options.report || !options.wants(Table::name())) return;
+    const auto asked = [&](const char* op) { return std::find(options.ops.begin(), options.ops.end(), op) != options.ops.end(); };
+    if (asked("load_curve") && load_factor == options.load_factors.front()) measure_load_curve<Table, Place, Key, Value>(place, options, n);
+    if (asked("churn")) measure_churn<Table, Place, Key, Value>(place, options, n, load_factor);
+  }
 }
 
 }  // namespace roost::bench

@@ -82,12 +82,13 @@ enum class query_pattern {
   equal      ///< one of them always
 };
 
-/// Which key query i asks for: a rank, and ranks in a scrambled order of 0 .. n - 1 (n a power of two); of misses the keys n .. 2 n - 1.
+/// Which key query i asks for: a rank, and ranks in a scrambled order of 0 .. n - 1 (n a power of two); of misses the keys n .. 2 n - 1. All of them `first` further on.
 struct query_order {
   std::size_t n;
   std::uint32_t hits_of_64;  // so many of 64 neighbours are there
   query_pattern pattern;
   std::uint32_t octaves;
+  std::size_t first = 0;
 
   query_order(std::size_t n, std::uint32_t hits_of_64, query_pattern pattern = query_pattern::shuffled)
       : n(n), hits_of_64(hits_of_64), pattern(pattern), octaves(static_cast<std::uint32_t>(std::bit_width(n))) {}
@@ -96,7 +97,7 @@ struct query_order {
   ROOST_FN std::size_t operator()(std::size_t i) const {
     const std::size_t rank = pattern == query_pattern::shuffled ? i : pattern == query_pattern::zipf ? zipf_rank(i) : 0;
     const std::size_t j = (rank * 2654435761u + 12345) & (n - 1);
-    return hit(i) ? j : n + j;
+    return first + (hit(i) ? j : n + j);
   }
 
   /// The inverse of the continuous distribution: x = (2 n)^u is in [1, 2 n), and x / 2 rounded is the rank from 1. In integers, so that
@@ -122,6 +123,19 @@ struct fill_values {
   ROOST_FN void operator()(std::size_t i) const { values[i] = make_value<Value>{}(i); }
 };
 
+/// Pairs first, first + 1, ...
+template <class Key, class Value>
+struct fill_pairs {
+  Key* keys;
+  Value* values;
+  std::size_t first;
+  make_key<Key> key = {};
+  ROOST_FN void operator()(std::size_t i) const {
+    keys[i] = key(first + i);
+    values[i] = make_value<Value>{}(first + i);
+  }
+};
+
 template <class Key>
 struct fill_queries {
   Key* queries;
@@ -130,7 +144,13 @@ struct fill_queries {
   ROOST_FN void operator()(std::size_t i) const { queries[i] = key(order(i)); }
 };
 
-/// 1 for a wrong answer.
+/// 1 for a wrong answer: of the keys in their order, and of queries.
+template <class Value>
+struct wrong_pair {
+  const Value* results;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return results[i] != make_value<Value>{}(i); }
+};
+
 template <class Value>
 struct wrong_value {
   const Value* results;

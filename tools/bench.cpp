@@ -38,7 +38,7 @@ struct bench_options : settings {
 };
 
 const std::vector<std::string> operations{"build", "rebuild", "find_hit", "find_half", "find_miss", "partition",
-                                          "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed"};
+                                          "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed", "load_curve", "churn"};
 
 /// Prints rows as they come.
 class printer {
@@ -49,7 +49,7 @@ class printer {
     }
     if (format_ == "json") fmt::print("[");
     if (format_ == "table") {
-      fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:<8} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
+      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:<8} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
                  "G/s", "GiB", "hits", "path", "place", "check");
     }
   }
@@ -66,7 +66,7 @@ class printer {
                  rows_ == 1 ? "" : ",", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate,
                  r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_);
     } else {
-      fmt::print("{:<24} {:>4} {:>5} {:<10} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:<8} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
+      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:<8} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
                  r.load_factor, r.median_ms, r.gops, r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
                  r.op == "build" ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.path, r.place, r.check);
     }

@@ -72,6 +72,15 @@ for path in direct regional; do
   [[ $(ok_rows --log2n 10,18 --table concurrent_map --ops $changes --path $path --reps 1) -eq 12 ]] || fail "changes, $path: $(cat stdout stderr)"
 done
 
+# A load curve has 31 steps; a thousand rounds of churn end as 6 rows.
+for path in automatic direct regional; do
+  [[ $(ok_rows --log2n 14,16 --load-factor 0.85 --ops load_curve,churn --path $path --reps 1) -eq 74 ]] || fail "load curve and churn, $path: $(cat stdout stderr)"
+  [[ $(grep -c ',load_curve,512,' stdout) -eq 31 ]] || fail "load curve: $(cat stdout)"
+  for op in insert hit miss; do
+    [[ $(grep -c ",fresh_$op," stdout) -eq 2 && $(grep -c ",churn_$op," stdout) -eq 2 ]] || fail "churn: no two rows of $op: $(cat stdout)"
+  done
+done
+
 # A sweep: 3 sizes of 8 tables and 8 more load factors of compact, 6 of bucketed and of concurrent_map, each with 3 operations.
 [[ $(ok_rows --sweep --log2n 12 --reps 1) -eq 132 ]] || fail "sweep: $(cat stdout stderr)"
 [[ $(head -n 1 stdout) == table,*,place,keys,queries ]] || fail "sweep: not the columns: $(head -n 1 stdout)"
