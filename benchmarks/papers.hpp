@@ -2,9 +2,11 @@
 
 #include <functional>
 
+#include "concurrent.hpp"
 #include "partition.hpp"
 
 // The measurements of the papers, made with the faithful tables: Alcantara et al. 2009, sections 4.1, 5 and 7 with Figures 4 and 5, and Wang and Hu, Figures 5 and 6.
+// What D. Farrell measured is measured with concurrent_map.
 
 namespace roost::bench {
 
@@ -59,6 +61,58 @@ inline std::string text(double value, int digits) {
   char buffer[64];
   std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
   return buffer;
+}
+
+/// D. Farrell, A simple GPU hash table, 2020: 2^27 slots, on the host 2^22. Key by key, as his kernels go, and by region. A probe length is his in slots from the home, ours
+/// in buckets that a find reads after the home.
+template <class Place>
+void reproduce_farrell(const Place& place, const reproduction& options) {
+  using u32 = std::uint32_t;
+  constexpr int log2_slots = std::is_same_v<Place, host> ? 22 : 27;
+  constexpr std::size_t n = std::size_t{1} << log2_slots, half = n / 2, quarter = n / 4;
+  constexpr double curve[] = {11.608, 11.751, 11.943, 12.081, 12.243, 12.396, 12.533, 12.703, 12.885, 13.033,  13.239,
+                              13.392, 13.624, 13.876, 14.127, 14.399, 14.690, 15.039, 15.479, 15.986, 16.669,  17.587,
+                              18.690, 20.279, 22.545, 26.053, 31.895, 42.103, 61.849, 105.696, 240.205};  // ms
+  array<u32, Place> keys(place, n), values(place, n);
+  place.for_each(n, fill_pairs<u32, u32>{keys.data(), values.data(), 0});
+  const auto keys_in = std::as_const(keys).span(), values_in = std::as_const(values).span();
+  concurrent_map<u32, u32, Place> map(place, n, {.load_factor = 1, .grows = false});
+  const std::string slots = "2^" + std::to_string(log2_slots) + " slots";
+
+  report_table facts{"D. Farrell, A simple GPU hash table: " + slots + " (his times: GeForce GTX 1060, 2^27 slots)",
+                     {"fact", "document", "roost, key by key", "roost, by region"},
+                     {{std::to_string(half) + " inserts, ms", "210"},
+                      {"then " + std::to_string(quarter) + " deletes of those, ms", "64"},
+                      {"load 0.50: mean probe length (his in slots, ours in buckets)", "0.4774"},
+                      {"load 0.50: maximum", "60"},
+                      {"load 0.97: mean probe length (his in slots, ours in buckets)", "10.1757"},
+                      {"load 0.97: maximum", "6474"},
+                      {"load 0.97: keys without room", "0"}}};
+  report_table steps{"D. Farrell, load curve: ms of " + std::to_string(n / 32) + " inserts into " + slots + " at a load factor (his: 4194304 into 2^27)",
+                     {"load factor", "document", "roost, key by key", "roost, by region"}, {}};
+  for (std::size_t i = 0; i < std::size(curve); ++i) steps.rows.push_back({text(static_cast<double>(i) / 32, 2), text(curve[i], 3)});
+
+  for (const path way : {path::direct, path::regional}) {
+    const bulk_options how{.path = way};
+    const auto insert_half = [&] { map.insert(place, keys_in.first(half), values_in.first(half), how); };
+    const auto time = [&](const auto& before, const auto& f) { return median_milliseconds(place, 1, options.repetitions, before, f); };
+    const double insert = time([&] { map.clear(place); }, insert_half);
+    const concurrent_statistics at_half = map.statistics(place);
+    const double erase = time(insert_half, [&] { map.erase(place, keys_in.first(quarter), how); });
+    const auto all = load_curve(place, map, keys_in, values_in, 1, options.repetitions, how);
+    const concurrent_statistics at_end = map.statistics(place);
+    const std::string told[] = {text(insert, 3),
+                                text(erase, 3),
+                                text(at_half.mean_probes - 1, 4),
+                                std::to_string(at_half.most_probes - 1),
+                                text(at_end.mean_probes - 1, 4),
+                                std::to_string(at_end.most_probes - 1),
+                                std::to_string(all.size() * (n / 32) - at_end.size)};
+    for (std::size_t i = 0; i < std::size(told); ++i) facts.rows[i].push_back(told[i]);
+    for (std::size_t i = 0; i < all.size(); ++i) steps.rows[i].push_back(text(median(all[i].milliseconds), 3));
+  }
+  options.report(facts);
+  options.report(steps);
 }
 
 template <class Place>
@@ -174,6 +228,7 @@ void reproduce_on(const Place& place, const reproduction& options) {
     two_kernel.rows.push_back({std::to_string(s), rate(fixed), rate(scan), rate(find)});
   }
   options.report(two_kernel);
+  reproduce_farrell(place, options);
 }
 
 void reproduce_host(const reproduction& options);

@@ -110,6 +110,7 @@ grep -q "^host: .* threads, .* GiB" stdout || fail "info says nothing of the hos
 grep -q "^default place: " stdout || fail "info names no default place"
 timeout 300 "$roost" reproduce --place host --builds 1 --reps 1 >stdout 2>stderr || fail "reproduce: $(cat stderr)"
 grep -q "^| load factor | 71 % | 71.0 % |" stdout || fail "reproduce: not the paper's load factor: $(head -5 stdout)"
-[[ $(grep -c '^### ' stdout) -eq 4 ]] || fail "reproduce: not four tables"
+[[ $(grep -c '^### ' stdout) -eq 6 ]] || fail "reproduce: not six tables"
+[[ $(sed -n '/load curve/,$p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
 
 finish
