@@ -434,6 +434,30 @@ TEST(concurrent_map_calls, churn_keeps_its_speed_and_size) {
   }
 }
 
+TEST(concurrent_map_calls, small_maps_do_not_grow_under_churn) {
+  for (const double load_factor : {0.5, 0.8, 1.0}) {
+    for (const u32 n : {1u, 10u, 1000u}) {
+      u32_map map(test_place(), n, {.load_factor = load_factor});
+      const std::size_t capacity = map.capacity();
+      const u32 part = (n + 9) / 10;
+      std::vector<u32> out(part), in(n);
+      for (u32 i = 0; i < n; ++i) in[i] = i;
+      map.insert(test_place(), upload(in), upload(in));
+      in.resize(part);
+      for (u32 round = 0; round < (sanitized ? 50u : 500u); ++round) {
+        for (u32 i = 0; i < part; ++i) {
+          out[i] = round * part + i;
+          in[i] = n + out[i];
+        }
+        map.erase(test_place(), upload(out));
+        ASSERT_EQ(map.insert(test_place(), upload(in), upload(in)).inserted, part);
+      }
+      EXPECT_EQ(map.size(test_place()), n);
+      EXPECT_LE(map.capacity(), 2 * capacity + 200) << "load factor " << load_factor << ", " << n << " keys";
+    }
+  }
+}
+
 TEST(concurrent_map_calls, slots_of_erased_keys_in_full_regions_come_back) {
   for (const path way : {path::automatic, path::direct, path::regional}) {
     u32_map map(test_place(), 1000, {.load_factor = 1, .grows = false});

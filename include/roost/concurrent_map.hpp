@@ -97,6 +97,12 @@ class concurrent_map {
   /// An empty map with room for n keys at the load factor. Asynchronous on cuda. Throws invalid_argument, out_of_memory.
   explicit concurrent_map(const Place& place, std::size_t n = 0, options options = {});
 
+  /// An empty map in memory of the place that outlives it, and that nobody else touches: as many slots as fit. It keeps to it: it never grows, whatever the options say. Asynchronous on cuda. Throws
+  /// invalid_argument if the memory is not aligned to 16 bytes, or does not hold four buckets.
+  concurrent_map(const Place& place, std::span<std::byte> storage, options options = {});
+  /// Bytes of storage in which n keys have room at the load factor.
+  static std::size_t storage_bytes(std::size_t n, const options& options = {});
+
   concurrent_map(concurrent_map&&) noexcept = default;
   concurrent_map& operator=(concurrent_map&&) noexcept = default;
 
@@ -162,10 +168,12 @@ class concurrent_map {
   template <class F>
   void for_each(const Place& place, const F& f) const;
 
-  /// Makes room for n keys at the load factor, those included that are there. Synchronises. Throws out_of_memory, build_error, and then the map is as it was.
+  /// Makes room for n keys at the load factor, those included that are there. Synchronises. Throws out_of_memory, build_error, invalid_argument if the storage that it was given
+  /// has no room for n, and then the map is as it was.
   void reserve(const Place& place, std::size_t n);
 
-  /// Moves all keys to a table with room for n, or for those that are there if they are more, and takes erased keys out. Synchronises; throws as reserve does.
+  /// Moves all keys to a table with room for n, or for those that are there if they are more, and takes erased keys out. In storage that it was given, the table stays as large as it is. Synchronises;
+  /// throws as reserve does.
   void rehash(const Place& place, std::size_t n = 0);
 
   /// Makes the table as small as its keys allow.
@@ -181,7 +189,7 @@ class concurrent_map {
   /// How many keys there are. Reads all slots. Synchronises.
   std::size_t size(const Place& place) const;
   std::size_t capacity() const { return table().capacity(); }
-  std::size_t bytes() const { return buckets_.bytes(); }
+  std::size_t bytes() const { return plan_.buckets() * sizeof(bucket); }
 
   /// Reads all slots and looks up every key. Synchronises.
   concurrent_statistics statistics(const Place& place) const;
@@ -201,9 +209,11 @@ class concurrent_map {
     std::size_t live = 0, erased = 0;
   };
 
-  ref_type table() const { return {const_cast<bucket*>(buckets_.data()), plan_}; }
+  bucket* buckets() const { return borrowed_ != nullptr ? borrowed_ : const_cast<bucket*>(owned_.data()); }
+  ref_type table() const { return {buckets(), plan_}; }
   double limit() const { return options_.load_factor * static_cast<double>(capacity()); }
-  probing::plan plan_for(double n) const;
+  static const options& checked(const options& options);
+  static probing::plan plan_for(double n, const options& options);
 
   template <class Source, class Wanted, class Change>
   insert_report put_all(const Place& place, const Source& source, const Wanted& wanted, const Change& change, const bulk_options& how);
@@ -228,7 +238,8 @@ class concurrent_map {
 
   options options_;
   probing::plan plan_;
-  array<bucket, Place> buckets_;
+  array<bucket, Place> owned_;
+  bucket* borrowed_ = nullptr;  // of storage that users bring
   std::optional<slots_in_use> most_ = slots_in_use();  // there are no more, if known
   int hashes_ = 0;              // that were given up
 };

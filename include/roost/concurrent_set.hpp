@@ -26,6 +26,10 @@ class concurrent_set {
   /// An empty set with room for n keys at the load factor. Asynchronous on cuda.
   explicit concurrent_set(const Place& place, std::size_t n = 0, options options = {}) : map_(place, n, options) {}
 
+  /// An empty set in storage_bytes(n) of memory that its user brings. See concurrent_map.
+  concurrent_set(const Place& place, std::span<std::byte> storage, options options = {}) : map_(place, storage, options) {}
+  static std::size_t storage_bytes(std::size_t n, const options& options = {}) { return map::storage_bytes(n, options); }
+
   /// Stores each key that is not there. Synchronises.
   template <class Keys>
   insert_report insert(const Place& place, const Keys& keys, bulk_options how = {}) {

@@ -3,6 +3,7 @@
 /// \file
 /// All public pages of roost.
 
+#include "roost/block_map.hpp"
 #include "roost/bulk.hpp"
 #include "roost/concurrent_map.hpp"
 #include "roost/concurrent_set.hpp"

@@ -417,26 +417,48 @@ struct count_probes {
 }  // namespace detail
 
 template <class Key, class Value, class Place>
-probing::plan concurrent_map<Key, Value, Place>::plan_for(double n) const {
-  return probing::make_plan<Place, Key, Value>(n / options_.load_factor, n, options_.seed);
+auto concurrent_map<Key, Value, Place>::checked(const options& options) -> const concurrent_options& {
+  if (!(options.load_factor > 0 && options.load_factor <= 1)) {
+    throw invalid_argument("roost::concurrent_map: load factor " + detail::text_of(options.load_factor) + " asked for; give more than 0 and at most 1");
+  }
+  return options;
+}
+
+template <class Key, class Value, class Place>
+probing::plan concurrent_map<Key, Value, Place>::plan_for(double n, const options& options) {
+  return probing::make_plan<Place, Key, Value>(n / checked(options).load_factor, n, options.seed);
 }
 
 template <class Key, class Value, class Place>
 concurrent_map<Key, Value, Place>::concurrent_map(const Place& place, std::size_t n, options options)
-    : options_([&] {
-        if (!(options.load_factor > 0 && options.load_factor <= 1)) {
-          throw invalid_argument("roost::concurrent_map: load factor " + detail::text_of(options.load_factor) + " asked for; give more than 0 and at most 1");
-        }
-        return options;
-      }()),
-      plan_(plan_for(static_cast<double>(n))),
-      buckets_(place, plan_.buckets()) {
+    : options_(checked(options)), plan_(plan_for(static_cast<double>(n), options)), owned_(place, plan_.buckets()) {
   clear(place);
 }
 
 template <class Key, class Value, class Place>
+concurrent_map<Key, Value, Place>::concurrent_map(const Place& place, std::span<std::byte> storage, options options)
+    : options_(checked(options)),
+      plan_(probing::make_plan_within<Place, Key, Value>(storage.size(), options.seed)),
+      owned_(place, 0),
+      borrowed_(reinterpret_cast<bucket*>(storage.data())) {
+  options_.grows = false;
+  if (reinterpret_cast<std::uintptr_t>(storage.data()) % alignof(bucket) != 0) {
+    throw invalid_argument("roost::concurrent_map: storage at an address that is no multiple of " + std::to_string(alignof(bucket)) + "; align it");
+  }
+  clear(place);
+}
+
+template <class Key, class Value, class Place>
+std::size_t concurrent_map<Key, Value, Place>::storage_bytes(std::size_t n, const options& options) {
+  const auto slots_within = [](std::size_t bytes) { return probing::make_plan_within<Place, Key, Value>(bytes, 0).buckets() * ref_type::bucket_slots; };
+  std::size_t bytes = plan_for(static_cast<double>(n), options).buckets() * sizeof(bucket);
+  while (static_cast<double>(slots_within(bytes)) * options.load_factor < static_cast<double>(n)) bytes += detail::larger(bytes / 128, sizeof(bucket));
+  return bytes;
+}
+
+template <class Key, class Value, class Place>
 void concurrent_map<Key, Value, Place>::clear(const Place& place) {
-  place.fill(buckets_.data(), 0, buckets_.bytes());  // free slots are zeros
+  place.fill(buckets(), 0, bytes());  // free slots are zeros
   most_ = {};
 }
 
@@ -543,8 +565,8 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
     count_slots(place);
     if (room() < full) {  // tiles that begin together can be more than there is room for
       make_room(place, detail::smaller(full, static_cast<std::size_t>(limit()) + 1), report);
-    } else {  // there are free slots, but not where these keys want to be: another hash spreads them, and some more room helps, too
-      move_to(place, 1.25 * limit() + 1, true);
+    } else {  // there are free slots, but not where these keys want to be: another hash spreads them, and at last some more room helps, too
+      if (hashes >= 3 || !move(place, {}, true)) move_to(place, 1.25 * limit() + 1, true);
       ++report.rehashes;
       ++hashes;
     }
@@ -651,10 +673,14 @@ template <class Key, class Value, class Place>
 bool concurrent_map<Key, Value, Place>::move(const Place& place, std::optional<double> n, bool other_hash) try {
   const ref_type old = table();
   const std::size_t live = size(place);
+  if (borrowed_ != nullptr && n && *n > limit()) {
+    throw invalid_argument("roost::concurrent_map: room for " + detail::text_of(*n) + " keys asked for, but the storage has room for " + detail::text_of(limit()) + "; make a map in more storage");
+  }
+  const bool same_size = !n || borrowed_ != nullptr;
   double more = 1;
   for (int attempt = 0; attempt < 6; ++attempt, more *= 1.25) {
-    probing::plan plan = n ? plan_for(std::max(*n, static_cast<double>(live)) * more) : plan_;
-    plan.seed = other_hash || attempt >= (n ? 3 : 1) ? detail::seed_of_attempt(options_.seed, ++hashes_) : plan_.seed;
+    probing::plan plan = same_size ? plan_ : plan_for(std::max(*n, static_cast<double>(live)) * more, options_);
+    plan.seed = other_hash || attempt >= (same_size ? 1 : 3) ? detail::seed_of_attempt(options_.seed, ++hashes_) : plan_.seed;
     array<bucket, Place> to(place, plan.buckets());
     const ref_type target(to.data(), plan);
     bool good;
@@ -669,7 +695,11 @@ bool concurrent_map<Key, Value, Place>::move(const Place& place, std::optional<d
       good = place.sum(old.capacity(), detail::copy_slot<ref_type>{old, target}) == 0;
     }
     if (!good) continue;
-    buckets_ = std::move(to);
+    if (borrowed_ != nullptr) {
+      place.copy(borrowed_, to.data(), to.bytes());
+    } else {
+      owned_ = std::move(to);
+    }
     plan_ = plan;
     most_ = {live, 0};
     return true;

@@ -91,7 +91,25 @@ struct probing {
   /// For `slots` slots and more, of which `n` are expected to be taken.
   template <class Place, class Key, class Value>
   static plan make_plan(double slots, double n, std::uint64_t seed);
+  /// The largest table in so many bytes, or a little less.
+  template <class Place, class Key, class Value>
+  static plan make_plan_within(std::size_t bytes, std::uint64_t seed);
 };
+
+namespace detail {
+constexpr bool is_prime_or_1(std::uint32_t n) {
+  for (std::uint32_t d = 2; d * d <= n; ++d) {
+    if (n % d == 0) return false;
+  }
+  return true;
+}
+
+/// A prime or 1, n or a little more: buckets that every stride goes round.
+constexpr std::uint32_t prime_from(std::uint32_t n) {
+  while (!is_prime_or_1(n)) ++n;
+  return n;
+}
+}  // namespace detail
 
 /// The word of a slot.
 template <class Key, class Value>
@@ -168,7 +186,7 @@ class probing::reader {
     word slots[bucket_slots];
   };
 
-  reader(bucket* buckets, const plan& p) : buckets_(buckets), plan_(p) {}
+  ROOST_FN reader(bucket* buckets, const plan& p) : buckets_(buckets), plan_(p) {}
 
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const { return find(one_lane(), key); }
@@ -576,14 +594,19 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
 };
 
-namespace detail {
-inline bool is_prime_or_1(std::uint32_t n) {
-  for (std::uint32_t d = 2; d * d <= n; ++d) {
-    if (n % d == 0) return false;
-  }
-  return true;
+template <class Place, class Key, class Value>
+probing::plan probing::make_plan_within(std::size_t bytes, std::uint64_t seed) {
+  using bucket = typename probing::table<Place, Key, Value>::bucket;
+  const std::size_t buckets = bytes / sizeof(bucket);
+  if (buckets < 4) throw invalid_argument("roost::probing: " + std::to_string(bytes) + " bytes of storage; give " + std::to_string(4 * sizeof(bucket)) + " at least");
+  plan p{};
+  p.regions = 4 * static_cast<std::uint32_t>(detail::ceil_div(buckets * sizeof(bucket) / 4, detail::tuning<Place>::region_bytes));
+  detail::check_table_bytes(static_cast<double>(bytes), p.regions, "roost::probing");
+  p.region_buckets = static_cast<std::uint32_t>(buckets / p.regions);
+  while (!detail::is_prime_or_1(p.region_buckets)) --p.region_buckets;
+  p.seed = seed;
+  return p;
 }
-}  // namespace detail
 
 template <class Place, class Key, class Value>
 probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
@@ -598,8 +621,7 @@ probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   // A quarter holds the spread of a random split.
   const double mean = n / 4;
   const double quarter_slots = std::max(slots / 4, std::min(n, mean + 6 * std::sqrt(mean)));
-  p.region_buckets = static_cast<std::uint32_t>(std::max(1.0, std::ceil(quarter_slots / (p.regions / 4) / bucket_slots)));
-  while (!detail::is_prime_or_1(p.region_buckets)) ++p.region_buckets;  // so that every stride goes round
+  p.region_buckets = detail::prime_from(static_cast<std::uint32_t>(std::max(1.0, std::ceil(quarter_slots / (p.regions / 4) / bucket_slots))));
   return p;
 }
 
