@@ -2,8 +2,7 @@
 
 #include <roost/concurrent_map.hpp>
 
-#include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/concurrent.hpp"
 
 // Several threads for one key do what one thread does, beside threads that work alone.
 
@@ -11,8 +10,6 @@ namespace test {
 namespace {
 
 namespace cg = cooperative_groups;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::insertion;
 
 template <unsigned Lanes, class Ref>

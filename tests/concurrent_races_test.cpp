@@ -1,30 +1,17 @@
 #include <roost/concurrent_map.hpp>
 
 #include <array>
-#include <atomic>
 #include <set>
 #include <sstream>
-#include <thread>
 
-#include "support/at_once.hpp"
-#include "support/keys.hpp"
+#include "support/concurrent.hpp"
 
 // What threads of a kernel, or of the host, may do to a concurrent_map at the same time.
 
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::insertion;
-
-template <class Key, class Value>
-struct types {
-  using key = Key;
-  using value = Value;
-  using map = roost::concurrent_map<Key, Value, place_type>;
-  using ref = typename map::ref_type;
-};
 
 template <class T>
 class concurrent_races : public testing::Test {};

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <roost/concurrent_map.hpp>
+
+#include <map>
+
+#include "support/at_once.hpp"
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+// What the tests of concurrent maps share.
+
+namespace test {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using roost::path;
+
+template <class Key, class Value>
+struct types {
+  using key = Key;
+  using value = Value;
+  using map = roost::concurrent_map<Key, Value, place_type>;
+  using ref = typename map::ref_type;
+};
+
+/// A map on the place beside a std::map, and all that it says compared with it.
+template <class T>
+class pair_of_maps {
+ public:
+  using key = typename T::key;
+  using value = typename T::value;
+
+  explicit pair_of_maps(std::size_t n = 0, roost::concurrent_options options = {}) : map(test_place(), n, options) {}
+
+  roost::insert_report insert(const std::vector<key>& keys, const std::vector<value>& values, path way) {
+    std::size_t before = oracle.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) oracle.emplace(keys[i], values[i]);
+    return expect(map.insert(test_place(), upload(keys), upload(values), {.path = way}), keys.size(), before);
+  }
+  roost::insert_report insert_or_assign(const std::vector<key>& keys, const std::vector<value>& values, path way) {
+    std::size_t before = oracle.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) oracle[keys[i]] = values[i];
+    return expect(map.insert_or_assign(test_place(), upload(keys), upload(values), {.path = way}), keys.size(), before);
+  }
+  template <class F>
+  roost::insert_report insert_or_apply(const std::vector<key>& keys, const std::vector<value>& values, const F& f, path way) {
+    std::size_t before = oracle.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const auto [at, fresh] = oracle.emplace(keys[i], values[i]);
+      if (!fresh) at->second = f(at->second, values[i]);
+    }
+    return expect(map.insert_or_apply(test_place(), upload(keys), upload(values), f, {.path = way}), keys.size(), before);
+  }
+  void erase(const std::vector<key>& keys, path way) {
+    const std::size_t before = oracle.size();
+    for (const key& k : keys) oracle.erase(k);
+    EXPECT_EQ(map.erase(test_place(), upload(keys), {.path = way}), before - oracle.size());
+  }
+
+  /// Asks for the keys and for others, both ways, and takes all pairs out.
+  void check(const std::vector<key>& others) const {
+    std::vector<key> queries = others;
+    for (const auto& [k, v] : oracle) queries.push_back(k);
+    const auto asked = upload(queries);
+    for (const path way : {path::direct, path::regional}) {
+      const auto missing = from_number<value>(77);
+      auto results = filled<value>(queries.size(), from_number<value>(1));
+      auto masked = filled<value>(queries.size(), missing);
+      auto found = filled<bool>(queries.size(), true), contained = filled<bool>(queries.size(), true);
+      map.find(test_place(), asked, results, missing, {.path = way});
+      map.find(test_place(), asked, masked, found, {.path = way});
+      map.contains(test_place(), asked, contained, {.path = way});
+      const auto there = download(found), also_there = download(contained);
+      const auto values = download(results), masked_values = download(masked);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < queries.size(); ++i) {
+        const auto known = oracle.find(queries[i]);
+        const bool here = known != oracle.end();
+        wrong += values[i] != (here ? known->second : missing) || masked_values[i] != values[i] || (there[i] != 0) != here || (also_there[i] != 0) != here;
+      }
+      EXPECT_EQ(wrong, 0u);
+    }
+    EXPECT_EQ(map.size(test_place()), oracle.size());
+    EXPECT_EQ(map.count(test_place(), upload(std::vector<key>(queries.begin() + static_cast<std::ptrdiff_t>(others.size()), queries.end()))), oracle.size());
+    auto keys_out = filled<key>(oracle.size(), key{});
+    auto values_out = filled<value>(oracle.size(), value{});
+    EXPECT_EQ(map.retrieve_all(test_place(), keys_out, values_out), oracle.size());
+    const auto keys = download(keys_out);
+    const auto values = download(values_out);
+    std::map<key, value> back;
+    for (std::size_t i = 0; i < keys.size(); ++i) back.emplace(keys[i], values[i]);
+    EXPECT_TRUE(back == oracle);
+    const auto statistics = map.statistics(test_place());
+    EXPECT_EQ(statistics.size, oracle.size());
+    EXPECT_LE(statistics.size + statistics.erased, statistics.capacity);
+    EXPECT_EQ(statistics.capacity, map.capacity());
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+
+  typename T::map map;
+  std::map<key, value> oracle;
+
+ private:
+  roost::insert_report expect(const roost::insert_report& report, std::size_t n, std::size_t before) {
+    EXPECT_EQ(report.inserted, oracle.size() - before);
+    EXPECT_EQ(report.present, n - report.inserted);
+    EXPECT_EQ(report.full, 0u);
+    return report;
+  }
+};
+
+}  // namespace test
