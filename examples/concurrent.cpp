@@ -5,6 +5,14 @@
 #include <cstdio>
 #include <vector>
 
+struct tally {
+  std::uint64_t count;
+  double sum;
+};
+struct add {
+  ROOST_FN tally operator()(const tally& a, const tally& b) const { return {a.count + b.count, a.sum + b.sum}; }
+};
+
 int main() {
   const std::vector<std::uint32_t> words{7, 3, 7, 7, 3, 9}, ones(words.size(), 1);
   roost::host cpu;
@@ -22,5 +30,15 @@ int main() {
   const std::vector<roost::operation<std::uint32_t, std::uint32_t>> operations{{what::insert, 1, 10}, {what::insert, 2, 20}, {what::erase, 3, 0}};
   std::vector<roost::operation_result<std::uint32_t>> results(operations.size());
   mixed.run(cpu, operations, results);  // all at the same time
+
+  const std::vector<tally> lengths{{1, 2.5}, {1, 1}, {1, 3.5}, {1, 6}, {1, 1}, {1, 4}};
+  roost::concurrent_map<std::uint32_t, tally> tallies(cpu);
+  tallies.insert_or_apply(cpu, words, lengths, add());
+  tallies.reserve(cpu, 1000);  // entries for what comes by refs
+  auto tally_of = tallies.ref();
+  cpu.for_each(100, [=](std::size_t i) { tally_of.insert_or_apply(i % 2 == 0 ? 7u : 3u, {1, 0.5}, add()); });
+  if (auto mean = tally_of.find(7)) std::printf("7 is %g long in the mean\n", mean->sum / static_cast<double>(mean->count));
+  const tally seven = tally_of.find(7).value_or({});
+  if (seven.count != 53 || seven.sum != 37 || tallies.size(cpu) != 3 || !tallies.valid(cpu)) return 1;
   return good && results[0].done && results[1].done && !results[2].done && mixed.size(cpu) == 2 ? 0 : 1;
 }

@@ -38,6 +38,10 @@ __global__ void ask_by_lanes(Ref ref, const typename Ref::key_type* keys, std::s
   good &= !ref.find(lanes, missing) && !ref.contains(lanes, missing) && !ref.erase(lanes, missing);
   good &= ref.insert_or_apply(lanes, key, static_cast<value>(5), roost::plus()) == insertion::present;
   good &= ref.insert_and_find(lanes, key, static_cast<value>(1)).value == static_cast<value>(key + 6);
+  if constexpr (sizeof(value) <= 8) {
+    good &= ref.replace(lanes, key, static_cast<value>(key + 6), static_cast<value>(8)) && !ref.replace(lanes, key, static_cast<value>(key + 6), static_cast<value>(7));
+    good &= !ref.replace(lanes, missing, static_cast<value>(8), static_cast<value>(7)) && *ref.find(lanes, key) == static_cast<value>(8);
+  }
   good &= ref.insert_or_assign(lanes, key, static_cast<value>(9)) == insertion::present && *ref.find(key) == static_cast<value>(9);
   if (key % 2 == 0) good &= ref.erase(lanes, key) && !ref.erase(key) && !ref.find(lanes, key);
   if (!good) atomicAdd(wrong, 1u);
@@ -56,7 +60,8 @@ void check(double load_factor) {
   std::sort(even.begin(), even.end());
   even.erase(std::unique(even.begin(), even.end()), even.end());
   keys = shuffled(std::move(keys), 1);
-  roost::concurrent_map<Key, Value, place_type> map(test_place(), keys.size(), {.load_factor = load_factor});
+  const std::size_t changes = sizeof(Value) > 8 ? 3 : 1;  // of a key, that take an entry for a large value
+  roost::concurrent_map<Key, Value, place_type> map(test_place(), changes * keys.size(), {.load_factor = load_factor});
   const auto on_place = upload(keys);
   auto count = filled<u32>(2, 0);
   const auto blocks = static_cast<unsigned>((keys.size() * Lanes + 255) / 256);
@@ -78,6 +83,8 @@ TEST(concurrent_lanes, do_what_one_thread_does) {
   check<4, u32, u32>(0.97);
   check<32, u32, u32>(0.8);
   check<4, u64, u64>(0.9);
+  check<4, u32, linked<u64, 2>>(0.97);
+  check<2, u64, linked<u32, 3>>(0.97);
 }
 
 }  // namespace

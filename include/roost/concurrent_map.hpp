@@ -74,8 +74,14 @@ struct concurrent_statistics {
 ///     auto ref = map.ref();                                       // in kernels, all at once:
 ///     ref.insert(k, v);  ref.erase(k);  if (auto value = ref.find(k)) use(*value);
 ///
-/// Key: trivially copyable, up to 8 bytes, compared by its bytes; Value: trivially copyable, up to 8 bytes; 4 + 4 bytes take slots of 8 bytes, larger ones slots of 16 (before
-/// compute capability 9.0 with a lock in each: docs/concurrent.md, Room). Every key and every value can be stored. Larger values: store an index.
+/// Key: trivially copyable, up to 8 bytes, compared by its bytes; Value: trivially copyable; 4 + 4 bytes take slots of 8 bytes, larger ones slots of 16 (before
+/// compute capability 9.0 with a lock in each: docs/concurrent.md, Room). Every key and every value can be stored.
+///
+/// Values of more than 8 bytes: slots hold numbers, and the values lie in entries of an array, an entry for each time that one was stored. (Keys of up to 4
+/// bytes have slots of 8 then.) Changes through ref() that find no entry answer `full`, assignments, too; lookups, erase, and inserts of keys that are there
+/// need none. Bulk calls that insert take an entry for each pair, whether the map `grows` or not; before there are too few, they move the values to a new
+/// array, which like rehash() takes out what is no key's value any more, and leaves at least an eighth for changes through refs taken after that. Nobody ever
+/// sees a value in part.
 ///
 /// Room: a key lies in one of two regions of some thousand slots, or `full` is the answer; up to load factors of 0.9 that does not happen by chance. Erased keys keep their slots,
 /// in which the same key can come back. Bulk calls that insert make them free when there are many, and let the map grow (concurrent_options::grows). Changes of single keys
@@ -200,6 +206,8 @@ class concurrent_map {
  private:
   template <class K, class P>
   friend class concurrent_set;
+  template <class K, class V, class P>
+  friend class concurrent_map;  // for large values
   using item = pair<Key, Value>;
   using bucket = typename ref_type::bucket;
   using keep = typename ref_type::keep;
@@ -247,3 +255,4 @@ class concurrent_map {
 }  // namespace roost
 
 #include "roost/detail/concurrent_map.inl"
+#include "roost/detail/concurrent_map_large.hpp"

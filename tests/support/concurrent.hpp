@@ -24,6 +24,30 @@ struct types {
   using ref = typename map::ref_type;
 };
 
+/// A value whose words must agree, in sums as well, so that it shows if one was written or read in part.
+template <class Word, int N>
+struct linked {
+  using word = Word;
+  Word words[N];
+
+  linked() = default;
+  ROOST_FN explicit linked(u64 x) {
+    for (int i = 0; i < N; ++i) words[i] = static_cast<Word>(x * (2 * static_cast<u64>(i) + 1));
+  }
+  ROOST_FN bool unbroken() const { return *this == linked(words[0]); }
+  ROOST_FN friend linked operator+(const linked& a, const linked& b) {
+    linked sum;
+    for (int i = 0; i < N; ++i) sum.words[i] = a.words[i] + b.words[i];
+    return sum;
+  }
+  ROOST_FN friend bool operator<(const linked& a, const linked& b) { return a.words[0] < b.words[0]; }
+  ROOST_FN friend bool operator==(const linked& a, const linked& b) {
+    bool same = true;
+    for (int i = 0; i < N; ++i) same &= a.words[i] == b.words[i];
+    return same;
+  }
+};
+
 /// A map on the place beside a std::map, and all that it says compared with it.
 template <class T>
 class pair_of_maps {

@@ -40,6 +40,8 @@ template <class T>
 T from_number(std::uint64_t number) {
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(number);
+  } else if constexpr (requires { typename T::word; }) {
+    return T(number);  // linked
   } else if constexpr (std::is_empty_v<T>) {
     return {};
   } else if constexpr (std::is_same_v<T, twelve>) {

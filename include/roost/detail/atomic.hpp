@@ -1,8 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <cstring>
 
 #include "roost/detail/build.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 // Whether 16 bytes are changed in one step. A program that defines ROOST_NO_WIDE_ATOMICS, in all its files, does without. Host and device code may differ: types must not.
 #if defined(ROOST_NO_WIDE_ATOMICS)
@@ -302,5 +307,28 @@ struct sole_access {
     memcpy(at, &value, sizeof(Word));
   }
 };
+
+// A slot may say where something larger lies, which was written once: publish(it) after writing it and before the slot is changed, observe(it) after reading
+// the slot and before reading it. Fences, so that slots stay relaxed. ThreadSanitizer does not know fences and is told what they do.
+
+ROOST_FN void publish([[maybe_unused]] void* written) {
+#if ROOST_ON_DEVICE
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+#elif defined(__SANITIZE_THREAD__)
+  __tsan_release(written);
+#else
+  std::atomic_thread_fence(std::memory_order_release);
+#endif
+}
+
+ROOST_FN void observe([[maybe_unused]] const void* found) {
+#if ROOST_ON_DEVICE
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+#elif defined(__SANITIZE_THREAD__)
+  __tsan_acquire(const_cast<void*>(found));
+#else
+  std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+}
 
 }  // namespace roost::detail

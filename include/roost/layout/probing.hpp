@@ -36,6 +36,7 @@ struct maximum {
 struct one_lane {
   ROOST_FN static unsigned size() { return 1; }
   ROOST_FN static unsigned rank() { return 0; }
+  ROOST_FN static void sync() {}
   ROOST_FN static unsigned ballot(bool mine) { return mine ? 1 : 0; }
   template <class T>
   ROOST_FN static T from(unsigned, const T& mine) { return mine; }
@@ -49,6 +50,7 @@ class tile_lanes {
   __device__ explicit tile_lanes(const Tile& tile) : tile_(tile) {}
   __device__ unsigned size() const { return tile_.size(); }
   __device__ unsigned rank() const { return tile_.thread_rank(); }
+  __device__ void sync() const { tile_.sync(); }
   __device__ unsigned ballot(bool mine) const { return tile_.ballot(mine); }
   template <class T>
   __device__ T from(unsigned lane, const T& mine) const { return tile_.shfl(mine, lane); }
@@ -116,7 +118,7 @@ template <class Key, class Value>
 struct probing::slot_word {
   static_assert(sizeof(Key) <= 8, "keys of up to 8 bytes");
   static constexpr bool has_value = !std::is_same_v<Value, none>;
-  static_assert(!has_value || sizeof(Value) <= 8, "values of up to 8 bytes: store an index into an array of larger ones");
+  static_assert(!has_value || sizeof(Value) <= 8, "values of up to 8 bytes: see layout indexed for larger ones");
   static_assert(std::is_trivially_copyable_v<Value>, "values are copied byte by byte");
   static constexpr bool small = sizeof(Key) <= 4 && (!has_value || sizeof(Value) <= 4);
   using part = std::conditional_t<small, std::uint32_t, std::uint64_t>;  // of a key, of a value
@@ -463,6 +465,26 @@ class probing::table : public probing::reader<Place, Key, Value> {
   ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
     const put_result done = put_on<detail::shared_access>(lanes, this->path_of(key), value, keep());
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
+  }
+
+  /// Gives a key that has the value `expected`, byte for byte, the value `desired`; false if it is not there, or has another.
+  ROOST_FN bool replace(const Key& key, const Value& expected, const Value& desired) const
+    requires(slot::has_value)
+  {
+    return replace(one_lane(), key, expected, desired);
+  }
+  template <class Lanes>
+  ROOST_FN bool replace(const Lanes& lanes, const Key& key, const Value& expected, const Value& desired) const
+    requires(slot::has_value)
+  {
+    bool result = false;
+    const auto way = this->path_of(key);
+    const word before = slot::make(way.key, slot::value_part(expected)), after = slot::make(way.key, slot::value_part(desired));
+    const int leader = base::template follow<detail::shared_access>(lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
+      if (here.mine != 0) result = detail::shared_access::compare_exchange(&way.quarter[b].slots[base::first_bit(here.mine)], before, after) == before;
+      return true;
+    });
+    return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
   }
 
   /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it free.
