@@ -240,6 +240,40 @@ struct shared_access {
   }
 };
 
+/// The same for threads of which all have slots to read most of the time. A GPU's loads past the first-level cache ask the second-level one by themselves, 16 bytes each: so two neighbours
+/// in a warp read the 32 bytes of the one with one instruction, then those of the other, and exchange halves. A thread whose neighbour is elsewhere reads alone. For bulk lookups: what
+/// a thread has just written itself, its neighbour may not see yet.
+struct paired_access : shared_access {
+  using shared_access::load;
+  template <int N, class Word>
+  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
+#if ROOST_ON_DEVICE
+    if constexpr (N * sizeof(Word) == 32 && (sizeof(Word) < 16 || ROOST_WIDE_ATOMICS)) {
+      unsigned lane;
+      asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+      const unsigned here = __activemask();
+      const bool both = here >> (lane ^ 1) & 1, second = both && (lane & 1) != 0, first = both && (lane & 1) == 0;
+      const auto mine = reinterpret_cast<std::uint64_t>(from), other = __shfl_xor_sync(here, mine, 1);
+      Word a[N / 2], b[N / 2];
+      shared_access::load(reinterpret_cast<const Word*>(second ? other + 16 : mine), a);  // of the first one's bytes
+      shared_access::load(reinterpret_cast<const Word*>(first ? other : mine + 16), b);   // of the second one's
+      std::uint64_t halves[4];
+      memcpy(halves, a, 16);
+      memcpy(halves + 2, b, 16);
+      ROOST_UNROLL
+      for (int i = 0; i < 2; ++i) {
+        const std::uint64_t got = __shfl_xor_sync(here, second ? halves[i] : halves[2 + i], 1);
+        if (second) halves[i] = got;
+        if (first) halves[2 + i] = got;
+      }
+      memcpy(to, halves, sizeof(to));
+      return;
+    }
+#endif
+    shared_access::load(from, to);
+  }
+};
+
 /// The same for a team's scratch. Loads may be a little late there: who changes a slot hears from the change what it was.
 struct team_access : shared_access {
   template <int N, class Word>

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "roost/bulk.hpp"
+#include "roost/detail/atomic.hpp"
 #include "roost/partition.hpp"
 
 // Bulk lookups, the same for every table with a ref: direct, or by region.
@@ -73,6 +74,16 @@ constexpr bool finds_each = [] {
   }
 }();
 
+/// The same for queries in any order, of a table that the cache does not hold.
+template <class Place, class Ref, class Answer>
+constexpr bool finds_each_directly = [] {
+  if constexpr (requires { Ref::reads_in_pairs; }) {
+    return Ref::reads_in_pairs && finds_each<Place, Ref, Answer>;
+  } else {
+    return false;
+  }
+}();
+
 /// Lookups of a tile that one look did not answer.
 struct waiting_queries {
   std::uint32_t* count;
@@ -134,10 +145,10 @@ struct chunk_of {
 };
 
 /// The direct way.
-template <class Place, class Ref, class Chunk>
+template <class Place, class Ref, class Chunk, bool Each>
 struct probe_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr std::uint32_t tile = tuning<Place>::find_tile;
+  static constexpr std::uint32_t tile = Each ? tuning<Place>::find_pairs_tile : tuning<Place>::find_tile;
 
   Ref ref;
   Chunk chunk;
@@ -152,16 +163,21 @@ struct probe_tiles {
     for (std::uint64_t t = 0; t < tiles_of_team; ++t) {
       const std::uint64_t first = (index * tiles_of_team + t) * tile;
       if (first >= chunk.count) return;
-      scratch_memory pieces(memory);
-      probe_tile<Place>(team, ref, chunk, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, chunk.count - first)), chunk.answer,
-                        [&](std::uint64_t i, const auto& result) { chunk.put(i, result); }, scratch(pieces));
+      const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, chunk.count - first));
+      if constexpr (Each) {
+        ref.template find_each<paired_access>(chunk, first + static_cast<std::uint64_t>(team.rank()), first + n, Team::size,
+                                              [&](std::uint64_t i, const auto& found) { chunk.put(i, chunk.answer.of(found)); });
+      } else {
+        scratch_memory pieces(memory);
+        probe_tile<Place>(team, ref, chunk, first, n, chunk.answer, [&](std::uint64_t i, const auto& result) { chunk.put(i, result); }, scratch(pieces));
+      }
     }
   }
 };
 
-template <class Place, class Ref, class Chunk>
+template <bool Each = false, class Place, class Ref, class Chunk>
 void probe_directly(const Place& place, const Ref& ref, const Chunk& chunk, const std::uint32_t* only_if) {
-  using kernel = probe_tiles<Place, Ref, Chunk>;
+  using kernel = probe_tiles<Place, Ref, Chunk, Each>;
   const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
   const kernel run{ref, chunk, only_if, tiles_of_team};
   place.launch(ceil_div<std::size_t>(chunk.count, kernel::tile * tiles_of_team), scratch_bytes_of(run), run);
@@ -239,6 +255,15 @@ bool by_region_pays(std::size_t table_bytes, std::size_t queries) {
   return in_hash_order<Ref> && table_bytes >= tuning<Place>::regional_table_bytes && queries >= tuning<Place>::regional_queries;
 }
 
+/// The direct way for a table of so many bytes.
+template <class Place, class Ref, class Chunk>
+void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Chunk& chunk) {
+  if constexpr (finds_each_directly<Place, Ref, decltype(chunk.answer)>) {
+    if (table_bytes >= tuning<Place>::regional_table_bytes) return probe_directly<true>(place, ref, chunk, nullptr);
+  }
+  probe_directly(place, ref, chunk, nullptr);
+}
+
 /// Every bulk lookup: chooses the way, and goes it.
 template <class Place, class Ref, class Queries, class Answer>
 bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, const Answer& answer,
@@ -265,12 +290,12 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
       } catch (const out_of_memory&) {
         // Who leaves the choice to us gets the way that needs no memory, unless what was done cannot be done again.
         if (options.path == path::regional || !looks_up<Answer, Ref>) throw;
-        probe_directly(place, ref, chunk{queries, answer, first, n - first}, nullptr);
+        probe_directly(place, ref, table_bytes, chunk{queries, answer, first, n - first});
         return {path::direct, report.chunks + 1, report.scratch_bytes};
       }
     }
   }
-  probe_directly(place, ref, chunk{queries, answer, 0, n}, nullptr);
+  probe_directly(place, ref, table_bytes, chunk{queries, answer, 0, n});
   return {path::direct, 1, 0};
 }
 

@@ -31,7 +31,8 @@ struct tuning<cuda> {
   static constexpr int compact_build_teams_at_once(std::size_t pair_bytes) { return pair_bytes == 8 ? 4 : 3; }
   static constexpr int find_threads = 256;
   static constexpr std::uint32_t find_tile = 256;            // queries of a team
-  static constexpr std::uint32_t find_region_tile = 512;     // the same of queries in regions
+  static constexpr std::uint32_t find_pairs_tile = 512;      // the same where neighbours read together
+  static constexpr std::uint32_t find_region_tile = 512;     // of queries in regions
   static constexpr std::uint32_t find_each_tile = 1024;      // the same in one loop: more would spread the queries in flight over more of the table
   static constexpr std::uint32_t find_ahead = 0;             // other threads hide the wait
   static constexpr bool find_waits = false;                  // lookups that one read does not answer wait for the others of a tile
@@ -60,6 +61,7 @@ struct tuning<host> {
   static constexpr bool find_waits = true;
   static constexpr std::uint32_t find_region_tile = 4096;
   static constexpr std::uint32_t find_each_tile = 4096;  // not used: lookups wait
+  static constexpr std::uint32_t find_pairs_tile = 4096;
   static constexpr std::size_t regional_window_bytes = 256 << 10;
   static constexpr std::size_t regional_table_bytes = 512 << 20;
   static constexpr std::size_t regional_queries = 1 << 18;

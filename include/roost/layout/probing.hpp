@@ -207,16 +207,18 @@ class probing::reader {
 
   /// One loop over many keys is faster than a find for each: see find_each.
   static constexpr bool reads_whole = true;
+  /// Also where queries come in any order, as neighbours read their buckets together.
+  static constexpr bool reads_in_pairs = true;
 
   /// put(i, answer) for the keys of numbers first, first + step, ... below end. A worker of a warp goes on to its next key while another reads a second bucket.
-  template <class Keys, class Put>
+  template <class Access = detail::shared_access, class Keys, class Put>
   ROOST_FN void find_each(const Keys& keys, std::uint64_t first, std::uint64_t end, std::uint64_t step, const Put& put) const {
     path way{};
     std::uint32_t seen = 0;  // buckets
     for (std::uint64_t i = first; i < end;) {
       if (seen == 0) way = path_of(keys[i]);
       sight here;
-      detail::shared_access::load(way.quarter[way.here()].slots, here.seen);
+      Access::load(way.quarter[way.here()].slots, here.seen);
       here.look(way.key);
       if ((here.mine | here.free) == 0 && ++seen < way.steps) {
         way.next();
