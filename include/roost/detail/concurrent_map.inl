@@ -353,36 +353,46 @@ struct erase_slot_if {
   }
 };
 
-template <class Table, class Operations, class Value>
-struct run_operation {
+/// Writes a struct with the bytes between its members, so that no sector is written in parts.
+template <class T>
+ROOST_FN void store_whole(T* to, const T& value) {
+#if ROOST_ON_DEVICE
+  using word = std::conditional_t<alignof(T) == 8, std::uint64_t, std::conditional_t<alignof(T) == 4, std::uint32_t, std::uint8_t>>;
+  constexpr int words = sizeof(T) / sizeof(word);
+  word bits[words];
+  memcpy(bits, &value, sizeof(T));
+  ROOST_UNROLL
+  for (int i = 0; i < words; ++i) reinterpret_cast<word*>(to)[i] = bits[i];
+#else
+  *to = value;
+#endif
+}
+
+/// Runs a mixed batch, each operation by itself.
+template <class Place, class Table, class Operations, class Value>
+struct run_tiles {
+  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr int teams_at_once = tuning<cuda>::run_teams_at_once(sizeof(typename Table::word));
+  static constexpr std::uint32_t tile = tuning<Place>::find_tile;
+
   Table table;
   Operations operations;
   operation_result<Value>* results;
+  std::size_t count;
 
-  ROOST_FN void operator()(std::size_t i) const {
-    const auto mine = operations[i];
-    operation_result<Value> result{false, false, mine.value};
-    switch (mine.kind) {
-      case operation_kind::find: {
-        const auto answer = table.find(mine.key);
-        result = {answer.has_value(), false, answer.value_or(Value{})};
-        break;
-      }
-      case operation_kind::insert: {
-        const auto answer = table.insert_and_find(mine.key, mine.value);
-        result = {answer.what == insertion::inserted, answer.what == insertion::full, answer.value};
-        break;
-      }
-      case operation_kind::insert_or_assign: {
-        const insertion what = table.insert_or_assign(mine.key, mine.value);
-        result = {what != insertion::full, what == insertion::full, mine.value};
-        break;
-      }
-      case operation_kind::erase:
-        result.done = table.erase(mine.key);
-        break;
-    }
-    results[i] = result;
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    const std::uint64_t first = std::uint64_t{index} * tile;
+    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first)), [&](std::uint32_t i) {
+      const auto mine = operations[first + i];
+      const bool finds = mine.kind == operation_kind::find, inserts = mine.kind == operation_kind::insert, assigns = mine.kind == operation_kind::insert_or_assign;
+      const auto did = table.run(mine.key, mine.value, {inserts || assigns, assigns, mine.kind == operation_kind::erase});
+      const bool present = did.what == insertion::present, full = did.what == insertion::full;
+      operation_result<Value> result{inserts ? did.what == insertion::inserted : !full, full && (inserts || assigns), mine.value};
+      if (present && (finds || inserts)) result.value = Table::slot::value(did.seen);
+      if (full && finds) result.value = Value{};
+      store_whole(results + first + i, result);
+    });
   }
 };
 
@@ -770,7 +780,8 @@ void concurrent_map<Key, Value, Place>::run(const Place& place, const Operations
   const auto sequence = detail::as_sequence(operations);
   auto* const to = detail::output<operation_result<Value>>(results, sequence.size(), "roost::concurrent_map::run");
   most_ = std::nullopt;
-  place.for_each(sequence.size(), detail::run_operation<ref_type, decltype(sequence), Value>{table(), sequence, to});
+  using kernel = detail::run_tiles<Place, ref_type, std::remove_const_t<decltype(sequence)>, Value>;
+  place.launch(detail::ceil_div<std::size_t>(sequence.size(), kernel::tile), 0, kernel{table(), sequence, to, sequence.size()});
 }
 
 template <class Key, class Value, class Place>

@@ -540,11 +540,13 @@ class probing::table : public probing::reader<Place, Key, Value> {
 
   struct keep {
     static constexpr bool repeatable = true;
+    ROOST_FN static constexpr bool inserts() { return true; }
     template <class Access>
     ROOST_FN bool change(word*, word&, const Value&) const { return true; }
   };
   struct assign {
     static constexpr bool repeatable = true;
+    ROOST_FN static constexpr bool inserts() { return true; }
     template <class Access>
     ROOST_FN bool change(word* at, word&, const Value& value) const {
       if constexpr (slot::has_value) Access::set_value(at, slot::value_part(value));
@@ -554,6 +556,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class F>
   struct apply {
     static constexpr bool repeatable = false;
+    ROOST_FN static constexpr bool inserts() { return true; }
     F f;
     template <class Access>
     ROOST_FN bool change(word* at, word& seen, const Value& value) const {
@@ -570,12 +573,31 @@ class probing::table : public probing::reader<Place, Key, Value> {
     }
   };
 
- private:
-  struct put_result {
-    insertion what;
-    word seen;  // of a key that was there, before the change
+  /// One of those, a lookup or an erase, which the operation tells. What the threads of a warp do differs when they have found their slots only.
+  struct any {
+    static constexpr bool repeatable = true;
+    bool stores, assigns, erases;
+    ROOST_FN bool inserts() const { return stores; }
+    template <class Access>
+    ROOST_FN bool change(word* at, word& seen, const Value& value) const {
+      if (assigns) return assign().template change<Access>(at, seen, value);
+      if (!erases) return true;
+      const auto part = Access::set_key_bits(at, slot::erased);
+      if ((part & slot::erased) == 0) return true;
+      seen = slot::make(part, 0);
+      return false;
+    }
   };
 
+  struct put_result {
+    insertion what;  // full, too, if what does not insert does not find the key
+    word seen;       // of a key that was there, before the change
+  };
+  ROOST_FN put_result run(const Key& key, const Value& value, const any& change) const {
+    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change);
+  }
+
+ private:
   /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given back, all threads that insert it meet at that slot.
   template <class Access, class Lanes, class Change>
   ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value, const Change& change) {
@@ -586,6 +608,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
         result = {insertion::present, seen};
         if (slot::is_there(seen)) {
           if (change.template change<Access>(at, seen, value)) return;
+        } else if (!change.inserts()) {
+          result.what = insertion::full;
+          return;
         } else {
           const word before = Access::compare_exchange(at, seen, fresh);
           if (before == seen) {
@@ -602,6 +627,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
         meet(slots + base::first_bit(here.mine), here.mine_seen());
         return true;
       }
+      if (!change.inserts()) return true;
       const int s = base::first_bit(here.free);
       const word before = Access::template claim<Change::repeatable>(slots + s, fresh);
       if (slot::is_free(before)) {
