@@ -368,11 +368,39 @@ ROOST_FN void store_whole(T* to, const T& value) {
 #endif
 }
 
-/// Runs a mixed batch, each operation by itself.
+/// One operation of a mixed batch. Where the table can, all kinds go the one way.
+template <class Table, class Key, class Value>
+ROOST_FN operation_result<Value> run_operation(const Table& table, const operation<Key, Value>& mine) {
+  const bool finds = mine.kind == operation_kind::find, inserts = mine.kind == operation_kind::insert, assigns = mine.kind == operation_kind::insert_or_assign;
+  if constexpr (requires { typename Table::any; }) {
+    const auto did = table.run(mine.key, mine.value, {inserts || assigns, assigns, mine.kind == operation_kind::erase});
+    const bool present = did.what == insertion::present, full = did.what == insertion::full;
+    operation_result<Value> result{inserts ? did.what == insertion::inserted : !full, full && (inserts || assigns), mine.value};
+    if (present && (finds || inserts)) result.value = Table::slot::value(did.seen);
+    if (full && finds) result.value = Value{};
+    return result;
+  } else {
+    if (finds) {
+      const auto answer = table.find(mine.key);
+      return {answer.has_value(), false, answer.value_or(Value{})};
+    }
+    if (inserts) {
+      const auto answer = table.insert_and_find(mine.key, mine.value);
+      return {answer.what == insertion::inserted, answer.what == insertion::full, answer.value};
+    }
+    if (assigns) {
+      const bool full = table.insert_or_assign(mine.key, mine.value) == insertion::full;
+      return {!full, full, mine.value};
+    }
+    return {table.erase(mine.key), false, mine.value};
+  }
+}
+
+/// Runs a mixed batch.
 template <class Place, class Table, class Operations, class Value>
 struct run_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr int teams_at_once = tuning<cuda>::run_teams_at_once(sizeof(typename Table::word));
+  static constexpr int teams_at_once = tuning<cuda>::run_teams_at_once(sizeof(Value));
   static constexpr std::uint32_t tile = tuning<Place>::find_tile;
 
   Table table;
@@ -384,17 +412,16 @@ struct run_tiles {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     const std::uint64_t first = std::uint64_t{index} * tile;
     for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first)), [&](std::uint32_t i) {
-      const auto mine = operations[first + i];
-      const bool finds = mine.kind == operation_kind::find, inserts = mine.kind == operation_kind::insert, assigns = mine.kind == operation_kind::insert_or_assign;
-      const auto did = table.run(mine.key, mine.value, {inserts || assigns, assigns, mine.kind == operation_kind::erase});
-      const bool present = did.what == insertion::present, full = did.what == insertion::full;
-      operation_result<Value> result{inserts ? did.what == insertion::inserted : !full, full && (inserts || assigns), mine.value};
-      if (present && (finds || inserts)) result.value = Table::slot::value(did.seen);
-      if (full && finds) result.value = Value{};
-      store_whole(results + first + i, result);
+      store_whole(results + first + i, run_operation<Table, typename Table::key_type, Value>(table, operations[first + i]));
     });
   }
 };
+
+template <class Place, class Table, class Operations, class Value>
+void run_all(const Place& place, const Table& table, const Operations& operations, operation_result<Value>* results) {
+  using kernel = run_tiles<Place, Table, Operations, Value>;
+  place.launch(ceil_div<std::size_t>(operations.size(), kernel::tile), 0, kernel{table, operations, results, operations.size()});
+}
 
 /// Inserts a pair; 1 if there is no room.
 template <class Table>
@@ -780,8 +807,7 @@ void concurrent_map<Key, Value, Place>::run(const Place& place, const Operations
   const auto sequence = detail::as_sequence(operations);
   auto* const to = detail::output<operation_result<Value>>(results, sequence.size(), "roost::concurrent_map::run");
   most_ = std::nullopt;
-  using kernel = detail::run_tiles<Place, ref_type, std::remove_const_t<decltype(sequence)>, Value>;
-  place.launch(detail::ceil_div<std::size_t>(sequence.size(), kernel::tile), 0, kernel{table(), sequence, to, sequence.size()});
+  detail::run_all(place, table(), sequence, to);
 }
 
 template <class Key, class Value, class Place>

@@ -36,6 +36,7 @@ struct set_counter {
 template <class Slot, class Value, class F>
 struct apply_to_entries {
   static constexpr bool repeatable = false;
+  ROOST_FN static constexpr bool inserts() { return true; }
   Value* values;
   F f;
 
@@ -181,7 +182,7 @@ class concurrent_map<Key, Value, Place> {
   void run(const Place& place, const Operations& operations, Results&& results) {
     const auto sequence = detail::as_sequence(operations);
     auto* const to = detail::output<operation_result<Value>>(results, sequence.size(), "roost::concurrent_map::run");
-    place.for_each(sequence.size(), detail::run_operation<ref_type, decltype(sequence), Value>{ref(), sequence, to});
+    detail::run_all(place, ref(), sequence, to);
   }
 
   void clear(const Place& place) {

@@ -35,7 +35,7 @@ struct tuning<cuda> {
   static constexpr std::uint32_t find_region_tile = 512;     // of queries in regions
   static constexpr std::uint32_t find_each_tile = 1024;      // the same in one loop: more would spread the queries in flight over more of the table
   static constexpr std::uint32_t find_ahead = 0;             // other threads hide the wait
-  static constexpr int run_teams_at_once(std::size_t slot_bytes) { return slot_bytes <= 8 ? 8 : 6; }
+  static constexpr int run_teams_at_once(std::size_t value_bytes) { return value_bytes <= 4 ? 8 : 6; }
   static constexpr bool find_waits = false;                  // lookups that one read does not answer wait for the others of a tile
   static constexpr std::size_t regional_window_bytes = 16 << 20;  // of the table that the queries of a region are asked from
   static constexpr std::size_t regional_table_bytes = 64 << 20;   // from this size on,
