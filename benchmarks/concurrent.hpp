@@ -259,8 +259,8 @@ void measure_load_curve(const Place& place, const settings& options, std::size_t
   }
 }
 
-/// `churn`: a map of n keys that grows; a thousand rounds erase the oldest tenth and insert as many new ones. `churn_insert`: the mean call of the last hundred rounds, of which about
-/// one in ten rehashes; `churn_hit`, `churn_miss`: all keys that are there then, and as many that are not. `fresh_insert`, `fresh_hit`, `fresh_miss`: the same of a map that has been given
+/// `churn`: a map of n keys that grows; a thousand rounds erase the oldest tenth and insert as many new ones. `churn_insert`: the mean call of the last hundred rounds,
+/// room that is made included; `churn_hit`, `churn_miss`: all keys that are there then, and as many that are not. `fresh_insert`, `fresh_hit`, `fresh_miss`: the same of a map that has been given
 /// nine tenths of n keys, and then gets the rest.
 template <class Table, class Place, class Key, class Value>
 void measure_churn(const Place& place, const settings& options, std::size_t n, double load_factor) {

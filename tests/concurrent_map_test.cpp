@@ -316,7 +316,9 @@ void churn(bool grows, std::size_t n, std::size_t step, int rounds, path way) {
     ASSERT_EQ(report.inserted, step);
     rehashes += report.rehashes;
   }
-  EXPECT_GT(rehashes, 0);
+  if (way != path::regional) {
+    EXPECT_GT(rehashes, 0) << "inserts by region need no room made";
+  }
   EXPECT_EQ(map.count(test_place(), upload(live)), n);
   EXPECT_EQ(map.capacity(), capacity) << "erased keys take no room in the end";
   const auto statistics = map.statistics(test_place());

@@ -237,7 +237,8 @@ class concurrent_map {
   void note_inserted(const counts& sum);
   void note_erased(const std::optional<slots_in_use>& before, std::size_t erased);
   void count_slots(const Place& place);
-  std::size_t room() const;
+  std::size_t room(bool by_region = false) const;
+  bool goes_by_region(std::size_t n, const bulk_options& how) const;
   double buckets_read(std::size_t n) const;
   void sweep(const Place& place);
   void make_room(const Place& place, std::size_t more, insert_report& report);

@@ -99,6 +99,8 @@ struct shared_access {
   template <class Word>
   ROOST_FN static Word compare_exchange(Word* at, const Word& expected, const Word& desired) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
+      const Word before = load(at);  // no need to wait for the lock to be told no
+      if (!(before == expected)) return before;
       return change_locked(at, [&](Word& word) {
         if (word == expected) word = desired;
       });
@@ -149,6 +151,8 @@ struct shared_access {
   template <class Part, class Word>
   ROOST_FN static Part set_key_bits(Word* at, Part bits) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
+      const Part before = load(at).low;
+      if ((before & bits) == bits) return before;
       return change_locked(at, [&](Word& word) { word.low |= bits; }).low;
     } else {
       return detail::fetch_or(*half_of<Part>(at, 0), bits);
@@ -180,9 +184,12 @@ struct shared_access {
 
   template <class Change>
   ROOST_FN static two_words change_locked(two_words* at, const Change& change) {
-    for (;;) {
+    for (unsigned pause = 32;; pause = smaller(2 * pause, 4096u)) {
       const std::uint64_t key = load(&at->low);
-      if (key == locked || !lock(&at->low, key)) continue;
+      if (key == locked || !lock(&at->low, key)) {
+        wait(pause);
+        continue;
+      }
       const two_words before{key, load(&at->high)};
       two_words word = before;
       change(word);
@@ -193,10 +200,11 @@ struct shared_access {
   }
 
   ROOST_FN static two_words load_unlocked(const two_words* from) {
-    for (;;) {
+    for (unsigned pause = 32;; pause = smaller(2 * pause, 4096u)) {
       const std::uint64_t key = load_first(&from->low);
       const two_words word{key, load_first(&from->high)};
       if (key != locked && load(&from->low) == key) return word;
+      wait(pause);
     }
   }
 
@@ -206,6 +214,13 @@ struct shared_access {
     *const_cast<volatile Word*>(at) = value;
 #else
     __atomic_store_n(at, value, __ATOMIC_RELAXED);
+#endif
+  }
+
+  /// Leaves a lock to others for some nanoseconds: a crowd that asks again and again would keep its owner waiting.
+  ROOST_FN static void wait([[maybe_unused]] unsigned nanoseconds) {
+#if ROOST_ON_DEVICE && __CUDA_ARCH__ >= 700
+    __nanosleep(nanoseconds);
 #endif
   }
 

@@ -46,7 +46,7 @@ std::size_t concurrent_map<Key, Value, Place>::storage_bytes(std::size_t n, cons
 template <class Key, class Value, class Place>
 void concurrent_map<Key, Value, Place>::clear(const Place& place) {
   place.fill(buckets(), 0, bytes());  // free slots are zeros
-  most_ = {};
+  most_ = slots_in_use();
 }
 
 template <class Key, class Value, class Place>
@@ -123,14 +123,11 @@ auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const 
 template <class Key, class Value, class Place>
 template <class Source, class Change>
 void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& source, const Change& change, const bulk_options& how, std::size_t expected, insert_report& report) {
-  using tuned = detail::tuning<Place>;
   const std::size_t n = source.size();
   array<item, Place> left(place, 0);  // what found no room, if it is known
   std::size_t listed = 0;
   if constexpr (Source::all) {
-    const bool worth_it = static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::put_regional_share && plan_.regions >= tuned::put_regions &&
-                          (!options_.grows || room() >= expected);
-    if (how.path == path::regional || (how.path == path::automatic && worth_it)) {
+    if (goes_by_region(n, how) && (how.path == path::regional || !options_.grows || room(true) >= expected)) {
       if (const auto sum = put_by_region(place, source, change, left, how.path)) {
         note_inserted(*sum);
         report.inserted += sum->inserted;
@@ -140,6 +137,7 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
       }
     }
   }
+  if (!options_.grows) make_room(place, listed != 0 ? listed : n, report);
   for (int hashes = 0;;) {
     array<item, Place> next(place, options_.grows && !Change::repeatable ? (listed != 0 ? listed : n) : 0);
     const std::size_t full = listed != 0 ? put_each(place, detail::part_of<const item*, detail::all_wanted>{left.data(), {}, 0, listed}, change, next, report)
@@ -181,12 +179,12 @@ void concurrent_map<Key, Value, Place>::count_slots(const Place& place) {
   most_ = {live, place.sum(capacity(), detail::is_taken<ref_type>{table()}) - live};
 }
 
-/// How many more keys may come before room is made.
+/// How many more keys may come before room is made. By region they free erased keys' slots on their way.
 template <class Key, class Value, class Place>
-std::size_t concurrent_map<Key, Value, Place>::room() const {
+std::size_t concurrent_map<Key, Value, Place>::room(bool by_region) const {
   if (!most_) return 0;
-  const double live = static_cast<double>(most_->live), by_slots = (limit() + static_cast<double>(capacity())) / 2 - static_cast<double>(most_->erased);
-  return static_cast<std::size_t>(std::max(std::min(limit(), by_slots) - live, 0.0));
+  const double by_slots = (limit() + static_cast<double>(capacity())) / 2 - (by_region ? 0 : static_cast<double>(most_->erased));
+  return static_cast<std::size_t>(std::max(std::min(limit(), by_slots) - static_cast<double>(most_->live), 0.0));
 }
 
 /// Buckets that an insert of a new key reads, about, if n come.
@@ -194,6 +192,14 @@ template <class Key, class Value, class Place>
 double concurrent_map<Key, Value, Place>::buckets_read(std::size_t n) const {
   const double taken = most_ ? static_cast<double>(most_->live + most_->erased) + static_cast<double>(n) / 2 : 0;
   return 1 / (1 - std::pow(std::min(taken / static_cast<double>(capacity()), 0.97), ref_type::bucket_slots));
+}
+
+/// Whether a batch goes region after region, if there is room for it.
+template <class Key, class Value, class Place>
+bool concurrent_map<Key, Value, Place>::goes_by_region(std::size_t n, const bulk_options& how) const {
+  using tuned = detail::tuning<Place>;
+  const bool pays = plan_.regions >= tuned::put_regions && static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::put_regional_share;
+  return how.path == path::regional || (how.path == path::automatic && pays);
 }
 
 /// Makes slots of erased keys free, in place; not in regions that were full.
@@ -211,15 +217,16 @@ void concurrent_map<Key, Value, Place>::sweep(const Place& place) {
 /// Makes room for more keys if there is less. Only maps that grow get more slots.
 template <class Key, class Value, class Place>
 void concurrent_map<Key, Value, Place>::make_room(const Place& place, std::size_t more, insert_report& report) {
+  if (!most_) count_slots(place);
   if (room() >= more) return;
-  if (!options_.grows && most_ && most_->erased <= capacity() / 16) return;  // little to win
-  count_slots(place);
-  if (room() >= more) return;
+  if (!options_.grows && most_->erased <= capacity() / 16) return;  // little to win
   if (most_->erased != 0) {
     sweep(place);
     ++report.rehashes;
     if (room() >= more) return;
   }
+  count_slots(place);  // to be sure
+  if (room() >= more) return;
   const auto usable = static_cast<std::size_t>(limit());
   if (options_.grows && most_->live + more > usable) {
     move_to(place, static_cast<double>(std::max(most_->live + more, 2 * usable)));
@@ -236,11 +243,11 @@ insert_report concurrent_map<Key, Value, Place>::put_all(const Place& place, con
   insert_report report;
   const std::size_t n = source.size();
   std::size_t first = 0, expected = n;
-  if (!options_.grows && n != 0) make_room(place, n, report);
   if (options_.grows && n != 0) {
     if (!most_) count_slots(place);
-    if (static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
-    if (room() < n) {  // there may be room all the same: the first keys tell how many are new
+    const bool by_region = std::is_same_v<Wanted, detail::all_wanted> && goes_by_region(n, how);
+    if (!by_region && static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
+    if (room(by_region) < n) {  // there may be room all the same: the first keys tell how many are new
       first = n / 16 + 1;
       put(place, detail::part_of<Source, Wanted>{source, wanted, 0, first}, change, how, first, report);
       const double share = 1.05 * static_cast<double>(report.inserted) / static_cast<double>(first);
