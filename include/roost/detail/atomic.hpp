@@ -184,7 +184,7 @@ struct shared_access {
 
   template <class Change>
   ROOST_FN static two_words change_locked(two_words* at, const Change& change) {
-    for (unsigned pause = 32;; pause = smaller(2 * pause, 4096u)) {
+    for (unsigned pause = 32;; pause = smaller(2 * pause, 32768u)) {
       const std::uint64_t key = load(&at->low);
       if (key == locked || !lock(&at->low, key)) {
         wait(pause);
@@ -200,7 +200,7 @@ struct shared_access {
   }
 
   ROOST_FN static two_words load_unlocked(const two_words* from) {
-    for (unsigned pause = 32;; pause = smaller(2 * pause, 4096u)) {
+    for (unsigned pause = 32;; pause = smaller(2 * pause, 32768u)) {
       const std::uint64_t key = load_first(&from->low);
       const two_words word{key, load_first(&from->high)};
       if (key != locked && load(&from->low) == key) return word;
