@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -185,7 +186,8 @@ class concurrent_map {
   /// Makes the table as small as its keys allow.
   void shrink_to_fit(const Place& place) { rehash(place, 0); }
 
-  /// The handle for kernels and host loops: all operations, or lookups only. The first one notes that the map may change: one thread at a time may call it.
+  /// The handle for kernels and host loops: all operations, or lookups only. The first one notes that the map may change: one thread at a time may call it. Take it anew after a bulk call: what older refs
+  /// erase is not counted, and room is made later.
   ref_type ref() {
     most_ = std::nullopt;
     return table();
@@ -213,11 +215,14 @@ class concurrent_map {
   using keep = typename ref_type::keep;
   using counts = detail::put_counts;
 
+  struct leave_it {
+    void operator()(bucket*) const {}
+  };
   struct slots_in_use {
     std::size_t live = 0, erased = 0;
   };
 
-  bucket* buckets() const { return borrowed_ != nullptr ? borrowed_ : const_cast<bucket*>(owned_.data()); }
+  bucket* buckets() const { return borrowed_ != nullptr ? borrowed_.get() : const_cast<bucket*>(owned_.data()); }
   ref_type table() const { return {buckets(), plan_}; }
   double limit() const { return options_.load_factor * static_cast<double>(capacity()); }
   static const options& checked(const options& options);
@@ -248,7 +253,7 @@ class concurrent_map {
   options options_;
   probing::plan plan_;
   array<bucket, Place> owned_;
-  bucket* borrowed_ = nullptr;  // of storage that users bring
+  std::unique_ptr<bucket, leave_it> borrowed_;  // of storage that users bring
   std::optional<slots_in_use> most_ = slots_in_use();  // there are no more, if known
   int hashes_ = 0;              // that were given up
 };

@@ -68,8 +68,10 @@ std::size_t concurrent_map<Key, Value, Place>::put_each(const Place& place, cons
     sum.inserted = sum.put_off = 0;
     place.copy_from_host(counted.data(), &sum, sizeof(sum));
     const kernel run{table(), source, change, {tiles.data(), put_off.data(), room()}, {left.data(), left.size(), counted.data()}};
+    const auto before = std::exchange(most_, std::nullopt);
     place.launch(n, detail::scratch_bytes_of(run), run);
     place.copy_to_host(&sum, counted.data(), sizeof(sum));
+    most_ = before;
     note_inserted(sum);
     report.inserted += sum.inserted;
     if (sum.put_off != 0) {
@@ -138,17 +140,25 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
     }
   }
   if (!options_.grows) make_room(place, listed != 0 ? listed : n, report);
+  bool last_try = false;
   for (int hashes = 0;;) {
-    array<item, Place> next(place, options_.grows && !Change::repeatable ? (listed != 0 ? listed : n) : 0);
+    array<item, Place> next(place, !Change::repeatable && !last_try ? (listed != 0 ? listed : n) : 0);
     const std::size_t full = listed != 0 ? put_each(place, detail::part_of<const item*, detail::all_wanted>{left.data(), {}, 0, listed}, change, next, report)
                                          : put_each(place, source, change, next, report);
     if (full == 0) return;
-    if (!options_.grows || hashes == 8) {
+    if (hashes == 8 || last_try) {
       report.full += full;
       return;
     }
     count_slots(place);
-    if (room() < full) {  // tiles that begin together can be more than there is room for
+    if (!options_.grows) {  // a part of the table may be full of erased keys
+      if (most_->erased <= capacity() / 16 || !move(place, {}, false)) {
+        report.full += full;
+        return;
+      }
+      ++report.rehashes;
+      last_try = true;
+    } else if (room() < full) {  // tiles that begin together can be more than there is room for
       make_room(place, detail::smaller(full, static_cast<std::size_t>(limit()) + 1), report);
     } else {  // there are free slots, but not where these keys want to be: another hash spreads them, and at last some more room helps, too
       if (hashes >= 3 || !move(place, {}, true)) move_to(place, 1.25 * limit() + 1, true);
@@ -228,10 +238,10 @@ void concurrent_map<Key, Value, Place>::make_room(const Place& place, std::size_
   count_slots(place);  // to be sure
   if (room() >= more) return;
   const auto usable = static_cast<std::size_t>(limit());
-  if (options_.grows && most_->live + more > usable) {
+  if (!options_.grows) {
+    if (most_->erased == 0 || !move(place, {}, false)) return;
+  } else if (most_->live + more > usable || !move(place, {}, false)) {  // a map that grows has room after this, or throws
     move_to(place, static_cast<double>(std::max(most_->live + more, 2 * usable)));
-  } else if (most_->erased == 0 || !move(place, {}, false)) {
-    return;
   }
   ++report.rehashes;
 }
@@ -262,7 +272,8 @@ insert_report concurrent_map<Key, Value, Place>::put_all(const Place& place, con
   return report;
 }
 
-/// Moves all keys to a table with room for n, or one like this if there is no n: by region if the hash may stay. False: they found no room, or there was no memory for a table like this.
+/// Moves all keys to a table with room for n, or one like this if there is no n: by region if the hash may stay. Refs of a map that does not
+/// grow stay valid if there is no n. False: they found no room, or there was no memory for a table like this.
 template <class Key, class Value, class Place>
 bool concurrent_map<Key, Value, Place>::move(const Place& place, std::optional<double> n, bool other_hash) try {
   const ref_type old = table();
@@ -271,8 +282,9 @@ bool concurrent_map<Key, Value, Place>::move(const Place& place, std::optional<d
     throw invalid_argument("roost::concurrent_map: room for " + detail::text_of(*n) + " keys asked for, but the storage has room for " + detail::text_of(limit()) + "; make a map in more storage");
   }
   const bool same_size = !n || borrowed_ != nullptr;
+  const bool refs_stay = !n && !options_.grows;
   double more = 1;
-  for (int attempt = 0; attempt < 6; ++attempt, more *= 1.25) {
+  for (int attempt = 0; attempt < (refs_stay ? 1 : 6); ++attempt, more *= 1.25) {
     probing::plan plan = same_size ? plan_ : plan_for(std::max(*n, static_cast<double>(live)) * more, options_);
     plan.seed = other_hash || attempt >= (same_size ? 1 : 3) ? detail::seed_of_attempt(options_.seed, ++hashes_) : plan_.seed;
     array<bucket, Place> to(place, plan.buckets());
@@ -289,8 +301,8 @@ bool concurrent_map<Key, Value, Place>::move(const Place& place, std::optional<d
       good = place.sum(old.capacity(), detail::copy_slot<ref_type>{old, target}) == 0;
     }
     if (!good) continue;
-    if (borrowed_ != nullptr) {
-      place.copy(borrowed_, to.data(), to.bytes());
+    if (borrowed_ != nullptr || refs_stay) {
+      place.copy(buckets(), to.data(), to.bytes());
     } else {
       owned_ = std::move(to);
     }

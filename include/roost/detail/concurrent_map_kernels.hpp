@@ -244,7 +244,8 @@ struct fill_regions {
     }
   }
 
-  /// Makes slots of erased keys free. Keys outside their home bucket may have passed such slots: they are taken out, and come again. If they are too many, all stays as it is.
+  /// Makes slots of erased keys free. Keys outside their home bucket may have passed such slots: they are taken out, and come again. If they are too many, or one finds
+  /// no free slot within reach, all stays as it is.
   template <class Access, class Team>
   ROOST_FN void take_out_erased(const Team& team, const pieces& my, std::uint32_t region) const {
     using slot = typename Table::slot;
@@ -274,9 +275,16 @@ struct fill_regions {
       });
       if (freed != 0) team.fetch_add(*my.freed, freed);
       team.sync();
+      bool one_is_out = false;
       for_each_of(team, strays, [&](std::uint32_t i) {
-        table.template put_in_region<Access>(my.buckets, my.stray[i].key, value_of(my.stray[i]), typename Table::keep(), table.geometry().region_buckets);
+        const auto& mine = my.stray[i];
+        const std::uint32_t steps = table.steps_in_region(mine.key, region);
+        one_is_out |= table.template put_in_region<Access>(my.buckets, mine.key, value_of(mine), typename Table::keep(), steps) == insertion::full;
       });
+      if (team.any(one_is_out)) {
+        for_each_of(team, table.geometry().region_buckets, [&](std::uint32_t b) { my.buckets[b] = load(table.region_of(region) + b); });
+        if (team.rank() == 0) *my.freed = 0;
+      }
     }
     team.sync();
   }

@@ -481,9 +481,16 @@ class probing::table : public probing::reader<Place, Key, Value> {
   {
     bool result = false;
     const auto way = this->path_of(key);
-    const word before = slot::make(way.key, slot::value_part(expected)), after = slot::make(way.key, slot::value_part(desired));
+    const auto wanted = slot::value_part(expected);
+    const word after = slot::make(way.key, slot::value_part(desired));
     const int leader = base::template follow<detail::shared_access>(lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
-      if (here.mine != 0) result = detail::shared_access::compare_exchange(&way.quarter[b].slots[base::first_bit(here.mine)], before, after) == before;
+      if (here.mine == 0) return true;
+      // Beside a short value its slot may hold what plus has carried.
+      for (word seen = here.mine_seen(); !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
+        const word before = detail::shared_access::compare_exchange(&way.quarter[b].slots[base::first_bit(here.mine)], seen, after);
+        result = before == seen;
+        seen = before;
+      }
       return true;
     });
     return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
@@ -520,6 +527,11 @@ class probing::table : public probing::reader<Place, Key, Value> {
     way.region = 0;
     way.steps = detail::smaller(steps, detail::smaller(way.steps, way.buckets));
     return put_on<Access>(one_lane(), way, value, change).what;
+  }
+  /// How many buckets of a region a key that lies there may have looked at: the region is its home, or the next one.
+  ROOST_FN std::uint32_t steps_in_region(const Key& key, std::uint32_t region) const {
+    const std::uint32_t steps = this->path_of(key).steps, buckets = this->plan_.region_buckets;
+    return this->region_number(key) == region ? detail::smaller(steps, buckets) : steps - buckets;
   }
   /// The same in a small table of four quarters that one team has to itself.
   template <class Access, class Change>
