@@ -219,12 +219,11 @@ struct fill_regions {
       return what != insertion::full;
     };
     // On cuda those that find their home full come together first: a loop in which few of a block's neighbours go on is slow.
-    const std::uint32_t most = Team::size == 1 ? 0 : most_strays();
     from.for_each(team, region, [&](const item& mine) {
-      if (most != 0) {
+      if constexpr (Team::size != 1) {
         if (put(mine, 1)) return;
         const std::uint32_t i = team.fetch_add(*my.strays, 1u);
-        if (i < most) {
+        if (i < most_strays()) {
           my.stray[i] = mine;
           return;
         }
@@ -232,7 +231,7 @@ struct fill_regions {
       if (!put(mine, buckets)) left.add(mine);
     });
     team.sync();
-    for_each_of(team, smaller(*my.strays, most), [&](std::uint32_t i) {
+    for_each_of(team, smaller(*my.strays, most_strays()), [&](std::uint32_t i) {
       if (!put(my.stray[i], buckets)) left.add(my.stray[i]);
     });
     if (inserted != 0) team.fetch_add(*my.inserted, inserted);
