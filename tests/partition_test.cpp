@@ -1,6 +1,7 @@
 #include "support/keys.hpp"
 #include "support/place.hpp"
 
+#include <numeric>
 #include <string>
 
 // Items into regions by leading hash bits, and results back.
@@ -69,6 +70,19 @@ void check_way_back(const roost::partitioned<Item, place_type>& result, const st
   EXPECT_EQ(wrong, 0u) << "results that came back to another item's place, of " << input.size();
 }
 
+/// Items of a region are in the order of the input, regions without gaps.
+template <class Item, class RegionOf>
+void check_order(const roost::partitioned<Item, place_type>& result, const std::vector<Item>& input, const RegionOf& region_of_item) {
+  std::vector<u32> order(input.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return region_of_item(input[a]) < region_of_item(input[b]); });
+  const auto items = download(result).items;
+  ASSERT_EQ(items.size(), input.size());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < input.size(); ++i) wrong += bytes_of(items[i]) != bytes_of(input[order[i]]);
+  EXPECT_EQ(wrong, 0u) << "items that are not where a stable sort by region puts them, of " << input.size();
+}
+
 template <class Key>
 void check_keys(const numbers& key_numbers, const roost::partition_options& options) {
   const auto keys = from_numbers<Key>(key_numbers);
@@ -78,6 +92,7 @@ void check_keys(const numbers& key_numbers, const roost::partition_options& opti
   std::vector<item> input;
   for (const Key& key : keys) input.push_back({key});
   check_regions(result, input, [](const item& i) { return i.key; }, options);
+  if (options.stable) check_order(result, input, [&](const item& i) { return region_of(i.key, options.seed, options.regions); });
   if (options.way_back) check_way_back(result, input);
 }
 
@@ -92,6 +107,7 @@ void check_pairs(const numbers& key_numbers, const roost::partition_options& opt
     input[i] = {keys[i], values[i]};
   }
   check_regions(result, input, [](const item& i) { return i.key; }, options);
+  if (options.stable) check_order(result, input, [&](const item& i) { return region_of(i.key, options.seed, options.regions); });
   if (options.way_back) check_way_back(result, input);
 }
 
@@ -139,6 +155,73 @@ TEST(partition, of_skewed_keys) {
   for (const roost::room room : rooms) {
     check_keys<u32>(one_region, {.regions = 2, .room = room, .seed = 7, .way_back = true});
     check_keys<u32>(one_region, {.regions = 65536, .room = room, .seed = 7, .way_back = true});
+  }
+}
+
+TEST(partition, stable_into_any_number_of_regions) {
+  const numbers keys = random_numbers(sanitized ? 20000 : 100000, 4);
+  for (const u32 regions : {2, 3, 31, 33, 256, 257, 511, 512, 513, 1024, 1025, 40000, 65535, 65536}) {
+    check_pairs<u32, u32>(keys, {.regions = regions, .way_back = true, .stable = true});
+  }
+}
+
+TEST(partition, stable_of_any_number_of_items) {
+  for (const std::size_t n : {0, 1, 2, 31, 32, 33, 511, 512, 513, 6143, 6144, 6145, 32767, 32768, 32769, 65537}) {
+    for (const u32 regions : {2, 300, 3000}) {
+      for (const bool way_back : {false, true}) check_pairs<u32, u32>(random_numbers(n, n), {.regions = regions, .way_back = way_back, .stable = true});
+    }
+  }
+}
+
+TEST(partition, stable_of_keys_and_pairs_of_all_sizes) {
+  const numbers keys = random_numbers(70000, 5);
+  for (const u32 regions : {37, 2000}) {
+    const roost::partition_options options{.regions = regions, .seed = 99, .way_back = true, .stable = true};
+    check_keys<u32>(keys, options);
+    check_keys<u64>(keys, options);
+    check_keys<sixteen>(keys, options);
+    check_pairs<u64, u32>(keys, options);
+    check_pairs<u64, u64>(keys, options);
+  }
+  check_pairs<u64, u64>(keys, {.regions = 300, .room = roost::room::slack, .stable = true});
+}
+
+TEST(partition, stable_of_skewed_keys) {
+  numbers skewed(60000, 12345);  // copies of one key: only their values tell them apart
+  for (const u32 regions : {20, 3000}) check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
+  for (std::size_t i = 0; i < skewed.size(); i += 2) skewed[i] = i;  // every other key, and 30000 copies
+  for (const u32 regions : {20, 3000}) check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
+  for (std::size_t i = 0; i < skewed.size(); ++i) skewed[i] = i % 3 == 0 ? 5 : i / 1000;  // runs of copies
+  for (const u32 regions : {20, 3000}) check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
+  for (const u32 highest : {0, 1}) {  // the first region has all, or the last
+    numbers one_region(60000);
+    for (u32 i = 0; i < one_region.size(); ++i) one_region[i] = roost::unmix32(highest ? ~i : i, 7);
+    for (const u32 regions : {2, 65536}) check_pairs<u32, u32>(one_region, {.regions = regions, .seed = 7, .way_back = true, .stable = true});
+  }
+}
+
+struct key_is_region {
+  ROOST_FN u32 operator()(u32 key) const { return key; }
+};
+
+TEST(partition, stable_in_three_passes) {
+  using item = roost::pair<u32, u32>;
+  const numbers random = random_numbers(50000, 6);
+  for (const u32 regions : {on_host ? (1u << 20) + 1 : (1u << 18) + 1, 1u << 21, (1u << 21) - 12345}) {
+    std::vector<u32> keys(random.size()), values(random.size());
+    std::vector<item> input;
+    for (u32 i = 0; i < keys.size(); ++i) {
+      keys[i] = static_cast<u32>(random[i] % (i % 2 ? regions : 3));  // half of them in three regions
+      values[i] = i;
+      input.push_back({keys[i], values[i]});
+    }
+    const auto key_memory = upload(keys);
+    const auto value_memory = upload(values);
+    const auto result = roost::detail::partitioner<place_type, item, true>(test_place(), regions, roost::room::exact, true, nullptr)
+                            .run(roost::detail::zip_checked(key_memory, value_memory, "test"), key_is_region{});
+    ASSERT_EQ(result.regions(), regions);
+    check_order(result, input, [](const item& i) { return i.key; });
+    check_way_back(result, input);
   }
 }
 
@@ -201,6 +284,9 @@ TEST(partition, tells_its_scratch_memory_and_gives_it_back) {
       EXPECT_GE(result.scratch_bytes(), 2u * 30000 * 4);
       EXPECT_LT(result.scratch_bytes(), 100u * 30000 * 4);
     }
+    const std::size_t stable_bytes = roost::partition(place, keys, {.regions = 256, .stable = true}).scratch_bytes();
+    EXPECT_GE(stable_bytes, 30000u * 4);
+    EXPECT_LT(stable_bytes, 2u * 30000 * 4);
     EXPECT_EQ(memory.live_blocks(), 1u) << "only the keys are left";
   }
   EXPECT_EQ(memory.live_blocks(), 0u);
@@ -229,11 +315,14 @@ TEST(partition, errors) {
   watched_memory memory;
   const place_type poor = make_place(memory);
   std::size_t refusals = 0;
-  for (const roost::room room : rooms) {
+  const roost::partition_options ways[] = {{.regions = 3000, .way_back = true},
+                                           {.regions = 3000, .room = roost::room::slack, .way_back = true},
+                                           {.regions = 3000, .way_back = true, .stable = true}};
+  for (const roost::partition_options& way : ways) {
     for (std::size_t good = 0;; ++good) {
       memory.refuse_after(good);
       try {
-        roost::partition(poor, keys, {.regions = 3000, .room = room, .way_back = true});
+        roost::partition(poor, keys, way);
         break;
       } catch (const roost::out_of_memory&) {
         ++refusals;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "roost/detail/past_cache.hpp"
+#include "roost/detail/ranks.hpp"
 #include "roost/detail/tuning.hpp"
 #include "roost/hash.hpp"
 #include "roost/pair.hpp"
@@ -26,6 +27,9 @@ struct partition_options {
   roost::room room = roost::room::exact;
   std::uint64_t seed = 0;         ///< of the hash
   bool way_back = false;          ///< keep what restore() needs: 2 bytes an item and pass, and a directory
+  /// Items of a region keep the order of the input. Always makes room::exact, and takes scratch memory of 8 bytes for each region of a pass and each
+  /// 48 KiB (cuda) or 256 KiB (host) of items: at most 1.4 bytes an item of 16 bytes.
+  bool stable = false;
 };
 
 namespace detail {
@@ -76,15 +80,53 @@ ROOST_FN tile_place locate(const tile_map& map, std::uint64_t tile, std::uint32_
   return {first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_items, map.end[parent] - first)), parent};
 }
 
+/// Where items go if their order does not matter: a cursor for each child, of all tiles.
+struct shared_cursors {
+  static constexpr bool in_order = false;
+  std::uint64_t* cursor;
+
+  struct of_tile {
+    std::uint64_t* cursor;  // of the parent's first child
+    ROOST_FN void count(std::uint32_t d, std::uint32_t n) const {
+      if (n != 0) fetch_add(cursor[d], std::uint64_t{n});
+    }
+    ROOST_FN std::uint64_t take(std::uint32_t d, std::uint32_t n) const { return n != 0 ? fetch_add(cursor[d], std::uint64_t{n}) : 0; }
+  };
+  ROOST_FN of_tile of(const tile_map&, const partition_pass& pass, std::uint64_t, std::uint32_t parent) const {
+    return {cursor + (std::uint64_t{parent} << pass.fan_bits)};
+  }
+};
+
+/// Where items go in the order of the input: a cursor for each digit of each tile. Those of a parent lie together, digit by digit and tile by tile, so that
+/// one exclusive scan over the counts of all makes them, and the begins of all children.
+struct tile_cursors {
+  static constexpr bool in_order = true;
+  std::uint64_t* cursor;
+  std::uint64_t tiles;  // of all parents; the cursor past the last tile's is the end of all
+
+  struct of_tile {
+    std::uint64_t* cursor;  // of digit 0
+    std::uint64_t stride;   // to the next digit
+    ROOST_FN void count(std::uint32_t d, std::uint32_t n) const { cursor[d * stride] = n; }
+    ROOST_FN std::uint64_t operator[](std::uint32_t d) const { return cursor[d * stride]; }
+  };
+  ROOST_FN of_tile of(const tile_map& map, const partition_pass& pass, std::uint64_t tile, std::uint32_t parent) const {
+    if (map.parent == nullptr) return {cursor + tile, tiles};
+    if (map.parent[tile] == tile_map::no_parent) return {cursor + tile * pass.digits, 1};
+    const std::uint64_t first = map.first_tile[parent];
+    return {cursor + first * pass.digits + (tile - first), map.first_tile[parent + 1] - first};
+  }
+};
+
 /// Counts the items of every child region.
-template <class Place, class Item, class Source, class RegionOf>
+template <class Place, class Item, class Source, class RegionOf, class Cursors>
 struct count_tiles {
   static constexpr int threads = tuning<cuda>::partition_threads;
   Source source;
   RegionOf region_of;
   tile_map tiles;
   partition_pass pass;
-  std::uint64_t* counts;  // of each child
+  Cursors counts;
 
   ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(pass.digits); }
 
@@ -101,9 +143,8 @@ struct count_tiles {
       team.fetch_add(count[child - first_child], 1u);
     });
     team.sync();
-    for_each_of(team, pass.digits, [&](std::uint32_t d) {
-      if (count[d] != 0) fetch_add(counts[first_child + d], std::uint64_t{count[d]});
-    });
+    const auto to = counts.of(tiles, pass, tile, at.parent);
+    for_each_of(team, pass.digits, [&](std::uint32_t d) { to.count(d, count[d]); });
   }
 };
 
@@ -117,8 +158,8 @@ struct way_back_of_pass {
 struct no_way_back {};
 
 /// Moves the items of a tile to their child regions. A tile counts its digits in scratch and reserves room in each child with one atomic a
-/// digit. Then it puts its items in order in scratch and writes them out in runs.
-template <class Place, class Item, class Source, class RegionOf, class Back>
+/// digit, or knows its place there. Then it puts its items in order in scratch and writes them out in runs.
+template <class Place, class Item, class Source, class RegionOf, class Cursors, class Back>
 struct scatter_tiles {
   static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
   static constexpr int threads = tuning<cuda>::partition_threads;
@@ -127,7 +168,7 @@ struct scatter_tiles {
   RegionOf region_of;
   tile_map tiles;
   partition_pass pass;
-  std::uint64_t* cursor;       // of each child: where its next item goes
+  Cursors cursors;             // where the next items go
   std::uint64_t capacity;      // of each child with slack: child c has [c * capacity, (c + 1) * capacity); 0: exact
   Item* out;
   std::uint32_t* overflowed;   // counts tiles that found a child full; its items past the end are not written
@@ -139,13 +180,15 @@ struct scatter_tiles {
     std::uint64_t* shift_by;  // output index - position in the tile
     Item* staged;
     std::uint16_t* digit;     // of each item of one worker; a block computes digits again
+    std::uint16_t* warp_counts;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     constexpr std::uint32_t digits = tuning<Place>::digits_most;  // a constant, so that offsets are
     constexpr std::uint32_t items = tile_items<Place, Item>;
     constexpr bool one_worker = std::is_same_v<Place, host>;
+    constexpr std::uint32_t ranks = Cursors::in_order && !one_worker ? rank_counters<block_team<threads>>(digits) : 0;
     return {memory.take<std::uint32_t>(digits), memory.take<std::uint32_t>(digits), memory.take<std::uint64_t>(digits),
-            memory.take<Item>(items), memory.take<std::uint16_t>(one_worker ? items : 0)};
+            memory.take<Item>(items), memory.take<std::uint16_t>(one_worker ? items : 0), memory.take<std::uint16_t>(ranks)};
   }
 
   template <class Team>
@@ -157,28 +200,41 @@ struct scatter_tiles {
     const auto digit_of = [&](const Item& item) { return (region_of(item.key) >> pass.shift) - first_child; };
     const auto end_of = [&](std::uint32_t d) { return (std::uint64_t{first_child} + d + 1) * capacity; };
 
-    for_each_of(team, pass.digits, [&](std::uint32_t d) { my.count[d] = 0; });
-    team.sync();
     constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
+    constexpr bool counts_ranks = Cursors::in_order && Team::size > 1;
+    const auto place_of = cursors.of(tiles, pass, tile, at.parent);
+    if constexpr (!counts_ranks) {
+      for_each_of(team, pass.digits, [&](std::uint32_t d) { my.count[d] = 0; });
+      team.sync();
+    }
     const held_items<per_worker, Team, Source> item(team, source, at.first, at.count);
     std::uint32_t rank[Team::size == 1 ? 1 : per_worker];  // among the tile's items of the same digit
-    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
-      const std::uint32_t d = digit_of(item(held, i));
-      if constexpr (Team::size == 1) {
-        my.digit[i] = static_cast<std::uint16_t>(d);
-        ++my.count[d];
-      } else {
-        rank[held] = team.fetch_add(my.count[d], 1u);
-      }
-    });
-    team.sync();
+    if constexpr (counts_ranks) {
+      for_each_of(team, pass.digits, [&](std::uint32_t d) { my.shift_by[d] = place_of[d]; });  // on its way with the items
+      rank_in_order(team, at.count, pass.digits, [&](int held, int i) { return digit_of(item(held, i)); }, my.warp_counts, my.count, rank);
+    } else {
+      for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+        const std::uint32_t d = digit_of(item(held, i));
+        if constexpr (Team::size == 1) {
+          my.digit[i] = static_cast<std::uint16_t>(d);
+          ++my.count[d];
+        } else {
+          rank[held] = team.fetch_add(my.count[d], 1u);
+        }
+      });
+      team.sync();
+    }
     team.exclusive_scan(my.count, my.start, pass.digits);
     team.sync();
     bool full = false;
     for_each_of(team, pass.digits, [&](std::uint32_t d) {
-      std::uint64_t first = 0;
-      if (my.count[d] != 0) {
-        first = fetch_add(cursor[first_child + d], std::uint64_t{my.count[d]});
+      std::uint64_t first;
+      if constexpr (counts_ranks) {
+        first = my.shift_by[d];
+      } else if constexpr (Cursors::in_order) {
+        first = place_of[d];
+      } else {
+        first = place_of.take(d, my.count[d]);
         full |= capacity != 0 && first + my.count[d] > end_of(d);
       }
       my.shift_by[d] = first - my.start[d];
@@ -313,13 +369,13 @@ std::size_t scratch_bytes_of(const Kernel& kernel) {
 }  // namespace detail
 
 namespace detail {
-template <class Place, class Item>
+template <class Place, class Item, bool Stable>
 class partitioner;
 }  // namespace detail
 
 /// Items in regions, as roost::partition leaves them. Region r's items are `items()[begins()[r]] .. items()[ends()[r] - 1]`; all three
 /// are memory of the place. Regions follow each other; with room::slack there are gaps between them. Inside a region the order of
-/// the items is not defined.
+/// the items is that of the input if the partition was stable, else not defined.
 template <class Item, class Place>
 class partitioned {
  public:
@@ -346,7 +402,8 @@ class partitioned {
   void restore_each(const Place& place, const Result* from, const To& to, const std::uint32_t* unless) const;
 
  private:
-  friend class detail::partitioner<Place, Item>;
+  template <class, class, bool>
+  friend class detail::partitioner;
 
   struct kept_pass {  // what restore() needs of a pass
     std::size_t items, tiles;

@@ -60,8 +60,28 @@ struct clip_ends {
   ROOST_FN void operator()(std::size_t region) const { end[region] = smaller(end[region], (region + 1) * capacity); }
 };
 
-/// Splits items by any function of their keys, in as many passes as the number of regions needs.
-template <class Place, class Item>
+/// Children begin where their first tile's items go, and end where the next digit begins.
+struct begin_in_order {
+  const std::uint64_t* cursor;      // of tile_cursors
+  const std::uint64_t* first_tile;  // of each parent, and of the end; null: one parent
+  std::uint64_t tiles;
+  partition_pass pass;
+  std::uint64_t* begin;
+  std::uint64_t* end;
+
+  ROOST_FN void operator()(std::size_t child) const {
+    const std::size_t parent = child >> pass.fan_bits, digit = child - (parent << pass.fan_bits);
+    const std::uint64_t first = first_tile == nullptr ? 0 : first_tile[parent];
+    const std::uint64_t stride = first_tile == nullptr ? tiles : first_tile[parent + 1] - first;
+    const std::uint64_t* const at = cursor + first * pass.digits + digit * stride;
+    begin[child] = at[0];
+    end[child] = at[stride];
+  }
+};
+
+/// Splits items by any function of their keys, in as many passes as the number of regions needs. Stable: items of a region keep their order; always
+/// room::exact.
+template <class Place, class Item, bool Stable = false>
 class partitioner {
  public:
   using result = partitioned<Item, Place>;
@@ -70,7 +90,8 @@ class partitioner {
   /// `overflowed`: memory of the place that holds 0; not 0 afterwards if a region with slack was too small: the result then lacks items, and ends of
   /// regions lie beyond them. `capacity`: of every region with room::slack; 0: what a random split needs.
   partitioner(const Place& place, std::uint32_t regions, roost::room room, bool way_back, std::uint32_t* overflowed, std::uint64_t capacity = 0)
-      : place_(place), regions_(regions), room_(room), way_back_(way_back), capacity_(capacity), overflowed_(overflowed), result_(place) {}
+      : place_(place), regions_(regions), room_(Stable ? roost::room::exact : room), way_back_(way_back), capacity_(capacity), overflowed_(overflowed),
+        result_(place) {}
 
   /// region_of(key) must be below `regions`. Asynchronous.
   template <class Source, class RegionOf>
@@ -125,16 +146,32 @@ class partitioner {
     }
 
     auto begin = make<std::uint64_t>(pass.children);
-    auto cursor = make<std::uint64_t>(pass.children);
+    auto cursor = make<std::uint64_t>(pass.children);  // becomes the end
+    auto cursor_of_tile = make<std::uint64_t>(Stable ? here.tiles * pass.digits + 1 : 0);
+    const auto cursors = [&] {
+      if constexpr (Stable) {
+        return tile_cursors{cursor_of_tile.data(), here.tiles};
+      } else {
+        return shared_cursors{cursor.data()};
+      }
+    }();
+    const auto count = [&] {
+      const count_tiles<Place, Item, Source, RegionOf, std::remove_const_t<decltype(cursors)>> kernel{source, region_of, here.map(), pass, cursors};
+      place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
+    };
     std::uint64_t capacity = 0;
-    if (room_ == room::slack) {
+    if constexpr (Stable) {
+      place_.fill(cursor_of_tile.data() + here.tiles * pass.digits, 0, sizeof(std::uint64_t));
+      count();
+      place_.exclusive_scan(cursor_of_tile.data(), cursor_of_tile.data(), cursor_of_tile.size());
+      place_.for_each(pass.children, begin_in_order{cursor_of_tile.data(), here.first_tile.data(), here.tiles, pass, begin.data(), cursor.data()});
+    } else if (room_ == room::slack) {
       const double mean = static_cast<double>(n) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
       capacity = last && capacity_ != 0 ? capacity_ : with_slack(mean, n);
       place_.for_each(pass.children, begin_with_slack{capacity, begin.data(), cursor.data()});
     } else {
       place_.fill(cursor.data(), 0, cursor.bytes());
-      const count_tiles<Place, Item, Source, RegionOf> count{source, region_of, here.map(), pass, cursor.data()};
-      place_.launch(here.tiles, scratch_bytes_of(count), count);
+      count();
       place_.exclusive_scan(cursor.data(), begin.data(), pass.children);
       place_.copy(cursor.data(), begin.data(), begin.bytes());
     }
@@ -146,8 +183,8 @@ class partitioner {
     }
     auto out = make<Item>(capacity == 0 ? n : capacity * pass.children);
     const auto scatter = [&](const auto& back) {
-      const scatter_tiles<Place, Item, Source, RegionOf, std::remove_cvref_t<decltype(back)>> kernel{
-          source, region_of, here.map(), pass, cursor.data(), capacity, out.data(), overflowed_, back};
+      const scatter_tiles<Place, Item, Source, RegionOf, std::remove_const_t<decltype(cursors)>, std::remove_cvref_t<decltype(back)>> kernel{
+          source, region_of, here.map(), pass, cursors, capacity, out.data(), overflowed_, back};
       place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
     };
     way_back_ ? scatter(here.back()) : scatter(no_way_back{});
@@ -174,6 +211,9 @@ auto checked_partition(const Place& place, const Source& source, const partition
     throw invalid_argument("roost::partition: " + std::to_string(options.regions) + " regions asked for; give 2 to 65536");
   }
   const leading_bits region_of{options.seed, options.regions};
+  if (options.stable) {
+    return partitioner<Place, Item, true>(place, options.regions, room::exact, options.way_back, nullptr).run(source, region_of);
+  }
   if (options.room == room::slack) {
     array<std::uint32_t, Place> overflowed(place, 1);
     place.fill(overflowed.data(), 0, overflowed.bytes());

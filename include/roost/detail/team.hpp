@@ -136,20 +136,35 @@ struct block_team {
 #endif
 };
 
+/// Which of a block's n items a worker holds. A warp's items follow each other, in rows of one item a lane, so that (warp, held, lane) is the order of
+/// the items; all warps have as many rows, but the last ones.
+template <int Size>
+struct held_rows {
+  static_assert(Size % 32 == 0);
+  int first;  // of the worker
+  int end;    // of the warp
+
+  ROOST_FN held_rows(int rank, int rows, int n) : first(rank / 32 * (32 * rows) + rank % 32), end(smaller(n, (rank / 32 + 1) * (32 * rows))) {}
+  ROOST_FN static int needed(int n) { return ceil_div(n, Size); }
+  ROOST_FN int item(int held) const { return first + held * 32; }
+};
+
 /// Calls body(held, i) for the team's items i in [0, n), n <= PerWorker * Team::size, both ints. `held` in [0, PerWorker) is the worker's own
-/// number for the item: it indexes what a worker keeps of its items between two loops, in registers on a GPU.
+/// number for the item: it indexes what a worker keeps of its items between two loops over as many, in registers on a GPU.
 template <int PerWorker, class Team, class Body>
 ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body) {
   if constexpr (Team::size == 1) {
     for (int i = 0; i < static_cast<int>(n); ++i) body(i, i);
   } else if (n == PerWorker * Team::size) {  // the usual case, without a question for each item
+    const held_rows<Team::size> mine(team.rank(), PerWorker, PerWorker * Team::size);
     ROOST_UNROLL
-    for (int held = 0; held < PerWorker; ++held) body(held, held * Team::size + team.rank());
+    for (int held = 0; held < PerWorker; ++held) body(held, mine.item(held));
   } else {
+    const held_rows<Team::size> mine(team.rank(), held_rows<Team::size>::needed(static_cast<int>(n)), static_cast<int>(n));
     ROOST_UNROLL
     for (int held = 0; held < PerWorker; ++held) {
-      const int i = held * Team::size + team.rank();
-      if (i < static_cast<int>(n)) body(held, i);
+      const int i = mine.item(held);
+      if (i < mine.end) body(held, i);
     }
   }
 }
