@@ -86,14 +86,13 @@ struct shared_cursors {
   std::uint64_t* cursor;
 
   struct of_tile {
-    std::uint64_t* cursor;  // of the parent's first child
-    ROOST_FN void count(std::uint32_t d, std::uint32_t n) const {
-      if (n != 0) fetch_add(cursor[d], std::uint64_t{n});
-    }
-    ROOST_FN std::uint64_t take(std::uint32_t d, std::uint32_t n) const { return n != 0 ? fetch_add(cursor[d], std::uint64_t{n}) : 0; }
+    std::uint64_t* cursor;
+    std::uint32_t first_child;  // of the parent
+    ROOST_FN void count(std::uint32_t d, std::uint32_t n) const { take(d, n); }
+    ROOST_FN std::uint64_t take(std::uint32_t d, std::uint32_t n) const { return n != 0 ? fetch_add(cursor[first_child + d], std::uint64_t{n}) : 0; }
   };
   ROOST_FN of_tile of(const tile_map&, const partition_pass& pass, std::uint64_t, std::uint32_t parent) const {
-    return {cursor + (std::uint64_t{parent} << pass.fan_bits)};
+    return {cursor, parent << pass.fan_bits};
   }
 };
 
@@ -138,8 +137,10 @@ struct count_tiles {
     const std::uint32_t first_child = at.parent << pass.fan_bits;
     for_each_of(team, pass.digits, [&](std::uint32_t d) { count[d] = 0; });
     team.sync();
-    for_each_of(team, at.count, [&](std::uint32_t i) {
-      const std::uint32_t child = region_of(source[at.first + i].key) >> pass.shift;
+    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
+    const held_items<per_worker, Team, Source> item(team, source, at.first, at.count);  // all on their way before the first is waited for
+    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+      const std::uint32_t child = region_of(item(held, i).key) >> pass.shift;
       team.fetch_add(count[child - first_child], 1u);
     });
     team.sync();
@@ -202,15 +203,17 @@ struct scatter_tiles {
 
     constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
     constexpr bool counts_ranks = Cursors::in_order && Team::size > 1;
-    const auto place_of = cursors.of(tiles, pass, tile, at.parent);
+    const auto cursor = cursors.of(tiles, pass, tile, at.parent);
     if constexpr (!counts_ranks) {
       for_each_of(team, pass.digits, [&](std::uint32_t d) { my.count[d] = 0; });
       team.sync();
     }
-    const held_items<per_worker, Team, Source> item(team, source, at.first, at.count);
+    const held_items<per_worker, Team, Source, counts_ranks> item(team, source, at.first, at.count);
     std::uint32_t rank[Team::size == 1 ? 1 : per_worker];  // among the tile's items of the same digit
+    if constexpr (Cursors::in_order) {  // on their way with the items
+      for_each_of(team, pass.digits, [&](std::uint32_t d) { my.shift_by[d] = cursor[d]; });
+    }
     if constexpr (counts_ranks) {
-      for_each_of(team, pass.digits, [&](std::uint32_t d) { my.shift_by[d] = place_of[d]; });  // on its way with the items
       rank_in_order(team, at.count, pass.digits, [&](int held, int i) { return digit_of(item(held, i)); }, my.warp_counts, my.count, rank);
     } else {
       for_each_held<per_worker>(team, at.count, [&](int held, int i) {
@@ -229,12 +232,10 @@ struct scatter_tiles {
     bool full = false;
     for_each_of(team, pass.digits, [&](std::uint32_t d) {
       std::uint64_t first;
-      if constexpr (counts_ranks) {
+      if constexpr (Cursors::in_order) {
         first = my.shift_by[d];
-      } else if constexpr (Cursors::in_order) {
-        first = place_of[d];
       } else {
-        first = place_of.take(d, my.count[d]);
+        first = cursor.take(d, my.count[d]);
         full |= capacity != 0 && first + my.count[d] > end_of(d);
       }
       my.shift_by[d] = first - my.start[d];
@@ -244,7 +245,7 @@ struct scatter_tiles {
       }
     });
 
-    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+    for_each_held<per_worker, counts_ranks>(team, at.count, [&](int held, int i) {
       std::uint32_t position;
       if constexpr (Team::size == 1) {
         position = my.start[my.digit[i]]++;  // where the next digit starts, in the end

@@ -12,20 +12,9 @@ ROOST_FN constexpr std::uint32_t rank_counters(std::uint32_t digits) {
   return Team::size / 32 * digits;
 }
 
-#if ROOST_ON_DEVICE
-/// The lanes of those in `among` whose digit is the same as the caller's. All lanes of the warp must call.
-ROOST_FN std::uint32_t lanes_like_mine(std::uint32_t among, std::uint32_t digit, int digit_bits) {
-  for (int bit = 0; bit < digit_bits; ++bit) {
-    const bool set = digit >> bit & 1;
-    const std::uint32_t others = __ballot_sync(~0u, set);
-    among &= set ? others : ~others;
-  }
-  return among;
-}
-#endif
-
-/// rank[held] = how many of the n items before the item have its digit; count[d] = how many of all have digit d. digit_of(held, i) is below `digits`;
-/// n <= PerWorker * Team::size, below 2^16. `warp_counts`: scratch, rank_counters<Team>(digits) of them. Ends with sync().
+/// rank[held] = how many of the n items before the item have its digit; count[d] = how many of all have digit d. digit_of(held, i) is below `digits`, and
+/// asked as for_each_held<PerWorker, true> would; n <= PerWorker * Team::size, below 2^16. `warp_counts`: scratch, rank_counters<Team>(digits) of them.
+/// Ends with sync().
 template <int PerWorker, class Team, class DigitOf>
 ROOST_FN void rank_in_order(const Team& team, std::uint32_t n, std::uint32_t digits, const DigitOf& digit_of, std::uint16_t* warp_counts,
                             std::uint32_t* count, std::uint32_t (&rank)[PerWorker]) {
@@ -38,33 +27,43 @@ ROOST_FN void rank_in_order(const Team& team, std::uint32_t n, std::uint32_t dig
   for (std::uint32_t d = lane; d < digits; d += 32) counts[d] = 0;
   __syncwarp();
 
-  // Rows follow each other: an item's rank in its warp is what its digit's counter says and how many lanes before it have the digit. The digit
-  // comes along in the upper half.
+  // Rows follow each other: an item's rank in its warp is what its digit's counter says and how many lanes before it have the digit. The lanes that
+  // have it are found bit by bit, for several rows at once: one vote is not waited for before the next. The digit comes along in the upper half.
+  constexpr int rows_at_once = smaller(PerWorker, 4);
   const int digit_bits = 32 - __clz(static_cast<int>(digits - 1));
-  const auto rank_row = [&](int held, int i, bool there, std::uint32_t lanes) {
-    const std::uint32_t d = there ? digit_of(held, i) : 0;
-    const std::uint32_t like_mine = lanes_like_mine(lanes, d, digit_bits);
-    const std::uint32_t before = __popc(like_mine & ((1u << lane) - 1));
-    const std::uint32_t counted = counts[d];
-    __syncwarp();
-    if (there && before == 0) counts[d] = static_cast<std::uint16_t>(counted + __popc(like_mine));
-    __syncwarp();
-    rank[held] = d << 16 | (counted + before);
-  };
-  if (n == PerWorker * Team::size) {
-    const held_rows<Team::size> mine(team.rank(), PerWorker, PerWorker * Team::size);
+  const held_rows<Team::size, true> mine(team.rank(), static_cast<int>(n));
+  const auto rank_rows = [&](auto all_there) {
     ROOST_UNROLL
-    for (int held = 0; held < PerWorker; ++held) rank_row(held, mine.item(held), true, ~0u);
-  } else {
-    const int rows = held_rows<Team::size>::needed(static_cast<int>(n));
-    const held_rows<Team::size> mine(team.rank(), rows, static_cast<int>(n));
-    ROOST_UNROLL
-    for (int held = 0; held < PerWorker; ++held) {
-      const bool there = mine.item(held) < mine.end;
-      const std::uint32_t lanes = __ballot_sync(~0u, there);
-      if (lanes != 0) rank_row(held, mine.item(held), there, lanes);
+    for (int first = 0; first < PerWorker; first += rows_at_once) {
+      std::uint32_t digit[rows_at_once], like_mine[rows_at_once];
+      const auto for_rows = [&](const auto& body) {
+        ROOST_UNROLL
+        for (int row = 0; row < smaller(rows_at_once, PerWorker - first); ++row) body(row, first + row);
+      };
+      const auto there = [&](int held) { return all_there || mine.item(held) < mine.end; };
+      for_rows([&](int row, int held) {
+        digit[row] = there(held) ? digit_of(held, mine.item(held)) : 0;
+        like_mine[row] = all_there ? ~0u : __ballot_sync(~0u, there(held));
+      });
+      ROOST_ROLLED
+      for (int bit = 0; bit < digit_bits; ++bit) {
+        for_rows([&](int row, int) {
+          const bool set = digit[row] >> bit & 1;
+          const std::uint32_t others = __ballot_sync(~0u, set);
+          like_mine[row] &= set ? others : ~others;
+        });
+      }
+      for_rows([&](int row, int held) {
+        const std::uint32_t before = __popc(like_mine[row] & ((1u << lane) - 1));
+        const std::uint32_t counted = counts[digit[row]];
+        __syncwarp();
+        if (there(held) && before == 0) counts[digit[row]] = static_cast<std::uint16_t>(counted + __popc(like_mine[row]));
+        __syncwarp();
+        rank[held] = digit[row] << 16 | (counted + before);
+      });
     }
-  }
+  };
+  n == PerWorker * Team::size ? rank_rows(std::true_type()) : rank_rows(std::false_type());
   team.sync();
 
   for_each_of(team, digits, [&](std::uint32_t d) {
@@ -83,7 +82,7 @@ ROOST_FN void rank_in_order(const Team& team, std::uint32_t n, std::uint32_t dig
     count[d] = sum;
   });
   team.sync();
-  for_each_held<PerWorker>(team, n, [&](int held, int) { rank[held] = (rank[held] & 0xffff) + counts[rank[held] >> 16]; });
+  for_each_held<PerWorker, true>(team, n, [&](int held, int) { rank[held] = (rank[held] & 0xffff) + counts[rank[held] >> 16]; });
   team.sync();
 #endif
 }
