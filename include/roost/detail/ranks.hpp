@@ -87,4 +87,37 @@ ROOST_FN void rank_in_order(const Team& team, std::uint32_t n, std::uint32_t dig
 #endif
 }
 
+/// rank[held] = how many of the n items before the item are wanted, as wanted(held, i) says, asked as for_each_held<PerWorker, true> would; returns how
+/// many of all are. `warp_counts`: scratch, a word for each warp. Ends with sync().
+template <int PerWorker, class Team, class Wanted>
+ROOST_FN std::uint32_t rank_wanted(const Team& team, std::uint32_t n, const Wanted& wanted, std::uint32_t* warp_counts, std::uint32_t (&rank)[PerWorker]) {
+  static_assert(Team::size > 1);
+  std::uint32_t all = 0;
+#if ROOST_ON_DEVICE
+  constexpr int warps = Team::size / 32;
+  const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32, warp = static_cast<std::uint32_t>(team.rank()) / 32;
+  const held_rows<Team::size, true> mine(team.rank(), static_cast<int>(n));
+  std::uint32_t before = 0;
+  ROOST_UNROLL
+  for (int held = 0; held < PerWorker; ++held) {
+    const int i = mine.item(held);
+    const std::uint32_t lanes = __ballot_sync(~0u, i < mine.end && wanted(held, i));
+    rank[held] = before + __popc(lanes & ((1u << lane) - 1));
+    before += __popc(lanes);
+  }
+  if (lane == 0) warp_counts[warp] = before;
+  team.sync();
+  before = 0;
+  ROOST_UNROLL
+  for (int w = 0; w < warps; ++w) {
+    if (w == static_cast<int>(warp)) before = all;
+    all += warp_counts[w];
+  }
+  ROOST_UNROLL
+  for (int held = 0; held < PerWorker; ++held) rank[held] += before;
+  team.sync();
+#endif
+  return all;
+}
+
 }  // namespace roost::detail

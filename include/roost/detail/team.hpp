@@ -42,6 +42,12 @@ struct serial_team {
     word = value;
   }
 
+  /// Makes a word of scratch the lesser of it and a value.
+  template <class T>
+  ROOST_FN void fetch_min(T& word, T value) const {
+    if (value < word) word = value;
+  }
+
   /// Sets bits of a word of scratch.
   template <class T>
   ROOST_FN void fetch_or(T& word, T bits) const {
@@ -56,7 +62,7 @@ struct serial_team {
     return before;
   }
 
-  /// sums[i] = counts[0] + ... + counts[i - 1].
+  /// sums[i] = counts[0] + ... + counts[i - 1]. `sums` may be `counts`.
   ROOST_FN void exclusive_scan(const std::uint32_t* counts, std::uint32_t* sums, std::uint32_t n) const {
     std::uint32_t sum = 0;
     for (std::uint32_t i = 0; i < n; ++i) {
@@ -89,6 +95,11 @@ struct block_team {
   }
 
   template <class T>
+  ROOST_FN void fetch_min(T& word, T value) const {
+    atomicMin(&word, value);
+  }
+
+  template <class T>
   ROOST_FN void fetch_or(T& word, T bits) const {
     atomicOr(&word, bits);
   }
@@ -106,15 +117,16 @@ struct block_team {
   ROOST_FN void exclusive_scan(const std::uint32_t* counts, std::uint32_t* sums, std::uint32_t n) const {
     using scan = cub::BlockScan<std::uint32_t, Size, cub::BLOCK_SCAN_WARP_SCANS>;  // few registers
     __shared__ typename scan::TempStorage storage;
-    std::uint32_t before = 0;
-    for (std::uint32_t first = 0; first < n; first += Size) {
-      const std::uint32_t i = first + threadIdx.x;
-      std::uint32_t sum, total;
-      scan(storage).ExclusiveSum(i < n ? counts[i] : 0u, sum, total);
-      if (i < n) sums[i] = before + sum;
-      before += total;
-      __syncthreads();
+    const std::uint32_t each = ceil_div<std::uint32_t>(n, Size), first = smaller(threadIdx.x * each, n), last = smaller(first + each, n);
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = first; i < last; ++i) sum += counts[i];
+    scan(storage).ExclusiveSum(sum, sum);
+    for (std::uint32_t i = first; i < last; ++i) {
+      const std::uint32_t count = counts[i];
+      sums[i] = sum;
+      sum += count;
     }
+    __syncthreads();
   }
 #else  // named by the compiler's host pass, never run there
   ROOST_FN int rank() const { return 0; }
@@ -126,6 +138,8 @@ struct block_team {
   }
   template <class T>
   ROOST_FN void exchange(T&, T) const {}
+  template <class T>
+  ROOST_FN void fetch_min(T&, T) const {}
   template <class T>
   ROOST_FN void fetch_or(T&, T) const {}
   template <class T>

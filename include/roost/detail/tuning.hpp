@@ -45,6 +45,13 @@ struct tuning<cuda> {
   static constexpr std::uint32_t put_small_buckets = 13;     // adding up copies in a small table first, of four times as many buckets
   static constexpr std::uint32_t put_regions = 1024;         // tables of this many regions take batches
   static constexpr std::size_t put_regional_share = 8;       // of a slot in 8 and more by region
+  static constexpr int group_threads = 512;
+  static constexpr int group_teams_at_once = 3;
+  static constexpr std::size_t group_bytes = 64 << 10;       // that a team groups items in
+  static constexpr std::size_t group_held_most = 4;          // items of a worker
+  static constexpr std::uint32_t group_sample = 4096;        // items in which frequent keys are looked for,
+  static constexpr std::uint32_t group_tiles_most = 64;      // which are those with more tiles of items than a team should group
+  static constexpr std::uint32_t expand_tile = 2048;         // matches of a team
 };
 
 template <>
@@ -71,6 +78,10 @@ struct tuning<host> {
   static constexpr std::uint32_t put_small_buckets = 0;
   static constexpr std::uint32_t put_regions = 16;
   static constexpr std::size_t put_regional_share = 8;
+  static constexpr std::size_t group_bytes = 512 << 10;
+  static constexpr std::size_t group_held_most = 64;
+  static constexpr std::uint32_t group_tiles_most = 16;
+  static constexpr std::uint32_t expand_tile = 4096;
 };
 
 /// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16 bits.

@@ -1,0 +1,212 @@
+#include <roost/frozen_multimap.hpp>
+
+#include <cmath>
+
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+// frozen_multimap against a map of vectors: every call, any multiplicity.
+
+namespace test {
+namespace {
+
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using roost::path;
+
+template <class Key, class Value>
+struct types {
+  using key = Key;
+  using value = Value;
+  using map = roost::frozen_multimap<Key, Value, place_type>;
+};
+
+template <class Key, class Value>
+struct sum_matches {
+  u64* sums;  // of query numbers and values, of matches
+  ROOST_FN void operator()(u64 query, const Value& value) const {
+    roost::detail::fetch_add(sums[0], query * 31 + roost::hash_of(value));
+    roost::detail::fetch_add(sums[1], u64{1});
+  }
+};
+template <class Key, class Value>
+struct sum_pairs {
+  u64* sums;
+  ROOST_FN void operator()(const Key& key, const Value& value) const {
+    roost::detail::fetch_add(sums[0], u64{roost::hash_of(key)} * 31 + roost::hash_of(value));
+    roost::detail::fetch_add(sums[1], u64{1});
+  }
+};
+
+template <class Ref, class Key>
+struct ask {
+  Ref ref;
+  const Key* queries;
+  u64* counts;
+  u64* hashes;  // of the values, in order
+  ROOST_FN void operator()(std::size_t i) const {
+    u64 hash = 0;
+    for (const auto& value : ref.find(queries[i])) hash = roost::mix64(hash, roost::hash_of(value));
+    counts[i] = ref.contains(queries[i]) ? ref.count(queries[i]) : 0;
+    hashes[i] = hash;
+  }
+};
+
+/// All that a map of these pairs says, against the oracle. Queries: so many pairs' keys, and as many others.
+template <class T>
+void check(const std::vector<u64>& key_numbers, const std::vector<u64>& value_numbers, std::size_t queries_of_pairs = 1500) {
+  using key = typename T::key;
+  using value = typename T::value;
+  oracle_map<key, std::vector<value>> oracle, got;
+  std::vector<key> keys;
+  std::vector<value> values;
+  for (std::size_t i = 0; i < key_numbers.size(); ++i) {
+    keys.push_back(from_number<key>(key_numbers[i]));
+    values.push_back(from_number<value>(value_numbers[i]));
+    oracle[keys[i]].push_back(values[i]);
+  }
+  const auto& place = test_place();
+  const typename T::map map(place, upload(keys), upload(values));
+  ASSERT_EQ(map.size(), keys.size());
+  ASSERT_EQ(map.key_count(), oracle.size());
+  EXPECT_EQ(map.empty(), keys.empty());
+  EXPECT_TRUE(map.valid(place));
+
+  std::vector<key> queries;
+  for (u64 i = 0; i < std::min(queries_of_pairs, keys.size()); ++i) {
+    queries.push_back(keys[roost::mix64(i, 5) % keys.size()]);
+    queries.push_back(from_number<key>(roost::mix64(i, 99)));
+  }
+  u64 total = 0, pair_hash = 0;
+  std::vector<u64> offsets{0};
+  std::vector<value> expected;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const auto at = oracle.find(queries[i]);
+    if (at != oracle.end()) {
+      for (const value& v : at->second) {
+        if (expected.size() < 20'000'000) expected.push_back(v);
+        pair_hash += i * 31 + roost::hash_of(v);
+      }
+      total += at->second.size();
+    }
+    offsets.push_back(total);
+  }
+  ASSERT_EQ(total, expected.size()) << "a test that asks for too much";
+  const auto asked = upload(queries);
+
+  for (const path way : {path::direct, path::regional}) {
+    auto counts = filled<u32>(queries.size(), 7);
+    map.count(place, asked, counts, {.path = way});
+    auto contained = filled<bool>(queries.size(), false);
+    map.contains(place, asked, contained, {.path = way});
+    const auto counted = download(counts);
+    const auto there = download(contained);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < queries.size(); ++i) wrong += counted[i] != offsets[i + 1] - offsets[i] || (there[i] != 0) != (counted[i] != 0);
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(map.count_matches(place, asked, {.path = way}), total);
+
+    const auto all = map.retrieve(place, asked, {.path = way});
+    EXPECT_EQ(roost::copy_to_host(place, all.offsets), offsets);
+    EXPECT_TRUE(roost::copy_to_host(place, all.values) == expected);
+
+    const auto pairs = map.retrieve_pairs(place, asked, {.path = way});
+    const auto query_numbers = roost::copy_to_host(place, pairs.queries);
+    wrong = 0;
+    for (std::size_t q = 0; q < queries.size(); ++q) {
+      for (u64 i = offsets[q]; i < offsets[q + 1]; ++i) wrong += query_numbers[i] != q;
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_TRUE(roost::copy_to_host(place, pairs.values) == expected);
+
+    auto sums = filled<u64>(2, 0);
+    map.for_each_match(place, asked, sum_matches<key, value>{sums.data()}, {.path = way});
+    EXPECT_EQ(roost::copy_to_host(place, sums), (std::vector<u64>{pair_hash, total}));
+  }
+
+  // One by one.
+  auto counts = filled<u64>(queries.size(), 7), hashes = filled<u64>(queries.size(), 7);
+  place.for_each(queries.size(), ask<typename T::map::ref_type, key>{map.ref(), asked.data(), counts.data(), hashes.data()});
+  const auto counted = download(counts), hashed = download(hashes);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    u64 hash = 0;
+    for (u64 m = offsets[i]; m < offsets[i + 1]; ++m) hash = roost::mix64(hash, roost::hash_of(expected[m]));
+    wrong += counted[i] != offsets[i + 1] - offsets[i] || hashed[i] != hash;
+  }
+  EXPECT_EQ(wrong, 0u);
+
+  // All of it.
+  auto keys_out = filled<key>(map.size(), key{});
+  auto values_out = filled<value>(map.size(), value{});
+  EXPECT_EQ(map.retrieve_all(place, keys_out, values_out), map.size());
+  const auto all_keys = download(keys_out);
+  const auto all_values = download(values_out);
+  u64 hash = 0;
+  for (std::size_t i = 0; i < all_keys.size(); ++i) {
+    got[all_keys[i]].push_back(all_values[i]);
+    hash += u64{roost::hash_of(all_keys[i])} * 31 + roost::hash_of(all_values[i]);
+  }
+  EXPECT_TRUE(got == oracle);
+  auto sums = filled<u64>(2, 0);
+  map.for_each(place, sum_pairs<key, value>{sums.data()});
+  EXPECT_EQ(roost::copy_to_host(place, sums), (std::vector<u64>{hash, map.size()}));
+}
+
+std::vector<u64> values_of(std::size_t n) {
+  std::vector<u64> values;
+  for (std::size_t i = 0; i < n; ++i) values.push_back(roost::mix64(i));
+  return values;
+}
+
+template <class T>
+void check(const std::vector<u64>& keys, std::size_t queries_of_pairs = 1500) {
+  check<T>(keys, values_of(keys.size()), queries_of_pairs);
+}
+
+/// n keys that come `each` times, in a random order.
+std::vector<u64> repeated(std::size_t n, std::size_t each) {
+  std::vector<u64> keys;
+  for (std::size_t i = 0; i < n * each; ++i) keys.push_back(roost::mix64(i / each, 3));
+  return shuffled(std::move(keys), 8);
+}
+
+template <class T>
+class frozen_multimap : public testing::Test {};
+
+using multimaps = testing::Types<types<u32, u32>, types<u64, u64>, types<u32, u64>, types<u64, u16>, types<twelve, u32>, types<u32, twelve>>;
+TYPED_TEST_SUITE(frozen_multimap, multimaps);
+
+TYPED_TEST(frozen_multimap, of_any_number_of_pairs) {
+  for (const std::size_t n : {0, 1, 2, 5, 31, 100, 1000, 1739, 2048, 5000, 20000}) check<TypeParam>(random_numbers(n, n));
+}
+
+TYPED_TEST(frozen_multimap, with_any_number_of_values_for_a_key) {
+  for (const std::size_t each : {2, 8, 33, 100, 1000}) check<TypeParam>(repeated(20000 / each, each));
+  check<TypeParam>(repeated(3, 3000));
+}
+
+TYPED_TEST(frozen_multimap, of_one_key) {
+  for (const std::size_t n : {1, 2, 64, 2047, 2048, 2049, 6000}) check<TypeParam>(std::vector<u64>(n, 0), 20);
+}
+
+TYPED_TEST(frozen_multimap, with_frequent_keys) {
+  std::vector<u64> half = random_numbers(1'000'000, 6), falling = half;
+  for (std::size_t i = 0; i < half.size(); i += 2) half[i] = 42;
+  // Zipf's law, nearly: key k has a share of 1 / k.
+  for (std::size_t i = 0; i < falling.size(); ++i) falling[i] = static_cast<u64>(std::exp(static_cast<double>(falling[i] % 1'000'003) / 1'000'003 * 12));
+  check<TypeParam>(half, 3);
+  check<TypeParam>(falling, 10);
+  check<TypeParam>(std::vector<u64>(700'000, 3), 1);
+}
+
+TYPED_TEST(frozen_multimap, of_keys_in_order_and_of_every_kind) {
+  check<TypeParam>(multiples(20000, 1));
+  check<TypeParam>(multiples(5000, u64{1} << 32));
+  std::vector<u64> edge{0, ~u64{0}, 0, 1, ~u64{0}, u64{1} << 63, 0xffffffffu};
+  check<TypeParam>(edge);
+}
+
+}  // namespace
+}  // namespace test

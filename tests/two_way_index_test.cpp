@@ -1,0 +1,140 @@
+#include <roost/two_way_index.hpp>
+
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+// two_way_index, unique and unique_count against maps of the standard library.
+
+namespace test {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using roost::index_order;
+
+template <class Key>
+using two_way = roost::two_way_index<Key, place_type>;
+
+template <class Ref, class Key>
+struct there_and_back {
+  Ref ref;
+  const Key* queries;
+  u32* wrong;
+  ROOST_FN void operator()(std::size_t i) const {
+    const auto index = ref.find(queries[i]);
+    const bool good = ref.contains(queries[i]) == index.has_value() && (!index || (*index < ref.size() && roost::same_key(ref.key_at(*index), queries[i])));
+    if (!good) roost::detail::fetch_add(*wrong, 1u);
+  }
+};
+
+template <class Key>
+class two_way_index : public testing::Test {
+ public:
+  /// Batches, one after the other, against an oracle that numbers keys by first occurrence; other orders are checked for what they promise.
+  static void check(const std::vector<std::vector<u64>>& batches, index_order order) {
+    const auto& place = test_place();
+    oracle_map<Key, u32> oracle;   // by first occurrence
+    oracle_map<Key, u64> counts;
+    std::vector<Key> in_order, all;
+    std::vector<std::vector<u32>> indices;
+    std::vector<Key> first;
+    for (const u64 number : batches.front()) first.push_back(from_number<Key>(number));
+    two_way<Key> index(place, upload(first), {.order = order});
+    for (std::size_t b = 0; b < batches.size(); ++b) {
+      std::vector<Key> batch;
+      for (const u64 number : batches[b]) batch.push_back(from_number<Key>(number));
+      const std::size_t before = in_order.size();
+      const std::vector<Key> keys_before = download(index.keys());
+      for (const Key& key : batch) {
+        if (oracle.emplace(key, static_cast<u32>(in_order.size())).second) in_order.push_back(key);
+        ++counts[key];
+      }
+      all.insert(all.end(), batch.begin(), batch.end());
+      const std::vector<u32> got = b == 0 ? download(index.indices()) : download(index.add(place, upload(batch)));
+      const std::vector<Key> keys = download(index.keys());
+      ASSERT_EQ(index.size(), oracle.size());
+      ASSERT_EQ(keys.size(), oracle.size());
+      EXPECT_EQ(index.empty(), oracle.empty());
+      EXPECT_TRUE(index.valid(place));
+      EXPECT_TRUE(order != index_order::first_occurrence || keys == in_order);
+      if constexpr (std::is_integral_v<Key>) {
+        EXPECT_TRUE(order != index_order::by_key || std::is_sorted(keys.begin() + static_cast<std::ptrdiff_t>(before), keys.end()));
+      }
+      EXPECT_TRUE(b == 0 || std::equal(keys_before.begin(), keys_before.end(), keys.begin()));  // old indices stay
+      ASSERT_EQ(got.size(), batch.size());
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < batch.size(); ++i) wrong += got[i] >= keys.size() || !(keys[got[i]] == batch[i]);
+      EXPECT_EQ(wrong, 0u);
+      const std::vector<u64> counted = download(index.counts());
+      for (std::size_t i = 0; i < keys.size(); ++i) wrong += counted[i] != counts[keys[i]];
+      EXPECT_EQ(wrong, 0u);
+    }
+    std::vector<Key> queries = all;
+    for (u64 i = 0; i < 500; ++i) queries.push_back(from_number<Key>(i * 977 + 13));
+    const auto asked = upload(queries);
+    auto results = filled<u32>(queries.size(), 5);
+    index.find(place, asked, results);
+    auto contained = filled<bool>(queries.size(), false);
+    index.contains(place, asked, contained);
+    const auto found = download(results);
+    const auto there = download(contained);
+    const std::vector<Key> keys = download(index.keys());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const bool here = oracle.count(queries[i]) != 0;
+      wrong += (there[i] != 0) != here || (here ? found[i] >= keys.size() || !(keys[found[i]] == queries[i]) : found[i] != two_way<Key>::no_index);
+    }
+    EXPECT_EQ(wrong, 0u);
+    auto bad = filled<u32>(1, 0);
+    place.for_each(queries.size(), there_and_back<typename two_way<Key>::ref_type, Key>{index.ref(), asked.data(), bad.data()});
+    EXPECT_EQ(download(bad)[0], 0u);
+
+    EXPECT_EQ(roost::unique_count(place, upload(all)), oracle.size());
+    std::vector<Key> different = download(roost::unique(place, upload(all), order));
+    EXPECT_TRUE(order != index_order::first_occurrence || different == in_order);
+    EXPECT_EQ((oracle_set<Key>(different.begin(), different.end()).size()), oracle.size());
+    EXPECT_EQ(different.size(), oracle.size());
+    for (const Key& key : different) wrong += oracle.count(key) == 0;
+    EXPECT_EQ(wrong, 0u);
+  }
+
+  static void check(const std::vector<std::vector<u64>>& batches) {
+    for (const auto order : {index_order::first_occurrence, index_order::any}) check(batches, order);
+    if constexpr (std::is_integral_v<Key>) check(batches, index_order::by_key);
+  }
+};
+
+using keys = testing::Types<u32, u64, sixteen>;
+TYPED_TEST_SUITE(two_way_index, keys);
+
+TYPED_TEST(two_way_index, of_any_number_of_keys) {
+  for (const std::size_t n : {0, 1, 2, 100, 2047, 2048, 2049, 30000}) this->check({random_numbers(n, n)});
+}
+
+TYPED_TEST(two_way_index, of_keys_that_come_often) {
+  this->check({random_numbers(30000, 3, 100)});
+  this->check({random_numbers(30000, 3, 3)});
+  this->check({std::vector<u64>(10000, 0)});
+  this->check({multiples(10000, 1)});
+}
+
+TYPED_TEST(two_way_index, grows_and_keeps_indices) {
+  this->check({random_numbers(5000, 1, 8000), random_numbers(5000, 2, 16000), {}, random_numbers(5000, 1, 8000), {~u64{0}, 0, ~u64{0}}});
+  this->check({{}, random_numbers(100, 1), random_numbers(20000, 7)});
+}
+
+TEST(two_way_index_calls, two_builds_are_the_same_in_any_order) {
+  const auto keys = upload(from_numbers<u64>(random_numbers(50000, 4, 20000)));
+  for (const auto order : {index_order::first_occurrence, index_order::by_key, index_order::any}) {
+    const two_way<u64> a(test_place(), keys, {.order = order}), b(test_place(), keys, {.order = order});
+    EXPECT_EQ(download(a.keys()), download(b.keys()));
+    EXPECT_EQ(download(a.indices()), download(b.indices()));
+  }
+}
+
+TEST(two_way_index_calls, refuse_an_order_by_key_of_what_has_none) {
+  EXPECT_THROW(two_way<sixteen>(test_place(), upload(std::vector<sixteen>{{1, 2}}), {.order = index_order::by_key}), roost::invalid_argument);
+}
+
+}  // namespace
+}  // namespace test
