@@ -1,6 +1,7 @@
 #pragma once
 
 #include "concurrent.hpp"
+#include "groups.hpp"
 #include "partition.hpp"
 
 namespace roost::bench {
@@ -27,6 +28,7 @@ void measure_all(const Place& place, const settings& options) {
     } else {
       measure<sorted_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
       measure_partition<Place, Key, Value>(place, options, n);
+      if constexpr (std::is_same_v<Key, Value>) measure_groups<Place, Key, Value>(place, options, n);
 #if !defined(__CUDACC__)
       measure<boost_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
       measure<std_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);

@@ -9,6 +9,15 @@
 
 namespace roost::bench {
 
+/// How often keys come.
+struct key_copies {
+  enum kinds { equal, zipf, half };
+  kinds kind = equal;
+  std::uint32_t each = 1;  // equal: a power of two or any number, of which the last key may come less often; zipf: the k-th in proportion to 1 / k; half: one has half of all, the others come once
+
+  std::string name() const { return kind == zipf ? "zipf" : kind == half ? "half" : std::to_string(each); }
+};
+
 /// One line of the report.
 struct row {
   std::string table;
@@ -25,6 +34,7 @@ struct row {
   std::size_t scratch_bytes = 0;
   std::string path;  // of a lookup: direct or regional
   std::string place;
+  std::string copies = "1";  // of each key
 };
 
 struct settings {
@@ -40,6 +50,7 @@ struct settings {
   int warm_ups = 2;
   int threads = 0;
   roost::path path = roost::path::automatic;
+  std::vector<key_copies> copies{{key_copies::equal, 8}};
   std::function<void(const row&)> report;
   std::function<void(const std::string&)> progress;  // what is being measured now
   std::function<void(const std::string&)> has_table; // hears of every table there is

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,6 +15,7 @@
 
 namespace {
 
+using roost::bench::key_copies;
 using roost::bench::key_pattern;
 using roost::bench::query_pattern;
 using roost::bench::row;
@@ -30,6 +32,7 @@ const std::map<std::string, query_pattern> query_patterns{
     {"shuffled", query_pattern::shuffled}, {"zipf", query_pattern::zipf}, {"equal", query_pattern::equal}};
 
 struct bench_options : settings {
+  std::vector<std::string> copies_names{"8"};
   std::string place = "auto";
   std::string format = "table";
   std::string keys_name = "mixed";
@@ -38,37 +41,50 @@ struct bench_options : settings {
 };
 
 const std::vector<std::string> operations{"build", "rebuild", "find_hit", "find_half", "find_miss", "partition",
-                                          "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed", "load_curve", "churn"};
+                                          "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed", "load_curve", "churn",
+                                          "group", "count", "retrieve", "join"};
+
+/// --copies: a number, or a name.
+key_copies copies_of(const std::string& name) {
+  if (name == "zipf") return {key_copies::zipf, 1};
+  if (name == "half") return {key_copies::half, 1};
+  std::uint32_t each = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), each);
+  if (error != std::errc() || end != name.data() + name.size() || each == 0) {
+    throw roost::invalid_argument(fmt::format("bench: --copies '{}': give a number from 1 on, zipf or half", name));
+  }
+  return {key_copies::equal, each};
+}
 
 /// Prints rows as they come.
 class printer {
  public:
   explicit printer(const bench_options& options) : format_(options.format), keys_(options.keys_name), queries_(options.queries_name) {
     if (format_ == "csv") {
-      fmt::print("table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,place,keys,queries\n");
+      fmt::print("table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,place,keys,queries,copies\n");
     }
     if (format_ == "json") fmt::print("[");
     if (format_ == "table") {
-      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:<8} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
-                 "G/s", "GiB", "hits", "path", "place", "check");
+      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
+                 "G/s", "GiB", "hits", "copies", "path", "place", "check");
     }
   }
 
   void print(const row& r) {
     ++rows_;
     if (format_ == "csv") {
-      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{},{},{}\n", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
-                 r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_);
+      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{},{},{},{}\n", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
+                 r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_, r.copies);
     } else if (format_ == "json") {
       fmt::print("{}\n {{\"table\": \"{}\", \"key_bits\": {}, \"value_bits\": {}, \"op\": \"{}\", \"n\": {}, \"load_factor\": {:.4f}, \"median_ms\": {:.4f}, "
                  "\"gops\": {:.4f}, \"check\": \"{}\", \"hit_rate\": {}, \"bytes\": {}, \"scratch_bytes\": {}, \"path\": \"{}\", \"place\": \"{}\", "
-                 "\"keys\": \"{}\", \"queries\": \"{}\"}}",
+                 "\"keys\": \"{}\", \"queries\": \"{}\", \"copies\": \"{}\"}}",
                  rows_ == 1 ? "" : ",", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate,
-                 r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_);
+                 r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_, r.copies);
     } else {
-      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:<8} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
+      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
                  r.load_factor, r.median_ms, r.gops, r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
-                 r.op == "build" ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.path, r.place, r.check);
+                 r.op == "build" ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.copies, r.path, r.place, r.check);
     }
     std::fflush(stdout);
   }
@@ -175,6 +191,8 @@ void sweep(settings options, const std::string& place) {
 void bench(bench_options& options) {
   options.keys = key_patterns.at(options.keys_name);
   options.queries = query_patterns.at(options.queries_name);
+  options.copies.clear();
+  for (const std::string& name : options.copies_names) options.copies.push_back(copies_of(name));
   for (const double load_factor : options.load_factors) {
     if (!(load_factor > 0 && load_factor <= 4)) {
       throw roost::invalid_argument(fmt::format("bench: load factor {} asked for; give more than 0 and at most 1 (frozen_compact: 4)", load_factor));
@@ -237,6 +255,9 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember(key_patterns))->capture_default_str();
   command->add_option("--queries", options->queries_name, "How often keys are asked for: one key always, each once, or the k-th most popular in proportion to 1 / k")
       ->check(CLI::IsMember(query_patterns))->capture_default_str();
+  command->add_option("--copies", options->copies_names,
+                      "group, count, retrieve: how often each key comes; zipf: the k-th most frequent in proportion to 1 / k; half: one has half of all; several separated by commas")
+      ->delimiter(',')->capture_default_str();
   command->add_option("--path", options->path, "Of lookups: query after query, or region after region")
       ->transform(CLI::CheckedTransformer(paths))->option_text("{automatic,direct,regional}=automatic");
   command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();

@@ -1,0 +1,303 @@
+#pragma once
+
+#include "run.hpp"
+
+#include <oneapi/tbb/parallel_sort.h>
+
+#include <unordered_map>
+
+#if defined(__CUDACC__)
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_run_length_encode.cuh>
+#endif
+
+// Keys that come several times: frozen_multimap, two_way_index and joins, beside sorting.
+
+namespace roost::bench {
+
+/// Which key pair i has.
+template <class Key>
+struct copied_key {
+  key_copies copies;
+  std::size_t n;  // a power of two
+  make_key<Key> key;
+  query_order zipf;
+
+  copied_key(const settings& options, key_copies copies, std::size_t n) : copies(copies), n(n), key(options.keys, n), zipf(n, 64, query_pattern::zipf) {}
+
+  ROOST_FN std::size_t shuffled(std::size_t i) const { return (i * 2654435761u + 12345) & (n - 1); }
+  ROOST_FN Key operator()(std::size_t i) const {
+    switch (copies.kind) {
+      case key_copies::zipf: return key(zipf(i));
+      case key_copies::half: return key(i % 2 == 0 ? 0 : 1 + shuffled(i));
+      default: return key(shuffled(i) / copies.each);
+    }
+  }
+  /// The key of query i, of which there are as many as different keys if copies are `each`.
+  ROOST_FN Key distinct(std::size_t i) const { return key(i * 7919 % (n / copies.each)); }
+  std::size_t distinct_keys() const { return n / copies.each; }
+};
+
+template <class Key, class Value>
+struct fill_copied_pairs {
+  Key* keys;
+  Value* values;  // may be null
+  copied_key<Key> key;
+  ROOST_FN void operator()(std::size_t i) const {
+    keys[i] = key(i);
+    if (values != nullptr) values[i] = static_cast<Value>(i);
+  }
+};
+
+template <class Key>
+struct fill_distinct {
+  Key* queries;
+  copied_key<Key> key;
+  ROOST_FN void operator()(std::size_t i) const { queries[i] = key.distinct(i); }
+};
+
+/// Lists that hold each pair's number once, with its key, ascending: list l has values[offsets[l]] to values[offsets[l + 1]].
+template <class Key, class Value>
+struct wrong_list {
+  const Key* keys;
+  const std::uint64_t* offsets;
+  const Value* values;
+  copied_key<Key> key;
+  ROOST_FN std::uint64_t operator()(std::size_t l) const {
+    std::uint64_t bad = offsets[l] < offsets[l + 1] ? 0 : 1;
+    // A list of half of all values would keep one thread busy for long: every 4096th element of long lists is looked at, and the ends.
+    const std::uint64_t size = offsets[l + 1] - offsets[l], step = size > 4096 ? size / 4096 : 1;
+    for (std::uint64_t i = offsets[l]; i < offsets[l + 1]; i += step) {
+      bad += !same_key(key(static_cast<std::size_t>(values[i])), keys[l]) || (i != offsets[l] && values[i - 1] >= values[i]);
+    }
+    return bad;
+  }
+};
+
+template <class Count>
+struct wrong_count {
+  const Count* counts;
+  Count expected;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return counts[i] != expected; }
+};
+
+template <class Row, class Key>
+struct wrong_join {
+  const Row* left;
+  const Row* right;
+  const Key* left_keys;
+  const Key* right_keys;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return left[i] != i || !same_key(left_keys[left[i]], right_keys[right[i]]); }
+};
+
+template <class Key>
+struct wrong_index {
+  const Key* keys;
+  const std::uint32_t* indices;
+  const Key* of_index;
+  std::uint64_t* first;  // of each index: all ones before
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    detail::fetch_min(first[indices[i]], i);
+    return !same_key(of_index[indices[i]], keys[i]);
+  }
+};
+struct wrong_order {
+  const std::uint64_t* first;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return i != 0 && first[i - 1] >= first[i]; }
+};
+
+/// Pairs that were sorted by key: what a multimap is without hashing. The values of a key keep their order.
+template <class Place, class Key, class Value>
+class sorted_groups;
+
+template <class Key, class Value>
+class sorted_groups<host, Key, Value> {
+ public:
+  static std::string name() { return "sorted_groups"; }
+  sorted_groups(const host& place, std::span<const Key> keys, std::span<const Value> values) : keys_(place, 0), offsets_(place, 0), values_(place, values.size()) {
+    array<pair<Key, Value>, host> pairs(place, keys.size());
+    place.for_each(keys.size(), [&](std::size_t i) { pairs.data()[i] = {keys[i], values[i]}; });
+    // Values ascend in this workload, so that comparing them makes the sort stable.
+    place.execute([&] {
+      tbb::parallel_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.key != b.key ? a.key < b.key : a.value < b.value; });
+    });
+    std::vector<Key> different;
+    std::vector<std::uint64_t> offsets;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (i == 0 || pairs.data()[i].key != pairs.data()[i - 1].key) {
+        different.push_back(pairs.data()[i].key);
+        offsets.push_back(i);
+      }
+    }
+    offsets.push_back(pairs.size());
+    place.for_each(pairs.size(), [&](std::size_t i) { values_.data()[i] = pairs.data()[i].value; });
+    keys_ = copy_to(place, different);
+    offsets_ = copy_to(place, offsets);
+  }
+  std::size_t size() const { return keys_.size(); }
+  const Key* keys() const { return keys_.data(); }
+  const std::uint64_t* offsets() const { return offsets_.data(); }
+  const Value* values() const { return values_.data(); }
+
+ private:
+  array<Key, host> keys_;
+  array<std::uint64_t, host> offsets_;
+  array<Value, host> values_;
+};
+
+#if defined(__CUDACC__)
+/// CUB: radix sort, run-length encoding, and a scan of the lengths.
+template <class Key, class Value>
+class sorted_groups<cuda, Key, Value> {
+ public:
+  static std::string name() { return "sorted_groups"; }
+  sorted_groups(const cuda& place, std::span<const Key> keys, std::span<const Value> values)
+      : keys_(place, keys.size()), sorted_(place, keys.size()), offsets_(place, keys.size() + 1), values_(place, keys.size()), count_(place, 1) {
+    const std::size_t n = keys.size();
+    const auto with_scratch = [&](const auto& call) {
+      std::size_t bytes = 0;
+      detail::check(call(nullptr, bytes), "cub");
+      const detail::scratch_block scratch(place, bytes);
+      detail::check(call(scratch.get(), bytes), "cub");
+    };
+    place.fill(offsets_.data(), 0, offsets_.bytes());
+    with_scratch([&](void* memory, std::size_t& bytes) {
+      return cub::DeviceRadixSort::SortPairs(memory, bytes, keys.data(), sorted_.data(), values.data(), values_.data(), n, 0, sizeof(Key) * 8, place.stream());
+    });
+    with_scratch([&](void* memory, std::size_t& bytes) {
+      return cub::DeviceRunLengthEncode::Encode(memory, bytes, sorted_.data(), keys_.data(), offsets_.data(), count_.data(), n, place.stream());
+    });
+    place.copy_to_host(&size_, count_.data(), sizeof(size_));
+    place.exclusive_scan(offsets_.data(), offsets_.data(), size_ + 1);
+  }
+  std::size_t size() const { return size_; }
+  const Key* keys() const { return keys_.data(); }
+  const std::uint64_t* offsets() const { return offsets_.data(); }
+  const Value* values() const { return values_.data(); }
+
+ private:
+  array<Key, cuda> keys_, sorted_;
+  array<std::uint64_t, cuda> offsets_;
+  array<Value, cuda> values_;
+  array<std::uint64_t, cuda> count_;
+  std::uint64_t size_ = 0;
+};
+#endif
+
+template <class Place, class Key, class Value>
+void measure_groups(const Place& place, const settings& options, std::size_t n) {
+  using multimap = frozen_multimap<Key, Value, Place>;
+  using sorted = sorted_groups<Place, Key, Value>;
+  constexpr const char* multimap_name = "frozen_multimap";
+  constexpr const char* index_name = "two_way_index";
+  constexpr const char* std_name = "std_unordered_multimap";
+  for (const char* name : {multimap_name, index_name, "sorted_groups", std_name}) {
+    if (options.has_table && (std::is_same_v<Place, host> || name != std_name)) options.has_table(name);
+  }
+  const auto asked = [&](const char* name, const char* op) {
+    return options.wants(name) && std::find(options.ops.begin(), options.ops.end(), op) != options.ops.end();
+  };
+  const bool any = asked(multimap_name, "group") || asked(multimap_name, "count") || asked(multimap_name, "retrieve") || asked(multimap_name, "join") ||
+                   asked(index_name, "group") || asked("sorted_groups", "group") || asked(std_name, "group");
+  if (!options.report || !any) return;
+
+  for (const key_copies& copies : options.copies) {
+    if (n < copies.each) continue;
+    const copied_key<Key> key(options, copies, n);
+    array<Key, Place> keys(place, n);
+    array<Value, Place> values(place, n);
+    place.for_each(n, fill_copied_pairs<Key, Value>{keys.data(), values.data(), key});
+    const auto all_keys = std::as_const(keys).span();
+    const auto all_values = std::as_const(values).span();
+    const auto measured = [&](const std::string& table, const char* op, std::size_t done, const auto& before, const auto& f) {
+      if (options.progress) options.progress(table + " " + op + " n=" + std::to_string(n));
+      row line;
+      line.table = table;
+      line.key_bits = static_cast<int>(sizeof(Key)) * 8;
+      line.value_bits = static_cast<int>(sizeof(Value)) * 8;
+      line.op = op;
+      line.n = done;
+      line.copies = copies.name();
+      line.place = place_name(place);
+      line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, before, f);
+      line.gops = static_cast<double>(done) / line.median_ms / 1e6;
+      return line;
+    };
+    const auto report = [&](row line, std::uint64_t bad) {
+      line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
+      options.report(line);
+    };
+    const auto wrong_groups = [&](const auto* group_keys, const std::uint64_t* offsets, const Value* group_values, std::size_t size) {
+      std::uint64_t end = 0;
+      place.copy_to_host(&end, offsets + size, sizeof(end));
+      return place.sum(size, wrong_list<Key, Value>{group_keys, offsets, group_values, key}) + (end > n ? end - n : n - end);
+    };
+
+    std::optional<multimap> map;
+    if (asked(multimap_name, "group")) {
+      row line = measured(multimap_name, "group", n, [&] { map.reset(); }, [&] { map.emplace(place, all_keys, all_values); });
+      line.bytes = map->bytes();
+      line.scratch_bytes = map->statistics().scratch_bytes;
+      line.load_factor = map->statistics().load_factor;
+      report(line, wrong_groups(map->keys().data(), map->offsets().data(), map->values().data(), map->key_count()));
+    }
+    const bool looks_up = copies.kind == key_copies::equal && n % copies.each == 0 && (asked(multimap_name, "count") || asked(multimap_name, "retrieve"));
+    if (looks_up) {
+      if (!map) map.emplace(place, all_keys, all_values);
+      const bulk_options how{.path = options.path};
+      if (asked(multimap_name, "count")) {
+        array<std::uint32_t, Place> counts(place, n);
+        const row line = measured(multimap_name, "count", n, [] {}, [&] { map->count(place, all_keys, counts, how); });
+        report(line, place.sum(n, wrong_count<std::uint32_t>{counts.data(), copies.each}));
+      }
+      if (asked(multimap_name, "retrieve")) {
+        const std::size_t queries_n = key.distinct_keys();
+        array<Key, Place> queries(place, queries_n);
+        place.for_each(queries_n, fill_distinct<Key>{queries.data(), key});
+        array<Value, Place> results(place, n);
+        std::optional<typename multimap::matches> found;
+        const row line = measured(multimap_name, "retrieve", n, [&] { found.reset(); }, [&] {
+          found.emplace(map->match(place, std::as_const(queries).span(), how));
+          found->retrieve(place, results);
+        });
+        report(line, wrong_groups(queries.data(), found->offsets().data(), results.data(), queries_n));
+      }
+    }
+    map.reset();
+    if (copies.kind == key_copies::equal && copies.each == 1 && asked(multimap_name, "join")) {
+      array<Key, Place> right(place, n);
+      place.for_each(n, fill_distinct<Key>{right.data(), key});
+      std::optional<joined_rows<std::uint32_t, Place>> rows;
+      const row line = measured("inner_join", "join", 2 * n, [&] { rows.reset(); }, [&] { rows.emplace(inner_join(place, all_keys, std::as_const(right).span())); });
+      const std::uint64_t missing = rows->left.size() == n ? 0 : n;
+      report(line, missing != 0 ? missing : place.sum(n, wrong_join<std::uint32_t, Key>{rows->left.data(), rows->right.data(), keys.data(), right.data()}));
+    }
+    if (asked(index_name, "group")) {
+      std::optional<two_way_index<Key, Place>> index;
+      row line = measured(index_name, "group", n, [&] { index.reset(); }, [&] { index.emplace(place, all_keys); });
+      line.value_bits = 32;
+      line.bytes = index->bytes();
+      array<std::uint64_t, Place> first(place, index->size());
+      place.fill(first.data(), 0xff, first.bytes());
+      const std::uint64_t bad = place.sum(n, wrong_index<Key>{keys.data(), index->indices().data(), index->keys().data(), first.data()});
+      report(line, bad + place.sum(index->size(), wrong_order{first.data()}));
+    }
+    if (asked("sorted_groups", "group")) {
+      std::optional<sorted> groups;
+      const row line = measured("sorted_groups", "group", n, [&] { groups.reset(); }, [&] { groups.emplace(place, all_keys, all_values); });
+      report(line, wrong_groups(groups->keys(), groups->offsets(), groups->values(), groups->size()));
+    }
+#if !defined(__CUDACC__)
+    if (asked(std_name, "group")) {
+      std::unordered_multimap<Key, Value> filled;
+      const row line = measured(std_name, "group", n, [&] { filled = {}; }, [&] {
+        filled.reserve(n);
+        for (std::size_t i = 0; i < n; ++i) filled.emplace(all_keys[i], all_values[i]);
+      });
+      report(line, filled.size() == n ? 0 : 1);
+    }
+#endif
+  }
+}
+
+}  // namespace roost::bench
