@@ -6,7 +6,9 @@
 
 #include "bench.hpp"
 #include "info.hpp"
+#include "join.hpp"
 #include "reproduce.hpp"
+#include "unique.hpp"
 #include "voxels.hpp"
 
 // Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, above 100 the command line was wrong.
@@ -18,6 +20,8 @@ int main(int argc, char** argv) {
   add_bench(app);
   add_voxels(app);
   add_reproduce(app);
+  add_join(app);
+  add_unique(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -1,0 +1,263 @@
+#!/bin/bash
+# roost join and roost unique: the answers of coreutils and awk, fields of all kinds, and one line on stderr for what is wrong.
+# Usage: join_test.sh PATH_OF_ROOST
+# shellcheck source=tests/tool/lib.sh
+source "$(dirname "$0")/lib.sh"
+export LC_ALL=C
+
+places=(host)
+"$roost" info | grep -q '^cuda [0-9]' && places+=(cuda)
+
+# same NAME EXPECTED COMMAND...: the command does well without a word, and prints what the file EXPECTED holds.
+same() {
+  local name=$1 expected=$2
+  shift 2
+  timeout 120 "$@" >stdout 2>stderr || fail "$name: exit code $?: $(cat stderr)"
+  [[ ! -s stderr ]] || fail "$name: stderr has $(cat stderr)"
+  cmp -s stdout "$expected" || fail "$name: not as expected: $(diff stdout "$expected" | head -5)"
+}
+
+# in_order KIND A B: what a join of two tables by their first columns is, row by row; for tables without quotes.
+in_order() {
+  awk -F, -v OFS=, -v kind="$1" '
+    function rest() { return substr($0, length($1) + 1) }
+    { key = FNR == 1 ? "header" SUBSEP : $1 }
+    FNR == NR { match_of[key, ++times[key]] = rest(); blank = rest(); next }
+    key in times {
+      n = kind == "anti" && FNR > 1 ? 0 : kind == "inner" || kind == "left" ? times[key] : 1
+      for (i = 1; i <= n; ++i) print $0 (kind == "inner" || kind == "left" ? match_of[key, i] : "")
+      next
+    }
+    kind == "left" { gsub(/[^,]/, "", blank); print $0 blank }
+    kind == "anti"' "$3" "$2"
+}
+
+# rows FILE: without its header, sorted.
+rows() {
+  tail -n +2 "$1" | sort
+}
+
+# expect_joins NAME A B: all kinds of join are right, by awk in order, and by coreutils.
+expect_joins() {
+  local name=$1 a=$2 b=$3 place kind
+  for kind in inner left semi anti; do
+    in_order $kind "$a" "$b" >expected
+    for place in "${places[@]}"; do
+      same "$name, $kind on $place" expected "$roost" join "$a" "$b" --on id --kind $kind --place "$place"
+    done
+  done
+  join -t, <(rows "$a") <(rows "$b") | sort >expected
+  "$roost" join "$a" "$b" --on id | rows - | cmp -s - expected || fail "$name: not what coreutils join"
+  join -t, -v 1 <(rows "$a") <(rows "$b") | sort >expected
+  "$roost" join "$a" "$b" --on id --kind anti | rows - | cmp -s - expected || fail "$name: not what coreutils join -v 1"
+}
+
+# table SEED ROWS FORMAT: a CSV whose keys are printed by the format, each about four times.
+table() {
+  echo "id,row_of_$1,text"
+  awk -v seed="$1" -v rows="$2" -v format="$3,%d,text %d\n" 'BEGIN { srand(seed); for (i = 0; i < rows; ++i) printf format, rand() * rows / 4 - 100, i, i % 7 }'
+}
+
+# Integers; texts; integers that are texts, since the other side is none or they have leading zeros; nearly all different; all the same.
+for format in %d key-%d %05d; do
+  table 1 20000 $format >a.csv
+  table 2 10000 $format >b.csv
+  expect_joins "keys like $format" a.csv b.csv
+done
+table 1 3000 %d >a.csv
+table 2 3000 %d | sed '1!s/^7,/seven,/' >b.csv
+expect_joins "integers beside texts" a.csv b.csv
+{ echo id,x; yes same,1 | head -n 300; } >a.csv
+{ echo id,y; yes same,2 | head -n 400; } >b.csv
+expect_joins "one key" a.csv b.csv
+{ echo id,y; yes 5,2 | head -n 400; } >c.csv
+expect_joins "no key of both" a.csv c.csv
+expect_joins "one integer" c.csv c.csv
+printf 'id,x\n9223372036854775807,a\n-9223372036854775808,b\n-1,c\n' >a.csv
+printf 'id,y\n-1,d\n9223372036854775807,e\n0,f\n' >b.csv
+expect_joins "large integers" a.csv b.csv
+printf 'id,x\n9223372036854775808,a\n18446744073709551615,b\n-0,c\n0,d\n' >a.csv
+printf 'id,y\n-1,e\n-9223372036854775808,f\n-0,g\n18446744073709551615,h\n' >b.csv
+expect_joins "integers that are too large" a.csv b.csv
+
+# Tables without rows.
+echo id,none >empty.csv
+expect_joins "no rows in B" a.csv empty.csv
+expect_joins "no rows in A" empty.csv a.csv
+expect_joins "no rows at all" empty.csv empty.csv
+
+# Real words, with the page and the line where they stand.
+words() {
+  echo "id,$1_line"
+  awk '{ gsub(/[^A-Za-z0-9_]+/, " "); n = split($0, word, " "); for (i = 1; i <= n; ++i) print word[i] "," NR }' "$data/../../docs/$1.md"
+}
+words reproduction >a.csv
+words guide >b.csv
+expect_joins "words" a.csv b.csv
+
+# unique: lines and columns, against coreutils, and in the order in which they come first.
+table 3 20000 %d >integers.csv
+table 3 20000 "'%d'" >texts.csv
+printf 'one\ntwo\r\n\none\n\nlast' >odd
+: >nothing
+cat "$data"/../../docs/*.md >pages
+cut -d, -f1 b.csv >words
+for file in integers.csv texts.csv odd nothing pages words; do
+  awk '{ if (!($0 in times)) line[++n] = $0; ++times[$0] } END { for (i = 1; i <= n; ++i) printf "%7d %s\n", times[line[i]], line[i] }' $file >expected
+  for place in "${places[@]}"; do
+    same "unique $file on $place" expected "$roost" unique $file --place "$place"
+  done
+  sort $file | uniq -c | sort >expected
+  "$roost" unique $file | sort | cmp -s - expected || fail "unique $file: not what sort | uniq -c"
+done
+for file in integers.csv texts.csv b.csv empty.csv; do
+  tail -n +2 $file | cut -d, -f1 | sort | uniq -c | sort >expected
+  "$roost" unique $file --column id | sort | cmp -s - expected || fail "unique --column of $file: not what sort | uniq -c"
+done
+
+# Quotes: what needs them gets them, and only that. A table of such rows joined with itself is as it was.
+cat >quoted.csv <<'CSV'
+id,"a ""name""","with, comma"
+1,"Smith, J.","said ""yes"""
+2,"two
+lines",
+3,, blanks 
+4,"
+","""
+"""
+CSV
+printf '%s\n' id 4 3 2 1 >only_id.csv
+for kind in semi inner left; do
+  same "quotes, $kind" quoted.csv "$roost" join quoted.csv only_id.csv --on id --kind $kind
+done
+same "no match for quotes" <(head -n 1 quoted.csv) "$roost" join quoted.csv empty.csv --on id --kind semi
+sed 's/$/\r/' quoted.csv >crlf.csv
+same "CR and LF" crlf.csv "$roost" join crlf.csv only_id.csv --on id
+sed 's/$/\r/' only_id.csv >only_id_crlf.csv
+same "CR and LF in B alone" quoted.csv "$roost" join quoted.csv only_id_crlf.csv --on id
+printf 'id,x\n1,Z\n' >x.csv
+printf '"i""d,","with, comma"\n1,"b,"\n' >y.csv
+printf 'id,x,"with, comma"\n1,Z,"b,"\n' >expected
+same "quoted names" expected "$roost" join x.csv y.csv --on 'id=i"d,'
+printf 'a=b,c\n1,2\n' >equals.csv
+printf 'a=b,c,c\n1,2,2\n' >expected
+same "a name with =" expected "$roost" join equals.csv equals.csv --on a=b
+printf 'c,a=b,a=b\n' >expected
+printf '"one\n""column"\n""\n' >column.csv
+same "one empty column" column.csv "$roost" join column.csv column.csv --on $'one\n"column'
+printf '      2 "Smith, J."\n      1 \n      1 "a ""b"""\n' >expected
+printf 'n,m\n"Smith, J.",1\n,2\n"Smith, J.",3\n"a ""b""",4\n' >names.csv
+same "fields as CSV has them" expected "$roost" unique names.csv --column n
+printf 'id,y\n\n1,2\r\n\r\n1,3' >loose.csv # empty lines, mixed ends, and none of the last line
+printf 'id,x,y\n1,Z,2\n1,Z,3\n' >expected
+same "loose lines" expected "$roost" join x.csv loose.csv --on id
+
+# Standard input, pipes, and files to write to.
+same "standard input" expected "$roost" join - loose.csv --on id <x.csv
+same "a pipe" expected "$roost" join x.csv <(cat loose.csv) --on id
+"$roost" join x.csv loose.csv --on id --output out.csv >stdout 2>stderr || fail "--output: $(cat stderr)"
+cmp -s out.csv expected || fail "--output: wrong: $(cat out.csv)"
+[[ ! -s stdout ]] || fail "--output: printed too"
+seq 10000 >out.csv
+"$roost" join x.csv loose.csv --on id --output out.csv || fail "--output over a file"
+cmp -s out.csv expected || fail "--output over a file: wrong"
+
+# Bad input. Nothing is written.
+refused_join() { # WORDS FILE: as A and as B
+  echo "kept" >kept.csv
+  refused "^roost: $1" join "$2" x.csv --on id --output fresh.csv
+  refused "^roost: $1" join x.csv "$2" --on id --output kept.csv
+  [[ ! -e fresh.csv && $(cat kept.csv) == kept ]] || fail "join of $2: wrote something"
+}
+ln -s gone.csv dangling.csv
+: >zero.csv
+printf '\n\n' >blank.csv
+printf 'id,x\n1,2\n1\n' >few.csv
+printf 'id,x\n1,2\n\n1,2,3\n' >many.csv
+printf 'id,x\n1,"2\n3\n' >open.csv
+printf 'id,x\n1,2"\n' >inside.csv
+printf 'id,x\n1,"2"3\n' >behind.csv
+printf 'id,"x\n1,2\n' >header.csv
+printf 'id,id\n1,2\n' >twice.csv
+printf '\377\376i\0d\0' >utf16.csv
+mkdir -p folder
+refused_join "missing.csv: .*no such file" missing.csv
+refused_join "x.csv/a.csv: .*no such file" x.csv/a.csv
+refused_join "dangling.csv: .*no such file" dangling.csv
+refused_join "folder: .*directory" folder
+refused_join "/dev/zero: .*device" /dev/zero
+refused_join "zero.csv: is empty" zero.csv
+refused_join "blank.csv: .*no header" blank.csv
+refused_join "few.csv: line 3 has 1 field .*--bad-lines skip" few.csv
+refused_join "many.csv: line 4 has 3 fields" many.csv
+refused_join "open.csv: line 2 .*never closed" open.csv
+refused_join "inside.csv: line 2 .*quote inside" inside.csv
+refused_join "behind.csv: line 2 .*behind a closing quote" behind.csv
+refused_join "header.csv: line 1 .*names of the columns" header.csv
+refused_join "twice.csv: has 2 columns 'id'" twice.csv
+refused_join "utf16.csv: .*iconv" utf16.csv
+refused_join "names.csv: has no column 'id'; it has 'n', 'm'" names.csv
+refused "x.csv: has no column 'y'; it has 'id', 'x'" join x.csv y.csv --on y=x
+refused "y.csv: has no column 'x'; it has 'i\"d,', 'with, comma'" join x.csv y.csv --on id=x
+refused "header.csv: line 1" join header.csv x.csv --on id --bad-lines skip
+if ((EUID != 0)); then
+  chmod a-r only_id.csv
+  refused_join "only_id.csv: .*permissions" only_id.csv
+fi
+refused "^roost: missing: .*no such file" unique missing
+refused "^roost: folder: .*directory" unique folder
+refused "^roost: zero.csv: is empty" unique zero.csv --column id
+refused "^roost: few.csv: line 3" unique few.csv --column id
+refused "^roost: x.csv: has no column 'y'" unique x.csv --column y
+
+# Wrong options.
+refused "--on" join x.csv y.csv
+refused "required" join x.csv --on id
+refused "--kind" join x.csv y.csv --on id --kind outer
+refused "--place" join x.csv y.csv --on id --place moon
+refused "--bad-lines" join x.csv y.csv --on id --bad-lines keep
+refused "--column" unique x.csv --bad-lines skip
+refused "required" unique
+if [[ ${#places[@]} -eq 1 ]]; then
+  refused "no CUDA device\|without CUDA" join x.csv x.csv --on id --place cuda
+  refused "no CUDA device\|without CUDA" unique x.csv --place cuda
+fi
+
+# Bad lines that are skipped are counted; the others are all there.
+skipping() { # WORDS EXPECTED ARGUMENT...
+  local words=$1 expected=$2
+  shift 2
+  "$roost" "$@" --bad-lines skip >stdout 2>stderr || fail "$*: $(cat stderr)"
+  [[ $(cat stdout) == "$expected" ]] || fail "$*: printed $(cat stdout)"
+  [[ $(grep -c "$words" stderr) -eq 1 && $(wc -l <stderr) -eq 1 ]] || fail "$*: no '$words' alone in: $(cat stderr)"
+}
+printf 'id,w\n1\n1,"2\n1,3\n4,5,6\n1,"7"8\n1,9\n' >bad.csv
+skipping "^roost: bad.csv: left out 4 bad lines; the first: line 2 has 1 field" $'id,w,x\n1,3,Z\n1,9,Z' join bad.csv x.csv --on id
+skipping "^roost: bad.csv: left out 4 bad lines" $'id,x,w\n1,Z,3\n1,Z,9' join x.csv bad.csv --on id
+skipping "^roost: few.csv: left out 1 bad line; line 3 has" "      1 2" unique few.csv --column x
+
+# Exit codes: 1 for what the files are, above 100 for the command line.
+"$roost" join few.csv x.csv --on id 2>stderr
+[[ $? -eq 1 ]] || fail "no exit code 1 for a bad line"
+"$roost" unique missing 2>stderr
+[[ $? -eq 1 ]] || fail "no exit code 1 for a missing file"
+"$roost" join x.csv x.csv 2>stderr
+[[ $? -gt 100 ]] || fail "no exit code above 100 without --on"
+
+# What cannot be written.
+refused "^roost: /dev/full: cannot be written (No space" unique pages --output /dev/full
+refused "^roost: nowhere/out: cannot be written" join x.csv x.csv --on id --output nowhere/out
+refused "^roost: folder: cannot be written" join x.csv x.csv --on id --output folder
+refused "^roost: x.csv: is read" join x.csv y.csv --on id --output x.csv
+refused "^roost: ./x.csv: is read" join y.csv x.csv --on id --output ./x.csv
+refused "^roost: pages: is read" unique pages --output pages
+for command in "unique pages" "join x.csv x.csv --on id"; do
+  # shellcheck disable=SC2086
+  "$roost" $command >/dev/full 2>stderr
+  [[ $? -eq 1 ]] || fail "$command: no exit code 1 for a full disk"
+  [[ $(cat stderr) == "roost: standard output: cannot be written (No space left on device); "* ]] || fail "$command, full disk: $(cat stderr)"
+done
+(trap '' XFSZ && ulimit -f 1 && "$roost" unique pages --output half 2>stderr) && fail "a file over the limit was written"
+[[ ! -e half ]] || fail "half a file was left"
+
+finish

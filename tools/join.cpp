@@ -1,0 +1,122 @@
+#include "join.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "fields.hpp"
+#include "place_choice.hpp"
+
+namespace {
+
+using roost::tools::bad_lines;
+using roost::tools::csv_file;
+using roost::tools::join_kind;
+
+struct join_options {
+  std::string left, right, on, output;
+  std::string kind = "inner", bad = "fail", place = "auto";
+  int threads = 0;
+};
+
+join_kind kind_of(const std::string& name) {
+  if (name == "left") return join_kind::left;
+  if (name == "semi") return join_kind::semi;
+  return name == "anti" ? join_kind::anti : join_kind::inner;
+}
+
+/// The columns that --on names: one name for both files, or two with = between them. A name with = in it that both have is one name.
+std::pair<std::size_t, std::size_t> key_columns(const std::string& on, const csv_file& left, const csv_file& right) {
+  const auto equals = on.find('=');
+  if (equals == on.npos || (left.has_column(on) && right.has_column(on))) return {left.column(on), right.column(on)};
+  return {left.column(on.substr(0, equals)), right.column(on.substr(equals + 1))};
+}
+
+/// Writes rows of two files as rows of one. Lines end as the header of the left file does.
+class joined_writer {
+ public:
+  /// `right`: null for the columns of the left file alone. `without`: the column of the right file that is left out.
+  joined_writer(roost::tools::text_writer& out, const csv_file& left, const csv_file* right, std::size_t without)
+      : out_(out), left_(left), right_(right), without_(without) {
+    columns_ = left.table.columns + (right == nullptr ? 0 : right->table.columns - 1);
+  }
+
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  /// Row 0 is the header. The fields of the right file are empty for `none`.
+  void write(std::size_t left_row, std::size_t right_row) {
+    const bool alone = columns_ == 1;
+    for (std::size_t c = 0; c < left_.table.columns; ++c) {
+      if (c != 0) out_.write(",");
+      write_field(out_, left_.table.field(left_row, c), alone);
+    }
+    for (std::size_t c = 0; right_ != nullptr && c < right_->table.columns; ++c) {
+      if (c == without_) continue;
+      out_.write(",");
+      if (right_row != none) write_field(out_, right_->table.field(right_row, c));
+    }
+    out_.write(left_.crlf ? "\r\n" : "\n");
+  }
+
+ private:
+  roost::tools::text_writer& out_;
+  const csv_file& left_;
+  const csv_file* right_;
+  std::size_t without_, columns_;
+};
+
+void join(const join_options& options) {
+  const auto place = roost::choose_place(options.place);
+  const auto kind = kind_of(options.kind);
+  const auto on_bad = options.bad == "skip" ? bad_lines::skip : bad_lines::fail;
+  roost::tools::expect_another_file(options.output, options.left);
+  roost::tools::expect_another_file(options.output, options.right);
+  const auto left = roost::tools::read_csv(options.left, on_bad);
+  const auto right = roost::tools::read_csv(options.right, on_bad);
+  const auto [left_key, right_key] = key_columns(options.on, left, right);
+  roost::tools::text_writer out(options.output);
+
+  roost::tools::matches found;
+  const auto match = [&, l = left_key, r = right_key](const roost::tools::key_tables& tables) {
+    found = join_columns(roost::host(options.threads), tables, kind, left.fields(l), right.fields(r));
+  };
+  place == "cuda" ? roost::tools::use_tables_on_cuda(match) : roost::tools::use_tables_on_host(options.threads, match);
+
+  const bool pairs = kind == join_kind::inner || kind == join_kind::left;
+  joined_writer rows(out, left, pairs ? &right : nullptr, right_key);
+  rows.write(0, 0);
+  for (std::size_t i = 0; i < found.left.size(); ++i) {
+    const bool matched = pairs && found.right[i] != roost::no_row<std::uint32_t>;
+    rows.write(std::size_t{found.left[i]} + 1, matched ? std::size_t{found.right[i]} + 1 : rows.none);
+  }
+  out.finish();
+  report_skipped(left);
+  report_skipped(right);
+}
+
+}  // namespace
+
+#if !ROOST_WITH_CUDA
+void roost::tools::use_tables_on_cuda(const std::function<void(const key_tables&)>&) {}  // never called
+#endif
+
+void add_join(CLI::App& app) {
+  auto options = std::make_shared<join_options>();
+  CLI::App* const command = app.add_subcommand("join", "Joins two CSV files with headers by a column of each");
+  command->add_option("A", options->left, "CSV file whose rows come first and in their order; - for standard input")->required();
+  command->add_option("B", options->right, "CSV file whose other columns are added; - for standard input")->required();
+  command->add_option("--on", options->on, "The column that both have, or COLUMN_OF_A=COLUMN_OF_B")->required();
+  command
+      ->add_option("--kind", options->kind,
+                   "Of A's rows: each with each match in B (inner), also without one (left), only with (semi), only without (anti)")
+      ->check(CLI::IsMember({"inner", "left", "semi", "anti"}))
+      ->capture_default_str();
+  command->add_option("--output", options->output, "File to write to; standard output if left out");
+  command->add_option("--place", options->place, "Where to run")->check(CLI::IsMember({"auto", "host", "cuda"}))->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command->add_option("--bad-lines", options->bad, "What is no row: fail, or skip it and say how many on stderr")
+      ->check(CLI::IsMember({"fail", "skip"}))
+      ->capture_default_str();
+  command->callback([options] { join(*options); });
+}
