@@ -6,7 +6,7 @@
 #endif
 
 // The partition by itself: one pass that splits pairs into 256 regions with slack, beside the same kernel written by hand for CUDA, to
-// show that teams cost nothing.
+// show that teams cost nothing; and the stable one, to show what the order costs.
 
 namespace roost::bench {
 
@@ -72,6 +72,9 @@ void measure_partition(const Place& place, const settings& options, std::size_t 
   measure_split<Place, Key, Value>(place, options, n, "partition", [&](const array<Key, Place>& keys, const array<Value, Place>& values) {
     return detail::partitioner<Place, item>(place, partition_regions, room::slack, false, overflowed.data())
         .run(detail::zip_checked(keys, values, "partition"), detail::leading_bits{0, partition_regions});
+  });
+  measure_split<Place, Key, Value>(place, options, n, "partition_stable", [&](const array<Key, Place>& keys, const array<Value, Place>& values) {
+    return roost::partition(place, keys, values, {.regions = partition_regions, .stable = true});
   });
 #if defined(__CUDACC__)
   if constexpr (sizeof(item) == 8) {

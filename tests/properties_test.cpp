@@ -47,7 +47,8 @@ TEST(partition_properties, results_come_back_in_the_order_of_the_input) {
     const roost::partition_options options{.regions = *rc::gen::oneOf(rc::gen::inRange(2u, 40u), rc::gen::inRange(2u, 65537u)),
                                            .room = *rc::gen::element(roost::room::exact, roost::room::slack),
                                            .seed = *rc::gen::arbitrary<std::uint64_t>(),
-                                           .way_back = true};
+                                           .way_back = true,
+                                           .stable = *rc::gen::arbitrary<bool>()};
     const auto result = roost::partition(test_place(), upload(keys), options);
     const auto [items, begins, ends] = download(result);
     std::size_t count = 0;
@@ -60,6 +61,13 @@ TEST(partition_properties, results_come_back_in_the_order_of_the_input) {
     RC_ASSERT(count == keys.size());
     std::vector<u32> answers;
     for (const auto& item : items) answers.push_back(item.key);
+    if (options.stable) {
+      auto sorted = keys;
+      std::stable_sort(sorted.begin(), sorted.end(), [&](u32 a, u32 b) {
+        return roost::split_hash(roost::hash_of(a, options.seed), options.regions).digit < roost::split_hash(roost::hash_of(b, options.seed), options.regions).digit;
+      });
+      RC_ASSERT(answers == sorted);
+    }
     auto back = filled<u32>(keys.size(), 0);
     result.restore(test_place(), std::span<const u32>(upload(answers).span()), back.span());
     RC_ASSERT(download(back) == keys);

@@ -35,7 +35,7 @@ ok_rows() {
 }
 
 all=$(ok_rows --log2n 12 --threads 2 --ops build,find_hit,find_half,find_miss,partition)
-[[ $all -eq 33 ]] || fail "all tables of the host: $all rows right of 33: $(cat stdout stderr)"
+[[ $all -eq 34 ]] || fail "all tables of the host: $all rows right of 34: $(cat stdout stderr)"
 for table in frozen_compact frozen_bucketed frozen_cuckoo concurrent_map sorted_map std_unordered_map boost_flat_map tbb_concurrent_hash_map; do
   [[ $(grep -c "^$table,32,32," stdout) -eq 4 ]] || fail "no four rows of $table"
 done
