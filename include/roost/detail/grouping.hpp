@@ -93,7 +93,8 @@ struct key_numbers {
       const auto me = static_cast<std::uint32_t>(i);
       std::uint32_t s = home_of(mine);
       for (std::uint32_t steps = 0;; s = s + 1 == slots ? 0 : s + 1) {
-        const std::uint32_t seen = team.compare_exchange(slot[s], none, me);
+        std::uint32_t seen = team.read(slot[s]);  // most find their key: a look is cheaper
+        if (seen == none) seen = team.compare_exchange(slot[s], none, me);
         if (seen == none) break;
         const bool has_number = (seen & numbered) != 0;
         if (same_key(has_number ? key[seen & ~numbered] : tile_key[seen], mine)) {
@@ -166,7 +167,7 @@ template <class Place, class Key, class Source>
 struct find_frequent_keys {
   static constexpr int threads = tuning<cuda>::group_threads;
   static constexpr std::uint32_t sample = tuning<cuda>::group_sample;
-  static constexpr std::uint32_t least = 8;  // in the sample: fewer tell nothing
+  static constexpr std::uint32_t least = 4;  // in the sample: fewer tell little
   static constexpr std::uint32_t most = sample / least;
   static constexpr std::uint32_t slots = 4 * most;
 
@@ -248,7 +249,7 @@ template <class Place, class Key, class Value, bool Ordered>
 struct group_regions {
   static constexpr bool one_worker = std::is_same_v<Place, host>;
   static constexpr int threads = tuning<cuda>::group_threads;
-  static constexpr int teams_at_once = tuning<cuda>::group_teams_at_once;
+  static constexpr int teams_at_once = tuning<cuda>::group_teams_at_once + (Ordered ? 0 : 1);
   static constexpr std::uint32_t tile = group_tile<Place, Key, Value>;
   static constexpr std::uint32_t digits = 256;  // of groups' numbers, for the order in one step; else two steps of
   static constexpr std::uint32_t step_bits = 6;

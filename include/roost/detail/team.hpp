@@ -28,6 +28,12 @@ struct serial_team {
   ROOST_FN void sync() const {}
   ROOST_FN bool any(bool mine) const { return mine; }
 
+  /// A word of scratch that others may write to at the same time.
+  template <class T>
+  ROOST_FN T read(const T& word) const {
+    return word;
+  }
+
   /// Adds to a word of scratch, and returns what was there.
   template <class T>
   ROOST_FN T fetch_add(T& word, T amount) const {
@@ -85,6 +91,11 @@ struct block_team {
   ROOST_FN bool any(bool mine) const { return __syncthreads_or(mine); }
 
   template <class T>
+  ROOST_FN T read(const T& word) const {
+    return *static_cast<const volatile T*>(&word);
+  }
+
+  template <class T>
   ROOST_FN T fetch_add(T& word, T amount) const {
     return atomicAdd(&word, amount);
   }
@@ -132,6 +143,10 @@ struct block_team {
   ROOST_FN int rank() const { return 0; }
   ROOST_FN void sync() const {}
   ROOST_FN bool any(bool mine) const { return mine; }
+  template <class T>
+  ROOST_FN T read(const T& word) const {
+    return word;
+  }
   template <class T>
   ROOST_FN T fetch_add(T& word, T) const {
     return word;

@@ -49,8 +49,8 @@ struct tuning<cuda> {
   static constexpr int group_teams_at_once = 3;
   static constexpr std::size_t group_bytes = 64 << 10;       // that a team groups items in
   static constexpr std::size_t group_held_most = 4;          // items of a worker
-  static constexpr std::uint32_t group_sample = 4096;        // items in which frequent keys are looked for,
-  static constexpr std::uint32_t group_tiles_most = 64;      // which are those with more tiles of items than a team should group
+  static constexpr std::uint32_t group_sample = 8192;        // items in which frequent keys are looked for,
+  static constexpr std::uint32_t group_tiles_most = 16;      // which are those with more tiles of items than a team should group
   static constexpr std::uint32_t expand_tile = 2048;         // matches of a team
 };
 
