@@ -74,11 +74,21 @@ struct wrong_list {
   }
 };
 
+/// All pairs' keys, or keys that no pair has, as hits_of_64() says of the operation.
+template <class Key>
+struct fill_asked {
+  Key* queries;
+  copied_key<Key> key;
+  std::uint32_t hits_of_64;
+  ROOST_FN void operator()(std::size_t i) const { queries[i] = (i & 63) < hits_of_64 ? key(key.n - 1 - i) : key.key(key.n + i); }
+};
+
 template <class Count>
 struct wrong_count {
   const Count* counts;
   Count expected;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return counts[i] != expected; }
+  std::uint32_t hits_of_64;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return counts[i] != ((i & 63) < hits_of_64 ? expected : 0); }
 };
 
 template <class Row, class Key>
@@ -197,7 +207,8 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
   const auto asked = [&](const char* name, const char* op) {
     return options.wants(name) && std::find(options.ops.begin(), options.ops.end(), op) != options.ops.end();
   };
-  const bool any = asked(multimap_name, "group") || asked(multimap_name, "count") || asked(multimap_name, "retrieve") || asked(multimap_name, "join") ||
+  const bool any = asked(multimap_name, "group") || asked(multimap_name, "count_hit") || asked(multimap_name, "count_half") ||
+                   asked(multimap_name, "count_miss") || asked(multimap_name, "retrieve") || asked(multimap_name, "join") ||
                    asked(index_name, "group") || asked("sorted_groups", "group") || asked(std_name, "group");
   if (!options.report || !any) return;
 
@@ -241,14 +252,20 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
       line.load_factor = map->statistics().load_factor;
       report(line, wrong_groups(map->keys().data(), map->offsets().data(), map->values().data(), map->key_count()));
     }
-    const bool looks_up = copies.kind == key_copies::equal && n % copies.each == 0 && (asked(multimap_name, "count") || asked(multimap_name, "retrieve"));
-    if (looks_up) {
+    const bool even = copies.kind == key_copies::equal && n % copies.each == 0;  // so that it is known how often each key comes
+    const bool counts_some = asked(multimap_name, "count_hit") || asked(multimap_name, "count_half") || asked(multimap_name, "count_miss");
+    if (even && (counts_some || asked(multimap_name, "retrieve"))) {
       if (!map) map.emplace(place, all_keys, all_values);
       const bulk_options how{.path = options.path};
-      if (asked(multimap_name, "count")) {
+      for (const char* op : {"count_hit", "count_half", "count_miss"}) {
+        if (!asked(multimap_name, op)) continue;
+        const std::uint32_t hits = hits_of_64(op);
+        array<Key, Place> queries(place, n);
         array<std::uint32_t, Place> counts(place, n);
-        const row line = measured(multimap_name, "count", n, [] {}, [&] { map->count(place, all_keys, counts, how); });
-        report(line, place.sum(n, wrong_count<std::uint32_t>{counts.data(), copies.each}));
+        place.for_each(n, fill_asked<Key>{queries.data(), key, hits});
+        row line = measured(multimap_name, op, n, [] {}, [&] { map->count(place, std::as_const(queries).span(), counts, how); });
+        line.hit_rate = hits / 64.0;
+        report(line, place.sum(n, wrong_count<std::uint32_t>{counts.data(), copies.each, hits}));
       }
       if (asked(multimap_name, "retrieve")) {
         const std::size_t queries_n = key.distinct_keys();

@@ -70,7 +70,7 @@ std::string place_name(const Place& place) {
 }
 
 /// Queries of which a share hits, for one operation.
-inline std::uint32_t hits_of_64(const std::string& op) { return op == "find_hit" ? 64 : op == "find_half" ? 32 : 0; }
+inline std::uint32_t hits_of_64(const std::string& op) { return op.ends_with("_hit") ? 64 : op.ends_with("_half") ? 32 : 0; }
 
 /// Measures one table at one size: each operation asked for, every answer checked. Value none: a set.
 template <class Table, class Place, class Key, class Value>

@@ -42,7 +42,7 @@ struct bench_options : settings {
 
 const std::vector<std::string> operations{"build", "rebuild", "find_hit", "find_half", "find_miss", "partition",
                                           "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed", "load_curve", "churn",
-                                          "group", "count", "retrieve", "join"};
+                                          "group", "count_hit", "count_half", "count_miss", "retrieve", "join"};
 
 /// --copies: a number, or a name.
 key_copies copies_of(const std::string& name) {
@@ -256,7 +256,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--queries", options->queries_name, "How often keys are asked for: one key always, each once, or the k-th most popular in proportion to 1 / k")
       ->check(CLI::IsMember(query_patterns))->capture_default_str();
   command->add_option("--copies", options->copies_names,
-                      "group, count, retrieve: how often each key comes; zipf: the k-th most frequent in proportion to 1 / k; half: one has half of all; several separated by commas")
+                      "group, count_hit, retrieve ...: how often each key comes; zipf: the k-th most frequent in proportion to 1 / k; half: one has half of all; several separated by commas")
       ->delimiter(',')->capture_default_str();
   command->add_option("--path", options->path, "Of lookups: query after query, or region after region")
       ->transform(CLI::CheckedTransformer(paths))->option_text("{automatic,direct,regional}=automatic");
