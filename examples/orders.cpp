@@ -1,0 +1,65 @@
+// Two tables that share a column, where a row may match any number of rows: orders and the parcels
+// that were sent for them. What each kind of join gives, and all parcels of one order.
+#include <cstdint>
+#include <cstdio>
+#include <roost/roost.hpp>
+#include <vector>
+
+using rows = std::vector<std::uint32_t>;
+
+int main() {
+  const std::vector<std::uint64_t> orders{1007, 1003, 1012, 1005};  // their numbers
+  // Of each parcel, the number of its order, and its weight:
+  const std::vector<std::uint64_t> sent{1005, 1007, 1001, 1005, 1007, 1005};
+  const std::vector<std::uint32_t> grams{300, 450, 120, 80, 2000, 500};
+  roost::host cpu;
+
+  const auto inner = roost::inner_join(cpu, orders, sent);  // each order with each of its parcels
+  const auto all = roost::left_join(cpu, orders, sent);     // the same, and orders without one
+  const auto begun = roost::semi_join(cpu, orders, sent);   // orders with a parcel, once
+  const auto idle = roost::anti_join(cpu, orders, sent);    // orders without one
+
+  const auto order_of = all.left.span(), parcel_of = all.right.span();
+  for (std::size_t i = 0; i < order_of.size(); ++i) {  // pair i: two numbers of rows
+    const auto order = static_cast<unsigned long long>(orders[order_of[i]]);
+    if (parcel_of[i] == roost::no_row<std::uint32_t>) {
+      std::printf("order %llu: nothing was sent\n", order);
+    } else {
+      std::printf("order %llu: %u g\n", order, grams[parcel_of[i]]);
+    }
+  }
+
+  // To ask more than once, keep the table that a join makes.
+  const roost::frozen_multimap parcels(cpu, sent, grams);
+  const auto parcels_of = parcels.ref();
+  rows of_1005;
+  for (const std::uint32_t g : parcels_of.find(1005)) of_1005.push_back(g);  // in the order of the input
+
+  // Many keys at once: how many values they have is known before there must be room for them.
+  const auto found = parcels.match(cpu, orders);
+  rows weights(found.size());
+  found.retrieve(cpu, weights);  // those of orders[i] are at found.offsets()[i] to [i + 1]
+  std::uint32_t heaviest = 0, most = 0;  // row of an order, all its parcels together
+  for (std::uint32_t row = 0; row < orders.size(); ++row) {
+    std::uint32_t sum = 0;
+    for (auto i = found.offsets()[row]; i < found.offsets()[row + 1]; ++i) sum += weights[i];
+    if (sum <= most) continue;
+    most = sum;
+    heaviest = row;
+  }
+  std::printf("%zu parcels of %zu orders; the heaviest is order %llu, %u g\n", parcels.size(),
+              parcels.key_count(), static_cast<unsigned long long>(orders[heaviest]), most);
+
+  const auto none = roost::no_row<std::uint32_t>;
+  const auto is = [&](const auto& got, const rows& expected) {
+    return roost::copy_to_host(cpu, got) == expected;
+  };
+  const bool right = is(inner.left, {0, 0, 3, 3, 3}) && is(inner.right, {1, 4, 0, 3, 5}) &&
+                     is(all.left, {0, 0, 1, 2, 3, 3, 3}) &&
+                     is(all.right, {1, 4, none, none, 0, 3, 5}) && is(begun, {0, 3}) &&
+                     is(idle, {1, 2}) && of_1005 == rows{300, 80, 500} &&
+                     weights == rows{450, 2000, 300, 80, 500} && heaviest == 0 && most == 2450 &&
+                     parcels.valid(cpu);
+  std::puts(right ? "orders: right" : "orders: wrong answers");
+  return right ? 0 : 1;
+}
