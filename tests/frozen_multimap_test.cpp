@@ -208,5 +208,82 @@ TYPED_TEST(frozen_multimap, of_keys_in_order_and_of_every_kind) {
   check<TypeParam>(edge);
 }
 
+struct twice {
+  ROOST_FN u32 operator()(std::size_t i) const { return static_cast<u32>(i / 2); }
+};
+
+struct twice_at_the_end {
+  std::size_t n;
+  ROOST_FN u32 operator()(std::size_t i) const { return i + 2 < n ? 0 : 7; }
+};
+
+TEST(frozen_multimap_calls, of_computed_pairs_and_rebuilt) {
+  const auto& place = test_place();
+  roost::frozen_multimap map(place, roost::computed(1000, twice()), roost::computed(1000, twice()), {.load_factor = 0.5, .seed = 9});
+  EXPECT_EQ(map.key_count(), 500u);
+  EXPECT_EQ(map.statistics().duplicates, 500u);
+  EXPECT_THROW(map.rebuild(place, upload(std::vector<u32>(3)), upload(std::vector<u32>(2))), roost::invalid_argument);
+  EXPECT_EQ(map.size(), 1000u);
+  map.rebuild(place, upload(std::vector<u32>{5, 5, ~0u}), upload(std::vector<u32>{1, 2, 3}));
+  const auto all = map.retrieve(place, upload(std::vector<u32>{~0u, 4, 5}));
+  EXPECT_EQ(download(all.offsets), (std::vector<u64>{0, 1, 1, 3}));
+  EXPECT_EQ(download(all.values), (std::vector<u32>{3, 1, 2}));
+}
+
+TEST(frozen_multimap_calls, match_of_all_queries) {
+  const auto& place = test_place();
+  const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 5, 7}), upload(std::vector<u32>{1, 2, 3}));
+  const auto queries = upload(std::vector<u32>{1, 5, 1, 7, 9});
+  const auto found = map.match_outer(place, queries, 99u);
+  EXPECT_EQ(found.size(), 6u);
+  EXPECT_EQ(roost::copy_to_host(place, found.offsets()), (std::vector<u64>{0, 1, 3, 4, 5, 6}));
+  auto values = filled<u32>(6, 0);
+  found.retrieve(place, values);
+  EXPECT_EQ(download(values), (std::vector<u32>{99, 1, 2, 99, 3, 99}));
+  auto numbers = filled<std::uint8_t>(6, 0);
+  found.retrieve_pairs(place, numbers, values);
+  EXPECT_EQ(download(numbers), (std::vector<std::uint8_t>{0, 1, 1, 2, 3, 4}));
+  EXPECT_EQ(download(values), (std::vector<u32>{99, 1, 2, 99, 3, 99}));
+}
+
+TEST(frozen_multimap_calls, refuse_room_that_is_too_small) {
+  const auto& place = test_place();
+  const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 5, 7}), upload(std::vector<u32>{1, 2, 3}));
+  const auto queries = upload(std::vector<u32>(300, 5));
+  const auto found = map.match(place, queries);
+  auto small = filled<u32>(599, 0), enough = filled<u32>(600, 0);
+  auto bytes = filled<std::uint8_t>(600, 0);
+  EXPECT_THROW(found.retrieve(place, small), roost::invalid_argument);
+  EXPECT_THROW(found.retrieve_pairs(place, small, enough), roost::invalid_argument);
+  EXPECT_THROW(found.retrieve_pairs(place, bytes, enough), roost::invalid_argument);  // 300 queries have no numbers of a byte
+  EXPECT_THROW(map.count(place, queries, filled<u32>(299, 0)), roost::invalid_argument);
+  EXPECT_THROW(map.retrieve_all(place, small, filled<u32>(2, 0)), roost::invalid_argument);
+  auto counts = filled<std::int8_t>(300, 0);
+  map.count(place, queries, counts);
+  EXPECT_EQ(download(counts)[299], 2);
+}
+
+TEST(frozen_multimap_calls, counts_that_do_not_fit_are_the_greatest_there_are) {
+  const auto& place = test_place();
+  const roost::frozen_multimap map(place, upload(std::vector<u32>(1000, 5)), upload(std::vector<u32>(1000, 1)));
+  auto bytes = filled<std::uint8_t>(1, 0);
+  auto signed_bytes = filled<std::int8_t>(1, 0);
+  map.count(place, upload(std::vector<u32>{5}), bytes);
+  map.count(place, upload(std::vector<u32>{5}), signed_bytes);
+  EXPECT_EQ(download(bytes)[0], 255);
+  EXPECT_EQ(download(signed_bytes)[0], 127);
+}
+
+// A count beyond the bits that a lookup carries.
+TEST(frozen_multimap_calls, of_more_than_2_to_24_values_of_a_key_large) {
+  const auto& place = test_place();
+  const std::size_t n = (std::size_t{1} << 24) + 1000;
+  const roost::frozen_multimap map(place, roost::computed(n, twice_at_the_end{n}), roost::computed(n, roost::detail::number<u32>()));
+  const auto queries = upload(std::vector<u32>{0, 7, 8, 0});
+  EXPECT_EQ(map.count_matches(place, queries), 2 * (n - 2) + 2);
+  const auto found = map.match(place, queries);
+  EXPECT_EQ(roost::copy_to_host(place, found.offsets()), (std::vector<u64>{0, n - 2, n, n, 2 * n - 2}));
+}
+
 }  // namespace
 }  // namespace test

@@ -66,6 +66,15 @@ TYPED_TEST(join, of_columns_that_share_all_or_nothing) {
   check<TypeParam, u32>(some, others);
 }
 
+// Most rows of the right side have one key.
+TEST(join_calls, of_a_frequent_key) {
+  std::vector<u64> right = random_numbers(700'000, 5, 2'000'000);
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    if (i % 3 != 0) right[i] = 1;
+  }
+  check<u64, u32>({1, 2, right[3], ~u64{0}, 1}, right);
+}
+
 TEST(join_calls, refuse_rows_that_cannot_be_numbered) {
   const auto many = upload(std::vector<u32>(70000, 1)), one = upload(std::vector<u32>(1, 1));
   for (const auto& call : std::vector<void (*)(const memory_of<u32>&, const memory_of<u32>&)>{

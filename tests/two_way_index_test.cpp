@@ -132,6 +132,13 @@ TEST(two_way_index_calls, two_builds_are_the_same_in_any_order) {
   }
 }
 
+TEST(two_way_index_calls, give_their_indices_away) {
+  roost::two_way_index index(test_place(), upload(std::vector<u32>{9, 3, 9}), {.order = index_order::by_key});
+  EXPECT_EQ(download(index.take_indices()), (std::vector<u32>{1, 0, 1}));
+  EXPECT_TRUE(index.indices().empty());
+  EXPECT_EQ(download(index.add(test_place(), upload(std::vector<u32>{3, 1}))), (std::vector<u32>{0, 2}));
+}
+
 TEST(two_way_index_calls, refuse_an_order_by_key_of_what_has_none) {
   EXPECT_THROW(two_way<sixteen>(test_place(), upload(std::vector<sixteen>{{1, 2}}), {.order = index_order::by_key}), roost::invalid_argument);
 }

@@ -9,11 +9,6 @@
 
 namespace roost {
 
-namespace detail {
-template <class Row, class Place, class Left, class Right>
-struct join;
-}  // namespace detail
-
 /// The values of a key, in memory of the place. Reads as a std::span does, and works on both places.
 template <class Value>
 class value_run {
@@ -81,7 +76,7 @@ class multimap_matches {
 /// Key: up to 8 bytes for the fast path; any trivially copyable type that is compared by its bytes. Value: any trivially copyable type. The values of a key keep
 /// the order of the input, whatever place and number of threads: two builds from the same data are the same.
 ///
-/// Up to 2^32 - 2 different keys, and 2^40 pairs. Cost: a build moves the pairs twice or three times, and builds a frozen_map of the different keys; scratch memory of
+/// Up to 2^32 - 1 different keys, and 2^40 - 1 pairs (invalid_argument otherwise). Cost: a build moves the pairs twice or three times, and builds a frozen_map of the different keys; scratch memory of
 /// about three times the pairs. No cliff: a key that has half of all pairs is as good as any.
 ///
 /// Threads, streams, failure: as frozen_map.
@@ -158,6 +153,10 @@ class frozen_multimap {
   template <class Queries>
   matches match(const Place& place, const Queries& queries, bulk_options options = {}) const;
 
+  /// The same, but a query that matches nothing has one match of the value `missing`: a left join.
+  template <class Queries>
+  matches match_outer(const Place& place, const Queries& queries, const Value& missing, bulk_options options = {}) const;
+
   /// What retrieve and retrieve_pairs return.
   struct retrieved {
     array<std::uint64_t, Place> offsets;  ///< of each query's values, and the end
@@ -190,7 +189,7 @@ class frozen_multimap {
   template <class Keys, class Values>
   std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
 
-  /// The different keys, in no particular order that is always the same; the values of keys()[g] are values()[offsets()[g]] to values()[offsets()[g + 1] - 1].
+  /// The different keys, in an order that means nothing, the same every time on one place; the values of keys()[g] are values()[offsets()[g]] to values()[offsets()[g + 1] - 1].
   /// Memory of the place.
   std::span<const Key> keys() const { return keys_.span(); }
   std::span<const std::uint64_t> offsets() const { return offsets_.span(); }
@@ -204,7 +203,7 @@ class frozen_multimap {
   /// The number of different keys.
   std::size_t key_count() const { return keys_.size(); }
   std::size_t bytes() const { return numbers_.bytes() + keys_.bytes() + offsets_.bytes() + values_.bytes(); }
-  /// Of the table of different keys; scratch_bytes is the whole build's.
+  /// Of the table of different keys; scratch_bytes and duplicates are the whole build's.
   const frozen_statistics& statistics() const { return statistics_; }
 
   /// Checks what must hold: every key finds its values where they lie, and they are size() together. Looks up every key. Synchronises.
@@ -213,10 +212,9 @@ class frozen_multimap {
  private:
   using groups = detail::groups<Key, Value, Place>;
 
+  template <class Source>
+  static groups grouped(const Place& place, const Source& source, const options& options);
   frozen_multimap(const Place& place, groups&& all, options options);
-
-  template <class Row, class P, class Left, class Right>
-  friend struct detail::join;
   template <class Queries>
   matches match_at_least(const Place& place, const Queries& queries, std::uint64_t least, const Value& missing, bulk_options options) const;
 
@@ -230,6 +228,9 @@ class frozen_multimap {
 
 template <class Place, class Keys, class Values>
 frozen_multimap(const Place&, const Keys&, const Values&) -> frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>;
+template <class Place, class Keys, class Values>
+frozen_multimap(const Place&, const Keys&, const Values&, typename frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>::options)
+    -> frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>;
 
 }  // namespace roost
 

@@ -8,8 +8,8 @@
 
 namespace roost {
 
-/// The groups of group_by: group g has key keys[g] and values[g], made of counts[g] values. Memory of the place; in the order that frozen_multimap has, the same on
-/// every place.
+/// The groups of group_by: group g has key keys[g] and values[g], made of counts[g] values. Memory of the place; in the order that the keys of a
+/// frozen_multimap have.
 template <class Key, class Value, class Place>
 struct aggregated {
   array<Key, Place> keys;

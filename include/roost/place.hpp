@@ -50,6 +50,17 @@ class array {
   const T* data() const { return data_; }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return size_ * sizeof(T); }
+  /// An element, where a host can read it.
+  T& operator[](std::size_t i)
+    requires std::is_same_v<Place, host>
+  {
+    return data_[i];
+  }
+  const T& operator[](std::size_t i) const
+    requires std::is_same_v<Place, host>
+  {
+    return data_[i];
+  }
   T* begin() { return data_; }
   T* end() { return data_ + size_; }
   const T* begin() const { return data_; }

@@ -9,11 +9,11 @@
 
 namespace roost {
 
-/// In what order a two_way_index numbers its keys. Each is the same for the same input, whatever the place and the number of threads.
+/// In what order a two_way_index numbers its keys: the same for the same input every time, with any number of threads.
 enum class index_order {
   first_occurrence,  ///< as they come first in the input
   by_key,            ///< ascending: keys must be integers
-  any                ///< as it is fastest
+  any                ///< as it is fastest; another order on another place
 };
 
 /// Numbers the different keys of a batch: from a key to its index by one lookup, from an index to its key by an array (Alcantara et al. 2009, section 4.3). For
@@ -99,8 +99,10 @@ class two_way_index {
   /// The key of each index, and how often it came in all batches. Memory of the place.
   std::span<const Key> keys() const { return keys_.span(); }
   std::span<const std::uint64_t> counts() const { return counts_.span(); }
-  /// The index of each key that the constructor was given.
+  /// The index of each key that the constructor was given (add() returns those of its batch).
   std::span<const std::uint32_t> indices() const { return input_.span(); }
+  /// The same for you to keep; indices() is empty from then on.
+  array<std::uint32_t, Place> take_indices() { return std::move(input_); }
 
   ref_type ref() const { return {indices_.ref(), keys_.data(), static_cast<std::uint32_t>(size())}; }
 

@@ -229,7 +229,7 @@ template <class Value, class Place>
 template <class Values>
 void multimap_matches<Value, Place>::retrieve(const Place& place, Values&& values) const {
   Value* const to = detail::output<Value>(values, size(), "roost::multimap_matches::retrieve");
-  const detail::with_value_of_match<Value, detail::write_match<Value>> put{runs_.data(), values_, Value{}, {to}};
+  const detail::with_value_of_match<Value, detail::write_match<Value>> put{runs_.data(), values_, missing_, {to}};
   detail::expand(place, offsets_.data(), queries(), size(), put);
 }
 
@@ -259,6 +259,19 @@ void multimap_matches<Value, Place>::for_each(const Place& place, const F& f) co
 }
 
 template <class Key, class Value, class Place>
+template <class Source>
+auto frozen_multimap<Key, Value, Place>::grouped(const Place& place, const Source& source, const options& options) -> groups {
+  constexpr const char* where = "roost::frozen_multimap";
+  const auto refuse = [](std::size_t n, const char* what, const char* most) {
+    throw invalid_argument(std::string(where) + ": " + std::to_string(n) + what + "; the most are " + most);
+  };
+  if (source.size() >= detail::run_word::pairs_most) refuse(source.size(), " pairs", "2^40 - 1");
+  groups all = detail::group<true>(place, source, options.seed, where);
+  if (all.size() > ~std::uint32_t{0}) refuse(all.size(), " different keys", "2^32 - 1");
+  return all;
+}
+
+template <class Key, class Value, class Place>
 frozen_multimap<Key, Value, Place>::frozen_multimap(const Place& place, groups&& all, options options)
     : options_(options),
       keys_(std::move(all.keys)),
@@ -267,12 +280,13 @@ frozen_multimap<Key, Value, Place>::frozen_multimap(const Place& place, groups&&
       numbers_(place, keys_, detail::numbers_to<std::uint32_t>(keys_.size()), {.load_factor = options.load_factor, .seed = options.seed}),
       statistics_(numbers_.statistics()) {
   statistics_.scratch_bytes = detail::larger(statistics_.scratch_bytes, all.scratch_bytes);
+  statistics_.duplicates = size() - key_count();
 }
 
 template <class Key, class Value, class Place>
 template <class Keys, class Values>
 frozen_multimap<Key, Value, Place>::frozen_multimap(const Place& place, const Keys& keys, const Values& values, options options)
-    : frozen_multimap(place, detail::group<true>(place, detail::zip_checked(keys, values, "roost::frozen_multimap"), options.seed, "roost::frozen_multimap"), options) {}
+    : frozen_multimap(place, grouped(place, detail::zip_checked(keys, values, "roost::frozen_multimap"), options), options) {}
 
 template <class Key, class Value, class Place>
 template <class Queries, class Counts>
@@ -297,6 +311,12 @@ template <class Key, class Value, class Place>
 template <class Queries>
 auto frozen_multimap<Key, Value, Place>::match(const Place& place, const Queries& queries, bulk_options options) const -> matches {
   return match_at_least(place, queries, 0, Value{}, options);
+}
+
+template <class Key, class Value, class Place>
+template <class Queries>
+auto frozen_multimap<Key, Value, Place>::match_outer(const Place& place, const Queries& queries, const Value& missing, bulk_options options) const -> matches {
+  return match_at_least(place, queries, 1, missing, options);
 }
 
 template <class Key, class Value, class Place>

@@ -549,7 +549,7 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, const c
     place.synchronize();
     return result;
   }
-  throw build_error(std::string(where) + ": the keys of some region are more than a team can number, with 4 seeds; is this a constant hash?");
+  throw build_error(std::string(where) + ": the keys of some region are more than a team can number, with 4 seeds; keys that were chosen to collide?");
 }
 
 }  // namespace roost::detail

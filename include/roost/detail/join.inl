@@ -2,8 +2,10 @@
 
 #include "roost/detail/select.hpp"
 #include "roost/frozen_set.hpp"
+#include "roost/two_way_index.hpp"
 
-namespace roost::detail {
+namespace roost {
+namespace detail {
 
 struct is_answer {
   const bool* answers;
@@ -22,13 +24,13 @@ struct join {
     throw invalid_argument(std::string(where) + ": " + std::to_string(rows) + " rows cannot be numbered by " + std::to_string(sizeof(Row)) + " bytes; give a larger type");
   }
 
-  static joined_rows<Row, Place> pairs(const Place& place, const Left& left_keys, const Right& right_keys, std::uint64_t least, const char* where) {
+  static joined_rows<Row, Place> pairs(const Place& place, const Left& left_keys, const Right& right_keys, bool outer, const char* where) {
     const auto left = as_sequence(left_keys);
     const auto right = as_sequence(right_keys);
     check(left.size(), where);
     check(right.size(), where);
     const frozen_multimap<key, Row, Place> rows(place, right_keys, numbers_to<Row>(right.size()));
-    const auto found = rows.match_at_least(place, left_keys, least, no_row<Row>, {});
+    const auto found = outer ? rows.match_outer(place, left_keys, no_row<Row>) : rows.match(place, left_keys);
     joined_rows<Row, Place> result{room_for_matches<Row>(place, found.size(), where), room_for_matches<Row>(place, found.size(), where)};
     found.retrieve_pairs(place, result.left, result.right);
     place.synchronize();
@@ -38,11 +40,33 @@ struct join {
   static array<Row, Place> rows(const Place& place, const Left& left_keys, const Right& right_keys, bool wanted, const char* where) {
     const auto left = as_sequence(left_keys);
     check(left.size(), where);
-    const frozen_set<key, Place> there(place, right_keys);
+    const frozen_set<key, Place> there(place, unique(place, right_keys, index_order::any));  // a build from copies of few keys would be slow
     array<bool, Place> answers(place, left.size());
     there.contains(place, left_keys, answers);
     return select_numbers<Row>(place, left.size(), is_answer{answers.data(), wanted});
   }
 };
 
-}  // namespace roost::detail
+}  // namespace detail
+
+template <class Row, class Place, class Left, class Right>
+joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, false, "roost::inner_join");
+}
+
+template <class Row, class Place, class Left, class Right>
+joined_rows<Row, Place> left_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, true, "roost::left_join");
+}
+
+template <class Row, class Place, class Left, class Right>
+array<Row, Place> semi_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, true, "roost::semi_join");
+}
+
+template <class Row, class Place, class Left, class Right>
+array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, false, "roost::anti_join");
+}
+
+}  // namespace roost
