@@ -3,9 +3,11 @@
 #include <functional>
 
 #include "concurrent.hpp"
+#include "cuckoo_multi.hpp"
+#include "groups.hpp"
 #include "partition.hpp"
 
-// The measurements of the papers, made with the faithful tables: Alcantara et al. 2009, sections 4.1, 5 and 7 with Figures 4 and 5, and Wang and Hu, Figures 5 and 6.
+// The measurements of the papers, made with the faithful tables: Alcantara et al. 2009, sections 4, 5 and 7 with Figures 4 to 6, and Wang and Hu, Figures 5 and 6.
 // What D. Farrell measured is measured with concurrent_map.
 
 namespace roost::bench {
@@ -115,6 +117,146 @@ void reproduce_farrell(const Place& place, const reproduction& options) {
   options.report(steps);
 }
 
+/// The voxel of pair i: `each` of n pairs in a scrambled order have the same one.
+struct copied_voxel {
+  std::size_t n;
+  std::uint32_t each;
+
+  ROOST_FN std::size_t shuffled(std::size_t i) const { return (i * 2654435761u + 12345) % n; }
+  ROOST_FN std::uint32_t number(std::size_t i) const { return static_cast<std::uint32_t>(shuffled(i) / each); }
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return random_voxel{}(number(i)); }
+  /// Query i asks for the key of this pair: one query on each key for each of its values.
+  ROOST_FN std::size_t query(std::size_t i) const { return shuffled(i); }
+  std::size_t different() const { return detail::ceil_div<std::size_t>(n, each); }
+};
+
+struct fill_voxel_queries {
+  std::uint32_t* queries;
+  copied_voxel voxel;
+  ROOST_FN void operator()(std::size_t i) const { queries[i] = voxel(voxel.query(i)); }
+};
+
+/// A sorted list of keys, and where the values of each begin.
+template <class Place>
+struct sorted_runs {
+  using list = typename sorted_map<std::uint32_t, std::uint64_t, Place>::ref_type;
+  list offsets;  // and the end
+  const std::uint32_t* values;
+  ROOST_FN value_run<std::uint32_t> find(std::uint32_t key) const {
+    const std::size_t i = offsets.lower_bound(key);
+    if (i == offsets.size() || offsets.key_at(i) != key) return {};
+    return {values + offsets.value_at(i), offsets.value_at(i + 1) - offsets.value_at(i)};
+  }
+};
+
+template <class Ref, class Result>
+struct find_each {
+  Ref ref;
+  const std::uint32_t* queries;
+  Result* results;
+  ROOST_FN void operator()(std::size_t i) const { results[i] = ref.find(queries[i]); }
+};
+
+/// Values are numbers of pairs. The query for a key's r-th pair looks at the r-th value of the run that it was told: first it leaves its number there, then it sees whether
+/// the run is as long as it must be, the value's pair has its key, and nobody else was there. So all runs hold all their values, each once.
+struct check_runs {
+  const value_run<std::uint32_t>* runs;  // of each query
+  copied_voxel voxel;
+  std::uint32_t* asked_by;  // of each pair
+
+  ROOST_FN std::size_t value(std::size_t i) const {
+    const std::size_t rank = voxel.shuffled(voxel.query(i)) % voxel.each;
+    return rank < runs[i].size() ? runs[i][rank] : voxel.n;
+  }
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t pair = value(i);
+    if (pair < voxel.n) asked_by[pair] = static_cast<std::uint32_t>(i);
+  }
+};
+struct wrong_run {
+  check_runs of;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const copied_voxel& voxel = of.voxel;
+    const std::uint32_t number = voxel.number(voxel.query(i));
+    const std::size_t pair = of.value(i), left = voxel.n - std::size_t{number} * voxel.each;
+    return of.runs[i].size() != detail::smaller<std::size_t>(voxel.each, left) || pair >= voxel.n || voxel.number(pair) != number || of.asked_by[pair] != i;
+  }
+};
+
+/// As many indices as different keys, and each leads back to its key.
+struct wrong_voxel_index {
+  const std::uint32_t* queries;
+  const found<std::uint32_t>* indices;
+  const std::uint32_t* keys;  // of each index
+  std::size_t size;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return !indices[i] || *indices[i] >= size || keys[*indices[i]] != queries[i]; }
+};
+
+/// Figure 6: a million pairs, of which more and more have the same key.
+template <class Place>
+void reproduce_copies(const Place& place, const reproduction& options) {
+  using u32 = std::uint32_t;
+  constexpr std::size_t n = 1000000;
+  array<u32, Place> keys(place, n), values(place, n), queries(place, n), asked_by(place, n);
+  array<value_run<u32>, Place> runs(place, n);
+  array<found<u32>, Place> indices(place, n);
+  place.for_each(n, fill_with<detail::number<u32>>{values.data(), {}});
+  const auto keys_in = std::as_const(keys).span(), values_in = std::as_const(values).span();
+  const auto time = [&](const auto& before, const auto& f) { return median_milliseconds(place, 1, options.repetitions, before, f); };
+
+  report_table figure6{"Alcantara et al. 2009, Figure 6: a million pairs, one query on each key for each of its values, ms",
+                       {"values a key", "multi-value hash: build", "its rounds", "sort and compaction: build", "frozen_multimap: build", "multi-value hash: retrieval",
+                        "binary search", "frozen_multimap: retrieval", "compacting hash (4.3): build", "two_way_index: build"}, {}};
+  for (u32 each = 1; each <= 1024; each *= 2) {
+    const copied_voxel voxel{n, each};
+    place.for_each(n, fill_with<copied_voxel>{keys.data(), voxel});
+    place.for_each(n, fill_voxel_queries{queries.data(), voxel});
+    const auto check = [&](const char* what, std::uint64_t bad) {
+      if (bad != 0) throw error("roost reproduce: " + std::to_string(bad) + " answers of " + what + " are wrong for " + std::to_string(each) + " values a key");
+    };
+    struct times {
+      double build, find;
+    };
+    const auto measure = [&](const char* what, auto& table, const auto& ref_of) {
+      times t{};
+      t.build = time([&] { table.reset(); }, [&] { table.emplace(place, keys_in, values_in); });
+      const auto ref = ref_of(*table);
+      place.fill(runs.data(), 0, runs.bytes());
+      t.find = time([] {}, [&] { place.for_each(n, find_each<std::remove_const_t<decltype(ref)>, value_run<u32>>{ref, queries.data(), runs.data()}); });
+      const check_runs look{runs.data(), voxel, asked_by.data()};
+      place.for_each(n, look);
+      check(what, place.sum(n, wrong_run{look}));
+      return t;
+    };
+    const auto measure_index = [&](const char* what, auto& index) {
+      const double build = time([&] { index.reset(); }, [&] { index.emplace(place, keys_in); });
+      const auto ref = index->ref();
+      place.fill(indices.data(), 0, indices.bytes());
+      place.for_each(n, find_each<std::remove_const_t<decltype(ref)>, found<u32>>{ref, keys.data(), indices.data()});
+      const std::uint64_t bad = index->size() == voxel.different() ? 0 : n;
+      check(what, bad + place.sum(n, wrong_voxel_index{keys.data(), indices.data(), index->keys().data(), index->size()}));
+      return build;
+    };
+
+    const auto ref = [](const auto& table) { return table.ref(); };
+    std::optional<cuckoo_multimap<u32, u32, Place>> faithful;
+    std::optional<frozen_multimap<u32, u32, Place>> ours;
+    std::optional<sorted_groups<Place, u32, u32>> sorted;
+    const times of_faithful = measure("the multi-value hash", faithful, ref);
+    const times of_sorted = measure("binary search", sorted, [](const auto& groups) {
+      return sorted_runs<Place>{{groups.keys(), groups.offsets(), groups.size()}, groups.values()};
+    });
+    const times of_ours = measure("frozen_multimap", ours, ref);
+    std::optional<cuckoo_index<u32, Place>> faithful_index;
+    std::optional<two_way_index<u32, Place>> our_index;
+    const double of_faithful_index = measure_index("the compacting hash", faithful_index);
+    const double of_our_index = measure_index("two_way_index", our_index);
+    figure6.rows.push_back({std::to_string(each), text(of_faithful.build, 3), text(faithful->mean_rounds(), 2), text(of_sorted.build, 3), text(of_ours.build, 3),
+                            text(of_faithful.find, 3), text(of_sorted.find, 3), text(of_ours.find, 3), text(of_faithful_index, 3), text(of_our_index, 3)});
+  }
+  options.report(figure6);
+}
+
 template <class Place>
 void reproduce_on(const Place& place, const reproduction& options) {
   using u32 = std::uint32_t;
@@ -210,6 +352,7 @@ void reproduce_on(const Place& place, const reproduction& options) {
   }
   options.report(figure4);
   options.report(figure5);
+  reproduce_copies(place, options);
 
   report_table two_kernel{"Wang and Hu, Figures 5 and 6: 2^s keys into a table of 2^(s+1), half of the lookups present, million keys/s",
                           {"s", "two-kernel build", "build with scan", "lookup"}, {}};

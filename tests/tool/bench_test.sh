@@ -116,7 +116,8 @@ grep -q "^host: .* threads, .* GiB" stdout || fail "info says nothing of the hos
 grep -q "^default place: " stdout || fail "info names no default place"
 timeout 300 "$roost" reproduce --place host --builds 1 --reps 1 >stdout 2>stderr || fail "reproduce: $(cat stderr)"
 grep -q "^| load factor | 71 % | 71.0 % |" stdout || fail "reproduce: not the paper's load factor: $(head -5 stdout)"
-[[ $(grep -c '^### ' stdout) -eq 6 ]] || fail "reproduce: not six tables"
+[[ $(grep -c '^### ' stdout) -eq 7 ]] || fail "reproduce: not seven tables"
+[[ $(sed -n '/Figure 6: a million/,/^###.*Wang/p' stdout | grep -cE '^\|( [0-9.]+ \|){10}$') -eq 11 ]] || fail "reproduce: not 11 numbers of values a key: $(cat stdout stderr)"
 [[ $(sed -n '/load curve/,$p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
 
 finish
