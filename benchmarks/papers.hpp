@@ -45,13 +45,6 @@ struct random_voxel {
 };
 
 template <class F>
-struct fill_with {
-  std::uint32_t* keys;
-  F f;
-  ROOST_FN void operator()(std::size_t i) const { keys[i] = f(i); }
-};
-
-template <class F>
 struct fill_shuffled {  // a random order of 0 .. n - 1 for any n: walks a full cycle with a step prime to n
   std::uint32_t* keys;
   F f;
@@ -200,7 +193,7 @@ void reproduce_copies(const Place& place, const reproduction& options) {
   array<u32, Place> keys(place, n), values(place, n), queries(place, n), asked_by(place, n);
   array<value_run<u32>, Place> runs(place, n);
   array<found<u32>, Place> indices(place, n);
-  place.for_each(n, fill_with<detail::number<u32>>{values.data(), {}});
+  detail::write_numbers(place, n, detail::number<u32>(), values.data());
   const auto keys_in = std::as_const(keys).span(), values_in = std::as_const(values).span();
   const auto time = [&](const auto& before, const auto& f) { return median_milliseconds(place, 1, options.repetitions, before, f); };
 
@@ -209,7 +202,7 @@ void reproduce_copies(const Place& place, const reproduction& options) {
                         "binary search", "frozen_multimap: retrieval", "compacting hash (4.3): build", "two_way_index: build"}, {}};
   for (u32 each = 1; each <= 1024; each *= 2) {
     const copied_voxel voxel{n, each};
-    place.for_each(n, fill_with<copied_voxel>{keys.data(), voxel});
+    detail::write_numbers(place, n, voxel, keys.data());
     place.for_each(n, fill_voxel_queries{queries.data(), voxel});
     const auto check = [&](const char* what, std::uint64_t bad) {
       if (bad != 0) throw error("roost reproduce: " + std::to_string(bad) + " answers of " + what + " are wrong for " + std::to_string(each) + " values a key");
@@ -268,7 +261,7 @@ void reproduce_on(const Place& place, const reproduction& options) {
   };
   const auto voxels = [&](std::size_t n) {
     array<u32, Place> keys(place, n), values(place, n), queries(place, n), results(place, n);
-    place.for_each(n, fill_with<random_voxel>{keys.data(), {}});
+    detail::write_numbers(place, n, random_voxel{}, keys.data());
     place.for_each(n, fill_values<u32>{values.data()});
     place.for_each(n, fill_shuffled<random_voxel>{queries.data(), {}, n, 2654435761u});
     times t{};
@@ -300,7 +293,7 @@ void reproduce_on(const Place& place, const reproduction& options) {
     place.for_each(n, fill_values<u32>{values.data()});
     counts c;
     for (int b = 0; b < builds; ++b) {
-      place.for_each(n, fill_with<random_key>{keys.data(), {static_cast<u32>(b) * static_cast<u32>(n)}});
+      detail::write_numbers(place, n, random_key{static_cast<u32>(b) * static_cast<u32>(n)}, keys.data());
       std::optional<cuckoo_map> map;
       place.synchronize();
       const double ms = milliseconds(place, [&] { map.emplace(place, std::as_const(keys).span(), std::as_const(values).span()); });

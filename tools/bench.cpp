@@ -240,8 +240,7 @@ void roost::bench::measure_cuda(const settings&) {}
 void add_bench(CLI::App& app) {
   auto options = std::make_shared<bench_options>();
   CLI::App* const command = app.add_subcommand("bench", "Measures tables against each other; every answer is checked");
-  command->add_option("--place", options->place, "Where to run")->check(CLI::IsMember({"auto", "host", "cuda"}))->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")->check(CLI::Range(0, 4096))->capture_default_str();
+  roost::add_place_options(*command, options->place, options->threads);
   command->add_option("--table", options->tables, "Tables to measure, separated by commas; all of the place if none is named")->delimiter(',');
   command->add_option("--ops", options->ops, "Operations, separated by commas")->delimiter(',')->check(CLI::IsMember(operations))->capture_default_str();
   CLI::Option* const log2n = command->add_option("--log2n", options->log2n, "Number of keys as a power of two; several separated by commas")

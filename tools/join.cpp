@@ -79,7 +79,7 @@ void join(const join_options& options) {
   const auto match = [&, l = left_key, r = right_key](const roost::tools::key_tables& tables) {
     found = join_columns(roost::host(options.threads), tables, kind, left.fields(l), right.fields(r));
   };
-  place == "cuda" ? roost::tools::use_tables_on_cuda(match) : roost::tools::use_tables_on_host(options.threads, match);
+  roost::tools::use_tables(place, options.threads, match);
 
   const bool pairs = kind == join_kind::inner || kind == join_kind::left;
   joined_writer rows(out, left, pairs ? &right : nullptr, right_key);
@@ -111,10 +111,7 @@ void add_join(CLI::App& app) {
       ->check(CLI::IsMember({"inner", "left", "semi", "anti"}))
       ->capture_default_str();
   command->add_option("--output", options->output, "File to write to; standard output if left out");
-  command->add_option("--place", options->place, "Where to run")->check(CLI::IsMember({"auto", "host", "cuda"}))->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  roost::add_place_options(*command, options->place, options->threads);
   command->add_option("--bad-lines", options->bad, "What is no row: fail, or skip it and say how many on stderr")
       ->check(CLI::IsMember({"fail", "skip"}))
       ->capture_default_str();

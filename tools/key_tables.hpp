@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "roost/join.hpp"
@@ -44,6 +45,11 @@ class key_tables {
 /// Calls use(tables) with tables of the host, or of the current CUDA device.
 void use_tables_on_host(int threads, const std::function<void(const key_tables&)>& use);
 void use_tables_on_cuda(const std::function<void(const key_tables&)>& use);
+
+/// The same of `host` or `cuda`.
+inline void use_tables(const std::string& place, int threads, const std::function<void(const key_tables&)>& use) {
+  place == "cuda" ? use_tables_on_cuda(use) : use_tables_on_host(threads, use);
+}
 
 template <class Place>
 class tables_of final : public key_tables {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 
 #include "roost/error.hpp"
@@ -9,6 +10,12 @@ namespace roost {
 /// The places of this program and machine. cuda_here: compiled in, and there is a device.
 bool cuda_compiled();
 bool cuda_here();
+
+/// The options --place and --threads of a command.
+inline void add_place_options(CLI::App& command, std::string& place, int& threads) {
+  command.add_option("--place", place, "Where to run")->check(CLI::IsMember({"auto", "host", "cuda"}))->capture_default_str();
+  command.add_option("--threads", threads, "Threads of the host; 0: all cores")->check(CLI::Range(0, 4096))->capture_default_str();
+}
 
 /// Resolves `auto`, `host` or `cuda`; throws device_error for a place that is not here.
 inline std::string choose_place(const std::string& wanted) {

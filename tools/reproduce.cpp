@@ -39,8 +39,7 @@ void roost::bench::reproduce_cuda(const reproduction&) {}
 void add_reproduce(CLI::App& app) {
   auto options = std::make_shared<reproduce_options>();
   CLI::App* const command = app.add_subcommand("reproduce", "Measures what the papers measured, theirs beside ours, as Markdown tables");
-  command->add_option("--place", options->place, "Where to run")->check(CLI::IsMember({"auto", "host", "cuda"}))->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")->check(CLI::Range(0, 4096))->capture_default_str();
+  roost::add_place_options(*command, options->place, options->threads);
   command->add_option("--builds", options->builds, "Builds of a million keys in which overfull buckets are counted")
       ->check(CLI::Range(1, 1000000))->capture_default_str();
   command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();

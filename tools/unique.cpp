@@ -37,7 +37,7 @@ void unique(const unique_options& options) {
 
   roost::tools::different_fields found;
   const auto count = [&](const roost::tools::key_tables& tables) { found = count_fields(roost::host(options.threads), tables, texts); };
-  place == "cuda" ? roost::tools::use_tables_on_cuda(count) : roost::tools::use_tables_on_host(options.threads, count);
+  roost::tools::use_tables(place, options.threads, count);
 
   for (std::size_t i = 0; i < found.rows.size(); ++i) {
     write_count(out, found.counts[i]);
@@ -62,10 +62,7 @@ void add_unique(CLI::App& app) {
   auto* const column =
       command->add_option("--column", options->column, "Takes the file as CSV with a header, and counts the fields of this column");
   command->add_option("--output", options->output, "File to write to; standard output if left out");
-  command->add_option("--place", options->place, "Where to run")->check(CLI::IsMember({"auto", "host", "cuda"}))->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  roost::add_place_options(*command, options->place, options->threads);
   command->add_option("--bad-lines", options->bad, "What is no row of the CSV: fail, or skip it and say how many on stderr")
       ->check(CLI::IsMember({"fail", "skip"}))
       ->capture_default_str()

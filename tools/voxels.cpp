@@ -254,12 +254,7 @@ void add_voxels(CLI::App& app) {
   command->add_flag(
       "--sweep", options->sweep,
       "Grids of 32, 64, 128 ... up to --grid; writes a CSV and a plot of time against voxels");
-  command->add_option("--place", options->place, "Where to run")
-      ->check(CLI::IsMember({"auto", "host", "cuda"}))
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of the host; 0: all cores")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  roost::add_place_options(*command, options->place, options->threads);
   command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "roost/frozen_multimap.hpp"
-#include "roost/layout/probing.hpp"
+#include "roost/functional.hpp"
 
 /// \file
 /// group_by: one value for all values of a key.

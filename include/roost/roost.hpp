@@ -11,6 +11,7 @@
 #include "roost/frozen_map.hpp"
 #include "roost/frozen_multimap.hpp"
 #include "roost/frozen_set.hpp"
+#include "roost/functional.hpp"
 #include "roost/group_by.hpp"
 #include "roost/hash.hpp"
 #include "roost/join.hpp"

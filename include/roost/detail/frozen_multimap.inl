@@ -156,25 +156,26 @@ struct write_match {
   Value* values;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t, const Value& value) const { values[i] = value; }
 };
-template <class Query, class Value>
-struct write_match_pair {
-  Query* queries;
-  Value* values;
-  ROOST_FN void operator()(std::uint64_t i, std::uint64_t query, const Value& value) const {
-    queries[i] = static_cast<Query>(query);
-    values[i] = value;
+template <class First, class Second>
+struct write_both {
+  First* firsts;
+  Second* seconds;
+  template <class T>
+  ROOST_FN void operator()(std::uint64_t i, const T& first, const Second& second) const {
+    firsts[i] = static_cast<First>(first);
+    seconds[i] = second;
   }
 };
 template <class F>
 struct without_place {
   F f;
-  template <class Value>
-  ROOST_FN void operator()(std::uint64_t, std::uint64_t query, const Value& value) const {
-    f(query, value);
+  template <class First, class Second>
+  ROOST_FN void operator()(std::uint64_t, const First& first, const Second& second) const {
+    f(first, second);
   }
 };
 
-/// f(key, value) for the pairs of groups; f(i, key, value) for those that are written.
+/// f(i, key, value) for pair i of groups.
 template <class Key, class Value, class F>
 struct with_pair_of_group {
   const Key* keys;
@@ -182,24 +183,6 @@ struct with_pair_of_group {
   F f;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t group, std::uint64_t) const { f(i, keys[group], values[i]); }
 };
-template <class Key, class Value>
-struct write_group_pair {
-  Key* keys;
-  Value* values;
-  ROOST_FN void operator()(std::uint64_t i, const Key& key, const Value& value) const {
-    keys[i] = key;
-    values[i] = value;
-  }
-};
-template <class F>
-struct without_number {
-  F f;
-  template <class Key, class Value>
-  ROOST_FN void operator()(std::uint64_t, const Key& key, const Value& value) const {
-    f(key, value);
-  }
-};
-
 /// Counts a key whose number is its place as its values, another as what no sum can hide.
 template <class Ref, class Key>
 struct good_group {
@@ -245,7 +228,7 @@ void multimap_matches<Value, Place>::retrieve_pairs(const Place& place, Queries&
   }
   query* const queries_to = detail::output<query>(queries, size(), where);
   Value* const to = detail::output<Value>(values, size(), where);
-  using write = detail::write_match_pair<query, Value>;
+  using write = detail::write_both<query, Value>;
   const detail::with_value_of_match<Value, write> put{runs_.data(), values_, missing_, write{queries_to, to}};
   detail::expand(place, offsets_.data(), this->queries(), size(), put);
 }
@@ -362,7 +345,7 @@ auto frozen_multimap<Key, Value, Place>::retrieve_pairs(const Place& place, cons
 template <class Key, class Value, class Place>
 template <class F>
 void frozen_multimap<Key, Value, Place>::for_each(const Place& place, const F& f) const {
-  using call = detail::without_number<F>;
+  using call = detail::without_place<F>;
   detail::expand(place, offsets_.data(), key_count(), size(), detail::with_pair_of_group<Key, Value, call>{keys_.data(), values_.data(), call{f}});
 }
 
@@ -370,7 +353,7 @@ template <class Key, class Value, class Place>
 template <class Keys, class Values>
 std::size_t frozen_multimap<Key, Value, Place>::retrieve_all(const Place& place, Keys&& keys, Values&& values) const {
   constexpr const char* where = "roost::frozen_multimap::retrieve_all";
-  using write = detail::write_group_pair<Key, Value>;
+  using write = detail::write_both<Key, Value>;
   const write to{detail::output<Key>(keys, size(), where), detail::output<Value>(values, size(), where)};
   detail::expand(place, offsets_.data(), key_count(), size(), detail::with_pair_of_group<Key, Value, write>{keys_.data(), values_.data(), to});
   return size();

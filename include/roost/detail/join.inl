@@ -7,12 +7,6 @@
 namespace roost {
 namespace detail {
 
-struct is_answer {
-  const bool* answers;
-  bool wanted;
-  ROOST_FN bool operator()(std::size_t i) const { return answers[i] == wanted; }
-};
-
 template <class Row, class Place, class Left, class Right>
 struct join {
   using key = element_of<Right>;
@@ -43,7 +37,7 @@ struct join {
     const frozen_set<key, Place> there(place, unique(place, right_keys, index_order::any));  // a build from copies of few keys would be slow
     array<bool, Place> answers(place, left.size());
     there.contains(place, left_keys, answers);
-    return select_numbers<Row>(place, left.size(), is_answer{answers.data(), wanted});
+    return select_numbers<Row>(place, left.size(), is_value<bool>{answers.data(), wanted});
   }
 };
 

@@ -42,6 +42,13 @@ struct select_tiles {
   }
 };
 
+template <class T>
+struct is_value {
+  const T* values;
+  T wanted;
+  ROOST_FN bool operator()(std::size_t i) const { return values[i] == wanted; }
+};
+
 /// All i below n for which holds(i), ascending. Synchronises.
 template <class T, class Place, class Holds>
 array<T, Place> select_numbers(const Place& place, std::size_t n, const Holds& holds) {

@@ -6,32 +6,12 @@
 namespace roost {
 namespace detail {
 
-struct is_index {
-  const std::uint32_t* indices;
-  std::uint32_t wanted;
-  ROOST_FN bool operator()(std::size_t i) const { return indices[i] == wanted; }
-};
-
 /// from[order[i]]
 template <class T>
 struct in_order {
   const T* from;
   const std::uint32_t* order;
   ROOST_FN T operator()(std::size_t i) const { return from[order[i]]; }
-};
-
-/// Gives the groups that are new the next indices.
-template <class Key>
-struct append_groups {
-  const std::uint32_t* order;
-  const Key* from_keys;
-  const std::uint64_t* from_counts;
-  Key* keys;
-  std::uint64_t* counts;
-  ROOST_FN void operator()(std::size_t i) const {
-    keys[i] = from_keys[order[i]];
-    counts[i] = from_counts[order[i]];
-  }
 };
 
 /// Counts the groups whose keys have indices.
@@ -113,7 +93,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   array<std::uint32_t, Place> known(place, groups.size());
   find(place, groups.keys, known);
   const auto order = detail::order_of_groups(
-      place, groups, detail::select_numbers<std::uint32_t>(place, groups.size(), detail::is_index{known.data(), no_index}), options_.order);
+      place, groups, detail::select_numbers<std::uint32_t>(place, groups.size(), detail::is_value<std::uint32_t>{known.data(), no_index}), options_.order);
   const std::size_t after = before + order.size();
   if (after >= no_index) throw invalid_argument(std::string(where) + ": " + std::to_string(after) + " different keys; at most 2^32 - 2 have indices");
 
@@ -121,7 +101,8 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   array<std::uint64_t, Place> all_counts(place, after);
   place.copy(all_keys.data(), keys_.data(), keys_.bytes());
   place.copy(all_counts.data(), counts_.data(), counts_.bytes());
-  place.for_each(order.size(), detail::append_groups<Key>{order.data(), groups.keys.data(), groups.counts.data(), all_keys.data() + before, all_counts.data() + before});
+  detail::write_numbers(place, order.size(), detail::in_order<Key>{groups.keys.data(), order.data()}, all_keys.data() + before);
+  detail::write_numbers(place, order.size(), detail::in_order<std::uint64_t>{groups.counts.data(), order.data()}, all_counts.data() + before);
   if (before != 0) place.for_each(groups.size(), detail::count_again{known.data(), no_index, groups.counts.data(), all_counts.data()});
   map indices(place, all_keys, detail::numbers_to<std::uint32_t>(after), {.load_factor = options_.load_factor, .seed = options_.seed});
   array<std::uint32_t, Place> result(place, n);

@@ -4,6 +4,7 @@
 
 #include "roost/detail/atomic.hpp"
 #include "roost/detail/build.hpp"
+#include "roost/functional.hpp"
 
 /// \file
 /// Layout `probing`: open addressing in slots that any number of threads change at the same time.
@@ -15,21 +16,6 @@ enum class insertion : std::uint8_t {
   inserted,  ///< the key was not there, and is now
   present,   ///< the key was there; insert_or_assign and insert_or_apply have changed its value
   full       ///< no room within reach of the key's home, and nothing was changed: see concurrent_map, Room
-};
-
-// What insert_or_apply does with the value that is there, and the new one. Any function of two values that can be copied to the place will do; plus on integers is
-// one atomic instruction.
-struct plus {
-  template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const { return static_cast<T>(a + b); }
-};
-struct minimum {
-  template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const { return b < a ? b : a; }
-};
-struct maximum {
-  template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const { return a < b ? b : a; }
 };
 
 /// One thread for a key.
