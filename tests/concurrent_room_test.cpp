@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory_resource>
 #include <random>
 #include <unordered_map>
@@ -66,6 +67,83 @@ TEST(concurrent_room, no_key_is_lost_where_regions_are_almost_full) {
   std::size_t lost = 0;
   for (const auto& [k, v] : model) lost += map.ref().find(k).value_or(0) != v;
   EXPECT_EQ(lost, 0u);
+}
+
+TEST(concurrent_room, no_key_is_lost_where_keys_come_and_go_and_regions_are_full) {
+  const roost::host cpu;
+  std::mt19937 random(2);
+  map_type map(cpu, sanitized ? 150000 : 400000, {.load_factor = 1, .grows = false});
+  std::vector<u32> live = fill_through_refs(map, map.capacity() * 49 / 50);
+  u32 next = 2000000000;
+  for (int round = 0; round < (sanitized ? 6 : 20); ++round) {
+    std::shuffle(live.begin(), live.end(), random);
+    const std::size_t part = random() % (live.size() / 10), kept = live.size() - part;
+    const std::vector<u32> old(live.begin() + static_cast<std::ptrdiff_t>(kept), live.end());
+    live.resize(kept);
+    ASSERT_EQ(map.erase(cpu, old), part);
+    std::vector<u32> fresh(part + part / 50);
+    for (auto& key : fresh) key = next++;
+    const auto report = map.insert(cpu, fresh, fresh, {.path = path::regional});
+    EXPECT_EQ(report.inserted + report.full, fresh.size());
+    for (const u32 key : fresh) {
+      if (map.ref().contains(key)) live.push_back(key);
+    }
+    ASSERT_EQ(live.size(), kept + report.inserted);
+    std::size_t wrong = 0;
+    for (const u32 key : old) wrong += map.ref().contains(key);
+    for (const u32 key : live) wrong += map.ref().find(key).value_or(~key) != key;
+    ASSERT_EQ(wrong, 0u);
+    ASSERT_TRUE(map.valid(cpu));
+  }
+}
+
+/// Rounds in which some keys go, as many others come, and values change, all by region: the map says what std::map says, and is about as fast as a new one.
+template <class Key, class Value>
+void come_and_go(std::size_t n) {
+  std::mt19937_64 random(n);
+  pair_of_maps<types<Key, Value>> both(n, {.load_factor = 0.85, .grows = false});
+  const auto some = [&](std::size_t count) {
+    std::vector<Key> keys(count);
+    for (auto& key : keys) key = static_cast<Key>(random());
+    return keys;
+  };
+  const auto values_of = [&](const std::vector<Key>& keys) {
+    std::vector<Value> values(keys.size());
+    for (auto& value : values) value = static_cast<Value>(random());
+    return values;
+  };
+  const auto stored = [&](std::size_t share) {  // each with a chance of one in `share`
+    std::vector<Key> keys;
+    for (const auto& [key, value] : both.oracle) {
+      if (random() % share == 0) keys.push_back(key);
+    }
+    return keys;
+  };
+  const auto all = some(n);
+  both.insert(all, values_of(all), path::regional);
+  const double fresh_probes = both.map.statistics(test_place()).mean_probes;
+  std::vector<Key> gone;
+  for (int round = 0; round < (sanitized ? 10 : 40); ++round) {
+    gone = stored(2 + random() % 15);
+    both.erase(gone, path::automatic);
+    const auto fresh = some(n - both.oracle.size()), old = stored(9), others = stored(7);
+    both.insert(fresh, values_of(fresh), path::regional);
+    both.insert_or_assign(old, values_of(old), path::regional);
+    both.insert_or_apply(others, values_of(others), roost::plus(), path::regional);
+    if (round % 8 == 7) both.check(gone);
+  }
+  both.check(gone);
+  const auto statistics = both.map.statistics(test_place());
+  EXPECT_LE(statistics.mean_probes, 1.1 * fresh_probes);
+  EXPECT_LE(statistics.erased, statistics.capacity / 32);
+}
+
+TEST(concurrent_room, keys_that_come_and_go_leave_little_behind) {
+  const std::size_t n = sanitized ? 20000 : 60000;
+  come_and_go<u32, u32>(n);
+  come_and_go<u64, u64>(n);
+  come_and_go<u32, std::uint8_t>(n);
+  come_and_go<u64, u32>(n);
 }
 
 TEST(concurrent_room, a_map_that_grows_has_room_or_throws) {

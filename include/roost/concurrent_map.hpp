@@ -237,7 +237,7 @@ class concurrent_map {
   template <class Source, class Change>
   std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change, array<item, Place>& left, path way);
   template <class From, class Change>
-  static counts fill(const Place& place, const ref_type& table, const From& from, const Change& change, bool empty, array<item, Place>& left,
+  static counts fill(const Place& place, const ref_type& table, const From& from, const Change& change, bool empty, bool sweeps, array<item, Place>& left,
                      array<counts, Place>& counted);
   void note_inserted(const counts& sum);
   void note_erased(const std::optional<slots_in_use>& before, std::size_t erased);

@@ -3,6 +3,10 @@
 #include <cstdio>
 #include <string>
 
+#if defined(__CUDACC__)
+#include <cuda_pipeline.h>
+#endif
+
 #include "roost/partition.hpp"
 
 // What the layouts share: where empty slots get their key from, how items claim slots one by one, and what a build reports.
@@ -193,6 +197,24 @@ ROOST_FN void write_each(const Team& team, std::uint32_t n, T* to, const Make& m
   past_cache_done();
 }
 
+/// Copies what a team works on to its scratch. In shared memory all of it is on its way at once.
+template <class Team, class T>
+ROOST_FN void copy_in(const Team& team, const T* from, std::uint32_t n, T* to) {
+#if ROOST_ON_DEVICE
+  if (__isShared(to)) {
+    static_assert(alignof(T) % 16 == 0);
+    const uint4* const source = reinterpret_cast<const uint4*>(from);
+    uint4* const target = reinterpret_cast<uint4*>(to);
+    for_each_of(team, static_cast<std::uint32_t>(n * sizeof(T) / sizeof(uint4)),
+                [&](std::uint32_t i) { __pipeline_memcpy_async(target + i, source + i, sizeof(uint4)); });
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    return;
+  }
+#endif
+  for_each_of(team, n, [&](std::uint32_t i) { to[i] = load(from + i); });
+}
+
 /// Writes what a team has built from its scratch to memory.
 template <class Team, class T>
 ROOST_FN void write_out([[maybe_unused]] const Team& team, const T* from, std::uint32_t n, T* to) {
@@ -204,6 +226,21 @@ ROOST_FN void write_out([[maybe_unused]] const Team& team, const T* from, std::u
 #else
   copy_past_cache(to, from, n * sizeof(T));
   past_cache_done();
+#endif
+}
+
+/// The same where only some were changed. A host writes all: whole runs of lines go past its cache.
+template <class Team, class T>
+ROOST_FN void write_out(const Team& team, const T* from, std::uint32_t n, T* to, [[maybe_unused]] const std::uint8_t* changed) {
+#if ROOST_ON_DEVICE
+  constexpr std::uint32_t pieces = sizeof(T) / sizeof(uint4);
+  const uint4* const source = reinterpret_cast<const uint4*>(from);
+  uint4* const target = reinterpret_cast<uint4*>(to);
+  for_each_of(team, n * pieces, [&](std::uint32_t i) {
+    if (changed[i / pieces]) target[i] = source[i];
+  });
+#else
+  write_out(team, from, n, to);
 #endif
 }
 

@@ -86,10 +86,10 @@ std::size_t concurrent_map<Key, Value, Place>::put_each(const Place& place, cons
 /// The same by region: pairs of a source that knows which are whose come to an empty table, or to what is there.
 template <class Key, class Value, class Place>
 template <class From, class Change>
-auto concurrent_map<Key, Value, Place>::fill(const Place& place, const ref_type& table, const From& from, const Change& change, bool empty, array<item, Place>& left,
-                                             array<counts, Place>& counted) -> counts {
+auto concurrent_map<Key, Value, Place>::fill(const Place& place, const ref_type& table, const From& from, const Change& change, bool empty, bool sweeps,
+                                             array<item, Place>& left, array<counts, Place>& counted) -> counts {
   using kernel = detail::fill_regions<Place, ref_type, From, Change>;
-  const kernel run{table, from, change, empty, {left.data(), left.size(), counted.data()}};
+  const kernel run{table, from, change, empty, sweeps, {left.data(), left.size(), counted.data()}};
   place.launch(table.geometry().regions, detail::scratch_bytes_of(run), run);
   counts sum;
   place.copy_to_host(&sum, counted.data(), sizeof(sum));
@@ -115,7 +115,9 @@ auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const 
     return {};
   }
   const auto before = std::exchange(most_, std::nullopt);
-  const counts sum = fill(place, table(), detail::pairs_of_partition<item>{parts->items(), parts->begins(), parts->ends(), counted.data()}, change, false, left, counted);
+  const bool sweeps = !before || before->erased != 0;
+  const detail::pairs_of_partition<item> pairs{parts->items(), parts->begins(), parts->ends(), counted.data()};
+  const counts sum = fill(place, table(), pairs, change, false, sweeps, left, counted);
   most_ = before;
   if (sum.overflowed != 0) return {};
   return sum;
@@ -219,7 +221,7 @@ void concurrent_map<Key, Value, Place>::sweep(const Place& place) {
   array<item, Place> left(place, 0);
   place.fill(counted.data(), 0, counted.bytes());
   const auto before = std::exchange(most_, std::nullopt);
-  const counts sum = fill(place, table(), detail::no_pairs(), keep(), false, left, counted);
+  const counts sum = fill(place, table(), detail::no_pairs(), keep(), false, true, left, counted);
   most_ = before;
   note_inserted(sum);
 }
@@ -294,7 +296,7 @@ bool concurrent_map<Key, Value, Place>::move(const Place& place, std::optional<d
       array<counts, Place> counted(place, 1);
       place.fill(counted.data(), 0, counted.bytes());
       array<item, Place> left(place, live / 16 + 4096);
-      const counts sum = fill(place, target, detail::pairs_of_table<ref_type>{old, target}, keep(), true, left, counted);
+      const counts sum = fill(place, target, detail::pairs_of_table<ref_type>{old, target}, keep(), true, false, left, counted);
       good = sum.left <= left.size() && place.sum(sum.left, detail::insert_item<ref_type>{target, left.data()}) == 0;
     } else {
       place.fill(to.data(), 0, to.bytes());

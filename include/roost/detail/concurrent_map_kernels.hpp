@@ -121,7 +121,7 @@ struct pairs_of_partition {
   template <class Team, class F>
   ROOST_FN void for_each(const Team& team, std::size_t region, const F& f) const {
     const Item* const first = items + begins[region];
-    for_each_of(team, static_cast<std::uint32_t>(ends[region] - begins[region]), [&](std::uint32_t i) { f(first[i]); });
+    for_each_in_step(team, static_cast<std::uint32_t>(ends[region] - begins[region]), [&](std::uint32_t i) { f(first[i]); });
   }
 };
 
@@ -161,18 +161,21 @@ struct no_pairs {
   ROOST_FN void for_each(const Team&, std::size_t, const F&) const {}
 };
 
-/// Fills one region in a team's scratch, and writes it once. Slots of erased keys become free first, in regions that never were full: so no key of theirs lies in the next one.
+/// Fills one region in a team's scratch, and writes the buckets that have changed. Slots of erased keys become free first, in regions that never were full:
+/// so no key of theirs lies in the next one.
 template <class Place, class Table, class From, class Change>
 struct fill_regions {
-  static constexpr int threads = tuning<cuda>::build_threads;
-  static constexpr int teams_at_once = tuning<cuda>::build_teams_at_once;
+  static constexpr int threads = tuning<cuda>::fill_threads;
+  static constexpr int teams_at_once = tuning<cuda>::fill_teams_at_once;
+  static constexpr bool keeps = std::is_same_v<Change, typename Table::keep>;
   using bucket = typename Table::bucket;
   using item = pair<typename Table::key_type, typename Table::value_type>;
 
   Table table;
   From from;
   Change change;
-  bool empty;  // the table is new; else pairs come to those that are there
+  bool empty;   // the table is new; else pairs come to those that are there
+  bool sweeps;  // there may be erased keys
   left_over<item> left;
 
   struct pieces {
@@ -180,11 +183,13 @@ struct fill_regions {
     std::uint32_t* inserted;
     std::uint32_t* freed;
     std::uint32_t* strays;
-    item* stray;  // lies, or belongs, outside its home bucket
+    item* stray;            // lies, or belongs, outside its home bucket
+    std::uint8_t* changed;  // of each bucket
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<bucket>(table.geometry().region_buckets), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1),
-            memory.take<item>(most_strays())};
+    const std::uint32_t buckets = table.geometry().region_buckets;
+    return {memory.take<bucket>(buckets),     memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1),
+            memory.take<item>(most_strays()), memory.take<std::uint8_t>(buckets)};
   }
   ROOST_FN std::uint32_t most_strays() const { return larger(table.geometry().region_buckets * Table::bucket_slots / 4, 4u); }
 
@@ -198,25 +203,20 @@ struct fill_regions {
     const std::uint32_t buckets = table.geometry().region_buckets;
     bucket* const there = table.region_of(region);
     if (team.rank() == 0) *my.inserted = *my.freed = *my.strays = 0;
-    bool some_erased = false, some_free = false;
+    if (!empty) copy_in(team, there, buckets, my.buckets);
     for_each_of(team, buckets, [&](std::uint32_t b) {
-      const bucket mine = empty ? bucket{} : load(there + b);
-      my.buckets[b] = mine;
-      if (empty) return;
-      ROOST_UNROLL
-      for (const auto& word : mine.slots) {
-        some_erased |= Table::slot::is_erased(word);
-        some_free |= Table::slot::is_free(word);
-      }
+      if (empty) my.buckets[b] = bucket{};
+      my.changed[b] = empty;
     });
     team.sync();
-    if (!empty && team.any(some_erased) && team.any(some_free)) take_out_erased<access>(team, my, region);
+    if (sweeps) take_out_erased<access>(team, my, region);
     if (std::is_same_v<From, no_pairs> && *my.freed == 0) return;
     std::uint32_t inserted = 0;
     const auto put = [&](const item& mine, std::uint32_t steps) {
-      const insertion what = table.template put_in_region<access>(my.buckets, mine.key, value_of(mine), change, steps);
-      inserted += what == insertion::inserted;
-      return what != insertion::full;
+      const auto done = table.template put_in_region<access>(my.buckets, mine.key, value_of(mine), change, steps);
+      inserted += done.what == insertion::inserted;
+      if (done.what == insertion::inserted || (!keeps && done.what == insertion::present)) my.changed[done.bucket] = 1;
+      return done.what != insertion::full;
     };
     // On cuda those that find their home full come together first: a loop in which few of a block's neighbours go on is slow.
     from.for_each(team, region, [&](const item& mine) {
@@ -234,9 +234,9 @@ struct fill_regions {
     for_each_of(team, smaller(*my.strays, most_strays()), [&](std::uint32_t i) {
       if (!put(my.stray[i], buckets)) left.add(my.stray[i]);
     });
-    if (inserted != 0) team.fetch_add(*my.inserted, inserted);
+    team.add_near(*my.inserted, inserted);
     team.sync();
-    write_out(team, my.buckets, buckets, there);
+    write_out(team, my.buckets, buckets, there, my.changed);
     if (team.rank() == 0) {
       fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
       if (*my.freed != 0) fetch_add(left.counts->freed, std::uint64_t{*my.freed});
@@ -249,6 +249,16 @@ struct fill_regions {
   ROOST_FN void take_out_erased(const Team& team, const pieces& my, std::uint32_t region) const {
     using slot = typename Table::slot;
     const std::uint32_t slots = table.geometry().region_buckets * Table::bucket_slots;
+    bool some_erased = false, some_free = false;
+    for_each_of(team, table.geometry().region_buckets, [&](std::uint32_t b) {
+      const bucket here = load(my.buckets + b);
+      ROOST_UNROLL
+      for (const auto& word : here.slots) {
+        some_erased |= slot::is_erased(word);
+        some_free |= slot::is_free(word);
+      }
+    });
+    if (!team.any(some_erased) || !team.any(some_free)) return;
     const auto word_at = [&](std::uint32_t s) -> auto& { return my.buckets[s / Table::bucket_slots].slots[s % Table::bucket_slots]; };
     const auto strayed = [&](std::uint32_t s) {
       const auto word = word_at(s);
@@ -272,17 +282,19 @@ struct fill_regions {
         word_at(s) = {};
         freed += erased;
       });
-      if (freed != 0) team.fetch_add(*my.freed, freed);
+      team.add_near(*my.freed, freed);
       team.sync();
       bool one_is_out = false;
       for_each_of(team, strays, [&](std::uint32_t i) {
         const auto& mine = my.stray[i];
         const std::uint32_t steps = table.steps_in_region(mine.key, region);
-        one_is_out |= table.template put_in_region<Access>(my.buckets, mine.key, value_of(mine), typename Table::keep(), steps) == insertion::full;
+        one_is_out |= table.template put_in_region<Access>(my.buckets, mine.key, value_of(mine), typename Table::keep(), steps).what == insertion::full;
       });
       if (team.any(one_is_out)) {
-        for_each_of(team, table.geometry().region_buckets, [&](std::uint32_t b) { my.buckets[b] = load(table.region_of(region) + b); });
+        copy_in(team, table.region_of(region), table.geometry().region_buckets, my.buckets);
         if (team.rank() == 0) *my.freed = 0;
+      } else {
+        for_each_of(team, table.geometry().region_buckets, [&](std::uint32_t b) { my.changed[b] = 1; });
       }
     }
     team.sync();

@@ -42,6 +42,12 @@ struct serial_team {
     return before;
   }
 
+  // What neighbours (on cuda: a warp) do together. All of them must reach it.
+
+  ROOST_FN void sync_near() const {}
+  /// Adds to a word of scratch.
+  ROOST_FN void add_near(std::uint32_t& word, std::uint32_t amount) const { word += amount; }
+
   /// Puts a value into a word of scratch that others may write to at the same time: one of the values stays.
   template <class T>
   ROOST_FN void exchange(T& word, T value) const {
@@ -100,6 +106,16 @@ struct block_team {
     return atomicAdd(&word, amount);
   }
 
+  ROOST_FN void sync_near() const { __syncwarp(); }
+  ROOST_FN void add_near(std::uint32_t& word, std::uint32_t amount) const {
+#if __CUDA_ARCH__ >= 800
+    amount = __reduce_add_sync(~0u, amount);
+#else
+    for (int apart = 16; apart != 0; apart /= 2) amount += __shfl_xor_sync(~0u, amount, apart);
+#endif
+    if (threadIdx.x % 32 == 0 && amount != 0) atomicAdd(&word, amount);
+  }
+
   template <class T>
   ROOST_FN void exchange(T& word, T value) const {
     atomicExch(&word, value);
@@ -151,6 +167,8 @@ struct block_team {
   ROOST_FN T fetch_add(T& word, T) const {
     return word;
   }
+  ROOST_FN void sync_near() const {}
+  ROOST_FN void add_near(std::uint32_t&, std::uint32_t) const {}
   template <class T>
   ROOST_FN void exchange(T&, T) const {}
   template <class T>
@@ -235,6 +253,17 @@ template <class Team, class Body>
 ROOST_FN void for_each_of(const Team& team, std::uint32_t n, const Body& body) {
   ROOST_ROLLED
   for (std::uint32_t i = static_cast<std::uint32_t>(team.rank()); i < n; i += Team::size) body(i);
+}
+
+/// The same where some take longer than others: neighbours begin each body together. (A warp that has come apart in one does not find together by itself.)
+template <class Team, class Body>
+ROOST_FN void for_each_in_step(const Team& team, std::uint32_t n, const Body& body) {
+  ROOST_ROLLED
+  for (std::uint32_t first = 0; first < n; first += Team::size) {
+    const std::uint32_t i = first + static_cast<std::uint32_t>(team.rank());
+    if (i < n) body(i);
+    team.sync_near();
+  }
 }
 
 /// Hands out a team's scratch memory piece by piece. With a null base it only counts the bytes, so that a kernel says how much scratch

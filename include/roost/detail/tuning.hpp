@@ -52,6 +52,8 @@ struct tuning<cuda> {
   static constexpr std::uint32_t group_sample = 8192;        // items in which frequent keys are looked for,
   static constexpr std::uint32_t group_tiles_most = 16;      // which are those with more tiles of items than a team should group
   static constexpr std::uint32_t expand_tile = 2048;         // matches of a team
+  static constexpr int fill_threads = 384;                   // of a region of a table that changes: 40 registers each
+  static constexpr int fill_teams_at_once = 4;
 };
 
 template <>

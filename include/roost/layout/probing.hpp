@@ -505,14 +505,19 @@ class probing::table : public probing::reader<Place, Key, Value> {
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
     return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change).what;
   }
+  struct put_result {
+    insertion what;        // full, too, if what does not insert does not find the key
+    word seen;             // of a key that was there, before the change
+    std::uint32_t bucket;  // where the key is, of a copy of its region
+  };
   /// The same in a copy of the key's region that one team has to itself, in the first `steps` buckets of its way.
   template <class Access, class Change>
-  ROOST_FN insertion put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change, std::uint32_t steps) const {
+  ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change, std::uint32_t steps) const {
     typename base::path way = this->path_of(key);
     way.quarter = copy;
     way.region = 0;
     way.steps = detail::smaller(steps, detail::smaller(way.steps, way.buckets));
-    return put_on<Access>(one_lane(), way, value, change).what;
+    return put_on<Access>(one_lane(), way, value, change);
   }
   /// How many buckets of a region a key that lies there may have looked at: the region is its home, or the next one.
   ROOST_FN std::uint32_t steps_in_region(const Key& key, std::uint32_t region) const {
@@ -587,10 +592,6 @@ class probing::table : public probing::reader<Place, Key, Value> {
     }
   };
 
-  struct put_result {
-    insertion what;  // full, too, if what does not insert does not find the key
-    word seen;       // of a key that was there, before the change
-  };
   ROOST_FN put_result run(const Key& key, const Value& value, const any& change) const {
     return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change);
   }
@@ -600,10 +601,11 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Access, class Lanes, class Change>
   ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value, const Change& change) {
     const word fresh = slot::make(way.key, slot::value_part(value));
-    put_result result{insertion::full, word{}};
+    put_result result{insertion::full, word{}, 0};
     const auto meet = [&](word* at, word seen) {  // the slot is the key's
       for (;;) {
-        result = {insertion::present, seen};
+        result.what = insertion::present;
+        result.seen = seen;
         if (slot::is_there(seen)) {
           if (change.template change<Access>(at, seen, value)) return;
         } else if (!change.inserts()) {
@@ -621,6 +623,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     };
     const int leader = base::template follow<Access>(lanes, way, [&](std::uint64_t b, typename base::sight& here, std::uint32_t) {
       word* const slots = way.quarter[b].slots;
+      result.bucket = static_cast<std::uint32_t>(b);
       if (here.mine != 0) {
         meet(slots + base::first_bit(here.mine), here.mine_seen());
         return true;
@@ -638,7 +641,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
       return true;
     });
     if (leader == base::no_lane) return result;
-    return {lanes.from(static_cast<unsigned>(leader), result.what), lanes.from(static_cast<unsigned>(leader), result.seen)};
+    return {lanes.from(static_cast<unsigned>(leader), result.what), lanes.from(static_cast<unsigned>(leader), result.seen), result.bucket};
   }
 };
 
