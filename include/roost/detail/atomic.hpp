@@ -291,6 +291,7 @@ struct paired_access : shared_access {
 
 /// The same for a team's scratch. Loads may be a little late there: who changes a slot hears from the change what it was.
 struct team_access : shared_access {
+  using shared_access::load;
   template <int N, class Word>
   ROOST_FN static void load(const Word* from, Word (&to)[N]) {
     struct alignas(16) all {
@@ -339,6 +340,13 @@ struct sole_access {
   template <bool Repeatable, class Word>
   ROOST_FN static Word claim(Word* at, const Word& desired) {
     return compare_exchange(at, Word{}, desired);
+  }
+  template <class Part, class Word>
+  ROOST_FN static Part set_key_bits(Word* at, Part bits) {
+    Part* const key = half_of<Part>(at, 0);
+    const Part before = load(key);
+    store(key, static_cast<Part>(before | bits));
+    return before;
   }
   template <class Part, class Word>
   ROOST_FN static void set_value(Word* at, Part value) {

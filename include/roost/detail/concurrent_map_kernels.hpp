@@ -183,13 +183,15 @@ struct fill_regions {
     std::uint32_t* inserted;
     std::uint32_t* freed;
     std::uint32_t* strays;
-    item* stray;            // lies, or belongs, outside its home bucket
+    item* stray;            // belongs outside its home bucket
     std::uint8_t* changed;  // of each bucket
+    std::uint8_t* marks;    // the same: what is known while erased keys are taken out
   };
+  static constexpr std::uint8_t has_erased = 1, is_passed = 2;
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     const std::uint32_t buckets = table.geometry().region_buckets;
     return {memory.take<bucket>(buckets),     memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1),
-            memory.take<item>(most_strays()), memory.take<std::uint8_t>(buckets)};
+            memory.take<item>(most_strays()), memory.take<std::uint8_t>(buckets), memory.take<std::uint8_t>(buckets)};
   }
   ROOST_FN std::uint32_t most_strays() const { return larger(table.geometry().region_buckets * Table::bucket_slots / 4, 4u); }
 
@@ -243,60 +245,67 @@ struct fill_regions {
     }
   }
 
-  /// Makes slots of erased keys free. Keys outside their home bucket may have passed such slots: they are taken out, and come again. If they are too many, or one finds
-  /// no free slot within reach, all stays as it is.
+  /// Makes slots of erased keys free. A key outside its home bucket first goes back to the first bucket on its way that has such a slot. Then those become free
+  /// that lie in buckets which no key passes; the others stay for another time. If too many keys are outside, all stays as it is.
   template <class Access, class Team>
   ROOST_FN void take_out_erased(const Team& team, const pieces& my, std::uint32_t region) const {
     using slot = typename Table::slot;
-    const std::uint32_t slots = table.geometry().region_buckets * Table::bucket_slots;
+    constexpr std::uint32_t bucket_slots = Table::bucket_slots;
+    const std::uint32_t quarter = region / (table.geometry().regions / 4), buckets = table.geometry().region_buckets;
+    auto* const strays = reinterpret_cast<std::uint32_t*>(my.stray);  // slots
+    const auto most = static_cast<std::uint32_t>(most_strays() * sizeof(item) / sizeof(std::uint32_t));
     bool some_erased = false, some_free = false;
-    for_each_of(team, table.geometry().region_buckets, [&](std::uint32_t b) {
+    for_each_of(team, buckets, [&](std::uint32_t b) {
       const bucket here = load(my.buckets + b);
+      bool erased = false;
       ROOST_UNROLL
-      for (const auto& word : here.slots) {
-        some_erased |= slot::is_erased(word);
+      for (std::uint32_t s = 0; s < bucket_slots; ++s) {
+        const auto word = here.slots[s];
+        erased |= slot::is_erased(word);
         some_free |= slot::is_free(word);
+        if (!slot::is_there(word) || table.home_in_region(word, quarter) == b) continue;
+        const std::uint32_t i = team.fetch_add(*my.strays, 1u);
+        if (i < most) strays[i] = b * bucket_slots + s;
       }
+      my.marks[b] = erased ? has_erased : 0;
+      some_erased |= erased;
     });
-    if (!team.any(some_erased) || !team.any(some_free)) return;
-    const auto word_at = [&](std::uint32_t s) -> auto& { return my.buckets[s / Table::bucket_slots].slots[s % Table::bucket_slots]; };
-    const auto strayed = [&](std::uint32_t s) {
-      const auto word = word_at(s);
-      return slot::is_there(word) && !table.is_at_home(word, region, s / Table::bucket_slots);
-    };
-    for_each_of(team, slots, [&](std::uint32_t s) {
-      if (!strayed(s)) return;
-      const std::uint32_t i = team.fetch_add(*my.strays, 1u);
-      const auto word = word_at(s);
-      if (i < most_strays()) my.stray[i] = make_pair(table.key_in_quarter(word, region / (table.geometry().regions / 4)), slot::value(word));
-    });
-    team.sync();
-    const std::uint32_t strays = *my.strays;
+    const bool sensible = team.any(some_erased) && team.any(some_free);
+    const std::uint32_t count = *my.strays;
     team.sync();
     if (team.rank() == 0) *my.strays = 0;
-    if (strays <= most_strays()) {
-      std::uint32_t freed = 0;
-      for_each_of(team, slots, [&](std::uint32_t s) {
-        const bool erased = slot::is_erased(word_at(s));
-        if (!erased && !strayed(s)) return;
-        word_at(s) = {};
-        freed += erased;
+    team.sync();
+    if (!sensible || count > most) return;
+    for_each_of(team, count, [&](std::uint32_t i) {
+      const std::uint32_t own = strays[i] / bucket_slots;
+      auto& mine = my.buckets[own].slots[strays[i] % bucket_slots];  // nobody else changes it
+      const auto word = mine;
+      table.walk_in_region(word, quarter, own, [&](std::uint32_t b) {
+        if (my.marks[b] == has_erased) {
+          for (auto& there : my.buckets[b].slots) {
+            const auto seen = Access::load(&there);
+            if (!slot::is_erased(seen) || !(Access::compare_exchange(&there, seen, word) == seen)) continue;
+            Access::set_key_bits(&mine, slot::erased);
+            my.changed[b] = my.changed[own] = 1;
+            return false;
+          }
+        }
+        my.marks[b] = is_passed;
+        return true;
       });
-      team.add_near(*my.freed, freed);
-      team.sync();
-      bool one_is_out = false;
-      for_each_of(team, strays, [&](std::uint32_t i) {
-        const auto& mine = my.stray[i];
-        const std::uint32_t steps = table.steps_in_region(mine.key, region);
-        one_is_out |= table.template put_in_region<Access>(my.buckets, mine.key, value_of(mine), typename Table::keep(), steps).what == insertion::full;
-      });
-      if (team.any(one_is_out)) {
-        copy_in(team, table.region_of(region), table.geometry().region_buckets, my.buckets);
-        if (team.rank() == 0) *my.freed = 0;
-      } else {
-        for_each_of(team, table.geometry().region_buckets, [&](std::uint32_t b) { my.changed[b] = 1; });
+    });
+    team.sync();
+    std::uint32_t freed = 0;
+    for_each_of(team, buckets, [&](std::uint32_t b) {
+      if (my.marks[b] == is_passed) return;
+      for (auto& word : my.buckets[b].slots) {
+        if (!slot::is_erased(word)) continue;
+        word = {};
+        my.changed[b] = 1;
+        ++freed;
       }
-    }
+    });
+    team.add_near(*my.freed, freed);
     team.sync();
   }
 };

@@ -267,10 +267,15 @@ class probing::reader {
   ROOST_FN Key key_of(const word& w, std::uint64_t b) const { return key_in_quarter(w, b / (std::uint64_t{plan_.regions / 4} * plan_.region_buckets)); }
   ROOST_FN Key key_in_quarter(const word& w, std::uint64_t quarter) const { return key_of_hash<Key>(hash_in_quarter(w, quarter), plan_.seed); }
 
-  /// Whether a word in a bucket of a region lies in its key's home bucket.
-  ROOST_FN bool is_at_home(const word& w, std::uint32_t region, std::uint32_t number) const {
-    const auto home_region = split_hash(hash_in_quarter(w, region / (plan_.regions / 4)), plan_.regions);
-    return home_region.digit == region && split_hash(home_region.rest, plan_.region_buckets).digit == number;
+  /// The bucket of a region where the way of a word's key begins there, be the region its home or the next one.
+  ROOST_FN std::uint32_t home_in_region(const word& w, std::uint64_t quarter) const {
+    return static_cast<std::uint32_t>(split_hash(split_hash(hash_in_quarter(w, quarter), plan_.regions).rest, plan_.region_buckets).digit);
+  }
+  /// Calls visit(number) for the buckets that a word's key passes on that way before bucket `to`, where it lies, as long as that says true.
+  template <class Visit>
+  ROOST_FN void walk_in_region(const word& w, std::uint64_t quarter, std::uint32_t to, const Visit& visit) const {
+    path way = path_of_hash(hash_in_quarter(w, quarter));
+    for (std::uint32_t step = 1; step < way.buckets && way.number != to && visit(way.number); ++step) way.next();
   }
 
  protected:
@@ -307,8 +312,8 @@ class probing::reader {
 #endif
   }
 
-  ROOST_FN path path_of(const Key& key) const {
-    const auto h = hash_of(key, plan_.seed);
+  ROOST_FN path path_of(const Key& key) const { return path_of_hash(hash_of(key, plan_.seed)); }
+  ROOST_FN path path_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
     const std::uint32_t regions = plan_.regions / 4, quarter = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - 2));
@@ -518,11 +523,6 @@ class probing::table : public probing::reader<Place, Key, Value> {
     way.region = 0;
     way.steps = detail::smaller(steps, detail::smaller(way.steps, way.buckets));
     return put_on<Access>(one_lane(), way, value, change);
-  }
-  /// How many buckets of a region a key that lies there may have looked at: the region is its home, or the next one.
-  ROOST_FN std::uint32_t steps_in_region(const Key& key, std::uint32_t region) const {
-    const std::uint32_t steps = this->path_of(key).steps, buckets = this->plan_.region_buckets;
-    return this->region_number(key) == region ? detail::smaller(steps, buckets) : steps - buckets;
   }
   /// The same in a small table of four quarters that one team has to itself.
   template <class Access, class Change>
