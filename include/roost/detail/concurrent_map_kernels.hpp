@@ -37,7 +37,8 @@ struct tile_list {
   std::uint64_t most = 0;                // inserted, before tiles are put off
 };
 
-/// Inserts the pairs of a tile, each by itself. What adds up is added up in the team's scratch first, so that many copies of few keys do not queue for their slots.
+/// Inserts the pairs of a tile, each by itself. What adds up is added up in the team's scratch first, so that many copies of few keys do
+/// not queue for their slots.
 template <class Place, class Table, class Source, class Change>
 struct put_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
@@ -125,7 +126,8 @@ struct pairs_of_partition {
   }
 };
 
-/// The pairs of another table with the same hash, by region of the table `to`. As the regions of both stand in the order of the hash, they are in few regions.
+/// The pairs of another table with the same hash, by region of the table `to`. As the regions of both stand in the order of the hash, they
+/// are in few regions.
 template <class Table>
 struct pairs_of_table {
   Table from, to;
@@ -161,8 +163,8 @@ struct no_pairs {
   ROOST_FN void for_each(const Team&, std::size_t, const F&) const {}
 };
 
-/// Fills one region in a team's scratch, and writes the buckets that have changed. Slots of erased keys become free first, in regions that never were full:
-/// so no key of theirs lies in the next one.
+/// Fills one region in a team's scratch, and writes the buckets that have changed. Slots of erased keys become free first, in regions that
+/// never were full: so no key of theirs lies in the next one.
 template <class Place, class Table, class From, class Change>
 struct fill_regions {
   static constexpr int threads = tuning<cuda>::fill_threads;
@@ -185,13 +187,15 @@ struct fill_regions {
     std::uint32_t* strays;
     item* stray;            // belongs outside its home bucket
     std::uint8_t* changed;  // of each bucket
-    std::uint8_t* marks;    // the same: what is known while erased keys are taken out
+    std::uint8_t* erased;   // the same: it had an erased key at first
+    std::uint32_t* passed;  // a bit for each bucket: a key passes it
   };
-  static constexpr std::uint8_t has_erased = 1, is_passed = 2;
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     const std::uint32_t buckets = table.geometry().region_buckets;
-    return {memory.take<bucket>(buckets),     memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1),
-            memory.take<item>(most_strays()), memory.take<std::uint8_t>(buckets), memory.take<std::uint8_t>(buckets)};
+    return {memory.take<bucket>(buckets),       memory.take<std::uint32_t>(1),
+            memory.take<std::uint32_t>(1),      memory.take<std::uint32_t>(1),
+            memory.take<item>(most_strays()),   memory.take<std::uint8_t>(buckets),
+            memory.take<std::uint8_t>(buckets), memory.take<std::uint32_t>(ceil_div(buckets, 32u))};
   }
   ROOST_FN std::uint32_t most_strays() const { return larger(table.geometry().region_buckets * Table::bucket_slots / 4, 4u); }
 
@@ -245,8 +249,9 @@ struct fill_regions {
     }
   }
 
-  /// Makes slots of erased keys free. A key outside its home bucket first goes back to the first bucket on its way that has such a slot. Then those become free
-  /// that lie in buckets which no key passes; the others stay for another time. If too many keys are outside, all stays as it is.
+  /// Makes slots of erased keys free. A key outside its home bucket first goes back to the first bucket on its way that has such a slot.
+  /// Then those become free that lie in buckets which no key passes; the others stay for another time. If too many keys are outside, all
+  /// stays as it is.
   template <class Access, class Team>
   ROOST_FN void take_out_erased(const Team& team, const pieces& my, std::uint32_t region) const {
     using slot = typename Table::slot;
@@ -267,7 +272,8 @@ struct fill_regions {
         const std::uint32_t i = team.fetch_add(*my.strays, 1u);
         if (i < most) strays[i] = b * bucket_slots + s;
       }
-      my.marks[b] = erased ? has_erased : 0;
+      my.erased[b] = erased;
+      if (b % 32 == 0) my.passed[b / 32] = 0;
       some_erased |= erased;
     });
     const bool sensible = team.any(some_erased) && team.any(some_free);
@@ -279,25 +285,28 @@ struct fill_regions {
     for_each_of(team, count, [&](std::uint32_t i) {
       const std::uint32_t own = strays[i] / bucket_slots;
       auto& mine = my.buckets[own].slots[strays[i] % bucket_slots];  // nobody else changes it
-      const auto word = mine;
-      table.walk_in_region(word, quarter, own, [&](std::uint32_t b) {
-        if (my.marks[b] == has_erased) {
+      const auto moved = mine;
+      table.walk_in_region(moved, quarter, own, [&](std::uint32_t b) {
+        std::uint32_t& word = my.passed[b / 32];
+        const std::uint32_t bit = 1u << b % 32;
+        const bool passed = (team.read(word) & bit) != 0;
+        if (my.erased[b] && !passed) {
           for (auto& there : my.buckets[b].slots) {
             const auto seen = Access::load(&there);
-            if (!slot::is_erased(seen) || !(Access::compare_exchange(&there, seen, word) == seen)) continue;
+            if (!slot::is_erased(seen) || !(Access::compare_exchange(&there, seen, moved) == seen)) continue;
             Access::set_key_bits(&mine, slot::erased);
             my.changed[b] = my.changed[own] = 1;
             return false;
           }
         }
-        my.marks[b] = is_passed;
+        if (!passed) team.fetch_or(word, bit);
         return true;
       });
     });
     team.sync();
     std::uint32_t freed = 0;
     for_each_of(team, buckets, [&](std::uint32_t b) {
-      if (my.marks[b] == is_passed) return;
+      if ((my.passed[b / 32] >> b % 32 & 1) != 0) return;
       for (auto& word : my.buckets[b].slots) {
         if (!slot::is_erased(word)) continue;
         word = {};
@@ -401,7 +410,8 @@ ROOST_FN void store_whole(T* to, const T& value) {
 /// One operation of a mixed batch. Where the table can, all kinds go the one way.
 template <class Table, class Key, class Value>
 ROOST_FN operation_result<Value> run_operation(const Table& table, const operation<Key, Value>& mine) {
-  const bool finds = mine.kind == operation_kind::find, inserts = mine.kind == operation_kind::insert, assigns = mine.kind == operation_kind::insert_or_assign;
+  const bool finds = mine.kind == operation_kind::find, inserts = mine.kind == operation_kind::insert,
+             assigns = mine.kind == operation_kind::insert_or_assign;
   if constexpr (requires { typename Table::any; }) {
     const auto did = table.run(mine.key, mine.value, {inserts || assigns, assigns, mine.kind == operation_kind::erase});
     const bool present = did.what == insertion::present, full = did.what == insertion::full;
