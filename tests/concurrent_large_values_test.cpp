@@ -12,7 +12,7 @@ using roost::insertion;
 
 template <class T>
 class concurrent_large_values : public testing::Test {};
-using all_types = testing::Types<types<u32, linked<u64, 2>>, types<u64, linked<u32, 3>>, types<u64, linked<u64, 5>>>;
+using all_types = axis<types<u32, linked<u64, 2>>, types<u64, linked<u32, 3>>, types<u64, linked<u64, 5>>>;
 TYPED_TEST_SUITE(concurrent_large_values, all_types);
 
 TYPED_TEST(concurrent_large_values, agree_with_the_oracle) {

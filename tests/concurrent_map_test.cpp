@@ -10,11 +10,9 @@
 namespace test {
 namespace {
 
-using u8 = std::uint8_t;
-
 template <class T>
 class concurrent_map : public testing::Test {};
-using all_types = testing::Types<types<u32, u32>, types<u64, u64>, types<u64, u32>, types<u8, u8>>;
+using all_types = axis<types<u32, u32>, types<u64, u32>, types<u8, u8>, types<u64, u64>>;
 TYPED_TEST_SUITE(concurrent_map, all_types);
 
 TYPED_TEST(concurrent_map, agrees_with_the_oracle) {

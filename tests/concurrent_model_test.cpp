@@ -9,9 +9,6 @@
 namespace test {
 namespace {
 
-using u8 = std::uint8_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::operation_kind;
 using roost::path;
 
@@ -308,7 +305,7 @@ class model {
 
 template <class T>
 class concurrent_model : public testing::Test {};
-using all_types = testing::Types<types<u32, u32>, types<u64, u64>, types<u32, u64>, types<u8, u8>, types<three, five>>;
+using all_types = axis<types<u32, u32>, types<u32, u64>, types<u8, u8>, types<u64, u64>, types<three, five>>;
 TYPED_TEST_SUITE(concurrent_model, all_types);
 
 TYPED_TEST(concurrent_model, agrees_with_the_oracle_after_every_call) {

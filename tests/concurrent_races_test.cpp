@@ -15,7 +15,7 @@ using roost::insertion;
 
 template <class T>
 class concurrent_races : public testing::Test {};
-using all_types = testing::Types<types<u32, u32>, types<u64, u64>, types<u32, u64>, types<u64, linked<u32, 3>>>;
+using all_types = axis<types<u32, u32>, types<u32, u64>, types<u64, linked<u32, 3>>, types<u64, u64>>;
 TYPED_TEST_SUITE(concurrent_races, all_types);
 
 #if defined(ROOST_NO_WIDE_ATOMICS)

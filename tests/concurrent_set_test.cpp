@@ -8,9 +8,6 @@
 namespace test {
 namespace {
 
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::path;
 
 template <class Key>
@@ -18,7 +15,7 @@ class concurrent_set : public testing::Test {
  public:
   using set = roost::concurrent_set<Key, place_type>;
 };
-using key_types = testing::Types<u16, u32, u64>;
+using key_types = axis<u16, u32, u64>;
 TYPED_TEST_SUITE(concurrent_set, key_types);
 
 template <class Key>

@@ -12,8 +12,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::insertion;
 using roost::path;
 

@@ -8,8 +8,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using multimap = roost::bench::cuckoo_multimap<u32, u64, place_type>;
 using index = roost::bench::cuckoo_index<u32, place_type>;
 

@@ -10,9 +10,6 @@
 namespace test {
 namespace {
 
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::path;
 
 template <class Key, class Value>
@@ -175,7 +172,7 @@ std::vector<u64> repeated(std::size_t n, std::size_t each) {
 template <class T>
 class frozen_multimap : public testing::Test {};
 
-using multimaps = testing::Types<types<u32, u32>, types<u64, u64>, types<u32, u64>, types<u64, u16>, types<twelve, u32>, types<u32, twelve>>;
+using multimaps = axis<types<u32, u32>, types<u32, u64>, types<u64, u16>, types<twelve, u32>, types<u64, u64>, types<u32, twelve>>;
 TYPED_TEST_SUITE(frozen_multimap, multimaps);
 
 TYPED_TEST(frozen_multimap, of_any_number_of_pairs) {

@@ -8,9 +8,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 /// Associative, but the order matters: the first and the last value, and how many.
 struct ends {
   u64 first, last, count;
@@ -64,7 +61,7 @@ void check(const std::vector<u64>& numbers) {
 
 template <class Key>
 class group_by : public testing::Test {};
-using keys = testing::Types<u32, u64, sixteen>;
+using keys = axis<u32, u64, sixteen>;
 TYPED_TEST_SUITE(group_by, keys);
 
 TYPED_TEST(group_by, of_groups_of_any_size) {

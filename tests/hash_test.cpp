@@ -13,9 +13,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 static_assert(roost::unmix32(roost::mix32(12345, 6), 6) == 12345);
 static_assert(roost::unmix64(roost::mix64(12345, 6), 6) == 12345);
 

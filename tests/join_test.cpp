@@ -8,9 +8,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 template <class Key, class Row>
 void check(const std::vector<Key>& left, const std::vector<Key>& right) {
   const auto& place = test_place();
@@ -46,7 +43,7 @@ void check(const std::vector<Key>& left, const std::vector<Key>& right) {
 
 template <class Key>
 class join : public testing::Test {};
-using keys = testing::Types<u32, u64, sixteen>;
+using keys = axis<u32, u64, sixteen>;
 TYPED_TEST_SUITE(join, keys);
 
 TYPED_TEST(join, of_columns_of_any_length) {

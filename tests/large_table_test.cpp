@@ -8,8 +8,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 constexpr u64 limit = u64{1} << 32;
 
 /// Different keys for different numbers, computed where they are used.

@@ -9,9 +9,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 template <class Key>
 u32 region_of(const Key& key, u64 seed, u32 regions) {
   return static_cast<u32>(roost::split_hash(roost::hash_of(key, seed), regions).digit);

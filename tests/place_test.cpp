@@ -9,9 +9,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 struct write_square {
   u64* to;
   ROOST_FN void operator()(std::size_t i) const { to[i] = u64{i} * i; }

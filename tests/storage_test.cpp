@@ -10,8 +10,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::insertion;
 
 template <class Key, class Value>

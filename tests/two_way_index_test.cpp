@@ -8,8 +8,6 @@
 namespace test {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::index_order;
 
 template <class Key>
@@ -104,7 +102,7 @@ class two_way_index : public testing::Test {
   }
 };
 
-using keys = testing::Types<u32, u64, sixteen>;
+using keys = axis<u32, u64, sixteen>;
 TYPED_TEST_SUITE(two_way_index, keys);
 
 TYPED_TEST(two_way_index, of_any_number_of_keys) {

@@ -12,8 +12,6 @@
 
 namespace test {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 using roost::path;
 
 template <class Key, class Value>

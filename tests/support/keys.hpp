@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +14,31 @@
 // Keys and values to test with. Nothing here uses roost's own hashes.
 
 namespace test {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+/// The types that a suite runs with: all of them, or in builds that would take too long the first and every third after it.
+#if defined(ROOST_TEST_FEW_TYPES)
+template <class First, class... Rest>
+struct every_third {
+  using type = testing::Types<First>;
+};
+template <class First, class Second, class Third, class... Rest>
+  requires(sizeof...(Rest) != 0)
+struct every_third<First, Second, Third, Rest...> {
+  template <class... More>
+  static testing::Types<First, More...> before(testing::Types<More...>);
+  using type = decltype(before(typename every_third<Rest...>::type()));
+};
+template <class... T>
+using axis = typename every_third<T...>::type;
+#else
+template <class... T>
+using axis = testing::Types<T...>;
+#endif
 
 /// Sanitizers take ten times as long: there, tests that are long take less. (Those named ..._large may be left out.)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

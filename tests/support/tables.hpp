@@ -88,11 +88,6 @@ roost::frozen_statistics check(const numbers& key_numbers, typename Table::optio
                       numbered_values<typename Table::mapped_type>(key_numbers.size()), options);
 }
 
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 template <class Key, class Value>
 using bucketed_map = table<Key, Value, roost::bucketed>;
 template <class Key>
