@@ -201,8 +201,9 @@ struct held_rows {
   ROOST_FN int item(int held) const { return first + held * step; }
 };
 
-/// Calls body(held, i) for the team's items i in [0, n), n <= PerWorker * Team::size, both ints. `held` in [0, PerWorker) is the worker's own
-/// number for the item: it indexes what a worker keeps of its items between two loops, in registers on a GPU. Both loops have the same n and InOrder.
+/// Calls body(held, i) for the team's items i in [0, n), n <= PerWorker * Team::size, both ints. `held` in [0, PerWorker) is the worker's
+/// own number for the item: it indexes what a worker keeps of its items between two loops, in registers on a GPU. Both loops have the same
+/// n and InOrder.
 template <int PerWorker, bool InOrder = false, class Team, class Body>
 ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body) {
   if constexpr (Team::size == 1) {
@@ -221,8 +222,8 @@ ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body)
   }
 }
 
-/// The team's items source[first + i], i in [0, n), at hand for several loops of for_each_held: each thread of a block keeps its own in registers; one
-/// worker reads them again, as his cache has them.
+/// The team's items source[first + i], i in [0, n), at hand for several loops of for_each_held: each thread of a block keeps its own in
+/// registers; one worker reads them again, as his cache has them.
 template <int PerWorker, class Team, class Source, bool InOrder = false>
 class held_items {
   using item = std::remove_cvref_t<decltype(std::declval<const Source&>()[0])>;
@@ -255,7 +256,8 @@ ROOST_FN void for_each_of(const Team& team, std::uint32_t n, const Body& body) {
   for (std::uint32_t i = static_cast<std::uint32_t>(team.rank()); i < n; i += Team::size) body(i);
 }
 
-/// The same where some take longer than others: neighbours begin each body together. (A warp that has come apart in one does not find together by itself.)
+/// The same where some take longer than others: neighbours begin each body together. (A warp that has come apart in one does not find
+/// together by itself.)
 template <class Team, class Body>
 ROOST_FN void for_each_in_step(const Team& team, std::uint32_t n, const Body& body) {
   ROOST_ROLLED
@@ -312,6 +314,19 @@ ROOST_FN T fetch_or(T& word, T bits) {
   }
 #else
   return __atomic_fetch_or(&word, bits, __ATOMIC_RELAXED);
+#endif
+}
+
+template <class T>
+ROOST_FN T exchange(T& word, T desired) {
+#if ROOST_ON_DEVICE
+  if constexpr (sizeof(T) == 8) {
+    return static_cast<T>(atomicExch(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(desired)));
+  } else {
+    return atomicExch(&word, desired);
+  }
+#else
+  return __atomic_exchange_n(&word, desired, __ATOMIC_RELAXED);
 #endif
 }
 
