@@ -102,10 +102,10 @@ template <class Key, class Value>
 void come_and_go(std::size_t n) {
   std::mt19937_64 random(n);
   pair_of_maps<types<Key, Value>> both(n, {.load_factor = 0.85, .grows = false});
-  const auto some = [&](std::size_t count) {
-    std::vector<Key> keys(count);
-    for (auto& key : keys) key = static_cast<Key>(random());
-    return keys;
+  const auto some = [&](std::size_t count) {  // different ones: of copies any may win
+    oracle_set<Key> keys;
+    while (keys.size() < count) keys.insert(static_cast<Key>(random()));
+    return std::vector<Key>(keys.begin(), keys.end());
   };
   const auto values_of = [&](const std::vector<Key>& keys) {
     std::vector<Value> values(keys.size());
