@@ -15,6 +15,7 @@
 #include "roost/group_by.hpp"
 #include "roost/hash.hpp"
 #include "roost/join.hpp"
+#include "roost/operation.hpp"
 #include "roost/partition.hpp"
 #include "roost/place.hpp"
 #include "roost/sorted_map.hpp"

@@ -20,6 +20,19 @@ inline std::string text_of(double value) {
   return text;
 }
 
+constexpr bool is_prime_or_1(std::uint32_t n) {
+  for (std::uint32_t d = 2; d * d <= n; ++d) {
+    if (n % d == 0) return false;
+  }
+  return true;
+}
+
+/// A prime or 1, n or a little more: so many slots or buckets that every stride goes round.
+constexpr std::uint32_t prime_from(std::uint32_t n) {
+  while (!is_prime_or_1(n)) ++n;
+  return n;
+}
+
 /// What the teams of a build add up, in memory of the place: all that the host looks at afterwards.
 struct build_counts {
   std::uint64_t placed = 0;           // pairs that have a slot

@@ -1,113 +1,12 @@
 #pragma once
 
 #include "roost/concurrent_map.hpp"
-#include "roost/detail/bulk.hpp"
+#include "roost/detail/changes.hpp"
 #include "roost/detail/slots.hpp"
 
 // What the bulk calls of concurrent_map run on a place.
 
 namespace roost::detail {
-
-/// What the teams of a bulk insert add up, in memory of the place.
-struct put_counts {
-  std::uint64_t inserted = 0;
-  std::uint64_t left = 0;        // pairs that found no room, also those that the list had none for
-  std::uint32_t put_off = 0;     // tiles that were not begun, as enough was inserted
-  std::uint32_t overflowed = 0;  // the partition ran out of slack, and nothing was inserted
-  std::uint64_t freed = 0;       // slots of erased keys that became free
-};
-
-/// Pairs that found no room, for another try.
-template <class Item>
-struct left_over {
-  Item* items;
-  std::uint64_t room;
-  put_counts* counts;
-
-  ROOST_FN void add(const Item& item) const {
-    const std::uint64_t i = fetch_add(counts->left, std::uint64_t{1});
-    if (i < room) items[i] = item;
-  }
-};
-
-/// Which tiles of a batch to insert, and which were put off.
-struct tile_list {
-  const std::uint32_t* tiles = nullptr;  // null: all
-  std::uint32_t* put_off = nullptr;      // null: none is
-  std::uint64_t most = 0;                // inserted, before tiles are put off
-};
-
-/// Inserts the pairs of a tile, each by itself. What adds up is added up in the team's scratch first, so that many copies of few keys do
-/// not queue for their slots.
-template <class Place, class Table, class Source, class Change>
-struct put_tiles {
-  static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr std::uint32_t tile = tuning<Place>::put_tile;
-  static constexpr std::uint32_t small_buckets = Change::repeatable ? 0 : tuning<Place>::put_small_buckets;
-  using bucket = typename Table::bucket;
-  using value = typename Table::value_type;
-
-  Table table;
-  Source source;
-  Change change;
-  tile_list list;
-  left_over<pair<typename Table::key_type, value>> left;
-
-  struct pieces {
-    std::uint32_t* inserted;
-    std::uint32_t* enough;
-    bucket* small;
-  };
-  ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<bucket>(4 * small_buckets)};
-  }
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
-    scratch_memory all(memory);
-    const pieces my = scratch(all);
-    const std::uint32_t number = list.tiles == nullptr ? static_cast<std::uint32_t>(index) : list.tiles[index];
-    if (team.rank() == 0) {
-      *my.inserted = 0;
-      *my.enough = list.put_off != nullptr && shared_access::load(&left.counts->inserted) >= list.most;
-      if (*my.enough) list.put_off[fetch_add(left.counts->put_off, 1u)] = number;
-    }
-    for_each_of(team, 4 * small_buckets, [&](std::uint32_t b) { my.small[b] = bucket{}; });
-    team.sync();
-    if (*my.enough) return;
-    const std::uint64_t first = std::uint64_t{number} * tile;
-    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, source.size() - first));
-    std::uint32_t inserted = 0;
-    const auto put = [&](const auto& key, const value& v) {
-      const insertion what = table.put(key, v, change);
-      inserted += what == insertion::inserted;
-      if (what == insertion::full) left.add(make_pair(key, v));
-    };
-    for_each_of(team, n, [&](std::uint32_t i) {
-      if constexpr (ahead != 0) {
-        if (i + ahead < n) table.prefetch(source[first + i + ahead].key);
-      }
-      if (!source.wanted(first + i)) return;
-      const auto item = source[first + i];
-      if constexpr (small_buckets != 0) {
-        if (table.template put_in_small<team_access>(my.small, small_buckets, item.key, value_of(item), change) != insertion::full) return;
-      }
-      put(item.key, value_of(item));
-    });
-    if constexpr (small_buckets != 0) {
-      team.sync();
-      for_each_of(team, 4 * small_buckets * Table::bucket_slots, [&](std::uint32_t i) {
-        const std::uint32_t b = i / Table::bucket_slots;
-        const auto& word = my.small[b].slots[i % Table::bucket_slots];
-        if (Table::slot::is_there(word)) put(table.key_in_quarter(word, b / small_buckets), Table::slot::value(word));
-      });
-    }
-    if (inserted != 0) team.fetch_add(*my.inserted, inserted);
-    team.sync();
-    if (team.rank() == 0 && *my.inserted != 0) fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
-  }
-};
 
 /// The pairs of a partition by region.
 template <class Item>
@@ -319,23 +218,6 @@ struct fill_regions {
   }
 };
 
-struct all_wanted {
-  ROOST_FN bool operator()(std::size_t) const { return true; }
-};
-
-/// Pairs [first, first + count) of a source, of which is_wanted(i) tells whether pair i takes part.
-template <class Source, class Wanted>
-struct part_of {
-  static constexpr bool all = std::is_same_v<Wanted, all_wanted>;
-  Source source;
-  Wanted is_wanted;
-  std::size_t first, count;
-
-  ROOST_FN std::size_t size() const { return count; }
-  ROOST_FN bool wanted(std::size_t i) const { return is_wanted(first + i); }
-  ROOST_FN auto operator[](std::size_t i) const { return source[first + i]; }
-};
-
 template <class Stencil>
 struct wanted_by {
   Stencil stencil;
@@ -365,23 +247,6 @@ struct is_taken {
   ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.taken(slot) ? 1 : 0; }
 };
 
-template <class Table>
-struct is_occupied {
-  Table table;
-  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.occupied(slot) ? 1 : 0; }
-};
-
-/// What erase answers a query.
-struct write_erased {
-  using result = bool;
-  bool* results;
-  template <class Table, class Key>
-  ROOST_FN result operator()(const Table& table, const Key& key) const {
-    return table.erase(key);
-  }
-  ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
-};
-
 template <class Table, class F>
 struct erase_slot_if {
   Table table;
@@ -391,77 +256,6 @@ struct erase_slot_if {
     return call_with_slot(f, table, slot) && table.erase(table.key_at(slot)) ? 1 : 0;
   }
 };
-
-/// Writes a struct with the bytes between its members, so that no sector is written in parts.
-template <class T>
-ROOST_FN void store_whole(T* to, const T& value) {
-#if ROOST_ON_DEVICE
-  using word = std::conditional_t<alignof(T) == 8, std::uint64_t, std::conditional_t<alignof(T) == 4, std::uint32_t, std::uint8_t>>;
-  constexpr int words = sizeof(T) / sizeof(word);
-  word bits[words];
-  memcpy(bits, &value, sizeof(T));
-  ROOST_UNROLL
-  for (int i = 0; i < words; ++i) reinterpret_cast<word*>(to)[i] = bits[i];
-#else
-  *to = value;
-#endif
-}
-
-/// One operation of a mixed batch. Where the table can, all kinds go the one way.
-template <class Table, class Key, class Value>
-ROOST_FN operation_result<Value> run_operation(const Table& table, const operation<Key, Value>& mine) {
-  const bool finds = mine.kind == operation_kind::find, inserts = mine.kind == operation_kind::insert,
-             assigns = mine.kind == operation_kind::insert_or_assign;
-  if constexpr (requires { typename Table::any; }) {
-    const auto did = table.run(mine.key, mine.value, {inserts || assigns, assigns, mine.kind == operation_kind::erase});
-    const bool present = did.what == insertion::present, full = did.what == insertion::full;
-    operation_result<Value> result{inserts ? did.what == insertion::inserted : !full, full && (inserts || assigns), mine.value};
-    if (present && (finds || inserts)) result.value = Table::slot::value(did.seen);
-    if (full && finds) result.value = Value{};
-    return result;
-  } else {
-    if (finds) {
-      const auto answer = table.find(mine.key);
-      return {answer.has_value(), false, answer.value_or(Value{})};
-    }
-    if (inserts) {
-      const auto answer = table.insert_and_find(mine.key, mine.value);
-      return {answer.what == insertion::inserted, answer.what == insertion::full, answer.value};
-    }
-    if (assigns) {
-      const bool full = table.insert_or_assign(mine.key, mine.value) == insertion::full;
-      return {!full, full, mine.value};
-    }
-    return {table.erase(mine.key), false, mine.value};
-  }
-}
-
-/// Runs a mixed batch.
-template <class Place, class Table, class Operations, class Value>
-struct run_tiles {
-  static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr int teams_at_once = tuning<cuda>::run_teams_at_once(sizeof(Value));
-  static constexpr std::uint32_t tile = tuning<Place>::find_tile;
-
-  Table table;
-  Operations operations;
-  operation_result<Value>* results;
-  std::size_t count;
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    const std::uint64_t first = std::uint64_t{index} * tile;
-    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first)), [&](std::uint32_t i) {
-      store_whole(results + first + i, run_operation<Table, typename Table::key_type, Value>(table, operations[first + i]));
-    });
-  }
-};
-
-template <class Place, class Table, class Operations, class Value>
-void run_all(const Place& place, const Table& table, const Operations& operations, operation_result<Value>* results) {
-  using kernel = run_tiles<Place, Table, Operations, Value>;
-  place.launch(ceil_div<std::size_t>(operations.size(), kernel::tile), 0, kernel{table, operations, results, operations.size()});
-}
 
 /// Inserts a pair; 1 if there is no room.
 template <class Table>

@@ -5,18 +5,12 @@
 #include "roost/detail/atomic.hpp"
 #include "roost/detail/build.hpp"
 #include "roost/functional.hpp"
+#include "roost/operation.hpp"
 
 /// \file
 /// Layout `probing`: open addressing in slots that any number of threads change at the same time.
 
 namespace roost {
-
-/// What became of an insert.
-enum class insertion : std::uint8_t {
-  inserted,  ///< the key was not there, and is now
-  present,   ///< the key was there; insert_or_assign and insert_or_apply have changed its value
-  full       ///< no room within reach of the key's home, and nothing was changed: see concurrent_map, Room
-};
 
 /// One thread for a key.
 struct one_lane {
@@ -83,21 +77,6 @@ struct probing {
   template <class Place, class Key, class Value>
   static plan make_plan_within(std::size_t bytes, std::uint64_t seed);
 };
-
-namespace detail {
-constexpr bool is_prime_or_1(std::uint32_t n) {
-  for (std::uint32_t d = 2; d * d <= n; ++d) {
-    if (n % d == 0) return false;
-  }
-  return true;
-}
-
-/// A prime or 1, n or a little more: buckets that every stride goes round.
-constexpr std::uint32_t prime_from(std::uint32_t n) {
-  while (!is_prime_or_1(n)) ++n;
-  return n;
-}
-}  // namespace detail
 
 /// The word of a slot.
 template <class Key, class Value>
