@@ -53,7 +53,7 @@ class pair_of_maps {
   using key = typename T::key;
   using value = typename T::value;
 
-  explicit pair_of_maps(std::size_t n = 0, roost::concurrent_options options = {}) : map(test_place(), n, options) {}
+  explicit pair_of_maps(std::size_t n = 0, typename T::map::options options = {}) : map(test_place(), n, options) {}
 
   roost::insert_report insert(const std::vector<key>& keys, const std::vector<value>& values, path way) {
     std::size_t before = oracle.size();
