@@ -19,4 +19,5 @@
 #include "roost/partition.hpp"
 #include "roost/place.hpp"
 #include "roost/sorted_map.hpp"
+#include "roost/stadium_map.hpp"
 #include "roost/two_way_index.hpp"

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "roost/detail/build.hpp"
 
@@ -177,6 +178,24 @@ struct shared_access {
     }
   }
 
+  template <class Word>
+  ROOST_FN static void store(Word* at, Word value) {
+#if ROOST_ON_DEVICE
+    *const_cast<volatile Word*>(at) = value;
+#else
+    __atomic_store_n(at, value, __ATOMIC_RELAXED);
+#endif
+  }
+
+  /// Leaves a lock to others for some nanoseconds: a crowd that asks again and again would keep its owner waiting. A host thread that has waited long may keep the owner from running at all.
+  ROOST_FN static void wait([[maybe_unused]] unsigned nanoseconds) {
+#if !ROOST_ON_DEVICE
+    if (nanoseconds >= 1024) std::this_thread::yield();
+#elif __CUDA_ARCH__ >= 700
+    __nanosleep(nanoseconds);
+#endif
+  }
+
  private:
   // Without 16-byte atomics, a slot is changed under a lock: bits in the place of its key that no slot has otherwise. Its neighbours in a warp may wait for a thread that has it, which asks
   // for compute capability 7.0.
@@ -206,22 +225,6 @@ struct shared_access {
       if (key != locked && load(&from->low) == key) return word;
       wait(pause);
     }
-  }
-
-  template <class Word>
-  ROOST_FN static void store(Word* at, Word value) {
-#if ROOST_ON_DEVICE
-    *const_cast<volatile Word*>(at) = value;
-#else
-    __atomic_store_n(at, value, __ATOMIC_RELAXED);
-#endif
-  }
-
-  /// Leaves a lock to others for some nanoseconds: a crowd that asks again and again would keep its owner waiting.
-  ROOST_FN static void wait([[maybe_unused]] unsigned nanoseconds) {
-#if ROOST_ON_DEVICE && __CUDA_ARCH__ >= 700
-    __nanosleep(nanoseconds);
-#endif
   }
 
   // What comes before all that follows, and what comes after all that went before.

@@ -330,6 +330,29 @@ ROOST_FN T exchange(T& word, T desired) {
 #endif
 }
 
+template <class T>
+ROOST_FN T fetch_and(T& word, T bits) {
+#if ROOST_ON_DEVICE
+  if constexpr (sizeof(T) == 8) {
+    return static_cast<T>(atomicAnd(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(bits)));
+  } else {
+    return atomicAnd(&word, bits);
+  }
+#else
+  return __atomic_fetch_and(&word, bits, __ATOMIC_RELAXED);
+#endif
+}
+
+ROOST_FN void fetch_max(std::uint32_t& word, std::uint32_t value) {
+#if ROOST_ON_DEVICE
+  if (*static_cast<volatile std::uint32_t*>(&word) < value) atomicMax(&word, value);
+#else
+  std::uint32_t seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
+  while (seen < value && !__atomic_compare_exchange_n(&word, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+#endif
+}
+
 ROOST_FN void fetch_min(std::uint64_t& word, std::uint64_t value) {
 #if ROOST_ON_DEVICE
   // The look before the atomic keeps a word that everybody wants from being a queue.

@@ -1,0 +1,137 @@
+#pragma once
+
+#include "roost/detail/changes.hpp"
+#include "roost/detail/slots.hpp"
+#include "roost/stadium_map.hpp"
+
+// What the bulk calls of stadium_map run on a place.
+
+namespace roost::detail {
+
+/// A table that only bulk inserts change, as put_tiles sees it.
+template <class Table>
+struct board_filler {
+  using key_type = typename Table::key_type;
+  using value_type = typename Table::value_type;
+  struct bucket {};  // copies of a key are not brought together first
+
+  Table table;
+
+  template <class Change>
+  ROOST_FN insertion put(const key_type& key, const value_type& value, const Change& change) const {
+    return table.template put<ticket_board::among_inserts>(key, value, change);
+  }
+  ROOST_PREFETCH_FN void prefetch(const key_type& key) const { table.prefetch(key); }
+};
+
+/// The pairs of a table's slots, of which some are empty.
+template <class Table>
+struct pairs_of_slots {
+  static constexpr bool all = false;
+  Table table;
+
+  ROOST_FN std::size_t size() const { return table.capacity(); }
+  ROOST_FN bool wanted(std::size_t slot) const { return table.occupied(slot); }
+  ROOST_FN auto operator[](std::size_t slot) const { return make_pair(table.key_at(slot), table.value_at(slot)); }
+};
+
+/// Counts the tickets of a word that are there, or of erased keys.
+struct tickets_of_word {
+  const std::uint64_t* words;
+  std::uint64_t lowest;  // bit of each ticket
+  bool erased;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const std::uint64_t word = shared_access::load(words + i);
+    const std::uint64_t these = ~(word >> 1) & (erased ? word : ~word) & lowest;
+#if ROOST_ON_DEVICE
+    return static_cast<std::uint64_t>(__popcll(these));
+#else
+    return static_cast<std::uint64_t>(__builtin_popcountll(these));
+#endif
+  }
+};
+
+/// 1 for a word with a reserved ticket, or one that has changed where no slot is.
+struct bad_word {
+  const std::uint64_t* words;
+  ticket_board::plan plan;
+  std::uint64_t lowest;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const std::uint64_t word = words[i];
+    const auto first = static_cast<std::uint32_t>(i % plan.region_words) * plan.tickets.per_word;
+    const std::uint32_t bits = smaller(plan.tickets.per_word, plan.region_slots - first) * plan.tickets.width;
+    const std::uint64_t beyond = bits == 64 ? 0 : ~std::uint64_t{0} << bits;
+    return (word & beyond) != beyond || (~word & word >> 1 & lowest) != 0 ? 1 : 0;
+  }
+};
+
+struct is_odd {
+  const std::uint32_t* numbers;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return numbers[i] % 2; }
+};
+
+/// Adds up what lookups cost.
+template <class Ref, class Queries>
+struct add_cost {
+  Ref ref;
+  Queries queries;
+  std::uint64_t* sums;  // found, tickets, bodies, without bodies
+  std::uint32_t* most;  // tickets
+  ROOST_FN void operator()(std::size_t i) const {
+    const auto cost = ref.cost_of(queries[i]);
+    if (cost.found) fetch_add(sums[0], std::uint64_t{1});
+    fetch_add(sums[1], cost.tickets);
+    if (cost.bodies != 0) fetch_add(sums[2], cost.bodies);
+    if (cost.bodies == 0) fetch_add(sums[3], std::uint64_t{1});
+    fetch_max(*most, static_cast<std::uint32_t>(cost.tickets));
+  }
+};
+
+/// Brings the keys of a region back to slots of erased keys on their ways; then slots of erased keys that no key passes are as if never
+/// used. Nothing else may touch the table.
+template <class Table>
+struct sweep_regions {
+  static constexpr int threads = 256;
+
+  Table table;
+  const std::uint8_t* passed;  // regions that keys have passed on their ways to the next one: they stay used up
+
+  ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const {
+    return memory.take<std::uint32_t>(ceil_div(table.geometry().region_slots, 32u));
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    scratch_memory all(memory);
+    std::uint32_t* const on_ways = scratch(all);  // a bit for each slot: a key passes it
+    const auto region = static_cast<std::uint32_t>(index);
+    const std::uint32_t slots = table.geometry().region_slots;
+    ticket_board::region_head& head = table.where().heads[region];
+    bool some = false;
+    for_each_of(team, slots, [&](std::uint32_t i) {
+      some |= table.erased_in(region, i);
+      if (i % 32 == 0) on_ways[i / 32] = 0;
+    });
+    if (!team.any(some)) return;
+    if (team.rank() == 0) head.longest = 0;
+    team.sync();
+    for_each_of(team, slots, [&](std::uint32_t i) {
+      if (!table.there_in(region, i)) return;
+      const std::uint32_t passed_by = table.walk_to(region, i, [&](std::uint32_t on_way) {
+        if (table.erased_in(region, on_way) && table.move(region, i, on_way)) return false;
+        const std::uint32_t bit = 1u << on_way % 32;
+        if ((team.read(on_ways[on_way / 32]) & bit) == 0) team.fetch_or(on_ways[on_way / 32], bit);
+        return true;
+      });
+      fetch_max(head.longest, passed_by + 1);
+    });
+    team.sync();
+    if (passed[index] != 0) return;
+    if (team.rank() == 0) head.flags = 0;
+    for_each_of(team, slots, [&](std::uint32_t i) {
+      if (table.erased_in(region, i) && (on_ways[i / 32] >> i % 32 & 1) == 0) table.free(region, i);
+    });
+  }
+};
+
+}  // namespace roost::detail

@@ -1,0 +1,631 @@
+#pragma once
+
+#include <cmath>
+
+#include "roost/detail/atomic.hpp"
+#include "roost/detail/build.hpp"
+#include "roost/hash.hpp"
+#include "roost/operation.hpp"
+#include "roost/pair.hpp"
+
+/// \file
+/// Layout `ticket_board`: a ticket of some bits for each slot, and keys and values of any size apart from them, in slower memory.
+
+namespace roost {
+
+namespace detail {
+
+/// Bytes that other threads may change meanwhile, in words as large as alignment and size allow.
+template <std::size_t Alignment, std::size_t Bytes>
+struct shared_bytes {
+  static constexpr std::size_t unit = (Alignment | Bytes) & ~((Alignment | Bytes) - 1);
+  using word = std::conditional_t<unit >= 8, std::uint64_t,
+                                  std::conditional_t<unit == 4, std::uint32_t, std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
+  static constexpr int count = Bytes / sizeof(word);
+
+  ROOST_FN static void load(const void* from, void* to) {
+    const auto* const at = static_cast<const word*>(from);
+    word words[count];
+    if constexpr (unit >= 16) {
+      shared_access::load(at, words);
+    } else {
+      ROOST_UNROLL
+      for (int i = 0; i < count; ++i) words[i] = shared_access::load(at + i);
+    }
+    memcpy(to, words, Bytes);
+  }
+  ROOST_FN static void store(void* to, const void* from) {
+    word words[count];
+    memcpy(words, from, Bytes);
+    ROOST_UNROLL
+    for (int i = 0; i < count; ++i) shared_access::store(static_cast<word*>(to) + i, words[i]);
+  }
+};
+
+}  // namespace detail
+
+/// Stadium hashing (F. Khorasani, M. Belviranli, R. Gupta, L. Bhuyan, Stadium Hashing: Scalable and Flexible Hashing on GPUs, 2015, section
+/// III): the board of tickets answers most of what is asked, so that a body, the pair in a slot, is read if it is the one that is looked
+/// for, most times, and only written by an insert.
+///
+/// The table is regions of a prime number of slots. The leading bits of a key's hash choose its home region, the next ones its first slot
+/// there, and others a stride: double hashing inside the region (III.A; a table of one region is the paper's). A key that finds its home
+/// region full goes on in the next one, round the table.
+///
+/// A slot is reserved by an atomic AND (III.B), then the body is written, then a second AND brings the ticket's info bits and says that
+/// there is a body. An erased slot is available again, but keeps its body's key: while threads change single keys, only that key comes back
+/// to it. So the key of a body that a reader sees never changes under it. Bulk inserts, beside which there is nothing else, use such slots
+/// for any key.
+///
+/// Past the paper, whose inserts take new keys only: `guards`, sequence locks chosen by a key's hash. Who inserts a key that may be there,
+/// or assigns, holds its guard, so that a slot without a body yet is no slot of his key. A reader that has found the key takes its value if
+/// the guard has not changed meanwhile. Lookups of keys that are not there, erase and insert_new never look at a guard.
+struct ticket_board {
+  static constexpr const char* name = "ticket_board";
+
+  /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had no body yet (the paper's access
+  /// bit the other way round). Above: info bits of the key's hash. Slots that never were used have all bits set.
+  struct shape {
+    static constexpr std::uint64_t available = 1, no_body = 2;
+    std::uint32_t width;  // of a ticket: the paper's ticket, and the access bit
+    std::uint32_t per_word;
+    std::uint32_t magic, shift;  // i / per_word == i * magic >> shift for i < 2^31
+
+    static shape of(int ticket_bits);
+    ROOST_FN std::uint32_t word_of(std::uint32_t i) const { return static_cast<std::uint32_t>(std::uint64_t{i} * magic >> shift); }
+    ROOST_FN std::uint64_t mask() const { return (std::uint64_t{1} << width) - 1; }
+    /// The lowest bit of each ticket of a word.
+    ROOST_FN std::uint64_t lowest() const {
+      std::uint64_t bits = 0;
+      for (std::uint32_t t = 0; t < per_word; ++t) bits |= std::uint64_t{1} << t * width;
+      return bits;
+    }
+  };
+
+  /// The geometry of a table.
+  struct plan {
+    shape tickets;
+    std::uint32_t regions;
+    std::uint32_t region_slots;  // a prime
+    std::uint32_t region_words;  // of the board
+    std::uint32_t guards;        // a power of two
+    std::uint64_t seed;
+    ROOST_FN std::uint64_t slots() const { return std::uint64_t{regions} * region_slots; }
+    ROOST_FN std::uint64_t words() const { return std::uint64_t{regions} * region_words; }
+  };
+
+  /// What is known of a region.
+  struct region_head {
+    enum : std::uint32_t { used_up = 1, packed = 2 };
+    std::uint32_t
+        flags;  // used_up: no slot is unused, so keys may have gone on to the next region; packed: nor is one of an erased key available
+    std::uint32_t longest;  // slots that a key which lies here may have seen here, itself included
+    std::uint32_t far;      // regions that a key whose home is here may have gone on
+    std::uint32_t unused;
+  };
+
+  /// For `slots` slots and more in regions of about `region_slots`. Throws invalid_argument, out_of_memory.
+  template <class Place>
+  static plan make_plan(double slots, int ticket_bits, std::uint32_t region_slots, std::uint64_t seed);
+
+  /// Which other threads there are: any,
+  struct among_all {
+    static constexpr bool reuses = false;
+    static constexpr std::uint32_t no_room = region_head::used_up;
+  };
+  /// or only those of the same bulk insert, which may use slots of erased keys.
+  struct among_inserts {
+    static constexpr bool reuses = true;
+    static constexpr std::uint32_t no_room = region_head::packed;
+  };
+
+  template <class Place, class Key, class Value>
+  class reader;
+  template <class Place, class Key, class Value>
+  class table;
+};
+
+/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives and is not rehashed. Any number
+/// of threads may call it, while others change the table.
+template <class Place, class Key, class Value>
+class ticket_board::reader {
+ public:
+  using key_type = Key;
+  using value_type = Value;
+  using item = pair<Key, Value>;
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+
+  /// Where a table lies.
+  struct memory {
+    std::uint64_t* words;
+    region_head* heads;
+    std::uint32_t* guards;
+    item* near;  // bodies of the first regions, in memory of the place
+    item* far;   // of the others, in memory of the host
+    std::uint64_t near_slots;
+  };
+
+  ROOST_FN reader(const memory& m, const plan& p) : memory_(m), plan_(p) {}
+
+  /// The value of a key, or nothing.
+  ROOST_FN found<Value> find(const Key& key) const {
+    found<Value> result;
+    const hashes mine = hashes_of(key);
+    way at = way_of(mine);
+    follow(at, [&](const way& here) {
+      const std::uint64_t ticket = ticket_at(here);
+      if (never_used(ticket)) return true;
+      return ticket == mine.ticket && read(here, key, mine, result);
+    });
+    return result;
+  }
+
+  /// True if the key is there.
+  ROOST_FN bool contains(const Key& key) const { return slot_of(key) != no_slot; }
+
+  /// Splits keys by the leading bits of their hash, in whose order the regions stand.
+  detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
+
+  /// Fetches a key's first ticket and body ahead of their use. Does nothing on a GPU, which hides the wait with other threads.
+  ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const Key& key) const {
+#if !ROOST_ON_DEVICE
+    const way at = way_of(hashes_of(key));
+    __builtin_prefetch(word_at(at));
+    __builtin_prefetch(body_at(at));
+#endif
+  }
+
+  /// The number of slots.
+  ROOST_FN std::uint64_t capacity() const { return plan_.slots(); }
+
+  // Slots by number, for iteration and checks.
+
+  /// The slot of a key, or no_slot.
+  ROOST_FN std::uint64_t slot_of(const Key& key) const {
+    std::uint64_t result = no_slot;
+    look(key, [&](const way& here) { result = slot_number(here); });
+    return result;
+  }
+
+  /// What a lookup of a key costs.
+  struct cost {
+    std::uint64_t tickets = 0;  // that it looks at
+    std::uint64_t bodies = 0;   // that it reads
+    bool found = false;
+  };
+  ROOST_FN cost cost_of(const Key& key) const {
+    cost result;
+    look(
+        key, [&](const way&) { result.found = true; }, &result);
+    return result;
+  }
+  /// How many tickets a lookup of this key looks at; 0 if it is not there.
+  ROOST_FN std::uint32_t probes_of(const Key& key) const {
+    const cost it = cost_of(key);
+    return it.found ? static_cast<std::uint32_t>(it.tickets) : 0;
+  }
+
+  ROOST_FN bool occupied(std::uint64_t slot) const { return is_there(ticket_of_slot(slot)); }
+  ROOST_FN bool erased(std::uint64_t slot) const { return is_erased(ticket_of_slot(slot)); }
+  ROOST_FN Key key_at(std::uint64_t slot) const { return key_of(body_of_slot(slot)); }
+  ROOST_FN Value value_at(std::uint64_t slot) const { return body_of(body_of_slot(slot)).value; }
+  ROOST_FN const plan& geometry() const { return plan_; }
+  ROOST_FN const memory& where() const { return memory_; }
+
+ protected:
+  /// What a key's hash tells.
+  struct hashes {
+    decltype(hash_of(std::declval<Key>())) first;  // home region and slot
+    std::uint64_t second;                          // stride, guard, info bits
+    std::uint64_t ticket;                          // if it is there
+  };
+  ROOST_FN hashes hashes_of(const Key& key) const {
+    const auto first = hash_of(key, plan_.seed);
+    const std::uint64_t second = mix64(first, plan_.seed + 0x9e3779b97f4a7c15ull);
+    return {first, second, second << 2 & plan_.tickets.mask()};
+  }
+
+  /// A place on a key's way through the table.
+  struct way {
+    std::uint32_t home, region;
+    std::uint32_t distance;       // from home, in regions
+    std::uint32_t start, stride;  // in a region
+    std::uint32_t number;         // of the slot there
+    std::uint32_t step;           // slots that were passed there
+  };
+  ROOST_FN way way_of(const hashes& mine) const {
+    const auto region = split_hash(mine.first, plan_.regions);
+    const auto home = static_cast<std::uint32_t>(region.digit);
+    const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
+    return {home, home, 0, start, 1 + static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit), start, 0};
+  }
+  ROOST_FN void pass(way& at) const {
+    at.number += at.stride;
+    if (at.number >= plan_.region_slots) at.number -= plan_.region_slots;
+    ++at.step;
+  }
+  ROOST_FN void leave_region(way& at) const {
+    at.region = at.region + 1 == plan_.regions ? 0 : at.region + 1;
+    ++at.distance;
+    at.number = at.start;
+    at.step = 0;
+  }
+
+  static constexpr std::uint32_t patience = 16;  // slots of a region that are looked at before it is asked whether there can be more
+
+  /// Goes along a key's way until see(here) says true, or the key cannot lie further on.
+  template <class See>
+  ROOST_FN void follow(way& at, const See& see) const {
+    for (;;) {
+      std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
+      for (; at.step < bound || at.step < (bound = detail::shared_access::load(&memory_.heads[at.region].longest)); pass(at)) {
+        if (see(at)) return;
+      }
+      if (at.distance >= detail::shared_access::load(&memory_.heads[at.home].far)) return;
+      leave_region(at);
+    }
+  }
+
+  /// Calls on_hit(here) where a key is.
+  template <class OnHit>
+  ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
+    const hashes mine = hashes_of(key);
+    way at = way_of(mine);
+    follow(at, [&](const way& here) {
+      const std::uint64_t ticket = ticket_at(here);
+      if (counted != nullptr) ++counted->tickets;
+      if (never_used(ticket)) return true;
+      if (ticket != mine.ticket) return false;
+      if (counted != nullptr) ++counted->bodies;
+      if (!holds(here, key)) return false;
+      on_hit(here);
+      return true;
+    });
+  }
+
+  ROOST_FN static bool never_used(std::uint64_t ticket) { return (ticket & 3) == (shape::available | shape::no_body); }
+  ROOST_FN static bool is_there(std::uint64_t ticket) { return (ticket & 3) == 0; }
+  ROOST_FN static bool is_erased(std::uint64_t ticket) { return (ticket & 3) == shape::available; }
+
+  ROOST_FN std::uint64_t* word_at(const way& at) const {
+    return memory_.words + std::uint64_t{at.region} * plan_.region_words + plan_.tickets.word_of(at.number);
+  }
+  /// The lowest bit of a ticket in its word.
+  ROOST_FN std::uint32_t bit_of(const way& at) const {
+    return (at.number - plan_.tickets.word_of(at.number) * plan_.tickets.per_word) * plan_.tickets.width;
+  }
+  ROOST_FN std::uint64_t ticket_at(const way& at) const {
+    return detail::shared_access::load(word_at(at)) >> bit_of(at) & plan_.tickets.mask();
+  }
+  ROOST_FN std::uint64_t slot_number(const way& at) const { return std::uint64_t{at.region} * plan_.region_slots + at.number; }
+  ROOST_FN std::uint64_t ticket_of_slot(std::uint64_t slot) const { return ticket_at(way_to(slot)); }
+  ROOST_FN way way_to(std::uint64_t slot) const {
+    const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
+    way at{};
+    at.region = region;
+    at.number = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
+    return at;
+  }
+  ROOST_FN item* body_of_slot(std::uint64_t slot) const {
+    return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
+  }
+  ROOST_FN item* body_at(const way& at) const { return body_of_slot(slot_number(at)); }
+  ROOST_FN std::uint32_t* guard_of(const hashes& mine) const {
+    return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
+  }
+
+  // Bodies. What others may write to meanwhile is the value.
+
+  static constexpr bool small = sizeof(item) <= 32;  // read at once
+  static constexpr std::size_t key_bytes =
+      small ? sizeof(item) : detail::ceil_div(sizeof(Key), alignof(item)) * alignof(item);  // in whole words
+  ROOST_FN static item body_of(const item* at) {
+    item body;
+    detail::shared_bytes<alignof(item), sizeof(item)>::load(at, &body);
+    return body;
+  }
+  ROOST_FN static Key key_of(const item* at) {
+    unsigned char bytes[key_bytes];
+    detail::shared_bytes<alignof(item), key_bytes>::load(at, bytes);
+    Key key;
+    memcpy(&key, bytes, sizeof(Key));
+    return key;
+  }
+
+  /// Whether the body of a slot that has one is a key's.
+  ROOST_FN bool holds(const way& here, const Key& key) const {
+    const item* const at = body_at(here);
+    detail::observe(at);
+    return same_key(key_of(at), key);
+  }
+
+  /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile.
+  ROOST_FN bool read(const way& here, const Key& key, const hashes& mine, found<Value>& result) const {
+    std::uint32_t* const guard = guard_of(mine);
+    const item* const at = body_at(here);
+    for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
+      const std::uint32_t before = detail::shared_access::load(guard);
+      detail::observe(at);  // the body that the ticket and the guard tell of
+      if constexpr (!small) {
+        if (!same_key(key_of(at), key)) return false;
+      }
+      const item body = body_of(at);
+      if (!same_key(body.key, key)) return false;
+      detail::observe(at);  // what comes now is read after it
+      if (before % 2 == 0 && detail::shared_access::load(guard) == before) {
+        result = found<Value>(body.value);
+        return true;
+      }
+      detail::shared_access::wait(pause);
+      if (ticket_at(here) != mine.ticket) return true;
+    }
+  }
+
+  memory memory_;
+  plan plan_;
+};
+
+/// What stadium_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels and of the host at once. Each
+/// is one step for everybody who watches (linearizable). Lookups of keys that are not there, erase and insert_new wait for nobody
+/// (lock-free); the others for threads that are changing a key of the same guard. Trivially copyable; valid while its map lives and is not
+/// rehashed.
+template <class Place, class Key, class Value>
+class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
+  using base = reader<Place, Key, Value>;
+  using typename base::hashes;
+  using typename base::way;
+
+ public:
+  using base::base;
+  using typename base::item;
+
+  /// Stores a pair whose key is not there, which nobody else inserts either: both are the caller's promise. The paper's insert: it reads no
+  /// body.
+  ROOST_FN insertion insert_new(const Key& key, const Value& value) const { return put<among_all>(key, value, fresh()); }
+
+  /// Stores a pair unless the key is there.
+  ROOST_FN insertion insert(const Key& key, const Value& value) const { return put<among_all>(key, value, keep()); }
+
+  /// Stores a pair, or gives the key that is there another value.
+  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const { return put<among_all>(key, value, assign()); }
+
+  /// What insert_and_find returns.
+  struct inserted_or_found {
+    insertion what;
+    Value value;  // that the key has now; the one that was given if the table is full
+  };
+  /// Stores a pair unless the key is there, and returns the value that it has then.
+  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
+    inserted_or_found result{insertion::full, value};
+    result.what = put<among_all>(key, value, keep_and_tell{&result.value});
+    return result;
+  }
+
+  /// Takes a key out; false if it is not there. Its slot is available to this key only, until a bulk insert comes.
+  ROOST_FN bool erase(const Key& key) const {
+    bool result = false;
+    this->look(key, [&](const way& here) {
+      const std::uint32_t bit = this->bit_of(here);
+      result = (detail::fetch_or(*this->word_at(here), shape::available << bit) >> bit & shape::available) == 0;
+      auto& flags = this->memory_.heads[here.region].flags;
+      if (result && (detail::shared_access::load(&flags) & region_head::packed) != 0)
+        detail::fetch_and(flags, ~std::uint32_t{region_head::packed});
+    });
+    return result;
+  }
+
+  // What to do about a key that is there, while its guard is held. (repeatable: bulk inserts need not bring copies of a key together
+  // first.)
+
+  struct fresh {  // insert_new
+    static constexpr bool repeatable = true, searches = false, keeps = false;
+  };
+  struct keep {
+    static constexpr bool repeatable = true, searches = true, keeps = true;
+    ROOST_FN void change(item*, const Value&) const {}
+  };
+  struct assign {
+    static constexpr bool repeatable = true, searches = true, keeps = false;
+    ROOST_FN void change(item* at, const Value& value) const { store_value(at, value); }
+  };
+  struct keep_and_tell {
+    static constexpr bool repeatable = true, searches = true, keeps = false;
+    Value* seen;
+    ROOST_FN void change(item* at, const Value&) const { *seen = base::body_of(at).value; }
+  };
+
+  /// The one insert.
+  template <class Mode, class Change>
+  ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
+    const hashes mine = this->hashes_of(key);
+    if constexpr (!Change::searches) {
+      return settle<Mode>(this->way_of(mine), mine, key, value);
+    } else {
+      std::uint32_t* const guard = this->guard_of(mine);
+      for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
+        const std::uint32_t before = detail::shared_access::load(guard);
+        if (before % 2 == 0 && detail::shared_access::compare_exchange(guard, before, before + 1) == before) {
+          // Readers see the odd number before what is written now; what the last one has written is seen here.
+          detail::observe(guard);
+#if !ROOST_ON_DEVICE
+          detail::publish(guard);
+#endif
+          const insertion what = put_guarded<Mode>(key, value, mine, change);
+          detail::publish(guard);
+          detail::shared_access::store(guard, before + 2);
+          return what;
+        }
+        if (Change::keeps && this->contains(key)) return insertion::present;  // copies of a key need not queue
+        detail::shared_access::wait(pause);
+      }
+    }
+  }
+
+  // What a sweep of a region stands on, beside which there is nothing else.
+
+  /// The way of the key in a slot through its region, up to it: calls visit(number) for the slots before, as long as that says true.
+  /// Returns the slots that were passed.
+  template <class Visit>
+  ROOST_FN std::uint32_t walk_to(std::uint32_t region, std::uint32_t number, const Visit& visit) const {
+    way at = this->way_of(this->hashes_of(this->key_at(std::uint64_t{region} * this->plan_.region_slots + number)));
+    at.region = region;
+    while (at.number != number && at.step < this->plan_.region_slots && visit(at.number)) this->pass(at);
+    return at.step;
+  }
+  /// Moves the body of a slot to one of an erased key; false if another was faster.
+  ROOST_FN bool move(std::uint32_t region, std::uint32_t from, std::uint32_t to) const {
+    const way source = in_region(region, from), target = in_region(region, to);
+    if (!take<among_inserts>(target)) return false;
+    const item body = base::body_of(this->body_at(source));
+    announce(target, this->hashes_of(body.key).ticket, body);
+    detail::fetch_or(*this->word_at(source), shape::available << this->bit_of(source));
+    return true;
+  }
+  ROOST_FN void free(std::uint32_t region, std::uint32_t number) const {
+    const way at = in_region(region, number);
+    detail::fetch_or(*this->word_at(at), this->plan_.tickets.mask() << this->bit_of(at));
+  }
+  ROOST_FN bool erased_in(std::uint32_t region, std::uint32_t number) const {
+    return base::is_erased(this->ticket_at(in_region(region, number)));
+  }
+  ROOST_FN bool there_in(std::uint32_t region, std::uint32_t number) const {
+    return base::is_there(this->ticket_at(in_region(region, number)));
+  }
+
+ private:
+  static constexpr std::size_t value_at_byte = detail::ceil_div(sizeof(Key), alignof(Value)) * alignof(Value);
+
+  ROOST_FN static way in_region(std::uint32_t region, std::uint32_t number) {
+    way at{};
+    at.region = region;
+    at.number = number;
+    return at;
+  }
+
+  ROOST_FN static void store_value(item* at, const Value& value) {
+    detail::shared_bytes<alignof(item) | value_at_byte, sizeof(Value)>::store(reinterpret_cast<unsigned char*>(at) + value_at_byte, &value);
+  }
+
+  template <class Mode, class Change>
+  ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine, const Change& change) const {
+    bool present = false, own = false, room = false;
+    way at = this->way_of(mine), to = at;
+    this->follow(at, [&](const way& here) {
+      const std::uint64_t ticket = this->ticket_at(here);
+      if (base::never_used(ticket)) {
+        if (!room) to = here;
+        room = true;
+        return true;
+      }
+      if (ticket == mine.ticket && this->holds(here, key)) {
+        change.change(this->body_at(here), value);
+        present = true;
+        return true;
+      }
+      if (!room && base::is_erased(ticket)) {
+        own = !Mode::reuses && ticket == (mine.ticket | shape::available) && this->holds(here, key);
+        room = own || Mode::reuses;
+        if (room) to = here;
+      }
+      return false;
+    });
+    if (present) return insertion::present;
+    if (!own) return settle<Mode>(room ? to : this->way_of(mine), mine, key, value);
+    item* const body = this->body_at(to);
+    store_value(body, value);
+    detail::publish(body);
+    detail::fetch_and(*this->word_at(to), ~(shape::available << this->bit_of(to)));
+    return insertion::inserted;
+  }
+
+  /// Stores a pair in the first available slot of its key's way, from `at` on.
+  template <class Mode>
+  ROOST_FN insertion settle(way at, const hashes& mine, const Key& key, const Value& value) const {
+    for (; at.distance < this->plan_.regions; this->leave_region(at)) {
+      region_head& head = this->memory_.heads[at.region];
+      if ((detail::shared_access::load(&head.flags) & Mode::no_room) != 0) continue;
+      for (; at.step < this->plan_.region_slots; this->pass(at)) {
+        if (!take<Mode>(at)) continue;
+        detail::fetch_max(head.longest, at.step + 1);
+        if (at.distance != 0) detail::fetch_max(this->memory_.heads[at.home].far, at.distance);
+        announce(at, mine.ticket, item{key, value});
+        return insertion::inserted;
+      }
+      detail::fetch_or(head.flags, Mode::no_room | region_head::used_up);
+    }
+    return insertion::full;
+  }
+
+  /// Reserves a slot if it is available.
+  template <class Mode>
+  ROOST_FN bool take(const way& at) const {
+    std::uint64_t* const word = this->word_at(at);
+    const std::uint32_t bit = this->bit_of(at);
+    std::uint64_t seen = detail::shared_access::load(word);
+    for (;;) {
+      const std::uint64_t ticket = seen >> bit;
+      if (base::never_used(ticket)) return (detail::fetch_and(*word, ~(shape::available << bit)) >> bit & shape::available) != 0;
+      if (!Mode::reuses || !base::is_erased(ticket)) return false;
+      // Back to no body and no info bits, which announce() clears.
+      const std::uint64_t before =
+          detail::shared_access::compare_exchange(word, seen, (seen | this->plan_.tickets.mask() << bit) & ~(shape::available << bit));
+      if (before == seen) return true;
+      seen = before;
+    }
+  }
+
+  /// Writes the body of a reserved slot, and says that it is there.
+  ROOST_FN void announce(const way& at, std::uint64_t ticket, const item& body) const {
+    item* const to = this->body_at(at);
+    write_body(to, body);
+    detail::publish(to);
+    const std::uint64_t cleared = (~ticket & this->plan_.tickets.mask() & ~shape::available) << this->bit_of(at);
+    detail::fetch_and(*this->word_at(at), ~cleared);
+  }
+
+  /// A body that nobody else sees yet. 16 bytes at a time where the type allows it: a write to the host's memory is dear, whatever its
+  /// size.
+  ROOST_FN static void write_body(item* to, const item& body) {
+#if ROOST_ON_DEVICE
+    if constexpr (alignof(item) % 16 == 0) {
+      uint4 pieces[sizeof(item) / 16];
+      memcpy(pieces, &body, sizeof(item));
+      ROOST_UNROLL
+      for (int i = 0; i < static_cast<int>(sizeof(item) / 16); ++i) reinterpret_cast<uint4*>(to)[i] = pieces[i];
+      return;
+    }
+#endif
+    detail::shared_bytes<alignof(item), sizeof(item)>::store(to, &body);
+  }
+};
+
+inline ticket_board::shape ticket_board::shape::of(int ticket_bits) {
+  switch (ticket_bits) {
+    case 1:
+      return {2, 32, 0x80000000u, 36};
+    case 2:
+      return {3, 21, 3272356036u, 36};
+    case 4:
+      return {5, 12, 2863311531u, 35};
+    case 8:
+      return {9, 7, 2454267027u, 34};
+  }
+  throw invalid_argument("roost::ticket_board: tickets of " + std::to_string(ticket_bits) + " bits asked for; give 1, 2, 4 or 8");
+}
+
+template <class Place>
+ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::uint32_t region_slots, std::uint64_t seed) {
+  plan p{};
+  p.tickets = shape::of(ticket_bits);
+  const double regions = std::max(1.0, std::ceil(slots / region_slots));
+  detail::check_table_bytes(slots, regions, "roost::ticket_board");
+  p.regions = static_cast<std::uint32_t>(regions);
+  p.region_slots = detail::prime_from(static_cast<std::uint32_t>(std::max(3.0, std::ceil(slots / regions))));
+  p.region_words = detail::ceil_div(p.region_slots, p.tickets.per_word);
+  p.guards = 64;
+  while (p.guards < detail::tuning<Place>::guards_most && p.guards < p.slots() / 8) p.guards *= 2;
+  p.seed = seed;
+  return p;
+}
+
+}  // namespace roost
