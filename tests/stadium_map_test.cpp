@@ -1,0 +1,504 @@
+#include <roost/stadium_map.hpp>
+
+#include "support/stadium.hpp"
+
+// stadium_map in bulk, against an oracle. What happens between threads stands in stadium_races_test.cpp.
+
+namespace test {
+namespace {
+
+template <class T>
+class stadium_map : public testing::Test {};
+using all_types = testing::Types<stadium_types<u32, u32>, stadium_types<u64, u64>, stadium_types<u64, linked<u32, 64>>,
+                                 stadium_types<linked<u64, 8>, u32>, stadium_types<packed<5>, packed<3>>, stadium_types<u32, packed<13>>>;
+TYPED_TEST_SUITE(stadium_map, all_types);
+
+TYPED_TEST(stadium_map, agrees_with_the_oracle) {
+  using key = typename TypeParam::key;
+  using value = typename TypeParam::value;
+  const auto others = from_numbers<key>(random_numbers(300, 99));
+  u64 round = 0;
+  for (const auto& options : kinds_of_stadium()) {
+    SCOPED_TRACE(text_of(options));
+    const path way = std::array{path::automatic, path::direct, path::regional}[++round % 3];
+    pair_of_maps<TypeParam> maps(round % 2 == 0 ? 0 : 700, options);
+    maps.check(others);
+    const std::size_t n = 900;
+    auto keys = from_numbers<key>(different_numbers(n, round));
+    keys.front() = all_ones<key>();
+    keys.back() = from_number<key>(0);
+    const auto values = numbered_values<value>(n);
+    maps.insert(keys, values, way);
+    maps.check(others);
+    maps.insert(keys, numbered_values<value>(n), way);  // all there: nothing changes
+    const std::vector<key> some(keys.begin(), keys.begin() + n / 2);
+    maps.insert_or_assign(some, from_numbers<value>(random_numbers(some.size(), round)), way);
+    maps.check(others);
+    maps.erase(some, way);
+    maps.erase(some, way);
+    maps.erase(others, way);
+    maps.check(some);
+    maps.insert(others, numbered_values<value>(others.size()), way);  // in slots of erased keys
+    maps.check(some);
+    if (round % 2 == 0) maps.map.rehash(test_place());
+    if (round % 3 == 0) maps.map.sweep(test_place());
+    maps.check(some);
+    maps.insert(some, numbered_values<value>(some.size()), way);
+    maps.check({});
+    maps.erase(keys, way);
+    maps.check(keys);
+    maps.map.shrink_to_fit(test_place());
+    maps.check(keys);
+  }
+}
+
+TYPED_TEST(stadium_map, takes_new_keys) {
+  using key = typename TypeParam::key;
+  using value = typename TypeParam::value;
+  const std::size_t n = sanitized ? 2000 : 20000;
+  const auto keys = from_numbers<key>(different_numbers(2 * n, 3));
+  const auto values = numbered_values<value>(n);
+  const std::vector<key> first(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(n)),
+      second(keys.begin() + static_cast<std::ptrdiff_t>(n), keys.end());
+  for (const path way : {path::direct, path::regional}) {
+    for (const int ticket_bits : {1, 2, 4, 8}) {
+      pair_of_maps<TypeParam> maps(ticket_bits == 8 ? 0 : n, {.ticket_bits = ticket_bits, .region_slots = 1000});
+      for (const auto& these : {first, second, first}) {
+        const auto report = maps.map.insert_new(test_place(), upload(these), upload(values), {.path = way});
+        EXPECT_EQ(report.inserted, n);
+        EXPECT_EQ(report.present + report.full, 0u);
+        for (std::size_t i = 0; i < n; ++i) maps.oracle.emplace(these[i], values[i]);
+        maps.check(second);
+        maps.erase(these, way);
+      }
+      EXPECT_EQ(maps.map.size(test_place()), 0u);
+    }
+  }
+}
+
+/// A table of which every slot is taken, and who asks for more.
+template <class T>
+void fill_up(roost::stadium_options options, std::size_t room, path way) {
+  using key = typename T::key;
+  using value = typename T::value;
+  SCOPED_TRACE(text_of(options) + ", room for " + std::to_string(room));
+  options.load_factor = 1;
+  options.grows = false;
+  pair_of_maps<T> maps(room, options);
+  const std::size_t capacity = maps.map.capacity();
+  ASSERT_GE(capacity, room);
+  const auto all = from_numbers<key>(different_numbers(3 * capacity, room));
+  const auto part = [&](std::size_t i) {
+    return std::vector<key>(all.begin() + static_cast<std::ptrdiff_t>(i * capacity),
+                            all.begin() + static_cast<std::ptrdiff_t>((i + 1) * capacity));
+  };
+  const auto values = numbered_values<value>(capacity);
+  EXPECT_EQ(maps.insert(part(0), values, way).inserted, capacity) << "load factor 1, exactly";
+  maps.check(part(1));
+  auto report = maps.map.insert(test_place(), upload(part(1)), upload(values), {.path = way});
+  EXPECT_EQ(report.full, capacity);
+  EXPECT_EQ(report.inserted + report.present, 0u);
+  report = maps.map.insert_new(test_place(), upload(part(1)), upload(values), {.path = way});
+  EXPECT_EQ(report.full, capacity);
+  maps.insert_or_assign(part(0), values, way);  // takes no room
+  maps.check(part(1));
+  maps.erase(part(0), way);
+  EXPECT_EQ(maps.insert(part(1), values, way).inserted, capacity) << "bulk inserts take erased keys' slots";
+  maps.check(part(0));
+  std::vector<key> half = part(1);
+  half.resize(capacity / 2);
+  maps.erase(half, way);
+  report = maps.map.insert(test_place(), upload(part(2)), upload(values), {.path = way});
+  EXPECT_EQ(report.inserted, capacity / 2);
+  EXPECT_EQ(report.full, capacity - capacity / 2);
+  EXPECT_EQ(maps.map.size(test_place()), capacity);
+  EXPECT_TRUE(maps.map.valid(test_place()));
+  maps.map.clear(test_place());
+  maps.oracle.clear();
+  maps.insert(part(0), values, way);
+  maps.check(part(1));
+}
+
+TEST(stadium_map_calls, full_is_an_answer) {
+  std::size_t turn = 0;
+  for (const auto& options : kinds_of_stadium()) {
+    for (const std::size_t room : {1, 7, 1000})
+      fill_up<stadium_types<u32, u64>>(options, room, ++turn % 2 == 0 ? path::direct : path::regional);
+  }
+  fill_up<stadium_types<u64, linked<u32, 64>>>({.ticket_bits = 4, .region_slots = 100}, 700, path::automatic);
+}
+
+TEST(stadium_map_calls, keys_that_share_a_home) {
+  // More than their region holds: hashes that follow each other.
+  const std::size_t n = 3000;
+  std::vector<u32> keys(n);
+  for (u32 i = 0; i < n; ++i) keys[i] = roost::key_of_hash<u32>(0x40000000u + i, 0);
+  const auto values = numbered_values<u32>(n);
+  for (const path way : {path::direct, path::regional}) {
+    pair_of_maps<stadium_types<u32, u32>> maps(10000, {.grows = false, .region_slots = 250});
+    maps.insert(keys, values, way);
+    maps.check(from_numbers<u32>(random_numbers(1000, 5)));
+    const std::vector<u32> half(keys.begin(), keys.begin() + 1500);
+    maps.erase(half, way);
+    maps.map.sweep(test_place());  // which leaves regions alone that keys have passed
+    maps.check(half);
+    maps.insert(half, numbered_values<u32>(half.size()), way);
+    maps.check({});
+  }
+}
+
+TEST(stadium_map_calls, makes_room_and_gives_it_back) {
+  const std::size_t n = sanitized ? 30000 : 400000;
+  const auto keys = from_numbers<u32>(multiples(n, 2654435761));
+  const auto values = numbered_values<u32>(n);
+  pair_of_maps<stadium_types<u32, u32>> maps;
+  const std::size_t least = maps.map.capacity();
+  EXPECT_GT(maps.insert(keys, values, path::automatic).rehashes, 0);
+  EXPECT_GE(static_cast<double>(maps.map.capacity()), static_cast<double>(n) / 0.8);
+  EXPECT_LE(maps.map.capacity(), 5 * n);
+  maps.check({});
+  maps.erase(keys, path::automatic);
+  maps.map.shrink_to_fit(test_place());
+  EXPECT_EQ(maps.map.capacity(), least);
+  maps.map.reserve(test_place(), n);
+  const std::size_t reserved = maps.map.capacity();
+  EXPECT_EQ(maps.insert(keys, values, path::automatic).rehashes, 0);
+  EXPECT_EQ(maps.map.capacity(), reserved);
+  maps.map.reserve(test_place(), 10);
+  EXPECT_EQ(maps.map.capacity(), reserved);
+  maps.map.rehash(test_place(), 3 * n);
+  EXPECT_GE(maps.map.capacity(), 3 * n);
+  maps.check({});
+  EXPECT_EQ(maps.insert_or_assign(keys, values, path::automatic).rehashes, 0);
+  maps.map.rehash(test_place(), 10);
+  EXPECT_LE(maps.map.capacity(), reserved + reserved / 100 + 64);
+  maps.check(from_numbers<u32>(multiples(1000, 2654435761, 1)));
+}
+
+TEST(stadium_map_calls, a_map_that_grows_is_never_full) {
+  for (const std::size_t n : {1000, 60000, sanitized ? 70000 : 300000}) {
+    for (const double load_factor : {0.3, 1.0}) {
+      for (const path way : {path::automatic, path::direct, path::regional}) {
+        pair_of_maps<stadium_types<u32, u32>> maps(0, {.load_factor = load_factor});
+        const auto keys = from_numbers<u32>(multiples(n, 2654435761));
+        maps.insert(keys, numbered_values<u32>(n), way);
+        EXPECT_EQ(maps.map.size(test_place()), n);
+        EXPECT_EQ(maps.map.count(test_place(), upload(keys)), n);
+        EXPECT_TRUE(maps.map.valid(test_place()));
+      }
+    }
+  }
+}
+
+TEST(stadium_map_calls, copies_in_a_batch) {
+  const std::size_t n = 40000, different = 100;
+  std::vector<u64> keys(n);
+  for (std::size_t i = 0; i < n; ++i) keys[i] = i % different * 3;
+  const auto values = from_numbers<linked<u32, 8>>(multiples(n, 1));
+  for (const path way : {path::direct, path::regional}) {
+    for (const bool grows : {false, true}) {
+      stadium_types<u64, linked<u32, 8>>::map map(test_place(), grows ? 0 : different, {.grows = grows});
+      auto report = map.insert(test_place(), upload(keys), upload(values), {.path = way});
+      EXPECT_EQ(report.inserted, different);
+      EXPECT_EQ(report.present, n - different);
+      report = map.insert_or_assign(test_place(), upload(keys), upload(values), {.path = way});
+      EXPECT_EQ(report.present, n);
+      auto results = filled(n, linked<u32, 8>());
+      map.find(test_place(), upload(keys), results, linked<u32, 8>(n));
+      const auto found = download(results);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < n; ++i)
+        wrong += !found[i].unbroken() || found[i].words[0] >= n || found[i].words[0] % different != i % different;
+      EXPECT_EQ(wrong, 0u) << "values that were not given with the key, or in part";
+      EXPECT_TRUE(map.valid(test_place()));
+    }
+  }
+}
+
+TEST(stadium_map_calls, erased_slots_are_swept) {
+  using types_here = stadium_types<u64, u64>;
+  for (const int ticket_bits : {1, 2, 4, 8}) {
+    for (const std::uint32_t region_slots : {0u, 2000u}) {
+      SCOPED_TRACE("tickets of " + std::to_string(ticket_bits));
+      pair_of_maps<types_here> maps(8000, {.load_factor = 0.9, .ticket_bits = ticket_bits, .region_slots = region_slots});
+      const auto keys = from_numbers<u64>(random_numbers(8000, 1));
+      maps.insert(keys, keys, path::direct);
+      const std::vector<u64> half(keys.begin(), keys.begin() + 4000);
+      maps.erase(half, path::direct);
+      const auto misses = upload(from_numbers<u64>(random_numbers(20000, 2)));
+      const auto before = maps.map.costs(test_place(), misses);
+      EXPECT_EQ(maps.map.statistics(test_place()).erased, 4000u);
+      maps.map.sweep(test_place());
+      EXPECT_LT(maps.map.statistics(test_place()).erased, 500u);
+      const auto after = maps.map.costs(test_place(), misses);
+      EXPECT_EQ(after.found, 0u);
+      EXPECT_LT(after.tickets * 3, before.tickets);
+      EXPECT_LT(static_cast<double>(after.tickets) / 20000, 2.5) << "about as in a fresh table at half the load";
+      maps.check(half);
+      maps.insert(half, half, path::direct);
+      maps.check({});
+    }
+  }
+}
+
+TEST(stadium_map_calls, churn_keeps_its_speed_and_size) {
+  const std::size_t n = 8500, step = 850;
+  for (const bool grows : {true, false}) {
+    stadium_types<u32, u32>::map map(test_place(), n, {.load_factor = 0.85, .grows = grows, .region_slots = 2000});
+    std::vector<u32> live(n);
+    u32 next = 0;
+    for (auto& key : live) key = next++ * 2654435761u;
+    map.insert(test_place(), upload(live), upload(live));
+    const std::size_t capacity = map.capacity();
+    int rehashes = 0;
+    for (std::size_t round = 0; round < (sanitized ? 40 : 300); ++round) {
+      const auto first = live.begin() + static_cast<std::ptrdiff_t>(round % (n / step) * step),
+                 last = first + static_cast<std::ptrdiff_t>(step);
+      ASSERT_EQ(map.erase(test_place(), upload(std::vector<u32>(first, last))), step);
+      for (auto at = first; at != last; ++at) *at = next++ * 2654435761u;
+      const auto report = map.insert(test_place(), upload(std::vector<u32>(first, last)), upload(std::vector<u32>(first, last)));
+      ASSERT_EQ(report.inserted, step);
+      rehashes += report.rehashes;
+    }
+    EXPECT_GT(rehashes, 0);
+    EXPECT_EQ(map.count(test_place(), upload(live)), n);
+    EXPECT_EQ(map.capacity(), capacity) << "erased keys take no room in the end";
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+}
+
+TEST(stadium_map_calls, tickets_answer_what_they_should) {
+  const std::size_t n = sanitized ? 20000 : 200000;
+  const auto keys = from_numbers<u64>(random_numbers(n, 1)), others = from_numbers<u64>(random_numbers(n, 2));
+  double last_misses = 1e9;
+  for (const int ticket_bits : {1, 2, 4, 8}) {
+    stadium_types<u64, u64>::map map(test_place(), n, {.load_factor = 0.8, .ticket_bits = ticket_bits, .grows = false});
+    map.insert_new(test_place(), upload(keys), upload(keys));
+    const auto hits = map.costs(test_place(), upload(keys)), misses = map.costs(test_place(), upload(others));
+    EXPECT_EQ(hits.found, n);
+    EXPECT_EQ(hits.queries, n);
+    EXPECT_EQ(misses.found, 0u);
+    EXPECT_EQ(misses.false_candidates(), misses.bodies);
+    // Double hashing at load 0.8 (Knuth): 1 / (1 - 0.8) tickets for a miss, ln(5) / 0.8 for a hit.
+    EXPECT_NEAR(static_cast<double>(misses.tickets) / static_cast<double>(n), 5.0, 0.25);
+    EXPECT_NEAR(static_cast<double>(hits.tickets) / static_cast<double>(n), 2.01, 0.1);
+    const double bodies = static_cast<double>(misses.bodies) / static_cast<double>(n);
+    EXPECT_NEAR(bodies, 4.0 / (1 << (ticket_bits - 1)), 0.3);
+    EXPECT_LT(bodies, last_misses);
+    last_misses = bodies;
+    if (ticket_bits == 8) {
+      EXPECT_GE(static_cast<double>(misses.without_bodies), 0.965 * static_cast<double>(n));
+      EXPECT_LE(static_cast<double>(hits.bodies), 1.05 * static_cast<double>(n));
+    }
+  }
+}
+
+TEST(stadium_map_calls, bodies_lie_where_they_should) {
+  using map_type = stadium_types<u64, u64>::map;
+  const std::size_t n = 100000;
+  const auto keys = from_numbers<u64>(random_numbers(n, 1));
+  for (const std::size_t budget : {std::size_t{0}, std::size_t{500000}, std::size_t{1} << 30}) {
+    map_type map(test_place(), n, {.budget = budget, .region_slots = 5000});
+    map.insert(test_place(), upload(keys), upload(keys));
+    const auto statistics = map.statistics(test_place());
+    EXPECT_EQ(statistics.place_bytes + statistics.host_bytes, map.capacity() * 16);
+    EXPECT_EQ(statistics.place_bytes + statistics.host_bytes + statistics.board_bytes, map.bytes());
+    EXPECT_LE(statistics.place_bytes, budget);
+    EXPECT_GE(statistics.place_bytes + 2 * 5000 * 16, std::min(budget, map.capacity() * 16));
+    EXPECT_EQ(map.count(test_place(), upload(keys)), n);
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+  EXPECT_EQ(map_type(test_place(), n, {.bodies = residence::place, .budget = 5}).statistics(test_place()).host_bytes, 0u);
+  EXPECT_EQ(map_type(test_place(), n, {.bodies = residence::host}).statistics(test_place()).place_bytes, 0u);
+  EXPECT_EQ(map_type(test_place(), n).statistics(test_place()).host_bytes, 0u) << "there is memory enough";
+}
+
+struct add_to {
+  unsigned long long* sum;
+  ROOST_FN void operator()(u32 key, u32 value) const { roost::detail::fetch_add(*sum, static_cast<unsigned long long>(key) * 7 + value); }
+};
+
+TEST(stadium_map_calls, for_each_and_clear_and_empty_batches) {
+  const std::size_t n = 5000;
+  const auto keys = from_numbers<u32>(multiples(n, 1));
+  stadium_types<u32, u32>::map map(test_place());
+  const std::vector<u32> none;
+  for (const path way : {path::automatic, path::direct, path::regional}) {
+    EXPECT_EQ(map.insert(test_place(), none, none, {.path = way}).inserted, 0u);
+    EXPECT_EQ(map.erase(test_place(), none, {.path = way}), 0u);
+    map.find(test_place(), none, upload(none), 0, {.path = way});
+  }
+  map.insert(test_place(), upload(keys), upload(std::vector<u32>(n, 5)));
+  auto sum = filled<unsigned long long>(1, 0);
+  map.for_each(test_place(), add_to{sum.data()});
+  EXPECT_EQ(download(sum)[0], 7ull * n * (n - 1) / 2 + 5 * n);
+  const std::size_t bytes = map.bytes();
+  map.clear(test_place());
+  EXPECT_EQ(map.size(test_place()), 0u);
+  EXPECT_EQ(map.bytes(), bytes);
+  EXPECT_EQ(map.insert(test_place(), upload(keys), upload(keys)).inserted, n);
+  auto moved = std::move(map);
+  EXPECT_EQ(moved.size(test_place()), n);
+  EXPECT_TRUE(moved.valid(test_place()));
+}
+
+template <class T>
+class stadium_batches : public testing::Test {};
+using batch_types = testing::Types<stadium_types<u32, u32>, stadium_types<u64, linked<u32, 64>>, stadium_types<linked<u64, 8>, u64>>;
+TYPED_TEST_SUITE(stadium_batches, batch_types);
+
+TYPED_TEST(stadium_batches, every_result_of_a_mixed_batch_is_right) {
+  using key = typename TypeParam::key;
+  using value = typename TypeParam::value;
+  using roost::operation_kind;
+  const std::size_t n = sanitized ? 4000 : 40000;
+  const auto numbers = different_numbers(n, 8);
+  for (const int ticket_bits : {1, 2, 4, 8}) {
+    for (const residence bodies : {residence::place, residence::host}) {
+      typename TypeParam::map map(test_place(), n, {.ticket_bits = ticket_bits, .bodies = bodies, .region_slots = 3000});
+      // Every second key is there. One operation a key, so that the order does not matter.
+      std::vector<key> there;
+      std::vector<value> values;
+      for (std::size_t i = 0; i < n; i += 2) there.push_back(from_number<key>(numbers[i])), values.push_back(from_number<value>(i));
+      map.insert(test_place(), upload(there), upload(values));
+      for (int again = 0; again < 2; ++again) {
+        std::vector<roost::operation<key, value>> batch(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          batch[i] = {static_cast<operation_kind>(i / 2 % 4), from_number<key>(numbers[i]), from_number<value>(i + 1000000)};
+        }
+        const auto batch_there = upload(batch);
+        roost::array<roost::operation_result<value>, place_type> results_there(test_place(), n);
+        map.run(test_place(), batch_there, results_there);
+        const auto results = download(results_there);
+        std::size_t wrong = 0, size = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          const auto what = static_cast<operation_kind>(i / 2 % 4);
+          const bool inserts = what == operation_kind::insert || what == operation_kind::insert_or_assign;
+          const bool here = again == 0 ? i % 2 == 0 : inserts || (what == operation_kind::find && i % 2 == 0);
+          const bool old = here && !(again == 1 && (what == operation_kind::insert_or_assign || i % 2 == 1));
+          const value is = from_number<value>(old ? i : i + 1000000);
+          size += inserts || (what == operation_kind::find && here);
+          wrong += results[i].full;
+          switch (what) {
+            case operation_kind::find:
+              wrong += results[i].done != here || (here && !(results[i].value == is));
+              break;
+            case operation_kind::insert:
+              wrong += results[i].done == here || !(results[i].value == (here ? is : from_number<value>(i + 1000000)));
+              break;
+            case operation_kind::insert_or_assign:
+              wrong += !results[i].done;
+              break;
+            case operation_kind::erase:
+              wrong += results[i].done != here;
+              break;
+          }
+        }
+        EXPECT_EQ(wrong, 0u);
+        EXPECT_EQ(map.size(test_place()), size);
+        EXPECT_TRUE(map.valid(test_place()));
+      }
+    }
+  }
+}
+
+template <class Ref>
+struct change_one {
+  Ref ref;
+  int what;
+  u32 key;
+  int* result;
+  ROOST_FN void operator()(std::size_t) const {
+    *result = what == 0   ? static_cast<int>(ref.insert(key, key + 1))
+              : what == 1 ? ref.erase(key)
+              : what == 2 ? static_cast<int>(ref.insert_new(key, key + 1))
+                          : static_cast<int>(ref.find(key).value_or(0));
+  }
+};
+
+TEST(stadium_map_calls, erased_slots_wait_for_their_keys) {
+  constexpr int inserted = static_cast<int>(roost::insertion::inserted), full = static_cast<int>(roost::insertion::full);
+  for (const auto& options_here : kinds_of_stadium()) {
+    auto options = options_here;
+    SCOPED_TRACE(text_of(options));
+    options.load_factor = 1;
+    options.grows = false;
+    stadium_types<u32, u32>::map map(test_place(), 100, options);
+    const auto n = static_cast<u32>(map.capacity());
+    const auto keys = from_numbers<u32>(multiples(n, 77));
+    map.insert(test_place(), upload(keys), upload(keys));
+    const auto result = filled<int>(1, -1);
+    const auto change = [&](int what, u32 key) {
+      test_place().for_each(1, change_one<stadium_types<u32, u32>::ref>{map.ref(), what, key, const_cast<int*>(result.data())});
+      return download(result)[0];
+    };
+    EXPECT_EQ(change(0, 5), full);
+    EXPECT_EQ(change(1, 77), 1);
+    EXPECT_EQ(change(1, 77), 0);
+    EXPECT_EQ(change(0, 5), full);
+    EXPECT_EQ(change(2, 5), full);
+    EXPECT_EQ(change(0, 77), inserted);
+    EXPECT_EQ(change(3, 77), 78);
+    EXPECT_EQ(change(0, 77), static_cast<int>(roost::insertion::present));
+    EXPECT_EQ(change(1, 77), 1);
+    EXPECT_EQ(map.insert(test_place(), upload(std::vector<u32>{5}), upload(std::vector<u32>{6})).inserted, 1u)
+        << "a bulk insert does not wait";
+    EXPECT_EQ(change(3, 5), 6);
+    EXPECT_EQ(change(0, 77), full);
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+}
+
+TEST(stadium_map_calls, misuse_is_told) {
+  using map_type = stadium_types<u32, u32>::map;
+  expect_error<roost::invalid_argument>([] { map_type(test_place(), 5, {.load_factor = 0}); }, {"stadium_map", "load factor 0"});
+  expect_error<roost::invalid_argument>([] { map_type(test_place(), 5, {.load_factor = 1.01}); }, {"load factor 1.01"});
+  expect_error<roost::invalid_argument>([] { map_type(test_place(), 5, {.ticket_bits = 3}); }, {"3 bits", "1, 2, 4 or 8"});
+  expect_error<roost::out_of_memory>([] { map_type(test_place(), std::size_t{1} << 60); }, {"bytes"});
+  expect_error<roost::out_of_memory>([] { map_type(test_place(), std::size_t{1} << 42, {.bodies = residence::host}); }, {"bytes"});
+  map_type map(test_place());
+  const auto three = upload(std::vector<u32>(3)), two = upload(std::vector<u32>(2));
+  auto results = filled<u32>(2, 0);
+  expect_error<roost::invalid_argument>([&] { map.insert(test_place(), three, two); }, {"stadium_map::insert", "3 keys", "2 values"});
+  expect_error<roost::invalid_argument>([&] { map.find(test_place(), three, results, 0); }, {"stadium_map::find", "2 results", "3 needed"});
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
+/// Refuses the k-th allocation for every k: the map keeps the pairs that it had.
+TEST(stadium_map_calls, memory_that_is_refused) {
+  const std::size_t n = 3000;
+  const auto keys = from_numbers<u32>(different_numbers(2 * n, 5));
+  const auto values = numbered_values<u32>(2 * n);
+  const auto keys_there = upload(keys), values_there = upload(values);
+  const std::span<const u32> old_keys(keys_there.data(), n), old_values(values_there.data(), n);
+  for (const path way : {path::automatic, path::regional}) {
+    watched_memory memory;
+    {
+      const place_type poor = make_place(memory);
+      bool done = false;
+      for (std::size_t good = 0; !done; ++good) {
+        ASSERT_LT(good, 1000u);
+        memory.refuse_nothing();
+        stadium_types<u32, u32>::map map(poor, n);
+        map.insert(poor, old_keys, old_values);
+        memory.refuse_after(good);
+        try {
+          map.insert(poor, keys_there, values_there, {.path = way});
+          map.rehash(poor, 10 * n);
+          done = true;
+        } catch (const roost::out_of_memory&) {
+        }
+        memory.refuse_nothing();
+        EXPECT_TRUE(map.valid(poor));
+        EXPECT_EQ(map.count(poor, old_keys), n);
+        EXPECT_EQ(map.insert(poor, keys_there, values_there).full, 0u);
+        EXPECT_EQ(map.count(poor, keys_there), 2 * n);
+        EXPECT_TRUE(map.valid(poor));
+      }
+    }
+    EXPECT_EQ(memory.live_blocks(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace test
