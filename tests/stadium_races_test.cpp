@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 class stadium_races : public testing::Test {};
-using all_types = testing::Types<stadium_types<u32, u32>, stadium_types<u64, u64>, stadium_types<u64, linked<u32, 64>>,
+using all_types = axis<stadium_types<u32, u32>, stadium_types<u64, u64>, stadium_types<u64, linked<u32, 64>>,
                                  stadium_types<linked<u64, 8>, linked<u64, 2>>>;
 TYPED_TEST_SUITE(stadium_races, all_types);
 
