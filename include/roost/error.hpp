@@ -38,4 +38,10 @@ class build_error : public error {
   using error::error;
 };
 
+/// A file cannot be written or read, or is not what it should be. Names the file.
+class file_error : public error {
+ public:
+  using error::error;
+};
+
 }  // namespace roost

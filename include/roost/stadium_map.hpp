@@ -11,6 +11,11 @@
 
 namespace roost {
 
+namespace detail {
+template <class Key, class Value, class Place>
+struct stadium_file;
+}
+
 /// Where a stadium_map keeps keys and values.
 enum class residence : std::uint8_t {
   automatic,  ///< in memory of the place as far as the budget goes, the rest in memory of the host
@@ -209,6 +214,7 @@ class stadium_map {
   bool valid(const Place& place) const;
 
  private:
+  friend struct detail::stadium_file<Key, Value, Place>;
   using item = typename reader_type::item;
   using head = ticket_board::region_head;
   struct slots_in_use {

@@ -1,0 +1,144 @@
+#pragma once
+
+#include "roost/detail/table_file.hpp"
+#include "roost/stadium_map.hpp"
+
+/// \file
+/// A stadium_map in a file: built once, loaded many times, on either place. Needs the header xxhash.h.
+
+namespace roost {
+
+/// Writes a map to a file: tickets and bodies as they lie, with a checksum of every 16 MiB. FILE has what it had before until all that is
+/// new is on the disk, whatever happens meanwhile (it is written to FILE.partial first, so there must be room for both). Not beside changes
+/// of the map. Synchronises. Throws file_error; the map and the file then are as they were.
+template <class Key, class Value, class Place>
+void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file);
+
+/// The map that save() has written, by any place. Keys and values must be of the types that were saved, of which the sizes are checked; the
+/// order of bytes must be this machine's. `bodies`, `budget`: as in stadium_options; the other options are those of the map that was saved.
+/// Synchronises. Throws file_error for a file that is not there, is no such map, is cut off or damaged, out_of_memory.
+template <class Key, class Value, class Place>
+stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
+                                                residence bodies = residence::automatic, std::size_t budget = ~std::size_t{0});
+
+namespace detail {
+
+template <class Key, class Value, class Place>
+struct stadium_file {
+  using map = stadium_map<Key, Value, Place>;
+  using item = typename map::item;
+  using head = typename map::head;
+  static constexpr std::string_view mark = "roost stadium_map\n";
+
+  struct header {
+    char mark[24];
+    std::uint32_t version = 1;
+    std::uint32_t byte_order = 0x01020304;
+    std::uint32_t key_bytes = sizeof(Key), value_bytes = sizeof(Value), item_bytes = sizeof(item);
+    std::uint32_t ticket_bits, grows, option_region_slots;
+    std::uint32_t regions, region_slots, region_words, guards;
+    std::uint64_t seed;
+    double load_factor;
+  };
+
+  static void save(const Place& place, const map& from, const std::filesystem::path& file) {
+    const auto& plan = from.plan_;
+    const auto& options = from.options_;
+    header first{};
+    std::memcpy(first.mark, mark.data(), mark.size());
+    first.ticket_bits = static_cast<std::uint32_t>(options.ticket_bits);
+    first.grows = options.grows ? 1 : 0;
+    first.option_region_slots = options.region_slots;
+    first.regions = plan.regions;
+    first.region_slots = plan.region_slots;
+    first.region_words = plan.region_words;
+    first.guards = plan.guards;
+    first.seed = plan.seed;
+    first.load_factor = options.load_factor;
+    const auto heads = copy_to_host(place, from.heads_);
+    const auto words = copy_to_host(place, from.words_);
+    const ticket_board::reader<host, Key, Value> board({const_cast<std::uint64_t*>(words.data()), nullptr, nullptr, nullptr, nullptr, 0},
+                                                       plan);
+
+    file_writer to(file);
+    to.write(&first, sizeof(first));
+    to.write(heads.data(), heads.size() * sizeof(head));
+    to.write(words.data(), words.size() * sizeof(words[0]));
+    for_each_piece(plan.slots(), from.bodies_.near_size(), [&](std::size_t slot, std::size_t n, bool near) {
+      std::vector<item> bodies(n);
+      if (near) {
+        place.copy_to_host(bodies.data(), from.bodies_.near() + slot, n * sizeof(item));
+      } else {
+        std::memcpy(static_cast<void*>(bodies.data()), from.bodies_.far() + (slot - from.bodies_.near_size()), n * sizeof(item));
+      }
+      for (std::size_t i = 0; i < n; ++i) {  // what was in memory that nobody has written to is nobody's business
+        if (!board.occupied(slot + i) && !board.erased(slot + i)) std::memset(static_cast<void*>(&bodies[i]), 0, sizeof(item));
+      }
+      to.write(bodies.data(), n * sizeof(item));
+    });
+    to.finish();
+  }
+
+  static map load(const Place& place, const std::filesystem::path& file, residence bodies, std::size_t budget) {
+    const file_reader from(file, mark);
+    header first;
+    if (from.size() < sizeof(first)) throw_file_error(file, "is no saved stadium_map: it is too short");
+    std::memcpy(&first, from.data(), sizeof(first));
+    const header own{};
+    if (first.byte_order != own.byte_order) throw_file_error(file, "was saved by a machine with another order of bytes");
+    if (first.version != own.version) {
+      throw_file_error(file, "is a stadium_map of version " + std::to_string(first.version) + ", this program reads version " +
+                                 std::to_string(own.version));
+    }
+    if (first.key_bytes != own.key_bytes || first.value_bytes != own.value_bytes || first.item_bytes != own.item_bytes) {
+      throw_file_error(file, "has keys of " + std::to_string(first.key_bytes) + " and values of " + std::to_string(first.value_bytes) +
+                                 " bytes, asked for are " + std::to_string(own.key_bytes) + " and " + std::to_string(own.value_bytes));
+    }
+    const stadium_options options{
+        first.load_factor, static_cast<int>(first.ticket_bits), bodies, budget, first.seed, first.grows != 0, first.option_region_slots};
+    const ticket_board::plan plan{
+        ticket_board::shape::of(options.ticket_bits), first.regions, first.region_slots, first.region_words, first.guards, first.seed};
+    const std::size_t heads_at = sizeof(first), words_at = heads_at + plan.regions * sizeof(head),
+                      bodies_at = words_at + plan.words() * sizeof(std::uint64_t);
+    if (from.size() != bodies_at + plan.slots() * sizeof(item))
+      throw_file_error(file, "is no stadium_map: its parts have other sizes than its head says");
+
+    map to(place, plan, options);
+    to.known_ = std::nullopt;
+    place.copy_from_host(to.heads_.data(), from.data() + heads_at, to.heads_.bytes());
+    place.copy_from_host(to.words_.data(), from.data() + words_at, to.words_.bytes());
+    const char* const all = from.data() + bodies_at;
+    const std::size_t near = to.bodies_.near_size();
+    if (near != 0) place.copy_from_host(to.bodies_.near(), all, near * sizeof(item));
+    if (near != plan.slots())
+      std::memcpy(static_cast<void*>(to.bodies_.far()), all + near * sizeof(item), (plan.slots() - near) * sizeof(item));
+    place.synchronize();  // before the file is closed
+    return to;
+  }
+
+ private:
+  /// Calls f(slot, n, whether they lie in memory of the place) for runs of slots, in order.
+  template <class F>
+  static void for_each_piece(std::size_t slots, std::size_t near, const F& f) {
+    const std::size_t most = larger<std::size_t>(file_end::block / sizeof(item), 1);
+    for (std::size_t slot = 0, n; slot < slots; slot += n) {
+      n = smaller(most, (slot < near ? near : slots) - slot);
+      f(slot, n, slot < near);
+    }
+  }
+};
+
+}  // namespace detail
+
+template <class Key, class Value, class Place>
+void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file) {
+  detail::stadium_file<Key, Value, Place>::save(place, map, file);
+}
+
+template <class Key, class Value, class Place>
+stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file, residence bodies,
+                                                std::size_t budget) {
+  return detail::stadium_file<Key, Value, Place>::load(place, file, bodies, budget);
+}
+
+}  // namespace roost

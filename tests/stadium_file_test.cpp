@@ -1,0 +1,238 @@
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <roost/stadium_file.hpp>
+#include <thread>
+
+#include "support/stadium.hpp"
+
+// Maps in files: what comes back, and what becomes of files that are damaged, full, or never finished.
+
+extern char** environ;
+
+namespace test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of one's own, gone at the end.
+class folder {
+ public:
+  folder() {
+    std::string name = (fs::temp_directory_path() / "roost_test_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for temporary files");
+    path_ = name;
+  }
+  folder(const folder&) = delete;
+  ~folder() { fs::remove_all(path_); }
+  fs::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<char> bytes_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void write_bytes(const fs::path& file, const std::vector<char>& bytes) {
+  std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+template <class Map, class Place>
+Map made(const Place& place, const std::vector<typename Map::key_type>& keys, const std::vector<typename Map::mapped_type>& values,
+         roost::stadium_options options = {}) {
+  Map map(place, keys.size(), options);
+  map.insert(place, roost::copy_to(place, keys), roost::copy_to(place, values));
+  return map;
+}
+
+/// Every key has its value, and there are no others.
+template <class Map, class Place>
+void expect_pairs(const Place& place, const Map& map, const std::vector<typename Map::key_type>& keys,
+                  const std::vector<typename Map::mapped_type>& values) {
+  EXPECT_TRUE(map.valid(place));
+  ASSERT_EQ(map.size(place), keys.size());
+  roost::array<typename Map::mapped_type, Place> found(place, keys.size());
+  map.find(place, roost::copy_to(place, keys), found, from_number<typename Map::mapped_type>(77));
+  EXPECT_TRUE(roost::copy_to_host(place, found) == values);
+}
+
+template <class T>
+class stadium_file : public testing::Test {};
+using all_types =
+    axis<stadium_types<u32, u32>, stadium_types<u64, u64>, stadium_types<linked<u64, 8>, u32>, stadium_types<packed<5>, linked<u32, 64>>>;
+TYPED_TEST_SUITE(stadium_file, all_types);
+
+TYPED_TEST(stadium_file, brings_a_map_back_on_either_place) {
+  using key = typename TypeParam::key;
+  using value = typename TypeParam::value;
+  using map_type = roost::stadium_map<key, value, place_type>;
+  using host_map = roost::stadium_map<key, value, roost::host>;
+  const folder here;
+  const roost::host cpu(2);
+  for (auto options : kinds_of_stadium()) {
+    SCOPED_TRACE(text_of(options));
+    const auto keys = from_numbers<key>(different_numbers(3000, 1));
+    const auto values = numbered_values<value>(keys.size());
+    map_type map = made<map_type>(test_place(), keys, values, options);
+    const std::vector<key> gone(keys.begin(), keys.begin() + 500), left(keys.begin() + 500, keys.end());
+    const std::vector<value> values_left(values.begin() + 500, values.end());
+    map.erase(test_place(), upload(gone));
+    roost::save(test_place(), map, here / "map");
+    EXPECT_FALSE(fs::exists(here / "map.partial"));
+
+    auto back = roost::load_stadium_map<key, value>(test_place(), here / "map", options.bodies, options.budget);
+    expect_pairs(test_place(), back, left, values_left);
+    EXPECT_EQ(back.capacity(), map.capacity());
+    EXPECT_EQ(back.statistics(test_place()).erased, map.statistics(test_place()).erased);
+    back.insert(test_place(), upload(gone), upload(std::vector<value>(values.begin(), values.begin() + 500)));
+    expect_pairs(test_place(), back, keys, values);
+
+    auto on_host = roost::load_stadium_map<key, value>(cpu, here / "map");
+    expect_pairs(cpu, on_host, left, values_left);
+    roost::save(cpu, on_host, here / "again");
+    EXPECT_TRUE(bytes_of(here / "again") == bytes_of(here / "map"));
+    roost::save(cpu, made<host_map>(cpu, keys, values), here / "map");  // over the one that is there
+    expect_pairs(test_place(), roost::load_stadium_map<key, value>(test_place(), here / "map"), keys, values);
+  }
+}
+
+using small_map = roost::stadium_map<u32, u64, place_type>;
+
+small_map small(u64 seed, std::size_t n = 20000) {
+  return made<small_map>(test_place(), from_numbers<u32>(different_numbers(n, seed)), from_numbers<u64>(random_numbers(n, seed)));
+}
+small_map load(const fs::path& file) { return roost::load_stadium_map<u32, u64>(test_place(), file); }
+
+void expect_refused(const fs::path& file, const std::string& why) {
+  try {
+    load(file);
+    ADD_FAILURE() << "nothing thrown";
+  } catch (const roost::file_error& error) {
+    EXPECT_EQ(std::string(error.what()).find(file.string()), 0u) << error.what();
+    EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+  }
+}
+
+TEST(stadium_files, of_no_keys_come_back) {
+  const folder here;
+  roost::save(test_place(), small_map(test_place()), here / "empty");
+  EXPECT_EQ(load(here / "empty").size(test_place()), 0u);
+}
+
+TEST(stadium_files, that_are_damaged_are_refused) {
+  const folder here;
+  const fs::path file = here / "map";
+  roost::save(test_place(), small(1, 3000), file);
+  const auto good = bytes_of(file);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 300; ++i) {
+    auto bad = good;
+    const std::size_t at = i < 64    ? static_cast<std::size_t>(i)
+                           : i < 128 ? good.size() - 1 - static_cast<std::size_t>(i - 64)
+                                     : random() % good.size();
+    bad[at] = static_cast<char>(bad[at] ^ 1 << random() % 8);
+    write_bytes(file, bad);
+    EXPECT_THROW(load(file), roost::file_error) << "byte " << at;
+  }
+  for (std::size_t length :
+       {std::size_t{0}, std::size_t{1}, std::size_t{20}, good.size() / 2, good.size() - 33, good.size() - 32, good.size() - 1}) {
+    write_bytes(file, {good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length)});
+    expect_refused(file, length < 20 ? "is not a saved table" : "cut off");
+  }
+  auto longer = good;
+  longer.push_back(0);
+  write_bytes(file, longer);
+  expect_refused(file, "cut off");
+  write_bytes(file, good);
+  EXPECT_EQ(load(file).size(test_place()), 3000u);
+}
+
+TEST(stadium_files, that_are_something_else_are_refused) {
+  const folder here;
+  expect_refused(here / "missing", "cannot be read: No such file");
+  fs::create_directory(here / "folder");
+  expect_refused(here / "folder", "is not a regular file");
+  write_bytes(here / "text", std::vector<char>(100000, 'x'));
+  expect_refused(here / "text", "is not a saved table of this kind");
+  const auto keys = from_numbers<u64>(different_numbers(100, 1));
+  roost::save(test_place(), made<roost::stadium_map<u64, u64, place_type>>(test_place(), keys, keys), here / "other");
+  expect_refused(here / "other", "has keys of 8 and values of 8 bytes, asked for are 4 and 8");
+  EXPECT_THROW(roost::save(test_place(), small(1), here / "folder"), roost::file_error);
+  EXPECT_THROW(roost::save(test_place(), small(1), fs::path(here / "no") / "folder"), roost::file_error);
+}
+
+TEST(stadium_files, stay_as_they_are_when_the_disk_is_full) {
+  const folder here;
+  const fs::path file = here / "map";
+  roost::save(test_place(), small(1, 1000), file);
+  const auto before = bytes_of(file);
+  const auto larger = small(2);
+  struct rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  struct rlimit little = old;
+  little.rlim_cur = 100000;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  EXPECT_THROW(roost::save(test_place(), larger, file), roost::file_error);
+  setrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, handler);
+  EXPECT_TRUE(bytes_of(file) == before);
+  EXPECT_FALSE(fs::exists(here / "map.partial"));
+  roost::save(test_place(), larger, file);
+  EXPECT_EQ(load(file).size(test_place()), 20000u);
+}
+
+/// What the next test starts and kills: saves one map after the other to ROOST_TEST_FILE.
+TEST(stadium_files, DISABLED_saved_again_and_again) {
+  const char* const file = std::getenv("ROOST_TEST_FILE");
+  ASSERT_NE(file, nullptr);
+  const auto one = small(1, 10000), other = small(2, 30000);
+  for (;;) {
+    roost::save(test_place(), one, file);
+    roost::save(test_place(), other, file);
+  }
+}
+
+TEST(stadium_files, are_whole_whenever_their_writer_is_killed) {
+  const folder here;
+  const fs::path file = here / "map";
+  ASSERT_EQ(setenv("ROOST_TEST_FILE", file.c_str(), 1), 0);
+  std::mt19937_64 random(1);
+  const auto exists_soon = [&] {
+    for (int i = 0; i < 6000 && !fs::exists(file); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return fs::exists(file);
+  };
+  int sizes[2] = {};
+  for (int round = 0; round < (on_host ? 20 : 5); ++round) {
+    char self[] = "/proc/self/exe", filter[] = "--gtest_filter=stadium_files.DISABLED_saved_again_and_again",
+         also[] = "--gtest_also_run_disabled_tests", quiet[] = "--gtest_brief=1";
+    char* arguments[] = {self, filter, also, quiet, nullptr};
+    pid_t child = 0;
+    ASSERT_EQ(posix_spawn(&child, self, nullptr, nullptr, arguments, environ), 0);
+    const bool began = exists_soon();
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 100000));
+    EXPECT_EQ(kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(began);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "it ended by itself";
+    const std::size_t size = load(file).size(test_place());
+    ASSERT_TRUE(size == 10000 || size == 30000) << size;
+    ++sizes[size == 30000];
+    if (round % 4 == 3) fs::remove(file);
+  }
+  EXPECT_GT(sizes[0] + sizes[1], 0);
+  roost::save(test_place(), small(3, 100), file);  // what was left half written is in nobody's way
+  EXPECT_EQ(load(file).size(test_place()), 100u);
+  EXPECT_FALSE(fs::exists(here / "map.partial"));
+}
+
+}  // namespace
+}  // namespace test
