@@ -152,8 +152,7 @@ class ticket_board::reader {
     found<Value> result;
     const hashes mine = hashes_of(key);
     way at = way_of(mine);
-    follow(at, [&](const way& here) {
-      const std::uint64_t ticket = ticket_at(here);
+    follow(at, [&](const way& here, std::uint64_t ticket) {
       if (never_used(ticket)) return true;
       return ticket == mine.ticket && read(here, key, mine, result);
     });
@@ -253,13 +252,23 @@ class ticket_board::reader {
 
   static constexpr std::uint32_t patience = 16;  // slots of a region that are looked at before it is asked whether there can be more
 
-  /// Goes along a key's way until see(here) says true, or the key cannot lie further on.
+  /// Goes along a key's way until see(here, ticket) says true, or the key cannot lie further on. After the first ticket two are on their
+  /// way at a time: who waits for many waits half as long.
   template <class See>
   ROOST_FN void follow(way& at, const See& see) const {
     for (;;) {
+      if (see(at, ticket_at(at))) return;
+      pass(at);
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
-      for (; at.step < bound || at.step < (bound = detail::shared_access::load(&memory_.heads[at.region].longest)); pass(at)) {
-        if (see(at)) return;
+      while (at.step < bound || at.step < (bound = detail::shared_access::load(&memory_.heads[at.region].longest))) {
+        way next = at;
+        pass(next);
+        const std::uint64_t ticket = ticket_at(at), next_ticket = ticket_at(next);
+        if (see(at, ticket)) return;
+        at = next;
+        if (at.step >= bound) continue;
+        if (see(at, next_ticket)) return;
+        pass(at);
       }
       if (at.distance >= detail::shared_access::load(&memory_.heads[at.home].far)) return;
       leave_region(at);
@@ -271,8 +280,7 @@ class ticket_board::reader {
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
     const hashes mine = hashes_of(key);
     way at = way_of(mine);
-    follow(at, [&](const way& here) {
-      const std::uint64_t ticket = ticket_at(here);
+    follow(at, [&](const way& here, std::uint64_t ticket) {
       if (counted != nullptr) ++counted->tickets;
       if (never_used(ticket)) return true;
       if (ticket != mine.ticket) return false;
@@ -339,8 +347,18 @@ class ticket_board::reader {
     return same_key(key_of(at), key);
   }
 
-  /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile.
+  /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile. A value of one word is right as it is
+  /// read, if the key is still there then; others need the guard.
   ROOST_FN bool read(const way& here, const Key& key, const hashes& mine, found<Value>& result) const {
+    if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
+      const item* const at = body_at(here);
+      detail::observe(at);
+      const item body = body_of(at);
+      if (!same_key(body.key, key)) return false;
+      detail::observe(at);
+      if (ticket_at(here) == mine.ticket) result = found<Value>(body.value);
+      return true;
+    }
     std::uint32_t* const guard = guard_of(mine);
     const item* const at = body_at(here);
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
@@ -461,13 +479,15 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     }
   }
 
-  // What a sweep of a region stands on, beside which there is nothing else.
+  // What a sweep stands on, beside which there is nothing else.
 
   /// The way of the key in a slot through its region, up to it: calls visit(number) for the slots before, as long as that says true.
   /// Returns the slots that were passed.
   template <class Visit>
   ROOST_FN std::uint32_t walk_to(std::uint32_t region, std::uint32_t number, const Visit& visit) const {
-    way at = this->way_of(this->hashes_of(this->key_at(std::uint64_t{region} * this->plan_.region_slots + number)));
+    const std::uint64_t slot = std::uint64_t{region} * this->plan_.region_slots + number;
+    detail::observe(this->body_of_slot(slot));
+    way at = this->way_of(this->hashes_of(this->key_at(slot)));
     at.region = region;
     while (at.number != number && at.step < this->plan_.region_slots && visit(at.number)) this->pass(at);
     return at.step;
@@ -510,8 +530,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine, const Change& change) const {
     bool present = false, own = false, room = false;
     way at = this->way_of(mine), to = at;
-    this->follow(at, [&](const way& here) {
-      const std::uint64_t ticket = this->ticket_at(here);
+    this->follow(at, [&](const way& here, std::uint64_t ticket) {
       if (base::never_used(ticket)) {
         if (!room) to = here;
         room = true;
@@ -543,15 +562,17 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN insertion settle(way at, const hashes& mine, const Key& key, const Value& value) const {
     for (; at.distance < this->plan_.regions; this->leave_region(at)) {
       region_head& head = this->memory_.heads[at.region];
-      if ((detail::shared_access::load(&head.flags) & Mode::no_room) != 0) continue;
-      for (; at.step < this->plan_.region_slots; this->pass(at)) {
+      const std::uint32_t longest = detail::shared_access::load(&head.longest);  // asked for early: nothing waits for it
+      bool no_room = false;
+      for (; at.step < this->plan_.region_slots && !no_room; this->pass(at)) {
+        if (at.step % base::patience == base::patience - 1) no_room = (detail::shared_access::load(&head.flags) & Mode::no_room) != 0;
         if (!take<Mode>(at)) continue;
-        detail::fetch_max(head.longest, at.step + 1);
+        if (longest < at.step + 1) detail::fetch_max(head.longest, at.step + 1);
         if (at.distance != 0) detail::fetch_max(this->memory_.heads[at.home].far, at.distance);
         announce(at, mine.ticket, item{key, value});
         return insertion::inserted;
       }
-      detail::fetch_or(head.flags, Mode::no_room | region_head::used_up);
+      if (!no_room) detail::fetch_or(head.flags, Mode::no_room | region_head::used_up);
     }
     return insertion::full;
   }
