@@ -87,50 +87,65 @@ struct add_cost {
   }
 };
 
-/// Brings the keys of a region back to slots of erased keys on their ways; then slots of erased keys that no key passes are as if never
-/// used. Nothing else may touch the table.
-template <class Table>
-struct sweep_regions {
-  static constexpr int threads = 256;
+// A sweep, in three steps over the whole table. Nothing else may touch it.
 
-  Table table;
-  const std::uint8_t* passed;  // regions that keys have passed on their ways to the next one: they stay used up
+/// What a sweep knows of a region.
+struct region_sweep {
+  std::uint32_t dirty;   // it has slots of erased keys
+  std::uint32_t passed;  // keys have passed it on their ways to the next one: it stays used up
+};
 
-  ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const {
-    return memory.take<std::uint32_t>(ceil_div(table.geometry().region_slots, 32u));
+struct find_dirty_regions {
+  tickets_of_word erased;
+  region_sweep* regions;
+  std::uint32_t region_words;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (erased(i) != 0) shared_access::store(&regions[i / region_words].dirty, 1u);
   }
+};
 
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    scratch_memory all(memory);
-    std::uint32_t* const on_ways = scratch(all);  // a bit for each slot: a key passes it
-    const auto region = static_cast<std::uint32_t>(index);
+struct forget_walks {
+  const region_sweep* regions;
+  ticket_board::region_head* heads;
+  ROOST_FN void operator()(std::size_t r) const {
+    if (regions[r].dirty == 0) return;
+    heads[r].longest = 0;
+    if (regions[r].passed == 0) heads[r].flags = 0;
+  }
+};
+
+/// Brings keys back to slots of erased keys on their ways, and notes the slots that they pass.
+template <class Table>
+struct bring_keys_back {
+  Table table;
+  const region_sweep* regions;
+  std::uint32_t* on_ways;  // a bit for each slot: a key passes it
+  ROOST_FN void operator()(std::size_t slot) const {
     const std::uint32_t slots = table.geometry().region_slots;
-    ticket_board::region_head& head = table.where().heads[region];
-    bool some = false;
-    for_each_of(team, slots, [&](std::uint32_t i) {
-      some |= table.erased_in(region, i);
-      if (i % 32 == 0) on_ways[i / 32] = 0;
+    const auto region = static_cast<std::uint32_t>(slot / slots), number = static_cast<std::uint32_t>(slot % slots);
+    if (regions[region].dirty == 0 || !table.there_in(region, number)) return;
+    const std::uint32_t passed_by = table.walk_to(region, number, [&](std::uint32_t on_way) {
+      if (table.erased_in(region, on_way) && table.move(region, number, on_way)) return false;
+      const std::size_t passed = slot - number + on_way;
+      const std::uint32_t bit = 1u << passed % 32;
+      if ((shared_access::load(on_ways + passed / 32) & bit) == 0) fetch_or(on_ways[passed / 32], bit);
+      return true;
     });
-    if (!team.any(some)) return;
-    if (team.rank() == 0) head.longest = 0;
-    team.sync();
-    for_each_of(team, slots, [&](std::uint32_t i) {
-      if (!table.there_in(region, i)) return;
-      const std::uint32_t passed_by = table.walk_to(region, i, [&](std::uint32_t on_way) {
-        if (table.erased_in(region, on_way) && table.move(region, i, on_way)) return false;
-        const std::uint32_t bit = 1u << on_way % 32;
-        if ((team.read(on_ways[on_way / 32]) & bit) == 0) team.fetch_or(on_ways[on_way / 32], bit);
-        return true;
-      });
-      fetch_max(head.longest, passed_by + 1);
-    });
-    team.sync();
-    if (passed[index] != 0) return;
-    if (team.rank() == 0) head.flags = 0;
-    for_each_of(team, slots, [&](std::uint32_t i) {
-      if (table.erased_in(region, i) && (on_ways[i / 32] >> i % 32 & 1) == 0) table.free(region, i);
-    });
+    fetch_max(table.where().heads[region].longest, passed_by + 1);
+  }
+};
+
+/// Slots of erased keys that no key passes are as if never used.
+template <class Table>
+struct free_slots {
+  Table table;
+  const region_sweep* regions;
+  const std::uint32_t* on_ways;
+  ROOST_FN void operator()(std::size_t slot) const {
+    const std::uint32_t slots = table.geometry().region_slots;
+    const auto region = static_cast<std::uint32_t>(slot / slots), number = static_cast<std::uint32_t>(slot % slots);
+    if (regions[region].dirty == 0 || regions[region].passed != 0 || (on_ways[slot / 32] >> slot % 32 & 1) != 0) return;
+    if (table.erased_in(region, number)) table.free(region, number);
   }
 };
 

@@ -181,15 +181,19 @@ void stadium_map<Key, Value, Place>::reserve(const Place& place, std::size_t n) 
 
 template <class Key, class Value, class Place>
 void stadium_map<Key, Value, Place>::sweep(const Place& place) {
-  std::vector<std::uint8_t> passed(plan_.regions, 0);
+  std::vector<detail::region_sweep> facts(plan_.regions);
   const auto heads = copy_to_host(place, heads_);
   for (std::size_t r = 0; r < heads.size(); ++r) {
-    for (std::uint32_t d = 0; d < heads[r].far; ++d) passed[(r + d) % heads.size()] = 1;
+    for (std::uint32_t d = 0; d < heads[r].far; ++d) facts[(r + d) % heads.size()].passed = 1;
   }
-  const auto passed_there = copy_to(place, passed);
-  const detail::sweep_regions<ref_type> run{table(), passed_there.data()};
+  auto regions = copy_to(place, facts);
+  array<std::uint32_t, Place> on_ways(place, detail::ceil_div<std::size_t>(capacity(), 32));
+  place.fill(on_ways.data(), 0, on_ways.bytes());
   known_ = std::nullopt;
-  place.launch(plan_.regions, detail::scratch_bytes_of(run), run);
+  place.for_each(words_.size(), detail::find_dirty_regions{{words_.data(), plan_.tickets.lowest(), true}, regions.data(), plan_.region_words});
+  place.for_each(plan_.regions, detail::forget_walks{regions.data(), heads_.data()});
+  place.for_each(capacity(), detail::bring_keys_back<ref_type>{table(), regions.data(), on_ways.data()});
+  place.for_each(capacity(), detail::free_slots<ref_type>{table(), regions.data(), on_ways.data()});
   count_slots(place);
 }
 
