@@ -3,6 +3,7 @@
 #include "concurrent.hpp"
 #include "groups.hpp"
 #include "partition.hpp"
+#include "stadium.hpp"
 
 namespace roost::bench {
 
@@ -15,7 +16,10 @@ void measure_all(const Place& place, const settings& options) {
       measure<frozen_table<Place, Key, Value, compact>, Place, Key, Value>(place, options, n, load_factor);
       if (load_factor > 1) continue;
       measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
-      if constexpr (std::is_same_v<Key, Value>) measure_concurrent<concurrent_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+      if constexpr (std::is_same_v<Key, Value>) {
+        measure_concurrent<concurrent_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+        measure_stadium<Place, Key, Value>(place, options, n, load_factor);
+      }
     }
     const double load_factor = options.load_factors.front();  // the others do not take one
     measure<frozen_table<Place, Key, Value, cuckoo>, Place, Key, Value>(place, options, n, load_factor);

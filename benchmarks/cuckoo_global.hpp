@@ -1,7 +1,6 @@
 #pragma once
 
-#include "roost/detail/bulk.hpp"
-#include "roost/pair.hpp"
+#include "roost/stadium_map.hpp"
 
 // The cuckoo table that Khorasani et al. compare Stadium hashing with (section II): that of Alcantara et al. 2011, in memory of a GPU or
 // pinned memory of the host.
@@ -22,11 +21,14 @@ class cuckoo_global {
   /// What kernels use.
   class ref_type {
    public:
+    using key_type = std::uint32_t;
+    using value_type = std::uint32_t;
+
     ref_type(std::uint64_t* slots, std::uint32_t capacity, std::uint32_t most_steps, std::uint64_t seed)
         : slots_(slots), capacity_(capacity), most_steps_(most_steps), seed_(seed) {}
 
     /// True, or false if no slot was found for the last pair of the chain, which then is lost: build a larger table, or with another seed.
-    ROOST_FN bool insert(std::uint32_t key, std::uint32_t value) const {
+    ROOST_FN bool insert_new(std::uint32_t key, std::uint32_t value) const {
       std::uint64_t item = std::uint64_t{key} << 32 | value;
       std::uint32_t at = slot_of(key, 0);
       for (std::uint32_t step = 0; step < most_steps_; ++step) {
@@ -59,18 +61,24 @@ class cuckoo_global {
     std::uint64_t seed_;
   };
 
-  /// The slots are memory of the place: of its memory resource. `capacity`: slots, fewer than 2^32.
-  cuckoo_global(const Place& place, std::uint32_t capacity, std::uint64_t seed = 0) : slots_(place, capacity), seed_(seed) { clear(place); }
+  /// `capacity`: slots, fewer than 2^32. They lie where a stadium_map's bodies would.
+  cuckoo_global(const Place& place, std::uint32_t capacity, residence slots = residence::place, std::uint64_t seed = 0)
+      : memory_(place, capacity, slots == residence::host ? 0 : capacity), capacity_(capacity), seed_(seed) {
+    clear(place);
+  }
 
   ref_type ref() const {
-    const auto most_steps = static_cast<std::uint32_t>(7 * std::bit_width(slots_.size()));  // CUDPP's
-    return {const_cast<std::uint64_t*>(slots_.data()), static_cast<std::uint32_t>(slots_.size()), detail::larger(most_steps, 100u), seed_};
+    const auto most_steps = static_cast<std::uint32_t>(7 * std::bit_width(capacity_));  // CUDPP's
+    return {slots(), capacity_, detail::larger(most_steps, 100u), seed_};
   }
-  std::size_t capacity() const { return slots_.size(); }
-  void clear(const Place& place) { place.fill(slots_.data(), 0xff, slots_.bytes()); }
+  std::size_t capacity() const { return capacity_; }
+  void clear(const Place& place) { place.fill(slots(), 0xff, capacity_ * sizeof(empty)); }
 
  private:
-  array<std::uint64_t, Place> slots_;
+  std::uint64_t* slots() const { return memory_.near_size() == 0 ? memory_.far() : memory_.near(); }
+
+  detail::body_memory<std::uint64_t, Place> memory_;
+  std::uint32_t capacity_;
   std::uint64_t seed_;
 };
 

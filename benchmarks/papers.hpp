@@ -1,30 +1,16 @@
 #pragma once
 
-#include <functional>
-
 #include "concurrent.hpp"
 #include "cuckoo_multi.hpp"
 #include "groups.hpp"
 #include "partition.hpp"
+#include "report.hpp"
+#include "stadium_paper.hpp"
 
 // The measurements of the papers, made with the faithful tables: Alcantara et al. 2009, sections 4, 5 and 7 with Figures 4 to 6, and Wang and Hu, Figures 5 and 6.
 // What D. Farrell measured is measured with concurrent_map.
 
 namespace roost::bench {
-
-/// A table of the report: a title, columns and rows of text.
-struct report_table {
-  std::string title;
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;
-};
-
-struct reproduction {
-  int builds = 1000;  // to count overfull buckets over
-  int repetitions = 5;
-  int threads = 0;
-  std::function<void(const report_table&)> report;
-};
 
 /// Different keys for every run: run r's i-th key.
 struct random_key {
@@ -51,12 +37,6 @@ struct fill_shuffled {  // a random order of 0 .. n - 1 for any n: walks a full 
   std::size_t n, step;
   ROOST_FN void operator()(std::size_t i) const { keys[i] = f((i * step + 12345) % n); }
 };
-
-inline std::string text(double value, int digits) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
-  return buffer;
-}
 
 /// D. Farrell, A simple GPU hash table, 2020: 2^27 slots, on the host 2^22. Key by key, as his kernels go, and by region. A probe length is his in slots from the home, ours
 /// in buckets that a find reads after the home.
@@ -365,6 +345,7 @@ void reproduce_on(const Place& place, const reproduction& options) {
   }
   options.report(two_kernel);
   reproduce_farrell(place, options);
+  reproduce_stadium(place, options);
 }
 
 void reproduce_host(const reproduction& options);

@@ -24,6 +24,9 @@ using roost::bench::settings;
 const std::map<std::string, roost::path> paths{
     {"automatic", roost::path::automatic}, {"direct", roost::path::direct}, {"regional", roost::path::regional}};
 
+const std::map<std::string, roost::residence> residences{
+    {"automatic", roost::residence::automatic}, {"place", roost::residence::place}, {"host", roost::residence::host}};
+
 const std::map<std::string, key_pattern> key_patterns{{"mixed", key_pattern::mixed},
                                                       {"consecutive", key_pattern::consecutive},
                                                       {"strided", key_pattern::strided},
@@ -33,6 +36,7 @@ const std::map<std::string, query_pattern> query_patterns{
 
 struct bench_options : settings {
   std::vector<std::string> copies_names{"8"};
+  std::vector<std::string> bodies_names{"automatic"};
   std::string place = "auto";
   std::string format = "table";
   std::string keys_name = "mixed";
@@ -193,6 +197,8 @@ void bench(bench_options& options) {
   options.queries = query_patterns.at(options.queries_name);
   options.copies.clear();
   for (const std::string& name : options.copies_names) options.copies.push_back(copies_of(name));
+  options.bodies.clear();
+  for (const std::string& name : options.bodies_names) options.bodies.push_back(*residences.find(name));
   for (const double load_factor : options.load_factors) {
     if (!(load_factor > 0 && load_factor <= 4)) {
       throw roost::invalid_argument(fmt::format("bench: load factor {} asked for; give more than 0 and at most 1 (frozen_compact: 4)", load_factor));
@@ -257,6 +263,12 @@ void add_bench(CLI::App& app) {
   command->add_option("--copies", options->copies_names,
                       "group, count_hit, retrieve ...: how often each key comes; zipf: the k-th most frequent in proportion to 1 / k; half: one has half of all; several separated by commas")
       ->delimiter(',')->capture_default_str();
+  command->add_option("--ticket-bits", options->ticket_bits, "stadium_map: size of a ticket; several separated by commas")
+      ->delimiter(',')->check(CLI::IsMember({1, 2, 4, 8}))->capture_default_str();
+  command->add_option("--bodies", options->bodies_names, "stadium_map: whose memory keys and values lie in; several separated by commas")
+      ->delimiter(',')->check(CLI::IsMember(residences))->capture_default_str();
+  command->add_option("--budget", options->budget, "stadium_map, automatic: bytes of the place's memory for keys and values, as 8GiB; the rest lies in host memory")
+      ->transform(CLI::AsSizeValue(false))->option_text("BYTES");
   command->add_option("--path", options->path, "Of lookups: query after query, or region after region")
       ->transform(CLI::CheckedTransformer(paths))->option_text("{automatic,direct,regional}=automatic");
   command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
