@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "roost/bulk.hpp"
 #include "roost/layout/bucketed.hpp"
 #include "roost/layout/compact.hpp"
 #include "roost/layout/cuckoo.hpp"
@@ -13,6 +14,11 @@ namespace roost {
 
 namespace detail {
 enum class outcome { copies, failed };  // of a build: some keys came several times; it did not fit
+
+template <class Key, class Value, class Place>
+struct groups;
+template <class Map, class Place, class Key, class Value>
+Map map_of_groups(const Place& place, const groups<Key, Value, Place>& from, const array<pair<Key, std::uint32_t>, Place>& pairs, double load_factor);
 }  // namespace detail
 
 /// What a table is and how its last build went.
@@ -137,6 +143,8 @@ class frozen_map {
  private:
   template <class K, class P, class L>
   friend class frozen_set;
+  template <class Map, class P, class K, class V>
+  friend Map detail::map_of_groups(const P& place, const detail::groups<K, V, P>& from, const array<pair<K, std::uint32_t>, P>& pairs, double load_factor);
   using item = pair<Key, Value>;
   using storage = typename Layout::template storage<Place, Key, Value>;
   using counts = detail::build_counts;

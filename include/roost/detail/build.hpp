@@ -91,6 +91,34 @@ ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t 
   return claim::full;
 }
 
+/// Pairs of different keys that lie in the order of the keys' hashes: those of region r begin at begins[r], and all end at begins[region_of.regions].
+template <class Item>
+struct items_in_order {
+  const Item* items;
+  std::size_t count;
+  leading_bits region_of;
+  const std::uint64_t* begins;
+
+  std::size_t size() const { return count; }
+  ROOST_FN const Item& operator[](std::size_t i) const { return items[i]; }
+};
+
+/// Where the items of a region begin that consists of `each` regions.
+struct begin_of_several {
+  const std::uint64_t* begins;
+  std::uint32_t each;
+  ROOST_FN std::uint64_t operator()(std::size_t region) const { return begins[region * each]; }
+};
+
+/// How many regions a table has that should have `wished`, if its pairs lie in `parts` already (or, if 0, do not): a part of a region would be of no use, and two parts that are
+/// neighbours are one.
+inline double regions_from_parts(double wished, std::uint32_t parts) {
+  constexpr double least = 0.9;  // of what was wished
+  if (parts < least * wished) return wished;
+  while (parts % 2 == 0 && parts / 2 >= larger(2.0, least * wished)) parts /= 2;
+  return parts;
+}
+
 /// What a region's builder is given.
 template <class Item>
 struct region_items {

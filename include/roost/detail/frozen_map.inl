@@ -5,6 +5,7 @@
 #include <span>
 
 #include "roost/detail/bulk.hpp"
+#include "roost/detail/numbers.hpp"
 #include "roost/detail/slots.hpp"
 
 namespace roost {
@@ -21,6 +22,10 @@ std::span<const room> rooms_of([[maybe_unused]] const Plan& plan) {
     return both;
   }
 }
+
+/// Pairs that may need no partition.
+template <class Source>
+concept lies_in_order = requires(const Source& source) { source.region_of; };
 
 /// Calls f(i) for i in [0, n), if the build of `asked` pairs went so.
 template <class F>
@@ -80,7 +85,13 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>, "keys and values must be trivially copyable");
   const std::size_t n = source.size();
   for (int attempt = 0; attempt <= options.max_restarts; ++attempt) {
-    const auto plan = Layout::template make_plan<Place, Key, Value>(n, options, attempt);
+    const auto plan = [&] {
+      if constexpr (detail::lies_in_order<Source>) {
+        return Layout::template make_plan<Place, Key, Value>(n, options, attempt, attempt == 0 ? source.region_of.regions : 0);
+      } else {
+        return Layout::template make_plan<Place, Key, Value>(n, options, attempt);
+      }
+    }();
     built b{storage(place, plan), array<counts, Place>(place, 1), plan, n, n, {}};
     b.facts.restarts = attempt;
     for (const room room : detail::rooms_of(plan)) {
@@ -103,17 +114,29 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
                     " attempts; give a lower load factor or more max_restarts");
 }
 
-/// Partitions the pairs and builds every region; returns the bytes of scratch. Does not wait.
+/// Partitions the pairs, unless they lie in regions of the plan, and builds every region; returns the bytes of scratch. Does not wait.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, const Source& source, built& b, room room) {
   using builder = typename Layout::template builder<Place, Key, Value>;
   counts* const sum = b.counted.data();
   place.fill(sum, 0, sizeof(counts));
+  const auto build_regions = [&](const item* items, const std::uint64_t* begins, const std::uint64_t* ends) {
+    const builder kernel(b.memory.ref(), {items, begins, ends, sum});
+    place.launch(b.plan.regions, detail::scratch_bytes_of(kernel), kernel);
+  };
+  if constexpr (detail::lies_in_order<Source>) {
+    const detail::leading_bits& lies = source.region_of;
+    if (lies.seed == b.plan.region_of.seed && lies.regions % b.plan.regions == 0) {
+      array<std::uint64_t, Place> begins(place, std::size_t{b.plan.regions} + 1);
+      detail::write_numbers(place, begins.size(), detail::begin_of_several{source.begins, lies.regions / b.plan.regions}, begins.data());
+      build_regions(source.items, begins.data(), begins.data() + 1);
+      return begins.bytes();
+    }
+  }
   detail::partitioner<Place, item> partitioner(place, b.plan.regions, room, false, &sum->overflowed, b.plan.room_for_region);
   const auto regions = partitioner.run(source, b.plan.region_of);
-  const builder kernel(b.memory.ref(), {regions.items(), regions.begins(), regions.ends(), sum});
-  place.launch(b.plan.regions, detail::scratch_bytes_of(kernel), kernel);
+  build_regions(regions.items(), regions.begins(), regions.ends());
   return regions.scratch_bytes();
 }
 

@@ -46,7 +46,7 @@ struct bucketed {
   };
 
   template <class Place, class Key, class Value>
-  static plan make_plan(std::size_t n, const options& options, int attempt);
+  static plan make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts = 0);
 
   /// The memory of a table.
   template <class Place, class Key, class Value>
@@ -254,7 +254,7 @@ class bucketed::table {
 };
 
 template <class Place, class Key, class Value>
-bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int attempt) {
+bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts) {
   if (!(options.load_factor > 0 && options.load_factor <= 1)) {
     throw invalid_argument("roost::bucketed: load factor " + detail::text_of(options.load_factor) +
                            " asked for; give more than 0 and at most 1");
@@ -270,7 +270,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
   const double regions = std::ceil(slots / bucket::slots * sizeof(bucket) / bytes);
   detail::check_table_bytes(slots / bucket::slots * sizeof(bucket), regions, "roost::bucketed");
   plan p{};
-  p.regions = static_cast<std::uint32_t>(std::max(2.0, regions));
+  p.regions = static_cast<std::uint32_t>(detail::regions_from_parts(std::max(2.0, regions), parts));
   const double mean = static_cast<double>(n) / p.regions;
   double region_slots = std::max(slots / p.regions, std::min(static_cast<double>(n), mean + 6 * std::sqrt(mean)));
   if (attempt > 1) region_slots *= std::pow(1.25, attempt - 1);

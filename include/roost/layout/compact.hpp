@@ -147,7 +147,7 @@ struct compact {
   };
 
   template <class Place, class Key, class Value>
-  static plan make_plan(std::size_t n, const options& options, int attempt);
+  static plan make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts = 0);
 
   /// The memory of a table.
   template <class Place, class Key, class Value>
@@ -571,7 +571,7 @@ class compact::table {
 };
 
 template <class Place, class Key, class Value>
-compact::plan compact::make_plan(std::size_t n, const options& options, int attempt) {
+compact::plan compact::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts) {
   using here = table<Place, Key, Value>;
   using tuned = detail::tuning<Place>;
   if (!(options.load_factor > 0 && options.load_factor <= 4)) {
@@ -584,7 +584,7 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
   detail::check_table_bytes(wished, wished / region_bytes, "roost::compact");
   const double sectors_most = here::hash_bits == 32 ? 0x1p31 : 0x1p55;  // 2^31 tell all but two bits of a 4-byte key
   const double asked = std::min(wished, sectors_most * here::sector_bytes);
-  const double regions = std::max(2.0, std::ceil(asked / region_bytes));
+  const double regions = detail::regions_from_parts(std::max(2.0, std::ceil(asked / region_bytes)), parts);
   // The fullest region must hold its pairs, and its stash those that find no place.
   const double mean = pairs / regions;
   const double crowd = std::min(pairs, mean + std::max(4.0, std::sqrt(2 * std::log(regions)) + 0.5) * std::sqrt(mean));
