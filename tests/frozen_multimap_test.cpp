@@ -228,6 +228,20 @@ TEST(frozen_multimap_calls, of_computed_pairs_and_rebuilt) {
   EXPECT_EQ(download(all.values), (std::vector<u32>{3, 1, 2}));
 }
 
+// Tables of few keys take the groups of several regions together; those that are much larger than the pairs cannot.
+TEST(frozen_multimap_calls, of_any_load_and_any_number_of_different_keys) {
+  const auto& place = test_place();
+  const std::size_t n = sanitized ? 100'000 : 500'000;
+  for (const std::size_t different : {1, 2, 40, 3000, 100'000}) {
+    const auto keys = upload(from_numbers<u32>(random_numbers(n, 5, different)));
+    for (const double load : {0.02, 0.5, 0.8, 1.0}) {
+      const roost::frozen_multimap map(place, keys, roost::computed(n, roost::detail::number<u32>()), {.load_factor = load});
+      EXPECT_TRUE(map.valid(place)) << different << ' ' << load;
+      EXPECT_EQ(map.count_matches(place, map.keys()), n);
+    }
+  }
+}
+
 TEST(frozen_multimap_calls, match_of_all_queries) {
   const auto& place = test_place();
   const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 5, 7}), upload(std::vector<u32>{1, 2, 3}));

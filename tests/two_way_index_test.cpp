@@ -121,6 +121,14 @@ TYPED_TEST(two_way_index, grows_and_keeps_indices) {
   this->check({{}, random_numbers(100, 1), random_numbers(20000, 7)});
 }
 
+TYPED_TEST(two_way_index, with_frequent_keys) {
+  if (sanitized && !std::is_same_v<TypeParam, u64>) GTEST_SKIP() << "of one type where everything is slow";
+  std::vector<u64> half = random_numbers(700'000, 6), other = random_numbers(300'000, 7, 200'000);
+  for (std::size_t i = 0; i < half.size(); i += 2) half[i] = 42;
+  for (std::size_t i = 0; i < other.size(); i += 3) other[i] = i % 2 == 0 ? 42 : 43;
+  this->check({half, other}, index_order::first_occurrence);
+}
+
 TEST(two_way_index_calls, two_builds_are_the_same_in_any_order) {
   const auto keys = upload(from_numbers<u64>(random_numbers(50000, 4, 20000)));
   for (const auto order : {index_order::first_occurrence, index_order::by_key, index_order::any}) {

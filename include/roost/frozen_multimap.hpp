@@ -219,10 +219,10 @@ class frozen_multimap {
   matches match_at_least(const Place& place, const Queries& queries, std::uint64_t least, const Value& missing, bulk_options options) const;
 
   options options_;
+  map numbers_;
   array<Key, Place> keys_;
   array<std::uint64_t, Place> offsets_;
   array<Value, Place> values_;
-  map numbers_;
   frozen_statistics statistics_;
 };
 

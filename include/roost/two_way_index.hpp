@@ -29,8 +29,8 @@ enum class index_order {
 /// Key: up to 8 bytes for the fast path; any trivially copyable type that is compared by its bytes. Up to 2^32 - 2 different keys, and as many in one batch; more can be
 /// added, and then old indices stay as they are.
 ///
-/// Cost: a batch is moved twice or three times; then a frozen_map of all different keys is built, and the batch looked up in it. Scratch memory of about three times a batch of keys
-/// and four bytes each.
+/// Cost: a batch is moved twice or three times; then a frozen_map of all different keys is built, and the indices go back where the keys came from. Scratch memory of about four times a
+/// batch of keys and four bytes each.
 ///
 /// Threads, streams, failure: as frozen_map; add() must be alone.
 template <class Key, class Place = host>

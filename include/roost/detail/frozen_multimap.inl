@@ -249,7 +249,7 @@ auto frozen_multimap<Key, Value, Place>::grouped(const Place& place, const Sourc
     throw invalid_argument(std::string(where) + ": " + std::to_string(n) + what + "; the most are " + most);
   };
   if (source.size() >= detail::run_word::pairs_most) refuse(source.size(), " pairs", "2^40 - 1");
-  groups all = detail::group<true>(place, source, options.seed, where);
+  groups all = detail::group<true>(place, source, options.seed, where, detail::and_also::numbered_keys);
   if (all.size() > ~std::uint32_t{0}) refuse(all.size(), " different keys", "2^32 - 1");
   return all;
 }
@@ -257,10 +257,10 @@ auto frozen_multimap<Key, Value, Place>::grouped(const Place& place, const Sourc
 template <class Key, class Value, class Place>
 frozen_multimap<Key, Value, Place>::frozen_multimap(const Place& place, groups&& all, options options)
     : options_(options),
+      numbers_(detail::map_of_groups<map>(place, all, all.numbered_keys, options.load_factor)),
       keys_(std::move(all.keys)),
       offsets_(std::move(all.counts)),
       values_(std::move(all.values)),
-      numbers_(place, keys_, detail::numbers_to<std::uint32_t>(keys_.size()), {.load_factor = options.load_factor, .seed = options.seed}),
       statistics_(numbers_.statistics()) {
   statistics_.scratch_bytes = detail::larger(statistics_.scratch_bytes, all.scratch_bytes);
   statistics_.duplicates = size() - key_count();

@@ -14,6 +14,21 @@ struct in_order {
   ROOST_FN T operator()(std::size_t i) const { return from[order[i]]; }
 };
 
+template <class Key>
+struct key_with_index {
+  const Key* keys;
+  const std::uint32_t* indices;
+  ROOST_FN auto operator()(std::size_t group) const { return make_pair(keys[group], indices[group]); }
+};
+
+/// indices[order[i]] = first + i
+struct write_index {
+  const std::uint32_t* order;
+  std::uint32_t first;
+  std::uint32_t* indices;
+  ROOST_FN void operator()(std::size_t i) const { indices[order[i]] = first + static_cast<std::uint32_t>(i); }
+};
+
 /// Counts the groups whose keys have indices.
 struct count_again {
   const std::uint32_t* indices;
@@ -25,15 +40,24 @@ struct count_again {
   }
 };
 
+template <class Place>
+array<std::uint32_t, Place> all_numbers(const Place& place, std::size_t n) {
+  array<std::uint32_t, Place> result(place, n);
+  write_numbers(place, n, number<std::uint32_t>(), result.data());
+  return result;
+}
+
 /// The numbers of groups that are new, in the order in which they get indices.
 template <class Key, class Place>
 array<std::uint32_t, Place> order_of_groups(const Place& place, const groups<Key, std::uint32_t, Place>& from, array<std::uint32_t, Place>&& fresh, index_order order) {
   const auto sorted = [&](const auto& by) {
-    const computed keys(fresh.size(), in_order<std::remove_cvref_t<decltype(*by.data())>>{by.data(), fresh.data()});
-    const sorted_map map(place, keys, fresh);
+    using word = std::remove_cvref_t<decltype(*by.data())>;
+    const bool all = fresh.size() == by.size();
+    array<word, Place> some(place, all ? 0 : fresh.size()), sorted_keys(place, fresh.size());
     array<std::uint32_t, Place> result(place, fresh.size());
-    place.copy(result.data(), map.values().data(), result.bytes());
-    place.synchronize();
+    write_numbers(place, some.size(), in_order<word>{by.data(), fresh.data()}, some.data());
+    const zipped<sequence<const word*>, sequence<const std::uint32_t*>> source{{all ? by.data() : some.data(), fresh.size()}, {fresh.data(), fresh.size()}};
+    sort_unique(place, source, sorted_keys.data(), result.data());
     return result;
   };
   if (order == index_order::first_occurrence) return sorted(from.firsts);
@@ -49,12 +73,12 @@ array<std::uint32_t, Place> order_of_groups(const Place& place, const groups<Key
 
 /// Groups a batch of keys with their places in it.
 template <class Place, class Sequence>
-auto group_numbered(const Place& place, const Sequence& keys, std::uint64_t seed, const char* where) {
+auto group_numbered(const Place& place, const Sequence& keys, std::uint64_t seed, const char* where, and_also also = and_also::nothing) {
   constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
   const std::size_t n = keys.size();
   if (n > most) throw invalid_argument(std::string(where) + ": a batch of " + std::to_string(n) + " keys; give at most 2^32 - 2 at once");
   const auto numbers = numbers_to<std::uint32_t>(n);
-  return group<false>(place, zipped<Sequence, std::remove_const_t<decltype(numbers)>>{keys, numbers}, seed, where);
+  return group<false>(place, zipped<Sequence, std::remove_const_t<decltype(numbers)>>{keys, numbers}, seed, where, also);
 }
 
 template <class Ref, class Key>
@@ -87,13 +111,16 @@ template <class Keys>
 array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, const Keys& keys) {
   constexpr const char* where = "roost::two_way_index";
   const auto sequence = detail::as_sequence(keys);
-  const std::size_t n = sequence.size(), before = size();
-  const auto groups = detail::group_numbered(place, sequence, options_.seed, where);
+  const std::size_t before = size();
+  const auto groups = detail::group_numbered(place, sequence, options_.seed, where, detail::and_also::way_back);
 
-  array<std::uint32_t, Place> known(place, groups.size());
-  find(place, groups.keys, known);
-  const auto order = detail::order_of_groups(
-      place, groups, detail::select_numbers<std::uint32_t>(place, groups.size(), detail::is_value<std::uint32_t>{known.data(), no_index}), options_.order);
+  array<std::uint32_t, Place> index_of(place, groups.size());
+  auto fresh = [&] {
+    if (before == 0) return detail::all_numbers(place, groups.size());
+    find(place, groups.keys, index_of);
+    return detail::select_numbers<std::uint32_t>(place, groups.size(), detail::is_value<std::uint32_t>{index_of.data(), no_index});
+  }();
+  const auto order = detail::order_of_groups(place, groups, std::move(fresh), options_.order);
   const std::size_t after = before + order.size();
   if (after >= no_index) throw invalid_argument(std::string(where) + ": " + std::to_string(after) + " different keys; at most 2^32 - 2 have indices");
 
@@ -103,10 +130,16 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   place.copy(all_counts.data(), counts_.data(), counts_.bytes());
   detail::write_numbers(place, order.size(), detail::in_order<Key>{groups.keys.data(), order.data()}, all_keys.data() + before);
   detail::write_numbers(place, order.size(), detail::in_order<std::uint64_t>{groups.counts.data(), order.data()}, all_counts.data() + before);
-  if (before != 0) place.for_each(groups.size(), detail::count_again{known.data(), no_index, groups.counts.data(), all_counts.data()});
-  map indices(place, all_keys, detail::numbers_to<std::uint32_t>(after), {.load_factor = options_.load_factor, .seed = options_.seed});
-  array<std::uint32_t, Place> result(place, n);
-  indices.find(place, sequence, result, no_index);
+  if (before != 0) place.for_each(groups.size(), detail::count_again{index_of.data(), no_index, groups.counts.data(), all_counts.data()});
+  place.for_each(order.size(), detail::write_index{order.data(), static_cast<std::uint32_t>(before), index_of.data()});
+  map indices = [&] {
+    if (before != 0) return map(place, all_keys, detail::numbers_to<std::uint32_t>(after), {.load_factor = options_.load_factor, .seed = options_.seed});
+    array<pair<Key, std::uint32_t>, Place> pairs(place, after);
+    detail::write_numbers(place, after, detail::key_with_index<Key>{groups.keys.data(), index_of.data()}, pairs.data());
+    return detail::map_of_groups<map>(place, groups, pairs, options_.load_factor);
+  }();
+  array<std::uint32_t, Place> result(place, sequence.size());
+  detail::write_of_each_item(place, groups, index_of.data(), result);
   place.synchronize();
   keys_ = std::move(all_keys);
   counts_ = std::move(all_counts);
@@ -124,9 +157,7 @@ auto unique(const Place& place, const Keys& keys, index_order order) {
   using key = detail::element_of<Keys>;
   auto groups = detail::group_numbered(place, detail::as_sequence(keys), 0, "roost::unique");
   if (order == index_order::any) return std::move(groups.keys);
-  array<std::uint32_t, Place> all(place, groups.size());
-  detail::write_numbers(place, all.size(), detail::number<std::uint32_t>(), all.data());
-  const auto by = detail::order_of_groups(place, groups, std::move(all), order);
+  const auto by = detail::order_of_groups(place, groups, detail::all_numbers(place, groups.size()), order);
   array<key, Place> result(place, groups.size());
   detail::write_numbers(place, result.size(), detail::in_order<key>{groups.keys.data(), by.data()}, result.data());
   place.synchronize();
