@@ -62,7 +62,8 @@ TYPED_TEST(stadium_map, takes_new_keys) {
       second(keys.begin() + static_cast<std::ptrdiff_t>(n), keys.end());
   for (const path way : {path::direct, path::regional}) {
     for (const int ticket_bits : {1, 2, 4, 8}) {
-      pair_of_maps<TypeParam> maps(ticket_bits == 8 ? 0 : n, {.ticket_bits = ticket_bits, .region_slots = 1000});
+      const auto lanes = std::array{roost::insert_lanes::automatic, roost::insert_lanes::alone, roost::insert_lanes::together}[ticket_bits % 3];
+      pair_of_maps<TypeParam> maps(ticket_bits == 8 ? 0 : n, {.ticket_bits = ticket_bits, .lanes = lanes, .region_slots = 1000});
       for (const auto& these : {first, second, first}) {
         const auto report = maps.map.insert_new(test_place(), upload(these), upload(values), {.path = way});
         EXPECT_EQ(report.inserted, n);
@@ -72,6 +73,29 @@ TYPED_TEST(stadium_map, takes_new_keys) {
         maps.erase(these, way);
       }
       EXPECT_EQ(maps.map.size(test_place()), 0u);
+    }
+  }
+}
+
+TEST(stadium_map_calls, new_keys_fill_every_slot_whoever_inserts_them) {
+  for (const auto lanes : {roost::insert_lanes::automatic, roost::insert_lanes::alone, roost::insert_lanes::together}) {
+    for (const std::uint32_t region_slots : {101u, 1u << 30}) {
+      for (const std::size_t n : {1, 31, 33, 3000, 40000}) {
+        roost::stadium_map<u32, u64, place_type> map(test_place(), n, {.load_factor = 1, .grows = false, .lanes = lanes, .region_slots = region_slots});
+        const std::size_t slots = map.capacity(), more = 100;
+        const auto keys = from_numbers<u32>(different_numbers(slots + more, n));
+        const auto values = from_numbers<u64>(random_numbers(slots + more, n));
+        const auto report = map.insert_new(test_place(), upload(keys), upload(values));
+        EXPECT_EQ(report.inserted, slots);
+        EXPECT_EQ(report.full, more);
+        EXPECT_TRUE(map.valid(test_place()));
+        auto found = filled<u64>(keys.size(), 1);
+        map.find(test_place(), upload(keys), found, 0);
+        std::size_t right = 0;
+        const auto answers = download(found);
+        for (std::size_t i = 0; i < keys.size(); ++i) right += answers[i] == values[i];
+        EXPECT_EQ(right, slots);
+      }
     }
   }
 }

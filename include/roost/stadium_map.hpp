@@ -23,6 +23,13 @@ enum class residence : std::uint8_t {
   host        ///< in memory of the host, pinned for a GPU. On the host place both are the same
 };
 
+/// How threads of a GPU share the work of a bulk insert_new.
+enum class insert_lanes : std::uint8_t {
+  automatic,  ///< alone up to the load from which together is faster, together from then on (the paper's hybrid); no load has been such on an H200
+  alone,      ///< a thread has one pair after the other, and waits for those of its warp that look at more slots
+  together    ///< who is done takes over a pair that others have put aside: collaborating lanes (section III.C)
+};
+
 /// Options of stadium_map.
 struct stadium_options {
   /// How many of the slots keys may take, in (0, 1], before bulk calls make room. Keys that are not there cost about 1 / (1 - load factor)
@@ -40,6 +47,7 @@ struct stadium_options {
   /// Whether bulk calls that insert move the keys to a larger table when there is no room. If not, keys that find none are counted as
   /// `full`.
   bool grows = true;
+  insert_lanes lanes = insert_lanes::automatic;
   /// Slots of a region, about; 0: chosen for the place. A number above the table's makes one region of it, as the paper has it.
   std::uint32_t region_slots = 0;
 };
@@ -238,6 +246,8 @@ class stadium_map {
 
   template <class Change, class Source>
   insert_report put_all(const Place& place, const Source& source, const Change& change, const bulk_options& how);
+  template <class Part>
+  void put_new(const Place& place, const Part& part, path way, insert_report& report);
   template <class Change, class Source>
   void put(const Place& place, const Source& source, const Change& change, bool grows, insert_report& report);
   void count_slots(const Place& place);

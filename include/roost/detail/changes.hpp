@@ -41,7 +41,10 @@ struct tile_list {
 template <class Place, class Table, class Source, class Change>
 struct put_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr std::uint32_t tile = tuning<Place>::put_tile;
+  static constexpr bool collaborates = requires {
+    requires Change::collaborates;
+  };  // then many pairs a worker, as a tile's last ones keep few busy
+  static constexpr std::uint32_t tile = collaborates ? tuning<Place>::put_tile_together : tuning<Place>::put_tile;
   static constexpr std::uint32_t small_buckets = Change::repeatable ? 0 : tuning<Place>::put_small_buckets;
   using bucket = typename Table::bucket;
   using value = typename Table::value_type;
@@ -52,13 +55,24 @@ struct put_tiles {
   tile_list list;
   left_over<pair<typename Table::key_type, value>> left;
 
+  /// A pair that collaborating lanes are at.
+  template <class T>
+  struct job_of {
+    std::uint32_t item;
+    typename T::way at;
+  };
+  struct no_job {};
+  using job = typename std::conditional_t<collaborates, std::type_identity<job_of<Table>>, std::type_identity<no_job>>::type;
+
   struct pieces {
     std::uint32_t* inserted;
     std::uint32_t* enough;
     bucket* small;
+    job* aside;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<bucket>(4 * small_buckets)};
+    return {memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<bucket>(4 * small_buckets),
+            memory.take<job>(collaborates ? threads : 0)};
   }
 
   template <class Team>
@@ -78,22 +92,38 @@ struct put_tiles {
     const std::uint64_t first = std::uint64_t{number} * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, source.size() - first));
     std::uint32_t inserted = 0;
-    const auto put = [&](const auto& key, const value& v) {
-      const insertion what = table.put(key, v, change);
+    const auto note = [&](insertion what, const auto& key, const value& v) {
       inserted += what == insertion::inserted;
       if (what == insertion::full) left.add(make_pair(key, v));
     };
-    for_each_of(team, n, [&](std::uint32_t i) {
-      if constexpr (ahead != 0) {
-        if (i + ahead < n) table.prefetch(source[first + i + ahead].key);
-      }
-      if (!source.wanted(first + i)) return;
-      const auto item = source[first + i];
-      if constexpr (small_buckets != 0) {
-        if (table.template put_in_small<team_access>(my.small, small_buckets, item.key, value_of(item), change) != insertion::full) return;
-      }
-      put(item.key, value_of(item));
-    });
+    const auto put = [&](const auto& key, const value& v) { note(table.put(key, v, change), key, v); };
+    if constexpr (collaborates) {
+      for_each_collaborating(
+          team, n, my.aside,
+          [&](std::uint32_t i) {
+            return job{i, table.first_step(source[first + i].key)};
+          },
+          [&](job& mine) {
+            if (!source.wanted(first + mine.item)) return true;
+            if (!table.reserve(mine.at)) return false;
+            const auto item = source[first + mine.item];
+            note(table.fill(mine.at, item.key, value_of(item)), item.key, value_of(item));
+            return true;
+          });
+    } else {
+      for_each_of(team, n, [&](std::uint32_t i) {
+        if constexpr (ahead != 0) {
+          if (i + ahead < n) table.prefetch(source[first + i + ahead].key);
+        }
+        if (!source.wanted(first + i)) return;
+        const auto item = source[first + i];
+        if constexpr (small_buckets != 0) {
+          if (table.template put_in_small<team_access>(my.small, small_buckets, item.key, value_of(item), change) != insertion::full)
+            return;
+        }
+        put(item.key, value_of(item));
+      });
+    }
     if constexpr (small_buckets != 0) {
       team.sync();
       for_each_of(team, 4 * small_buckets * Table::bucket_slots, [&](std::uint32_t i) {

@@ -58,4 +58,13 @@ ROOST_FN constexpr T ceil_div(T a, T b) {
   return (a + b - 1) / b;
 }
 
+/// How many bits of a word are set.
+ROOST_FN std::uint32_t count_bits(std::uint64_t word) {
+#if ROOST_ON_DEVICE
+  return static_cast<std::uint32_t>(__popcll(word));
+#else
+  return static_cast<std::uint32_t>(__builtin_popcountll(word));
+#endif
+}
+
 }  // namespace roost::detail

@@ -22,6 +22,11 @@ struct board_filler {
     return table.template put<ticket_board::among_inserts>(key, value, change);
   }
   ROOST_PREFETCH_FN void prefetch(const key_type& key) const { table.prefetch(key); }
+
+  using way = typename Table::way;
+  ROOST_FN way first_step(const key_type& key) const { return table.first_step(key); }
+  ROOST_FN bool reserve(way& at) const { return table.template reserve<ticket_board::among_inserts>(at); }
+  ROOST_FN insertion fill(const way& at, const key_type& key, const value_type& value) const { return table.fill(at, key, value); }
 };
 
 /// The pairs of a table's slots, of which some are empty.
@@ -42,12 +47,7 @@ struct tickets_of_word {
   bool erased;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     const std::uint64_t word = shared_access::load(words + i);
-    const std::uint64_t these = ~(word >> 1) & (erased ? word : ~word) & lowest;
-#if ROOST_ON_DEVICE
-    return static_cast<std::uint64_t>(__popcll(these));
-#else
-    return static_cast<std::uint64_t>(__builtin_popcountll(these));
-#endif
+    return count_bits(~(word >> 1) & (erased ? word : ~word) & lowest);
   }
 };
 

@@ -111,6 +111,23 @@ void stadium_map<Key, Value, Place>::put(const Place& place, const Source& sourc
   }
 }
 
+/// New pairs. The table has room for them, or does not grow.
+template <class Key, class Value, class Place>
+template <class Part>
+void stadium_map<Key, Value, Place>::put_new(const Place& place, const Part& part, path way, insert_report& report) {
+  const std::size_t n = part.size(), live = known_->live;
+  const auto threshold = static_cast<std::size_t>(detail::tuning<Place>::together_load * static_cast<double>(capacity()));
+  std::size_t alone = threshold - detail::smaller(threshold, live);  // pairs
+  if (way == path::regional) alone = live + n > threshold ? 0 : n;   // regions are filled one by one
+  if (options_.lanes != insert_lanes::automatic) alone = options_.lanes == insert_lanes::alone ? n : 0;
+  Part some = part;
+  some.count = detail::smaller(alone, n);
+  if (some.count != 0) put(place, some, typename ref_type::fresh(), false, report);
+  some.first += some.count;
+  some.count = n - some.count;
+  if (some.count != 0) put(place, some, typename ref_type::fresh_together(), false, report);
+}
+
 template <class Key, class Value, class Place>
 template <class Change, class Source>
 insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const Source& source, const Change& change,
@@ -126,10 +143,17 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
       ++report.rehashes;
     }
   }
-  const bool tells = !Change::searches;  // all keys are new
+  constexpr bool tells = !Change::searches;  // all keys are new
   if (tells && options_.grows) make_room(place, n, report);
   const bool grows = options_.grows && !tells;
   const path way = way_of(n, how).path;
+  const auto put_some = [&](const auto& part) {
+    if constexpr (tells) {
+      put_new(place, part, report.path, report);
+    } else {
+      put(place, part, change, grows, report);
+    }
+  };
   std::size_t first = 0;
   if (way == path::regional || (way == path::automatic && detail::by_region_pays<Place, ref_type>(bytes(), n))) {
     using tuned = detail::tuning<Place>;
@@ -143,7 +167,7 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
         using part = detail::part_of<Source, detail::all_wanted>;
         detail::partitioner<Place, item> partitioner(place, regions, room::exact, false, nullptr);
         const auto parts = partitioner.run(part{source, {}, first, detail::smaller(most, n - first)}, table().hash_order(regions));
-        put(place, detail::part_of<const item*, detail::all_wanted>{parts.items(), {}, 0, parts.extent()}, change, grows, report);
+        put_some(detail::part_of<const item*, detail::all_wanted>{parts.items(), {}, 0, parts.extent()});
       }
     } catch (const out_of_memory&) {
       // Who leaves the choice to us gets the way that needs no memory, unless what was done cannot be done again.
@@ -152,7 +176,7 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
       report.path = path::direct;
     }
   }
-  if (first < n) put(place, detail::part_of<Source, detail::all_wanted>{source, {}, first, n - first}, change, grows, report);
+  if (first < n) put_some(detail::part_of<Source, detail::all_wanted>{source, {}, first, n - first});
   report.present = n - report.inserted - report.full;
   return report;
 }
@@ -190,7 +214,8 @@ void stadium_map<Key, Value, Place>::sweep(const Place& place) {
   array<std::uint32_t, Place> on_ways(place, detail::ceil_div<std::size_t>(capacity(), 32));
   place.fill(on_ways.data(), 0, on_ways.bytes());
   known_ = std::nullopt;
-  place.for_each(words_.size(), detail::find_dirty_regions{{words_.data(), plan_.tickets.lowest(), true}, regions.data(), plan_.region_words});
+  place.for_each(words_.size(),
+                 detail::find_dirty_regions{{words_.data(), plan_.tickets.lowest(), true}, regions.data(), plan_.region_words});
   place.for_each(plan_.regions, detail::forget_walks{regions.data(), heads_.data()});
   place.for_each(capacity(), detail::bring_keys_back<ref_type>{table(), regions.data(), on_ways.data()});
   place.for_each(capacity(), detail::free_slots<ref_type>{table(), regions.data(), on_ways.data()});

@@ -44,7 +44,10 @@ struct serial_team {
 
   // What neighbours (on cuda: a warp) do together. All of them must reach it.
 
+  static constexpr int near_size = 1;
   ROOST_FN void sync_near() const {}
+  /// A bit for each neighbour, in their order, who says true.
+  ROOST_FN std::uint32_t ballot_near(bool mine) const { return mine ? 1 : 0; }
   /// Adds to a word of scratch.
   ROOST_FN void add_near(std::uint32_t& word, std::uint32_t amount) const { word += amount; }
 
@@ -106,7 +109,9 @@ struct block_team {
     return atomicAdd(&word, amount);
   }
 
+  static constexpr int near_size = 32;
   ROOST_FN void sync_near() const { __syncwarp(); }
+  ROOST_FN std::uint32_t ballot_near(bool mine) const { return __ballot_sync(~0u, mine); }
   ROOST_FN void add_near(std::uint32_t& word, std::uint32_t amount) const {
 #if __CUDA_ARCH__ >= 800
     amount = __reduce_add_sync(~0u, amount);
@@ -167,7 +172,9 @@ struct block_team {
   ROOST_FN T fetch_add(T& word, T) const {
     return word;
   }
+  static constexpr int near_size = 32;
   ROOST_FN void sync_near() const {}
+  ROOST_FN std::uint32_t ballot_near(bool) const { return 0; }
   ROOST_FN void add_near(std::uint32_t&, std::uint32_t) const {}
   template <class T>
   ROOST_FN void exchange(T&, T) const {}
@@ -265,6 +272,46 @@ ROOST_FN void for_each_in_step(const Team& team, std::uint32_t n, const Body& bo
     const std::uint32_t i = first + static_cast<std::uint32_t>(team.rank());
     if (i < n) body(i);
     team.sync_near();
+  }
+}
+
+/// Jobs 0, 1, ... n - 1 of which each takes any number of attempts, so that neighbours all have something to do: start(i) makes job i, attempt(job) returns whether it is done.
+/// Who is done takes a job that others have put aside, and who is not goes on with his, as long as there are enough for all; else those who are not done put theirs aside, and
+/// all start others (Khorasani et al. 2015, section III.C, Figure 12). `aside`: room for Team::size jobs.
+template <class Job, class Team, class Start, class Attempt>
+ROOST_FN void for_each_collaborating(const Team& team, std::uint32_t n, Job* aside, const Start& start, const Attempt& attempt) {
+  constexpr std::uint32_t neighbours = Team::near_size;
+  const auto rank = static_cast<std::uint32_t>(team.rank()), lane = rank % neighbours;
+  const std::uint32_t before_me = (1u << lane) - 1;
+  const std::uint32_t each = ceil_div(n, static_cast<std::uint32_t>(Team::size)) * neighbours;  // jobs of neighbours: they follow each other
+  const std::uint32_t first = smaller(n, rank / neighbours * each), last = smaller(n, first + each);
+  Job* const mine_aside = aside + (rank - lane);
+  std::uint32_t waiting = 0;  // jobs put aside
+  Job mine{};
+  ROOST_ROLLED
+  for (std::uint32_t i = first; i < last; i += neighbours) {
+    bool done = i + lane >= last;
+    if (!done) {
+      mine = start(i + lane);
+      done = attempt(mine);
+    }
+    std::uint32_t not_done = team.ballot_near(!done);
+    ROOST_ROLLED
+    while (count_bits(not_done) + waiting > neighbours) {
+      if (done) mine = mine_aside[waiting - 1 - count_bits(~not_done & before_me)];
+      waiting -= neighbours - count_bits(not_done);
+      team.sync_near();
+      done = attempt(mine);
+      not_done = team.ballot_near(!done);
+    }
+    if (!done) mine_aside[waiting + count_bits(not_done & before_me)] = mine;
+    waiting += count_bits(not_done);
+    team.sync_near();
+  }
+  bool done = lane >= waiting;
+  if (!done) mine = mine_aside[lane];
+  while (team.ballot_near(!done) != 0) {
+    if (!done) done = attempt(mine);
   }
 }
 

@@ -252,23 +252,13 @@ class ticket_board::reader {
 
   static constexpr std::uint32_t patience = 16;  // slots of a region that are looked at before it is asked whether there can be more
 
-  /// Goes along a key's way until see(here, ticket) says true, or the key cannot lie further on. After the first ticket two are on their
-  /// way at a time: who waits for many waits half as long.
+  /// Goes along a key's way until see(here, ticket) says true, or the key cannot lie further on.
   template <class See>
   ROOST_FN void follow(way& at, const See& see) const {
     for (;;) {
-      if (see(at, ticket_at(at))) return;
-      pass(at);
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
-      while (at.step < bound || at.step < (bound = detail::shared_access::load(&memory_.heads[at.region].longest))) {
-        way next = at;
-        pass(next);
-        const std::uint64_t ticket = ticket_at(at), next_ticket = ticket_at(next);
-        if (see(at, ticket)) return;
-        at = next;
-        if (at.step >= bound) continue;
-        if (see(at, next_ticket)) return;
-        pass(at);
+      for (; at.step < bound || at.step < (bound = detail::shared_access::load(&memory_.heads[at.region].longest)); pass(at)) {
+        if (see(at, ticket_at(at))) return;
       }
       if (at.distance >= detail::shared_access::load(&memory_.heads[at.home].far)) return;
       leave_region(at);
@@ -391,7 +381,6 @@ template <class Place, class Key, class Value>
 class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
   using typename base::hashes;
-  using typename base::way;
 
  public:
   using base::base;
@@ -436,7 +425,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   // first.)
 
   struct fresh {  // insert_new
-    static constexpr bool repeatable = true, searches = false, keeps = false;
+    static constexpr bool repeatable = true, searches = false, keeps = false, collaborates = false;
+  };
+  struct fresh_together : fresh {  // the same by lanes that collaborate
+    static constexpr bool collaborates = true;
   };
   struct keep {
     static constexpr bool repeatable = true, searches = true, keeps = true;
@@ -479,6 +471,25 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     }
   }
 
+  // An insert of a new key step by step, for those who have something else to do between the steps.
+
+  using typename base::way;
+  ROOST_FN way first_step(const Key& key) const { return this->way_of(this->hashes_of(key)); }
+  /// Looks at the next slot of a way: true if it is reserved now, or if there is none in the whole table.
+  template <class Mode>
+  ROOST_FN bool reserve(way& at) const {
+    if (at.distance == this->plan_.regions || take<Mode>(at)) return true;
+    this->pass(at);
+    const bool all_seen = at.step == this->plan_.region_slots;
+    if (!all_seen && at.step % base::patience != 0) return false;
+    auto& flags = this->memory_.heads[at.region].flags;
+    if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
+    if (all_seen || (detail::shared_access::load(&flags) & Mode::no_room) != 0) this->leave_region(at);
+    return false;
+  }
+  /// Stores the pair in the slot that reserve() has found.
+  ROOST_FN insertion fill(const way& at, const Key& key, const Value& value) const { return fill(at, this->hashes_of(key), key, value); }
+
   // What a sweep stands on, beside which there is nothing else.
 
   /// The way of the key in a slot through its region, up to it: calls visit(number) for the slots before, as long as that says true.
@@ -497,7 +508,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     const way source = in_region(region, from), target = in_region(region, to);
     if (!take<among_inserts>(target)) return false;
     const item body = base::body_of(this->body_at(source));
-    announce(target, this->hashes_of(body.key).ticket, body);
+    item* const to_body = this->body_at(target);
+    write_body(to_body, body);
+    announce(target, this->hashes_of(body.key).ticket, to_body);
     detail::fetch_or(*this->word_at(source), shape::available << this->bit_of(source));
     return true;
   }
@@ -560,21 +573,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Stores a pair in the first available slot of its key's way, from `at` on.
   template <class Mode>
   ROOST_FN insertion settle(way at, const hashes& mine, const Key& key, const Value& value) const {
-    for (; at.distance < this->plan_.regions; this->leave_region(at)) {
-      region_head& head = this->memory_.heads[at.region];
-      const std::uint32_t longest = detail::shared_access::load(&head.longest);  // asked for early: nothing waits for it
-      bool no_room = false;
-      for (; at.step < this->plan_.region_slots && !no_room; this->pass(at)) {
-        if (at.step % base::patience == base::patience - 1) no_room = (detail::shared_access::load(&head.flags) & Mode::no_room) != 0;
-        if (!take<Mode>(at)) continue;
-        if (longest < at.step + 1) detail::fetch_max(head.longest, at.step + 1);
-        if (at.distance != 0) detail::fetch_max(this->memory_.heads[at.home].far, at.distance);
-        announce(at, mine.ticket, item{key, value});
-        return insertion::inserted;
-      }
-      if (!no_room) detail::fetch_or(head.flags, Mode::no_room | region_head::used_up);
+    while (!reserve<Mode>(at)) {
     }
-    return insertion::full;
+    return fill(at, mine, key, value);
   }
 
   /// Reserves a slot if it is available.
@@ -595,11 +596,20 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     }
   }
 
-  /// Writes the body of a reserved slot, and says that it is there.
-  ROOST_FN void announce(const way& at, std::uint64_t ticket, const item& body) const {
+  ROOST_FN insertion fill(const way& at, const hashes& mine, const Key& key, const Value& value) const {
+    if (at.distance == this->plan_.regions) return insertion::full;
     item* const to = this->body_at(at);
-    write_body(to, body);
-    detail::publish(to);
+    write_body(to, item{key, value});
+    region_head& head = this->memory_.heads[at.region];
+    detail::fetch_max(head.longest, at.step + 1);  // while the body is on its way
+    if (at.distance != 0) detail::fetch_max(this->memory_.heads[at.home].far, at.distance);
+    announce(at, mine.ticket, to);
+    return insertion::inserted;
+  }
+
+  /// Says that the body of a reserved slot is there.
+  ROOST_FN void announce(const way& at, std::uint64_t ticket, item* body) const {
+    detail::publish(body);
     const std::uint64_t cleared = (~ticket & this->plan_.tickets.mask() & ~shape::available) << this->bit_of(at);
     detail::fetch_and(*this->word_at(at), ~cleared);
   }
