@@ -53,7 +53,7 @@ struct settings {
   std::vector<key_copies> copies{{key_copies::equal, 8}};
   std::vector<int> ticket_bits{8};  // of stadium_map
   std::vector<std::pair<std::string, residence>> bodies{{"automatic", residence::automatic}};
-  std::size_t budget = ~std::size_t{0};  // bytes of the place's memory for bodies, if they lie where they fit
+  stadium_options stadium;  // what else its tables share
   std::function<void(const row&)> report;
   std::function<void(const std::string&)> progress;  // what is being measured now
   std::function<void(const std::string&)> has_table; // hears of every table there is

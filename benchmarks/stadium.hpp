@@ -39,11 +39,14 @@ void measure_stadium(const Place& place, const settings& options, std::size_t n,
   using table = stadium_table<Place, Key, Value>;
   for (const int ticket_bits : options.ticket_bits) {
     for (const auto& [name, bodies] : options.bodies) {
-      table::how = stadium_options{.ticket_bits = ticket_bits, .bodies = bodies, .budget = options.budget};
+      table::how = options.stadium;
+      table::how.ticket_bits = ticket_bits;
+      table::how.bodies = bodies;
       settings these = options;
-      const std::string kind = "_" + std::to_string(ticket_bits) + "_" + name;
+      const std::string kind = std::to_string(ticket_bits) + '_' + name;
       if (options.report) {
         these.report = [&](row line) {
+          line.table += '_';
           line.table += kind;
           options.report(line);
         };

@@ -4,6 +4,7 @@
 #include "report.hpp"
 #include "roost/stadium_map.hpp"
 #include "timing.hpp"
+#include "workload.hpp"
 
 // What Khorasani et al. measured, Stadium Hashing, 2015, section IV: stadium_map, key by key and in one region as theirs is, beside the
 // cuckoo table that they compare with.
@@ -238,7 +239,7 @@ void reproduce_stadium_beside_cuckoo(const Place& place, const reproduction& opt
     const times mine = measure(table, "stadium_map", true);
     const claim theirs = claimed(bits);
     const auto ratio = [](double other, double own, const char* paper) {
-      return text(other / own, 2) + (*paper == 0 ? "" : " (" + std::string(paper) + ")");
+      return text(other / own, 2) + (*paper == 0 ? "" : std::string(" (").append(paper).append(")"));
     };
     speed.rows.push_back({std::to_string(bits), ratio(cuckoo.both, mine.both, theirs.both),
                           ratio(cuckoo.both_half, mine.both_half, theirs.both_half), ratio(cuckoo.insert, mine.insert, theirs.insert),
@@ -325,9 +326,43 @@ void reproduce_stadium_costs(const Place& place, const reproduction& options) {
   options.report(told);
 }
 
+/// Figure 13: a table is filled to a load of 0.95 in 50 steps, by lanes that are alone and by lanes that collaborate.
+template <class Place>
+void reproduce_stadium_lanes(const Place& place, const reproduction& options) {
+  using u64 = std::uint64_t;
+  constexpr int steps = 50;
+  const std::size_t n = std::size_t{1} << (std::is_same_v<Place, host> ? 18 : 26), step = n / steps;
+  array<u64, Place> keys(place, n), values(place, n);
+  place.for_each(n, fill_pairs<u64, u64>{keys.data(), values.data(), 0});
+  report_table told{"Khorasani et al. 2015, Figure 13: " + std::to_string(step) +
+                        " inserts at a load factor, ms (theirs: the two are equally fast at some load)",
+                    {"load factor", "alone", "together"},
+                    {}};
+  for (int s = 0; s < steps; ++s) told.rows.push_back({text(0.95 * s / steps, 2)});
+  for (const insert_lanes lanes : {insert_lanes::alone, insert_lanes::together}) {
+    stadium_map<u64, u64, Place> map(
+        place, n,
+        {.load_factor = 0.95, .ticket_bits = 4, .bodies = residence::place, .grows = false, .lanes = lanes, .region_slots = 1u << 31});
+    std::vector<std::vector<double>> times(steps);
+    for (int repetition = -1; repetition < options.repetitions; ++repetition) {
+      map.clear(place);
+      for (int s = 0; s < steps; ++s) {
+        const auto part = [&](const auto& all) { return std::as_const(all).span().subspan(static_cast<std::size_t>(s) * step, step); };
+        place.synchronize();
+        const double ms = milliseconds(place, [&] { map.insert_new(place, part(keys), part(values), {.path = path::direct}); });
+        if (repetition >= 0) times[static_cast<std::size_t>(s)].push_back(ms);
+      }
+      if (map.size(place) != step * steps) throw error("roost reproduce: stadium_map has lost keys");
+    }
+    for (int s = 0; s < steps; ++s) told.rows[static_cast<std::size_t>(s)].push_back(text(median(times[static_cast<std::size_t>(s)]), 3));
+  }
+  options.report(told);
+}
+
 template <class Place>
 void reproduce_stadium(const Place& place, const reproduction& options) {
   reproduce_stadium_costs(place, options);
+  reproduce_stadium_lanes(place, options);
   for (const residence bodies : {residence::place, residence::host}) {
     if (std::is_same_v<Place, host> && bodies == residence::host) break;  // the same memory
     reproduce_stadium_beside_cuckoo(place, options, bodies);

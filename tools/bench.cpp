@@ -27,6 +27,9 @@ const std::map<std::string, roost::path> paths{
 const std::map<std::string, roost::residence> residences{
     {"automatic", roost::residence::automatic}, {"place", roost::residence::place}, {"host", roost::residence::host}};
 
+const std::map<std::string, roost::insert_lanes> lanes{
+    {"automatic", roost::insert_lanes::automatic}, {"alone", roost::insert_lanes::alone}, {"together", roost::insert_lanes::together}};
+
 const std::map<std::string, key_pattern> key_patterns{{"mixed", key_pattern::mixed},
                                                       {"consecutive", key_pattern::consecutive},
                                                       {"strided", key_pattern::strided},
@@ -267,8 +270,12 @@ void add_bench(CLI::App& app) {
       ->delimiter(',')->check(CLI::IsMember({1, 2, 4, 8}))->capture_default_str();
   command->add_option("--bodies", options->bodies_names, "stadium_map: whose memory keys and values lie in; several separated by commas")
       ->delimiter(',')->check(CLI::IsMember(residences))->capture_default_str();
-  command->add_option("--budget", options->budget, "stadium_map, automatic: bytes of the place's memory for keys and values, as 8GiB; the rest lies in host memory")
+  command->add_option("--budget", options->stadium.budget, "stadium_map, automatic: bytes of the place's memory for keys and values, as 8GiB; the rest lies in host memory")
       ->transform(CLI::AsSizeValue(false))->option_text("BYTES");
+  command->add_option("--lanes", options->stadium.lanes, "stadium_map: how threads of a GPU share the work of a build")
+      ->transform(CLI::CheckedTransformer(lanes))->option_text("{automatic,alone,together}=automatic");
+  command->add_option("--region-slots", options->stadium.region_slots, "stadium_map: slots of a region, about; as the paper, with one region: 4000000000")
+      ->option_text("SLOTS");
   command->add_option("--path", options->path, "Of lookups: query after query, or region after region")
       ->transform(CLI::CheckedTransformer(paths))->option_text("{automatic,direct,regional}=automatic");
   command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
