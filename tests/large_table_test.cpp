@@ -43,6 +43,16 @@ struct key_itself {
   ROOST_FN u64 operator()(std::size_t i) const { return roost::mix64(keys[i], 5); }  // so that no two wrong keys make a right sum
 };
 
+/// What programs can still have.
+std::size_t bytes_of_system() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string word; file >> word;) {
+    std::size_t kibibytes = 0;
+    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+
 #if defined(__CUDACC__)
 place_type plain_place() { return place_type(test_stream()); }
 
@@ -57,14 +67,7 @@ std::size_t free_bytes() {
 place_type plain_place() { return place_type(0, std::pmr::new_delete_resource()); }  // keeps nothing, and refuses nothing
 
 /// A third of what the system has: other tests run beside this one.
-std::size_t free_bytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;) {
-    std::size_t kibibytes = 0;
-    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024 / 3;
-  }
-  return 0;
-}
+std::size_t free_bytes() { return bytes_of_system() / 3; }
 #endif
 
 /// A set of n keys. `gib`: what it takes with its build.
@@ -103,6 +106,43 @@ TEST(large_table, bucketed_of_more_slots_than_32_bits_count) { check_large_set<u
 
 // Keys of 8 bytes; there are no more of 4.
 TEST(large_table, compact_of_more_keys_than_32_bits_count) { check_large_set<u64, roost::compact>(limit + (u64{1} << 20), 1.0, 104); }
+
+#if defined(__CUDACC__)
+struct number_itself {
+  ROOST_FN u64 operator()(std::size_t i) const { return i; }
+};
+struct wrong_number {
+  const u64* found;
+  u64 first;
+  ROOST_FN u64 operator()(std::size_t i) const { return found[i] != first + i; }
+};
+
+/// 64 GiB of pairs in memory of the host.
+TEST(large_table, stadium_of_more_slots_than_32_bits_count) {
+  const double free = static_cast<double>(bytes_of_system()) / 0x1p30, free_there = static_cast<double>(free_bytes()) / 0x1p30;
+  if (free < 90) GTEST_SKIP() << "needs 90 GiB of the host's memory, " << free << " are free";
+  if (free_there < 60) GTEST_SKIP() << "needs 60 GiB of the device's memory, " << free_there << " are free";
+  const place_type place = plain_place();
+  const auto n = static_cast<u64>(0.8 * static_cast<double>(limit)) + 1000;
+  roost::stadium_map<u64, u64, place_type> map(place, n, {.load_factor = 0.8, .bodies = roost::residence::host, .grows = false});
+  EXPECT_GT(map.capacity(), limit);
+  const auto report = map.insert_new(place, roost::computed(n, key_of_number<u64>{0}), roost::computed(n, number_itself()));
+  EXPECT_EQ(report.inserted, n);
+  EXPECT_EQ(report.path, roost::path::regional);
+  EXPECT_EQ(map.size(place), n);
+
+  constexpr u64 chunk = u64{1} << 28;
+  roost::array<u64, place_type> found(place, chunk);
+  u64 wrong = 0;
+  for (u64 first = 0; first < n; first += chunk) {
+    const u64 count = std::min(chunk, n - first);
+    map.find(place, roost::computed(count, key_of_number<u64>{first}), found.span().first(count), ~u64{0});
+    wrong += place.sum(count, wrong_number{found.data(), first});
+  }
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(map.count(place, roost::computed(chunk, key_of_number<u64>{n})), 0u);
+}
+#endif
 
 }  // namespace
 }  // namespace test
