@@ -35,8 +35,8 @@ ok_rows() {
 }
 
 all=$(ok_rows --log2n 12 --threads 2 --ops build,find_hit,find_half,find_miss,partition)
-[[ $all -eq 34 ]] || fail "all tables of the host: $all rows right of 34: $(cat stdout stderr)"
-for table in frozen_compact frozen_bucketed frozen_cuckoo concurrent_map sorted_map std_unordered_map boost_flat_map tbb_concurrent_hash_map; do
+[[ $all -eq 38 ]] || fail "all tables of the host: $all rows right of 38: $(cat stdout stderr)"
+for table in frozen_compact frozen_bucketed frozen_cuckoo concurrent_map stadium_map_8_automatic sorted_map std_unordered_map boost_flat_map tbb_concurrent_hash_map; do
   [[ $(grep -c "^$table,32,32," stdout) -eq 4 ]] || fail "no four rows of $table"
 done
 [[ $(ok_rows --log2n 0,1,10 --table frozen_bucketed --threads 1) -eq 9 ]] || fail "tiny tables: $(cat stdout stderr)"
@@ -44,7 +44,7 @@ done
 [[ $(ok_rows --log2n 18 --load-factor 0.8,1.2 --table frozen_compact --path regional) -eq 6 ]] || fail "compact, regional: $(cat stdout stderr)"
 [[ $(grep -c ',regional,' stdout) -eq 4 ]] || fail "the path is not told: $(cat stdout)"
 refused "path" bench --place host --path sideways
-[[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 8 ]] || fail "64-bit pairs: $(cat stdout stderr)"
+[[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 9 ]] || fail "64-bit pairs: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
 
 # What keys look like and how often they are asked for; both are told.
@@ -56,7 +56,7 @@ for keys in mixed consecutive strided voxels; do
   done
 done
 for queries in zipf equal; do
-  [[ $(ok_rows --log2n 0,1,12 --queries $queries --ops build,find_hit,find_half,find_miss --reps 1) -eq 96 ]] || fail "$queries: $(cat stdout stderr)"
+  [[ $(ok_rows --log2n 0,1,12 --queries $queries --ops build,find_hit,find_half,find_miss --reps 1) -eq 108 ]] || fail "$queries: $(cat stdout stderr)"
   [[ $(ok_rows --log2n 18 --queries $queries --table frozen_compact,frozen_bucketed --path regional --reps 1) -eq 6 ]] ||
     fail "$queries, regional: $(cat stdout stderr)"
   [[ $(grep -c ",regional,.*,mixed,$queries,1$" stdout) -eq 4 ]] || fail "$queries queries are not told: $(cat stdout)"
@@ -65,12 +65,22 @@ done
 # What only maps that change can do.
 changes=insert,insert_half,insert_last,erase,apply_many,apply_few
 for bits in 32 64; do
-  [[ $(ok_rows --log2n 0,5,14,18 --key-bits $bits --value-bits $bits --ops $changes,mixed --reps 1) -eq 52 ]] || fail "changes, $bits bits: $(cat stdout stderr)"
-  [[ $(grep -c '^concurrent_map,' stdout) -eq 28 && $(grep -c '^tbb_concurrent_hash_map,' stdout) -eq 24 ]] || fail "changes of other tables: $(cat stdout)"
+  [[ $(ok_rows --log2n 0,5,14,18 --key-bits $bits --value-bits $bits --ops $changes,mixed --reps 1) -eq 72 ]] || fail "changes, $bits bits: $(cat stdout stderr)"
+  [[ $(grep -c '^concurrent_map,' stdout) -eq 28 && $(grep -c '^tbb_concurrent_hash_map,' stdout) -eq 24 && $(grep -c '^stadium_map_8_automatic,' stdout) -eq 20 ]] || fail "changes of other tables: $(cat stdout)"
 done
 for path in direct regional; do
   [[ $(ok_rows --log2n 10,18 --table concurrent_map --ops $changes --path $path --reps 1) -eq 12 ]] || fail "changes, $path: $(cat stdout stderr)"
 done
+
+# A stadium_map of each kind that is asked for.
+[[ $(ok_rows --log2n 10,17 --table stadium_map --ticket-bits 1,2,4,8 --bodies place,host --lanes together --region-slots 5000 --ops build,find_half,erase --reps 1) -eq 48 ]] ||
+  fail "kinds of stadium_map: $(cat stdout stderr)"
+[[ $(grep -c '^stadium_map_2_host,' stdout) -eq 6 ]] || fail "the kind is not told: $(cat stdout)"
+[[ $(ok_rows --log2n 14 --table stadium_map --budget 64KiB --ops build --reps 1) -eq 1 ]] || fail "a budget: $(cat stdout stderr)"
+refused "ticket-bits" bench --ticket-bits 3
+refused "bodies" bench --bodies moon
+refused "budget" bench --budget much
+refused "lanes" bench --lanes both
 
 # Keys that come several times: two tables that group, beside sorting and the standard library's map.
 [[ $(ok_rows --log2n 0,5,14,20 --ops group --copies 1,8,zipf,half --reps 1) -eq 60 ]] || fail "groups: $(cat stdout stderr)"
@@ -87,8 +97,8 @@ for path in automatic direct regional; do
   done
 done
 
-# A sweep: 3 sizes of 8 tables and 8 more load factors of compact, 6 of bucketed and of concurrent_map, each with 3 operations.
-[[ $(ok_rows --sweep --log2n 12 --reps 1) -eq 132 ]] || fail "sweep: $(cat stdout stderr)"
+# A sweep: 3 sizes of 9 tables and 8 more load factors of compact, 6 of bucketed, of concurrent_map and of stadium_map, each with 3 operations.
+[[ $(ok_rows --sweep --log2n 12 --reps 1) -eq 159 ]] || fail "sweep: $(cat stdout stderr)"
 [[ $(head -n 1 stdout) == table,*,place,keys,queries,copies ]] || fail "sweep: not the columns: $(head -n 1 stdout)"
 for op in build find_hit find_miss; do
   for n in 1024 2048 4096; do
@@ -116,8 +126,9 @@ grep -q "^host: .* threads, .* GiB" stdout || fail "info says nothing of the hos
 grep -q "^default place: " stdout || fail "info names no default place"
 timeout 300 "$roost" reproduce --place host --builds 1 --reps 1 >stdout 2>stderr || fail "reproduce: $(cat stderr)"
 grep -q "^| load factor | 71 % | 71.0 % |" stdout || fail "reproduce: not the paper's load factor: $(head -5 stdout)"
-[[ $(grep -c '^### ' stdout) -eq 7 ]] || fail "reproduce: not seven tables"
+[[ $(grep -c '^### ' stdout) -eq 11 ]] || fail "reproduce: not eleven tables"
 [[ $(sed -n '/Figure 6: a million/,/^###.*Wang/p' stdout | grep -cE '^\|( [0-9.]+ \|){10}$') -eq 11 ]] || fail "reproduce: not 11 numbers of values a key: $(cat stdout stderr)"
-[[ $(sed -n '/load curve/,$p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
+[[ $(sed -n '/load curve/,/^### Stadium/p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
+[[ $(sed -n '/Figure 13/,/^### .*Figures 14/p' stdout | grep -c '^| 0\.') -eq 50 ]] || fail "reproduce: not 50 steps of Figure 13: $(tail -80 stdout)"
 
 finish
