@@ -94,8 +94,13 @@ struct stadium_file {
       throw_file_error(file, "has keys of " + std::to_string(first.key_bytes) + " and values of " + std::to_string(first.value_bytes) +
                                  " bytes, asked for are " + std::to_string(own.key_bytes) + " and " + std::to_string(own.value_bytes));
     }
-    const stadium_options options{
-        first.load_factor, static_cast<int>(first.ticket_bits), bodies, budget, first.seed, first.grows != 0, first.option_region_slots};
+    const stadium_options options{.load_factor = first.load_factor,
+                                  .ticket_bits = static_cast<int>(first.ticket_bits),
+                                  .bodies = bodies,
+                                  .budget = budget,
+                                  .seed = first.seed,
+                                  .grows = first.grows != 0,
+                                  .region_slots = first.option_region_slots};
     const ticket_board::plan plan{
         ticket_board::shape::of(options.ticket_bits), first.regions, first.region_slots, first.region_words, first.guards, first.seed};
     const std::size_t heads_at = sizeof(first), words_at = heads_at + plan.regions * sizeof(head),
