@@ -143,7 +143,8 @@ class model {
     const oracle now = read();
     std::size_t fresh = 0, full = 0;
     for (const auto& [k_, of_key] : given) {
-      const auto before = held_.find(k_), after = now.find(k_);
+      const auto before = held_.find(k_);
+      const auto after = now.find(k_);
       if (after == now.end()) {
         RC_ASSERT(before == held_.end());  // no key is lost
         full += of_key.size();
