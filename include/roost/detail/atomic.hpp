@@ -10,7 +10,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-// Whether 16 bytes are changed in one step. A program that defines ROOST_NO_WIDE_ATOMICS, in all its files, does without. Host and device code may differ: types must not.
+// Whether 16 bytes are changed in one step. A program that defines ROOST_NO_WIDE_ATOMICS, in all its files, does without. Host and device
+// code may differ: types must not.
 #if defined(ROOST_NO_WIDE_ATOMICS)
 #define ROOST_WIDE_ATOMICS 0
 #elif ROOST_ON_DEVICE
@@ -21,8 +22,9 @@
 #define ROOST_WIDE_ATOMICS __atomic_always_lock_free(16, nullptr)
 #endif
 
-// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. All are relaxed: a slot carries all that its reader needs. A slot is changed as a whole and
-// in halves; every processor that roost runs on keeps accesses of both sizes to one aligned slot apart.
+// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. All are relaxed: a slot carries all that its reader
+// needs. A slot is changed as a whole and in halves; every processor that roost runs on keeps accesses of both sizes to one aligned slot
+// apart.
 
 namespace roost::detail {
 
@@ -110,7 +112,8 @@ struct shared_access {
       if constexpr (sizeof(Word) == 16) {
         Word before;
         asm volatile(
-            "{ .reg .b128 is, wants, was; mov.b128 is, {%3, %4}; mov.b128 wants, {%5, %6}; atom.relaxed.gpu.cas.b128 was, [%2], is, wants; mov.b128 {%0, %1}, was; }"
+            "{ .reg .b128 is, wants, was; mov.b128 is, {%3, %4}; mov.b128 wants, {%5, %6}; atom.relaxed.gpu.cas.b128 was, [%2], is, wants; "
+            "mov.b128 {%0, %1}, was; }"
             : "=l"(before.low), "=l"(before.high)
             : "l"(at), "l"(expected.low), "l"(expected.high), "l"(desired.low), "l"(desired.high)
             : "memory");
@@ -125,7 +128,10 @@ struct shared_access {
       if constexpr (sizeof(Word) == 16) {
 #if defined(__x86_64__)
         Word before = expected;
-        asm volatile("lock cmpxchg16b %0" : "+m"(*at), "+a"(before.low), "+d"(before.high) : "b"(desired.low), "c"(desired.high) : "cc", "memory");
+        asm volatile("lock cmpxchg16b %0"
+                     : "+m"(*at), "+a"(before.low), "+d"(before.high)
+                     : "b"(desired.low), "c"(desired.high)
+                     : "cc", "memory");
         return before;
 #else
         unsigned __int128 before = static_cast<unsigned __int128>(expected.high) << 64 | expected.low;
@@ -187,7 +193,20 @@ struct shared_access {
 #endif
   }
 
-  /// Leaves a lock to others for some nanoseconds: a crowd that asks again and again would keep its owner waiting. A host thread that has waited long may keep the owner from running at all.
+  /// Leaves a lock to others for some nanoseconds: a crowd that asks again and again would keep its owner waiting. A host thread that has
+  /// waited long may keep the owner from running at all. One of the threads of a warp that come here for the same word, so that a crowd
+  /// asks for it once a warp. Each thread of a host.
+  ROOST_FN static bool first_of_warp([[maybe_unused]] const void* word) {
+#if ROOST_ON_DEVICE
+    const unsigned same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(word));
+    unsigned lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane == static_cast<unsigned>(__ffs(static_cast<int>(same))) - 1;
+#else
+    return true;
+#endif
+  }
+
   ROOST_FN static void wait([[maybe_unused]] unsigned nanoseconds) {
 #if !ROOST_ON_DEVICE
     if (nanoseconds >= 1024) std::this_thread::yield();
@@ -197,8 +216,8 @@ struct shared_access {
   }
 
  private:
-  // Without 16-byte atomics, a slot is changed under a lock: bits in the place of its key that no slot has otherwise. Its neighbours in a warp may wait for a thread that has it, which asks
-  // for compute capability 7.0.
+  // Without 16-byte atomics, a slot is changed under a lock: bits in the place of its key that no slot has otherwise. Its neighbours in a
+  // warp may wait for a thread that has it, which asks for compute capability 7.0.
   static constexpr std::uint64_t locked = std::uint64_t{1} << 62;
 
   template <class Change>
@@ -258,9 +277,10 @@ struct shared_access {
   }
 };
 
-/// The same for threads of which all have slots to read most of the time. A GPU's loads past the first-level cache ask the second-level one by themselves, 16 bytes each: so two neighbours
-/// in a warp read the 32 bytes of the one with one instruction, then those of the other, and exchange halves. A thread whose neighbour is elsewhere reads alone. For bulk lookups: what
-/// a thread has just written itself, its neighbour may not see yet.
+/// The same for threads of which all have slots to read most of the time. A GPU's loads past the first-level cache ask the second-level one
+/// by themselves, 16 bytes each: so two neighbours in a warp read the 32 bytes of the one with one instruction, then those of the other,
+/// and exchange halves. A thread whose neighbour is elsewhere reads alone. For bulk lookups: what a thread has just written itself, its
+/// neighbour may not see yet.
 struct paired_access : shared_access {
   using shared_access::load;
   template <int N, class Word>
@@ -368,8 +388,9 @@ struct sole_access {
   }
 };
 
-// A slot may say where something larger lies, which was written once: publish(it) after writing it and before the slot is changed, observe(it) after reading
-// the slot and before reading it. Fences, so that slots stay relaxed. ThreadSanitizer does not know fences and is told what they do.
+// A slot may say where something larger lies, which was written once: publish(it) after writing it and before the slot is changed,
+// observe(it) after reading the slot and before reading it. Fences, so that slots stay relaxed. ThreadSanitizer does not know fences and is
+// told what they do.
 
 ROOST_FN void publish([[maybe_unused]] void* written) {
 #if ROOST_ON_DEVICE

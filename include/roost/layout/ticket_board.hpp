@@ -364,9 +364,32 @@ class ticket_board::reader {
         result = found<Value>(body.value);
         return true;
       }
+      // Where writers leave no gap a reader waits for its turn, as they do.
+      const auto take_value = [&] {
+        if (ticket_at(here) == mine.ticket) result = found<Value>(body_of(at).value);
+      };
+      if (pause > 4096 && hold(guard, take_value)) return true;
       detail::shared_access::wait(pause);
       if (ticket_at(here) != mine.ticket) return true;
     }
+  }
+
+  /// Calls f() while nobody else holds the guard; false if somebody does. Of the threads of a warp that want it one tries, so that a crowd
+  /// does not drown who holds it.
+  template <class F>
+  ROOST_FN static bool hold(std::uint32_t* guard, const F& f) {
+    if (!detail::shared_access::first_of_warp(guard)) return false;
+    const std::uint32_t before = detail::shared_access::load(guard);
+    if (before % 2 != 0 || detail::shared_access::compare_exchange(guard, before, before + 1) != before) return false;
+    // Readers see the odd number before what is written now; what the last one has written is seen here.
+    detail::observe(guard);
+#if !ROOST_ON_DEVICE
+    detail::publish(guard);
+#endif
+    f();
+    detail::publish(guard);
+    detail::shared_access::store(guard, before + 2);
+    return true;
   }
 
   memory memory_;
@@ -452,19 +475,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
       return settle<Mode>(this->way_of(mine), mine, key, value);
     } else {
       std::uint32_t* const guard = this->guard_of(mine);
+      insertion what = insertion::full;
       for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
-        const std::uint32_t before = detail::shared_access::load(guard);
-        if (before % 2 == 0 && detail::shared_access::compare_exchange(guard, before, before + 1) == before) {
-          // Readers see the odd number before what is written now; what the last one has written is seen here.
-          detail::observe(guard);
-#if !ROOST_ON_DEVICE
-          detail::publish(guard);
-#endif
-          const insertion what = put_guarded<Mode>(key, value, mine, change);
-          detail::publish(guard);
-          detail::shared_access::store(guard, before + 2);
-          return what;
-        }
+        if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, mine, change); })) return what;
         if (Change::keeps && this->contains(key)) return insertion::present;  // copies of a key need not queue
         detail::shared_access::wait(pause);
       }
