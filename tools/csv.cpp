@@ -214,8 +214,8 @@ csv_file read_csv(const std::string& file, bad_lines on_bad) { return csv_reader
 
 void report_skipped(const csv_file& file) {
   if (file.skipped == 0) return;
-  fmt::print(stderr, "roost: {}: left out {} bad line{}; {}{}\n", file.name, file.skipped, file.skipped == 1 ? "" : "s",
-             file.skipped == 1 ? "" : "the first: ", file.first_skipped);
+  std::fputs(fmt::format("roost: {}: left out {} bad line{}; {}{}\n", file.name, file.skipped, file.skipped == 1 ? "" : "s",
+             file.skipped == 1 ? "" : "the first: ", file.first_skipped).c_str(), stderr);
 }
 
 text_table read_lines(const std::string& file) {

@@ -70,6 +70,7 @@ void join(const join_options& options) {
   const auto on_bad = options.bad == "skip" ? bad_lines::skip : bad_lines::fail;
   roost::tools::expect_another_file(options.output, options.left);
   roost::tools::expect_another_file(options.output, options.right);
+  if (options.left == "-" && options.right == "-") throw roost::invalid_argument("standard input can be one of the two files only; name the other one");
   const auto left = roost::tools::read_csv(options.left, on_bad);
   const auto right = roost::tools::read_csv(options.right, on_bad);
   const auto [left_key, right_key] = key_columns(options.on, left, right);

@@ -27,10 +27,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "roost: no memory; take fewer keys\n");
+    std::fputs("roost: no memory; take fewer keys\n", stderr);
     return 1;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "roost: {}\n", e.what());
+    std::fputs(fmt::format("roost: {}\n", e.what()).c_str(), stderr);  // fmt::print throws where nobody hears it
     return 1;
   }
   return 0;

@@ -1,5 +1,6 @@
 #include "text_file.hpp"
 
+#include <algorithm>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -45,7 +46,8 @@ std::string read_text(const std::string& file) {
   if (S_ISDIR(facts.st_mode)) refuse_input(file, "is a directory; name a file in it");
   if (file != "-" && (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode))) refuse_input(file, "is a device; name a file or a pipe");
 
-  const auto expected = S_ISREG(facts.st_mode) ? static_cast<std::size_t>(facts.st_size) : 0;
+  const off_t first = S_ISREG(facts.st_mode) ? std::max<off_t>(lseek(input.descriptor, 0, SEEK_CUR), 0) : 0;  // who reads standard input before us leaves the rest
+  const auto expected = static_cast<std::size_t>(S_ISREG(facts.st_mode) ? std::max<off_t>(facts.st_size - first, 0) : 0);
   std::string text(expected + 4096, '\0');  // with room, so that the end is seen without another piece
   std::size_t size = 0;
   for (;;) {

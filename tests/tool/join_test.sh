@@ -154,6 +154,16 @@ same "loose lines" expected "$roost" join x.csv loose.csv --on id
 
 # Standard input, pipes, and files to write to.
 same "standard input" expected "$roost" join - loose.csv --on id <x.csv
+refused "one of the two files only" join - - --on id <x.csv
+# What somebody has read of standard input before is not there any more.
+printf 'taken\nid\nb\nb\n' >begun
+(read -r _ && "$roost" unique -) <begun | sort >stdout
+printf '      1 id\n      2 b\n' | sort | cmp -s - stdout || fail "standard input that somebody has begun: $(cat stdout)"
+# Where nobody hears of an error, it still is one, and what is right stays right.
+"$roost" unique missing 2>/dev/full
+[[ $? -eq 1 ]] || fail "a missing file and a full stderr"
+printf 'k,v\n1,a\n1\n' >one_bad
+"$roost" unique one_bad --column k --bad-lines skip >stdout 2>/dev/full || fail "a skipped line and a full stderr"
 same "a pipe" expected "$roost" join x.csv <(cat loose.csv) --on id
 "$roost" join x.csv loose.csv --on id --output out.csv >stdout 2>stderr || fail "--output: $(cat stderr)"
 cmp -s out.csv expected || fail "--output: wrong: $(cat out.csv)"
