@@ -165,7 +165,37 @@ TEST(stadium_files, that_are_something_else_are_refused) {
   roost::save(test_place(), made<roost::stadium_map<u64, u64, place_type>>(test_place(), keys, keys), here / "other");
   expect_refused(here / "other", "has keys of 8 and values of 8 bytes, asked for are 4 and 8");
   EXPECT_THROW(roost::save(test_place(), small(1), here / "folder"), roost::file_error);
+  EXPECT_FALSE(fs::exists(here / "folder.partial"));
+  write_bytes(here / "precious", std::vector<char>(10, 'x'));
+  fs::create_symlink(here / "precious", here / "new.partial");
+  EXPECT_THROW(roost::save(test_place(), small(1), here / "new"), roost::file_error);
+  EXPECT_EQ(fs::file_size(here / "precious"), 10u);
   EXPECT_THROW(roost::save(test_place(), small(1), fs::path(here / "no") / "folder"), roost::file_error);
+}
+
+TEST(stadium_files, of_heads_that_make_no_sense_are_refused) {
+  const folder here;
+  const fs::path file = here / "map";
+  roost::save(test_place(), small(1, 100), file);
+  const roost::detail::file_reader good(file, "roost");
+  const auto with = [&](std::size_t at, const auto& value) {
+    std::vector<char> bytes(good.data(), good.data() + good.size());
+    std::memcpy(bytes.data() + at, &value, sizeof(value));
+    roost::detail::file_writer to(here / "bad");
+    to.write(bytes.data(), bytes.size());
+    to.finish();
+    EXPECT_THROW(load(here / "bad"), roost::error) << "at " << at;
+  };
+  using header = roost::detail::stadium_file<u32, u64, place_type>::header;
+  with(offsetof(header, guards), u32{0});
+  with(offsetof(header, guards), u32{3});
+  with(offsetof(header, load_factor), -5.0);
+  with(offsetof(header, load_factor), 100.0);
+  with(offsetof(header, ticket_bits), u32{3});
+  with(offsetof(header, ticket_bits), u32{1});
+  with(offsetof(header, regions), u32{0});
+  with(offsetof(header, region_slots), u32{0});
+  with(offsetof(header, version), u32{2});
 }
 
 TEST(stadium_files, stay_as_they_are_when_the_disk_is_full) {

@@ -59,18 +59,15 @@ class descriptor {
 class file_writer {
  public:
   explicit file_writer(const std::filesystem::path& file)
-      : file_(file), partial_(file.string() + ".partial"), to_(::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    if (to_.get() < 0) refuse(partial_, "cannot be written");
+      : file_(file), partial_(file.string() + ".partial"), to_(open_beside(file, partial_)) {
     struct stat opened, named;
     // Who has been killed leaves his partial file to us; who is still at it has it locked.
-    if (::flock(to_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(to_.get(), &opened) != 0 || ::stat(partial_.c_str(), &named) != 0 ||
+    if (::flock(to_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(to_.get(), &opened) != 0 || ::lstat(partial_.c_str(), &named) != 0 ||
         opened.st_ino != named.st_ino) {
       throw_file_error(partial_, "somebody else is saving to " + file.string());
     }
-    ours_ = true;
-    if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file))
-      throw_file_error(file, "is not a regular file, and is not replaced by one");
     if (::ftruncate(to_.get(), 0) != 0) refuse(partial_, "cannot be written");
+    ours_ = true;
   }
   file_writer(const file_writer&) = delete;
   ~file_writer() {
@@ -108,6 +105,17 @@ class file_writer {
   }
 
  private:
+  static int open_beside(const std::filesystem::path& file, const std::filesystem::path& partial) {
+    std::error_code none;
+    if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none)) {
+      throw_file_error(file, "is not a regular file, and is not replaced by one");
+    }
+    const int result =
+        ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);  // a link there would lead to somebody else's file
+    if (result < 0)
+      throw_file_error(partial, std::string("cannot be written: ") + std::strerror(errno) + "; " + file.string() + " is as it was");
+    return result;
+  }
   void put(const void* from, std::size_t bytes) {
     const char* at = static_cast<const char*>(from);
     while (bytes != 0) {
