@@ -119,7 +119,7 @@ row row_of(const Place& place, const settings& options, const std::string& op, s
   line.op = op;
   line.n = n;
   line.place = place_name(place);
-  line.path = options.path == path::direct ? "direct" : options.path == path::regional ? "regional" : "auto";
+  line.path = name_of(options.path);
   return line;
 }
 
@@ -184,7 +184,14 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
           table.clear(place);
           table.insert(place, part_of_keys(0, n), part_of_values(0, n), {});
         };
-        median(start, [&] { table.run(place, std::as_const(operations).span(), answers.span()); });
+        median(start, [&] {
+          if constexpr (requires { table.run(place, std::as_const(operations).span(), answers.span(), how); }) {
+            line.path = name_of(table.run(place, std::as_const(operations).span(), answers.span(), how).path);
+          } else {
+            table.run(place, std::as_const(operations).span(), answers.span());
+            line.path = name_of(path::direct);
+          }
+        });
         bad = place.sum(done, wrong_mixed<Key, Value>{operations.data(), answers.data()});
       } else {
         continue;
@@ -200,6 +207,7 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
         if (before == 0) table.clear(place);
         report = table.insert(place, part_of_keys(before, done), part_of_values(before, done), how);
       });
+      line.path = name_of(report.path);
       bad = done - report.inserted + check_all();
     }
     line.check = verdict(bad);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "tables.hpp"
@@ -18,6 +20,13 @@ struct key_copies {
   std::string name() const { return kind == zipf ? "zipf" : kind == half ? "half" : std::to_string(each); }
 };
 
+/// The ways of bulk calls, as they are named on command lines and in reports.
+inline const std::map<std::string, path> paths{
+    {"automatic", path::automatic}, {"direct", path::direct}, {"regional", path::regional}, {"streamed", path::streamed}};
+inline std::string name_of(path way) {
+  return std::ranges::find(paths, way, [](const auto& entry) { return entry.second; })->first;
+}
+
 /// One line of the report.
 struct row {
   std::string table;
@@ -32,7 +41,7 @@ struct row {
   double hit_rate = 0;
   std::size_t bytes = 0;  // of the table; 0: it does not tell
   std::size_t scratch_bytes = 0;
-  std::string path;  // of a lookup: direct or regional
+  std::string path;  // of a lookup, an insert or a mixed batch: direct, regional or streamed
   std::string place;
   std::string copies = "1";  // of each key
 };
@@ -168,7 +177,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [] {}, find);
       bad = wrong(order);
       line.hit_rate = order.hits_of_64 / 64.0;
-      line.path = taken.path == path::regional ? "regional" : "direct";
+      line.path = name_of(taken.path);
     }
     line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
     line.load_factor = table->load_factor();

@@ -21,7 +21,7 @@ numbers keys_with_hashes(std::size_t n, std::uint64_t first, std::uint64_t step,
 
 template <class Table>
 class adversarial : public testing::Test {};
-using tables = axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>, bucketed_set<u64>,
+using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>, bucketed_set<u64>,
                               compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>, compact_set<u64>>;
 TYPED_TEST_SUITE(adversarial, tables);
 
@@ -122,7 +122,7 @@ TYPED_TEST(adversarial, restarts_are_not_endless) {
 
 template <class Table>
 class adversarial_cuckoo : public testing::Test {};
-using cuckoo_tables = axis<cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_set<u32>, cuckoo_map<sixteen, twelve>>;
+using cuckoo_tables = table_axis<cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_set<u32>, cuckoo_map<sixteen, twelve>>;
 TYPED_TEST_SUITE(adversarial_cuckoo, cuckoo_tables);
 
 TYPED_TEST(adversarial_cuckoo, keys_that_are_equal_modulo_the_number_of_regions) {

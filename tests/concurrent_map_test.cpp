@@ -162,32 +162,7 @@ TEST(concurrent_map_calls, empty_batches) {
   EXPECT_TRUE(map.valid(test_place()));
 }
 
-TEST(concurrent_map_calls, makes_room_and_gives_it_back) {
-  const std::size_t n = sanitized ? 30000 : 400000;
-  const auto keys = from_numbers<u32>(multiples(n, 2654435761));
-  const auto values = numbered_values<u32>(n);
-  pair_of_maps<u32_types> maps;
-  const std::size_t least = maps.map.capacity();
-  EXPECT_GT(maps.insert(keys, values, path::automatic).rehashes, 0);
-  EXPECT_GE(maps.map.capacity(), n / 0.8);
-  EXPECT_LE(maps.map.capacity(), 5 * n);
-  maps.check({});
-  maps.erase(keys, path::automatic);
-  maps.map.shrink_to_fit(test_place());
-  EXPECT_EQ(maps.map.capacity(), least);
-  maps.map.reserve(test_place(), n);
-  const std::size_t reserved = maps.map.capacity();
-  EXPECT_EQ(maps.insert(keys, values, path::automatic).rehashes, 0);
-  EXPECT_EQ(maps.map.capacity(), reserved);
-  maps.map.reserve(test_place(), 10);
-  EXPECT_EQ(maps.map.capacity(), reserved);
-  maps.map.rehash(test_place(), 3 * n);
-  EXPECT_GE(maps.map.capacity(), 3 * n);
-  maps.check({});
-  maps.map.rehash(test_place(), 10);
-  EXPECT_LE(maps.map.capacity(), reserved + reserved / 100 + 64);
-  maps.check(from_numbers<u32>(multiples(1000, 2654435761, 1)));
-}
+TEST(concurrent_map_calls, makes_room_and_gives_it_back) { check_that_room_is_made_and_given_back<u32_types>(); }
 
 TEST(concurrent_map_calls, full_is_an_answer) {
   const std::size_t n = 20000;
@@ -243,6 +218,7 @@ TEST(concurrent_map_calls, keys_that_share_a_home) {
     EXPECT_LT(report.inserted, n);
     EXPECT_EQ(report.inserted + report.full, n);
     EXPECT_EQ(fixed.count(test_place(), upload(keys)), report.inserted);
+    if (sanitized && way == path::direct) continue;
     pair_of_maps<u32_types> maps(1000000);
     maps.insert(keys, values, way);
     maps.check({});
@@ -476,7 +452,7 @@ TEST(concurrent_map_calls, misuse) {
 }
 
 TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
-  const std::size_t n = 100000;
+  const std::size_t n = sanitized ? 70000 : 100000;
   const auto keys = from_numbers<u32>(multiples(n, 2654435761));
   const auto values = numbered_values<u32>(n);
   for (std::size_t good = 0;; ++good) {

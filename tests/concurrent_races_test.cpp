@@ -29,36 +29,14 @@ std::size_t room_for(std::size_t keys, std::size_t changes) {
 TYPED_TEST(concurrent_races, one_of_many_inserts_of_a_key_succeeds) {
   for (const u64 keys : {std::size_t{1}, std::size_t{100}, many / 10}) {
     typename TypeParam::map map(test_place(), room_for<TypeParam>(keys, many), {.load_factor = 0.95});
-    auto inserted = filled<u32>(keys, 0);
-    at_once(many, insert_few<TypeParam>{map.ref(), keys, inserted.data()});
-    std::size_t wrong = 0, there = 0;
-    for (const u32 times : download(inserted)) {
-      wrong += times > 1;
-      there += times;
-    }
-    EXPECT_EQ(wrong, 0u);
-    EXPECT_EQ(map.size(test_place()), there);
-    EXPECT_GE(there, keys - keys / 10);
-    EXPECT_TRUE(map.valid(test_place()));
+    check_inserts_of_few<TypeParam>(map, keys, many);
   }
 }
 
 TYPED_TEST(concurrent_races, inserts_less_erases_are_there_and_no_reader_sees_another_keys_value) {
   for (const u64 keys : {1, 3, 50, 20000}) {
     typename TypeParam::map map(test_place(), room_for<TypeParam>(keys, many), {.load_factor = 0.9});
-    auto inserted = filled<u32>(keys, 0), erased = filled<u32>(keys, 0), wrong = filled<u32>(1, 0);
-    at_once(many, insert_and_erase<TypeParam>{map.ref(), keys, inserted.data(), erased.data(), wrong.data()});
-    EXPECT_EQ(download(wrong)[0], 0u);
-    std::vector<typename TypeParam::key> all(keys);
-    for (u64 k = 0; k < keys; ++k) all[k] = static_cast<typename TypeParam::key>(k * 0x9e3779b9);
-    auto found = filled<bool>(keys, false);
-    map.contains(test_place(), upload(all), found);
-    const auto there = download(found);
-    const auto in = download(inserted), out = download(erased);
-    std::size_t bad = 0;
-    for (u64 k = 0; k < keys; ++k) bad += in[k] - out[k] != static_cast<u32>(there[k]);
-    EXPECT_EQ(bad, 0u) << "of " << keys << " keys";
-    EXPECT_TRUE(map.valid(test_place()));
+    check_inserts_and_erases<TypeParam>(map, keys, many);
   }
 }
 
@@ -116,42 +94,18 @@ TYPED_TEST(concurrent_races, no_addition_is_lost) {
 
 #if !defined(__CUDACC__)
 TEST(concurrent_const_members, run_beside_changes) {
-  using types_here = types<u32, u32>;
-  constexpr u32 stable = 20000, changing = 20000;
-  types_here::map map(test_place(), stable + changing);
-  std::vector<u32> keys(stable);
-  for (u32 i = 0; i < stable; ++i) keys[i] = i;
-  map.insert(test_place(), keys, keys);
-  const auto ref = map.ref();
-  std::atomic<bool> stop{false};
-  std::thread changes([&] {
-    for (u32 i = 0; !stop; ++i) {
-      const u32 key = stable + i % changing;
-      i / changing % 2 == 0 ? void(ref.insert(key, key)) : void(ref.erase(key));
-    }
-  });
-  const types_here::map& reading = map;
-  for (int round = 0; round < (sanitized ? 5 : 30); ++round) {
-    std::vector<u32> results(stable);
-    reading.find(test_place(), keys, results, 7u);
-    EXPECT_TRUE(results == keys);
-    EXPECT_EQ(reading.count(test_place(), keys), stable);
-    EXPECT_GE(reading.size(test_place()), stable);
-    const auto statistics = reading.statistics(test_place());
-    EXPECT_GE(statistics.size, stable);
-    EXPECT_LE(statistics.size, stable + changing);
-    if (sanitized) continue;
+  const u32 most = 40000;
+  types<u32, u32>::map map(test_place(), most);
+  check_const_members_beside_changes(map, most, [&](const auto& reading) {
+    if (sanitized) return;
     // Not a call to make beside changes, but one that keeps to its memory then: some pairs may be missing, none is wrong.
-    std::vector<u32> keys_out(stable + changing), values_out(stable + changing);
+    std::vector<u32> keys_out(most), values_out(most);
     const std::size_t n = reading.retrieve_all(test_place(), keys_out, values_out);
-    EXPECT_LE(n, stable + changing);
+    EXPECT_LE(n, most);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < n; ++i) wrong += keys_out[i] != values_out[i];
     EXPECT_EQ(wrong, 0u);
-  }
-  stop = true;
-  changes.join();
-  EXPECT_TRUE(map.valid(test_place()));
+  });
 }
 #endif
 
@@ -169,26 +123,9 @@ TEST(order_of, knows_good_from_bad) {
 }
 
 TYPED_TEST(concurrent_races, histories_are_linearizable) {
-  // So many threads and keys that a few operations on a key overlap; with many, there would be more orders than can be looked through.
-  const std::size_t threads = on_host ? 4 : 1024;
-  const u32 keys = on_host ? 40 : 400, operations = on_host ? 1000 : 16;
-  const u64 rounds = sanitized ? 5 : 40;
-  u64 unknown = 0;
-  for (u64 round = 0; round < rounds; ++round) {
-    typename TypeParam::map map(test_place(), room_for<TypeParam>(keys, threads * operations), {.load_factor = 0.9, .seed = round});
-    auto clock = filled<unsigned long long>(1, 0);
-    roost::array<event, place_type> recorded(test_place(), threads * operations);
-    at_once(threads, record_history<TypeParam>{map.ref(), operations, keys, 10 * round, clock.data(), recorded.data()});
-    std::vector<std::vector<event>> of_key(keys);
-    for (const event& e : download(recorded)) of_key[e.key].push_back(e);
-    for (u32 key = 0; key < keys; ++key) {
-      const auto answer = order_of(of_key[key]).search();
-      unknown += answer == order_of::answer::too_many_overlap;
-      ASSERT_NE(answer, order_of::answer::there_is_none) << "key " << key << " in round " << round << text_of(of_key[key]);
-    }
-    EXPECT_TRUE(map.valid(test_place()));
-  }
-  EXPECT_LE(unknown, rounds * keys / 100) << "histories that say nothing";
+  check_histories<TypeParam>(sanitized ? 5 : 40, [](u64 round, std::size_t keys, std::size_t changes) {
+    return typename TypeParam::map(test_place(), room_for<TypeParam>(keys, changes), {.load_factor = 0.9, .seed = round});
+  });
 }
 
 }  // namespace

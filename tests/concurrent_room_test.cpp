@@ -138,12 +138,13 @@ void come_and_go(std::size_t n) {
   EXPECT_LE(statistics.erased, statistics.capacity / 32);
 }
 
-TEST(concurrent_room, keys_that_come_and_go_leave_little_behind) {
-  const std::size_t n = sanitized ? 20000 : 60000;
-  come_and_go<u32, u32>(n);
-  come_and_go<u64, u64>(n);
-  come_and_go<u32, std::uint8_t>(n);
-  come_and_go<u64, u32>(n);
+template <class T>
+class concurrent_room_of : public testing::Test {};
+using all_types = axis<types<u32, u32>, types<u32, u8>, types<u64, u32>, types<u64, u64>>;
+TYPED_TEST_SUITE(concurrent_room_of, all_types);
+
+TYPED_TEST(concurrent_room_of, keys_that_come_and_go_leave_little_behind) {
+  come_and_go<typename TypeParam::key, typename TypeParam::value>(sanitized ? 20000 : 60000);
 }
 
 TEST(concurrent_room, a_map_that_grows_has_room_or_throws) {

@@ -10,7 +10,7 @@ namespace {
 
 template <class Table>
 class errors : public testing::Test {};
-using tables = axis<bucketed_map<u32, u32>, cuckoo_map<u32, u32>, bucketed_set<u32>, cuckoo_set<u32>,
+using tables = table_axis<bucketed_map<u32, u32>, cuckoo_map<u32, u32>, bucketed_set<u32>, cuckoo_set<u32>,
                               compact_map<u32, u32>, compact_set<u32>>;
 TYPED_TEST_SUITE(errors, tables);
 

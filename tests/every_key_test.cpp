@@ -10,7 +10,7 @@ namespace {
 
 template <class Table>
 class every_key : public testing::Test {};
-using tables = axis<bucketed_map<u8, u8>, bucketed_map<u16, u32>, bucketed_map<u32, u32>, bucketed_map<u32, u64>,
+using tables = table_axis<bucketed_map<u8, u8>, bucketed_map<u16, u32>, bucketed_map<u32, u32>, bucketed_map<u32, u64>,
                               bucketed_map<u64, u32>, bucketed_map<u64, u64>, bucketed_map<sixteen, u32>, bucketed_map<twelve, twentyfour>,
                               bucketed_map<twentyfour, twelve>, bucketed_set<u32>, bucketed_set<u64>, bucketed_set<twelve>,
                               cuckoo_map<u16, u16>, cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_map<sixteen, twelve>, cuckoo_set<u32>,
@@ -81,7 +81,7 @@ TYPED_TEST(every_key, can_be_beside_the_first_keys_under_any_seed) {
 
 template <class Table>
 class all_keys : public testing::Test {};
-using small_tables = axis<bucketed_map<u8, u8>, bucketed_map<u16, u32>, cuckoo_map<u16, u16>, compact_map<u8, u8>>;
+using small_tables = table_axis<bucketed_map<u8, u8>, bucketed_map<u16, u32>, cuckoo_map<u16, u16>, compact_map<u8, u8>>;
 TYPED_TEST_SUITE(all_keys, small_tables);
 
 TYPED_TEST(all_keys, are_stored_at_once) {

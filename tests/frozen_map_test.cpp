@@ -14,7 +14,7 @@ namespace {
 template <class Table>
 class frozen_map : public testing::Test {};
 
-using tables = axis<bucketed_map<u32, u32>, bucketed_map<u32, u64>, bucketed_map<u64, u32>, bucketed_map<u64, u64>,
+using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u32, u64>, bucketed_map<u64, u32>, bucketed_map<u64, u64>,
                               cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_set<u32>, bucketed_set<u32>, bucketed_set<u64>,
                               compact_map<u32, u32>, compact_map<u32, u64>, compact_map<u64, u32>, compact_map<u64, u64>, compact_map<u32, twelve>,
                               compact_set<u32>, compact_set<u64>>;

@@ -189,7 +189,7 @@ TYPED_TEST(frozen_multimap, of_one_key) {
 }
 
 TYPED_TEST(frozen_multimap, with_frequent_keys) {
-  if (sanitized && !std::is_same_v<TypeParam, types<u64, u16>>) GTEST_SKIP() << "of one type where everything is slow";
+  if (sanitized && !std::is_same_v<TypeParam, types<u32, u32>>) GTEST_SKIP() << "of one type where everything is slow";
   std::vector<u64> half = random_numbers(1'000'000, 6), falling = half;
   for (std::size_t i = 0; i < half.size(); i += 2) half[i] = 42;
   // Zipf's law, nearly: key k has a share of 1 / k.

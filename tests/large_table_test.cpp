@@ -1,4 +1,4 @@
-#include <fstream>
+#include <roost/detail/body_memory.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
@@ -43,16 +43,6 @@ struct key_itself {
   ROOST_FN u64 operator()(std::size_t i) const { return roost::mix64(keys[i], 5); }  // so that no two wrong keys make a right sum
 };
 
-/// What programs can still have.
-std::size_t bytes_of_system() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;) {
-    std::size_t kibibytes = 0;
-    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
-  }
-  return 0;
-}
-
 #if defined(__CUDACC__)
 place_type plain_place() { return place_type(test_stream()); }
 
@@ -67,7 +57,7 @@ std::size_t free_bytes() {
 place_type plain_place() { return place_type(0, std::pmr::new_delete_resource()); }  // keeps nothing, and refuses nothing
 
 /// A third of what the system has: other tests run beside this one.
-std::size_t free_bytes() { return bytes_of_system() / 3; }
+std::size_t free_bytes() { return roost::detail::bytes_available_on_host() / 3; }
 #endif
 
 /// A set of n keys. `gib`: what it takes with its build.
@@ -119,7 +109,8 @@ struct wrong_number {
 
 /// 64 GiB of pairs in memory of the host.
 TEST(large_table, stadium_of_more_slots_than_32_bits_count) {
-  const double free = static_cast<double>(bytes_of_system()) / 0x1p30, free_there = static_cast<double>(free_bytes()) / 0x1p30;
+  const double free = static_cast<double>(roost::detail::bytes_available_on_host()) / 0x1p30;
+  const double free_there = static_cast<double>(free_bytes()) / 0x1p30;
   if (free < 90) GTEST_SKIP() << "needs 90 GiB of the host's memory, " << free << " are free";
   if (free_there < 60) GTEST_SKIP() << "needs 60 GiB of the device's memory, " << free_there << " are free";
   const place_type place = plain_place();
@@ -128,7 +119,7 @@ TEST(large_table, stadium_of_more_slots_than_32_bits_count) {
   EXPECT_GT(map.capacity(), limit);
   const auto report = map.insert_new(place, roost::computed(n, key_of_number<u64>{0}), roost::computed(n, number_itself()));
   EXPECT_EQ(report.inserted, n);
-  EXPECT_EQ(report.path, roost::path::regional);
+  EXPECT_EQ(report.path, roost::path::streamed);
   EXPECT_EQ(map.size(place), n);
 
   constexpr u64 chunk = u64{1} << 28;

@@ -25,7 +25,7 @@ rc::Gen<numbers> key_numbers() {
 
 template <class Table>
 class properties : public testing::Test {};
-using tables = axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>, bucketed_map<u8, u8>,
+using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>, bucketed_map<u8, u8>,
                               bucketed_map<twelve, twentyfour>, cuckoo_map<u32, u32>, cuckoo_set<u32>,
                               compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>>;
 TYPED_TEST_SUITE(properties, tables);

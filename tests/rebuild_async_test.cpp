@@ -7,7 +7,7 @@ namespace {
 
 template <class Table>
 class rebuild_async : public testing::Test {};
-using tables = axis<compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>, bucketed_map<u32, u32>, bucketed_set<u64>,
+using tables = table_axis<compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>, bucketed_map<u32, u32>, bucketed_set<u64>,
                               cuckoo_map<u32, u32>, cuckoo_set<u32>>;
 TYPED_TEST_SUITE(rebuild_async, tables);
 

@@ -10,7 +10,7 @@ namespace {
 
 template <class Table>
 class struct_keys : public testing::Test {};
-using tables = axis<bucketed_map<sixteen, u32>, bucketed_map<twelve, twentyfour>, bucketed_map<twentyfour, twelve>,
+using tables = table_axis<bucketed_map<sixteen, u32>, bucketed_map<twelve, twentyfour>, bucketed_map<twentyfour, twelve>,
                               bucketed_set<twelve>, cuckoo_map<sixteen, twelve>>;
 TYPED_TEST_SUITE(struct_keys, tables);
 

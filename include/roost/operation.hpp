@@ -20,8 +20,9 @@ enum class insertion : std::uint8_t {
 struct insert_report {
   std::size_t inserted = 0;  ///< keys that were not there before
   std::size_t present = 0;   ///< pairs whose key was there, or came earlier in the batch
-  std::size_t full =
-      0;  ///< pairs that found no room; none if the map grows. insert_or_apply on cuda: copies that were added up first count as one
+  /// Pairs that found no room; none if the map grows. insert_or_apply of a concurrent_map on cuda: copies that were
+  /// added up first count as one.
+  std::size_t full = 0;
   roost::path path = roost::path::direct;
   int rehashes = 0;  ///< times that room was made: by making slots of erased keys free, or by moving all keys
 };
@@ -32,6 +33,7 @@ enum class operation_kind : std::uint8_t { find, insert, insert_or_assign, erase
 /// One operation of a mixed batch.
 template <class Key, class Value>
 struct operation {
+  using operation_value = Value;
   operation_kind kind;
   Key key;
   Value value;  ///< find and erase do not look at it

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "roost/detail/numbers.hpp"
 #include "roost/detail/past_cache.hpp"
 #include "roost/detail/ranks.hpp"
 #include "roost/detail/tuning.hpp"
@@ -326,12 +327,7 @@ struct restore_tiles {
     if (team.rank() == 0) my.start[digits] = at.count;
     team.sync();
     for_each_of(team, ceil_div(at.count, chunk), [&](std::uint32_t c) {
-      std::uint32_t low = 0, high = digits;  // the last digit that starts at or before the chunk
-      while (high - low > 1) {
-        const std::uint32_t middle = (low + high) / 2;
-        (my.start[middle] <= c * chunk ? low : high) = middle;
-      }
-      my.digit[c] = static_cast<std::uint16_t>(low);
+      my.digit[c] = static_cast<std::uint16_t>(last_at_or_before(0u, digits, my.start, c * chunk));
     });
     team.sync();
     const auto source = [&](int i) {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "roost/detail/bulk.hpp"
+#include "roost/detail/numbers.hpp"
 #include "roost/hash.hpp"
 #include "roost/pair.hpp"
 
@@ -39,14 +40,7 @@ class sorted_map {
 
     /// The position of the first key that is not less than `key`; size() if there is none.
     ROOST_FN std::size_t lower_bound(const Key& key) const {
-      std::size_t first = 0, count = size_;
-      while (count > 0) {
-        const std::size_t half = count / 2;
-        const bool right = keys_[first + half] < key;
-        first = right ? first + half + 1 : first;
-        count = right ? count - half - 1 : half;
-      }
-      return first;
+      return detail::lower_bound(std::size_t{0}, size_, [&](std::size_t i) { return keys_[i] < key; });
     }
 
     /// The value of a key, or nothing.

@@ -115,6 +115,7 @@ struct stadium_file {
 
     map to(place, plan, options);
     to.known_ = std::nullopt;
+    to.count_slots(place);
     place.copy_from_host(to.heads_.data(), from.data() + heads_at, to.heads_.bytes());
     place.copy_from_host(to.words_.data(), from.data() + words_at, to.words_.bytes());
     const char* const all = from.data() + bodies_at;

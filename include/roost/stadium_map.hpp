@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "roost/detail/body_memory.hpp"
-#include "roost/layout/ticket_board.hpp"
+#include "roost/detail/changes.hpp"
+#include "roost/detail/stadium_regions.hpp"
 
 /// \file
 /// stadium_map: keys and values of any size, in GPU memory, in host memory behind it, or both.
@@ -47,6 +47,8 @@ struct stadium_options {
   /// Whether bulk calls that insert move the keys to a larger table when there is no room. If not, keys that find none are counted as
   /// `full`.
   bool grows = true;
+  /// How the threads of a GPU share a bulk insert_new: what it costs, not what it does. A host thread has one pair after the other anyway, and
+  /// so has each thread where a batch is streamed.
   insert_lanes lanes = insert_lanes::automatic;
   /// Slots of a region, about; 0: chosen for the place. A number above the table's makes one region of it, as the paper has it.
   std::uint32_t region_slots = 0;
@@ -96,7 +98,10 @@ struct lookup_costs {
 ///
 /// Cost: a lookup looks at 1 / (1 - load) tickets for a key that is not there, fewer for others, each a random access to memory of the
 /// place; it reads one body for a key that is there, and next to none for one that is not (ticket_bits). An insert writes one body and
-/// reads next to none. Large batches are partitioned and go region by region, which pays where bodies lie in host memory most.
+/// reads next to none. Large batches are partitioned and go region by region, which pays where bodies lie in host memory most. Of batches
+/// that touch so many bodies in host memory that copying all of them is cheaper than one access each, the regions' bodies come through
+/// memory of the place (path::streamed): chosen if no ref for changes was taken since the last insert in bulk, and of lookups after a
+/// sample of them, which then synchronise.
 ///
 /// Threads and streams: all operations of refs may overlap with each other and with const members, and each is one step for all who watch;
 /// members that change the map need it for themselves. All threads that touch a map at the same time are of one GPU, or all of the host:
@@ -140,15 +145,25 @@ class stadium_map {
   template <class Keys, class Values>
   insert_report insert_or_assign(const Place& place, const Keys& keys, const Values& values, bulk_options how = {});
 
+  /// Stores each pair; a value v0 that is there becomes f(v0, v). f: roost::plus, minimum, maximum, or any function of two values that does
+  /// not mind the order in which the copies of a key come, and does not throw. Copies of a key go one by one: where they are many, take a
+  /// concurrent_map or group_by.
+  template <class Keys, class Values, class F>
+  insert_report insert_or_apply(const Place& place, const Keys& keys, const Values& values, const F& f, bulk_options how = {});
+
   /// Takes keys out; returns how many were there. Synchronises.
   template <class Keys>
   std::size_t erase(const Place& place, const Keys& keys, bulk_options how = {});
 
+  /// Takes out the pairs for which f(key, value) is true, and returns how many. Reads all bodies. Synchronises.
+  template <class F>
+  std::size_t erase_if(const Place& place, const F& f);
+
   /// Runs a mixed batch of operations at the same time: results[i] is what became of operations[i], as if they had been done one after the
   /// other in some order. Makes no room. Contiguous memory of the place, of elements operation<Key, Value> and operation_result<Value>.
-  /// Asynchronous on cuda.
+  /// Never streamed. Asynchronous on cuda.
   template <class Operations, class Results>
-  void run(const Place& place, const Operations& operations, Results&& results);
+  bulk_report run(const Place& place, const Operations& operations, Results&& results, bulk_options how = {});
 
   /// Takes all keys out. Asynchronous on cuda.
   void clear(const Place& place);
@@ -197,17 +212,22 @@ class stadium_map {
   /// Makes the table as small as its keys allow.
   void shrink_to_fit(const Place& place) { rehash(place, 0); }
 
-  /// The handle for kernels and host loops: all operations, or lookups only. The first one notes that the map may change: one thread at a
-  /// time may call it. Take it anew after a bulk call that inserts, which may have moved the keys.
+  /// The handle for kernels and host loops: all operations. It notes that the map may change, so it is itself a member that changes the map,
+  /// not to be called beside others. Take it anew after any other member that changes the map: the keys may have moved, and lookups in bulk
+  /// trust that refs from before change nothing. Lookups in bulk that have not finished on their stream count as running: synchronise first.
   ref_type ref() {
     known_ = std::nullopt;
     return table();
   }
+  /// Lookups only: the map notes nothing, so that any number of threads may call it. Costs nothing and never throws. To be taken anew when
+  /// the other is.
   reader_type ref() const { return table(); }
 
   /// How many keys there are. Reads the board. Synchronises.
   std::size_t size(const Place& place) const;
+  /// Slots, all of which keys can use. Asks nothing of the place, and never throws; beside changes through refs it stays the same.
   std::size_t capacity() const { return plan_.slots(); }
+  /// Bytes of the board and of all bodies, in memory of the place and of the host together (statistics() tells them apart). As capacity().
   std::size_t bytes() const { return board_bytes() + bodies_.near_bytes() + bodies_.far_bytes(); }
 
   /// Reads the board. Synchronises.
@@ -239,10 +259,20 @@ class stadium_map {
              bodies_.near(), bodies_.far(), bodies_.near_size()},
             plan_};
   }
+  /// For lookups in bulk.
+  reader_type lookups() const {
+    auto where = table().where();
+    where.at_rest = known_.has_value();  // no ref is out that changes the map
+    return {where, plan_};
+  }
   std::size_t board_bytes() const { return words_.bytes() + heads_.bytes() + guards_.bytes(); }
   std::size_t limit() const { return static_cast<std::size_t>(options_.load_factor * static_cast<double>(capacity())); }
   std::size_t room() const { return limit() - detail::smaller(limit(), known_->live); }
-  bulk_options way_of(std::size_t n, const bulk_options& how) const;
+  template <class Bodies>
+  detail::stadium_regions<Place> regions_for(const Place& place, std::size_t n, const bulk_options& how, bool unchanged,
+                                             detail::staged_copies copies, const Bodies& bodies) const;
+  template <class Queries>
+  detail::stadium_regions<Place> regions_for(const Place& place, const Queries& queries, const bulk_options& how) const;
 
   template <class Change, class Source>
   insert_report put_all(const Place& place, const Source& source, const Change& change, const bulk_options& how);
@@ -250,6 +280,12 @@ class stadium_map {
   void put_new(const Place& place, const Part& part, path way, insert_report& report);
   template <class Change, class Source>
   void put(const Place& place, const Source& source, const Change& change, bool grows, insert_report& report);
+  template <class Launch>
+  void launch_put(const Place& place, array<detail::put_counts, Place>& counted, detail::put_counts& sum, insert_report& report,
+                  const Launch& launch);
+  template <class Change, class Parts>
+  void put_streamed(const Place& place, const Parts& parts, const detail::stadium_regions<Place>& regions, const Change& change,
+                    insert_report& report, bool& begun);
   void count_slots(const Place& place);
   void make_room(const Place& place, std::size_t more, insert_report& report);
 

@@ -85,7 +85,9 @@ class pair_of_maps {
     std::vector<key> queries = others;
     for (const auto& [k, v] : oracle) queries.push_back(k);
     const auto asked = upload(queries);
-    for (const path way : {path::direct, path::regional}) {
+    std::vector<path> ways{path::direct, path::regional};
+    if constexpr (requires { map.costs(test_place(), queries); }) ways.push_back(path::streamed);
+    for (const path way : ways) {
       const auto missing = from_number<value>(77);
       auto results = filled<value>(queries.size(), from_number<value>(1));
       auto masked = filled<value>(queries.size(), missing);
@@ -131,5 +133,35 @@ class pair_of_maps {
     return report;
   }
 };
+
+/// A map of 4-byte keys and values at load factor 0.8.
+template <class T>
+void check_that_room_is_made_and_given_back() {
+  const std::size_t n = sanitized ? 30000 : 400000;
+  const auto keys = from_numbers<std::uint32_t>(multiples(n, 2654435761));
+  const auto values = numbered_values<std::uint32_t>(n);
+  pair_of_maps<T> maps;
+  const std::size_t least = maps.map.capacity();
+  EXPECT_GT(maps.insert(keys, values, path::automatic).rehashes, 0);
+  EXPECT_GE(static_cast<double>(maps.map.capacity()), static_cast<double>(n) / 0.8);
+  EXPECT_LE(maps.map.capacity(), 5 * n);
+  maps.check({});
+  maps.erase(keys, path::automatic);
+  maps.map.shrink_to_fit(test_place());
+  EXPECT_EQ(maps.map.capacity(), least);
+  maps.map.reserve(test_place(), n);
+  const std::size_t reserved = maps.map.capacity();
+  EXPECT_EQ(maps.insert(keys, values, path::automatic).rehashes, 0);
+  EXPECT_EQ(maps.map.capacity(), reserved);
+  maps.map.reserve(test_place(), 10);
+  EXPECT_EQ(maps.map.capacity(), reserved);
+  maps.map.rehash(test_place(), 3 * n);
+  EXPECT_GE(maps.map.capacity(), 3 * n);
+  maps.check({});
+  EXPECT_EQ(maps.insert_or_assign(keys, values, path::automatic).rehashes, 0);
+  maps.map.rehash(test_place(), 10);
+  EXPECT_LE(maps.map.capacity(), reserved + reserved / 100 + 64);
+  maps.check(from_numbers<std::uint32_t>(multiples(1000, 2654435761, 1)));
+}
 
 }  // namespace test

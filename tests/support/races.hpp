@@ -215,4 +215,99 @@ inline std::string text_of(std::vector<event> events) {
   return text.str();
 }
 
+// Checks of empty maps. T: also the map.
+
+/// Of many inserts of few keys one of each key succeeds.
+template <class T>
+void check_inserts_of_few(typename T::map& map, u64 keys, std::size_t inserts) {
+  auto inserted = filled<u32>(keys, 0);
+  at_once(inserts, insert_few<T>{map.ref(), keys, inserted.data()});
+  std::size_t wrong = 0, there = 0;
+  for (const u32 times : download(inserted)) {
+    wrong += times > 1;
+    there += times;
+  }
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(map.size(test_place()), there);
+  EXPECT_GE(there, keys - keys / 10);
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
+/// Keys are there that were inserted once more often than erased, and no reader sees another key's value.
+template <class T>
+void check_inserts_and_erases(typename T::map& map, u64 keys, std::size_t changes) {
+  SCOPED_TRACE(std::to_string(keys) + " keys");
+  auto inserted = filled<u32>(keys, 0), erased = filled<u32>(keys, 0), wrong = filled<u32>(1, 0);
+  at_once(changes, insert_and_erase<T>{map.ref(), keys, inserted.data(), erased.data(), wrong.data()});
+  EXPECT_EQ(download(wrong)[0], 0u);
+  std::vector<typename T::key> all(keys);
+  for (u64 k = 0; k < keys; ++k) all[k] = static_cast<typename T::key>(k * 0x9e3779b9);
+  auto found = filled<bool>(keys, false);
+  map.contains(test_place(), upload(all), found);
+  const auto there = download(found);
+  const auto in = download(inserted), out = download(erased);
+  std::size_t bad = 0;
+  for (u64 k = 0; k < keys; ++k) bad += in[k] - out[k] != static_cast<u32>(there[k]);
+  EXPECT_EQ(bad, 0u);
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
+/// Histories are linearizable. map_of(round, keys, changes): a map for one.
+template <class T, class MapOf>
+void check_histories(u64 rounds, const MapOf& map_of) {
+  // So many threads and keys that a few operations on a key overlap; with many, there would be more orders than can be looked through.
+  const std::size_t threads = on_host ? 4 : 1024;
+  const u32 keys = on_host ? 40 : 400, operations = on_host ? 1000 : 16;
+  u64 unknown = 0;
+  for (u64 round = 0; round < rounds; ++round) {
+    typename T::map map = map_of(round, keys, threads * operations);
+    auto clock = filled<unsigned long long>(1, 0);
+    roost::array<event, place_type> recorded(test_place(), threads * operations);
+    at_once(threads, record_history<T>{map.ref(), operations, keys, 10 * round, clock.data(), recorded.data()});
+    std::vector<std::vector<event>> of_key(keys);
+    for (const event& e : download(recorded)) of_key[e.key].push_back(e);
+    for (u32 key = 0; key < keys; ++key) {
+      const auto answer = order_of(of_key[key]).search();
+      unknown += answer == order_of::answer::too_many_overlap;
+      ASSERT_NE(answer, order_of::answer::there_is_none) << "key " << key << " in round " << round << text_of(of_key[key]);
+    }
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+  EXPECT_LE(unknown, rounds * keys / 100) << "histories that say nothing";
+}
+
+#if !defined(__CUDACC__)
+/// What const members say of a map from u32 to u32 with room for `most` keys is right while others change it. also(map): more to ask then.
+template <class Map, class Also>
+void check_const_members_beside_changes(Map& map, u32 most, const Also& also) {
+  const u32 stable = most / 2, changing = most - stable;
+  std::vector<u32> keys(stable);
+  for (u32 i = 0; i < stable; ++i) keys[i] = i;
+  map.insert(test_place(), keys, keys);
+  const auto ref = map.ref();
+  std::atomic<bool> stop{false};
+  std::thread changes([&] {
+    for (u32 i = 0; !stop; ++i) {
+      const u32 key = stable + i % changing;
+      i / changing % 2 == 0 ? void(ref.insert(key, key)) : void(ref.erase(key));
+    }
+  });
+  const Map& reading = map;
+  for (int round = 0; round < (sanitized ? 5 : 30); ++round) {
+    std::vector<u32> results(stable);
+    reading.find(test_place(), keys, results, 7u);
+    EXPECT_TRUE(results == keys);
+    EXPECT_EQ(reading.count(test_place(), keys), stable);
+    EXPECT_GE(reading.size(test_place()), stable);
+    const std::size_t size = reading.statistics(test_place()).size;
+    EXPECT_GE(size, stable);
+    EXPECT_LE(size, most);
+    also(reading);
+  }
+  stop = true;
+  changes.join();
+  EXPECT_TRUE(map.valid(test_place()));
+}
+#endif
+
 }  // namespace test

@@ -25,7 +25,12 @@ struct packed {
     for (int i = 0; i < N; ++i) same &= a.bytes[i] == b.bytes[i];
     return same;
   }
-  friend bool operator<(const packed& a, const packed& b) { return std::memcmp(a.bytes, b.bytes, N) < 0; }
+  ROOST_FN friend bool operator<(const packed& a, const packed& b) {
+    for (int i = 0; i < N; ++i) {
+      if (a.bytes[i] != b.bytes[i]) return a.bytes[i] < b.bytes[i];
+    }
+    return false;
+  }
 };
 
 template <class Key, class Value>

@@ -121,6 +121,14 @@ fi
 "$roost" bench --place host --log2n 8 --ops build --reps 1 --format json 2>/dev/null | python3 -m json.tool >/dev/null || fail "not JSON"
 "$roost" bench --place host --log2n 8 --ops build --reps 1 | grep -q "^frozen_bucketed .* ok$" || fail "no table for people"
 
+for command in --help --version "join --help" info "bench --place host --log2n 10 --table frozen_compact --reps 1"; do
+  # shellcheck disable=SC2086
+  "$roost" $command >/dev/full 2>stderr
+  [[ $? -eq 1 ]] || fail "$command: no exit code 1 for a full disk"
+  [[ $(cat stderr) == "roost: standard output: cannot be written"* && $(wc -l <stderr) -eq 1 ]] || fail "$command, full disk: $(cat stderr)"
+done
+[[ $("$roost" --help) == "roost: hash tables"*voxels* && $("$roost" --version) =~ ^[0-9.]+$ ]] || fail "--help, --version"
+
 "$roost" info >stdout || fail "info"
 grep -q "^host: .* threads, .* GiB" stdout || fail "info says nothing of the host: $(cat stdout)"
 grep -q "^default place: " stdout || fail "info names no default place"

@@ -22,9 +22,9 @@
 #define ROOST_WIDE_ATOMICS __atomic_always_lock_free(16, nullptr)
 #endif
 
-// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. All are relaxed: a slot carries all that its reader
-// needs. A slot is changed as a whole and in halves; every processor that roost runs on keeps accesses of both sizes to one aligned slot
-// apart.
+// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. They are relaxed, but those with first or last in their
+// names: a slot carries all that its reader needs. A slot is changed as a whole and in halves; every processor that roost runs on keeps
+// accesses of both sizes to one aligned slot apart.
 
 namespace roost::detail {
 
@@ -39,6 +39,15 @@ template <class Part, class Word>
 ROOST_FN Part* half_of(Word* at, int which) {
   return reinterpret_cast<Part*>(at) + which;
 }
+
+#if ROOST_ON_DEVICE
+/// Which of its warp's threads this one is.
+ROOST_FN int lane_of_warp() {
+  int lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+#endif
 
 /// Access to slots that several workers change at the same time.
 struct shared_access {
@@ -74,6 +83,25 @@ struct shared_access {
       }
 #endif
     }
+  }
+
+  /// A load that comes before all that follow it.
+  template <class Word>
+  ROOST_FN static Word load_first(const Word* from) {
+#if ROOST_ON_DEVICE
+    Word word;
+    if constexpr (sizeof(Word) == 8) {
+      asm volatile("ld.acquire.gpu.b64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+    } else if constexpr (sizeof(Word) == 4) {
+      asm volatile("ld.acquire.gpu.b32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
+    } else {
+      word = load(from);
+      asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    }
+    return word;
+#else
+    return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+#endif
   }
 
   /// Slots that lie side by side, in 16-byte loads.
@@ -193,20 +221,67 @@ struct shared_access {
 #endif
   }
 
-  /// Leaves a lock to others for some nanoseconds: a crowd that asks again and again would keep its owner waiting. A host thread that has
-  /// waited long may keep the owner from running at all. One of the threads of a warp that come here for the same word, so that a crowd
-  /// asks for it once a warp. Each thread of a host.
-  ROOST_FN static bool first_of_warp([[maybe_unused]] const void* word) {
+  /// Takes a lock for all threads of a warp that come here for it at the same time: take() and give_back() once, between them f() for one
+  /// thread after the other. Nothing and false if take() says false. So a crowd asks once a warp, and nobody sleeps beside a neighbour who
+  /// has the lock. Each host thread by itself.
+  template <class Take, class F, class GiveBack>
+  ROOST_FN static bool in_turn([[maybe_unused]] const void* lock, const Take& take, const F& f, const GiveBack& give_back) {
 #if ROOST_ON_DEVICE
-    const unsigned same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(word));
-    unsigned lane;
-    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane == static_cast<unsigned>(__ffs(static_cast<int>(same))) - 1;
+    const unsigned same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(lock));
+    const int lane = lane_of_warp(), first = __ffs(static_cast<int>(same)) - 1;
+    const bool leads = lane == first;
+    if (__shfl_sync(same, leads && take() ? 1 : 0, first) == 0) return false;
+    ROOST_ROLLED
+    for (unsigned rest = same; rest != 0; rest &= rest - 1) {
+      if (lane == __ffs(static_cast<int>(rest)) - 1) f();
+      __syncwarp(same);
+    }
+    if (leads) give_back();
 #else
+    if (!take()) return false;
+    f();
+    give_back();
+#endif
     return true;
+  }
+
+  /// compare_exchange before all that follows.
+  ROOST_FN static std::uint32_t compare_exchange_first(std::uint32_t* at, std::uint32_t expected, std::uint32_t desired) {
+#if ROOST_ON_DEVICE
+    std::uint32_t before;
+    asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], %2, %3;" : "=r"(before) : "l"(at), "r"(expected), "r"(desired) : "memory");
+    return before;
+#else
+    __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return expected;
 #endif
   }
 
+  /// A store after all that went before.
+  template <class Word>
+  ROOST_FN static void store_last(Word* at, Word value) {
+#if ROOST_ON_DEVICE
+    if constexpr (sizeof(Word) == 8) {
+      asm volatile("st.release.gpu.b64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
+    } else {
+      asm volatile("st.release.gpu.b32 [%0], %1;" : : "l"(at), "r"(value) : "memory");
+    }
+#else
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+#endif
+  }
+
+  /// Clears bits after all that was written before.
+  ROOST_FN static void clear_last(std::uint64_t* at, std::uint64_t bits) {
+#if ROOST_ON_DEVICE
+    asm volatile("red.release.gpu.and.b64 [%0], %1;" : : "l"(at), "l"(~bits) : "memory");
+#else
+    __atomic_fetch_and(at, ~bits, __ATOMIC_RELEASE);
+#endif
+  }
+
+  /// Leaves a lock to others for some nanoseconds: a crowd that asks again and again would keep its owner waiting. A host thread that has
+  /// waited long may keep the owner from running at all.
   ROOST_FN static void wait([[maybe_unused]] unsigned nanoseconds) {
 #if !ROOST_ON_DEVICE
     if (nanoseconds >= 1024) std::this_thread::yield();
@@ -246,8 +321,6 @@ struct shared_access {
     }
   }
 
-  // What comes before all that follows, and what comes after all that went before.
-
   ROOST_FN static bool lock(std::uint64_t* at, std::uint64_t key) {
 #if ROOST_ON_DEVICE
     const bool mine = compare_exchange(at, key, std::uint64_t{locked}) == key;
@@ -255,24 +328,6 @@ struct shared_access {
     return mine;
 #else
     return __atomic_compare_exchange_n(at, &key, locked, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-#endif
-  }
-
-  ROOST_FN static std::uint64_t load_first(const std::uint64_t* from) {
-#if ROOST_ON_DEVICE
-    const std::uint64_t value = load(from);
-    __threadfence();
-    return value;
-#else
-    return __atomic_load_n(from, __ATOMIC_ACQUIRE);
-#endif
-  }
-  ROOST_FN static void store_last(std::uint64_t* at, std::uint64_t value) {
-#if ROOST_ON_DEVICE
-    __threadfence();
-    store(at, value);
-#else
-    __atomic_store_n(at, value, __ATOMIC_RELEASE);
 #endif
   }
 };
@@ -287,8 +342,7 @@ struct paired_access : shared_access {
   ROOST_FN static void load(const Word* from, Word (&to)[N]) {
 #if ROOST_ON_DEVICE
     if constexpr (N * sizeof(Word) == 32 && (sizeof(Word) < 16 || ROOST_WIDE_ATOMICS)) {
-      unsigned lane;
-      asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+      const int lane = lane_of_warp();
       const unsigned here = __activemask();
       const bool both = here >> (lane ^ 1) & 1, second = both && (lane & 1) != 0, first = both && (lane & 1) == 0;
       const auto mine = reinterpret_cast<std::uint64_t>(from), other = __shfl_xor_sync(here, mine, 1);

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <memory>
+#include <string>
 
 #include "roost/detail/tuning.hpp"
 #include "roost/place.hpp"
@@ -9,6 +10,21 @@
 // Memory for the bodies of a table: of the place as far as a budget goes, then of the host.
 
 namespace roost::detail {
+
+/// What the system says that programs can still have, within the limit of a container.
+inline std::size_t bytes_available_on_host() {
+  std::size_t most = ~std::size_t{0};
+  std::ifstream system("/proc/meminfo");
+  for (std::string word; system >> word;) {
+    std::size_t kib = 0;
+    if (word == "MemAvailable:" && system >> kib) most = kib << 10;
+  }
+  std::size_t limit = 0, used = 0;
+  if ((std::ifstream("/sys/fs/cgroup/memory.max") >> limit) && (std::ifstream("/sys/fs/cgroup/memory.current") >> used)) {
+    most = smaller(most, limit - smaller(limit, used));
+  }
+  return most;
+}
 
 /// Memory of the host that work of a place can reach.
 template <class Place>
@@ -27,7 +43,7 @@ template <>
 struct reachable<cuda> {
   static void* allocate(const cuda& place, std::size_t bytes) {
     const device_guard guard(place.device());
-    const std::size_t available = available_on_host();
+    const std::size_t available = bytes_available_on_host();
     void* memory = nullptr;
     // The system kills who pins more than there is.
     if (bytes <= available && cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess) return memory;
@@ -45,22 +61,6 @@ struct reachable<cuda> {
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
     return static_cast<std::size_t>(tuning<cuda>::bodies_share * static_cast<double>(free));
-  }
-
- private:
-  /// What the system says that programs can still have, within the limit of a container.
-  static std::size_t available_on_host() {
-    std::size_t most = ~std::size_t{0};
-    std::ifstream system("/proc/meminfo");
-    for (std::string word; system >> word;) {
-      std::size_t kib = 0;
-      if (word == "MemAvailable:" && system >> kib) most = kib << 10;
-    }
-    std::size_t limit = 0, used = 0;
-    if ((std::ifstream("/sys/fs/cgroup/memory.max") >> limit) && (std::ifstream("/sys/fs/cgroup/memory.current") >> used)) {
-      most = smaller(most, limit - smaller(limit, used));
-    }
-    return most;
   }
 };
 #endif

@@ -10,6 +10,27 @@
 
 namespace roost::detail {
 
+/// What a batch asks: keys, or operations.
+template <class Key, class Queries>
+struct query_of {
+  using type = Key;
+};
+template <class Key, class Queries>
+requires requires { typename element_of<Queries>::operation_value; }
+struct query_of<Key, Queries> {
+  using type = element_of<Queries>;
+};
+
+/// The key of a query.
+template <class Query>
+ROOST_FN const auto& key_of_query(const Query& query) {
+  if constexpr (requires { typename Query::operation_value; }) {
+    return query.key;
+  } else {
+    return query;
+  }
+}
+
 // What a lookup answers: operator() asks a table, put() writes to the user's memory.
 
 template <class Value>
@@ -112,7 +133,7 @@ ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std
   }
   for_each_of(team, n, [&](std::uint32_t i) {
     if constexpr (ahead != 0) {
-      if (i + ahead < n) ref.prefetch(keys[first + i + ahead]);
+      if (i + ahead < n) ref.prefetch(key_of_query(keys[first + i + ahead]));
     }
     if constexpr (waits) {
       found<typename Ref::value_type> here;
@@ -133,21 +154,33 @@ ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std
 }
 
 /// Queries [first, first + count) of a batch, and where their answers go.
-template <class Key, class Queries, class Answer>
+template <class Query, class Queries, class Answer>
 struct chunk_of {
+  using query = Query;
   Queries queries;
   Answer answer;
   std::size_t first, count;
 
   std::size_t size() const { return count; }
-  ROOST_FN Key operator[](std::size_t i) const { return queries[first + i]; }
+  ROOST_FN Query operator[](std::size_t i) const { return queries[first + i]; }
   ROOST_FN void put(std::size_t i, const typename Answer::result& result) const { answer.put(first + i, result); }
 };
+
+/// How many teams a multiprocessor should run at once, where an answer says it.
+template <class Answer>
+constexpr int teams_at_once_for = [] {
+  if constexpr (requires { Answer::teams_at_once; }) {
+    return Answer::teams_at_once;
+  } else {
+    return 1;
+  }
+}();
 
 /// The direct way.
 template <class Place, class Ref, class Chunk, bool Each>
 struct probe_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr int teams_at_once = teams_at_once_for<decltype(Chunk::answer)>;
   static constexpr std::uint32_t tile = Each ? tuning<Place>::find_pairs_tile : tuning<Place>::find_tile;
 
   Ref ref;
@@ -183,22 +216,32 @@ void probe_directly(const Place& place, const Ref& ref, const Chunk& chunk, cons
   place.launch(ceil_div<std::size_t>(chunk.count, kernel::tile * tiles_of_team), scratch_bytes_of(run), run);
 }
 
-/// The keys of partitioned queries.
-template <class Key>
-struct keys_of_items {
-  const pair<Key, none>* items;
-  ROOST_FN const Key& operator[](std::size_t i) const { return items[i].key; }
+/// Partitioned queries.
+template <class Query>
+struct queries_of_items {
+  const pair<Query, none>* items;
+  ROOST_FN const Query& operator[](std::size_t i) const { return items[i].key; }
+};
+
+/// The regions of queries.
+template <class Order>
+struct order_of_queries {
+  Order order;
+  template <class Query>
+  ROOST_FN auto operator()(const Query& query) const {
+    return order(key_of_query(query));
+  }
 };
 
 /// The regional way: answers the partitioned queries where they lie, region after region.
-template <class Place, class Ref, class Answer>
+template <class Place, class Ref, class Query, class Answer>
 struct probe_region_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr int teams_at_once = teams_at_once_for<Answer>;
   static constexpr std::uint32_t tile = finds_each<Place, Ref, Answer> ? tuning<Place>::find_each_tile : tuning<Place>::find_region_tile;
-  using key = typename Ref::key_type;
 
   Ref ref;
-  keys_of_items<key> keys;
+  queries_of_items<Query> queries;
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   std::uint64_t tiles_of_region;
@@ -216,43 +259,83 @@ struct probe_region_tiles {
     if (first >= ends[region]) return;
     const std::uint64_t end = smaller(first + tile, ends[region]);
     if constexpr (finds_each<Place, Ref, Answer>) {
-      ref.find_each(keys, first + static_cast<std::uint64_t>(team.rank()), end, Team::size,
+      ref.find_each(queries, first + static_cast<std::uint64_t>(team.rank()), end, Team::size,
                     [&](std::uint64_t i, const auto& found) { answers[i] = answer.of(found); });
     } else {
       scratch_memory pieces(memory);
-      probe_tile<Place>(team, ref, keys, first, static_cast<std::uint32_t>(end - first), answer,
+      probe_tile<Place>(team, ref, queries, first, static_cast<std::uint32_t>(end - first), answer,
                         [&](std::uint64_t i, const auto& result) { answers[i] = result; }, scratch(pieces));
     }
   }
 };
 
-/// Answers a chunk by region; returns the bytes of scratch. Queries of few keys may overflow the room that their regions have: the device
-/// sees it, and goes direct.
-template <class Place, class Ref, class Chunk>
-std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Chunk& chunk) {
-  using answer = decltype(chunk.answer);
-  array<std::uint32_t, Place> overflowed(place, 1);
-  place.fill(overflowed.data(), 0, overflowed.bytes());
-  partitioner<Place, pair<typename Ref::key_type, none>> partitioner(place, regions, room::slack, true, overflowed.data());
-  const auto parts = partitioner.run(alone<Chunk>{chunk}, ref.hash_order(regions));
-  array<typename answer::result, Place> answers(place, parts.extent());
-  using kernel = probe_region_tiles<Place, Ref, answer>;
-  const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
-  const kernel run{ref, {parts.items()}, parts.begins(), parts.ends(), tiles, chunk.answer, answers.data(), overflowed.data()};
-  place.launch(tiles * regions, scratch_bytes_of(run), run);
-  parts.restore_each(place, answers.data(), chunk, overflowed.data());
-  probe_directly(place, ref, chunk, overflowed.data());
-  return parts.scratch_bytes() + answers.bytes();
-}
-
 /// Tables whose buckets stand in the order of their keys' hashes: the leading bits of a query's hash tell where in memory it will look.
 template <class Ref>
 concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
+
+inline bool asks_for_regions(path way) { return way == path::regional || way == path::streamed; }
 
 /// Whether the regional way is the faster one.
 template <class Place, class Ref>
 bool by_region_pays(std::size_t table_bytes, std::size_t queries) {
   return in_hash_order<Ref> && table_bytes >= tuning<Place>::regional_table_bytes && queries >= tuning<Place>::regional_queries;
+}
+
+/// How a batch goes by region: into how many, and how many items at once.
+struct regional_plan {
+  std::uint32_t regions;
+  std::size_t chunk;
+};
+
+/// In chunks of equal size.
+template <class Place>
+regional_plan plan_chunks(std::uint32_t regions, std::size_t n, std::size_t bytes_of_item, std::size_t scratch_bytes_most) {
+  const std::size_t fit = larger<std::size_t>(scratch_bytes_most / bytes_of_item, tuning<Place>::regional_chunk_least);
+  return {regions, ceil_div(n, ceil_div(n, fit))};
+}
+
+/// A batch that goes through all regions of a table at once.
+template <class Place>
+struct all_regions {
+  static constexpr path way = path::regional;
+
+  template <class Ref>
+  bool pays(std::size_t table_bytes, std::size_t n) const {
+    return by_region_pays<Place, Ref>(table_bytes, n);
+  }
+  regional_plan plan(std::size_t table_bytes, std::size_t n, std::size_t bytes_of_item, const bulk_options& options) const {
+    using tuned = tuning<Place>;
+    const std::size_t windows = ceil_div(table_bytes, tuned::regional_window_bytes);
+    return plan_chunks<Place>(static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, tuned::digits_most)), n, bytes_of_item,
+                              options.scratch_bytes_or(tuned::regional_scratch_bytes));
+  }
+  /// run(ref, first, count) for regions [first, first + count) of the plan.
+  template <class Ref, class Run>
+  void run(const Ref& ref, std::uint32_t regions, const Run& run) const {
+    run(ref, 0u, regions);
+  }
+};
+
+/// Answers a chunk by region; returns the bytes of scratch. Queries of few keys may overflow the room that their regions have: the device
+/// sees it, and goes direct.
+template <class Place, class Ref, class Chunk, class Way>
+std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Chunk& chunk, const Way& way) {
+  using answer = decltype(chunk.answer);
+  using query = typename Chunk::query;
+  array<std::uint32_t, Place> overflowed(place, 1);
+  place.fill(overflowed.data(), 0, overflowed.bytes());
+  partitioner<Place, pair<query, none>> partitioner(place, regions, room::slack, true, overflowed.data());
+  const auto parts = partitioner.run(alone<Chunk>{chunk}, order_of_queries<decltype(ref.hash_order(regions))>{ref.hash_order(regions)});
+  array<typename answer::result, Place> answers(place, parts.extent());
+  using kernel = probe_region_tiles<Place, Ref, query, answer>;
+  const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
+  way.run(ref, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
+    const kernel run{here,  {parts.items()}, parts.begins() + first, parts.ends() + first, tiles, chunk.answer, answers.data(), overflowed.data()};
+    place.launch(tiles * count, scratch_bytes_of(run), run);
+  });
+  parts.restore_each(place, answers.data(), chunk, overflowed.data());
+  probe_directly(place, ref, chunk, overflowed.data());
+  return parts.scratch_bytes() + answers.bytes();
 }
 
 /// The direct way for a table of so many bytes.
@@ -265,31 +348,27 @@ void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes,
 }
 
 /// Every bulk lookup: chooses the way, and goes it.
-template <class Place, class Ref, class Queries, class Answer>
+template <class Place, class Ref, class Queries, class Answer, class Way = all_regions<Place>>
 bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, const Answer& answer,
-                      const bulk_options& options) {
-  using tuned = tuning<Place>;
-  using key = typename Ref::key_type;
-  using chunk = chunk_of<key, Queries, Answer>;
+                      const bulk_options& options, const Way& way = {}) {
+  using query = typename query_of<typename Ref::key_type, Queries>::type;
+  using chunk = chunk_of<query, Queries, Answer>;
   const std::size_t n = queries.size();
   if constexpr (in_hash_order<Ref>) {
-    if (n != 0 && (options.path == path::regional || (options.path == path::automatic && by_region_pays<Place, Ref>(table_bytes, n)))) {
-      const std::size_t windows = ceil_div(table_bytes, tuned::regional_window_bytes);
-      const auto regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, tuned::digits_most));
-      constexpr std::size_t bytes_of_query = sizeof(key) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
-      const std::size_t fit = larger<std::size_t>(options.scratch_bytes_most / bytes_of_query, tuned::regional_chunk_least);
-      const std::size_t most = ceil_div(n, ceil_div(n, fit));
-      bulk_report report{path::regional};
+    if (n != 0 && (asks_for_regions(options.path) || (options.path == path::automatic && way.template pays<Ref>(table_bytes, n)))) {
+      constexpr std::size_t bytes_of_query = sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
+      const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
+      bulk_report report{way.way};
       std::size_t first = 0;
       try {
-        for (; first < n; first += most, ++report.chunks) {
-          const std::size_t bytes = probe_by_region(place, ref, regions, chunk{queries, answer, first, smaller(most, n - first)});
+        for (; first < n; first += plan.chunk, ++report.chunks) {
+          const std::size_t bytes =
+              probe_by_region(place, ref, plan.regions, chunk{queries, answer, first, smaller(plan.chunk, n - first)}, way);
           report.scratch_bytes = larger(report.scratch_bytes, bytes);
         }
         return report;
       } catch (const out_of_memory&) {
-        // Who leaves the choice to us gets the way that needs no memory, unless what was done cannot be done again.
-        if (options.path == path::regional || !looks_up<Answer, Ref>) throw;
+        if (asks_for_regions(options.path)) throw;  // who leaves the choice to us gets the way that needs no memory
         probe_directly(place, ref, table_bytes, chunk{queries, answer, first, n - first});
         return {path::direct, report.chunks + 1, report.scratch_bytes};
       }
@@ -312,13 +391,14 @@ struct is_true {
 };
 
 /// How many of the queries are there. By region it needs a place for each answer; without memory for them it goes direct.
-template <class Place, class Ref, class Queries>
-std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries) {
+template <class Place, class Ref, class Queries, class Way = all_regions<Place>>
+std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, path asked = path::automatic,
+                      const Way& way = {}) {
   const std::size_t n = queries.size();
-  if (by_region_pays<Place, Ref>(table_bytes, n)) {
+  if (asks_for_regions(asked) || (asked == path::automatic && way.template pays<Ref>(table_bytes, n))) {
     try {
       array<bool, Place> answers(place, n);
-      probe_all(place, ref, table_bytes, queries, write_contained{answers.data()}, {});
+      probe_all(place, ref, table_bytes, queries, write_contained{answers.data()}, {asked}, way);
       return place.sum(n, is_true{answers.data()});
     } catch (const out_of_memory&) {
     }
@@ -340,30 +420,30 @@ T* output(Range&& range, std::size_t n, const char* where) {
 
 // The lookups of every map. `where`: the call, for what it throws.
 
-template <class Place, class Ref, class Queries, class Results, class Value>
+template <class Place, class Ref, class Queries, class Results, class Value, class Way = all_regions<Place>>
 bulk_report find_values(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, Results&& results, const Value& missing,
-                        const bulk_options& options, const char* where) {
+                        const bulk_options& options, const char* where, const Way& way = {}) {
   const auto sequence = as_sequence(queries);
   Value* const to = output<Value>(results, sequence.size(), where);
-  return probe_all(place, ref, table_bytes, sequence, write_value<Value>{to, missing}, options);
+  return probe_all(place, ref, table_bytes, sequence, write_value<Value>{to, missing}, options, way);
 }
 
-template <class Place, class Ref, class Queries, class Results, class Found>
+template <class Place, class Ref, class Queries, class Results, class Found, class Way = all_regions<Place>>
 bulk_report find_values_there(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, Results&& results, Found&& found,
-                              const bulk_options& options, const char* where) {
+                              const bulk_options& options, const char* where, const Way& way = {}) {
   using value = typename Ref::value_type;
   const auto sequence = as_sequence(queries);
   value* const to = output<value>(results, sequence.size(), where);
   bool* const here = output<bool>(found, sequence.size(), where);
-  return probe_all(place, ref, table_bytes, sequence, write_value_and_found<value>{to, here}, options);
+  return probe_all(place, ref, table_bytes, sequence, write_value_and_found<value>{to, here}, options, way);
 }
 
-template <class Place, class Ref, class Queries, class Results>
+template <class Place, class Ref, class Queries, class Results, class Way = all_regions<Place>>
 bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries, Results&& results,
-                           const bulk_options& options, const char* where) {
+                           const bulk_options& options, const char* where, const Way& way = {}) {
   const auto sequence = as_sequence(queries);
   bool* const to = output<bool>(results, sequence.size(), where);
-  return probe_all(place, ref, table_bytes, sequence, write_contained{to}, options);
+  return probe_all(place, ref, table_bytes, sequence, write_contained{to}, options, way);
 }
 
 /// The keys of a range, as pairs without values.

@@ -41,11 +41,11 @@ struct tile_list {
 template <class Place, class Table, class Source, class Change>
 struct put_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr bool collaborates = requires {
-    requires Change::collaborates;
-  };  // then many pairs a worker, as a tile's last ones keep few busy
+  /// Then a worker has many pairs, as a tile's last ones keep few busy.
+  static constexpr bool collaborates = requires { requires Change::collaborates; };
   static constexpr std::uint32_t tile = collaborates ? tuning<Place>::put_tile_together : tuning<Place>::put_tile;
-  static constexpr std::uint32_t small_buckets = Change::repeatable ? 0 : tuning<Place>::put_small_buckets;
+  static constexpr bool adds_up = !Change::repeatable && requires { Table::bucket_slots; };  // copies of a key, first
+  static constexpr std::uint32_t small_buckets = adds_up ? tuning<Place>::put_small_buckets : 0;
   using bucket = typename Table::bucket;
   using value = typename Table::value_type;
 
@@ -216,31 +216,24 @@ ROOST_FN operation_result<Value> run_operation(const Table& table, const operati
   }
 }
 
-/// Runs a mixed batch.
-template <class Place, class Table, class Operations, class Value>
-struct run_tiles {
-  static constexpr int threads = tuning<cuda>::find_threads;
+/// What an operation of a mixed batch is answered.
+template <class Value>
+struct write_operation_result {
+  using result = operation_result<Value>;
   static constexpr int teams_at_once = tuning<cuda>::run_teams_at_once(sizeof(Value));
-  static constexpr std::uint32_t tile = tuning<Place>::find_tile;
-
-  Table table;
-  Operations operations;
-  operation_result<Value>* results;
-  std::size_t count;
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    const std::uint64_t first = std::uint64_t{index} * tile;
-    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first)), [&](std::uint32_t i) {
-      store_whole(results + first + i, run_operation<Table, typename Table::key_type, Value>(table, operations[first + i]));
-    });
+  result* results;
+  template <class Table, class Key>
+  ROOST_FN result operator()(const Table& table, const operation<Key, Value>& mine) const {
+    return run_operation<Table, Key, Value>(table, mine);
   }
+  ROOST_FN void put(std::size_t i, const result& answer) const { store_whole(results + i, answer); }
 };
 
+/// Runs a mixed batch, the direct way.
 template <class Place, class Table, class Operations, class Value>
 void run_all(const Place& place, const Table& table, const Operations& operations, operation_result<Value>* results) {
-  using kernel = run_tiles<Place, Table, Operations, Value>;
-  place.launch(ceil_div<std::size_t>(operations.size(), kernel::tile), 0, kernel{table, operations, results, operations.size()});
+  using chunk = chunk_of<operation<typename Table::key_type, Value>, Operations, write_operation_result<Value>>;
+  probe_directly(place, table, chunk{operations, {results}, 0, operations.size()}, nullptr);
 }
 
 }  // namespace roost::detail

@@ -111,7 +111,7 @@ auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const 
     detail::partitioner<Place, item> partitioner(place, plan_.regions, room::slack, false, &counted.data()->overflowed);
     parts.emplace(partitioner.run(source, table().hash_order(plan_.regions)));
   } catch (const out_of_memory&) {
-    if (way == path::regional) throw;
+    if (detail::asks_for_regions(way)) throw;
     return {};
   }
   const auto before = std::exchange(most_, std::nullopt);
@@ -131,7 +131,7 @@ void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& so
   array<item, Place> left(place, 0);  // what found no room, if it is known
   std::size_t listed = 0;
   if constexpr (Source::all) {
-    if (goes_by_region(n, how) && (how.path == path::regional || !options_.grows || room(true) >= expected)) {
+    if (goes_by_region(n, how) && (detail::asks_for_regions(how.path) || !options_.grows || room(true) >= expected)) {
       if (const auto sum = put_by_region(place, source, change, left, how.path)) {
         note_inserted(*sum);
         report.inserted += sum->inserted;
@@ -211,7 +211,7 @@ template <class Key, class Value, class Place>
 bool concurrent_map<Key, Value, Place>::goes_by_region(std::size_t n, const bulk_options& how) const {
   using tuned = detail::tuning<Place>;
   const bool pays = plan_.regions >= tuned::put_regions && static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::put_regional_share;
-  return how.path == path::regional || (how.path == path::automatic && pays);
+  return detail::asks_for_regions(how.path) || (how.path == path::automatic && pays);
 }
 
 /// Makes slots of erased keys free, in place; not in regions that were full.

@@ -247,16 +247,6 @@ struct is_taken {
   ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.taken(slot) ? 1 : 0; }
 };
 
-template <class Table, class F>
-struct erase_slot_if {
-  Table table;
-  F f;
-  ROOST_FN std::uint64_t operator()(std::size_t slot) const {
-    if (!table.occupied(slot)) return 0;
-    return call_with_slot(f, table, slot) && table.erase(table.key_at(slot)) ? 1 : 0;
-  }
-};
-
 /// Inserts a pair; 1 if there is no room.
 template <class Table>
 struct insert_item {

@@ -59,11 +59,12 @@ ROOST_FN constexpr T ceil_div(T a, T b) {
 }
 
 /// How many bits of a word are set.
-ROOST_FN std::uint32_t count_bits(std::uint64_t word) {
+template <std::unsigned_integral Word>
+ROOST_FN std::uint32_t count_bits(Word word) {
 #if ROOST_ON_DEVICE
-  return static_cast<std::uint32_t>(__popcll(word));
+  return static_cast<std::uint32_t>(sizeof(Word) <= 4 ? __popc(static_cast<unsigned>(word)) : __popcll(word));
 #else
-  return static_cast<std::uint32_t>(__builtin_popcountll(word));
+  return static_cast<std::uint32_t>(sizeof(Word) <= 4 ? __builtin_popcount(static_cast<unsigned>(word)) : __builtin_popcountll(word));
 #endif
 }
 

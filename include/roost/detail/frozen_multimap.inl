@@ -19,12 +19,8 @@ struct run_word {
     return count != many ? count : many_of(first(word), offsets, keys);
   }
   ROOST_RARE_FN static std::uint64_t many_of(std::uint64_t first, const std::uint64_t* offsets, std::uint64_t keys) {
-    std::uint64_t low = 0, high = keys;  // runs have values, so that their offsets ascend
-    while (high - low > 1) {
-      const std::uint64_t middle = (low + high) / 2;
-      (offsets[middle] <= first ? low : high) = middle;
-    }
-    return offsets[low + 1] - first;
+    const std::uint64_t run = last_at_or_before(std::uint64_t{0}, keys, offsets, first);  // runs have values, so that their offsets ascend
+    return offsets[run + 1] - first;
   }
 };
 
@@ -88,23 +84,13 @@ struct expand_tiles {
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const { return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)}; }
 
-  /// The last of lists [low, high) that begins at or before i.
-  template <class Start, class I>
-  ROOST_FN static std::uint64_t list_of(const Start& start, std::uint64_t low, std::uint64_t high, I i) {
-    while (high - low > 1) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      (start[middle] <= i ? low : high) = middle;
-    }
-    return low;
-  }
-
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     scratch_memory all(memory);
     const pieces my = scratch(all);
     const std::uint64_t first = index * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, total - first));
-    for_each_of(team, 2, [&](std::uint32_t e) { my.edge[e] = list_of(offsets, 0, lists, first + e * (n - 1)); });
+    for_each_of(team, 2, [&](std::uint32_t e) { my.edge[e] = last_at_or_before(std::uint64_t{0}, lists, offsets, first + e * (n - 1)); });
     team.sync();
     const std::uint64_t low = my.edge[0], high = my.edge[1] + 1;
     if constexpr (Team::size == 1) {
@@ -119,12 +105,12 @@ struct expand_tiles {
       const std::uint64_t skipped = first - offsets[low];  // of the first list
       team.sync();
       for_each_of(team, n, [&](std::uint32_t i) {
-        const std::uint64_t l = list_of(my.start, 0, count, i);
+        const std::uint32_t l = last_at_or_before(0u, count, my.start, i);
         put(first + i, low + l, i - my.start[l] + (l == 0 ? skipped : 0));
       });
     } else {
       for_each_of(team, n, [&](std::uint32_t i) {
-        const std::uint64_t list = list_of(offsets, low, high, first + i);
+        const std::uint64_t list = last_at_or_before(low, high, offsets, first + i);
         put(first + i, list, first + i - offsets[list]);
       });
     }

@@ -158,21 +158,6 @@ struct key_numbers {
   }
 };
 
-/// How many of 0, 1, ... n - 1 are before a place: before(i) is true for those and false for the others.
-template <class Before>
-ROOST_FN std::uint32_t lower_bound(std::uint32_t n, const Before& before) {
-  std::uint32_t low = 0;
-  while (low < n) {
-    const std::uint32_t middle = low + (n - low) / 2;
-    if (before(middle)) {
-      low = middle + 1;
-    } else {
-      n = middle;
-    }
-  }
-  return low;
-}
-
 /// Chooses a key's region: by the leading bits of its hash, but keys that are known to be frequent have regions of their own, behind those that they would be in. So all
 /// regions are in the order of their keys' hashes.
 template <class Key>
@@ -213,7 +198,7 @@ struct regions_and_frequent_keys {
 
   /// The number, with those of frequent keys, of the first region at or behind one without.
   ROOST_FN std::uint32_t number_of(std::uint32_t region) const {
-    return region + lower_bound(count, [&](std::uint32_t f) { return spread(frequent[f]) < region; });
+    return region + lower_bound(0u, count, [&](std::uint32_t f) { return spread(frequent[f]) < region; });
   }
 };
 
@@ -530,7 +515,7 @@ struct each_frequent_item {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     const std::uint64_t first = index * tile, end = smaller(first + tile, n);
-    std::uint32_t f = lower_bound(region_of.count, [&](std::uint32_t i) { return ends[region_of.of_frequent(i)] <= first; });
+    std::uint32_t f = lower_bound(0u, region_of.count, [&](std::uint32_t i) { return ends[region_of.of_frequent(i)] <= first; });
     for (; f < region_of.count; ++f) {
       const std::uint32_t region = region_of.of_frequent(f);
       if (begins[region] >= end) return;

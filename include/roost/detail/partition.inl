@@ -23,12 +23,7 @@ struct find_parent {
       parent[tile] = tile_map::no_parent;
       return;
     }
-    std::uint32_t low = 0, high = parents;  // the last parent whose first tile is at or before this one
-    while (high - low > 1) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      (first_tile[middle] <= tile ? low : high) = middle;
-    }
-    parent[tile] = low;
+    parent[tile] = last_at_or_before(0u, parents, first_tile, tile);
   }
 };
 

@@ -88,4 +88,15 @@ void retrieve_pairs(const Place& place, const Ref& ref, typename Ref::key_type* 
   place.launch(tiles, scratch_bytes_of(write), write);
 }
 
+/// Takes a slot's key out; 1 if it was one to take out.
+template <class Table, class F>
+struct erase_slot_if {
+  Table table;
+  F f;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const {
+    if (!table.occupied(slot)) return 0;
+    return call_with_slot(f, table, slot) && table.erase(table.key_at(slot)) ? 1 : 0;
+  }
+};
+
 }  // namespace roost::detail

@@ -13,7 +13,7 @@ template <class Table>
 struct board_filler {
   using key_type = typename Table::key_type;
   using value_type = typename Table::value_type;
-  struct bucket {};  // copies of a key are not brought together first
+  struct bucket {};
 
   Table table;
 
@@ -68,6 +68,15 @@ struct bad_word {
 struct is_odd {
   const std::uint32_t* numbers;
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return numbers[i] % 2; }
+};
+
+/// 1 for a query whose body is read, if one in `step` queries is asked.
+template <class Ref, class Queries>
+struct seems_to_be_there {
+  Ref ref;
+  Queries queries;
+  std::size_t step;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return ref.seems_there(queries[i * step]) ? 1 : 0; }
 };
 
 /// Adds up what lookups cost.

@@ -19,13 +19,15 @@ ticket_board::plan stadium_map<Key, Value, Place>::plan_for(double n, const opti
   return ticket_board::make_plan<Place>(std::ceil(n / checked(options).load_factor), options.ticket_bits, region_slots, options.seed);
 }
 
-/// The slots whose bodies lie in memory of the place: of whole regions.
+/// The slots whose bodies lie in memory of the place: of whole parts, or regions if parts are few.
 template <class Key, class Value, class Place>
 std::size_t stadium_map<Key, Value, Place>::near_slots(const Place& place, const ticket_board::plan& plan, const options& options) {
   if (options.bodies == residence::host) return 0;
   if (options.bodies == residence::place) return plan.slots();
   const std::size_t budget = options.budget != ~std::size_t{0} ? options.budget : detail::reachable<Place>::free_bytes(place);
-  return detail::smaller<std::size_t>(budget / (plan.region_slots * sizeof(item)), plan.regions) * plan.region_slots;
+  const std::uint32_t parts = detail::parts_of<Place>(plan);
+  const std::uint64_t part_slots = parts >= 64 ? plan.slots() / parts : plan.region_slots;
+  return detail::smaller<std::size_t>(budget / (part_slots * sizeof(item)), plan.slots() / part_slots) * part_slots;
 }
 
 template <class Key, class Value, class Place>
@@ -61,13 +63,44 @@ void stadium_map<Key, Value, Place>::count_slots(const Place& place) {
   known_ = {size(place), place.sum(words_.size(), detail::tickets_of_word{words_.data(), plan_.tickets.lowest(), true})};
 }
 
-/// Batches go by region where random accesses to the host's memory would be slow, whatever else says.
+/// How n queries or pairs go by region. `bodies()` tells how many bodies they read or write, about, and is asked if that may matter:
+/// streaming copies all bodies in memory of the host, which pays from some share of them on. `unchanged`: nobody else changes the map.
 template <class Key, class Value, class Place>
-bulk_options stadium_map<Key, Value, Place>::way_of(std::size_t n, const bulk_options& how) const {
-  bulk_options result = how;
-  if (how.path == path::automatic && bodies_.far_bytes() > detail::tuning<Place>::far_reach && n >= detail::tuning<Place>::far_queries)
-    result.path = path::regional;
-  return result;
+template <class Bodies>
+detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const Place& place, std::size_t n, const bulk_options& how,
+                                                                           bool unchanged, detail::staged_copies copies,
+                                                                           const Bodies& bodies) const {
+  using tuned = detail::tuning<Place>;
+  using regions = detail::stadium_regions<Place>;
+  const std::size_t far = bodies_.far_bytes(), parts = detail::parts_of<Place>(plan_), part_slots = plan_.slots() / parts;
+  const bool reaches_far = far > tuned::far_reach && n >= tuned::far_queries;
+  const auto pays = [&] {  // for each chunk of the batch
+    if (how.path != path::automatic || !reaches_far || !unchanged || part_slots * sizeof(item) > tuned::staged_bytes_most) return false;
+    const std::size_t chunk = detail::smaller<std::size_t>(n, how.scratch_bytes_or(regions::scratch_bytes(place)) / (2 * sizeof(item)));
+    const auto least = static_cast<double>(far) / tuned::far_access_bytes;
+    return static_cast<double>(chunk) >= least && static_cast<double>(bodies()) * static_cast<double>(chunk) / static_cast<double>(n) >= least;
+  };
+  try {
+    if (far != 0 && n != 0 && parts > 1 && bodies_.near_size() % part_slots == 0 && (how.path == path::streamed || pays()))
+      return {place, plan_, bodies_.near_size(), sizeof(item), copies};
+  } catch (const out_of_memory&) {
+    if (how.path == path::streamed) throw;
+  }
+  return regions(reaches_far);
+}
+
+/// How queries go by region.
+template <class Key, class Value, class Place>
+template <class Queries>
+detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const Place& place, const Queries& queries,
+                                                                           const bulk_options& how) const {
+  const auto sequence = detail::as_sequence(queries);
+  const std::size_t n = sequence.size();
+  return regions_for(place, n, how, known_.has_value(), {.in = true, .out = false}, [&] {
+    const std::size_t sample = detail::smaller(n, detail::tuning<Place>::far_sample), step = n / sample;
+    using looks = detail::seems_to_be_there<reader_type, std::remove_const_t<decltype(sequence)>>;
+    return place.sum(sample, looks{lookups(), sequence, step}) * step;
+  });
 }
 
 /// Inserts the pairs of a source. If the map grows, it does so when it is as full as it should be.
@@ -80,17 +113,13 @@ void stadium_map<Key, Value, Place>::put(const Place& place, const Source& sourc
   for (;;) {
     array<detail::put_counts, Place> counted(place, 1);
     array<std::uint32_t, Place> tiles(place, 0);
+    array<item, Place> left(place, grows && !Change::repeatable ? source.size() : 0);  // what must not be done again
     detail::put_counts sum;
     for (std::size_t n = detail::ceil_div<std::size_t>(source.size(), kernel::tile); n != 0; n = sum.put_off) {
       array<std::uint32_t, Place> put_off(place, grows ? n : 0);
       sum.inserted = sum.put_off = 0;
-      place.copy_from_host(counted.data(), &sum, sizeof(sum));
-      const kernel run{filler{table()}, source, change, {tiles.data(), put_off.data(), room()}, {nullptr, 0, counted.data()}};
-      const auto before = std::exchange(known_, std::nullopt);
-      place.launch(n, detail::scratch_bytes_of(run), run);
-      place.copy_to_host(&sum, counted.data(), sizeof(sum));
-      known_ = {before->live + sum.inserted, before->erased};
-      report.inserted += sum.inserted;
+      const kernel run{filler{table()}, source, change, {tiles.data(), put_off.data(), room()}, {left.data(), left.size(), counted.data()}};
+      launch_put(place, counted, sum, report, [&] { place.launch(n, detail::scratch_bytes_of(run), run); });
       if (sum.put_off != 0) {  // the tiles that were begun tell how many of the others are new
         const std::size_t begun = n - sum.put_off;
         make_room(place,
@@ -106,9 +135,24 @@ void stadium_map<Key, Value, Place>::put(const Place& place, const Source& sourc
       report.full += sum.left;
       return;
     }
-    make_room(place, sum.left,
-              report);  // tiles that begin together can be more than there is room for: all is done again, which changes nothing
+    make_room(place, sum.left, report);  // tiles that begin together can be more than there is room for
+    if constexpr (!Change::repeatable)
+      return put(place, detail::part_of<const item*, detail::all_wanted>{left.data(), {}, 0, sum.left}, change, grows, report);
   }
+}
+
+/// Launches inserts that add up what they do in `counted`, which is `sum` before and after.
+template <class Key, class Value, class Place>
+template <class Launch>
+void stadium_map<Key, Value, Place>::launch_put(const Place& place, array<detail::put_counts, Place>& counted, detail::put_counts& sum,
+                                                insert_report& report, const Launch& launch) {
+  const std::size_t inserted = sum.inserted;
+  place.copy_from_host(counted.data(), &sum, sizeof(sum));
+  const auto before = std::exchange(known_, std::nullopt);
+  launch();
+  place.copy_to_host(&sum, counted.data(), sizeof(sum));
+  known_ = {before->live + (sum.inserted - inserted), before->erased};
+  report.inserted += sum.inserted - inserted;
 }
 
 /// New pairs. The table has room for them, or does not grow.
@@ -128,6 +172,36 @@ void stadium_map<Key, Value, Place>::put_new(const Place& place, const Part& par
   if (some.count != 0) put(place, some, typename ref_type::fresh_together(), false, report);
 }
 
+/// Partitioned pairs, part after part while its bodies are in memory of the place. The table has room for them, or does not grow.
+template <class Key, class Value, class Place>
+template <class Change, class Parts>
+void stadium_map<Key, Value, Place>::put_streamed(const Place& place, const Parts& parts, const detail::stadium_regions<Place>& regions,
+                                                  const Change& change, insert_report& report, bool& begun) {
+  using part = detail::part_of<const item*, detail::all_wanted>;
+  using filler = detail::board_filler<ref_type>;
+  using kernel = detail::put_tiles<Place, filler, part, Change>;
+  std::vector<std::uint64_t> begins(parts.regions()), ends(parts.regions());
+  place.copy_to_host(begins.data(), parts.begins(), begins.size() * sizeof(begins[0]));
+  place.copy_to_host(ends.data(), parts.ends(), ends.size() * sizeof(ends[0]));
+  // Pairs that their parts have no room for.
+  array<item, Place> left(place, Change::repeatable ? detail::larger<std::size_t>(4096, parts.extent() / 64) : parts.extent());
+  array<detail::put_counts, Place> counted(place, 1);
+  detail::put_counts sum;
+  begun = true;
+  launch_put(place, counted, sum, report, [&] {
+    regions.run(table(), parts.regions(), [&](const ref_type& here, std::uint32_t first, std::uint32_t count) {
+      const std::uint64_t n = ends[first + count - 1] - begins[first];
+      const kernel run{filler{here}, part{parts.items(), {}, begins[first], n}, change, {}, {left.data(), left.size(), counted.data()}};
+      place.launch(detail::ceil_div<std::size_t>(n, kernel::tile), detail::scratch_bytes_of(run), run);
+    });
+  });
+  if (sum.left == 0) return;
+  if (sum.left <= left.size()) return put(place, part{left.data(), {}, 0, sum.left}, change, false, report);
+  // It is not known which they are: those that are there stay, and change again to what they are.
+  using again = std::conditional_t<Change::searches, Change, typename ref_type::keep>;
+  put(place, part{parts.items(), {}, 0, parts.extent()}, again(), false, report);
+}
+
 template <class Key, class Value, class Place>
 template <class Change, class Source>
 insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const Source& source, const Change& change,
@@ -145,8 +219,7 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
   }
   constexpr bool tells = !Change::searches;  // all keys are new
   if (tells && options_.grows) make_room(place, n, report);
-  const bool grows = options_.grows && !tells;
-  const path way = way_of(n, how).path;
+  const bool grows = options_.grows && !tells && room() < n;
   const auto put_some = [&](const auto& part) {
     if constexpr (tells) {
       put_new(place, part, report.path, report);
@@ -154,25 +227,32 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
       put(place, part, change, grows, report);
     }
   };
+  const bool is_empty = known_->live + known_->erased == 0;  // then no body is read
+  bulk_options chosen = how;
+  if (grows && how.path == path::streamed) chosen.path = path::regional;  // what may have to grow meanwhile
+  auto regions = regions_for(place, n, chosen, !grows, {.in = !is_empty, .out = true}, [&] { return n; });
   std::size_t first = 0;
-  if (way == path::regional || (way == path::automatic && detail::by_region_pays<Place, ref_type>(bytes(), n))) {
-    using tuned = detail::tuning<Place>;
-    const std::size_t windows = detail::ceil_div(bytes(), tuned::regional_window_bytes);
-    const auto regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, tuned::digits_most));
-    const std::size_t fit = detail::larger<std::size_t>(how.scratch_bytes_most / (2 * sizeof(item)), tuned::regional_chunk_least);
-    const std::size_t most = detail::ceil_div(n, detail::ceil_div(n, fit));
-    report.path = path::regional;
+  bool begun = false;
+  if (detail::asks_for_regions(how.path) || (how.path == path::automatic && regions.template pays<ref_type>(bytes(), n))) {
+    const auto plan = regions.plan(bytes(), n, 2 * sizeof(item), how);
+    report.path = regions.way;
     try {
-      for (; first < n; first += most) {
+      for (; first < n; first += plan.chunk) {
         using part = detail::part_of<Source, detail::all_wanted>;
-        detail::partitioner<Place, item> partitioner(place, regions, room::exact, false, nullptr);
-        const auto parts = partitioner.run(part{source, {}, first, detail::smaller(most, n - first)}, table().hash_order(regions));
-        put_some(detail::part_of<const item*, detail::all_wanted>{parts.items(), {}, 0, parts.extent()});
+        begun = false;
+        detail::partitioner<Place, item> partitioner(place, plan.regions, room::exact, false, nullptr);
+        const auto parts =
+            partitioner.run(part{source, {}, first, detail::smaller(plan.chunk, n - first)}, table().hash_order(plan.regions));
+        if (regions.streams()) {
+          put_streamed(place, parts, regions, change, report, begun);
+          regions.copies({.in = true, .out = true});
+        } else {
+          begun = true;
+          put_some(detail::part_of<const item*, detail::all_wanted>{parts.items(), {}, 0, parts.extent()});
+        }
       }
     } catch (const out_of_memory&) {
-      // Who leaves the choice to us gets the way that needs no memory, unless what was done cannot be done again.
-      if (how.path == path::regional || tells) throw;
-      if (!known_) count_slots(place);
+      if (how.path != path::automatic || begun) throw;  // who leaves the choice to us gets the way that needs no memory
       report.path = path::direct;
     }
   }
@@ -242,12 +322,30 @@ insert_report stadium_map<Key, Value, Place>::insert_or_assign(const Place& plac
 }
 
 template <class Key, class Value, class Place>
+template <class Keys, class Values, class F>
+insert_report stadium_map<Key, Value, Place>::insert_or_apply(const Place& place, const Keys& keys, const Values& values, const F& f,
+                                                              bulk_options how) {
+  return put_all(place, detail::zip_checked(keys, values, "roost::stadium_map::insert_or_apply"),
+                 typename ref_type::template apply<F>{f}, how);
+}
+
+template <class Key, class Value, class Place>
+template <class F>
+std::size_t stadium_map<Key, Value, Place>::erase_if(const Place& place, const F& f) {
+  const auto before = std::exchange(known_, std::nullopt);
+  const std::size_t count = place.sum(capacity(), detail::erase_slot_if<ref_type, F>{table(), f});
+  if (before) known_ = {before->live - count, before->erased + count};
+  return count;
+}
+
+template <class Key, class Value, class Place>
 template <class Keys>
 std::size_t stadium_map<Key, Value, Place>::erase(const Place& place, const Keys& keys, bulk_options how) {
   const auto sequence = detail::as_sequence(keys);
   array<bool, Place> erased(place, sequence.size());
+  const auto regions = regions_for(place, sequence, how);
   const auto before = std::exchange(known_, std::nullopt);
-  detail::probe_all(place, table(), bytes(), sequence, detail::write_erased{erased.data()}, way_of(sequence.size(), how));
+  detail::probe_all(place, table(), bytes(), sequence, detail::write_erased{erased.data()}, how, regions);
   const std::size_t count = place.sum(sequence.size(), detail::is_true{erased.data()});
   if (before) known_ = {before->live - count, before->erased + count};
   return count;
@@ -255,19 +353,21 @@ std::size_t stadium_map<Key, Value, Place>::erase(const Place& place, const Keys
 
 template <class Key, class Value, class Place>
 template <class Operations, class Results>
-void stadium_map<Key, Value, Place>::run(const Place& place, const Operations& operations, Results&& results) {
+bulk_report stadium_map<Key, Value, Place>::run(const Place& place, const Operations& operations, Results&& results, bulk_options how) {
   const auto sequence = detail::as_sequence(operations);
   auto* const to = detail::output<operation_result<Value>>(results, sequence.size(), "roost::stadium_map::run");
   known_ = std::nullopt;
-  detail::run_all(place, table(), sequence, to);
+  // Never streamed, whatever `how` says: inserts could not go on beyond a part.
+  const auto regions = regions_for(place, sequence.size(), {.path = path::regional}, false, {}, [] { return std::size_t{0}; });
+  return detail::probe_all(place, table(), bytes(), sequence, detail::write_operation_result<Value>{to}, how, regions);
 }
 
 template <class Key, class Value, class Place>
 template <class Queries, class Results>
 bulk_report stadium_map<Key, Value, Place>::find(const Place& place, const Queries& queries, Results&& results, Value missing,
                                                  bulk_options how) const {
-  return detail::find_values(place, ref(), bytes(), queries, results, missing, way_of(detail::as_sequence(queries).size(), how),
-                             "roost::stadium_map::find");
+  return detail::find_values(place, lookups(), bytes(), queries, results, missing, how, "roost::stadium_map::find",
+                             regions_for(place, queries, how));
 }
 
 template <class Key, class Value, class Place>
@@ -276,22 +376,22 @@ requires(!std::is_convertible_v<Found, Value>) bulk_report stadium_map<Key, Valu
                                                                                                 Results&& results, Found&& found,
                                                                                                 bulk_options how)
 const {
-  return detail::find_values_there(place, ref(), bytes(), queries, results, found, way_of(detail::as_sequence(queries).size(), how),
-                                   "roost::stadium_map::find");
+  return detail::find_values_there(place, lookups(), bytes(), queries, results, found, how, "roost::stadium_map::find",
+                                   regions_for(place, queries, how));
 }
 
 template <class Key, class Value, class Place>
 template <class Queries, class Results>
 bulk_report stadium_map<Key, Value, Place>::contains(const Place& place, const Queries& queries, Results&& results,
                                                      bulk_options how) const {
-  return detail::find_contained(place, ref(), bytes(), queries, results, way_of(detail::as_sequence(queries).size(), how),
-                                "roost::stadium_map::contains");
+  return detail::find_contained(place, lookups(), bytes(), queries, results, how, "roost::stadium_map::contains",
+                                regions_for(place, queries, how));
 }
 
 template <class Key, class Value, class Place>
 template <class Queries>
 std::size_t stadium_map<Key, Value, Place>::count(const Place& place, const Queries& queries) const {
-  return detail::count_all(place, ref(), bytes(), detail::as_sequence(queries));
+  return detail::count_all(place, lookups(), bytes(), detail::as_sequence(queries), path::automatic, regions_for(place, queries, {}));
 }
 
 template <class Key, class Value, class Place>

@@ -10,12 +10,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
+#define XXH_NO_INLINE_HINTS 1  // which g++ -Og cannot follow, and refuses; as fast without
 #endif
 #include <xxhash.h>
 
@@ -78,19 +78,19 @@ class file_writer {
     const char* at = static_cast<const char*>(from);
     while (bytes != 0) {
       const std::size_t piece = std::min<std::size_t>(bytes, file_end::block - bytes_ % file_end::block);
-      if (bytes_ % file_end::block == 0) XXH3_64bits_reset(hash_.get());
-      XXH3_64bits_update(hash_.get(), at, piece);
+      if (bytes_ % file_end::block == 0) XXH3_64bits_reset(&hash_);
+      XXH3_64bits_update(&hash_, at, piece);
       put(at, piece);
       at += piece;
       bytes -= piece;
       bytes_ += piece;
-      if (bytes_ % file_end::block == 0) checksums_.push_back(XXH3_64bits_digest(hash_.get()));
+      if (bytes_ % file_end::block == 0) checksums_.push_back(XXH3_64bits_digest(&hash_));
     }
   }
 
   /// Nothing is in the file's place before this has returned.
   void finish() {
-    if (bytes_ % file_end::block != 0) checksums_.push_back(XXH3_64bits_digest(hash_.get()));
+    if (bytes_ % file_end::block != 0) checksums_.push_back(XXH3_64bits_digest(&hash_));
     const std::size_t bytes = checksums_.size() * sizeof(std::uint64_t);
     file_end end{{}, bytes_, XXH3_64bits(checksums_.data(), bytes), 0};
     std::memcpy(end.mark, file_end::its_mark, sizeof(end.mark));
@@ -131,13 +131,10 @@ class file_writer {
     throw_file_error(what, std::string(why) + ": " + std::strerror(error) + "; " + file_.string() + " is as it was");
   }
 
-  struct free_state {
-    void operator()(XXH3_state_t* state) const { static_cast<void>(XXH3_freeState(state)); }
-  };
   std::filesystem::path file_, partial_;
   descriptor to_;
   bool ours_ = false;
-  std::unique_ptr<XXH3_state_t, free_state> hash_{XXH3_createState()};
+  XXH3_state_t hash_{};
   std::uint64_t bytes_ = 0;
   std::vector<std::uint64_t> checksums_;
 };

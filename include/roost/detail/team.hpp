@@ -93,6 +93,7 @@ template <int Size>
 struct block_team {
   using place = roost::cuda;
   static constexpr int size = Size;
+  static constexpr int near_size = 32;
 
 #if ROOST_ON_DEVICE
   ROOST_FN int rank() const { return static_cast<int>(threadIdx.x); }
@@ -109,7 +110,6 @@ struct block_team {
     return atomicAdd(&word, amount);
   }
 
-  static constexpr int near_size = 32;
   ROOST_FN void sync_near() const { __syncwarp(); }
   ROOST_FN std::uint32_t ballot_near(bool mine) const { return __ballot_sync(~0u, mine); }
   ROOST_FN void add_near(std::uint32_t& word, std::uint32_t amount) const {
@@ -172,7 +172,6 @@ struct block_team {
   ROOST_FN T fetch_add(T& word, T) const {
     return word;
   }
-  static constexpr int near_size = 32;
   ROOST_FN void sync_near() const {}
   ROOST_FN std::uint32_t ballot_near(bool) const { return 0; }
   ROOST_FN void add_near(std::uint32_t&, std::uint32_t) const {}
@@ -338,14 +337,20 @@ class scratch_memory {
 
 // Atomics on memory that all teams see. Relaxed: an order between teams comes from the end of a launch.
 
+/// A number as the device's atomics want it: their types are these two, whatever std::uint64_t is.
+template <class T>
+using atomic_word = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+
+template <class T>
+ROOST_FN atomic_word<T>* atomic_at(T& word) {
+  static_assert(std::is_unsigned_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+  return reinterpret_cast<atomic_word<T>*>(&word);
+}
+
 template <class T>
 ROOST_FN T fetch_add(T& word, T amount) {
 #if ROOST_ON_DEVICE
-  if constexpr (sizeof(T) == 8) {
-    return atomicAdd(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(amount));
-  } else {
-    return atomicAdd(&word, amount);
-  }
+  return atomicAdd(atomic_at(word), amount);
 #else
   return __atomic_fetch_add(&word, amount, __ATOMIC_RELAXED);
 #endif
@@ -354,11 +359,7 @@ ROOST_FN T fetch_add(T& word, T amount) {
 template <class T>
 ROOST_FN T fetch_or(T& word, T bits) {
 #if ROOST_ON_DEVICE
-  if constexpr (sizeof(T) == 8) {
-    return static_cast<T>(atomicOr(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(bits)));
-  } else {
-    return atomicOr(&word, bits);
-  }
+  return atomicOr(atomic_at(word), bits);
 #else
   return __atomic_fetch_or(&word, bits, __ATOMIC_RELAXED);
 #endif
@@ -367,11 +368,7 @@ ROOST_FN T fetch_or(T& word, T bits) {
 template <class T>
 ROOST_FN T exchange(T& word, T desired) {
 #if ROOST_ON_DEVICE
-  if constexpr (sizeof(T) == 8) {
-    return static_cast<T>(atomicExch(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(desired)));
-  } else {
-    return atomicExch(&word, desired);
-  }
+  return atomicExch(atomic_at(word), desired);
 #else
   return __atomic_exchange_n(&word, desired, __ATOMIC_RELAXED);
 #endif
@@ -380,11 +377,7 @@ ROOST_FN T exchange(T& word, T desired) {
 template <class T>
 ROOST_FN T fetch_and(T& word, T bits) {
 #if ROOST_ON_DEVICE
-  if constexpr (sizeof(T) == 8) {
-    return static_cast<T>(atomicAnd(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(bits)));
-  } else {
-    return atomicAnd(&word, bits);
-  }
+  return atomicAnd(atomic_at(word), bits);
 #else
   return __atomic_fetch_and(&word, bits, __ATOMIC_RELAXED);
 #endif
@@ -404,7 +397,7 @@ ROOST_FN void fetch_min(std::uint64_t& word, std::uint64_t value) {
 #if ROOST_ON_DEVICE
   // The look before the atomic keeps a word that everybody wants from being a queue.
   if (*static_cast<volatile std::uint64_t*>(&word) <= value) return;
-  atomicMin(reinterpret_cast<unsigned long long*>(&word), static_cast<unsigned long long>(value));
+  atomicMin(atomic_at(word), value);
 #else
   std::uint64_t seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
   while (seen > value && !__atomic_compare_exchange_n(&word, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {

@@ -41,6 +41,7 @@ struct tuning<cuda> {
   static constexpr std::size_t regional_table_bytes = 64 << 20;   // from this size on,
   static constexpr std::size_t regional_queries = 1 << 22;        // for this many queries and more
   static constexpr std::size_t regional_chunk_least = 1 << 20;
+  static constexpr std::size_t regional_scratch_bytes = std::size_t{4} << 30;
   static constexpr std::uint32_t put_tile = 2048;            // pairs that a team inserts one by one,
   static constexpr std::uint32_t put_small_buckets = 13;     // adding up copies in a small table first, of four times as many buckets
   static constexpr std::uint32_t put_regions = 1024;         // tables of this many regions take batches
@@ -60,6 +61,10 @@ struct tuning<cuda> {
   static constexpr std::uint32_t guards_most = 1 << 20;          // for a quarter of a million threads
   static constexpr std::size_t far_reach = std::size_t{256} << 20;  // bytes of host memory that random accesses may be spread over; beyond,
   static constexpr std::size_t far_queries = 1 << 16;            // batches from this size on go by region
+  static constexpr std::size_t far_sample = 1 << 16;             // of a batch, in which is looked how many bodies it may read
+  static constexpr std::size_t far_access_bytes = 64;            // copying so many bytes from there takes as long as one access by region
+  static constexpr std::size_t staged_bytes = std::size_t{48} << 20;  // that are copied at a time, about
+  static constexpr std::size_t staged_bytes_most = std::size_t{512} << 20;
   static constexpr double bodies_share = 0.75;                   // of the memory that is free, which bodies may take if nobody says how much
 };
 
@@ -83,6 +88,7 @@ struct tuning<host> {
   static constexpr std::size_t regional_table_bytes = 512 << 20;
   static constexpr std::size_t regional_queries = 1 << 18;
   static constexpr std::size_t regional_chunk_least = 1 << 16;
+  static constexpr std::size_t regional_scratch_bytes = std::size_t{4} << 30;
   static constexpr std::uint32_t put_tile = 4096;
   static constexpr std::uint32_t put_small_buckets = 0;
   static constexpr std::uint32_t put_regions = 16;
@@ -95,6 +101,10 @@ struct tuning<host> {
   static constexpr std::uint32_t guards_most = 1 << 12;
   static constexpr std::size_t far_reach = ~std::size_t{0};
   static constexpr std::size_t far_queries = ~std::size_t{0};
+  static constexpr std::size_t far_sample = 1 << 16;
+  static constexpr std::size_t far_access_bytes = 0;  // nothing is far
+  static constexpr std::size_t staged_bytes = std::size_t{48} << 20;
+  static constexpr std::size_t staged_bytes_most = ~std::size_t{0};
   static constexpr std::uint32_t put_tile_together = 4096;
   static constexpr double together_load = 2;  // never
 };

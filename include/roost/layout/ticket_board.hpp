@@ -34,6 +34,26 @@ struct shared_bytes {
     }
     memcpy(to, words, Bytes);
   }
+  /// Before all loads that follow.
+  ROOST_FN static void load_first(const void* from, void* to) {
+    word words[count];
+#if ROOST_ON_DEVICE
+    if constexpr (unit >= 16) {
+      ROOST_UNROLL
+      for (int i = 0; i < count; i += 2) {
+        asm volatile("ld.acquire.gpu.v2.b64 {%0, %1}, [%2];"
+                     : "=l"(words[i]), "=l"(words[i + 1])
+                     : "l"(static_cast<const word*>(from) + i)
+                     : "memory");
+      }
+    } else
+#endif
+    {
+      ROOST_UNROLL
+      for (int i = 0; i < count; ++i) words[i] = shared_access::load_first(static_cast<const word*>(from) + i);
+    }
+    memcpy(to, words, Bytes);
+  }
   ROOST_FN static void store(void* to, const void* from) {
     word words[count];
     memcpy(words, from, Bytes);
@@ -52,8 +72,8 @@ struct shared_bytes {
 /// there, and others a stride: double hashing inside the region (III.A; a table of one region is the paper's). A key that finds its home
 /// region full goes on in the next one, round the table.
 ///
-/// A slot is reserved by an atomic AND (III.B), then the body is written, then a second AND brings the ticket's info bits and says that
-/// there is a body. An erased slot is available again, but keeps its body's key: while threads change single keys, only that key comes back
+/// A slot is reserved by an atomic change of its ticket (III.B), then the body is written, then an AND brings the ticket's info bits and
+/// says that there is a body. An erased slot is available again, but keeps its body's key: while threads change single keys, only that key comes back
 /// to it. So the key of a body that a reader sees never changes under it. Bulk inserts, beside which there is nothing else, use such slots
 /// for any key.
 ///
@@ -99,7 +119,7 @@ struct ticket_board {
     enum : std::uint32_t { used_up = 1, packed = 2 };
     std::uint32_t
         flags;  // used_up: no slot is unused, so keys may have gone on to the next region; packed: nor is one of an erased key available
-    std::uint32_t longest;  // slots that a key which lies here may have seen here, itself included
+    std::uint32_t longest;  // slots that a key which lies here may have seen here, itself included, where they are more than `patience`
     std::uint32_t far;      // regions that a key whose home is here may have gone on
     std::uint32_t unused;
   };
@@ -143,6 +163,11 @@ class ticket_board::reader {
     item* near;  // bodies of the first regions, in memory of the place
     item* far;   // of the others, in memory of the host
     std::uint64_t near_slots;
+    // Bodies of some whole regions of the others, while they are in memory of the place. Then bulk inserts touch no other regions: who would
+    // go on there finds no room.
+    item* staged = nullptr;
+    std::uint64_t staged_first = 0, staged_slots = 0;
+    bool at_rest = false;  // nobody changes the table, so lookups need not look twice
   };
 
   ROOST_FN reader(const memory& m, const plan& p) : memory_(m), plan_(p) {}
@@ -196,6 +221,17 @@ class ticket_board::reader {
     cost result;
     look(
         key, [&](const way&) { result.found = true; }, &result);
+    return result;
+  }
+  /// True if the key is there, and now and then if it is not: what tickets tell alone.
+  ROOST_FN bool seems_there(const Key& key) const {
+    const hashes mine = hashes_of(key);
+    bool result = false;
+    way at = way_of(mine);
+    follow(at, [&](const way&, std::uint64_t ticket) {
+      result = ticket == mine.ticket;
+      return result || never_used(ticket);
+    });
     return result;
   }
   /// How many tickets a lookup of this key looks at; 0 if it is not there.
@@ -305,6 +341,7 @@ class ticket_board::reader {
     return at;
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
+    if (slot - memory_.staged_first < memory_.staged_slots) return memory_.staged + (slot - memory_.staged_first);
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
   ROOST_FN item* body_at(const way& at) const { return body_of_slot(slot_number(at)); }
@@ -317,6 +354,8 @@ class ticket_board::reader {
   static constexpr bool small = sizeof(item) <= 32;  // read at once
   static constexpr std::size_t key_bytes =
       small ? sizeof(item) : detail::ceil_div(sizeof(Key), alignof(item)) * alignof(item);  // in whole words
+  static constexpr std::size_t value_at_byte = detail::ceil_div(sizeof(Key), alignof(Value)) * alignof(Value);
+  ROOST_FN static const unsigned char* value_bytes(const item* at) { return reinterpret_cast<const unsigned char*>(at) + value_at_byte; }
   ROOST_FN static item body_of(const item* at) {
     item body;
     detail::shared_bytes<alignof(item), sizeof(item)>::load(at, &body);
@@ -330,23 +369,49 @@ class ticket_board::reader {
     return key;
   }
 
+  /// Loads a body if it is a key's: of a large one the key first.
+  ROOST_FN static bool load_if_of(const item* at, const Key& key, item& body) {
+    if constexpr (!small) {
+      if (!same_key(key_of(at), key)) return false;
+    }
+    body = body_of(at);
+    return same_key(body.key, key);
+  }
+
   /// Whether the body of a slot that has one is a key's.
   ROOST_FN bool holds(const way& here, const Key& key) const {
-    const item* const at = body_at(here);
-    detail::observe(at);
-    return same_key(key_of(at), key);
+    observe(here);
+    return same_key(key_of(body_at(here)), key);
+  }
+
+  /// Between reading a ticket and reading the body that it tells of. A second load that stays in order is cheaper than a first one for every
+  /// ticket, or a fence.
+  ROOST_FN void observe(const way& here) const {
+    if (!memory_.at_rest) static_cast<void>(detail::shared_access::load_first(word_at(here)));
   }
 
   /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile. A value of one word is right as it is
   /// read, if the key is still there then; others need the guard.
   ROOST_FN bool read(const way& here, const Key& key, const hashes& mine, found<Value>& result) const {
+    item body;
+    if (memory_.at_rest) {
+      if (!load_if_of(body_at(here), key, body)) return false;
+      result = found<Value>(body.value);
+      return true;
+    }
     if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
+      observe(here);
       const item* const at = body_at(here);
-      detail::observe(at);
-      const item body = body_of(at);
-      if (!same_key(body.key, key)) return false;
-      detail::observe(at);
-      if (ticket_at(here) == mine.ticket) result = found<Value>(body.value);
+      Value value;
+      if constexpr (small) {
+        detail::shared_bytes<alignof(item), sizeof(item)>::load_first(at, &body);
+        if (!same_key(body.key, key)) return false;
+        value = body.value;
+      } else {
+        if (!same_key(key_of(at), key)) return false;
+        detail::shared_bytes<sizeof(Value), sizeof(Value)>::load_first(value_bytes(at), &value);
+      }
+      if (ticket_at(here) == mine.ticket) result = found<Value>(value);
       return true;
     }
     std::uint32_t* const guard = guard_of(mine);
@@ -354,11 +419,7 @@ class ticket_board::reader {
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
       const std::uint32_t before = detail::shared_access::load(guard);
       detail::observe(at);  // the body that the ticket and the guard tell of
-      if constexpr (!small) {
-        if (!same_key(key_of(at), key)) return false;
-      }
-      const item body = body_of(at);
-      if (!same_key(body.key, key)) return false;
+      if (!load_if_of(at, key, body)) return false;
       detail::observe(at);  // what comes now is read after it
       if (before % 2 == 0 && detail::shared_access::load(guard) == before) {
         result = found<Value>(body.value);
@@ -374,22 +435,15 @@ class ticket_board::reader {
     }
   }
 
-  /// Calls f() while nobody else holds the guard; false if somebody does. Of the threads of a warp that want it one tries, so that a crowd
-  /// does not drown who holds it.
+  /// Calls f() while nobody else holds the guard; false if somebody does.
   template <class F>
   ROOST_FN static bool hold(std::uint32_t* guard, const F& f) {
-    if (!detail::shared_access::first_of_warp(guard)) return false;
-    const std::uint32_t before = detail::shared_access::load(guard);
-    if (before % 2 != 0 || detail::shared_access::compare_exchange(guard, before, before + 1) != before) return false;
-    // Readers see the odd number before what is written now; what the last one has written is seen here.
-    detail::observe(guard);
-#if !ROOST_ON_DEVICE
-    detail::publish(guard);
-#endif
-    f();
-    detail::publish(guard);
-    detail::shared_access::store(guard, before + 2);
-    return true;
+    std::uint32_t before = 0;
+    const auto take = [&] {
+      before = detail::shared_access::load(guard);
+      return before % 2 == 0 && detail::shared_access::compare_exchange_first(guard, before, before + 1) == before;
+    };
+    return detail::shared_access::in_turn(guard, take, f, [&] { detail::shared_access::store_last(guard, before + 2); });
   }
 
   memory memory_;
@@ -419,6 +473,12 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Stores a pair, or gives the key that is there another value.
   ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const { return put<among_all>(key, value, assign()); }
 
+  /// Stores a pair, or gives the key that is there the value f(its value, value).
+  template <class F>
+  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
+    return put<among_all>(key, value, apply<F>{f});
+  }
+
   /// What insert_and_find returns.
   struct inserted_or_found {
     insertion what;
@@ -444,8 +504,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return result;
   }
 
-  // What to do about a key that is there, while its guard is held. (repeatable: bulk inserts need not bring copies of a key together
-  // first.)
+  // What to do about a key that is there, while its guard is held. (repeatable: to do it twice is to do it once.)
 
   struct fresh {  // insert_new
     static constexpr bool repeatable = true, searches = false, keeps = false, collaborates = false;
@@ -461,6 +520,12 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     static constexpr bool repeatable = true, searches = true, keeps = false;
     ROOST_FN void change(item* at, const Value& value) const { store_value(at, value); }
   };
+  template <class F>
+  struct apply {
+    static constexpr bool repeatable = false, searches = true, keeps = false;
+    F f;
+    ROOST_FN void change(item* at, const Value& value) const { store_value(at, f(base::body_of(at).value, value)); }
+  };
   struct keep_and_tell {
     static constexpr bool repeatable = true, searches = true, keeps = false;
     Value* seen;
@@ -472,10 +537,11 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
     const hashes mine = this->hashes_of(key);
     if constexpr (!Change::searches) {
-      return settle<Mode>(this->way_of(mine), mine, key, value);
+      return settle<Mode, Mode::reuses>(this->way_of(mine), mine, key, value);  // who only inserts new keys reads no body
     } else {
       std::uint32_t* const guard = this->guard_of(mine);
       insertion what = insertion::full;
+      if (stays<Mode>() && detail::shared_access::load(&this->memory_.heads[this->way_of(mine).home].far) != 0) return what;
       for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
         if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, mine, change); })) return what;
         if (Change::keeps && this->contains(key)) return insertion::present;  // copies of a key need not queue
@@ -491,14 +557,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Looks at the next slot of a way: true if it is reserved now, or if there is none in the whole table.
   template <class Mode>
   ROOST_FN bool reserve(way& at) const {
-    if (at.distance == this->plan_.regions || take<Mode>(at)) return true;
-    this->pass(at);
-    const bool all_seen = at.step == this->plan_.region_slots;
-    if (!all_seen && at.step % base::patience != 0) return false;
-    auto& flags = this->memory_.heads[at.region].flags;
-    if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
-    if (all_seen || (detail::shared_access::load(&flags) & Mode::no_room) != 0) this->leave_region(at);
-    return false;
+    return reserve<Mode>(at, reserved());
   }
   /// Stores the pair in the slot that reserve() has found.
   ROOST_FN insertion fill(const way& at, const Key& key, const Value& value) const { return fill(at, this->hashes_of(key), key, value); }
@@ -510,7 +569,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   template <class Visit>
   ROOST_FN std::uint32_t walk_to(std::uint32_t region, std::uint32_t number, const Visit& visit) const {
     const std::uint64_t slot = std::uint64_t{region} * this->plan_.region_slots + number;
-    detail::observe(this->body_of_slot(slot));
+    this->observe(in_region(region, number));
     way at = this->way_of(this->hashes_of(this->key_at(slot)));
     at.region = region;
     while (at.number != number && at.step < this->plan_.region_slots && visit(at.number)) this->pass(at);
@@ -519,11 +578,11 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Moves the body of a slot to one of an erased key; false if another was faster.
   ROOST_FN bool move(std::uint32_t region, std::uint32_t from, std::uint32_t to) const {
     const way source = in_region(region, from), target = in_region(region, to);
-    if (!take<among_inserts>(target)) return false;
+    if (!take<among_inserts>(target, reserved())) return false;
     const item body = base::body_of(this->body_at(source));
     item* const to_body = this->body_at(target);
     write_body(to_body, body);
-    announce(target, this->hashes_of(body.key).ticket, to_body);
+    announce(target, this->hashes_of(body.key).ticket);
     detail::fetch_or(*this->word_at(source), shape::available << this->bit_of(source));
     return true;
   }
@@ -539,8 +598,6 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
  private:
-  static constexpr std::size_t value_at_byte = detail::ceil_div(sizeof(Key), alignof(Value)) * alignof(Value);
-
   ROOST_FN static way in_region(std::uint32_t region, std::uint32_t number) {
     way at{};
     at.region = region;
@@ -548,8 +605,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return at;
   }
 
+  /// The value of a body that others may read, while its guard is held.
   ROOST_FN static void store_value(item* at, const Value& value) {
-    detail::shared_bytes<alignof(item) | value_at_byte, sizeof(Value)>::store(reinterpret_cast<unsigned char*>(at) + value_at_byte, &value);
+    detail::publish(at);  // readers see the guard's odd number before
+    detail::shared_bytes<alignof(item) | base::value_at_byte, sizeof(Value)>::store(const_cast<unsigned char*>(base::value_bytes(at)), &value);
   }
 
   template <class Mode, class Change>
@@ -578,53 +637,72 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     if (!own) return settle<Mode>(room ? to : this->way_of(mine), mine, key, value);
     item* const body = this->body_at(to);
     store_value(body, value);
-    detail::publish(body);
-    detail::fetch_and(*this->word_at(to), ~(shape::available << this->bit_of(to)));
+    detail::shared_access::clear_last(this->word_at(to), shape::available << this->bit_of(to));
     return insertion::inserted;
   }
 
-  /// Stores a pair in the first available slot of its key's way, from `at` on.
-  template <class Mode>
+  /// Stores a pair in the first available slot of its key's way, from `at` on. At once: the ticket tells of the body before it is there,
+  /// as nobody reads one.
+  template <class Mode, bool AtOnce = false>
   ROOST_FN insertion settle(way at, const hashes& mine, const Key& key, const Value& value) const {
-    while (!reserve<Mode>(at)) {
+    while (!reserve<Mode>(at, AtOnce ? mine.ticket : reserved())) {
     }
-    return fill(at, mine, key, value);
+    return fill<AtOnce>(at, mine, key, value);
   }
 
-  /// Reserves a slot if it is available.
+  /// A ticket without a body and info bits yet, which announce() clears.
+  ROOST_FN std::uint64_t reserved() const { return this->plan_.tickets.mask() & ~shape::available; }
+
   template <class Mode>
-  ROOST_FN bool take(const way& at) const {
+  ROOST_FN bool stays() const {
+    return Mode::reuses && this->memory_.staged_slots != 0;
+  }
+
+  template <class Mode>
+  ROOST_FN bool reserve(way& at, std::uint64_t ticket) const {
+    if (at.distance == this->plan_.regions || take<Mode>(at, ticket)) return true;
+    this->pass(at);
+    const bool all_seen = at.step == this->plan_.region_slots;
+    if (!all_seen && at.step % base::patience != 0) return false;
+    auto& flags = this->memory_.heads[at.region].flags;
+    if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
+    if (all_seen || (detail::shared_access::load(&flags) & Mode::no_room) != 0) {
+      stays<Mode>() ? static_cast<void>(at.distance = this->plan_.regions) : this->leave_region(at);
+    }
+    return false;
+  }
+
+  /// Gives a slot that is available another ticket. By compare-and-swap, not by the paper's AND, which would also take a slot that was used
+  /// and erased since it was looked at.
+  template <class Mode>
+  ROOST_FN bool take(const way& at, std::uint64_t ticket) const {
     std::uint64_t* const word = this->word_at(at);
     const std::uint32_t bit = this->bit_of(at);
     std::uint64_t seen = detail::shared_access::load(word);
-    for (;;) {
-      const std::uint64_t ticket = seen >> bit;
-      if (base::never_used(ticket)) return (detail::fetch_and(*word, ~(shape::available << bit)) >> bit & shape::available) != 0;
-      if (!Mode::reuses || !base::is_erased(ticket)) return false;
-      // Back to no body and no info bits, which announce() clears.
-      const std::uint64_t before =
-          detail::shared_access::compare_exchange(word, seen, (seen | this->plan_.tickets.mask() << bit) & ~(shape::available << bit));
+    while (Mode::reuses ? (seen >> bit & shape::available) != 0 : base::never_used(seen >> bit)) {
+      const std::uint64_t next = (seen & ~(this->plan_.tickets.mask() << bit)) | ticket << bit;
+      const std::uint64_t before = detail::shared_access::compare_exchange(word, seen, next);
       if (before == seen) return true;
       seen = before;
     }
+    return false;
   }
 
+  template <bool Announced = false>
   ROOST_FN insertion fill(const way& at, const hashes& mine, const Key& key, const Value& value) const {
     if (at.distance == this->plan_.regions) return insertion::full;
     item* const to = this->body_at(at);
     write_body(to, item{key, value});
-    region_head& head = this->memory_.heads[at.region];
-    detail::fetch_max(head.longest, at.step + 1);  // while the body is on its way
+    if (at.step >= base::patience) detail::fetch_max(this->memory_.heads[at.region].longest, at.step + 1);
     if (at.distance != 0) detail::fetch_max(this->memory_.heads[at.home].far, at.distance);
-    announce(at, mine.ticket, to);
+    if (!Announced) announce(at, mine.ticket);
     return insertion::inserted;
   }
 
   /// Says that the body of a reserved slot is there.
-  ROOST_FN void announce(const way& at, std::uint64_t ticket, item* body) const {
-    detail::publish(body);
-    const std::uint64_t cleared = (~ticket & this->plan_.tickets.mask() & ~shape::available) << this->bit_of(at);
-    detail::fetch_and(*this->word_at(at), ~cleared);
+  ROOST_FN void announce(const way& at, std::uint64_t ticket) const {
+    const std::uint64_t cleared = ~ticket & this->plan_.tickets.mask() & ~shape::available;
+    detail::shared_access::clear_last(this->word_at(at), cleared << this->bit_of(at));
   }
 
   /// A body that nobody else sees yet. 16 bytes at a time where the type allows it: a write to the host's memory is dear, whatever its
@@ -661,7 +739,9 @@ template <class Place>
 ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::uint32_t region_slots, std::uint64_t seed) {
   plan p{};
   p.tickets = shape::of(ticket_bits);
-  const double regions = std::max(1.0, std::ceil(slots / region_slots));
+  double regions = std::max(1.0, std::ceil(slots / detail::smaller(region_slots, (1u << 31) - 1)));  // numbers of slots have 31 bits
+  constexpr double digits = detail::tuning<cuda>::digits_most;  // of any place, as files come from others
+  if (regions > digits) regions = std::ceil(regions / digits) * digits;  // so that parts of a table are whole regions (parts_of)
   detail::check_table_bytes(slots, regions, "roost::ticket_board");
   p.regions = static_cast<std::uint32_t>(regions);
   p.region_slots = detail::prime_from(static_cast<std::uint32_t>(std::max(3.0, std::ceil(slots / regions))));
