@@ -293,9 +293,38 @@ class stadium_sizes {
   report_table table_;
 };
 
+template <class T>
 struct fill_numbered {
-  std::uint32_t* keys;
-  ROOST_FN void operator()(std::size_t i) const { keys[i] = numbered<std::uint32_t>(static_cast<std::uint32_t>(i)); }
+  T* to;
+  std::uint32_t first = 0;
+  ROOST_FN void operator()(std::size_t i) const { to[i] = numbered<T>(first + static_cast<std::uint32_t>(i)); }
+};
+
+/// Lookups of a stadium_map that compare keys in the table and never look at a ticket. Slots without a pair hold a key of all ones.
+template <class Ref>
+struct without_board : Ref {
+  using key_type = typename Ref::key_type;
+  using value_type = typename Ref::value_type;
+
+  explicit without_board(const Ref& ref) : Ref(ref) {}
+  ROOST_FN static key_type no_key() { return static_cast<key_type>(~key_type{}); }
+
+  ROOST_FN found<value_type> find(const key_type& key) const {
+    found<value_type> result;
+    for (auto at = this->first_step(key);; this->pass(at)) {
+      const auto body = Ref::body_of(this->body_at(at));
+      if (body.key == key) result = found<value_type>(body.value);
+      if (body.key == key || body.key == no_key()) return result;
+    }
+  }
+  ROOST_FN void operator()(std::size_t slot) const { *this->body_of_slot(slot) = {no_key(), {}}; }
+};
+
+/// A map whose ref asks without_board.
+template <class Map>
+struct asked_without_board {
+  Map& map;
+  auto ref() { return without_board<typename Map::ref_type>(map.ref()); }
 };
 
 /// Keys that are there and as many that are not: tickets and bodies that a lookup reads.
@@ -304,7 +333,7 @@ void reproduce_stadium_costs(const Place& place, const reproduction& options) {
   using u32 = std::uint32_t;
   const u32 n = 1u << (std::is_same_v<Place, host> ? 17 : 24);
   array<u32, Place> keys(place, 2 * std::size_t{n});
-  place.for_each(keys.size(), fill_numbered{keys.data()});
+  place.for_each(keys.size(), fill_numbered<u32>{keys.data()});
   const auto all = std::as_const(keys).span();
   report_table told{
       "Stadium hashing: what a ticket size buys, " + std::to_string(n) + " pairs of 32 + 32 bits",
@@ -359,6 +388,49 @@ void reproduce_stadium_lanes(const Place& place, const reproduction& options) {
   options.report(told);
 }
 
+/// Figure 18: 8 + 8 bytes, load 0.85: lookups with tickets and without, and inserts of lanes that are alone and that collaborate.
+template <class Place>
+void reproduce_stadium_parts(const Place& place, const reproduction& options, residence bodies) {
+  using u64 = std::uint64_t;
+  using map_type = stadium_map<u64, u64, Place>;
+  using ref = typename map_type::ref_type;
+  const bool in_host = bodies == residence::host;
+  const std::uint32_t n = 1u << (std::is_same_v<Place, host> ? 17 : in_host ? 21 : 26);
+  const auto rate = [&](double ms) { return text(n / ms / 1e3, 0); };
+  report_table told{"Khorasani et al. 2015, Figure 18: " + std::to_string(n) + " pairs, bodies in " + (in_host ? "host" : "the place's") +
+                        " memory, load 0.85, M/s",
+                    {"ticket bits", "insert, alone", "together", "find, all there", "half there"},
+                    {}};
+  array<u64, Place> keys(place, n), values(place, n);
+  place.for_each(n, fill_numbered<u64>{keys.data()});
+  place.for_each(n, fill_numbered<u64>{values.data(), 1});
+  {
+    auto map = paper_stadium<u64, u64, Place>(place, n, 0.85, 1, bodies);
+    place.for_each(map.capacity(), without_board<ref>(map.ref()));
+    map.insert_new(place, std::as_const(keys).span(), std::as_const(values).span());
+    asked_without_board<map_type> table{map};
+    stadium_trial<asked_without_board<map_type>, Place> trial(place, table, n, options.repetitions, "stadium_map");
+    const double all = trial.find(0), half = trial.find(2);
+    told.rows.push_back({"no board", "", "", rate(all), rate(half)});
+  }
+  for (const int bits : {1, 2, 4, 8}) {
+    std::vector<std::string> row{std::to_string(bits)};
+    for (const insert_lanes lanes : {insert_lanes::alone, insert_lanes::together}) {
+      map_type map(place, n,
+                   {.load_factor = 0.85, .ticket_bits = bits, .bodies = bodies, .grows = false, .lanes = lanes, .region_slots = 1u << 31});
+      row.push_back(rate(median_milliseconds(
+          place, 1, options.repetitions, [&] { map.clear(place); },
+          [&] { map.insert_new(place, std::as_const(keys).span(), std::as_const(values).span(), {.path = path::direct}); })));
+      if (lanes == insert_lanes::alone) continue;
+      stadium_trial<map_type, Place> trial(place, map, n, options.repetitions, "stadium_map");
+      row.push_back(rate(trial.find(0)));
+      row.push_back(rate(trial.find(2)));
+    }
+    told.rows.push_back(row);
+  }
+  options.report(told);
+}
+
 template <class Place>
 void reproduce_stadium(const Place& place, const reproduction& options) {
   reproduce_stadium_costs(place, options);
@@ -366,6 +438,7 @@ void reproduce_stadium(const Place& place, const reproduction& options) {
   for (const residence bodies : {residence::place, residence::host}) {
     if (std::is_same_v<Place, host> && bodies == residence::host) break;  // the same memory
     reproduce_stadium_beside_cuckoo(place, options, bodies);
+    reproduce_stadium_parts(place, options, bodies);
     stadium_sizes<Place>(place, options, bodies);
   }
 }

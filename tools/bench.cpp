@@ -21,9 +21,6 @@ using roost::bench::query_pattern;
 using roost::bench::row;
 using roost::bench::settings;
 
-const std::map<std::string, roost::path> paths{
-    {"automatic", roost::path::automatic}, {"direct", roost::path::direct}, {"regional", roost::path::regional}};
-
 const std::map<std::string, roost::residence> residences{
     {"automatic", roost::residence::automatic}, {"place", roost::residence::place}, {"host", roost::residence::host}};
 
@@ -276,8 +273,8 @@ void add_bench(CLI::App& app) {
       ->transform(CLI::CheckedTransformer(lanes))->option_text("{automatic,alone,together}=automatic");
   command->add_option("--region-slots", options->stadium.region_slots, "stadium_map: slots of a region, about; as the paper, with one region: 4000000000")
       ->option_text("SLOTS");
-  command->add_option("--path", options->path, "Of lookups: query after query, or region after region")
-      ->transform(CLI::CheckedTransformer(paths))->option_text("{automatic,direct,regional}=automatic");
+  command->add_option("--path", options->path, "Of batches: query after query, region after region, or so with what lies in the host's memory copied to the GPU's")
+      ->transform(CLI::CheckedTransformer(roost::bench::paths))->option_text("{automatic,direct,regional,streamed}=automatic");
   command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
   CLI::Option* const format = command->add_option("--format", options->format, "Of the report")->check(CLI::IsMember({"table", "csv", "json"}))->capture_default_str();
   command->add_flag("--sweep", options->sweep,

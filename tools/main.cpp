@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
+#include <sstream>
 
 #include "bench.hpp"
 #include "info.hpp"
@@ -10,6 +14,20 @@
 #include "reproduce.hpp"
 #include "unique.hpp"
 #include "voxels.hpp"
+
+namespace {
+
+/// The exit code: `code`, or 1 if this text, or what was printed before it, cannot be written to standard output.
+int print_last(int code, const std::string& text = {}) {
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (written && std::ferror(stdout) == 0) return code;
+  const std::string why = written ? "" : fmt::format(" ({})", std::strerror(errno));  // who failed before has not kept it
+  std::fputs(fmt::format("roost: standard output: cannot be written{}; check the directory, its permissions and its space\n", why).c_str(),
+             stderr);
+  return 1;
+}
+
+}  // namespace
 
 // Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, above 100 the command line was wrong.
 int main(int argc, char** argv) {
@@ -25,7 +43,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e);
+    std::ostringstream help;
+    const int code = app.exit(e, help, std::cerr);
+    return print_last(code, help.str());
   } catch (const std::bad_alloc&) {
     std::fputs("roost: no memory; take fewer keys\n", stderr);
     return 1;
@@ -33,5 +53,5 @@ int main(int argc, char** argv) {
     std::fputs(fmt::format("roost: {}\n", e.what()).c_str(), stderr);  // fmt::print throws where nobody hears it
     return 1;
   }
-  return 0;
+  return print_last(0);
 }
