@@ -102,10 +102,16 @@ template <class Key>
 using compact_set = table<Key, roost::none, roost::compact>;
 
 // Every table that is tested, and in which file it is compiled. TEST_MORE: only where tests run with all their types.
+// TEST_DATA: only where tests run whose threads do what those of other tests do, with other data (tests/CMakeLists.txt).
 #if defined(ROOST_TEST_FEW_TYPES)
 #define TEST_MORE(...)
 #else
 #define TEST_MORE(...) __VA_ARGS__
+#endif
+#if defined(ROOST_TEST_ONLY_THREADS)
+#define TEST_DATA(...)
+#else
+#define TEST_DATA(...) __VA_ARGS__
 #endif
 #define TEST_TABLES_OF_WORDS(TABLE)   /* frozen_map_test.cpp */ \
   TABLE(u32, u32, roost::bucketed)                              \
@@ -113,12 +119,12 @@ using compact_set = table<Key, roost::none, roost::compact>;
   TEST_MORE(TABLE(u32, u64, roost::bucketed))                   \
   TEST_MORE(TABLE(u64, u32, roost::bucketed))
 #define TEST_TABLES_OF_STRUCTS(TABLE) /* struct_keys_test.cpp */ \
-  TABLE(twelve, twentyfour, roost::bucketed)                     \
+  TEST_DATA(TABLE(twelve, twentyfour, roost::bucketed))          \
   TEST_MORE(TABLE(sixteen, u32, roost::bucketed))                \
   TEST_MORE(TABLE(twentyfour, twelve, roost::bucketed))          \
   TEST_MORE(TABLE(sixteen, twelve, roost::cuckoo))
 #define TEST_TABLES_OF_BYTES(TABLE)   /* every_key_test.cpp */ \
-  TABLE(u8, u8, roost::bucketed)                               \
+  TEST_DATA(TABLE(u8, u8, roost::bucketed))                    \
   TEST_MORE(TABLE(u16, u32, roost::bucketed))                  \
   TEST_MORE(TABLE(u16, u16, roost::cuckoo))
 #define TEST_TABLES_CUCKOO(TABLE)     /* cuckoo_test.cpp */ \
@@ -135,7 +141,7 @@ using compact_set = table<Key, roost::none, roost::compact>;
   TEST_MORE(TABLE(u32, twelve, roost::compact))              \
   TEST_MORE(TABLE(u64, roost::none, roost::compact))
 #define TEST_SETS(TABLE)              /* frozen_set_test.cpp */ \
-  TABLE(u64, roost::none, roost::bucketed)                      \
+  TEST_DATA(TABLE(u64, roost::none, roost::bucketed))           \
   TEST_MORE(TABLE(u32, roost::none, roost::bucketed))           \
   TEST_MORE(TABLE(twelve, roost::none, roost::bucketed))
 
