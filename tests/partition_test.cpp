@@ -1,6 +1,8 @@
 #include "support/keys.hpp"
 #include "support/place.hpp"
 
+#include <array>
+#include <cstring>
 #include <numeric>
 #include <string>
 
@@ -16,10 +18,18 @@ u32 region_of(const Key& key, u64 seed, u32 regions) {
 
 /// The bytes of a pair without its padding.
 template <class Item>
-std::string bytes_of(const Item& item) {
-  std::string bytes(reinterpret_cast<const char*>(&item.key), sizeof(item.key));
-  if constexpr (requires { item.value; }) bytes.append(reinterpret_cast<const char*>(&item.value), sizeof(item.value));
-  return bytes;
+auto bytes_of(const Item& item) {
+  constexpr std::size_t of_key = sizeof(item.key);
+  if constexpr (requires { item.value; }) {
+    std::array<unsigned char, of_key + sizeof(item.value)> bytes;
+    std::memcpy(bytes.data(), &item.key, of_key);
+    std::memcpy(bytes.data() + of_key, &item.value, sizeof(item.value));
+    return bytes;
+  } else {
+    std::array<unsigned char, of_key> bytes;
+    std::memcpy(bytes.data(), &item.key, of_key);
+    return bytes;
+  }
 }
 
 /// Every input item is in the region of its key, once; regions follow each other and do not overlap.
@@ -29,7 +39,7 @@ void check_regions(const roost::partitioned<Item, place_type>& result, const std
   SCOPED_TRACE("n = " + std::to_string(input.size()) + ", " + std::to_string(options.regions) + " regions");
   ASSERT_EQ(result.regions(), options.regions);
   const auto [items, begins, ends] = download(result);
-  std::vector<std::string> before, after;
+  std::vector<decltype(bytes_of(Item{}))> before, after;
   for (const Item& item : input) before.push_back(bytes_of(item));
   u64 last_end = 0;
   std::size_t astray = 0;

@@ -20,7 +20,8 @@ struct stadium_file;
 enum class residence : std::uint8_t {
   automatic,  ///< in memory of the place as far as the budget goes, the rest in memory of the host
   place,      ///< in memory of the place
-  host        ///< in memory of the host, pinned for a GPU. On the host place both are the same
+  host        ///< in memory of the host, pinned for a GPU, where a table can grow without a second one. On the host place: memory from the
+              ///< system instead of the place's memory resource
 };
 
 /// How threads of a GPU share the work of a bulk insert_new.
@@ -206,7 +207,9 @@ class stadium_map {
   void reserve(const Place& place, std::size_t n);
 
   /// Moves all keys to a table with room for n, or for those that are there if they are more, region by region, and leaves erased keys
-  /// behind. Takes the memory of both tables meanwhile. Synchronises; throws as reserve does.
+  /// behind. A table that becomes larger and has many regions with bodies in memory of the host grows where it lies: as much memory there
+  /// as the larger table needs, and memory of the place for both boards and some hundredths of the bodies. Else the memory of both tables
+  /// is taken meanwhile. Synchronises; throws as reserve does.
   void rehash(const Place& place, std::size_t n = 0);
 
   /// Makes the table as small as its keys allow.
@@ -253,6 +256,7 @@ class stadium_map {
   static ticket_board::plan plan_for(double n, const options& options);
   static std::size_t near_slots(const Place& place, const ticket_board::plan& plan, const options& options);
   stadium_map(const Place& place, const ticket_board::plan& plan, const options& options);
+  stadium_map(const Place& place, const ticket_board::plan& plan, const options& options, detail::body_memory<item, Place>&& bodies);
 
   ref_type table() const {
     return {{const_cast<std::uint64_t*>(words_.data()), const_cast<head*>(heads_.data()), const_cast<std::uint32_t*>(guards_.data()),
@@ -288,6 +292,7 @@ class stadium_map {
                     insert_report& report, bool& begun);
   void count_slots(const Place& place);
   void make_room(const Place& place, std::size_t more, insert_report& report);
+  void grow(const Place& place, const ticket_board::plan& to);
 
   options options_;
   ticket_board::plan plan_;

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <fstream>
-#include <memory>
 #include <string>
+#include <utility>
 
 #include "roost/detail/tuning.hpp"
 #include "roost/place.hpp"
@@ -26,35 +28,128 @@ inline std::size_t bytes_available_on_host() {
   return most;
 }
 
-/// Memory of the host that work of a place can reach.
+/// Pages of the host's memory from the system, which are not written to. Can be moved.
+class pages {
+ public:
+  /// Throws out_of_memory.
+  explicit pages(std::size_t bytes = 0) : bytes_(bytes) {
+    if (bytes == 0) return;
+    memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory_ == MAP_FAILED) throw_no_memory(bytes);
+    wish();
+  }
+  pages(pages&& other) noexcept { swap(other); }
+  pages& operator=(pages&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~pages() {
+    if (bytes_ != 0) static_cast<void>(munmap(memory_, bytes_));
+  }
+
+  void* data() const { return memory_; }
+  std::size_t bytes() const { return bytes_; }
+
+  /// Makes them more or fewer: what is in them stays, but may have another address. Throws out_of_memory, and then all is as it was.
+  void resize(std::size_t bytes) {
+    void* const memory = mremap(memory_, bytes_, bytes, MREMAP_MAYMOVE);
+    if (memory == MAP_FAILED) throw_no_memory(bytes);
+    memory_ = memory;
+    bytes_ = bytes;
+    wish();
+  }
+
+ private:
+  [[noreturn]] static void throw_no_memory(std::size_t bytes) {
+    throw out_of_memory("roost::stadium_map: the system has no memory for " + std::to_string(bytes) +
+                        " bytes of keys and values; use fewer keys or a higher load factor");
+  }
+  void swap(pages& other) {
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+  }
+  /// Tables are read at random: with small pages every read would also miss the processor's list of pages.
+  void wish() const { static_cast<void>(madvise(memory_, bytes_, MADV_HUGEPAGE)); }
+
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Memory of the host that work of a place can reach. Can be moved.
 template <class Place>
-struct reachable;
+class reachable;
 
 template <>
-struct reachable<host> {
-  static void* allocate(const host& place, std::size_t bytes) { return place.allocate(bytes); }
-  static void deallocate(const host& place, void* memory, std::size_t bytes) noexcept { place.deallocate(memory, bytes); }
+class reachable<host> {
+ public:
+  /// Throws out_of_memory.
+  reachable(const host&, std::size_t bytes) : pages_(bytes) {}
+
+  void* data() const { return pages_.data(); }
+  /// Whether resize() can be called.
+  bool can_grow() const { return pages_.bytes() != 0; }
+  /// Makes it larger: what is in it stays, at another address. Throws out_of_memory, and then all is as it was.
+  void grow(std::size_t bytes) { pages_.resize(bytes); }
   /// Bytes of the place's memory that bodies may take.
   static std::size_t free_bytes(const host&) { return ~std::size_t{0}; }
+
+ private:
+  pages pages_;
 };
 
 #if defined(__CUDACC__)
 template <>
-struct reachable<cuda> {
-  static void* allocate(const cuda& place, std::size_t bytes) {
-    const device_guard guard(place.device());
-    const std::size_t available = bytes_available_on_host();
-    void* memory = nullptr;
+class reachable<cuda> {
+ public:
+  reachable(const cuda& place, std::size_t bytes) : place_(place) {
+    if (bytes == 0) return;
     // The system kills who pins more than there is.
-    if (bytes <= available && cudaHostAlloc(&memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped) == cudaSuccess) return memory;
+    const std::size_t available = bytes_available_on_host();
+    if (bytes > available) throw_no_memory(bytes, available);
+    const device_guard guard(place.device());
+    pages_ = pages(bytes);
+    if (pin()) return;
+    pages_ = pages();  // a system that pins its own memory only, which cannot grow
+    if (cudaHostAlloc(&allocated_, bytes, flags) == cudaSuccess) return;
     static_cast<void>(cudaGetLastError());
-    throw out_of_memory(
-        "roost::stadium_map: " + std::to_string(bytes) + " bytes of pinned host memory asked for, about " + std::to_string(available) +
-        " can be had; let more bodies lie in GPU memory (stadium_options::bodies, budget), or use fewer keys or a higher load factor");
+    throw_no_memory(bytes, available);
   }
-  static void deallocate(const cuda& place, void* memory, std::size_t) noexcept {
-    static_cast<void>(cudaStreamSynchronize(place.stream()));  // which may still use it
-    static_cast<void>(cudaFreeHost(memory));
+  reachable(reachable&& other) noexcept
+      : place_(other.place_), pages_(std::move(other.pages_)), allocated_(std::exchange(other.allocated_, nullptr)) {}
+  reachable& operator=(reachable&& other) noexcept {
+    std::swap(place_, other.place_);
+    std::swap(pages_, other.pages_);
+    std::swap(allocated_, other.allocated_);
+    return *this;
+  }
+  ~reachable() {
+    if (data() == nullptr) return;
+    static_cast<void>(cudaStreamSynchronize(place_.stream()));  // which may still use it
+    unpin();
+    if (allocated_ != nullptr) static_cast<void>(cudaFreeHost(allocated_));
+  }
+
+  void* data() const { return allocated_ != nullptr ? allocated_ : pages_.data(); }
+  bool can_grow() const { return pages_.bytes() != 0; }
+  void grow(std::size_t bytes) {
+    const std::size_t before = pages_.bytes(), available = bytes_available_on_host();
+    if (bytes - before > available) throw_no_memory(bytes - before, available);
+    const device_guard guard(place_.device());
+    place_.synchronize();
+    unpin();
+    const auto pin_again = [&] {
+      if (!pin()) throw device_error("roost::stadium_map: host memory that was pinned can no longer be; the map cannot be used");
+    };
+    try {
+      pages_.resize(bytes);
+    } catch (const out_of_memory&) {
+      pin_again();
+      throw;
+    }
+    if (pin()) return;
+    pages_.resize(before);
+    pin_again();
+    throw_no_memory(bytes - before, available);
   }
   static std::size_t free_bytes(const cuda& place) {
     const device_guard guard(place.device());
@@ -62,6 +157,32 @@ struct reachable<cuda> {
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
     return static_cast<std::size_t>(tuning<cuda>::bodies_share * static_cast<double>(free));
   }
+
+ private:
+  static constexpr unsigned flags = cudaHostAllocPortable | cudaHostAllocMapped;
+
+  [[noreturn]] static void throw_no_memory(std::size_t bytes, std::size_t available) {
+    throw out_of_memory(
+        "roost::stadium_map: " + std::to_string(bytes) + " bytes of pinned host memory asked for, about " + std::to_string(available) +
+        " can be had; let more bodies lie in GPU memory (stadium_options::bodies, budget), or use fewer keys or a higher load factor");
+  }
+  /// True if work of the place reaches the pages now, at the address that the host has for them.
+  bool pin() {
+    void* there = nullptr;
+    if (cudaHostRegister(pages_.data(), pages_.bytes(), cudaHostRegisterPortable | cudaHostRegisterMapped) == cudaSuccess) {
+      if (cudaHostGetDevicePointer(&there, pages_.data(), 0) == cudaSuccess && there == pages_.data()) return true;
+      unpin();
+    }
+    static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  void unpin() const {
+    if (pages_.bytes() != 0) static_cast<void>(cudaHostUnregister(pages_.data()));
+  }
+
+  cuda place_;
+  pages pages_;
+  void* allocated_ = nullptr;
 };
 #endif
 
@@ -70,24 +191,29 @@ template <class T, class Place>
 class body_memory {
  public:
   body_memory(const Place& place, std::size_t n, std::size_t near)
-      : near_(place, near), far_(nullptr, give_back{place, (n - near) * sizeof(T)}), size_(n) {
-    if (n != near) far_.reset(static_cast<T*>(reachable<Place>::allocate(place, (n - near) * sizeof(T))));
-  }
+      : near_(place, near), near_size_(near), far_(place, (n - near) * sizeof(T)), size_(n) {}
 
   T* near() const { return const_cast<T*>(near_.data()); }
-  T* far() const { return far_.get(); }
-  std::size_t near_size() const { return near_.size(); }
+  T* far() const { return static_cast<T*>(far_.data()); }
+  std::size_t near_size() const { return near_size_; }
   std::size_t near_bytes() const { return near_.bytes(); }
-  std::size_t far_bytes() const { return (size_ - near_.size()) * sizeof(T); }
+  std::size_t far_bytes() const { return (size_ - near_size_) * sizeof(T); }
+
+  /// Whether make_room() can be called.
+  bool can_grow() const { return far_.can_grow(); }
+  /// Makes room in memory of the host for all but `near` of n elements, which are more than before, by more than the difference that it
+  /// makes to `near`. Nothing else changes but what far() returns. Throws out_of_memory, and then nothing has changed.
+  void make_room(std::size_t n, std::size_t near) { far_.grow((n - near) * sizeof(T)); }
+  /// The elements that there is room for now, of which the first `near` lie in memory of the place, as many as before or fewer.
+  void resize(std::size_t n, std::size_t near) {
+    size_ = n;
+    near_size_ = near;
+  }
 
  private:
-  struct give_back {
-    Place place;
-    std::size_t bytes;
-    void operator()(T* memory) const { reachable<Place>::deallocate(place, memory, bytes); }
-  };
   array<T, Place> near_;
-  std::unique_ptr<T, give_back> far_;
+  std::size_t near_size_;
+  reachable<Place> far_;
   std::size_t size_;
 };
 

@@ -40,6 +40,29 @@ struct pairs_of_slots {
   ROOST_FN auto operator[](std::size_t slot) const { return make_pair(table.key_at(slot), table.value_at(slot)); }
 };
 
+/// Counts the keys of a part's slots by the regions that they go to in a table that has grown.
+template <class Table>
+struct count_homes {
+  Table from, to;
+  std::uint64_t first;  // slot
+  std::uint32_t part, part_regions;
+  std::uint32_t* keys;    // of each region
+  std::uint64_t* strays;  // keys that go to another part, as those that lie beyond their home may
+  ROOST_FN void operator()(std::size_t i) const {
+    if (!from.occupied(first + i)) return;
+    const std::uint32_t home = to.first_step(from.key_at(first + i)).home;
+    fetch_add(keys[home], 1u);
+    if (home / part_regions != part) fetch_add(*strays, std::uint64_t{1});
+  }
+};
+
+/// Keys of a region beyond its slots.
+struct keys_too_many {
+  const std::uint32_t* keys;
+  std::uint32_t slots;
+  ROOST_FN std::uint64_t operator()(std::size_t region) const { return keys[region] - smaller(keys[region], slots); }
+};
+
 /// Counts the tickets of a word that are there, or of erased keys.
 struct tickets_of_word {
   const std::uint64_t* words;

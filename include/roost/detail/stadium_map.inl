@@ -1,5 +1,7 @@
 // Bodies of roost/stadium_map.hpp.
 
+#include <numeric>
+
 #include "roost/detail/stadium_kernels.hpp"
 
 namespace roost {
@@ -25,21 +27,26 @@ std::size_t stadium_map<Key, Value, Place>::near_slots(const Place& place, const
   if (options.bodies == residence::host) return 0;
   if (options.bodies == residence::place) return plan.slots();
   const std::size_t budget = options.budget != ~std::size_t{0} ? options.budget : detail::reachable<Place>::free_bytes(place);
-  const std::uint32_t parts = detail::parts_of<Place>(plan);
+  const std::uint32_t parts = plan.parts();
   const std::uint64_t part_slots = parts >= 64 ? plan.slots() / parts : plan.region_slots;
   return detail::smaller<std::size_t>(budget / (part_slots * sizeof(item)), plan.slots() / part_slots) * part_slots;
 }
 
 template <class Key, class Value, class Place>
-stadium_map<Key, Value, Place>::stadium_map(const Place& place, const ticket_board::plan& plan, const options& options)
+stadium_map<Key, Value, Place>::stadium_map(const Place& place, const ticket_board::plan& plan, const options& options,
+                                            detail::body_memory<item, Place>&& bodies)
     : options_(options),
       plan_(plan),
       words_(place, plan.words()),
       heads_(place, plan.regions),
       guards_(place, plan.guards),
-      bodies_(place, plan.slots(), near_slots(place, plan, options)) {
+      bodies_(std::move(bodies)) {
   clear(place);
 }
+
+template <class Key, class Value, class Place>
+stadium_map<Key, Value, Place>::stadium_map(const Place& place, const ticket_board::plan& plan, const options& options)
+    : stadium_map(place, plan, options, {place, plan.slots(), near_slots(place, plan, options)}) {}
 
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place>::stadium_map(const Place& place, std::size_t n, options options)
@@ -72,7 +79,7 @@ detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const
                                                                            const Bodies& bodies) const {
   using tuned = detail::tuning<Place>;
   using regions = detail::stadium_regions<Place>;
-  const std::size_t far = bodies_.far_bytes(), parts = detail::parts_of<Place>(plan_), part_slots = plan_.slots() / parts;
+  const std::size_t far = bodies_.far_bytes(), parts = plan_.parts(), part_slots = plan_.slots() / parts;
   const bool reaches_far = far > tuned::far_reach && n >= tuned::far_queries;
   const auto pays = [&] {  // for each chunk of the batch
     if (how.path != path::automatic || !reaches_far || !unchanged || part_slots * sizeof(item) > tuned::staged_bytes_most) return false;
@@ -271,11 +278,78 @@ void stadium_map<Key, Value, Place>::make_room(const Place& place, std::size_t m
 
 template <class Key, class Value, class Place>
 void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
-  const std::size_t live = size(place);
+  const std::size_t live = size(place), parts = plan_.parts();
+  const double slots = std::ceil(static_cast<double>(detail::larger(n, live)) / options_.load_factor);
+  if (bodies_.can_grow() && parts >= detail::tuning<Place>::grown_parts && slots > static_cast<double>(capacity())) {
+    const auto part_slots = static_cast<double>(parts * plan_.region_slots), part_count = static_cast<double>(parts);
+    return grow(place, plan_.template of_regions<Place>(std::ceil(slots / part_slots) * part_count));
+  }
   stadium_map to(place, detail::larger(n, live), options_);
   insert_report report;
   to.put(place, detail::pairs_of_slots<ref_type>{table()}, typename ref_type::fresh(), false, report);
   *this = std::move(to);
+}
+
+/// Moves the keys to more regions of as many slots, where bodies lie: the memory of the host that they have is made larger, and they go
+/// from part to part of the table, the last one first, so that none comes to lie where another still is. Takes memory of the place for the
+/// board and for some parts.
+template <class Key, class Value, class Place>
+void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board::plan& to) {
+  using filler = detail::board_filler<ref_type>;
+  using pairs = detail::part_of<detail::pairs_of_slots<ref_type>, detail::is_occupied<ref_type>>;
+  using kernel = detail::put_tiles<Place, filler, pairs, typename ref_type::fresh>;
+  const std::uint32_t parts = plan_.parts(), part_regions = to.regions / parts;
+  const std::uint64_t from_slots = plan_.slots() / parts, to_slots = to.slots() / parts;
+  const std::uint64_t unit = std::lcm(to_slots, to.slots() / to.parts());  // so that no part will lie partly in memory of the host
+  const std::uint64_t near = bodies_.near_size() / unit * unit;
+  stadium_map larger(place, to, options_, detail::body_memory<item, Place>(place, 0, 0));
+  detail::staging<Place> staging(place, (from_slots + to_slots) * sizeof(item));
+
+  const auto bytes_at = [&](std::uint64_t slot, std::uint64_t near_slots) {
+    return reinterpret_cast<std::byte*>(slot < near_slots ? bodies_.near() + slot : bodies_.far() + (slot - near_slots));
+  };
+  const auto each = [&](bool moves, const auto& work) {
+    const auto piece = [&](std::size_t i) {
+      const std::uint64_t part = parts - 1 - i;
+      return detail::staged_piece{bytes_at(part * from_slots, bodies_.near_size()), 0, from_slots * sizeof(item),
+                                  moves ? bytes_at(part * to_slots, near) : nullptr, from_slots * sizeof(item), to_slots * sizeof(item)};
+    };
+    staging.each(parts, piece, [&](std::size_t i, std::byte* buffer) {
+      const auto part = static_cast<std::uint32_t>(parts - 1 - i);
+      work(part, detail::staged(table(), buffer, part, from_slots),
+           detail::staged(larger.table(), buffer + from_slots * sizeof(item), part, to_slots));
+    });
+  };
+
+  // First what can fail. Who does not find room in a part is noted, so it must be known how many that will be.
+  array<std::uint32_t, Place> keys(place, to.regions);
+  array<std::uint64_t, Place> strays(place, 1);
+  place.fill(keys.data(), 0, keys.bytes());
+  place.fill(strays.data(), 0, strays.bytes());
+  each(false, [&](std::uint32_t part, const ref_type& from, const ref_type& there) {
+    const detail::count_homes<ref_type> count{from, there, part * from_slots, part, part_regions, keys.data(), strays.data()};
+    place.for_each(from_slots, count);
+  });
+  const std::uint64_t too_many = place.sum(to.regions, detail::keys_too_many{keys.data(), to.region_slots});
+  array<item, Place> left(place, copy_to_host(place, strays)[0] + too_many);
+  array<detail::put_counts, Place> counted(place, 1);
+  detail::put_counts sum;
+  place.copy_from_host(counted.data(), &sum, sizeof(sum));
+  bodies_.make_room(to.slots(), near);
+
+  each(true, [&](std::uint32_t part, const ref_type& from, const ref_type& there) {
+    const kernel run{filler{there}, pairs{{from}, {from}, part * from_slots, from_slots}, {}, {}, {left.data(), left.size(), counted.data()}};
+    place.launch(detail::ceil_div<std::size_t>(from_slots, kernel::tile), detail::scratch_bytes_of(run), run);
+  });
+  place.copy_to_host(&sum, counted.data(), sizeof(sum));
+  std::swap(bodies_, larger.bodies_);
+  larger.bodies_.resize(to.slots(), near);
+  larger.known_ = {sum.inserted, 0};
+  *this = std::move(larger);
+  insert_report report;
+  if (sum.left != 0) {
+    put(place, detail::part_of<const item*, detail::all_wanted>{left.data(), {}, 0, sum.left}, typename ref_type::fresh(), false, report);
+  }
 }
 
 template <class Key, class Value, class Place>

@@ -9,13 +9,20 @@
 
 namespace roost::detail {
 
-/// Parts of a table that a batch can be split into, of equally many regions each: so no region is of two parts.
-template <class Place>
-std::uint32_t parts_of(const ticket_board::plan& plan) {
-  std::uint32_t parts = smaller<std::uint32_t>(plan.regions, tuning<Place>::digits_most);
-  while (plan.regions % parts != 0) --parts;
-  return parts;
+/// A ref while the bodies of a part of so many slots are in `memory` of the place.
+template <class Ref>
+Ref staged(const Ref& ref, std::byte* memory, std::uint64_t part, std::uint64_t part_slots) {
+  auto where = ref.where();
+  where.staged = reinterpret_cast<typename Ref::item*>(memory);
+  where.staged_first = part * part_slots;
+  where.staged_slots = part_slots;
+  return {where, ref.geometry()};
 }
+
+/// What is copied of bodies: to the place before they are asked or changed, back after it.
+struct staged_copies {
+  bool in, out;
+};
 
 /// All regions at once, or one part after the other while its bodies are in memory of the place.
 template <class Place>
@@ -56,13 +63,14 @@ class stadium_regions : public all_regions<Place> {
   template <class Ref, class Run>
   void run(const Ref& ref, std::uint32_t regions, const Run& run) const {
     if (!streams()) return run(ref, 0u, regions);
-    staging_->each(reinterpret_cast<std::byte*>(ref.where().far), parts_ - near_parts_, copies_, [&](std::size_t i, std::byte* memory) {
+    const std::size_t bytes = part_slots_ * sizeof(typename Ref::item);
+    const auto piece = [&](std::size_t i) {
+      auto* const there = reinterpret_cast<std::byte*>(ref.where().far) + i * bytes;
+      return staged_piece{copies_.in ? there : nullptr, 0, bytes, copies_.out ? there : nullptr, 0, bytes};
+    };
+    staging_->each(parts_ - near_parts_, piece, [&](std::size_t i, std::byte* memory) {
       const auto part = near_parts_ + static_cast<std::uint32_t>(i);
-      auto where = ref.where();
-      where.staged = reinterpret_cast<typename Ref::item*>(memory);
-      where.staged_first = part * part_slots_;
-      where.staged_slots = part_slots_;
-      run(Ref(where, ref.geometry()), part, 1u);
+      run(staged(ref, memory, part, part_slots_), part, 1u);
     });
     if (near_parts_ != 0) run(ref, 0u, near_parts_);  // last, as keys go on from there to bodies that were copied
   }
@@ -70,7 +78,7 @@ class stadium_regions : public all_regions<Place> {
  private:
   /// Parts that are large enough to keep a GPU busy, of which none lies partly in memory of the host.
   static std::uint32_t staged_parts(const ticket_board::plan& plan, std::uint64_t near_slots, std::size_t item_bytes) {
-    const std::uint32_t most = parts_of<Place>(plan);
+    const std::uint32_t most = plan.parts();
     const std::uint64_t near_of_most = near_slots / (plan.slots() / most);
     std::uint32_t parts = smaller(most, static_cast<std::uint32_t>(8 + plan.slots() * item_bytes / tuning<Place>::staged_bytes));
     while (most % parts != 0 || near_of_most % (most / parts) != 0) ++parts;

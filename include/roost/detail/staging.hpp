@@ -8,9 +8,12 @@
 
 namespace roost::detail {
 
-/// What is copied of a piece: to the place before the work, back after it.
-struct staged_copies {
-  bool in, out;
+/// What is copied of a piece, to its buffer before the work and from there after it. Null: nothing.
+struct staged_piece {
+  const std::byte* from;
+  std::size_t from_at, from_bytes;  // where in the buffer
+  std::byte* to;
+  std::size_t to_at, to_bytes;
 };
 
 template <class Place>
@@ -23,14 +26,15 @@ class staging<host> {
   /// For pieces of so many bytes. Throws out_of_memory.
   staging(const host& place, std::size_t bytes) : buffer_(place, bytes) {}
 
-  /// work(i, memory) for each of `count` pieces that lie one after the other, with the piece in `memory`.
-  template <class Work>
-  void each(std::byte* pieces, std::size_t count, staged_copies copies, const Work& work) {
-    const std::size_t bytes = buffer_.bytes();
+  /// work(i, buffer) for each of `count` pieces, of which piece(i) tells what is copied. No piece may be copied to where a later one comes
+  /// from.
+  template <class Piece, class Work>
+  void each(std::size_t count, const Piece& piece, const Work& work) {
     for (std::size_t i = 0; i < count; ++i) {
-      if (copies.in) std::memcpy(buffer_.data(), pieces + i * bytes, bytes);
+      const staged_piece mine = piece(i);
+      if (mine.from != nullptr) std::memcpy(buffer_.data() + mine.from_at, mine.from, mine.from_bytes);
       work(i, buffer_.data());
-      if (copies.out) std::memcpy(pieces + i * bytes, buffer_.data(), bytes);
+      if (mine.to != nullptr) std::memcpy(mine.to, buffer_.data() + mine.to_at, mine.to_bytes);
     }
   }
 
@@ -40,7 +44,7 @@ class staging<host> {
 
 #if defined(__CUDACC__)
 
-/// On a GPU pieces come and go, by its copy engines, while there is work on another. Pinned memory only.
+/// On a GPU pieces come and go, by its copy engines, while there is work on another. Memory of the GPU, or pinned.
 template <>
 class staging<cuda> {
  public:
@@ -62,20 +66,21 @@ class staging<cuda> {
   staging& operator=(const staging&) = delete;
 
   /// As for a host; work() sends kernels to the place's stream. Asynchronous: what comes on the stream later waits for all copies.
-  template <class Work>
-  void each(std::byte* pieces, std::size_t count, staged_copies copies, const Work& work) {
+  template <class Piece, class Work>
+  void each(std::size_t count, const Piece& piece, const Work& work) {
     const device_guard guard(place_.device());
     after(place_.stream(), begun_, in_.get());
     for (std::size_t i = 0; i < count; ++i) {
-      turn& mine = turns_[i % buffers];
+      const staged_piece mine = piece(i);
+      turn& now = turns_[i % buffers];
       std::byte* const buffer = buffers_.data() + i % buffers * bytes_;
-      if (i >= buffers) check(cudaStreamWaitEvent(in_.get(), mine.free.get(), 0), "cudaStreamWaitEvent");
-      if (copies.in) copy(buffer, pieces + i * bytes_, cudaMemcpyHostToDevice, in_.get());
-      after(in_.get(), mine.there, place_.stream());
+      if (i >= buffers) check(cudaStreamWaitEvent(in_.get(), now.free.get(), 0), "cudaStreamWaitEvent");
+      if (mine.from != nullptr) copy(buffer + mine.from_at, mine.from, mine.from_bytes, in_.get());
+      after(in_.get(), now.there, place_.stream());
       work(i, buffer);
-      after(place_.stream(), mine.done, out_.get());
-      if (copies.out) copy(pieces + i * bytes_, buffer, cudaMemcpyDeviceToHost, out_.get());
-      check(cudaEventRecord(mine.free.get(), out_.get()), "cudaEventRecord");
+      after(place_.stream(), now.done, out_.get());
+      if (mine.to != nullptr) copy(mine.to, buffer + mine.to_at, mine.to_bytes, out_.get());
+      check(cudaEventRecord(now.free.get(), out_.get()), "cudaEventRecord");
     }
     after(out_.get(), begun_, place_.stream());
   }
@@ -113,8 +118,8 @@ class staging<cuda> {
     check(cudaStreamWaitEvent(second, mark.get(), 0), "cudaStreamWaitEvent");
   }
 
-  void copy(void* to, const void* from, cudaMemcpyKind kind, cudaStream_t stream) const {
-    check(cudaMemcpyAsync(to, from, bytes_, kind, stream), "cudaMemcpyAsync");
+  static void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
   }
 
   const cuda place_;

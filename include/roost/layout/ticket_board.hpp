@@ -112,6 +112,17 @@ struct ticket_board {
     std::uint64_t seed;
     ROOST_FN std::uint64_t slots() const { return std::uint64_t{regions} * region_slots; }
     ROOST_FN std::uint64_t words() const { return std::uint64_t{regions} * region_words; }
+    /// Into how many parts of equally many regions a batch splits the table, on every place, as files come from others.
+    std::uint32_t parts() const {
+      std::uint32_t result = detail::smaller(regions, parts_most);
+      while (regions % result != 0) --result;
+      return result;
+    }
+    /// The same with so many regions.
+    template <class Place>
+    plan of_regions(double n) const;
+
+    static constexpr std::uint32_t parts_most = detail::tuning<cuda>::digits_most;
   };
 
   /// What is known of a region.
@@ -163,8 +174,8 @@ class ticket_board::reader {
     item* near;  // bodies of the first regions, in memory of the place
     item* far;   // of the others, in memory of the host
     std::uint64_t near_slots;
-    // Bodies of some whole regions of the others, while they are in memory of the place. Then bulk inserts touch no other regions: who would
-    // go on there finds no room.
+    // Bodies of some whole regions, while they are in other memory of the place. Then bulk inserts touch no other regions: who would go
+    // there finds no room.
     item* staged = nullptr;
     std::uint64_t staged_first = 0, staged_slots = 0;
     bool at_rest = false;  // nobody changes the table, so lookups need not look twice
@@ -536,6 +547,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   template <class Mode, class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
     const hashes mine = this->hashes_of(key);
+    if (stays<Mode>() && !is_staged(this->way_of(mine).home)) return insertion::full;
     if constexpr (!Change::searches) {
       return settle<Mode, Mode::reuses>(this->way_of(mine), mine, key, value);  // who only inserts new keys reads no body
     } else {
@@ -653,9 +665,13 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// A ticket without a body and info bits yet, which announce() clears.
   ROOST_FN std::uint64_t reserved() const { return this->plan_.tickets.mask() & ~shape::available; }
 
+  /// Whether only the regions whose bodies are staged may be touched.
   template <class Mode>
   ROOST_FN bool stays() const {
     return Mode::reuses && this->memory_.staged_slots != 0;
+  }
+  ROOST_FN bool is_staged(std::uint32_t region) const {
+    return std::uint64_t{region} * this->plan_.region_slots - this->memory_.staged_first < this->memory_.staged_slots;
   }
 
   template <class Mode>
@@ -740,15 +756,20 @@ ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::u
   plan p{};
   p.tickets = shape::of(ticket_bits);
   double regions = std::max(1.0, std::ceil(slots / detail::smaller(region_slots, (1u << 31) - 1)));  // numbers of slots have 31 bits
-  constexpr double digits = detail::tuning<cuda>::digits_most;  // of any place, as files come from others
-  if (regions > digits) regions = std::ceil(regions / digits) * digits;  // so that parts of a table are whole regions (parts_of)
-  detail::check_table_bytes(slots, regions, "roost::ticket_board");
-  p.regions = static_cast<std::uint32_t>(regions);
+  if (regions > plan::parts_most) regions = std::ceil(regions / plan::parts_most) * plan::parts_most;
   p.region_slots = detail::prime_from(static_cast<std::uint32_t>(std::max(3.0, std::ceil(slots / regions))));
   p.region_words = detail::ceil_div(p.region_slots, p.tickets.per_word);
+  p.seed = seed;
+  return p.template of_regions<Place>(regions);
+}
+
+template <class Place>
+ticket_board::plan ticket_board::plan::of_regions(double n) const {
+  detail::check_table_bytes(n * region_slots, n, "roost::ticket_board");
+  plan p = *this;
+  p.regions = static_cast<std::uint32_t>(n);
   p.guards = 64;
   while (p.guards < detail::tuning<Place>::guards_most && p.guards < p.slots() / 8) p.guards *= 2;
-  p.seed = seed;
   return p;
 }
 
