@@ -116,6 +116,30 @@ TEST(stadium_const_members, run_beside_changes) {
   stadium_types<u32, u32>::map map(test_place(), 40000, {.region_slots = 1000});
   check_const_members_beside_changes(map, 40000, [](const auto&) {});
 }
+
+TEST(stadium_const_members, for_each_sees_whole_values_beside_changes) {
+  using types = stadium_types<u32, linked<u32, 64>>;
+  const u32 n = 100;
+  types::map map(test_place(), n, {.ticket_bits = 2});
+  const auto ref = map.ref();
+  for (u32 key = 0; key < n; ++key) ref.insert(key, types::value(key));
+  std::atomic<bool> stop{false};
+  std::thread changes([&] {
+    for (u32 i = 0; !stop; ++i) ref.insert_or_assign(i % n, types::value(i));
+  });
+  const types::map& reading = map;
+  for (int round = 0; round < (sanitized ? 50 : 3000); ++round) {
+    std::atomic<u32> seen{0}, broken{0};
+    reading.for_each(test_place(), [&](u32 key, const types::value& value) {
+      ++seen;
+      broken += !value.unbroken() || value.words[0] % n != key;
+    });
+    EXPECT_EQ(seen, n);
+    EXPECT_EQ(broken, 0u);
+  }
+  stop = true;
+  changes.join();
+}
 #endif
 
 }  // namespace

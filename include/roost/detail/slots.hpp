@@ -21,7 +21,11 @@ struct visit_slot {
   Ref ref;
   F f;
   ROOST_FN void operator()(std::size_t slot) const {
-    if (ref.occupied(slot)) call_with_slot(f, ref, slot);
+    if constexpr (requires { ref.visit(slot, f); }) {
+      ref.visit(slot, f);
+    } else {
+      if (ref.occupied(slot)) call_with_slot(f, ref, slot);
+    }
   }
 };
 

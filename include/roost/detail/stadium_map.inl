@@ -481,7 +481,7 @@ std::size_t stadium_map<Key, Value, Place>::retrieve_all(const Place& place, Key
 template <class Key, class Value, class Place>
 template <class F>
 void stadium_map<Key, Value, Place>::for_each(const Place& place, const F& f) const {
-  place.for_each(capacity(), detail::visit_slot<reader_type, F>{ref(), f});
+  place.for_each(capacity(), detail::visit_slot<reader_type, F>{lookups(), f});
 }
 
 template <class Key, class Value, class Place>

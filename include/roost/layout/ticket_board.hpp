@@ -255,6 +255,16 @@ class ticket_board::reader {
   ROOST_FN bool erased(std::uint64_t slot) const { return is_erased(ticket_of_slot(slot)); }
   ROOST_FN Key key_at(std::uint64_t slot) const { return key_of(body_of_slot(slot)); }
   ROOST_FN Value value_at(std::uint64_t slot) const { return body_of(body_of_slot(slot)).value; }
+  /// Calls f(key, value) with the pair of a slot, if there is one: whole, whatever others change meanwhile.
+  template <class F>
+  ROOST_FN void visit(std::uint64_t slot, const F& f) const {
+    const way here = way_to(slot);
+    if (!is_there(ticket_at(here))) return;
+    observe(here);
+    const Key key = key_of(body_at(here));
+    found<Value> value;
+    if (read(here, key, hashes_of(key), value) && value) f(key, *value);
+  }
   ROOST_FN const plan& geometry() const { return plan_; }
   ROOST_FN const memory& where() const { return memory_; }
 
