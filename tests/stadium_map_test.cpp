@@ -168,12 +168,13 @@ TEST(stadium_map_calls, full_is_an_answer) {
 
 TEST(stadium_map_calls, keys_that_share_a_home) {
   // More than their region holds: hashes that follow each other. Of 6000, more go on to the next region than wait while bodies are staged.
-  for (const u32 n : {sanitized ? 1000u : 3000u, sanitized ? 2000u : 6000u}) {
+  for (const u32 n : {sanitized ? 1000u : 3000u, sanitized ? 5000u : 6000u}) {
     std::vector<u32> keys(n);
     for (u32 i = 0; i < n; ++i) keys[i] = roost::key_of_hash<u32>(0xf8000000u + i, 0);
     const auto values = numbered_values<u32>(n);
     for (const path way : {path::direct, path::regional, path::streamed}) {
       for (const residence bodies : {residence::host, residence::automatic}) {
+        if (sanitized && n > 1000 && (way != path::streamed || bodies != residence::host)) continue;
         pair_of_maps<stadium_types<u32, u32>> maps(40000, {.bodies = bodies, .budget = 40000, .grows = false, .region_slots = 250});
         maps.insert(keys, values, way);
         maps.check(from_numbers<u32>(random_numbers(1000, 5)));
@@ -304,7 +305,8 @@ void check_that_it_grows_where_it_lies(const roost::stadium_options& options) {
     maps.erase(std::vector(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(n / 10)), path::automatic);
     done = n;
   }
-  EXPECT_EQ(maps.map.statistics(test_place()).place_bytes, near) << "what lies in memory of the place stays there";
+  const std::size_t near_now = maps.map.statistics(test_place()).place_bytes;
+  EXPECT_TRUE(near == 0 ? near_now == 0 : near / 4 < near_now && near_now <= near) << near_now << " bytes of " << near << " in memory of the place";
   EXPECT_EQ(maps.map.find(test_place(), upload(keys), filled<Value>(keys.size(), values[0]), values[0], {.path = path::streamed}).path, path::streamed);
   maps.map.reserve(test_place(), 3 * most);
   EXPECT_GE(static_cast<double>(maps.map.capacity()), 3 * static_cast<double>(most) / options.load_factor);
@@ -337,20 +339,53 @@ TEST(stadium_map_calls, keys_of_one_home_grow_where_they_lie) {
   }
 }
 
+TEST(stadium_map_calls, tables_grow_as_much_as_they_should) {
+  for (const double load_factor : {0.35, 0.7, 0.8, 0.9, 1.0}) {
+    for (const std::uint32_t region_slots : {13u, 50u, 101u}) {
+      stadium_types<u32, u32>::map map(test_place(), 40000, {.load_factor = load_factor, .bodies = residence::host, .region_slots = region_slots});
+      const std::size_t before = map.capacity();
+      const auto room = static_cast<std::size_t>(load_factor * static_cast<double>(before));
+      map.reserve(test_place(), room);
+      EXPECT_EQ(map.capacity(), before);
+      map.reserve(test_place(), 2 * room);
+      EXPECT_EQ(map.capacity(), 2 * before);
+      map.reserve(test_place(), 2 * room + 10);
+      EXPECT_GT(map.capacity(), 2 * before);
+      EXPECT_LE(map.capacity(), 2 * before + before / 4);
+      EXPECT_TRUE(map.valid(test_place()));
+    }
+  }
+}
+
+TEST(stadium_map_calls, memory_of_the_host_grows) {
+  const std::size_t n = 100000;
+  roost::detail::body_memory<u32, place_type> memory(test_place(), n, 10);
+  ASSERT_TRUE(memory.can_grow()) << "or tables need the memory of two";
+  for (std::size_t i = 0; i < n - 10; ++i) memory.far()[i] = static_cast<u32>(i);
+  memory.make_room(50 * n, 5);
+  memory.resize(50 * n, 5);
+  EXPECT_EQ(memory.near_size(), 5u);
+  EXPECT_EQ(memory.far_bytes(), (50 * n - 5) * 4);
+  for (std::size_t i = 0; i < n - 10; ++i) ASSERT_EQ(memory.far()[i], i);
+  test_place().fill(memory.far(), 1, memory.far_bytes());
+  test_place().synchronize();
+  for (std::size_t i = 0; i < 50 * n - 5; ++i) ASSERT_EQ(memory.far()[i], 0x01010101u);
+  EXPECT_FALSE((roost::detail::body_memory<u32, place_type>(test_place(), n, n).can_grow()));
+}
+
+#if defined(__CUDACC__)
 TEST(stadium_map_calls, memory_that_is_not_there_to_grow_into) {
-  using map_type = stadium_types<u32, packed<65536>>::map;
-  map_type map(test_place(), 1600, {.bodies = residence::host, .region_slots = 3});
-  const std::size_t n = 100, capacity = map.capacity();
+  using map_type = stadium_types<u32, linked<u32, 64>>::map;
+  map_type map(test_place(), 10000, {.bodies = residence::host, .region_slots = 3});
+  const std::size_t n = 1000, capacity = map.capacity();
   const auto keys = upload(from_numbers<u32>(multiples(n, 1)));
-  map.insert(test_place(), keys, upload(from_numbers<packed<65536>>(multiples(n, 3))));
-  expect_error<roost::out_of_memory>([&] { map.reserve(test_place(), std::size_t{1} << 24); }, {"bytes"});
+  map.insert(test_place(), keys, upload(from_numbers<map_type::mapped_type>(multiples(n, 3))));
+  expect_error<roost::out_of_memory>([&] { map.reserve(test_place(), roost::detail::bytes_available_on_host() / 256); }, {"bytes", "pinned"});
   EXPECT_EQ(map.capacity(), capacity);
   EXPECT_EQ(map.count(test_place(), keys), n);
   EXPECT_TRUE(map.valid(test_place()));
-  map.reserve(test_place(), 3000);
-  EXPECT_EQ(map.count(test_place(), keys), n);
-  EXPECT_TRUE(map.valid(test_place()));
 }
+#endif
 
 #if !defined(__CUDACC__)
 struct number_itself {
@@ -709,7 +744,8 @@ TEST(stadium_map_calls, memory_that_is_refused) {
   const auto values = numbered_values<u32>(2 * n);
   const auto keys_there = upload(keys), values_there = upload(values);
   const std::span<const u32> old_keys(keys_there.data(), n), old_values(values_there.data(), n);
-  for (const path way : {path::automatic, path::regional}) {
+  const roost::stadium_options here, grows_where_it_lies{.bodies = residence::host, .region_slots = 13};
+  for (const auto& [way, options] : {std::pair{path::automatic, here}, std::pair{path::regional, here}, std::pair{path::automatic, grows_where_it_lies}}) {
     watched_memory memory;
     {
       const place_type poor = make_place(memory);
@@ -717,7 +753,7 @@ TEST(stadium_map_calls, memory_that_is_refused) {
       for (std::size_t good = 0; !done; ++good) {
         ASSERT_LT(good, 1000u);
         memory.refuse_nothing();
-        stadium_types<u32, u32>::map map(poor, n);
+        stadium_types<u32, u32>::map map(poor, n, options);
         map.insert(poor, old_keys, old_values);
         memory.refuse_after(good);
         try {

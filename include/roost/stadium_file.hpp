@@ -106,7 +106,8 @@ struct stadium_file {
     const ticket_board::plan plan{
         ticket_board::shape::of(options.ticket_bits), first.regions, first.region_slots, first.region_words, first.guards, first.seed};
     const bool sensible = first.load_factor > 0 && first.load_factor <= 1 && std::has_single_bit(first.guards) && first.regions != 0 &&
-                          first.region_slots != 0 && first.region_words == ceil_div(first.region_slots, plan.tickets.per_word);
+                          first.region_slots > 2 && first.region_slots < 1u << 31 &&
+                          prime_from(first.region_slots) == first.region_slots && first.region_words == ceil_div(first.region_slots, plan.tickets.per_word);
     if (!sensible) throw_file_error(file, "is no stadium_map: its head does not make sense");
     const std::size_t heads_at = sizeof(first), words_at = heads_at + plan.regions * sizeof(head),
                       bodies_at = words_at + plan.words() * sizeof(std::uint64_t);

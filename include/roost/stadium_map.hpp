@@ -207,9 +207,10 @@ class stadium_map {
   void reserve(const Place& place, std::size_t n);
 
   /// Moves all keys to a table with room for n, or for those that are there if they are more, region by region, and leaves erased keys
-  /// behind. A table that becomes larger and has many regions with bodies in memory of the host grows where it lies: as much memory there
-  /// as the larger table needs, and memory of the place for both boards and some hundredths of the bodies. Else the memory of both tables
-  /// is taken meanwhile. Synchronises; throws as reserve does.
+  /// behind. A table that becomes larger, of 64 regions or more with bodies in memory of the host, grows where it lies: in as much memory
+  /// there as the larger table takes, and memory of the place for both boards and some hundredths of the bodies; its slots become as many
+  /// as asked for and up to an eighth more, if its regions are hundreds, and bodies in memory of the place do not become more. Else the
+  /// memory of both tables is taken meanwhile. Synchronises; throws as reserve does.
   void rehash(const Place& place, std::size_t n = 0);
 
   /// Makes the table as small as its keys allow.
@@ -231,7 +232,7 @@ class stadium_map {
   /// Slots, all of which keys can use. Asks nothing of the place, and never throws; beside changes through refs it stays the same.
   std::size_t capacity() const { return plan_.slots(); }
   /// Bytes of the board and of all bodies, in memory of the place and of the host together (statistics() tells them apart). As capacity().
-  std::size_t bytes() const { return board_bytes() + bodies_.near_bytes() + bodies_.far_bytes(); }
+  std::size_t bytes() const { return board_bytes() + bodies_.bytes(); }
 
   /// Reads the board. Synchronises.
   stadium_statistics statistics(const Place& place) const;
@@ -254,6 +255,7 @@ class stadium_map {
 
   static const options& checked(const options& options);
   static ticket_board::plan plan_for(double n, const options& options);
+  static double slots_for(double n, const options& options);
   static std::size_t near_slots(const Place& place, const ticket_board::plan& plan, const options& options);
   stadium_map(const Place& place, const ticket_board::plan& plan, const options& options);
   stadium_map(const Place& place, const ticket_board::plan& plan, const options& options, detail::body_memory<item, Place>&& bodies);
@@ -292,7 +294,7 @@ class stadium_map {
                     insert_report& report, bool& begun);
   void count_slots(const Place& place);
   void make_room(const Place& place, std::size_t more, insert_report& report);
-  void grow(const Place& place, const ticket_board::plan& to);
+  void grow(const Place& place, const ticket_board::plan& to, std::uint32_t parts);
 
   options options_;
   ticket_board::plan plan_;

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -52,11 +54,17 @@ class pages {
 
   /// Makes them more or fewer: what is in them stays, but may have another address. Throws out_of_memory, and then all is as it was.
   void resize(std::size_t bytes) {
+#if defined(__SANITIZE_THREAD__)  // which does not know what moves memory
+    pages others(bytes);
+    std::memcpy(others.memory_, memory_, std::min(bytes, bytes_));
+    swap(others);
+#else
     void* const memory = mremap(memory_, bytes_, bytes, MREMAP_MAYMOVE);
     if (memory == MAP_FAILED) throw_no_memory(bytes);
     memory_ = memory;
     bytes_ = bytes;
     wish();
+#endif
   }
 
  private:
@@ -86,9 +94,9 @@ class reachable<host> {
   reachable(const host&, std::size_t bytes) : pages_(bytes) {}
 
   void* data() const { return pages_.data(); }
-  /// Whether resize() can be called.
+  /// Whether grow() can be called.
   bool can_grow() const { return pages_.bytes() != 0; }
-  /// Makes it larger: what is in it stays, at another address. Throws out_of_memory, and then all is as it was.
+  /// Makes it larger: what is in it stays, but may have another address, also if there is no memory for more (out_of_memory).
   void grow(std::size_t bytes) { pages_.resize(bytes); }
   /// Bytes of the place's memory that bodies may take.
   static std::size_t free_bytes(const host&) { return ~std::size_t{0}; }
@@ -124,9 +132,13 @@ class reachable<cuda> {
   }
   ~reachable() {
     if (data() == nullptr) return;
-    static_cast<void>(cudaStreamSynchronize(place_.stream()));  // which may still use it
-    unpin();
-    if (allocated_ != nullptr) static_cast<void>(cudaFreeHost(allocated_));
+    try {
+      const device_guard guard(place_.device());
+      place_.synchronize();  // it may still be used
+      if (allocated_ != nullptr) check(cudaFreeHost(allocated_), "cudaFreeHost");
+      if (can_grow()) unpin();
+    } catch (const device_error&) {  // which the next call tells
+    }
   }
 
   void* data() const { return allocated_ != nullptr ? allocated_ : pages_.data(); }
@@ -137,18 +149,15 @@ class reachable<cuda> {
     const device_guard guard(place_.device());
     place_.synchronize();
     unpin();
-    const auto pin_again = [&] {
-      if (!pin()) throw device_error("roost::stadium_map: host memory that was pinned can no longer be; the map cannot be used");
-    };
+    bool is_larger = false;
     try {
       pages_.resize(bytes);
+      is_larger = pin();
+      if (!is_larger) pages_.resize(before);
     } catch (const out_of_memory&) {
-      pin_again();
-      throw;
     }
-    if (pin()) return;
-    pages_.resize(before);
-    pin_again();
+    if (is_larger) return;
+    if (!pin()) throw device_error("roost::stadium_map: host memory that was pinned can no longer be; the map cannot be used");
     throw_no_memory(bytes - before, available);
   }
   static std::size_t free_bytes(const cuda& place) {
@@ -176,9 +185,7 @@ class reachable<cuda> {
     static_cast<void>(cudaGetLastError());
     return false;
   }
-  void unpin() const {
-    if (pages_.bytes() != 0) static_cast<void>(cudaHostUnregister(pages_.data()));
-  }
+  void unpin() const { check(cudaHostUnregister(pages_.data()), "cudaHostUnregister"); }
 
   cuda place_;
   pages pages_;
@@ -196,13 +203,15 @@ class body_memory {
   T* near() const { return const_cast<T*>(near_.data()); }
   T* far() const { return static_cast<T*>(far_.data()); }
   std::size_t near_size() const { return near_size_; }
-  std::size_t near_bytes() const { return near_.bytes(); }
+  std::size_t near_bytes() const { return near_size_ * sizeof(T); }
   std::size_t far_bytes() const { return (size_ - near_size_) * sizeof(T); }
+  /// Of all memory that it has.
+  std::size_t bytes() const { return near_.bytes() + far_bytes(); }
 
   /// Whether make_room() can be called.
   bool can_grow() const { return far_.can_grow(); }
-  /// Makes room in memory of the host for all but `near` of n elements, which are more than before, by more than the difference that it
-  /// makes to `near`. Nothing else changes but what far() returns. Throws out_of_memory, and then nothing has changed.
+  /// Makes room in memory of the host for all but `near` of n elements, which are more than before. Nothing changes but what far() returns.
+  /// Throws out_of_memory.
   void make_room(std::size_t n, std::size_t near) { far_.grow((n - near) * sizeof(T)); }
   /// The elements that there is room for now, of which the first `near` lie in memory of the place, as many as before or fewer.
   void resize(std::size_t n, std::size_t near) {

@@ -1,7 +1,5 @@
 // Bodies of roost/stadium_map.hpp.
 
-#include <numeric>
-
 #include "roost/detail/stadium_kernels.hpp"
 
 namespace roost {
@@ -18,17 +16,24 @@ auto stadium_map<Key, Value, Place>::checked(const options& options) -> const st
 template <class Key, class Value, class Place>
 ticket_board::plan stadium_map<Key, Value, Place>::plan_for(double n, const options& options) {
   const std::uint32_t region_slots = options.region_slots != 0 ? options.region_slots : detail::tuning<Place>::board_region_slots;
-  return ticket_board::make_plan<Place>(std::ceil(n / checked(options).load_factor), options.ticket_bits, region_slots, options.seed);
+  return ticket_board::make_plan<Place>(slots_for(n, checked(options)), options.ticket_bits, region_slots, options.seed);
 }
 
-/// The slots whose bodies lie in memory of the place: of whole parts, or regions if parts are few.
+/// The fewest slots of which n keys may take as many as there are.
+template <class Key, class Value, class Place>
+double stadium_map<Key, Value, Place>::slots_for(double n, const options& options) {
+  double slots = std::floor(n / options.load_factor);
+  for (int i = 0; i < 2 && std::floor(options.load_factor * slots) < n; ++i) ++slots;  // whatever rounding does
+  return slots;
+}
+
+/// The slots whose bodies lie in memory of the place: of whole parts, so that none lies in both, or of whole regions if they are few.
 template <class Key, class Value, class Place>
 std::size_t stadium_map<Key, Value, Place>::near_slots(const Place& place, const ticket_board::plan& plan, const options& options) {
   if (options.bodies == residence::host) return 0;
   if (options.bodies == residence::place) return plan.slots();
   const std::size_t budget = options.budget != ~std::size_t{0} ? options.budget : detail::reachable<Place>::free_bytes(place);
-  const std::uint32_t parts = plan.parts();
-  const std::uint64_t part_slots = parts >= 64 ? plan.slots() / parts : plan.region_slots;
+  const std::uint64_t part_slots = plan.slots() / plan.parts(ticket_board::plan::parts_least);
   return detail::smaller<std::size_t>(budget / (part_slots * sizeof(item)), plan.slots() / part_slots) * part_slots;
 }
 
@@ -278,13 +283,19 @@ void stadium_map<Key, Value, Place>::make_room(const Place& place, std::size_t m
 
 template <class Key, class Value, class Place>
 void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
-  const std::size_t live = size(place), parts = plan_.parts();
-  const double slots = std::ceil(static_cast<double>(detail::larger(n, live)) / options_.load_factor);
-  if (bodies_.can_grow() && parts >= detail::tuning<Place>::grown_parts && slots > static_cast<double>(capacity())) {
-    const auto part_slots = static_cast<double>(parts * plan_.region_slots), part_count = static_cast<double>(parts);
-    return grow(place, plan_.template of_regions<Place>(std::ceil(slots / part_slots) * part_count));
+  using plan = ticket_board::plan;
+  n = detail::larger(n, size(place));
+  const double slots = slots_for(static_cast<double>(n), options_);
+  if (bodies_.can_grow() && plan_.regions % plan::parts_least == 0 && slots > static_cast<double>(capacity())) {
+    // More regions in as many parts of the table: many parts if they are whole regions of little more slots than were asked for.
+    const std::uint32_t parts = plan_.parts(detail::larger(plan::parts_least, detail::smaller(plan::parts_most, plan_.regions / 8)));
+    const auto part_slots = static_cast<double>(std::uint64_t{parts} * plan_.region_slots);
+    try {
+      return grow(place, plan_.template of_regions<Place>(std::ceil(slots / part_slots) * parts), parts);
+    } catch (const out_of_memory&) {  // the other way may take less memory of the place
+    }
   }
-  stadium_map to(place, detail::larger(n, live), options_);
+  stadium_map to(place, n, options_);
   insert_report report;
   to.put(place, detail::pairs_of_slots<ref_type>{table()}, typename ref_type::fresh(), false, report);
   *this = std::move(to);
@@ -292,64 +303,59 @@ void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
 
 /// Moves the keys to more regions of as many slots, where bodies lie: the memory of the host that they have is made larger, and they go
 /// from part to part of the table, the last one first, so that none comes to lie where another still is. Takes memory of the place for the
-/// board and for some parts.
+/// board and for some parts. Throws out_of_memory, and then nothing has changed.
 template <class Key, class Value, class Place>
-void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board::plan& to) {
+void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board::plan& to, std::uint32_t parts) {
   using filler = detail::board_filler<ref_type>;
   using pairs = detail::part_of<detail::pairs_of_slots<ref_type>, detail::is_occupied<ref_type>>;
-  using kernel = detail::put_tiles<Place, filler, pairs, typename ref_type::fresh>;
-  const std::uint32_t parts = plan_.parts(), part_regions = to.regions / parts;
+  using some = detail::part_of<const item*, detail::all_wanted>;
+  using fresh = typename ref_type::fresh;
   const std::uint64_t from_slots = plan_.slots() / parts, to_slots = to.slots() / parts;
-  const std::uint64_t unit = std::lcm(to_slots, to.slots() / to.parts());  // so that no part will lie partly in memory of the host
+  const std::uint64_t unit = to.slots() / to.parts(ticket_board::plan::parts_least);
   const std::uint64_t near = bodies_.near_size() / unit * unit;
+  const std::size_t from_bytes = from_slots * sizeof(item), to_bytes = to_slots * sizeof(item);
+
+  // Who does not find room in a part is noted, so it must be known how many that will be.
   stadium_map larger(place, to, options_, detail::body_memory<item, Place>(place, 0, 0));
-  detail::staging<Place> staging(place, (from_slots + to_slots) * sizeof(item));
-
-  const auto bytes_at = [&](std::uint64_t slot, std::uint64_t near_slots) {
-    return reinterpret_cast<std::byte*>(slot < near_slots ? bodies_.near() + slot : bodies_.far() + (slot - near_slots));
-  };
-  const auto each = [&](bool moves, const auto& work) {
-    const auto piece = [&](std::size_t i) {
-      const std::uint64_t part = parts - 1 - i;
-      return detail::staged_piece{bytes_at(part * from_slots, bodies_.near_size()), 0, from_slots * sizeof(item),
-                                  moves ? bytes_at(part * to_slots, near) : nullptr, from_slots * sizeof(item), to_slots * sizeof(item)};
-    };
-    staging.each(parts, piece, [&](std::size_t i, std::byte* buffer) {
-      const auto part = static_cast<std::uint32_t>(parts - 1 - i);
-      work(part, detail::staged(table(), buffer, part, from_slots),
-           detail::staged(larger.table(), buffer + from_slots * sizeof(item), part, to_slots));
-    });
-  };
-
-  // First what can fail. Who does not find room in a part is noted, so it must be known how many that will be.
   array<std::uint32_t, Place> keys(place, to.regions);
   array<std::uint64_t, Place> strays(place, 1);
   place.fill(keys.data(), 0, keys.bytes());
   place.fill(strays.data(), 0, strays.bytes());
-  each(false, [&](std::uint32_t part, const ref_type& from, const ref_type& there) {
-    const detail::count_homes<ref_type> count{from, there, part * from_slots, part, part_regions, keys.data(), strays.data()};
-    place.for_each(from_slots, count);
-  });
+  place.for_each(capacity(), detail::count_homes<ref_type>{table(), larger.table(), from_slots, to.regions / parts, keys.data(), strays.data()});
   const std::uint64_t too_many = place.sum(to.regions, detail::keys_too_many{keys.data(), to.region_slots});
   array<item, Place> left(place, copy_to_host(place, strays)[0] + too_many);
   array<detail::put_counts, Place> counted(place, 1);
   detail::put_counts sum;
   place.copy_from_host(counted.data(), &sum, sizeof(sum));
-  bodies_.make_room(to.slots(), near);
+  detail::staging<Place> staging(place, from_bytes + to_bytes);
+  bodies_.make_room(to.slots(), near);  // nothing can fail after it
 
-  each(true, [&](std::uint32_t part, const ref_type& from, const ref_type& there) {
-    const kernel run{filler{there}, pairs{{from}, {from}, part * from_slots, from_slots}, {}, {}, {left.data(), left.size(), counted.data()}};
-    place.launch(detail::ceil_div<std::size_t>(from_slots, kernel::tile), detail::scratch_bytes_of(run), run);
+  const auto put_some = [&](const ref_type& there, const auto& source) {
+    const detail::put_tiles<Place, filler, std::remove_cvref_t<decltype(source)>, fresh> run{
+        filler{there}, source, {}, {}, {left.data(), left.size(), counted.data()}};
+    place.launch(detail::ceil_div<std::size_t>(source.size(), run.tile), detail::scratch_bytes_of(run), run);
+  };
+  const auto bytes_at = [&](std::uint64_t slot, std::uint64_t near_slots) {
+    return reinterpret_cast<std::byte*>(slot < near_slots ? bodies_.near() + slot : bodies_.far() + (slot - near_slots));
+  };
+  const auto piece = [&](std::size_t i) {
+    const std::uint64_t part = parts - 1 - i;
+    return detail::staged_piece{bytes_at(part * from_slots, bodies_.near_size()), 0, from_bytes, bytes_at(part * to_slots, near), from_bytes, to_bytes};
+  };
+  staging.each(parts, piece, [&](std::size_t i, std::byte* buffer) {
+    const std::uint64_t part = parts - 1 - i;
+    const ref_type from = detail::staged(table(), buffer, part, from_slots);
+    put_some(detail::staged(larger.table(), buffer + from_bytes, part, to_slots), pairs{{from}, {from}, part * from_slots, from_slots});
   });
-  place.copy_to_host(&sum, counted.data(), sizeof(sum));
   std::swap(bodies_, larger.bodies_);
   larger.bodies_.resize(to.slots(), near);
+  place.copy_to_host(&sum, counted.data(), sizeof(sum));
+  if (sum.left != 0) {
+    put_some(larger.table(), some{left.data(), {}, 0, sum.left});
+    place.copy_to_host(&sum, counted.data(), sizeof(sum));
+  }
   larger.known_ = {sum.inserted, 0};
   *this = std::move(larger);
-  insert_report report;
-  if (sum.left != 0) {
-    put(place, detail::part_of<const item*, detail::all_wanted>{left.data(), {}, 0, sum.left}, typename ref_type::fresh(), false, report);
-  }
 }
 
 template <class Key, class Value, class Place>

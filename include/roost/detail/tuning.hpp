@@ -65,7 +65,6 @@ struct tuning<cuda> {
   static constexpr std::size_t far_access_bytes = 64;            // copying so many bytes from there takes as long as one access by region
   static constexpr std::size_t staged_bytes = std::size_t{48} << 20;  // that are copied at a time, about
   static constexpr std::size_t staged_bytes_most = std::size_t{512} << 20;
-  static constexpr std::uint32_t grown_parts = 64;               // from which on a table grows where it lies, through memory for some of them
   static constexpr double bodies_share = 0.75;                   // of the memory that is free, which bodies may take if nobody says how much
 };
 
@@ -106,7 +105,6 @@ struct tuning<host> {
   static constexpr std::size_t far_access_bytes = 0;  // nothing is far
   static constexpr std::size_t staged_bytes = std::size_t{48} << 20;
   static constexpr std::size_t staged_bytes_most = ~std::size_t{0};
-  static constexpr std::uint32_t grown_parts = 64;
   static constexpr std::uint32_t put_tile_together = 4096;
   static constexpr double together_load = 2;  // never
 };

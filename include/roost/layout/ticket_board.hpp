@@ -112,17 +112,19 @@ struct ticket_board {
     std::uint64_t seed;
     ROOST_FN std::uint64_t slots() const { return std::uint64_t{regions} * region_slots; }
     ROOST_FN std::uint64_t words() const { return std::uint64_t{regions} * region_words; }
-    /// Into how many parts of equally many regions a batch splits the table, on every place, as files come from others.
-    std::uint32_t parts() const {
-      std::uint32_t result = detail::smaller(regions, parts_most);
-      while (regions % result != 0) --result;
+    /// Into how many parts of equally many regions a batch splits the table, on every place, as files come from others. A multiple of
+    /// parts_least if the regions are one, so that what ends with one of so many parts ends with one of more.
+    std::uint32_t parts(std::uint32_t most = parts_most) const {
+      const std::uint32_t unit = regions % parts_least == 0 ? parts_least : 1;
+      std::uint32_t result = detail::smaller(regions, most) / unit * unit;
+      while (regions % result != 0) result -= unit;
       return result;
     }
     /// The same with so many regions.
     template <class Place>
     plan of_regions(double n) const;
 
-    static constexpr std::uint32_t parts_most = detail::tuning<cuda>::digits_most;
+    static constexpr std::uint32_t parts_least = 64, parts_most = detail::tuning<cuda>::digits_most;
   };
 
   /// What is known of a region.
@@ -766,7 +768,9 @@ ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::u
   plan p{};
   p.tickets = shape::of(ticket_bits);
   double regions = std::max(1.0, std::ceil(slots / detail::smaller(region_slots, (1u << 31) - 1)));  // numbers of slots have 31 bits
-  if (regions > plan::parts_most) regions = std::ceil(regions / plan::parts_most) * plan::parts_most;
+  for (const double parts : {plan::parts_least, plan::parts_most}) {
+    if (regions > parts) regions = std::ceil(regions / parts) * parts;
+  }
   p.region_slots = detail::prime_from(static_cast<std::uint32_t>(std::max(3.0, std::ceil(slots / regions))));
   p.region_words = detail::ceil_div(p.region_slots, p.tickets.per_word);
   p.seed = seed;
