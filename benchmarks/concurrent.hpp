@@ -126,7 +126,8 @@ row row_of(const Place& place, const settings& options, const std::string& op, s
 inline std::string verdict(std::uint64_t bad) { return bad == 0 ? "ok" : std::to_string(bad) + " wrong"; }
 
 /// Measures the operations that only such maps have, each checked. `insert`: all pairs into the empty map, clearing included. `insert_half`: the second half of the pairs. `insert_last`: the
-/// last twentieth. `erase`: all keys. `apply_many`, `apply_few`: n pairs of 2^20 and 16 keys are added up. `mixed`: n / 8 operations at once, 2/5 inserts, 2/5 finds, 1/5 erases.
+/// last twentieth. `erase`: all keys. `apply_many`, `apply_few`: n pairs of 2^20 and 16 keys are added up. `mixed`: n / 8 operations at once, 2/5 inserts, 2/5 finds, 1/5 erases. `grow`: a map that is full with n / 2 keys gets
+/// room for n.
 template <class Table, class Place, class Key, class Value>
 void measure_changes(const Place& place, const settings& options, std::size_t n, double load_factor) {
   if (!options.report || !options.wants(Table::name())) return;
@@ -143,7 +144,7 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
 
   for (const std::string& op : options.ops) {
     const bool adds = op == "apply_many" || op == "apply_few";
-    if (!adds && op != "insert" && op != "insert_half" && op != "insert_last" && op != "erase" && op != "mixed") continue;
+    if (!adds && op != "insert" && op != "insert_half" && op != "insert_last" && op != "erase" && op != "mixed" && op != "grow") continue;
     row line = row_of<Table, Place, Key, Value>(place, options, op, n);
     const std::size_t distinct = adds ? std::min<std::size_t>(n, op == "apply_few" ? 16 : std::size_t{1} << 20) : n;
     Table table(place, distinct, load_factor);
@@ -174,6 +175,20 @@ void measure_changes(const Place& place, const settings& options, std::size_t n,
       std::size_t erased = 0;
       median([&] { table.insert(place, part_of_keys(0, n), part_of_values(0, n), {}); }, [&] { erased = table.erase(place, std::as_const(queries).span(), how); });
       bad = n - erased;
+    } else if (op == "grow") {
+      if constexpr (requires { table.reserve(place, n); }) {
+        done = n / 2;
+        const auto start = [&] {
+          table = Table(place, 0, load_factor);  // two need not fit
+          table = Table(place, done, load_factor);
+          table.insert(place, part_of_keys(0, done), part_of_values(0, done), {});
+        };
+        median(start, [&] { table.reserve(place, n); });
+        table.find(place, part_of_keys(0, done), results.span().first(done), missing<Value>, {});
+        bad = place.sum(done, wrong_pair<Value>{results.data()}) + (static_cast<double>(table.capacity()) * load_factor < static_cast<double>(n) ? 1 : 0);
+      } else {
+        continue;
+      }
     } else if (op == "mixed") {
       if constexpr (requires { table.run(place, std::span<operation<Key, Value>>(), std::span<operation_result<Value>>()); }) {
         done = n / 8;  // so that the load does not rise much

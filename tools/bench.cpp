@@ -45,7 +45,7 @@ struct bench_options : settings {
 };
 
 const std::vector<std::string> operations{"build", "rebuild", "find_hit", "find_half", "find_miss", "partition",
-                                          "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed", "load_curve", "churn",
+                                          "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed", "grow", "load_curve", "churn",
                                           "group", "count_hit", "count_half", "count_miss", "retrieve", "join"};
 
 /// --copies: a number, or a name.

@@ -76,6 +76,8 @@ done
 [[ $(ok_rows --log2n 10,17 --table stadium_map --ticket-bits 1,2,4,8 --bodies place,host --lanes together --region-slots 5000 --ops build,find_half,erase --reps 1) -eq 48 ]] ||
   fail "kinds of stadium_map: $(cat stdout stderr)"
 [[ $(grep -c '^stadium_map_2_host,' stdout) -eq 6 ]] || fail "the kind is not told: $(cat stdout)"
+[[ $(ok_rows --log2n 0,10,14 --table stadium_map --bodies place,host --region-slots 100 --ops grow --reps 2) -eq 6 ]] || fail "tables that grow: $(cat stdout stderr)"
+[[ $(ok_rows --log2n 0,14 --table concurrent_map --ops grow --reps 1) -eq 2 ]] || fail "maps that grow: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 14 --table stadium_map --budget 64KiB --ops build --reps 1) -eq 1 ]] || fail "a budget: $(cat stdout stderr)"
 refused "ticket-bits" bench --ticket-bits 3
 refused "bodies" bench --bodies moon

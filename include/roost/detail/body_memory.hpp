@@ -134,10 +134,10 @@ class reachable<cuda> {
     if (data() == nullptr) return;
     try {
       const device_guard guard(place_.device());
-      place_.synchronize();  // it may still be used
-      if (allocated_ != nullptr) check(cudaFreeHost(allocated_), "cudaFreeHost");
-      if (can_grow()) unpin();
-    } catch (const device_error&) {  // which the next call tells
+      static_cast<void>(cudaStreamSynchronize(place_.stream()));  // which may still use it
+      static_cast<void>(allocated_ != nullptr ? cudaFreeHost(allocated_) : cudaHostUnregister(pages_.data()));
+      static_cast<void>(cudaGetLastError());
+    } catch (const device_error&) {  // there is no device any more
     }
   }
 
