@@ -136,9 +136,10 @@ grep -q "^host: .* threads, .* GiB" stdout || fail "info says nothing of the hos
 grep -q "^default place: " stdout || fail "info names no default place"
 timeout 300 "$roost" reproduce --place host --builds 1 --reps 1 >stdout 2>stderr || fail "reproduce: $(cat stderr)"
 grep -q "^| load factor | 71 % | 71.0 % |" stdout || fail "reproduce: not the paper's load factor: $(head -5 stdout)"
-[[ $(grep -c '^### ' stdout) -eq 11 ]] || fail "reproduce: not eleven tables"
+[[ $(grep -c '^### ' stdout) -eq 12 ]] || fail "reproduce: not twelve tables"
 [[ $(sed -n '/Figure 6: a million/,/^###.*Wang/p' stdout | grep -cE '^\|( [0-9.]+ \|){10}$') -eq 11 ]] || fail "reproduce: not 11 numbers of values a key: $(cat stdout stderr)"
 [[ $(sed -n '/load curve/,/^### Stadium/p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
 [[ $(sed -n '/Figure 13/,/^### .*Figures 14/p' stdout | grep -c '^| 0\.') -eq 50 ]] || fail "reproduce: not 50 steps of Figure 13: $(tail -80 stdout)"
+[[ $(sed -n '/Figure 18/,/Figure 19/p' stdout | grep -cE '^\| [1248]( \| [0-9.]+){4} \|$') -eq 4 ]] || fail "reproduce: not 4 ticket sizes of Figure 18: $(tail -20 stdout)"
 
 finish
