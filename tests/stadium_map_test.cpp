@@ -318,6 +318,7 @@ void check_that_it_grows_where_it_lies(const roost::stadium_options& options) {
 TEST(stadium_map_calls, grows_where_it_lies) {
   for (const double load_factor : {0.8, 1.0}) {
     for (const std::size_t budget : {std::size_t{0}, std::size_t{30000}}) {
+      if (sanitized && (load_factor == 1.0) != (budget == 0)) continue;
       check_that_it_grows_where_it_lies<u64, u32>({.load_factor = load_factor, .budget = budget, .region_slots = 13});
       check_that_it_grows_where_it_lies<packed<5>, packed<3>>({.load_factor = load_factor, .ticket_bits = 2, .budget = budget, .region_slots = 100});
     }
