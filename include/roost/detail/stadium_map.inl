@@ -340,7 +340,7 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
   };
   const auto piece = [&](std::size_t i) {
     const std::uint64_t part = parts - 1 - i;
-    return detail::staged_piece{bytes_at(part * from_slots, bodies_.near_size()), 0, from_bytes, bytes_at(part * to_slots, near), from_bytes, to_bytes};
+    return detail::staged_piece{bytes_at(part * from_slots, bodies_.near_size()), from_bytes, bytes_at(part * to_slots, near), from_bytes, to_bytes};
   };
   staging.each(parts, piece, [&](std::size_t i, std::byte* buffer) {
     const std::uint64_t part = parts - 1 - i;

@@ -66,7 +66,7 @@ class stadium_regions : public all_regions<Place> {
     const std::size_t bytes = part_slots_ * sizeof(typename Ref::item);
     const auto piece = [&](std::size_t i) {
       auto* const there = reinterpret_cast<std::byte*>(ref.where().far) + i * bytes;
-      return staged_piece{copies_.in ? there : nullptr, 0, bytes, copies_.out ? there : nullptr, 0, bytes};
+      return staged_piece{copies_.in ? there : nullptr, bytes, copies_.out ? there : nullptr, 0, bytes};
     };
     staging_->each(parts_ - near_parts_, piece, [&](std::size_t i, std::byte* memory) {
       const auto part = near_parts_ + static_cast<std::uint32_t>(i);

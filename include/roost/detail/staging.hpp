@@ -8,12 +8,12 @@
 
 namespace roost::detail {
 
-/// What is copied of a piece, to its buffer before the work and from there after it. Null: nothing.
+/// What is copied of a piece, to the front of its buffer before the work, and from the buffer after it. Null: nothing.
 struct staged_piece {
   const std::byte* from;
-  std::size_t from_at, from_bytes;  // where in the buffer
+  std::size_t from_bytes;
   std::byte* to;
-  std::size_t to_at, to_bytes;
+  std::size_t to_at, to_bytes;  // to_at: where in the buffer
 };
 
 template <class Place>
@@ -32,7 +32,7 @@ class staging<host> {
   void each(std::size_t count, const Piece& piece, const Work& work) {
     for (std::size_t i = 0; i < count; ++i) {
       const staged_piece mine = piece(i);
-      if (mine.from != nullptr) std::memcpy(buffer_.data() + mine.from_at, mine.from, mine.from_bytes);
+      if (mine.from != nullptr) std::memcpy(buffer_.data(), mine.from, mine.from_bytes);
       work(i, buffer_.data());
       if (mine.to != nullptr) std::memcpy(mine.to, buffer_.data() + mine.to_at, mine.to_bytes);
     }
@@ -75,7 +75,7 @@ class staging<cuda> {
       turn& now = turns_[i % buffers];
       std::byte* const buffer = buffers_.data() + i % buffers * bytes_;
       if (i >= buffers) check(cudaStreamWaitEvent(in_.get(), now.free.get(), 0), "cudaStreamWaitEvent");
-      if (mine.from != nullptr) copy(buffer + mine.from_at, mine.from, mine.from_bytes, in_.get());
+      if (mine.from != nullptr) copy(buffer, mine.from, mine.from_bytes, in_.get());
       after(in_.get(), now.there, place_.stream());
       work(i, buffer);
       after(place_.stream(), now.done, out_.get());
