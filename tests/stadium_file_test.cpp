@@ -120,6 +120,38 @@ void expect_refused(const fs::path& file, const std::string& why) {
   }
 }
 
+TEST(stadium_files, are_maps_that_know_how_many_keys_they_have) {
+  const std::size_t n = 20000;
+  const auto keys = from_numbers<u64>(different_numbers(2 * n, 1));
+  const auto part = [&](std::size_t first, std::size_t count) { return std::vector<u64>(keys.begin() + first, keys.begin() + first + count); };
+  const folder here;
+  const roost::stadium_options options{.bodies = residence::host, .region_slots = 1000};
+  roost::save(test_place(), made<roost::stadium_map<u64, u64, place_type>>(test_place(), part(0, n), part(0, n), options), here / "map");
+  const auto load = [&] { return roost::load_stadium_map<u64, u64>(test_place(), here / "map", residence::host); };
+  {
+    auto map = load();  // what is streamed into it must not be taken for all there is
+    const auto more = upload(part(n, map.capacity() * 4 / 5 - n));
+    EXPECT_EQ(map.insert(test_place(), more, more, {.path = roost::path::streamed}).inserted, more.size());
+    expect_pairs(test_place(), map, part(0, n + more.size()), part(0, n + more.size()));
+  }
+  {
+    auto map = load();
+    EXPECT_EQ(map.erase(test_place(), upload(part(0, 1000))), 1000u);
+    const auto again = upload(part(0, 500));
+    EXPECT_EQ(map.insert_new(test_place(), again, again).rehashes, 0u);
+    EXPECT_EQ(map.size(test_place()), n - 500);
+  }
+  {
+    auto map = load();
+    const auto all = upload(part(0, 2 * n));
+    const auto report = map.insert(test_place(), all, all);
+    EXPECT_EQ(report.inserted, n);
+    EXPECT_EQ(report.full, 0u);
+    EXPECT_EQ(report.rehashes, 1u);
+    expect_pairs(test_place(), map, keys, keys);
+  }
+}
+
 TEST(stadium_files, of_no_keys_come_back) {
   const folder here;
   roost::save(test_place(), small_map(test_place()), here / "empty");

@@ -106,8 +106,8 @@ struct stadium_file {
     const ticket_board::plan plan{
         ticket_board::shape::of(options.ticket_bits), first.regions, first.region_slots, first.region_words, first.guards, first.seed};
     const bool sensible = first.load_factor > 0 && first.load_factor <= 1 && std::has_single_bit(first.guards) && first.regions != 0 &&
-                          first.region_slots > 2 && first.region_slots < 1u << 31 &&
-                          prime_from(first.region_slots) == first.region_slots && first.region_words == ceil_div(first.region_slots, plan.tickets.per_word);
+                          first.region_slots > 2 && first.region_slots < 1u << 31 && prime_from(first.region_slots) == first.region_slots &&
+                          first.region_words == ceil_div(first.region_slots, plan.tickets.per_word);
     if (!sensible) throw_file_error(file, "is no stadium_map: its head does not make sense");
     const std::size_t heads_at = sizeof(first), words_at = heads_at + plan.regions * sizeof(head),
                       bodies_at = words_at + plan.words() * sizeof(std::uint64_t);
@@ -116,7 +116,6 @@ struct stadium_file {
 
     map to(place, plan, options);
     to.known_ = std::nullopt;
-    to.count_slots(place);
     place.copy_from_host(to.heads_.data(), from.data() + heads_at, to.heads_.bytes());
     place.copy_from_host(to.words_.data(), from.data() + words_at, to.words_.bytes());
     const char* const all = from.data() + bodies_at;
@@ -124,7 +123,7 @@ struct stadium_file {
     if (near != 0) place.copy_from_host(to.bodies_.near(), all, near * sizeof(item));
     if (near != plan.slots())
       std::memcpy(static_cast<void*>(to.bodies_.far()), all + near * sizeof(item), (plan.slots() - near) * sizeof(item));
-    place.synchronize();  // before the file is closed
+    to.count_slots(place);  // synchronises, before the file is closed
     return to;
   }
 
