@@ -1,3 +1,5 @@
+#include <roost/stadium_map.hpp>
+
 #include "support/tables.hpp"
 
 // The two ways of a bulk lookup. That both give the same answers is checked wherever a test asks a table; here is when which is taken,
@@ -100,6 +102,67 @@ TEST(bulk, goes_direct_where_there_is_no_memory_large) {
     memory.refuse_nothing();
   }
   EXPECT_EQ(memory.live_blocks(), 0u);
+}
+
+struct pays_always : roost::detail::all_regions<place_type> {
+  template <class Ref>
+  bool pays(std::size_t, std::size_t) const {
+    return true;
+  }
+};
+
+/// Refuses the k-th allocation of an erasing batch for every k.
+TEST(bulk, what_was_erased_is_not_erased_again) {
+  const std::size_t many = 30000;
+  watched_memory memory;
+  {
+    const place_type poor = make_place(memory);
+    std::vector<u32> numbers(many);
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    const auto keys = copy_to(poor, numbers);
+    memory_of<bool> erased(poor, many);
+    std::size_t direct = 0, regional = 0;
+    for (std::size_t good = 0; regional == 0; ++good) {
+      ASSERT_LT(good, 100u);
+      roost::stadium_map<u32, u32, place_type> map(poor, many);
+      map.insert(poor, keys, keys);
+      auto ref = map.ref();
+      memory.refuse_after(good);
+      try {
+        const auto report = roost::detail::probe_all(poor, ref, map.bytes(), roost::detail::as_sequence(keys),
+                                                     roost::detail::write_erased{erased.data()}, {}, pays_always());
+        ++(report.path == roost::path::direct ? direct : regional);
+        const auto answers = download(erased);
+        EXPECT_EQ(std::count(answers.begin(), answers.end(), 1), static_cast<std::ptrdiff_t>(many)) << good;
+      } catch (const roost::out_of_memory&) {
+      }
+      memory.refuse_nothing();
+    }
+    EXPECT_GE(direct, 2u) << "what has not begun goes the way that takes no memory";
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
+}
+
+/// Scratch memory is as aligned as what lies in it.
+TEST(bulk, values_may_be_aligned_to_more_than_pieces_of_memory) {
+  struct alignas(32) wide {
+    u32 words[8];
+  };
+  const std::size_t many = 3000;
+  std::vector<u32> numbers(many);
+  std::vector<wide> values(many);
+  for (std::size_t i = 0; i < many; ++i) {
+    numbers[i] = static_cast<u32>(3 * i);
+    values[i].words[7] = static_cast<u32>(i);
+  }
+  for (const u32 slots : {500u, 60u, 3u}) {
+    roost::stadium_map<u32, wide, place_type> parts(test_place(), many, {.region_slots = slots});
+    parts.insert(test_place(), upload(numbers), upload(values), {.path = roost::path::regional});
+    roost::array<wide, place_type> found(test_place(), many);
+    parts.find(test_place(), upload(numbers), found, wide{}, {.path = roost::path::regional});
+    const auto answers = roost::copy_to_host(test_place(), found);
+    for (std::size_t i = 0; i < many; ++i) ASSERT_EQ(answers[i].words[7], i);
+  }
 }
 
 TEST(bulk, queries_of_few_keys_overflow_no_region) {

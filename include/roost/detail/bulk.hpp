@@ -316,10 +316,11 @@ struct all_regions {
   }
 };
 
-/// Answers a chunk by region; returns the bytes of scratch. Queries of few keys may overflow the room that their regions have: the device
-/// sees it, and goes direct.
+/// Answers a chunk by region; returns the bytes of scratch. `begun`: set when the first query is. Queries of few keys may overflow the room
+/// that their regions have: the device sees it, and goes direct.
 template <class Place, class Ref, class Chunk, class Way>
-std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Chunk& chunk, const Way& way) {
+std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Chunk& chunk, const Way& way,
+                            bool& begun) {
   using answer = decltype(chunk.answer);
   using query = typename Chunk::query;
   array<std::uint32_t, Place> overflowed(place, 1);
@@ -329,6 +330,7 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
   array<typename answer::result, Place> answers(place, parts.extent());
   using kernel = probe_region_tiles<Place, Ref, query, answer>;
   const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
+  begun = true;
   way.run(ref, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
     const kernel run{here,  {parts.items()}, parts.begins() + first, parts.ends() + first, tiles, chunk.answer, answers.data(), overflowed.data()};
     place.launch(tiles * count, scratch_bytes_of(run), run);
@@ -359,16 +361,19 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
       constexpr std::size_t bytes_of_query = sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
       const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
       bulk_report report{way.way};
+      constexpr bool changes = requires { requires Answer::changes; };
       std::size_t first = 0;
+      bool begun = false;
       try {
         for (; first < n; first += plan.chunk, ++report.chunks) {
+          begun = false;
           const std::size_t bytes =
-              probe_by_region(place, ref, plan.regions, chunk{queries, answer, first, smaller(plan.chunk, n - first)}, way);
+              probe_by_region(place, ref, plan.regions, chunk{queries, answer, first, smaller(plan.chunk, n - first)}, way, begun);
           report.scratch_bytes = larger(report.scratch_bytes, bytes);
         }
         return report;
       } catch (const out_of_memory&) {
-        if (asks_for_regions(options.path)) throw;  // who leaves the choice to us gets the way that needs no memory
+        if (asks_for_regions(options.path) || (changes && begun)) throw;  // who leaves the choice to us gets the way that needs no memory
         probe_directly(place, ref, table_bytes, chunk{queries, answer, first, n - first});
         return {path::direct, report.chunks + 1, report.scratch_bytes};
       }

@@ -174,6 +174,7 @@ struct write_erased {
 
 /// Writes a struct with the bytes between its members, so that no sector is written in parts.
 template <class T>
+  static constexpr bool changes = true;  // done twice it is not as done once
 ROOST_FN void store_whole(T* to, const T& value) {
 #if ROOST_ON_DEVICE
   using word = std::conditional_t<alignof(T) == 8, std::uint64_t, std::conditional_t<alignof(T) == 4, std::uint32_t, std::uint8_t>>;
@@ -230,6 +231,7 @@ struct write_operation_result {
 };
 
 /// Runs a mixed batch, the direct way.
+  static constexpr bool changes = true;
 template <class Place, class Table, class Operations, class Value>
 void run_all(const Place& place, const Table& table, const Operations& operations, operation_result<Value>* results) {
   using chunk = chunk_of<operation<typename Table::key_type, Value>, Operations, write_operation_result<Value>>;

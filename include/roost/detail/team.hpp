@@ -322,7 +322,8 @@ class scratch_memory {
 
   template <class T>
   ROOST_FN T* take(std::size_t n) {
-    used_ = (used_ + 15) / 16 * 16;
+    constexpr std::size_t alignment = larger<std::size_t>(16, alignof(T));
+    used_ = (used_ + alignment - 1) / alignment * alignment;
     T* const piece = reinterpret_cast<T*>(base_ + used_);
     used_ += n * sizeof(T);
     return piece;
