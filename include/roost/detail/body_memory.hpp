@@ -198,12 +198,12 @@ template <class T, class Place>
 class body_memory {
  public:
   body_memory(const Place& place, std::size_t n, std::size_t near)
-      : near_(place, near), near_size_(near), far_(place, (n - near) * sizeof(T)), size_(n) {}
+      : near_(place, bytes_of(near)), near_size_(near), far_(place, bytes_of(n - near)), size_(n) {}
 
   T* near() const { return const_cast<T*>(near_.data()); }
   T* far() const { return static_cast<T*>(far_.data()); }
   std::size_t near_size() const { return near_size_; }
-  std::size_t near_bytes() const { return near_size_ * sizeof(T); }
+  std::size_t near_bytes() const { return near_.bytes(); }
   std::size_t far_bytes() const { return (size_ - near_size_) * sizeof(T); }
   /// Of all memory that it has.
   std::size_t bytes() const { return near_.bytes() + far_bytes(); }
@@ -212,7 +212,7 @@ class body_memory {
   bool can_grow() const { return far_.can_grow(); }
   /// Makes room in memory of the host for all but `near` of n elements, which are more than before. Nothing changes but what far() returns.
   /// Throws out_of_memory.
-  void make_room(std::size_t n, std::size_t near) { far_.grow((n - near) * sizeof(T)); }
+  void make_room(std::size_t n, std::size_t near) { far_.grow(bytes_of(n - near)); }
   /// The elements that there is room for now, of which the first `near` lie in memory of the place, as many as before or fewer.
   void resize(std::size_t n, std::size_t near) {
     size_ = n;
@@ -220,10 +220,14 @@ class body_memory {
   }
 
  private:
-  array<T, Place> near_;
+  /// A GPU reads whole pieces of 16 bytes, the last one, too.
+  static std::size_t bytes_of(std::size_t n) { return ceil_div<std::size_t>(n * sizeof(T), 16) * 16; }
+
+  array<std::byte, Place> near_;
   std::size_t near_size_;
   reachable<Place> far_;
   std::size_t size_;
 };
 
 }  // namespace roost::detail
+    if (near == 0) near_ = array<std::byte, Place>(near_.place(), 0);

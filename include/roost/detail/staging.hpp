@@ -48,8 +48,13 @@ class staging<host> {
 template <>
 class staging<cuda> {
  public:
+  /// A buffer can be read 16 bytes at a time.
   staging(const cuda& place, std::size_t bytes)
-      : place_(place), bytes_(bytes), buffers_(place, buffers * bytes), in_(make_stream(place)), out_(make_stream(place)),
+      : place_(place),
+        bytes_(ceil_div<std::size_t>(bytes, 16) * 16),
+        buffers_(place, buffers * bytes_),
+        in_(make_stream(place)),
+        out_(make_stream(place)),
         begun_(make_event(place)) {
     for (turn& each : turns_) each = {make_event(place), make_event(place), make_event(place)};
   }

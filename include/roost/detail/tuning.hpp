@@ -102,7 +102,7 @@ struct tuning<host> {
   static constexpr std::size_t far_reach = ~std::size_t{0};
   static constexpr std::size_t far_queries = ~std::size_t{0};
   static constexpr std::size_t far_sample = 1 << 16;
-  static constexpr std::size_t far_access_bytes = 0;  // nothing is far
+  static constexpr std::size_t far_access_bytes = 1;  // nothing is far
   static constexpr std::size_t staged_bytes = std::size_t{48} << 20;
   static constexpr std::size_t staged_bytes_most = ~std::size_t{0};
   static constexpr std::uint32_t put_tile_together = 4096;

@@ -23,43 +23,74 @@ struct shared_bytes {
                                   std::conditional_t<unit == 4, std::uint32_t, std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
   static constexpr int count = Bytes / sizeof(word);
 
-  ROOST_FN static void load(const void* from, void* to) {
-    const auto* const at = static_cast<const word*>(from);
-    word words[count];
-    if constexpr (unit >= 16) {
-      shared_access::load(at, words);
-    } else {
-      ROOST_UNROLL
-      for (int i = 0; i < count; ++i) words[i] = shared_access::load(at + i);
-    }
-    memcpy(to, words, Bytes);
-  }
+  ROOST_FN static void load(const void* from, void* to) { load_pieces<false>(from, to); }
   /// Before all loads that follow.
-  ROOST_FN static void load_first(const void* from, void* to) {
-    word words[count];
-#if ROOST_ON_DEVICE
-    if constexpr (unit >= 16) {
-      ROOST_UNROLL
-      for (int i = 0; i < count; i += 2) {
-        asm volatile("ld.acquire.gpu.v2.b64 {%0, %1}, [%2];"
-                     : "=l"(words[i]), "=l"(words[i + 1])
-                     : "l"(static_cast<const word*>(from) + i)
-                     : "memory");
-      }
-    } else
-#endif
-    {
-      ROOST_UNROLL
-      for (int i = 0; i < count; ++i) words[i] = shared_access::load_first(static_cast<const word*>(from) + i);
-    }
-    memcpy(to, words, Bytes);
-  }
+  ROOST_FN static void load_first(const void* from, void* to) { load_pieces<true>(from, to); }
   ROOST_FN static void store(void* to, const void* from) {
     word words[count];
     memcpy(words, from, Bytes);
     ROOST_UNROLL
     for (int i = 0; i < count; ++i) shared_access::store(static_cast<word*>(to) + i, words[i]);
   }
+
+ private:
+  /// A GPU loads the pieces of 16 bytes that they lie in, if those are fewer than the words: an access to the host's memory costs the same
+  /// whatever its size. What lies beside them in a piece is there to be read: memory begins and ends with a whole piece.
+  static constexpr std::size_t piece = 16;
+  static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
+
+  template <bool First>
+  ROOST_FN static void load_pieces(const void* from, void* to) {
+#if ROOST_ON_DEVICE
+    if constexpr (pieces < count) {
+      const std::uint32_t skipped = unit >= piece ? 0 : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from) % piece);
+      constexpr int words_of_piece = piece / 4, n = pieces * words_of_piece;
+      std::uint32_t words[n];
+      ROOST_UNROLL
+      for (int i = 0; i < pieces; ++i) {
+        std::uint64_t both[2] = {};
+        load_piece<First>(static_cast<const unsigned char*>(from) - skipped + i * piece, i * piece < skipped + Bytes, both);
+        memcpy(words + i * words_of_piece, both, piece);
+      }
+      // Moved to the front, by half a piece, by a word and by bytes.
+      ROOST_UNROLL
+      for (int step = 2; step != 0; --step) {
+        ROOST_UNROLL
+        for (int i = 0; i + step < n; ++i) words[i] = (skipped / 4 & step) != 0 ? words[i + step] : words[i];
+      }
+      if constexpr (unit < 4) {
+        ROOST_UNROLL
+        for (int i = 0; i + 1 < n; ++i) words[i] = __funnelshift_r(words[i], words[i + 1], 8 * (skipped % 4));
+      }
+      memcpy(to, words, Bytes);
+    } else
+#endif
+    {
+      word words[count];
+      ROOST_UNROLL
+      for (int i = 0; i < count; ++i) {
+        const word* const at = static_cast<const word*>(from) + i;
+        words[i] = First ? shared_access::load_first(at) : shared_access::load(at);
+      }
+      memcpy(to, words, Bytes);
+    }
+  }
+#if ROOST_ON_DEVICE
+  template <bool First>
+  ROOST_FN static void load_piece(const void* from, bool wanted, std::uint64_t* to) {
+    if constexpr (First) {
+      asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.acquire.gpu.v2.b64 {%0, %1}, [%2]; }"
+                   : "+l"(to[0]), "+l"(to[1])
+                   : "l"(from), "r"(static_cast<std::uint32_t>(wanted))
+                   : "memory");
+    } else {
+      asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.relaxed.gpu.v2.b64 {%0, %1}, [%2]; }"
+                   : "+l"(to[0]), "+l"(to[1])
+                   : "l"(from), "r"(static_cast<std::uint32_t>(wanted))
+                   : "memory");
+    }
+  }
+#endif
 };
 
 }  // namespace detail
@@ -73,9 +104,9 @@ struct shared_bytes {
 /// region full goes on in the next one, round the table.
 ///
 /// A slot is reserved by an atomic change of its ticket (III.B), then the body is written, then an AND brings the ticket's info bits and
-/// says that there is a body. An erased slot is available again, but keeps its body's key: while threads change single keys, only that key comes back
-/// to it. So the key of a body that a reader sees never changes under it. Bulk inserts, beside which there is nothing else, use such slots
-/// for any key.
+/// says that there is a body. An erased slot is available again, but keeps its body's key: while threads change single keys, only that key
+/// comes back to it. So the key of a body that a reader sees never changes under it. Bulk inserts, beside which there is nothing else, use
+/// such slots for any key.
 ///
 /// Past the paper, whose inserts take new keys only: `guards`, sequence locks chosen by a key's hash. Who inserts a key that may be there,
 /// or assigns, holds its guard, so that a slot without a body yet is no slot of his key. A reader that has found the key takes its value if
@@ -256,7 +287,7 @@ class ticket_board::reader {
   ROOST_FN bool occupied(std::uint64_t slot) const { return is_there(ticket_of_slot(slot)); }
   ROOST_FN bool erased(std::uint64_t slot) const { return is_erased(ticket_of_slot(slot)); }
   ROOST_FN Key key_at(std::uint64_t slot) const { return key_of(body_of_slot(slot)); }
-  ROOST_FN Value value_at(std::uint64_t slot) const { return body_of(body_of_slot(slot)).value; }
+  ROOST_FN Value value_at(std::uint64_t slot) const { return value_of(body_of_slot(slot)); }
   /// Calls f(key, value) with the pair of a slot, if there is one: whole, whatever others change meanwhile.
   template <class F>
   ROOST_FN void visit(std::uint64_t slot, const F& f) const {
@@ -378,6 +409,7 @@ class ticket_board::reader {
   static constexpr std::size_t key_bytes =
       small ? sizeof(item) : detail::ceil_div(sizeof(Key), alignof(item)) * alignof(item);  // in whole words
   static constexpr std::size_t value_at_byte = detail::ceil_div(sizeof(Key), alignof(Value)) * alignof(Value);
+  static constexpr std::size_t value_alignment = alignof(item) | value_at_byte;  // as shared_bytes takes it
   ROOST_FN static const unsigned char* value_bytes(const item* at) { return reinterpret_cast<const unsigned char*>(at) + value_at_byte; }
   ROOST_FN static item body_of(const item* at) {
     item body;
@@ -392,13 +424,23 @@ class ticket_board::reader {
     return key;
   }
 
-  /// Loads a body if it is a key's: of a large one the key first.
-  ROOST_FN static bool load_if_of(const item* at, const Key& key, item& body) {
-    if constexpr (!small) {
+  ROOST_FN static Value value_of(const item* at) {
+    Value value;
+    detail::shared_bytes<value_alignment, sizeof(Value)>::load(value_bytes(at), &value);
+    return value;
+  }
+
+  /// Loads the value of a body if it is a key's: of a large one the key first.
+  ROOST_FN static bool load_if_of(const item* at, const Key& key, Value& value) {
+    if constexpr (small) {
+      const item body = body_of(at);
+      value = body.value;
+      return same_key(body.key, key);
+    } else {
       if (!same_key(key_of(at), key)) return false;
+      value = value_of(at);
+      return true;
     }
-    body = body_of(at);
-    return same_key(body.key, key);
   }
 
   /// Whether the body of a slot that has one is a key's.
@@ -407,8 +449,8 @@ class ticket_board::reader {
     return same_key(key_of(body_at(here)), key);
   }
 
-  /// Between reading a ticket and reading the body that it tells of. A second load that stays in order is cheaper than a first one for every
-  /// ticket, or a fence.
+  /// Between reading a ticket and reading the body that it tells of. A second load that stays in order is cheaper than a first one for
+  /// every ticket, or a fence.
   ROOST_FN void observe(const way& here) const {
     if (!memory_.at_rest) static_cast<void>(detail::shared_access::load_first(word_at(here)));
   }
@@ -416,23 +458,23 @@ class ticket_board::reader {
   /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile. A value of one word is right as it is
   /// read, if the key is still there then; others need the guard.
   ROOST_FN bool read(const way& here, const Key& key, const hashes& mine, found<Value>& result) const {
-    item body;
+    Value value;
     if (memory_.at_rest) {
-      if (!load_if_of(body_at(here), key, body)) return false;
-      result = found<Value>(body.value);
+      if (!load_if_of(body_at(here), key, value)) return false;
+      result = found<Value>(value);
       return true;
     }
     if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
       observe(here);
       const item* const at = body_at(here);
-      Value value;
       if constexpr (small) {
+        item body;
         detail::shared_bytes<alignof(item), sizeof(item)>::load_first(at, &body);
         if (!same_key(body.key, key)) return false;
         value = body.value;
       } else {
         if (!same_key(key_of(at), key)) return false;
-        detail::shared_bytes<sizeof(Value), sizeof(Value)>::load_first(value_bytes(at), &value);
+        detail::shared_bytes<value_alignment, sizeof(Value)>::load_first(value_bytes(at), &value);
       }
       if (ticket_at(here) == mine.ticket) result = found<Value>(value);
       return true;
@@ -442,15 +484,15 @@ class ticket_board::reader {
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
       const std::uint32_t before = detail::shared_access::load(guard);
       detail::observe(at);  // the body that the ticket and the guard tell of
-      if (!load_if_of(at, key, body)) return false;
+      if (!load_if_of(at, key, value)) return false;
       detail::observe(at);  // what comes now is read after it
       if (before % 2 == 0 && detail::shared_access::load(guard) == before) {
-        result = found<Value>(body.value);
+        result = found<Value>(value);
         return true;
       }
       // Where writers leave no gap a reader waits for its turn, as they do.
       const auto take_value = [&] {
-        if (ticket_at(here) == mine.ticket) result = found<Value>(body_of(at).value);
+        if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(at));
       };
       if (pause > 4096 && hold(guard, take_value)) return true;
       detail::shared_access::wait(pause);
@@ -547,12 +589,12 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   struct apply {
     static constexpr bool repeatable = false, searches = true, keeps = false;
     F f;
-    ROOST_FN void change(item* at, const Value& value) const { store_value(at, f(base::body_of(at).value, value)); }
+    ROOST_FN void change(item* at, const Value& value) const { store_value(at, f(base::value_of(at), value)); }
   };
   struct keep_and_tell {
     static constexpr bool repeatable = true, searches = true, keeps = false;
     Value* seen;
-    ROOST_FN void change(item* at, const Value&) const { *seen = base::body_of(at).value; }
+    ROOST_FN void change(item* at, const Value&) const { *seen = base::value_of(at); }
   };
 
   /// The one insert.
@@ -632,7 +674,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// The value of a body that others may read, while its guard is held.
   ROOST_FN static void store_value(item* at, const Value& value) {
     detail::publish(at);  // readers see the guard's odd number before
-    detail::shared_bytes<alignof(item) | base::value_at_byte, sizeof(Value)>::store(const_cast<unsigned char*>(base::value_bytes(at)), &value);
+    detail::shared_bytes<base::value_alignment, sizeof(Value)>::store(const_cast<unsigned char*>(base::value_bytes(at)), &value);
   }
 
   template <class Mode, class Change>
