@@ -57,6 +57,17 @@ class pages {
 #if defined(__SANITIZE_THREAD__)  // which does not know what moves memory
     pages others(bytes);
     std::memcpy(others.memory_, memory_, std::min(bytes, bytes_));
+  /// Asks the system for all of them at once, zeroed by all its processors. What it cannot do then it does when they are written to.
+  void populate() const {
+#if defined(MADV_POPULATE_WRITE)
+    constexpr std::size_t piece = std::size_t{64} << 20;
+    const auto populate_piece = [&](std::size_t i) {
+      static_cast<void>(madvise(static_cast<std::byte*>(memory_) + i * piece, smaller(piece, bytes_ - i * piece), MADV_POPULATE_WRITE));
+    };
+    host().execute([&] { tbb::parallel_for(std::size_t{0}, ceil_div(bytes_, piece), populate_piece); });
+#endif
+  }
+
     swap(others);
 #else
     void* const memory = mremap(memory_, bytes_, bytes, MREMAP_MAYMOVE);
@@ -185,6 +196,7 @@ class reachable<cuda> {
     static_cast<void>(cudaGetLastError());
     return false;
   }
+    pages_.populate();  // registering would do it with one thread
   void unpin() const { check(cudaHostUnregister(pages_.data()), "cudaHostUnregister"); }
 
   cuda place_;
