@@ -1,11 +1,10 @@
-#include <roost/stadium_map.hpp>
-
-#include "support/stadium.hpp"
-
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <roost/stadium_map.hpp>
+
+#include "support/stadium.hpp"
 
 // stadium_map in bulk, against an oracle. What happens between threads stands in stadium_races_test.cpp.
 
@@ -15,7 +14,7 @@ namespace {
 template <class T>
 class stadium_map : public testing::Test {};
 using all_types = axis<stadium_types<u32, u32>, stadium_types<u64, linked<u32, 64>>, stadium_types<linked<u64, 8>, u32>,
-                                 stadium_types<packed<5>, packed<3>>>;
+                       stadium_types<packed<5>, packed<3>>>;
 TYPED_TEST_SUITE(stadium_map, all_types);
 
 TYPED_TEST(stadium_map, agrees_with_the_oracle) {
@@ -73,11 +72,12 @@ TYPED_TEST(stadium_map, takes_new_keys) {
       second(keys.begin() + static_cast<std::ptrdiff_t>(n), keys.end());
   for (const path way : {path::direct, path::regional, path::streamed}) {
     for (const int ticket_bits : {1, 2, 4, 8}) {
-      const auto lanes = std::array{roost::insert_lanes::automatic, roost::insert_lanes::alone, roost::insert_lanes::together}[ticket_bits % 3];
+      const auto lanes =
+          std::array{roost::insert_lanes::automatic, roost::insert_lanes::alone, roost::insert_lanes::together}[ticket_bits % 3];
       pair_of_maps<TypeParam> maps(ticket_bits == 8 ? 0 : n, {.ticket_bits = ticket_bits,
-                                                             .bodies = way == path::streamed ? residence::host : residence::automatic,
-                                                             .lanes = lanes,
-                                                             .region_slots = 1000});
+                                                              .bodies = way == path::streamed ? residence::host : residence::automatic,
+                                                              .lanes = lanes,
+                                                              .region_slots = 1000});
       for (const auto& these : {first, second, first}) {
         const auto report = maps.map.insert_new(test_place(), upload(these), upload(values), {.path = way});
         EXPECT_EQ(report.inserted, n);
@@ -95,7 +95,8 @@ TEST(stadium_map_calls, new_keys_fill_every_slot_whoever_inserts_them) {
   for (const auto lanes : {roost::insert_lanes::automatic, roost::insert_lanes::alone, roost::insert_lanes::together}) {
     for (const std::uint32_t region_slots : {101u, 1u << 30}) {
       for (const std::size_t n : {1, 31, 33, 3000, 40000}) {
-        roost::stadium_map<u32, u64, place_type> map(test_place(), n, {.load_factor = 1, .grows = false, .lanes = lanes, .region_slots = region_slots});
+        roost::stadium_map<u32, u64, place_type> map(test_place(), n,
+                                                     {.load_factor = 1, .grows = false, .lanes = lanes, .region_slots = region_slots});
         const std::size_t slots = map.capacity(), more = 100;
         const auto keys = from_numbers<u32>(different_numbers(slots + more, n));
         const auto values = from_numbers<u64>(random_numbers(slots + more, n));
@@ -299,15 +300,19 @@ void check_that_it_grows_where_it_lies(const roost::stadium_options& options) {
   const std::size_t near = maps.map.statistics(test_place()).place_bytes;
   std::size_t done = 0;
   for (const std::size_t n : {std::size_t{6000}, std::size_t{7000}, std::size_t{14000}, std::size_t{23000}, most}) {
-    const auto part = [&](const auto& all) { return std::vector(all.begin() + static_cast<std::ptrdiff_t>(done), all.begin() + static_cast<std::ptrdiff_t>(n)); };
+    const auto part = [&](const auto& all) {
+      return std::vector(all.begin() + static_cast<std::ptrdiff_t>(done), all.begin() + static_cast<std::ptrdiff_t>(n));
+    };
     maps.insert(part(keys), part(values), n % 2000 == 0 ? path::direct : path::regional);
     maps.check(others);
     maps.erase(std::vector(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(n / 10)), path::automatic);
     done = n;
   }
   const std::size_t near_now = maps.map.statistics(test_place()).place_bytes;
-  EXPECT_TRUE(near == 0 ? near_now == 0 : near / 4 < near_now && near_now <= near) << near_now << " bytes of " << near << " in memory of the place";
-  EXPECT_EQ(maps.map.find(test_place(), upload(keys), filled<Value>(keys.size(), values[0]), values[0], {.path = path::streamed}).path, path::streamed);
+  EXPECT_TRUE(near == 0 ? near_now == 0 : near / 4 < near_now && near_now <= near)
+      << near_now << " bytes of " << near << " in memory of the place";
+  EXPECT_EQ(maps.map.find(test_place(), upload(keys), filled<Value>(keys.size(), values[0]), values[0], {.path = path::streamed}).path,
+            path::streamed);
   maps.map.reserve(test_place(), 3 * most);
   EXPECT_GE(static_cast<double>(maps.map.capacity()), 3 * static_cast<double>(most) / options.load_factor);
   maps.check(others);
@@ -320,7 +325,8 @@ TEST(stadium_map_calls, grows_where_it_lies) {
     for (const std::size_t budget : {std::size_t{0}, std::size_t{30000}}) {
       if (sanitized && (load_factor == 1.0) != (budget == 0)) continue;
       check_that_it_grows_where_it_lies<u64, u32>({.load_factor = load_factor, .budget = budget, .region_slots = 13});
-      check_that_it_grows_where_it_lies<packed<5>, packed<3>>({.load_factor = load_factor, .ticket_bits = 2, .budget = budget, .region_slots = 100});
+      check_that_it_grows_where_it_lies<packed<5>, packed<3>>(
+          {.load_factor = load_factor, .ticket_bits = 2, .budget = budget, .region_slots = 100});
     }
   }
   check_that_it_grows_where_it_lies<u32, linked<u32, 64>>({.ticket_bits = 4, .bodies = residence::host, .region_slots = 61});
@@ -343,7 +349,8 @@ TEST(stadium_map_calls, keys_of_one_home_grow_where_they_lie) {
 TEST(stadium_map_calls, tables_grow_as_much_as_they_should) {
   for (const double load_factor : {0.35, 0.7, 0.8, 0.9, 1.0}) {
     for (const std::uint32_t region_slots : {13u, 50u, 101u}) {
-      stadium_types<u32, u32>::map map(test_place(), 40000, {.load_factor = load_factor, .bodies = residence::host, .region_slots = region_slots});
+      stadium_types<u32, u32>::map map(test_place(), 40000,
+                                       {.load_factor = load_factor, .bodies = residence::host, .region_slots = region_slots});
       const std::size_t before = map.capacity();
       const auto room = static_cast<std::size_t>(load_factor * static_cast<double>(before));
       map.reserve(test_place(), room);
@@ -381,7 +388,8 @@ TEST(stadium_map_calls, memory_that_is_not_there_to_grow_into) {
   const std::size_t n = 1000, capacity = map.capacity();
   const auto keys = upload(from_numbers<u32>(multiples(n, 1)));
   map.insert(test_place(), keys, upload(from_numbers<map_type::mapped_type>(multiples(n, 3))));
-  expect_error<roost::out_of_memory>([&] { map.reserve(test_place(), roost::detail::bytes_available_on_host() / 256); }, {"bytes", "pinned"});
+  expect_error<roost::out_of_memory>([&] { map.reserve(test_place(), roost::detail::bytes_available_on_host() / 256); },
+                                     {"bytes", "pinned"});
   EXPECT_EQ(map.capacity(), capacity);
   EXPECT_EQ(map.count(test_place(), keys), n);
   EXPECT_TRUE(map.valid(test_place()));
@@ -389,34 +397,41 @@ TEST(stadium_map_calls, memory_that_is_not_there_to_grow_into) {
 #endif
 
 #if !defined(__CUDACC__)
-struct number_itself {
-  ROOST_FN u64 operator()(std::size_t i) const { return i; }
+struct number_from {
+  u64 first;
+  ROOST_FN u64 operator()(std::size_t i) const { return first + i; }
 };
 
 TEST(stadium_map_calls, growth_takes_the_memory_of_one_table) {
   if (sanitized) GTEST_SKIP() << "sanitizers take as much memory as they like";
   const std::size_t n = std::size_t{6} << 20;
   stadium_types<u64, u64>::map map(test_place(), n, {.bodies = residence::host});
-  const auto keys = roost::computed(n, number_itself());
+  const auto keys = roost::computed(n, number_from{0});
   map.insert_new(test_place(), keys, keys);
   const std::size_t bytes = map.bytes();
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  const auto limited = [&](std::size_t more) {
+  const auto limited = [&](std::size_t more, const auto& grow) {
     const rlimit limit{pages * static_cast<std::size_t>(getpagesize()) + more, before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
     try {
-      map.reserve(test_place(), 2 * n);
+      grow();
     } catch (const roost::out_of_memory&) {
     }
     ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   };
-  limited(bytes / 2);
+  const auto reserve = [&] { map.reserve(test_place(), 2 * n); };
+  limited(bytes / 2, reserve);
   EXPECT_EQ(map.bytes(), bytes);
   EXPECT_EQ(map.count(test_place(), keys), n) << "what cannot grow is as it was";
-  limited(bytes + bytes / 2);
+  const auto last = roost::computed(map.capacity() * 4 / 5 + 100000 - n, number_from{n});
+  limited(bytes / 2, [&] { EXPECT_EQ(map.insert(test_place(), last, last).inserted, last.size()); });
+  EXPECT_GT(map.bytes(), bytes);
+  EXPECT_LT(map.bytes(), bytes + bytes / 2) << "there was no memory for twice as many";
+  EXPECT_EQ(map.count(test_place(), last), last.size());
+  limited(bytes + bytes / 2, reserve);
   EXPECT_GT(map.bytes(), bytes + bytes / 2) << "a second table would take twice what there was";
   EXPECT_EQ(map.count(test_place(), keys), n);
   EXPECT_TRUE(map.valid(test_place()));
@@ -431,7 +446,8 @@ TEST(stadium_map_calls, copies_in_a_batch) {
   for (const path way : {path::direct, path::regional, path::streamed}) {
     for (const bool grows : {false, true}) {
       const residence bodies = way == path::streamed ? residence::host : residence::place;
-      stadium_types<u64, linked<u32, 64>>::map map(test_place(), grows ? 0 : different, {.bodies = bodies, .grows = grows, .region_slots = 50});
+      stadium_types<u64, linked<u32, 64>>::map map(test_place(), grows ? 0 : different,
+                                                   {.bodies = bodies, .grows = grows, .region_slots = 50});
       auto report = map.insert(test_place(), upload(keys), upload(values), {.path = way});
       EXPECT_EQ(report.inserted, different);
       EXPECT_EQ(report.present, n - different);
@@ -509,6 +525,48 @@ TEST(stadium_map_calls, erased_slots_are_swept) {
       maps.check({});
     }
   }
+}
+
+TEST(stadium_map_calls, what_cannot_be_swept_is_not_swept_again) {
+  stadium_types<u64, u64>::map map(test_place(), 20000, {.load_factor = 1, .grows = false, .region_slots = 200});
+  const std::size_t n = map.capacity(), step = 100;
+  const auto numbers = from_numbers<u64>(different_numbers(n + 10 * step, 1));
+  const auto part = [&](std::size_t first, std::size_t count) {
+    return upload(std::vector<u64>(numbers.begin() + static_cast<std::ptrdiff_t>(first),
+                                   numbers.begin() + static_cast<std::ptrdiff_t>(first + count)));
+  };
+  EXPECT_EQ(map.insert(test_place(), part(0, n), part(0, n)).inserted, n);
+  std::size_t rehashes = 0;
+  for (std::size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(map.erase(test_place(), part(i * step, step)), step);
+    const auto report = map.insert(test_place(), part(n + i * step, step), part(n + i * step, step));
+    EXPECT_EQ(report.full, 0u);
+    rehashes += report.rehashes;
+  }
+  EXPECT_EQ(rehashes, 1u) << "keys have passed all regions, so that no slot is as if never used";
+  EXPECT_EQ(map.count(test_place(), part(10 * step, n)), n);
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
+TEST(stadium_map_calls, room_is_used_where_there_is_no_memory_to_sweep) {
+  watched_memory memory;
+  {
+    const place_type poor = make_place(memory);
+    const std::size_t n = std::size_t{1} << 20;
+    stadium_types<u64, u64>::map map(poor, n, {.load_factor = 0.9, .grows = false});
+    const auto keys = upload(from_numbers<u64>(multiples(n, 3))), more = upload(from_numbers<u64>({1, 2}));
+    map.insert(poor, keys, keys);
+    map.erase(poor, keys);
+    memory.refuse_over(100000);
+    const auto report = map.insert(poor, more, more);
+    EXPECT_EQ(report.inserted, 2u);
+    EXPECT_EQ(report.rehashes, 0u);
+    memory.refuse_nothing();
+    EXPECT_EQ(map.insert(poor, more, more).rehashes, 1u);
+    EXPECT_EQ(map.statistics(poor).erased, 0u);
+    EXPECT_EQ(map.size(poor), 2u);
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
 }
 
 TEST(stadium_map_calls, churn_keeps_its_speed_and_size) {
@@ -746,7 +804,8 @@ TEST(stadium_map_calls, memory_that_is_refused) {
   const auto keys_there = upload(keys), values_there = upload(values);
   const std::span<const u32> old_keys(keys_there.data(), n), old_values(values_there.data(), n);
   const roost::stadium_options here, grows_where_it_lies{.bodies = residence::host, .region_slots = 13};
-  for (const auto& [way, options] : {std::pair{path::automatic, here}, std::pair{path::regional, here}, std::pair{path::automatic, grows_where_it_lies}}) {
+  for (const auto& [way, options] :
+       {std::pair{path::automatic, here}, std::pair{path::regional, here}, std::pair{path::automatic, grows_where_it_lies}}) {
     watched_memory memory;
     {
       const place_type poor = make_place(memory);

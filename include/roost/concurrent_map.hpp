@@ -63,7 +63,8 @@ struct concurrent_statistics {
 /// Cost: a change of a single key is one random access to memory for most keys. A batch of an eighth of the slots and more is partitioned and goes region by region through the cache.
 ///
 /// Threads and streams: docs/concurrent.md has the table of what may overlap. In short: all operations of refs may overlap with each other and with const members; members that change
-/// the map need it for themselves. Moving is cheap; copying is forbidden. A member that throws leaves the map with the pairs that it had, and some of the batch's.
+/// the map need it for themselves. Moving is cheap (what was moved from can be assigned to or destroyed); copying is forbidden. A member
+/// that throws leaves the map with the pairs that it had, and some of the batch's.
 template <class Key, class Value, class Place = host>
 class concurrent_map {
  public:

@@ -3,10 +3,10 @@
 #if defined(__CUDACC__)
 
 #include <cuda_runtime.h>
+#include <thrust/iterator/counting_iterator.h>
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
-#include <thrust/iterator/counting_iterator.h>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -40,6 +40,9 @@ class device_memory_pool : public device_memory_resource {
 
   void* allocate(std::size_t bytes, cudaStream_t stream) override;
   void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override;
+
+  /// Bytes that the pool has of the system and no table holds.
+  std::size_t kept() const;
 
   /// Gives memory that no table holds back to the system.
   void trim();

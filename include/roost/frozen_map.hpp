@@ -51,8 +51,9 @@ struct frozen_statistics {
 /// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of one to two times the pairs, and eight bytes a
 /// slot if there are copies of keys, with which it also takes several times as long. A find reads one sector of memory for most keys.
 ///
-/// Threads and streams: const members may be called from several threads and streams at once, after the build. Moving is cheap; copying is
-/// forbidden, as it would hide a big transfer. Failure: a constructor that throws leaves nothing behind, a rebuild that throws leaves the map as it was.
+/// Threads and streams: const members may be called from several threads and streams at once, after the build. Moving is cheap (what was
+/// moved from can be assigned to or destroyed); copying is forbidden, as it would hide a big transfer. Failure: a constructor that throws
+/// leaves nothing behind, a rebuild that throws leaves the map as it was.
 ///
 /// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of up to 24; bucketed, the default for others;
 /// cuckoo.

@@ -17,8 +17,9 @@ template <class Key, class Value, class Place>
 void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file);
 
 /// The map that save() has written, by any place. Keys and values must be of the types that were saved, of which the sizes are checked; the
-/// order of bytes must be this machine's. `bodies`, `budget`: as in stadium_options; the other options are those of the map that was saved.
-/// Synchronises. Throws file_error for a file that is not there, is no such map, is cut off or damaged, out_of_memory.
+/// order of bytes must be this machine's. `bodies`, `budget`: as in stadium_options; the other options are those of the map that was saved,
+/// `lanes` is automatic. Synchronises. Throws file_error for a file that is not there, is no such map, is cut off or damaged,
+/// out_of_memory.
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
                                                 residence bodies = residence::automatic, std::size_t budget = ~std::size_t{0});

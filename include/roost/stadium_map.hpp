@@ -1,5 +1,6 @@
 #pragma once
 
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -26,7 +27,8 @@ enum class residence : std::uint8_t {
 
 /// How threads of a GPU share the work of a bulk insert_new.
 enum class insert_lanes : std::uint8_t {
-  automatic,  ///< alone up to the load from which together is faster, together from then on (the paper's hybrid); no load has been such on an H200
+  automatic,  ///< alone up to the load from which together is faster, together from then on (the paper's hybrid); no load has been such on
+              ///< an H200
   alone,      ///< a thread has one pair after the other, and waits for those of its warp that look at more slots
   together    ///< who is done takes over a pair that others have put aside: collaborating lanes (section III.C)
 };
@@ -34,7 +36,8 @@ enum class insert_lanes : std::uint8_t {
 /// Options of stadium_map.
 struct stadium_options {
   /// How many of the slots keys may take, in (0, 1], before bulk calls make room. Keys that are not there cost about 1 / (1 - load factor)
-  /// tickets, at 1 a whole region of them.
+  /// tickets. Near 1 it is all those of a region, and of a table that is full to the last slot those of many regions, as its last keys went
+  /// far for a slot: who asks for keys that are not there leaves some slots, or makes one region of the table (region_slots).
   double load_factor = 0.8;
   /// 1, 2, 4 or 8: one bit says whether a slot is available, the others tell keys apart. A body that is another key's is read for one in
   /// 2^(ticket_bits - 1) of the tickets that a lookup passes. The board takes 2, 3.05, 5.33 or 9.14 bits a slot.
@@ -48,8 +51,8 @@ struct stadium_options {
   /// Whether bulk calls that insert move the keys to a larger table when there is no room. If not, keys that find none are counted as
   /// `full`.
   bool grows = true;
-  /// How the threads of a GPU share a bulk insert_new: what it costs, not what it does. A host thread has one pair after the other anyway, and
-  /// so has each thread where a batch is streamed.
+  /// How the threads of a GPU share a bulk insert_new: what it costs, not what it does. A host thread has one pair after the other anyway,
+  /// and so has each thread where a batch is streamed.
   insert_lanes lanes = insert_lanes::automatic;
   /// Slots of a region, about; 0: chosen for the place. A number above the table's makes one region of it, as the paper has it.
   std::uint32_t region_slots = 0;
@@ -106,14 +109,17 @@ struct lookup_costs {
 ///
 /// Threads and streams: all operations of refs may overlap with each other and with const members, and each is one step for all who watch;
 /// members that change the map need it for themselves. All threads that touch a map at the same time are of one GPU, or all of the host:
-/// the host must not look at a map of a GPU while a kernel uses it. Moving is cheap; copying is forbidden. A member that throws leaves the
-/// map with the pairs that it had, and some of the batch's.
+/// the host must not look at a map of a GPU while a kernel uses it. Moving is cheap (what was moved from can be assigned to or destroyed);
+/// copying is forbidden. A member that throws leaves the map with the pairs that it had, and some of the batch's.
 template <class Key, class Value, class Place = host>
 class stadium_map {
   static_assert(
       is_bitwise_comparable<Key>,
       "keys are compared by their bytes: use a type without padding or floating point, or specialise roost::is_bitwise_comparable");
   static_assert(std::is_trivially_copyable_v<Value>, "values are copied byte by byte");
+  static_assert(std::is_default_constructible_v<Key> && std::is_copy_assignable_v<Key> && std::is_default_constructible_v<Value> &&
+                    std::is_copy_assignable_v<Value>,
+                "keys and values are made before it is known what they are: give the type a default constructor and no const members");
 
  public:
   using key_type = Key;
@@ -216,9 +222,10 @@ class stadium_map {
   /// Makes the table as small as its keys allow.
   void shrink_to_fit(const Place& place) { rehash(place, 0); }
 
-  /// The handle for kernels and host loops: all operations. It notes that the map may change, so it is itself a member that changes the map,
-  /// not to be called beside others. Take it anew after any other member that changes the map: the keys may have moved, and lookups in bulk
-  /// trust that refs from before change nothing. Lookups in bulk that have not finished on their stream count as running: synchronise first.
+  /// The handle for kernels and host loops: all operations. It notes that the map may change, so it is itself a member that changes the
+  /// map, not to be called beside others. Take it anew after any other member that changes the map, also one that threw: the keys may have
+  /// moved, and lookups in bulk trust that refs from before change nothing. Lookups in bulk that have not finished on their stream count as
+  /// running: synchronise first.
   ref_type ref() {
     known_ = std::nullopt;
     return table();
@@ -274,6 +281,7 @@ class stadium_map {
   std::size_t board_bytes() const { return words_.bytes() + heads_.bytes() + guards_.bytes(); }
   std::size_t limit() const { return static_cast<std::size_t>(options_.load_factor * static_cast<double>(capacity())); }
   std::size_t room() const { return limit() - detail::smaller(limit(), known_->live); }
+  bool sweep_pays() const { return known_->erased - detail::smaller(known_->erased, unswept_) > (capacity() - known_->live) / 2; }
   template <class Bodies>
   detail::stadium_regions<Place> regions_for(const Place& place, std::size_t n, const bulk_options& how, bool unchanged,
                                              detail::staged_copies copies, const Bodies& bodies) const;
@@ -303,6 +311,7 @@ class stadium_map {
   array<std::uint32_t, Place> guards_;
   detail::body_memory<item, Place> bodies_;
   std::optional<slots_in_use> known_ = slots_in_use();
+  std::size_t unswept_ = 0;  // slots of erased keys that the last sweep could not free
 };
 
 }  // namespace roost

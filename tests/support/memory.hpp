@@ -32,12 +32,19 @@ class watched_memory : public std::pmr::memory_resource {
   void refuse_after(std::size_t good) {
     locked([&] { return good_left_ = good; });
   }
-  void refuse_nothing() { refuse_after(std::numeric_limits<std::size_t>::max()); }
+  /// Larger ones are refused.
+  void refuse_over(std::size_t bytes) {
+    locked([&] { return most_at_once_ = bytes; });
+  }
+  void refuse_nothing() {
+    refuse_after(std::numeric_limits<std::size_t>::max());
+    refuse_over(std::numeric_limits<std::size_t>::max());
+  }
 
  private:
-  bool allowed() {
+  bool allowed(std::size_t bytes) {
     return locked([&] {
-      if (good_left_ == 0) return false;
+      if (good_left_ == 0 || bytes > most_at_once_) return false;
       if (good_left_ != std::numeric_limits<std::size_t>::max()) --good_left_;
       return true;
     });
@@ -66,7 +73,7 @@ class watched_memory : public std::pmr::memory_resource {
 #if defined(__CUDACC__)
  public:
   void* allocate(std::size_t bytes, cudaStream_t stream) override {
-    if (!allowed()) throw roost::out_of_memory("test: refused");
+    if (!allowed(bytes)) throw roost::out_of_memory("test: refused");
     void* const memory = pool().allocate(bytes, stream);
     note(memory, bytes);
     return memory;
@@ -80,7 +87,7 @@ class watched_memory : public std::pmr::memory_resource {
 #else
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     // Sanitizers end a process that asks for more than there is, so it is refused here.
-    if (!allowed() || bytes > std::size_t{1} << 34) throw std::bad_alloc();
+    if (!allowed(bytes) || bytes > std::size_t{1} << 34) throw std::bad_alloc();
     void* const memory = std::pmr::new_delete_resource()->allocate(bytes, alignment);
     std::memset(memory, 0xa5, bytes);  // nobody may rely on zeros
     note(memory, bytes);
@@ -97,7 +104,7 @@ class watched_memory : public std::pmr::memory_resource {
   mutable std::mutex lock_;
   std::unordered_map<void*, std::size_t> live_;
   std::size_t live_bytes_ = 0, most_bytes_ = 0, allocations_ = 0, wrong_returns_ = 0;
-  std::size_t good_left_ = std::numeric_limits<std::size_t>::max();
+  std::size_t good_left_ = std::numeric_limits<std::size_t>::max(), most_at_once_ = std::numeric_limits<std::size_t>::max();
 };
 
 }  // namespace test

@@ -23,9 +23,14 @@ inline std::size_t bytes_available_on_host() {
     std::size_t kib = 0;
     if (word == "MemAvailable:" && system >> kib) most = kib << 10;
   }
-  std::size_t limit = 0, used = 0;
+  std::size_t limit = 0, used = 0, files = 0;
   if ((std::ifstream("/sys/fs/cgroup/memory.max") >> limit) && (std::ifstream("/sys/fs/cgroup/memory.current") >> used)) {
-    most = smaller(most, limit - smaller(limit, used));
+    std::ifstream parts("/sys/fs/cgroup/memory.stat");
+    std::size_t bytes = 0;
+    for (std::string word; parts >> word >> bytes;) {
+      if (word == "active_file" || word == "inactive_file") files += bytes;  // which the system drops for those who need memory
+    }
+    most = smaller(most, limit - smaller(limit, used - smaller(used, files)));
   }
   return most;
 }
@@ -52,11 +57,6 @@ class pages {
   void* data() const { return memory_; }
   std::size_t bytes() const { return bytes_; }
 
-  /// Makes them more or fewer: what is in them stays, but may have another address. Throws out_of_memory, and then all is as it was.
-  void resize(std::size_t bytes) {
-#if defined(__SANITIZE_THREAD__)  // which does not know what moves memory
-    pages others(bytes);
-    std::memcpy(others.memory_, memory_, std::min(bytes, bytes_));
   /// Asks the system for all of them at once, zeroed by all its processors. What it cannot do then it does when they are written to.
   void populate() const {
 #if defined(MADV_POPULATE_WRITE)
@@ -68,6 +68,11 @@ class pages {
 #endif
   }
 
+  /// Makes them more or fewer: what is in them stays, but may have another address. Throws out_of_memory, and then all is as it was.
+  void resize(std::size_t bytes) {
+#if defined(__SANITIZE_THREAD__)  // which does not know what moves memory
+    pages others(bytes);
+    std::memcpy(others.memory_, memory_, std::min(bytes, bytes_));
     swap(others);
 #else
     void* const memory = mremap(memory_, bytes_, bytes, MREMAP_MAYMOVE);
@@ -175,6 +180,8 @@ class reachable<cuda> {
     const device_guard guard(place.device());
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    const device_memory_pool& pool = device_memory_pool::of(place.device());
+    if (place.memory() == &pool) free += pool.kept();
     return static_cast<std::size_t>(tuning<cuda>::bodies_share * static_cast<double>(free));
   }
 
@@ -189,6 +196,7 @@ class reachable<cuda> {
   /// True if work of the place reaches the pages now, at the address that the host has for them.
   bool pin() {
     void* there = nullptr;
+    pages_.populate();  // registering would do it with one thread
     if (cudaHostRegister(pages_.data(), pages_.bytes(), cudaHostRegisterPortable | cudaHostRegisterMapped) == cudaSuccess) {
       if (cudaHostGetDevicePointer(&there, pages_.data(), 0) == cudaSuccess && there == pages_.data()) return true;
       unpin();
@@ -196,7 +204,6 @@ class reachable<cuda> {
     static_cast<void>(cudaGetLastError());
     return false;
   }
-    pages_.populate();  // registering would do it with one thread
   void unpin() const { check(cudaHostUnregister(pages_.data()), "cudaHostUnregister"); }
 
   cuda place_;
@@ -212,12 +219,12 @@ class body_memory {
   body_memory(const Place& place, std::size_t n, std::size_t near)
       : near_(place, bytes_of(near)), near_size_(near), far_(place, bytes_of(n - near)), size_(n) {}
 
-  T* near() const { return const_cast<T*>(near_.data()); }
+  T* near() const { return reinterpret_cast<T*>(const_cast<std::byte*>(near_.data())); }
   T* far() const { return static_cast<T*>(far_.data()); }
   std::size_t near_size() const { return near_size_; }
   std::size_t near_bytes() const { return near_.bytes(); }
   std::size_t far_bytes() const { return (size_ - near_size_) * sizeof(T); }
-  /// Of all memory that it has.
+  /// Of all memory that it has, also what it uses no more of.
   std::size_t bytes() const { return near_.bytes() + far_bytes(); }
 
   /// Whether make_room() can be called.
@@ -229,6 +236,7 @@ class body_memory {
   void resize(std::size_t n, std::size_t near) {
     size_ = n;
     near_size_ = near;
+    if (near == 0) near_ = array<std::byte, Place>(near_.place(), 0);
   }
 
  private:
@@ -242,4 +250,3 @@ class body_memory {
 };
 
 }  // namespace roost::detail
-    if (near == 0) near_ = array<std::byte, Place>(near_.place(), 0);

@@ -63,6 +63,7 @@ void stadium_map<Key, Value, Place>::clear(const Place& place) {
   place.fill(heads_.data(), 0, heads_.bytes());
   place.fill(guards_.data(), 0, guards_.bytes());
   known_ = slots_in_use();
+  unswept_ = 0;
 }
 
 template <class Key, class Value, class Place>
@@ -90,7 +91,8 @@ detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const
     if (how.path != path::automatic || !reaches_far || !unchanged || part_slots * sizeof(item) > tuned::staged_bytes_most) return false;
     const std::size_t chunk = detail::smaller<std::size_t>(n, how.scratch_bytes_or(regions::scratch_bytes(place)) / (2 * sizeof(item)));
     const auto least = static_cast<double>(far) / tuned::far_access_bytes;
-    return static_cast<double>(chunk) >= least && static_cast<double>(bodies()) * static_cast<double>(chunk) / static_cast<double>(n) >= least;
+    return static_cast<double>(chunk) >= least &&
+           static_cast<double>(bodies()) * static_cast<double>(chunk) / static_cast<double>(n) >= least;
   };
   try {
     if (far != 0 && n != 0 && parts > 1 && bodies_.near_size() % part_slots == 0 && (how.path == path::streamed || pays()))
@@ -222,11 +224,16 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
   const std::size_t n = source.size();
   if (n == 0) return report;
   if (!known_) count_slots(place);
-  if (known_->erased > (capacity() - known_->live) / 2) {
+  if (sweep_pays()) {
     count_slots(place);  // to be sure: inserts use such slots
-    if (known_->erased > (capacity() - known_->live) / 2) {
-      sweep(place);
-      ++report.rehashes;
+    unswept_ = detail::smaller(unswept_, known_->erased);
+    if (sweep_pays()) {
+      try {
+        sweep(place);
+        ++report.rehashes;
+      } catch (const out_of_memory&) {  // which the insert may not need
+        if (!known_) count_slots(place);
+      }
     }
   }
   constexpr bool tells = !Change::searches;  // all keys are new
@@ -277,7 +284,15 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
 template <class Key, class Value, class Place>
 void stadium_map<Key, Value, Place>::make_room(const Place& place, std::size_t more, insert_report& report) {
   if (room() >= more) return;
-  rehash(place, detail::larger(known_->live + more, 2 * limit()));
+  const std::size_t least = known_->live + more;
+  for (const std::size_t spare : {limit(), limit() / 8, std::size_t{0}}) {
+    try {
+      rehash(place, detail::larger(least, limit() + spare));
+      break;
+    } catch (const out_of_memory&) {  // for so much; perhaps for less
+      if (limit() + spare <= least) throw;
+    }
+  }
   ++report.rehashes;
 }
 
@@ -289,9 +304,12 @@ void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
   if (bodies_.can_grow() && plan_.regions % plan::parts_least == 0 && slots > static_cast<double>(capacity())) {
     // More regions in as many parts of the table: many parts if they are whole regions of little more slots than were asked for.
     const std::uint32_t parts = plan_.parts(detail::larger(plan::parts_least, detail::smaller(plan::parts_most, plan_.regions / 8)));
-    const auto part_slots = static_cast<double>(std::uint64_t{parts} * plan_.region_slots);
+    const auto rounded = [](double n, double unit) { return std::ceil(n / unit) * unit; };
+    const double unit = std::lcm(parts, plan::parts_most);
+    double regions = rounded(slots / plan_.region_slots, parts);
+    if (regions >= 8 * unit) regions = rounded(regions, unit);  // so that batches can be streamed in as many parts as there may be
     try {
-      return grow(place, plan_.template of_regions<Place>(std::ceil(slots / part_slots) * parts), parts);
+      return grow(place, plan_.template of_regions<Place>(regions), parts);
     } catch (const out_of_memory&) {  // the other way may take less memory of the place
     }
   }
@@ -321,26 +339,31 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
   array<std::uint64_t, Place> strays(place, 1);
   place.fill(keys.data(), 0, keys.bytes());
   place.fill(strays.data(), 0, strays.bytes());
-  place.for_each(capacity(), detail::count_homes<ref_type>{table(), larger.table(), from_slots, to.regions / parts, keys.data(), strays.data()});
+  place.for_each(capacity(),
+                 detail::count_homes<ref_type>{table(), larger.table(), from_slots, to.regions / parts, keys.data(), strays.data()});
   const std::uint64_t too_many = place.sum(to.regions, detail::keys_too_many{keys.data(), to.region_slots});
   array<item, Place> left(place, copy_to_host(place, strays)[0] + too_many);
   array<detail::put_counts, Place> counted(place, 1);
   detail::put_counts sum;
   place.copy_from_host(counted.data(), &sum, sizeof(sum));
   detail::staging<Place> staging(place, from_bytes + to_bytes);
-  bodies_.make_room(to.slots(), near);  // nothing can fail after it
-
   const auto put_some = [&](const ref_type& there, const auto& source) {
     const detail::put_tiles<Place, filler, std::remove_cvref_t<decltype(source)>, fresh> run{
         filler{there}, source, {}, {}, {left.data(), left.size(), counted.data()}};
     place.launch(detail::ceil_div<std::size_t>(source.size(), run.tile), detail::scratch_bytes_of(run), run);
   };
+  put_some(larger.table(), pairs{{table()}, {table()}, 0, 0});  // so that the code is there, which takes memory, too
+  put_some(larger.table(), some{left.data(), {}, 0, 0});
+  place.synchronize();
+  bodies_.make_room(to.slots(), near);  // nothing can fail after it
+
   const auto bytes_at = [&](std::uint64_t slot, std::uint64_t near_slots) {
     return reinterpret_cast<std::byte*>(slot < near_slots ? bodies_.near() + slot : bodies_.far() + (slot - near_slots));
   };
   const auto piece = [&](std::size_t i) {
     const std::uint64_t part = parts - 1 - i;
-    return detail::staged_piece{bytes_at(part * from_slots, bodies_.near_size()), from_bytes, bytes_at(part * to_slots, near), from_bytes, to_bytes};
+    return detail::staged_piece{bytes_at(part * from_slots, bodies_.near_size()), from_bytes, bytes_at(part * to_slots, near), from_bytes,
+                                to_bytes};
   };
   staging.each(parts, piece, [&](std::size_t i, std::byte* buffer) {
     const std::uint64_t part = parts - 1 - i;
@@ -349,13 +372,14 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
   });
   std::swap(bodies_, larger.bodies_);
   larger.bodies_.resize(to.slots(), near);
+  larger.known_ = std::nullopt;
+  *this = std::move(larger);
   place.copy_to_host(&sum, counted.data(), sizeof(sum));
   if (sum.left != 0) {
-    put_some(larger.table(), some{left.data(), {}, 0, sum.left});
+    put_some(table(), some{left.data(), {}, 0, sum.left});
     place.copy_to_host(&sum, counted.data(), sizeof(sum));
   }
-  larger.known_ = {sum.inserted, 0};
-  *this = std::move(larger);
+  known_ = {sum.inserted, 0};
 }
 
 template <class Key, class Value, class Place>
@@ -367,9 +391,14 @@ template <class Key, class Value, class Place>
 void stadium_map<Key, Value, Place>::sweep(const Place& place) {
   std::vector<detail::region_sweep> facts(plan_.regions);
   const auto heads = copy_to_host(place, heads_);
+  std::vector<std::int64_t> begin_less_end(heads.size() + 1);  // of the runs of regions that keys of a home have passed
   for (std::size_t r = 0; r < heads.size(); ++r) {
-    for (std::uint32_t d = 0; d < heads[r].far; ++d) facts[(r + d) % heads.size()].passed = 1;
+    const std::size_t end = r + heads[r].far, in_line = detail::smaller(end, heads.size());
+    ++begin_less_end[r], --begin_less_end[in_line];
+    ++begin_less_end[0], --begin_less_end[end - in_line];
   }
+  std::int64_t runs = 0;
+  for (std::size_t r = 0; r < heads.size(); ++r) facts[r].passed = (runs += begin_less_end[r]) != 0;
   auto regions = copy_to(place, facts);
   array<std::uint32_t, Place> on_ways(place, detail::ceil_div<std::size_t>(capacity(), 32));
   place.fill(on_ways.data(), 0, on_ways.bytes());
@@ -380,6 +409,7 @@ void stadium_map<Key, Value, Place>::sweep(const Place& place) {
   place.for_each(capacity(), detail::bring_keys_back<ref_type>{table(), regions.data(), on_ways.data()});
   place.for_each(capacity(), detail::free_slots<ref_type>{table(), regions.data(), on_ways.data()});
   count_slots(place);
+  unswept_ = known_->erased;
 }
 
 template <class Key, class Value, class Place>
@@ -405,8 +435,8 @@ template <class Key, class Value, class Place>
 template <class Keys, class Values, class F>
 insert_report stadium_map<Key, Value, Place>::insert_or_apply(const Place& place, const Keys& keys, const Values& values, const F& f,
                                                               bulk_options how) {
-  return put_all(place, detail::zip_checked(keys, values, "roost::stadium_map::insert_or_apply"),
-                 typename ref_type::template apply<F>{f}, how);
+  return put_all(place, detail::zip_checked(keys, values, "roost::stadium_map::insert_or_apply"), typename ref_type::template apply<F>{f},
+                 how);
 }
 
 template <class Key, class Value, class Place>

@@ -538,7 +538,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Stores a pair, or gives the key that is there another value.
   ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const { return put<among_all>(key, value, assign()); }
 
-  /// Stores a pair, or gives the key that is there the value f(its value, value).
+  /// Stores a pair, or gives the key that is there the value f(its value, value). Others wait for f, which must not throw or use the map.
   template <class F>
   ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
     return put<among_all>(key, value, apply<F>{f});
@@ -652,6 +652,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     detail::fetch_or(*this->word_at(source), shape::available << this->bit_of(source));
     return true;
   }
+    detail::publish(to_body);  // who takes the slot writes to it after it was read
   ROOST_FN void free(std::uint32_t region, std::uint32_t number) const {
     const way at = in_region(region, number);
     detail::fetch_or(*this->word_at(at), this->plan_.tickets.mask() << this->bit_of(at));
@@ -737,7 +738,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     auto& flags = this->memory_.heads[at.region].flags;
     if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
     if (all_seen || (detail::shared_access::load(&flags) & Mode::no_room) != 0) {
-      stays<Mode>() ? static_cast<void>(at.distance = this->plan_.regions) : this->leave_region(at);
+      do {
+        stays<Mode>() ? static_cast<void>(at.distance = this->plan_.regions) : this->leave_region(at);
+      } while (at.distance < this->plan_.regions &&
+               (detail::shared_access::load(&this->memory_.heads[at.region].flags) & Mode::no_room) != 0);
     }
     return false;
   }

@@ -7,8 +7,8 @@ namespace detail {
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   static_cast<void>(cudaGetLastError());  // a failed call must not be found again by the next one
-  throw device_error(std::string("roost::cuda: ") + call + " failed: " + cudaGetErrorString(status) + " (" +
-                     cudaGetErrorName(status) + ")");
+  throw device_error(std::string("roost::cuda: ") + call + " failed: " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) +
+                     ")");
 }
 
 /// Makes a device current while it lives.
@@ -140,6 +140,13 @@ inline void device_memory_pool::deallocate(void* memory, std::size_t, cudaStream
   static_cast<void>(cudaFreeAsync(memory, stream));
 }
 
+inline std::size_t device_memory_pool::kept() const {
+  std::uint64_t taken = 0, used = 0;
+  detail::check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &taken), "cudaMemPoolGetAttribute");
+  detail::check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "cudaMemPoolGetAttribute");
+  return taken - detail::smaller(taken, used);
+}
+
 inline void device_memory_pool::trim() { detail::check(cudaMemPoolTrimTo(pool_, 0), "cudaMemPoolTrimTo"); }
 
 inline cuda::cuda(cudaStream_t stream, device_memory_resource* memory) : stream_(stream), memory_(memory) {
@@ -206,8 +213,8 @@ void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& ke
     const std::size_t blocks = detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * 2);
     const detail::scratch_block scratch(*this, blocks * bytes);
     fill(scratch.get(), 0, blocks * bytes);  // a team may copy slots that it has not filled yet
-    detail::wide_team_kernel<<<static_cast<unsigned>(blocks), Kernel::threads, 0, stream_>>>(
-        kernel, teams, static_cast<std::byte*>(scratch.get()), bytes);
+    detail::wide_team_kernel<<<static_cast<unsigned>(blocks), Kernel::threads, 0, stream_>>>(kernel, teams,
+                                                                                             static_cast<std::byte*>(scratch.get()), bytes);
     detail::check(cudaGetLastError(), "launch of a team kernel");
   }
 }
@@ -226,8 +233,8 @@ std::uint64_t cuda::sum(std::size_t n, const F& f) const {
   const detail::scratch_block total(*this, sizeof(std::uint64_t));
   auto* const to = static_cast<std::uint64_t*>(total.get());
   const auto reduce = [&](void* scratch, std::size_t& bytes) {
-    detail::check(cub::DeviceReduce::TransformReduce(scratch, bytes, thrust::counting_iterator<std::size_t>(0), to, n,
-                                                     detail::add{}, detail::outlined<F>{f}, std::uint64_t{0}, stream_),
+    detail::check(cub::DeviceReduce::TransformReduce(scratch, bytes, thrust::counting_iterator<std::size_t>(0), to, n, detail::add{},
+                                                     detail::outlined<F>{f}, std::uint64_t{0}, stream_),
                   "cub::DeviceReduce::TransformReduce");
   };
   std::size_t bytes = 0;
