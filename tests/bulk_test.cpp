@@ -143,11 +143,12 @@ TEST(bulk, what_was_erased_is_not_erased_again) {
   EXPECT_EQ(memory.live_blocks(), 0u);
 }
 
+struct alignas(32) wide {
+  u32 words[8];
+};
+
 /// Scratch memory is as aligned as what lies in it.
 TEST(bulk, values_may_be_aligned_to_more_than_pieces_of_memory) {
-  struct alignas(32) wide {
-    u32 words[8];
-  };
   const std::size_t many = 3000;
   std::vector<u32> numbers(many);
   std::vector<wide> values(many);

@@ -128,8 +128,8 @@ class stadium_map {
   using ref_type = ticket_board::table<Place, Key, Value>;
   using reader_type = ticket_board::reader<Place, Key, Value>;
 
-  /// An empty map with room for n keys at the load factor. Asynchronous on cuda, but for pinned host memory, of which a GiB takes a third
-  /// of a second. Throws invalid_argument, out_of_memory.
+  /// An empty map with room for n keys at the load factor. Asynchronous on cuda, but for pinned host memory, of which a GiB takes 0.05 s
+  /// with 16 processors, 0.2 s with one. Throws invalid_argument, out_of_memory.
   explicit stadium_map(const Place& place, std::size_t n = 0, options options = {});
 
   stadium_map(stadium_map&&) noexcept = default;

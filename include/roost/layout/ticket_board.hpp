@@ -701,7 +701,11 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
       return false;
     });
     if (present) return insertion::present;
-    if (!own) return settle<Mode>(room ? to : this->way_of(mine), mine, key, value);
+    if (!own) {
+      const insertion what = settle<Mode>(room ? to : this->way_of(mine), mine, key, value);
+      // Others may have been faster, and before the slot there may be some that no key's way has come to: then from the beginning.
+      return what == insertion::full && room ? settle<Mode>(this->way_of(mine), mine, key, value) : what;
+    }
     item* const body = this->body_at(to);
     store_value(body, value);
     detail::shared_access::clear_last(this->word_at(to), shape::available << this->bit_of(to));
