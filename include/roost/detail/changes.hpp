@@ -41,13 +41,23 @@ struct tile_list {
 template <class Place, class Table, class Source, class Change>
 struct put_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  /// Then a worker has many pairs, as a tile's last ones keep few busy.
   static constexpr bool collaborates = requires { requires Change::collaborates; };
-  static constexpr std::uint32_t tile = collaborates ? tuning<Place>::put_tile_together : tuning<Place>::put_tile;
+  static constexpr std::size_t workers = std::is_same_v<Place, host> ? 1 : threads;
   static constexpr bool adds_up = !Change::repeatable && requires { Table::bucket_slots; };  // copies of a key, first
   static constexpr std::uint32_t small_buckets = adds_up ? tuning<Place>::put_small_buckets : 0;
   using bucket = typename Table::bucket;
   using value = typename Table::value_type;
+
+  /// Pairs of a team, of n. Who collaborates has many, as the last ones of a tile keep few busy.
+  ROOST_FN static std::uint32_t tile_of(std::size_t n) {
+    using tuned = tuning<Place>;
+    if constexpr (collaborates) {
+      return larger(tuned::put_tile_together, static_cast<std::uint32_t>(ceil_div<std::size_t>(n, tuned::put_teams_together)));
+    } else {
+      return tuned::put_tile;
+    }
+  }
+  static std::size_t tiles_of(std::size_t n) { return ceil_div<std::size_t>(n, tile_of(n)); }
 
   Table table;
   Source source;
@@ -55,9 +65,9 @@ struct put_tiles {
   tile_list list;
   left_over<pair<typename Table::key_type, value>> left;
 
-  /// A pair that collaborating lanes are at.
+  /// A pair that collaborating lanes are at. Aligned, so that it is copied by few instructions.
   template <class T>
-  struct job_of {
+  struct alignas(16) job_of {
     std::uint32_t item;
     typename T::way at;
   };
@@ -68,11 +78,11 @@ struct put_tiles {
     std::uint32_t* inserted;
     std::uint32_t* enough;
     bucket* small;
-    job* aside;
+    job* jobs;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     return {memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1), memory.take<bucket>(4 * small_buckets),
-            memory.take<job>(collaborates ? threads : 0)};
+            memory.take<job>(collaborates ? 3 * workers : 0)};
   }
 
   template <class Team>
@@ -89,6 +99,7 @@ struct put_tiles {
     for_each_of(team, 4 * small_buckets, [&](std::uint32_t b) { my.small[b] = bucket{}; });
     team.sync();
     if (*my.enough) return;
+    const std::uint32_t tile = tile_of(source.size());
     const std::uint64_t first = std::uint64_t{number} * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, source.size() - first));
     std::uint32_t inserted = 0;
@@ -99,16 +110,15 @@ struct put_tiles {
     const auto put = [&](const auto& key, const value& v) { note(table.put(key, v, change), key, v); };
     if constexpr (collaborates) {
       for_each_collaborating(
-          team, n, my.aside,
+          team, n, my.jobs,
           [&](std::uint32_t i) {
             return job{i, table.first_step(source[first + i].key)};
           },
-          [&](job& mine) {
-            if (!source.wanted(first + mine.item)) return true;
-            if (!table.reserve(mine.at)) return false;
+          [&](job& mine) { return !source.wanted(first + mine.item) || table.reserve(mine.at); },
+          [&](const job& mine) {
+            if (!source.wanted(first + mine.item)) return;
             const auto item = source[first + mine.item];
             note(table.fill(mine.at, item.key, value_of(item)), item.key, value_of(item));
-            return true;
           });
     } else {
       for_each_of(team, n, [&](std::uint32_t i) {
@@ -164,6 +174,7 @@ struct is_occupied {
 /// What erase answers a query.
 struct write_erased {
   using result = bool;
+  static constexpr bool changes = true;  // done twice it is not as done once
   bool* results;
   template <class Table, class Key>
   ROOST_FN result operator()(const Table& table, const Key& key) const {
@@ -174,7 +185,6 @@ struct write_erased {
 
 /// Writes a struct with the bytes between its members, so that no sector is written in parts.
 template <class T>
-  static constexpr bool changes = true;  // done twice it is not as done once
 ROOST_FN void store_whole(T* to, const T& value) {
 #if ROOST_ON_DEVICE
   using word = std::conditional_t<alignof(T) == 8, std::uint64_t, std::conditional_t<alignof(T) == 4, std::uint32_t, std::uint8_t>>;
@@ -221,6 +231,7 @@ ROOST_FN operation_result<Value> run_operation(const Table& table, const operati
 template <class Value>
 struct write_operation_result {
   using result = operation_result<Value>;
+  static constexpr bool changes = true;
   static constexpr int teams_at_once = tuning<cuda>::run_teams_at_once(sizeof(Value));
   result* results;
   template <class Table, class Key>
@@ -231,7 +242,6 @@ struct write_operation_result {
 };
 
 /// Runs a mixed batch, the direct way.
-  static constexpr bool changes = true;
 template <class Place, class Table, class Operations, class Value>
 void run_all(const Place& place, const Table& table, const Operations& operations, operation_result<Value>* results) {
   using chunk = chunk_of<operation<typename Table::key_type, Value>, Operations, write_operation_result<Value>>;

@@ -63,7 +63,7 @@ std::size_t concurrent_map<Key, Value, Place>::put_each(const Place& place, cons
   array<counts, Place> counted(place, 1);
   array<std::uint32_t, Place> tiles(place, 0);
   counts sum;
-  for (std::size_t n = detail::ceil_div<std::size_t>(source.size(), kernel::tile); n != 0; n = sum.put_off) {
+  for (std::size_t n = kernel::tiles_of(source.size()); n != 0; n = sum.put_off) {
     array<std::uint32_t, Place> put_off(place, options_.grows ? n : 0);
     sum.inserted = sum.put_off = 0;
     place.copy_from_host(counted.data(), &sum, sizeof(sum));

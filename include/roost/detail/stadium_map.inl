@@ -129,7 +129,7 @@ void stadium_map<Key, Value, Place>::put(const Place& place, const Source& sourc
     array<std::uint32_t, Place> tiles(place, 0);
     array<item, Place> left(place, grows && !Change::repeatable ? source.size() : 0);  // what must not be done again
     detail::put_counts sum;
-    for (std::size_t n = detail::ceil_div<std::size_t>(source.size(), kernel::tile); n != 0; n = sum.put_off) {
+    for (std::size_t n = kernel::tiles_of(source.size()); n != 0; n = sum.put_off) {
       array<std::uint32_t, Place> put_off(place, grows ? n : 0);
       sum.inserted = sum.put_off = 0;
       const kernel run{filler{table()}, source, change, {tiles.data(), put_off.data(), room()}, {left.data(), left.size(), counted.data()}};
@@ -206,7 +206,7 @@ void stadium_map<Key, Value, Place>::put_streamed(const Place& place, const Part
     regions.run(table(), parts.regions(), [&](const ref_type& here, std::uint32_t first, std::uint32_t count) {
       const std::uint64_t n = ends[first + count - 1] - begins[first];
       const kernel run{filler{here}, part{parts.items(), {}, begins[first], n}, change, {}, {left.data(), left.size(), counted.data()}};
-      place.launch(detail::ceil_div<std::size_t>(n, kernel::tile), detail::scratch_bytes_of(run), run);
+      place.launch(kernel::tiles_of(n), detail::scratch_bytes_of(run), run);
     });
   });
   if (sum.left == 0) return;
@@ -350,7 +350,7 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
   const auto put_some = [&](const ref_type& there, const auto& source) {
     const detail::put_tiles<Place, filler, std::remove_cvref_t<decltype(source)>, fresh> run{
         filler{there}, source, {}, {}, {left.data(), left.size(), counted.data()}};
-    place.launch(detail::ceil_div<std::size_t>(source.size(), run.tile), detail::scratch_bytes_of(run), run);
+    place.launch(detail::larger<std::size_t>(1, run.tiles_of(source.size())), detail::scratch_bytes_of(run), run);
   };
   put_some(larger.table(), pairs{{table()}, {table()}, 0, 0});  // so that the code is there, which takes memory, too
   put_some(larger.table(), some{left.data(), {}, 0, 0});

@@ -620,7 +620,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
 
   using typename base::way;
   ROOST_FN way first_step(const Key& key) const { return this->way_of(this->hashes_of(key)); }
-  /// Looks at the next slot of a way: true if it is reserved now, or if there is none in the whole table.
+  /// Tries the next slot of a way: true if it is reserved now, or if there is none in the whole table.
   template <class Mode>
   ROOST_FN bool reserve(way& at) const {
     return reserve<Mode>(at, reserved());
@@ -644,15 +644,18 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Moves the body of a slot to one of an erased key; false if another was faster.
   ROOST_FN bool move(std::uint32_t region, std::uint32_t from, std::uint32_t to) const {
     const way source = in_region(region, from), target = in_region(region, to);
-    if (!take<among_inserts>(target, reserved())) return false;
+    for (taking now{}; !now.is_done;) {
+      now = take<among_inserts>(target, reserved());
+      if (!now.is_available) return false;
+    }
     const item body = base::body_of(this->body_at(source));
     item* const to_body = this->body_at(target);
     write_body(to_body, body);
     announce(target, this->hashes_of(body.key).ticket);
+    detail::publish(to_body);  // who takes the slot writes to it after it was read
     detail::fetch_or(*this->word_at(source), shape::available << this->bit_of(source));
     return true;
   }
-    detail::publish(to_body);  // who takes the slot writes to it after it was read
   ROOST_FN void free(std::uint32_t region, std::uint32_t number) const {
     const way at = in_region(region, number);
     detail::fetch_or(*this->word_at(at), this->plan_.tickets.mask() << this->bit_of(at));
@@ -735,7 +738,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
 
   template <class Mode>
   ROOST_FN bool reserve(way& at, std::uint64_t ticket) const {
-    if (at.distance == this->plan_.regions || take<Mode>(at, ticket)) return true;
+    if (at.distance == this->plan_.regions) return true;
+    const taking now = take<Mode>(at, ticket);
+    if (now.is_available) return now.is_done;
     this->pass(at);
     const bool all_seen = at.step == this->plan_.region_slots;
     if (!all_seen && at.step % base::patience != 0) return false;
@@ -750,20 +755,20 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return false;
   }
 
-  /// Gives a slot that is available another ticket. By compare-and-swap, not by the paper's AND, which would also take a slot that was used
-  /// and erased since it was looked at.
+  /// One try to give a slot that is available another ticket. By compare-and-swap, not by the paper's AND, which would also take a slot
+  /// that was used and erased since it was looked at.
+  struct taking {
+    bool is_available;
+    bool is_done;  // if not, though it is available: a ticket beside it, in the same word, has changed
+  };
   template <class Mode>
-  ROOST_FN bool take(const way& at, std::uint64_t ticket) const {
+  ROOST_FN taking take(const way& at, std::uint64_t ticket) const {
     std::uint64_t* const word = this->word_at(at);
     const std::uint32_t bit = this->bit_of(at);
-    std::uint64_t seen = detail::shared_access::load(word);
-    while (Mode::reuses ? (seen >> bit & shape::available) != 0 : base::never_used(seen >> bit)) {
-      const std::uint64_t next = (seen & ~(this->plan_.tickets.mask() << bit)) | ticket << bit;
-      const std::uint64_t before = detail::shared_access::compare_exchange(word, seen, next);
-      if (before == seen) return true;
-      seen = before;
-    }
-    return false;
+    const std::uint64_t seen = detail::shared_access::load(word);
+    const std::uint64_t next = (seen & ~(this->plan_.tickets.mask() << bit)) | ticket << bit;
+    const bool is_available = Mode::reuses ? (seen >> bit & shape::available) != 0 : base::never_used(seen >> bit);
+    return {is_available, is_available && detail::shared_access::compare_exchange(word, seen, next) == seen};
   }
 
   template <bool Announced = false>
