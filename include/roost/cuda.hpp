@@ -41,7 +41,8 @@ class device_memory_pool : public device_memory_resource {
   void* allocate(std::size_t bytes, cudaStream_t stream) override;
   void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override;
 
-  /// Bytes that the pool has of the system and no table holds.
+  /// Bytes that the pool has of the system and no table holds: free for the next one, though the system counts them as taken. Memory that
+  /// is given back on a stream counts once the stream has come to it. May be called from several threads. Throws device_error.
   std::size_t kept() const;
 
   /// Gives memory that no table holds back to the system.
