@@ -17,7 +17,8 @@ void measure_all(const Place& place, const settings& options) {
       if (load_factor > 1) continue;
       measure<frozen_table<Place, Key, Value, bucketed>, Place, Key, Value>(place, options, n, load_factor);
       if constexpr (std::is_same_v<Key, Value>) {
-        measure_concurrent<concurrent_table<Place, Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+        measure_concurrent<concurrent_table<Place, Key, Value>, Place, Key, Value>(place, options, n,
+                                                                                   load_factor);
         measure_stadium<Place, Key, Value>(place, options, n, load_factor);
       }
     }
@@ -36,7 +37,8 @@ void measure_all(const Place& place, const settings& options) {
 #if !defined(__CUDACC__)
       measure<boost_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
       measure<std_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
-      if constexpr (std::is_same_v<Key, Value>) measure_concurrent<tbb_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
+      if constexpr (std::is_same_v<Key, Value>)
+        measure_concurrent<tbb_table<Key, Value>, Place, Key, Value>(place, options, n, load_factor);
 #endif
     }
   }

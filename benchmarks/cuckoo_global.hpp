@@ -2,14 +2,15 @@
 
 #include "roost/stadium_map.hpp"
 
-// The cuckoo table that Khorasani et al. compare Stadium hashing with (section II): that of Alcantara et al. 2011, in memory of a GPU or
-// pinned memory of the host.
+// The cuckoo table that Khorasani et al. compare Stadium hashing with (section II): that of Alcantara et al.
+// 2011, in memory of a GPU or pinned memory of the host.
 
 namespace roost::bench {
 
-/// One table of 64-bit slots, 32 + 32 bits, and four hash functions. An insert swaps its pair into the key's first slot, takes the pair
-/// that was there on to the next of that one's slots, and so on; where a pair comes from tells which function put it there. Lookups read up
-/// to four slots. Not both at the same time: a pair that is on its way is nowhere. Keys must be different and new, and not all ones.
+/// One table of 64-bit slots, 32 + 32 bits, and four hash functions. An insert swaps its pair into the key's
+/// first slot, takes the pair that was there on to the next of that one's slots, and so on; where a pair
+/// comes from tells which function put it there. Lookups read up to four slots. Not both at the same time: a
+/// pair that is on its way is nowhere. Keys must be different and new, and not all ones.
 template <class Place>
 class cuckoo_global {
  public:
@@ -27,7 +28,8 @@ class cuckoo_global {
     ref_type(std::uint64_t* slots, std::uint32_t capacity, std::uint32_t most_steps, std::uint64_t seed)
         : slots_(slots), capacity_(capacity), most_steps_(most_steps), seed_(seed) {}
 
-    /// True, or false if no slot was found for the last pair of the chain, which then is lost: build a larger table, or with another seed.
+    /// True, or false if no slot was found for the last pair of the chain, which then is lost: build a larger
+    /// table, or with another seed.
     ROOST_FN bool insert_new(std::uint32_t key, std::uint32_t value) const {
       std::uint64_t item = std::uint64_t{key} << 32 | value;
       std::uint32_t at = slot_of(key, 0);
@@ -46,7 +48,8 @@ class cuckoo_global {
     ROOST_FN found<std::uint32_t> find(std::uint32_t key) const {
       for (std::uint32_t i = 0; i < functions; ++i) {
         const std::uint64_t here = detail::load(slots_ + slot_of(key, i));
-        if (static_cast<std::uint32_t>(here >> 32) == key) return found<std::uint32_t>(static_cast<std::uint32_t>(here));
+        if (static_cast<std::uint32_t>(here >> 32) == key)
+          return found<std::uint32_t>(static_cast<std::uint32_t>(here));
       }
       return {};
     }
@@ -62,7 +65,8 @@ class cuckoo_global {
   };
 
   /// `capacity`: slots, fewer than 2^32. They lie where a stadium_map's bodies would.
-  cuckoo_global(const Place& place, std::uint32_t capacity, residence slots = residence::place, std::uint64_t seed = 0)
+  cuckoo_global(const Place& place, std::uint32_t capacity, residence slots = residence::place,
+                std::uint64_t seed = 0)
       : memory_(place, capacity, slots == residence::host ? 0 : capacity), capacity_(capacity), seed_(seed) {
     clear(place);
   }

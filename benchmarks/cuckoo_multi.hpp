@@ -3,7 +3,8 @@
 #include "roost/frozen_multimap.hpp"
 #include "roost/layout/cuckoo.hpp"
 
-// The multi-value and the compacting hash of Alcantara et al. 2009, sections 4.2 and 4.3, to compare with: frozen_multimap and two_way_index are what to use.
+// The multi-value and the compacting hash of Alcantara et al. 2009, sections 4.2 and 4.3, to compare with:
+// frozen_multimap and two_way_index are what to use.
 
 namespace roost::bench {
 
@@ -24,7 +25,8 @@ struct cuckoo_runs {
   cuckoo::first_level region_of;
 
   ROOST_FN std::uint64_t slot(std::uint32_t region, std::uint32_t s) const {
-    return (std::uint64_t{s / cuckoo::subtable_slots} * region_of.regions + region) * cuckoo::subtable_slots + s % cuckoo::subtable_slots;
+    return (std::uint64_t{s / cuckoo::subtable_slots} * region_of.regions + region) * cuckoo::subtable_slots +
+           s % cuckoo::subtable_slots;
   }
 
   /// The slot of a key, or an empty one.
@@ -32,18 +34,21 @@ struct cuckoo_runs {
     const std::uint32_t region = region_of(key);
     const std::uint32_t seed = seeds[region];
     for (std::uint32_t i = 0; i < 3; ++i) {
-      const cuckoo_run<Key> here = detail::load(slots + slot(region, i * cuckoo::subtable_slots + cuckoo::slot_in_subtable(key, i, seed)));
+      const cuckoo_run<Key> here = detail::load(
+          slots + slot(region, i * cuckoo::subtable_slots + cuckoo::slot_in_subtable(key, i, seed)));
       if (here.count != 0 && here.key == key) return here;
     }
     return {key, 0, 0};
   }
 };
 
-/// Phase 2: a region of any number of items, all copies of a key among them. Without values (`none`) keys only get a count of one: section 4.3.
+/// Phase 2: a region of any number of items, all copies of a key among them. Without values (`none`) keys
+/// only get a count of one: section 4.3.
 template <class Key, class Value>
 struct build_cuckoo_runs {
   static constexpr int threads = cuckoo::region_most;
-  static constexpr std::uint32_t seeds_most = 16;  // the paper's functions in the first half; then its number of items is too large
+  static constexpr std::uint32_t seeds_most =
+      16;  // the paper's functions in the first half; then its number of items is too large
   static constexpr bool has_values = !std::is_same_v<Value, none>;
   using item = pair<Key, Value>;
 
@@ -68,7 +73,8 @@ struct build_cuckoo_runs {
   };
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
     constexpr std::uint32_t n = cuckoo::region_slots;
-    return {memory.take<Key>(n), memory.take<std::uint32_t>(n), memory.take<std::uint32_t>(n), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1)};
+    return {memory.take<Key>(n), memory.take<std::uint32_t>(n), memory.take<std::uint32_t>(n),
+            memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1)};
   }
 
   template <class Team>
@@ -80,7 +86,8 @@ struct build_cuckoo_runs {
     const std::uint64_t begin = from.begins[region];
     const auto n = static_cast<std::uint32_t>(from.count(region));
 
-    constexpr std::uint32_t per_worker = 4;  // items that a worker keeps in registers; of the others he keeps notes in memory
+    constexpr std::uint32_t per_worker =
+        4;  // items that a worker keeps in registers; of the others he keeps notes in memory
     placed held[per_worker];
     const auto for_each_item = [&](const auto& body) {
       std::uint32_t i = static_cast<std::uint32_t>(team.rank());
@@ -130,7 +137,9 @@ struct build_cuckoo_runs {
     if (different != 0) team.fetch_add(*my.different, different);
     team.sync();
     if constexpr (has_values) {
-      for_each_item([&](std::uint32_t i, const placed& it) { values[begin + my.first[it.slot] + it.offset] = items[i].value; });
+      for_each_item([&](std::uint32_t i, const placed& it) {
+        values[begin + my.first[it.slot] + it.offset] = items[i].value;
+      });
     }
     if (team.rank() == 0) {
       to.seeds[region] = seed;
@@ -140,10 +149,11 @@ struct build_cuckoo_runs {
     }
   }
 
-  /// The cuckoo rounds: an item has its place if its key stands there, whichever copy has written it. Copies go the same way. Returns how many rounds it took,
-  /// or 0 for too many.
+  /// The cuckoo rounds: an item has its place if its key stands there, whichever copy has written it. Copies
+  /// go the same way. Returns how many rounds it took, or 0 for too many.
   template <class Team, class ForEachItem>
-  ROOST_FN static int place(const Team& team, const ForEachItem& for_each_item, std::uint32_t seed, const pieces& my) {
+  ROOST_FN static int place(const Team& team, const ForEachItem& for_each_item, std::uint32_t seed,
+                            const pieces& my) {
     constexpr std::uint32_t nowhere = ~0u;
     for_each_item([&](std::uint32_t, placed& it) { it.slot = nowhere; });
     for (int step = 0; step < 3 * cuckoo::rounds_most; ++step) {
@@ -176,32 +186,50 @@ struct built_cuckoo_runs {
   detail::build_counts counts;
   int restarts;
 
-  cuckoo_runs<Key> ref() const { return {const_cast<cuckoo_run<Key>*>(slots.data()), const_cast<std::uint32_t*>(seeds.data()), region_of}; }
+  cuckoo_runs<Key> ref() const {
+    return {const_cast<cuckoo_run<Key>*>(slots.data()), const_cast<std::uint32_t*>(seeds.data()), region_of};
+  }
 
-  /// Both phases, again from the first with another function if a region holds more different keys than it has room for, which only its build can tell.
+  /// Both phases, again from the first with another function if a region holds more different keys than it
+  /// has room for, which only its build can tell.
   template <class Source>
-  static built_cuckoo_runs build(const Place& place, const Source& source, const cuckoo::options& options, const char* where) {
+  static built_cuckoo_runs build(const Place& place, const Source& source, const cuckoo::options& options,
+                                 const char* where) {
     using kernel = build_cuckoo_runs<Key, Value>;
     const std::size_t n = source.size();
-    if (n >= std::size_t{1} << 31) throw invalid_argument(std::string(where) + ": " + std::to_string(n) + " items; give less than 2^31");
+    if (n >= std::size_t{1} << 31)
+      throw invalid_argument(std::string(where) + ": " + std::to_string(n) + " items; give less than 2^31");
     array<typename kernel::placed, Place> rest(place, n);
     array<detail::build_counts, Place> counted(place, 1);
     for (int attempt = 0; attempt <= options.max_restarts; ++attempt) {
       const auto plan = cuckoo::make_plan<Place, Key, Value>(n, options, attempt);
-      built_cuckoo_runs b{{place, std::size_t{plan.regions} * cuckoo::region_slots}, {place, plan.regions}, {place, kernel::has_values ? n : 0}, plan.region_of, {}, attempt};
+      built_cuckoo_runs b{{place, std::size_t{plan.regions} * cuckoo::region_slots},
+                          {place, plan.regions},
+                          {place, kernel::has_values ? n : 0},
+                          plan.region_of,
+                          {},
+                          attempt};
       place.fill(counted.data(), 0, counted.bytes());
-      const auto regions = detail::partitioner<Place, pair<Key, Value>>(place, plan.regions, room::exact, false, nullptr).run(source, plan.region_of);
-      const kernel fill{b.ref(), {regions.items(), regions.begins(), regions.ends(), counted.data()}, rest.data(), b.values.data()};
+      const auto regions =
+          detail::partitioner<Place, pair<Key, Value>>(place, plan.regions, room::exact, nullptr)
+              .run(source, plan.region_of);
+      const kernel fill{b.ref(),
+                        {regions.items(), regions.begins(), regions.ends(), counted.data()},
+                        rest.data(),
+                        b.values.data()};
       place.launch(plan.regions, detail::scratch_bytes_of(fill), fill);
       place.copy_to_host(&b.counts, counted.data(), sizeof(b.counts));
       if (!b.counts.failed()) return b;
     }
-    throw build_error(std::string(where) + ": a region held more different keys than its " + std::to_string(cuckoo::region_slots) + " slots take in each of " +
-                      std::to_string(options.max_restarts + 1) + " attempts; give a lower load factor or more max_restarts");
+    throw build_error(std::string(where) + ": a region held more different keys than its " +
+                      std::to_string(cuckoo::region_slots) + " slots take in each of " +
+                      std::to_string(options.max_restarts + 1) +
+                      " attempts; give a lower load factor or more max_restarts");
   }
 };
 
-/// Section 4.2: keys with any number of values. The values of a key lie together, in no particular order. Synchronises.
+/// Section 4.2: keys with any number of values. The values of a key lie together, in no particular order.
+/// Synchronises.
 template <class Key, class Value, class Place>
 class cuckoo_multimap {
  public:
@@ -216,8 +244,10 @@ class cuckoo_multimap {
   };
 
   template <class Keys, class Values>
-  cuckoo_multimap(const Place& place, const Keys& keys, const Values& values, const cuckoo::options& options = {})
-      : built_(built_cuckoo_runs<Key, Value, Place>::build(place, detail::zip_checked(keys, values, "cuckoo_multimap"), options, "cuckoo_multimap")) {}
+  cuckoo_multimap(const Place& place, const Keys& keys, const Values& values,
+                  const cuckoo::options& options = {})
+      : built_(built_cuckoo_runs<Key, Value, Place>::build(
+            place, detail::zip_checked(keys, values, "cuckoo_multimap"), options, "cuckoo_multimap")) {}
 
   ref_type ref() const { return {built_.ref(), built_.values.data()}; }
   std::size_t size() const { return built_.values.size(); }
@@ -261,13 +291,16 @@ class cuckoo_index {
     /// The index of a key, or nothing.
     ROOST_FN found<std::uint32_t> find(const Key& key) const {
       const cuckoo_run<Key> run = table.find(key);
-      return run.count == 0 ? found<std::uint32_t>() : found<std::uint32_t>(static_cast<std::uint32_t>(run.first));
+      return run.count == 0 ? found<std::uint32_t>()
+                            : found<std::uint32_t>(static_cast<std::uint32_t>(run.first));
     }
   };
 
   template <class Keys>
   cuckoo_index(const Place& place, const Keys& keys, const cuckoo::options& options = {})
-      : built_(built_cuckoo_runs<Key, none, Place>::build(place, detail::alone<detail::sequence_of<Keys>>{detail::as_sequence(keys)}, options, "cuckoo_index")),
+      : built_(built_cuckoo_runs<Key, none, Place>::build(
+            place, detail::alone<detail::sequence_of<Keys>>{detail::as_sequence(keys)}, options,
+            "cuckoo_index")),
         keys_(place, 0) {
     const std::size_t capacity = built_.slots.size();
     array<std::uint64_t, Place> before(place, capacity + 1);

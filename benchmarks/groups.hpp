@@ -1,10 +1,10 @@
 #pragma once
 
-#include "run.hpp"
-
 #include <oneapi/tbb/parallel_sort.h>
 
 #include <unordered_map>
+
+#include "run.hpp"
 
 #if defined(__CUDACC__)
 #include <cub/device/device_radix_sort.cuh>
@@ -23,16 +23,22 @@ struct copied_key {
   make_key<Key> key;
   query_order zipf;
 
-  copied_key(const settings& options, key_copies copies, std::size_t n) : copies(copies), n(n), key(options.keys, n), zipf(n, 64, query_pattern::zipf) {}
+  copied_key(const settings& options, key_copies copies, std::size_t n)
+      : copies(copies), n(n), key(options.keys, n), zipf(n, 64, query_pattern::zipf) {}
 
   ROOST_FN std::size_t shuffled(std::size_t i) const { return (i * 2654435761u + 12345) & (n - 1); }
-  ROOST_FN Key operator()(std::size_t i) const {
+  /// Below n.
+  ROOST_FN std::size_t number(std::size_t i) const {
     switch (copies.kind) {
-      case key_copies::zipf: return key(zipf(i));
-      case key_copies::half: return key(i % 2 == 0 ? 0 : 1 + shuffled(i));
-      default: return key(shuffled(i) / copies.each);
+      case key_copies::zipf:
+        return zipf(i);
+      case key_copies::half:
+        return i % 2 == 0 ? 0 : 1 + shuffled(i);
+      default:
+        return shuffled(i) / copies.each;
     }
   }
+  ROOST_FN Key operator()(std::size_t i) const { return key(number(i)); }
   /// The key of query i, of which there are as many as different keys if copies are `each`.
   ROOST_FN Key distinct(std::size_t i) const { return key(i * 7919 % (n / copies.each)); }
   std::size_t distinct_keys() const { return n / copies.each; }
@@ -56,21 +62,57 @@ struct fill_distinct {
   ROOST_FN void operator()(std::size_t i) const { queries[i] = key.distinct(i); }
 };
 
-/// Lists that hold each pair's number once, with its key, ascending: list l has values[offsets[l]] to values[offsets[l + 1]].
+/// 1 for a pair that is the first to be seen of its key: how many keys there are.
+template <class Key>
+struct first_of_key {
+  copied_key<Key> key;
+  std::uint32_t* seen;  // of each key: zeros before
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return detail::fetch_add(seen[key.number(i)], 1u) == 0;
+  }
+};
+
+/// Lists of pairs' numbers: list l has values[offsets[l]] to values[offsets[l + 1]], and a key.
 template <class Key, class Value>
-struct wrong_list {
+struct grouped {
   const Key* keys;
   const std::uint64_t* offsets;
   const Value* values;
+  std::size_t size;
+};
+
+/// 1 for an empty list, or one that does not follow the one before.
+template <class Key, class Value>
+struct wrong_list {
+  grouped<Key, Value> lists;
+  ROOST_FN std::uint64_t operator()(std::size_t l) const { return lists.offsets[l] >= lists.offsets[l + 1]; }
+};
+
+/// 1 for a value of lists that is no pair's number or has come before, whose pair has another key than the
+/// list, or which is not more than the value ahead of it.
+template <class Key, class Value>
+struct wrong_list_value {
+  grouped<Key, Value> lists;
   copied_key<Key> key;
+  std::uint32_t* seen;  // of each pair: zeros before
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const std::size_t l = detail::last_at_or_before<std::size_t>(0, lists.size, lists.offsets, i);
+    const auto pair = static_cast<std::size_t>(lists.values[i]);
+    if (pair >= key.n || detail::fetch_add(seen[pair], 1u) != 0) return 1;
+    return !same_key(key(pair), lists.keys[l]) ||
+           (i != lists.offsets[l] && lists.values[i - 1] >= lists.values[i]);
+  }
+};
+
+/// 1 for a list that a lookup of its key does not find.
+template <class Ref, class Key, class Value>
+struct wrong_found_list {
+  Ref map;
+  grouped<Key, Value> lists;
   ROOST_FN std::uint64_t operator()(std::size_t l) const {
-    std::uint64_t bad = offsets[l] < offsets[l + 1] ? 0 : 1;
-    // A list of half of all values would keep one thread busy for long: every 4096th element of long lists is looked at, and the ends.
-    const std::uint64_t size = offsets[l + 1] - offsets[l], step = size > 4096 ? size / 4096 : 1;
-    for (std::uint64_t i = offsets[l]; i < offsets[l + 1]; i += step) {
-      bad += !same_key(key(static_cast<std::size_t>(values[i])), keys[l]) || (i != offsets[l] && values[i - 1] >= values[i]);
-    }
-    return bad;
+    const value_run<Value> run = map.find(lists.keys[l]);
+    return run.begin() != lists.values + lists.offsets[l] ||
+           run.size() != lists.offsets[l + 1] - lists.offsets[l];
   }
 };
 
@@ -80,7 +122,9 @@ struct fill_asked {
   Key* queries;
   copied_key<Key> key;
   std::uint32_t hits_of_64;
-  ROOST_FN void operator()(std::size_t i) const { queries[i] = (i & 63) < hits_of_64 ? key(key.n - 1 - i) : key.key(key.n + i); }
+  ROOST_FN void operator()(std::size_t i) const {
+    queries[i] = (i & 63) < hits_of_64 ? key(key.n - 1 - i) : key.key(key.n + i);
+  }
 };
 
 template <class Count>
@@ -88,16 +132,22 @@ struct wrong_count {
   const Count* counts;
   Count expected;
   std::uint32_t hits_of_64;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return counts[i] != ((i & 63) < hits_of_64 ? expected : 0); }
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return counts[i] != ((i & 63) < hits_of_64 ? expected : 0);
+  }
 };
 
+/// Of n rows on both sides whose keys are all different, and the same.
 template <class Row, class Key>
 struct wrong_join {
   const Row* left;
   const Row* right;
   const Key* left_keys;
   const Key* right_keys;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return left[i] != i || !same_key(left_keys[left[i]], right_keys[right[i]]); }
+  std::size_t n;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return left[i] != i || right[i] >= n || !same_key(left_keys[i], right_keys[right[i]]);
+  }
 };
 
 template <class Key>
@@ -105,15 +155,28 @@ struct wrong_index {
   const Key* keys;
   const std::uint32_t* indices;
   const Key* of_index;
-  std::uint64_t* first;  // of each index: all ones before
+  std::size_t size;
+  std::uint64_t* first;    // of each index: all ones before
+  std::uint64_t* counted;  // of each index: zeros before
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    if (indices[i] >= size) return 1;
     detail::fetch_min(first[indices[i]], i);
+    detail::fetch_add(counted[indices[i]], std::uint64_t{1});
     return !same_key(of_index[indices[i]], keys[i]);
   }
 };
+/// After wrong_index: 1 for an index that no key has, that is not in the order of first occurrence, whose
+/// count is wrong, or that a lookup of its key does not find.
+template <class Ref>
 struct wrong_order {
+  Ref index;
   const std::uint64_t* first;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return i != 0 && first[i - 1] >= first[i]; }
+  const std::uint64_t* counted;
+  const std::uint64_t* counts;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return counted[i] == 0 || counted[i] != counts[i] || (i != 0 && first[i - 1] >= first[i]) ||
+           index.find(index.key_at(static_cast<std::uint32_t>(i))).value_or(~0u) != i;
+  }
 };
 
 /// Pairs that were sorted by key: what a multimap is without hashing. The values of a key keep their order.
@@ -124,12 +187,15 @@ template <class Key, class Value>
 class sorted_groups<host, Key, Value> {
  public:
   static std::string name() { return "sorted_groups"; }
-  sorted_groups(const host& place, std::span<const Key> keys, std::span<const Value> values) : keys_(place, 0), offsets_(place, 0), values_(place, values.size()) {
+  sorted_groups(const host& place, std::span<const Key> keys, std::span<const Value> values)
+      : keys_(place, 0), offsets_(place, 0), values_(place, values.size()) {
     array<pair<Key, Value>, host> pairs(place, keys.size());
     place.for_each(keys.size(), [&](std::size_t i) { pairs.data()[i] = {keys[i], values[i]}; });
     // Values ascend in this workload, so that comparing them makes the sort stable.
     place.execute([&] {
-      tbb::parallel_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.key != b.key ? a.key < b.key : a.value < b.value; });
+      tbb::parallel_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
+        return a.key != b.key ? a.key < b.key : a.value < b.value;
+      });
     });
     std::vector<Key> different;
     std::vector<std::uint64_t> offsets;
@@ -162,7 +228,11 @@ class sorted_groups<cuda, Key, Value> {
  public:
   static std::string name() { return "sorted_groups"; }
   sorted_groups(const cuda& place, std::span<const Key> keys, std::span<const Value> values)
-      : keys_(place, keys.size()), sorted_(place, keys.size()), offsets_(place, keys.size() + 1), values_(place, keys.size()), count_(place, 1) {
+      : keys_(place, keys.size()),
+        sorted_(place, keys.size()),
+        offsets_(place, keys.size() + 1),
+        values_(place, keys.size()),
+        count_(place, 1) {
     const std::size_t n = keys.size();
     const auto with_scratch = [&](const auto& call) {
       std::size_t bytes = 0;
@@ -172,10 +242,12 @@ class sorted_groups<cuda, Key, Value> {
     };
     place.fill(offsets_.data(), 0, offsets_.bytes());
     with_scratch([&](void* memory, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(memory, bytes, keys.data(), sorted_.data(), values.data(), values_.data(), n, 0, sizeof(Key) * 8, place.stream());
+      return cub::DeviceRadixSort::SortPairs(memory, bytes, keys.data(), sorted_.data(), values.data(),
+                                             values_.data(), n, 0, sizeof(Key) * 8, place.stream());
     });
     with_scratch([&](void* memory, std::size_t& bytes) {
-      return cub::DeviceRunLengthEncode::Encode(memory, bytes, sorted_.data(), keys_.data(), offsets_.data(), count_.data(), n, place.stream());
+      return cub::DeviceRunLengthEncode::Encode(memory, bytes, sorted_.data(), keys_.data(), offsets_.data(),
+                                                count_.data(), n, place.stream());
     });
     place.copy_to_host(&size_, count_.data(), sizeof(size_));
     place.exclusive_scan(offsets_.data(), offsets_.data(), size_ + 1);
@@ -194,6 +266,27 @@ class sorted_groups<cuda, Key, Value> {
 };
 #endif
 
+#if !defined(__CUDACC__)
+/// The pairs that are not in the map once, under their key, and the keys that a lookup does not find.
+template <class Key, class Value>
+std::uint64_t wrong_std_groups(const std::unordered_multimap<Key, Value>& map, const copied_key<Key>& key,
+                               std::uint64_t different) {
+  std::vector<bool> seen(key.n);
+  std::uint64_t bad = off_by(map.size(), key.n), lists = 0;
+  for (auto at = map.begin(); at != map.end(); ++lists) {
+    const auto [first, last] = map.equal_range(at->first);
+    if (first != at) return key.n;
+    for (; at != last; ++at) {
+      const auto pair = static_cast<std::size_t>(at->second);
+      const bool right = pair < key.n && !seen[pair] && same_key(key(pair), at->first);
+      bad += !right;
+      if (right) seen[pair] = true;
+    }
+  }
+  return bad + off_by(lists, different);
+}
+#endif
+
 template <class Place, class Key, class Value>
 void measure_groups(const Place& place, const settings& options, std::size_t n) {
   using multimap = frozen_multimap<Key, Value, Place>;
@@ -207,8 +300,9 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
   const auto asked = [&](const char* name, const char* op) {
     return options.wants(name) && std::find(options.ops.begin(), options.ops.end(), op) != options.ops.end();
   };
-  const bool any = asked(multimap_name, "group") || asked(multimap_name, "count_hit") || asked(multimap_name, "count_half") ||
-                   asked(multimap_name, "count_miss") || asked(multimap_name, "retrieve") || asked(multimap_name, "join") ||
+  const bool any = asked(multimap_name, "group") || asked(multimap_name, "count_hit") ||
+                   asked(multimap_name, "count_half") || asked(multimap_name, "count_miss") ||
+                   asked(multimap_name, "retrieve") || asked(multimap_name, "join") ||
                    asked(index_name, "group") || asked("sorted_groups", "group") || asked(std_name, "group");
   if (!options.report || !any) return;
 
@@ -220,7 +314,8 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
     place.for_each(n, fill_copied_pairs<Key, Value>{keys.data(), values.data(), key});
     const auto all_keys = std::as_const(keys).span();
     const auto all_values = std::as_const(values).span();
-    const auto measured = [&](const std::string& table, const char* op, std::size_t done, const auto& before, const auto& f) {
+    // `time()` measures.
+    const auto measured = [&](const std::string& table, const char* op, std::size_t done, const auto& time) {
       if (options.progress) options.progress(table + " " + op + " n=" + std::to_string(n));
       row line;
       line.table = table;
@@ -230,30 +325,52 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
       line.n = done;
       line.copies = copies.name();
       line.place = place_name(place);
-      line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, before, f);
+      line.median_ms = time();
       line.gops = static_cast<double>(done) / line.median_ms / 1e6;
       return line;
+    };
+    const auto built = [&](const std::string& table, const char* op, std::size_t done, auto& made,
+                           const auto& f) {
+      return measured(table, op, done, [&] {
+        return median_of_builds(place, options.warm_ups, options.repetitions, made, f);
+      });
     };
     const auto report = [&](row line, std::uint64_t bad) {
       line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
       options.report(line);
     };
-    const auto wrong_groups = [&](const auto* group_keys, const std::uint64_t* offsets, const Value* group_values, std::size_t size) {
-      std::uint64_t end = 0;
-      place.copy_to_host(&end, offsets + size, sizeof(end));
-      return place.sum(size, wrong_list<Key, Value>{group_keys, offsets, group_values, key}) + (end > n ? end - n : n - end);
+    array<std::uint32_t, Place> seen(place, n);
+    const auto none_seen = [&] { place.fill(seen.data(), 0, seen.bytes()); };
+    none_seen();
+    const std::uint64_t different = place.sum(n, first_of_key<Key>{key, seen.data()});
+    // There are as many lists as keys, none is empty or holds pairs of two keys, and each pair is in one.
+    const auto wrong_groups = [&](const grouped<Key, Value>& lists) {
+      if (lists.size != different) return std::uint64_t{n};
+      std::uint64_t begin = 0, end = 0;
+      place.copy_to_host(&begin, lists.offsets, sizeof(begin));
+      place.copy_to_host(&end, lists.offsets + lists.size, sizeof(end));
+      if (begin != 0 || end != n) return std::uint64_t{n};
+      none_seen();
+      return place.sum(lists.size, wrong_list<Key, Value>{lists}) +
+             place.sum(n, wrong_list_value<Key, Value>{lists, key, seen.data()});
     };
 
     std::optional<multimap> map;
     if (asked(multimap_name, "group")) {
-      row line = measured(multimap_name, "group", n, [&] { map.reset(); }, [&] { map.emplace(place, all_keys, all_values); });
+      row line = built(multimap_name, "group", n, map, [&] { map.emplace(place, all_keys, all_values); });
       line.bytes = map->bytes();
       line.scratch_bytes = map->statistics().scratch_bytes;
       line.load_factor = map->statistics().load_factor;
-      report(line, wrong_groups(map->keys().data(), map->offsets().data(), map->values().data(), map->key_count()));
+      const grouped<Key, Value> lists{map->keys().data(), map->offsets().data(), map->values().data(),
+                                      map->key_count()};
+      using ref = typename multimap::ref_type;
+      report(line, wrong_groups(lists) +
+                       place.sum(lists.size, wrong_found_list<ref, Key, Value>{map->ref(), lists}));
     }
-    const bool even = copies.kind == key_copies::equal && n % copies.each == 0;  // so that it is known how often each key comes
-    const bool counts_some = asked(multimap_name, "count_hit") || asked(multimap_name, "count_half") || asked(multimap_name, "count_miss");
+    const bool even = copies.kind == key_copies::equal &&
+                      n % copies.each == 0;  // so that it is known how often each key comes
+    const bool counts_some = asked(multimap_name, "count_hit") || asked(multimap_name, "count_half") ||
+                             asked(multimap_name, "count_miss");
     if (even && (counts_some || asked(multimap_name, "retrieve"))) {
       if (!map) map.emplace(place, all_keys, all_values);
       const bulk_options how{.path = options.path};
@@ -263,9 +380,16 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
         array<Key, Place> queries(place, n);
         array<std::uint32_t, Place> counts(place, n);
         place.for_each(n, fill_asked<Key>{queries.data(), key, hits});
-        row line = measured(multimap_name, op, n, [] {}, [&] { map->count(place, std::as_const(queries).span(), counts, how); });
+        std::uint64_t bad = 0;
+        row line = measured(multimap_name, op, n, [&] {
+          return median_milliseconds(
+              place, options.warm_ups, options.repetitions,
+              [&] { place.fill(counts.data(), poison, counts.bytes()); },
+              [&] { map->count(place, std::as_const(queries).span(), counts, how); },
+              [&] { bad += place.sum(n, wrong_count<std::uint32_t>{counts.data(), copies.each, hits}); });
+        });
         line.hit_rate = hits / 64.0;
-        report(line, place.sum(n, wrong_count<std::uint32_t>{counts.data(), copies.each, hits}));
+        report(line, bad);
       }
       if (asked(multimap_name, "retrieve")) {
         const std::size_t queries_n = key.distinct_keys();
@@ -273,11 +397,16 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
         place.for_each(queries_n, fill_distinct<Key>{queries.data(), key});
         array<Value, Place> results(place, n);
         std::optional<typename multimap::matches> found;
-        const row line = measured(multimap_name, "retrieve", n, [&] { found.reset(); }, [&] {
-          found.emplace(map->match(place, std::as_const(queries).span(), how));
-          found->retrieve(place, results);
+        const row line = measured(multimap_name, "retrieve", n, [&] {
+          return median_of_builds(
+              place, options.warm_ups, options.repetitions, found,
+              [&] {
+                found.emplace(map->match(place, std::as_const(queries).span(), how));
+                found->retrieve(place, results);
+              },
+              [&] { place.fill(results.data(), poison, results.bytes()); });
         });
-        report(line, wrong_groups(queries.data(), found->offsets().data(), results.data(), queries_n));
+        report(line, wrong_groups({queries.data(), found->offsets().data(), results.data(), queries_n}));
       }
     }
     map.reset();
@@ -285,33 +414,46 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
       array<Key, Place> right(place, n);
       place.for_each(n, fill_distinct<Key>{right.data(), key});
       std::optional<joined_rows<std::uint32_t, Place>> rows;
-      const row line = measured("inner_join", "join", 2 * n, [&] { rows.reset(); }, [&] { rows.emplace(inner_join(place, all_keys, std::as_const(right).span())); });
-      const std::uint64_t missing = rows->left.size() == n ? 0 : n;
-      report(line, missing != 0 ? missing : place.sum(n, wrong_join<std::uint32_t, Key>{rows->left.data(), rows->right.data(), keys.data(), right.data()}));
+      const row line = built("inner_join", "join", 2 * n, rows,
+                             [&] { rows.emplace(inner_join(place, all_keys, std::as_const(right).span())); });
+      const bool all = rows->left.size() == n && rows->right.size() == n;
+      report(line, !all ? n
+                        : place.sum(n, wrong_join<std::uint32_t, Key>{rows->left.data(), rows->right.data(),
+                                                                      keys.data(), right.data(), n}));
     }
     if (asked(index_name, "group")) {
       std::optional<two_way_index<Key, Place>> index;
-      row line = measured(index_name, "group", n, [&] { index.reset(); }, [&] { index.emplace(place, all_keys); });
+      row line = built(index_name, "group", n, index, [&] { index.emplace(place, all_keys); });
       line.value_bits = 32;
       line.bytes = index->bytes();
-      array<std::uint64_t, Place> first(place, index->size());
+      const std::size_t size = index->size();
+      array<std::uint64_t, Place> first(place, size), counted(place, size);
       place.fill(first.data(), 0xff, first.bytes());
-      const std::uint64_t bad = place.sum(n, wrong_index<Key>{keys.data(), index->indices().data(), index->keys().data(), first.data()});
-      report(line, bad + place.sum(index->size(), wrong_order{first.data()}));
+      place.fill(counted.data(), 0, counted.bytes());
+      const bool all = size == different && index->indices().size() == n && index->counts().size() == size;
+      using ref = typename two_way_index<Key, Place>::ref_type;
+      report(line,
+             !all ? n
+                  : place.sum(n, wrong_index<Key>{keys.data(), index->indices().data(), index->keys().data(),
+                                                  size, first.data(), counted.data()}) +
+                        place.sum(size, wrong_order<ref>{index->ref(), first.data(), counted.data(),
+                                                         index->counts().data()}));
     }
     if (asked("sorted_groups", "group")) {
       std::optional<sorted> groups;
-      const row line = measured("sorted_groups", "group", n, [&] { groups.reset(); }, [&] { groups.emplace(place, all_keys, all_values); });
-      report(line, wrong_groups(groups->keys(), groups->offsets(), groups->values(), groups->size()));
+      const row line =
+          built("sorted_groups", "group", n, groups, [&] { groups.emplace(place, all_keys, all_values); });
+      report(line, wrong_groups({groups->keys(), groups->offsets(), groups->values(), groups->size()}));
     }
 #if !defined(__CUDACC__)
     if (asked(std_name, "group")) {
-      std::unordered_multimap<Key, Value> filled;
-      const row line = measured(std_name, "group", n, [&] { filled = {}; }, [&] {
-        filled.reserve(n);
-        for (std::size_t i = 0; i < n; ++i) filled.emplace(all_keys[i], all_values[i]);
+      std::optional<std::unordered_multimap<Key, Value>> filled;
+      const row line = built(std_name, "group", n, filled, [&] {
+        filled.emplace();
+        filled->reserve(n);
+        for (std::size_t i = 0; i < n; ++i) filled->emplace(all_keys[i], all_values[i]);
       });
-      report(line, filled.size() == n ? 0 : 1);
+      report(line, wrong_std_groups(*filled, key, different));
     }
 #endif
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "roost/error.hpp"
+
 // What `roost reproduce` prints.
 
 namespace roost::bench {
@@ -22,6 +24,12 @@ struct reproduction {
   int threads = 0;
   std::function<void(const report_table&)> report;
 };
+
+/// Throws error if answers were wrong.
+inline void check_answers(std::uint64_t wrong, const std::string& of) {
+  if (wrong != 0)
+    throw error("roost reproduce: " + std::to_string(wrong) + " answers of " + of + " are wrong");
+}
 
 inline std::string text(double value, int digits) {
   char buffer[64];

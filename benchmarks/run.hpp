@@ -15,14 +15,18 @@ namespace roost::bench {
 struct key_copies {
   enum kinds { equal, zipf, half };
   kinds kind = equal;
-  std::uint32_t each = 1;  // equal: a power of two or any number, of which the last key may come less often; zipf: the k-th in proportion to 1 / k; half: one has half of all, the others come once
+  std::uint32_t each =
+      1;  // equal: a power of two or any number, of which the last key may come less often; zipf: the k-th in
+          // proportion to 1 / k; half: one has half of all, the others come once
 
   std::string name() const { return kind == zipf ? "zipf" : kind == half ? "half" : std::to_string(each); }
 };
 
 /// The ways of bulk calls, as they are named on command lines and in reports.
-inline const std::map<std::string, path> paths{
-    {"automatic", path::automatic}, {"direct", path::direct}, {"regional", path::regional}, {"streamed", path::streamed}};
+inline const std::map<std::string, path> paths{{"automatic", path::automatic},
+                                               {"direct", path::direct},
+                                               {"regional", path::regional},
+                                               {"streamed", path::streamed}};
 inline std::string name_of(path way) {
   return std::ranges::find(paths, way, [](const auto& entry) { return entry.second; })->first;
 }
@@ -37,7 +41,7 @@ struct row {
   double load_factor = 0;
   double median_ms = 0;
   double gops = 0;
-  std::string check;   // "ok", or how many answers were wrong
+  std::string check;  // "ok", or how many answers were wrong
   double hit_rate = 0;
   std::size_t bytes = 0;  // of the table; 0: it does not tell
   std::size_t scratch_bytes = 0;
@@ -64,8 +68,8 @@ struct settings {
   std::vector<std::pair<std::string, residence>> bodies{{"automatic", residence::automatic}};
   stadium_options stadium;  // what else its tables share
   std::function<void(const row&)> report;
-  std::function<void(const std::string&)> progress;  // what is being measured now
-  std::function<void(const std::string&)> has_table; // hears of every table there is
+  std::function<void(const std::string&)> progress;   // what is being measured now
+  std::function<void(const std::string&)> has_table;  // hears of every table there is
 
   bool wants(const std::string& table) const {
     return tables.empty() || std::find(tables.begin(), tables.end(), table) != tables.end();
@@ -82,7 +86,9 @@ std::string place_name(const Place& place) {
 }
 
 /// Queries of which a share hits, for one operation.
-inline std::uint32_t hits_of_64(const std::string& op) { return op.ends_with("_hit") ? 64 : op.ends_with("_half") ? 32 : 0; }
+inline std::uint32_t hits_of_64(const std::string& op) {
+  return op.ends_with("_hit") ? 64 : op.ends_with("_half") ? 32 : 0;
+}
 
 /// Measures one table at one size: each operation asked for, every answer checked. Value none: a set.
 template <class Table, class Place, class Key, class Value>
@@ -107,12 +113,12 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
     }
   };
   constexpr bool rebuilds = requires { table->finish(place); };
-  const auto rebuild = [&] {
+  const auto rebuild = [&](const array<Key, Place>& of) {
     if constexpr (rebuilds) {
       if constexpr (is_set) {
-        table->rebuild_async(place, std::as_const(keys).span());
+        table->rebuild_async(place, of.span());
       } else {
-        table->rebuild_async(place, std::as_const(keys).span(), std::as_const(values).span());
+        table->rebuild_async(place, of.span(), std::as_const(values).span());
       }
     }
   };
@@ -126,7 +132,8 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       }
     };
     const bulk_options choice{.path = options.path};
-    if constexpr (requires { table->statistics(); } || requires { table->statistics(place); }) {  // it chooses
+    // It chooses.
+    if constexpr (requires { table->statistics(); } || requires { table->statistics(place); }) {
       taken = ask_table(choice);
     } else {
       ask_table();
@@ -134,8 +141,8 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
   };
   const auto ask = [&](const query_order& order) {
     place.for_each(n, fill_queries<Key>{queries.data(), order, key});
-    place.fill(results.data(), 0x5a, results.bytes());
   };
+  const auto poison_results = [&] { place.fill(results.data(), poison, results.bytes()); };
   const auto wrong = [&](const query_order& order) {
     if constexpr (is_set) {
       return place.sum(n, wrong_contained{results.data(), order});
@@ -145,8 +152,8 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
   };
 
   for (const std::string& op : options.ops) {
-    if (op != "build" && op != "rebuild" && !op.starts_with("find")) continue;  // measured elsewhere
-    const bool builds = op == "build" || op == "rebuild";
+    const bool builds = op.ends_with("build");
+    if (!builds && !op.starts_with("find")) continue;  // measured elsewhere
     if (op == "rebuild" && !rebuilds) continue;
     if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
     row line;
@@ -158,15 +165,24 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
     std::uint64_t bad = 0;
     if (builds) {
       if (op == "build") {
-        line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [&] { table.reset(); }, build);
+        line.median_ms = median_of_builds(place, options.warm_ups, options.repetitions, table, build);
+      } else if (op == "first_build") {
+        line.median_ms = median_of_builds(place, options.warm_ups, options.repetitions, table, build,
+                                          [&] { trim(place); });
       } else {
         if (!table) build();
-        line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [] {}, replayed(place, rebuild));
+        ask(query_order(n, 0));
+        line.median_ms = median_milliseconds(
+            place, options.warm_ups, options.repetitions,
+            [&] { rebuild(queries); },  // the memory holds other keys
+            replayed(place, [&] { rebuild(keys); }));
         if constexpr (rebuilds) table->finish(place);
       }
-      for (const std::uint32_t hits : {64u, 0u}) {  // what was built is asked for all its keys, and for as many that are not there
+      for (const std::uint32_t hits :
+           {64u, 0u}) {  // what was built is asked for all its keys, and for as many that are not there
         const query_order order(n, hits);
         ask(order);
+        poison_results();
         find();
         bad += wrong(order);
       }
@@ -174,8 +190,8 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       const query_order order(n, hits_of_64(op), options.queries);
       if (!table) build();
       ask(order);
-      line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, [] {}, find);
-      bad = wrong(order);
+      line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, poison_results, find,
+                                           [&] { bad += wrong(order); });
       line.hit_rate = order.hits_of_64 / 64.0;
       line.path = name_of(taken.path);
     }

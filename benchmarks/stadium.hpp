@@ -14,12 +14,16 @@ struct stadium_table : stadium_map<Key, Value, Place> {
   inline static stadium_options how;
   static std::string name() { return "stadium_map"; }
 
-  stadium_table(const Place& place, std::size_t n, double load_factor) : base(place, n, options(load_factor)), place_(place) {}
-  stadium_table(const Place& place, std::span<const Key> keys, std::span<const Value> values, double load_factor)
+  stadium_table(const Place& place, std::size_t n, double load_factor)
+      : base(place, n, options(load_factor)), place_(place) {}
+  stadium_table(const Place& place, std::span<const Key> keys, std::span<const Value> values,
+                double load_factor)
       : stadium_table(place, keys.size(), load_factor) {
     this->insert_new(place, keys, values);
   }
-  double load_factor() const { return static_cast<double>(this->size(place_)) / static_cast<double>(this->capacity()); }
+  double load_factor() const {
+    return static_cast<double>(this->size(place_)) / static_cast<double>(this->capacity());
+  }
   std::size_t scratch_bytes() const { return 0; }
 
  private:
@@ -51,8 +55,9 @@ void measure_stadium(const Place& place, const settings& options, std::size_t n,
           options.report(line);
         };
       }
-      measure<table, Place, Key, Value>(place, these, n, load_factor);
-      measure_changes<table, Place, Key, Value>(place, these, n, load_factor);
+      const Place own = with_default_memory(place);
+      measure<table, Place, Key, Value>(own, these, n, load_factor);
+      measure_changes<table, Place, Key, Value>(own, these, n, load_factor);
     }
   }
 }

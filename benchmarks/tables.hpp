@@ -10,22 +10,25 @@
 #endif
 
 #include "roost/roost.hpp"
+#include "roost/sorted_map.hpp"
 
-// The tables that `roost bench` compares, all with the calls of frozen_map: a name, a constructor from place, keys, values and load factor, find
-// or contains, load_factor() and bytes().
+// The tables that `roost bench` compares, all with the calls of frozen_map: a name, a constructor from place,
+// keys, values and load factor, find or contains, load_factor() and bytes().
 
 namespace roost::bench {
 
 template <class Place, class Key, class Value, class Layout>
 struct frozen_table : frozen_map<Key, Value, Place, Layout> {
   static std::string name() { return std::string("frozen_") + Layout::name; }
-  frozen_table(const Place& place, std::span<const Key> keys, std::span<const Value> values, double load_factor)
+  frozen_table(const Place& place, std::span<const Key> keys, std::span<const Value> values,
+               double load_factor)
       : frozen_map<Key, Value, Place, Layout>(place, keys, values, options(load_factor)) {}
   std::size_t scratch_bytes() const { return this->statistics().scratch_bytes; }
 
   static typename Layout::options options(double load_factor) {
     typename Layout::options result;
-    if constexpr (!std::is_same_v<Layout, cuckoo>) result.load_factor = load_factor;  // cuckoo has the paper's
+    if constexpr (!std::is_same_v<Layout, cuckoo>)
+      result.load_factor = load_factor;  // cuckoo has the paper's
     return result;
   }
 };
@@ -34,7 +37,8 @@ template <class Place, class Key, class Layout>
 struct frozen_table<Place, Key, none, Layout> : frozen_set<Key, Place, Layout> {
   static std::string name() { return std::string("frozen_set_") + Layout::name; }
   frozen_table(const Place& place, std::span<const Key> keys, double load_factor)
-      : frozen_set<Key, Place, Layout>(place, keys, frozen_table<Place, Key, Key, Layout>::options(load_factor)) {}
+      : frozen_set<Key, Place, Layout>(place, keys,
+                                       frozen_table<Place, Key, Key, Layout>::options(load_factor)) {}
   std::size_t scratch_bytes() const { return this->statistics().scratch_bytes; }
 };
 
@@ -55,11 +59,38 @@ struct sorted_table : sorted_map<Key, Value, Place> {
   std::size_t scratch_bytes() const { return 0; }
 };
 
+/// Memory of a host that outlives it, as roost's tables get it: from the same pool, in huge pages if large.
+template <class T>
+struct host_allocator {
+  using value_type = T;
+  const host* place;
+
+  explicit host_allocator(const host& place) : place(&place) {}
+  template <class U>
+  host_allocator(const host_allocator<U>& other) : place(other.place) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(place->allocate(n * sizeof(T))); }
+  void deallocate(T* memory, std::size_t n) { place->deallocate(memory, n * sizeof(T)); }
+  friend bool operator==(const host_allocator& a, const host_allocator& b) {
+    return a.place->memory() == b.place->memory();
+  }
+};
+
+/// An allocator of a container: of the place, if it takes one.
+template <class Allocator>
+Allocator allocator_of([[maybe_unused]] const host& place) {
+  if constexpr (std::is_constructible_v<Allocator, const host&>) {
+    return Allocator(place);
+  } else {
+    return Allocator();
+  }
+}
+
 /// A map of the host that is filled by one thread; all threads may look up.
 template <class Map, class Key, class Value>
 class filled_map {
  public:
-  filled_map(const host&, std::span<const Key> keys, std::span<const Value> values, double) {
+  filled_map(const host& place, std::span<const Key> keys, std::span<const Value> values, double)
+      : map_(allocator_of<typename Map::allocator_type>(place)) {
     map_.reserve(keys.size());
     for (std::size_t i = 0; i < keys.size(); ++i) map_.emplace(keys[i], values[i]);
   }
@@ -80,7 +111,8 @@ class filled_map {
 template <class Set, class Key>
 class filled_set {
  public:
-  filled_set(const host&, std::span<const Key> keys, double) {
+  filled_set(const host& place, std::span<const Key> keys, double)
+      : set_(allocator_of<typename Set::allocator_type>(place)) {
     set_.reserve(keys.size());
     for (const Key key : keys) set_.insert(key);
   }
@@ -108,15 +140,23 @@ struct std_set_table : filled_set<std::unordered_set<Key>, Key> {
 };
 
 #if !defined(__CUDACC__)
+// One array each, which the pool keeps as it keeps those of roost's tables. The nodes of the standard
+// library's maps would each take a cache line there: they stay with malloc.
 template <class Key, class Value>
-struct boost_table : filled_map<boost::unordered_flat_map<Key, Value>, Key, Value> {
-  using filled_map<boost::unordered_flat_map<Key, Value>, Key, Value>::filled_map;
+using boost_map = boost::unordered_flat_map<Key, Value, boost::hash<Key>, std::equal_to<Key>,
+                                            host_allocator<std::pair<const Key, Value>>>;
+template <class Key>
+using boost_set = boost::unordered_flat_set<Key, boost::hash<Key>, std::equal_to<Key>, host_allocator<Key>>;
+
+template <class Key, class Value>
+struct boost_table : filled_map<boost_map<Key, Value>, Key, Value> {
+  using filled_map<boost_map<Key, Value>, Key, Value>::filled_map;
   static std::string name() { return "boost_flat_map"; }
 };
 
 template <class Key>
-struct boost_set_table : filled_set<boost::unordered_flat_set<Key>, Key> {
-  using filled_set<boost::unordered_flat_set<Key>, Key>::filled_set;
+struct boost_set_table : filled_set<boost_set<Key>, Key> {
+  using filled_set<boost_set<Key>, Key>::filled_set;
   static std::string name() { return "boost_flat_set"; }
 };
 #endif

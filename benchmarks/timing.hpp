@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "roost/place.hpp"
+#include "poison.hpp"
 
 namespace roost::bench {
 
@@ -53,7 +54,8 @@ struct stream_capture {
   }
   stream_capture(const stream_capture&) = delete;
   ~stream_capture() {
-    if (open && end() != cudaSuccess) static_cast<void>(cudaGetLastError());  // a failed call must not be found again by the next one
+    if (open && end() != cudaSuccess)
+      static_cast<void>(cudaGetLastError());  // a failed call must not be found again by the next one
     if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
   }
   cudaError_t end() {
@@ -69,27 +71,68 @@ auto replayed(const cuda& place, const F& f) {
   detail::check(captured.end(), "cudaStreamEndCapture");
   cudaGraphExec_t ready = nullptr;
   detail::check(cudaGraphInstantiate(&ready, captured.graph, 0), "cudaGraphInstantiate");
-  const std::shared_ptr<CUgraphExec_st> owner(ready, [](cudaGraphExec_t exec) { static_cast<void>(cudaGraphExecDestroy(exec)); });
-  return [owner, stream = place.stream()] { detail::check(cudaGraphLaunch(owner.get(), stream), "cudaGraphLaunch"); };
+  const std::shared_ptr<CUgraphExec_st> owner(
+      ready, [](cudaGraphExec_t exec) { static_cast<void>(cudaGraphExecDestroy(exec)); });
+  return [owner, stream = place.stream()] {
+    detail::check(cudaGraphLaunch(owner.get(), stream), "cudaGraphLaunch");
+  };
 }
 #endif
 
 inline double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
-/// The median of `repetitions` timed runs of f() after `warm_ups` runs that do not count; before() runs untimed before each.
-template <class Place, class Before, class F>
-double median_milliseconds(const Place& place, int warm_ups, int repetitions, const Before& before, const F& f) {
+/// Whether the last run of each measurement does nothing: then every check must say so.
+inline bool skip_last_run = false;
+
+/// milliseconds() of one run of several.
+template <class Place, class F>
+double milliseconds_of_run(const Place& place, bool last, const F& f) {
+  place.synchronize();
+  return last && skip_last_run ? milliseconds(place, [] {}) : milliseconds(place, f);
+}
+
+struct nothing {
+  void operator()() const {}
+};
+
+/// The median of `repetitions` timed runs of f() after `warm_ups` runs that do not count; before() and
+/// after() run untimed before and after each. Memory that before() gives back is poisoned; before() must
+/// poison what else f() writes its answers to.
+template <class Place, class Before, class F, class After = nothing>
+double median_milliseconds(const Place& place, int warm_ups, int repetitions, const Before& before,
+                           const F& f, const After& after = {}) {
   std::vector<double> times;
   for (int i = -warm_ups; i < repetitions; ++i) {
-    before();
-    place.synchronize();
-    const double time = milliseconds(place, f);
+    {
+      const poisoning on;
+      before();
+    }
+    const double time = milliseconds_of_run(place, i + 1 == repetitions, f);
     if (i >= 0) times.push_back(time);
+    after();
   }
   return median(times);
+}
+
+/// The same for f() that makes something: `made` is empty before each run, and the memory that it had is
+/// poisoned; then `before`. Throws error if there is nothing after the last.
+template <class Place, class Made, class F, class Before = nothing>
+double median_of_builds(const Place& place, int warm_ups, int repetitions, std::optional<Made>& made,
+                        const F& f, const Before& before = {}) {
+  const auto start = [&] {
+    if constexpr (requires { made->clear(place); }) {  // should it not have poisoned memory
+      if (made) made->clear(place);
+    }
+    made.reset();
+    before();
+  };
+  const double result = median_milliseconds(place, warm_ups, repetitions, start, f);
+  if (!made) throw error("roost bench: the last run has made nothing");
+  return result;
 }
 
 }  // namespace roost::bench

@@ -5,7 +5,8 @@
 
 #include "roost/roost.hpp"
 
-// The workload that makes figures comparable: unique keys from a bijection, queries in a scrambled order or skewed, every answer checked.
+// The workload that makes figures comparable: unique keys from a bijection, queries in a scrambled order or
+// skewed, every answer checked.
 
 namespace roost::bench {
 
@@ -13,8 +14,9 @@ namespace roost::bench {
 enum class key_pattern {
   mixed,        ///< key(i) is the finalizer of MurmurHash3 on i + 1
   consecutive,  ///< key(i) is i + 1
-  strided,      ///< multiples of 2^(half of the bits), or of the largest power of two with which 2 n of them fit
-  voxels        ///< x, y, z of a full box of 2 n cells, packed with a third of the bits each; the last n are the half with larger z
+  strided,  ///< multiples of 2^(half of the bits), or of the largest power of two with which 2 n of them fit
+  voxels    ///< x, y, z of a full box of 2 n cells, packed with a third of the bits each; the last n are the
+            ///< half with larger z
 };
 
 /// 2 n keys of a pattern are different up to this log2 of n.
@@ -82,7 +84,8 @@ enum class query_pattern {
   equal      ///< one of them always
 };
 
-/// Which key query i asks for: a rank, and ranks in a scrambled order of 0 .. n - 1 (n a power of two); of misses the keys n .. 2 n - 1. All of them `first` further on.
+/// Which key query i asks for: a rank, and ranks in a scrambled order of 0 .. n - 1 (n a power of two); of
+/// misses the keys n .. 2 n - 1. All of them `first` further on.
 struct query_order {
   std::size_t n;
   std::uint32_t hits_of_64;  // so many of 64 neighbours are there
@@ -91,30 +94,38 @@ struct query_order {
   std::size_t first = 0;
 
   query_order(std::size_t n, std::uint32_t hits_of_64, query_pattern pattern = query_pattern::shuffled)
-      : n(n), hits_of_64(hits_of_64), pattern(pattern), octaves(static_cast<std::uint32_t>(std::bit_width(n))) {}
+      : n(n),
+        hits_of_64(hits_of_64),
+        pattern(pattern),
+        octaves(static_cast<std::uint32_t>(std::bit_width(n))) {}
 
   ROOST_FN bool hit(std::size_t i) const { return (i & 63) < hits_of_64; }
   ROOST_FN std::size_t operator()(std::size_t i) const {
-    const std::size_t rank = pattern == query_pattern::shuffled ? i : pattern == query_pattern::zipf ? zipf_rank(i) : 0;
+    const std::size_t rank = pattern == query_pattern::shuffled ? i
+                             : pattern == query_pattern::zipf   ? zipf_rank(i)
+                                                                : 0;
     const std::size_t j = (rank * 2654435761u + 12345) & (n - 1);
     return first + (hit(i) ? j : n + j);
   }
 
-  /// The inverse of the continuous distribution: x = (2 n)^u is in [1, 2 n), and x / 2 rounded is the rank from 1. In integers, so that
-  /// whoever asks and whoever checks agree to the last bit.
+  /// The inverse of the continuous distribution: x = (2 n)^u is in [1, 2 n), and x / 2 rounded is the rank
+  /// from 1. In integers, so that whoever asks and whoever checks agree to the last bit.
   ROOST_FN std::size_t zipf_rank(std::size_t i) const {
-    const auto [octave, u] = split_hash(mix64(i), octaves);                // x = 2^(octave + u)
-    const std::uint64_t slope = 11014111 + (((u >> 40) * 5763105) >> 24);  // 2^u = 1 + u (0.6565 + 0.3435 u), 0.2 % off at most
+    const auto [octave, u] = split_hash(mix64(i), octaves);  // x = 2^(octave + u)
+    const std::uint64_t slope =
+        11014111 + (((u >> 40) * 5763105) >> 24);  // 2^u = 1 + u (0.6565 + 0.3435 u), 0.2 % off at most
     const std::uint64_t x = (std::uint64_t{1} << octave) + (split_hash(u, slope << octave).digit >> 24);
     return (x - 1) / 2;
   }
 };
 
+/// Keys first, first + 1, ...
 template <class Key>
 struct fill_keys {
   Key* keys;
   make_key<Key> key = {};
-  ROOST_FN void operator()(std::size_t i) const { keys[i] = key(i); }
+  std::size_t first = 0;
+  ROOST_FN void operator()(std::size_t i) const { keys[i] = key(first + i); }
 };
 
 template <class Value>
@@ -160,10 +171,38 @@ struct wrong_value {
   }
 };
 
+/// Whether a bool that a run should have written is `right`. A poisoned one is neither true nor false.
+ROOST_FN bool same_bool(const bool& written, bool right) {
+  return reinterpret_cast<const unsigned char&>(written) == (right ? 1 : 0);
+}
+
 struct wrong_contained {
   const bool* results;
   query_order order;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return results[i] != order.hit(i); }
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return !same_bool(results[i], order.hit(i)); }
 };
+
+/// Which keys a table has: those below `end`, without those in [gone, gone_end).
+struct stored_keys {
+  std::size_t end, gone = 0, gone_end = 0;
+  ROOST_FN bool operator()(std::size_t i) const { return i < end && !(gone <= i && i < gone_end); }
+  std::size_t size() const { return end - (gone_end - gone); }
+};
+
+/// 1 for a wrong answer: of keys first, first + 1, ...
+template <class Value>
+struct wrong_stored {
+  const Value* results;
+  std::size_t first;
+  stored_keys stored;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return results[i] != (stored(first + i) ? make_value<Value>{}(first + i) : missing<Value>);
+  }
+};
+
+/// How far a count is off.
+inline std::uint64_t off_by(std::uint64_t counted, std::uint64_t right) {
+  return counted > right ? counted - right : right - counted;
+}
 
 }  // namespace roost::bench

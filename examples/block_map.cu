@@ -1,19 +1,23 @@
 // Each block counts its own words in shared memory, and adds them to the map of all.
-#include <roost/roost.hpp>
-
 #include <cooperative_groups.h>
+
 #include <cstdint>
 #include <cstdio>
+#include <roost/roost.hpp>
 
 struct word_of {
-  ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i % 1000) * 2654435761u; }
+  ROOST_FN std::uint32_t operator()(std::size_t i) const {
+    return static_cast<std::uint32_t>(i % 1000) * 2654435761u;
+  }
 };
 
 using all_counts = roost::concurrent_map<std::uint32_t, std::uint32_t, roost::cuda>;
 
 struct add_to {
   all_counts::ref_type all;
-  ROOST_FN void operator()(std::uint32_t word, std::uint32_t count) const { all.insert_or_apply(word, count, roost::plus()); }
+  ROOST_FN void operator()(std::uint32_t word, std::uint32_t count) const {
+    all.insert_or_apply(word, count, roost::plus());
+  }
 };
 
 __global__ void count_words(const std::uint32_t* words, int n, all_counts::ref_type all) {
@@ -22,8 +26,10 @@ __global__ void count_words(const std::uint32_t* words, int n, all_counts::ref_t
   const small_map mine(memory);
   const auto block = cooperative_groups::this_thread_block();
   mine.clear(block);
-  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += static_cast<int>(gridDim.x * blockDim.x)) {
-    if (mine.insert_or_apply(words[i], 1, roost::plus()) == roost::insertion::full) all.insert_or_apply(words[i], 1, roost::plus());
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < n;
+       i += static_cast<int>(gridDim.x * blockDim.x)) {
+    if (mine.insert_or_apply(words[i], 1, roost::plus()) == roost::insertion::full)
+      all.insert_or_apply(words[i], 1, roost::plus());
   }
   block.sync();
   mine.for_each(block, add_to{all});

@@ -30,8 +30,7 @@ struct cell_of {
 
 /// A kernel of your own: the ref is passed by value, as a pointer would be.
 template <class Ref>
-__global__ void count_near(Ref in_cell, const point* points, std::uint32_t n,
-                           std::uint32_t* counts) {
+__global__ void count_near(Ref in_cell, const point* points, std::uint32_t n, std::uint32_t* counts) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const cell mine = cell_of{points}(i);
@@ -50,8 +49,7 @@ bool check(cudaStream_t stream) {
   std::vector<point> host_points(n);
   for (std::uint32_t i = 0; i < n; ++i) {
     const std::uint64_t any = roost::mix64(i);
-    host_points[i] = {static_cast<std::int32_t>(any % side),
-                      static_cast<std::int32_t>((any >> 32) % side)};
+    host_points[i] = {static_cast<std::int32_t>(any % side), static_cast<std::int32_t>((any >> 32) % side)};
   }
 
   roost::cuda gpu{stream};
@@ -70,8 +68,8 @@ bool check(cudaStream_t stream) {
   const auto near_each = roost::copy_to_host(gpu, counts);
   const auto offsets = roost::copy_to_host(gpu, found.offsets());
   const auto of_asked = roost::copy_to_host(gpu, members);
-  std::printf("%zu points in %zu cells; point 0 has %u near it; %zu points in three cells\n",
-              in_cell.size(), in_cell.key_count(), near_each[0], of_asked.size());
+  std::printf("%zu points in %zu cells; point 0 has %u near it; %zu points in three cells\n", in_cell.size(),
+              in_cell.key_count(), near_each[0], of_asked.size());
 
   bool right = in_cell.valid(gpu) && in_cell.size() == n && offsets.back() == of_asked.size();
   for (std::uint32_t i = 0; i < n; ++i) {

@@ -1,8 +1,7 @@
 // A word count while the text comes in, and a map that grows.
-#include <roost/roost.hpp>
-
 #include <cstdint>
 #include <cstdio>
+#include <roost/roost.hpp>
 #include <vector>
 
 struct tally {
@@ -10,7 +9,9 @@ struct tally {
   double sum;
 };
 struct add {
-  ROOST_FN tally operator()(const tally& a, const tally& b) const { return {a.count + b.count, a.sum + b.sum}; }
+  ROOST_FN tally operator()(const tally& a, const tally& b) const {
+    return {a.count + b.count, a.sum + b.sum};
+  }
 };
 
 int main() {
@@ -18,16 +19,18 @@ int main() {
   roost::host cpu;
   roost::concurrent_map<std::uint32_t, std::uint32_t> counts(cpu);  // grows by itself
   counts.insert_or_apply(cpu, words, ones, roost::plus());          // in bulk: a group-by
-  auto ref = counts.ref();                                          // one by one, from any number of threads at once:
+  auto ref = counts.ref();  // one by one, from any number of threads at once:
   cpu.for_each(1000, [=](std::size_t i) { ref.insert_or_apply(i % 2 == 0 ? 7u : 3u, 1u, roost::plus()); });
   if (auto n = ref.find(7)) std::printf("7 came %u times\n", *n);
   ref.erase(9);
-  const bool good = ref.find(7).value_or(0) == 503 && ref.find(3).value_or(0) == 502 && !ref.contains(9) && counts.size(cpu) == 2 && counts.valid(cpu);
+  const bool good = ref.find(7).value_or(0) == 503 && ref.find(3).value_or(0) == 502 && !ref.contains(9) &&
+                    counts.size(cpu) == 2 && counts.valid(cpu);
 
   using map = roost::concurrent_map<std::uint32_t, std::uint32_t>;
   using what = roost::operation_kind;
   map mixed(cpu, 100);
-  const std::vector<roost::operation<std::uint32_t, std::uint32_t>> operations{{what::insert, 1, 10}, {what::insert, 2, 20}, {what::erase, 3, 0}};
+  const std::vector<roost::operation<std::uint32_t, std::uint32_t>> operations{
+      {what::insert, 1, 10}, {what::insert, 2, 20}, {what::erase, 3, 0}};
   std::vector<roost::operation_result<std::uint32_t>> results(operations.size());
   mixed.run(cpu, operations, results);  // all at the same time
 
@@ -37,7 +40,8 @@ int main() {
   tallies.reserve(cpu, 1000);  // entries for what comes by refs
   auto tally_of = tallies.ref();
   cpu.for_each(100, [=](std::size_t i) { tally_of.insert_or_apply(i % 2 == 0 ? 7u : 3u, {1, 0.5}, add()); });
-  if (auto mean = tally_of.find(7)) std::printf("7 is %g long in the mean\n", mean->sum / static_cast<double>(mean->count));
+  if (auto mean = tally_of.find(7))
+    std::printf("7 is %g long in the mean\n", mean->sum / static_cast<double>(mean->count));
   const tally seven = tally_of.find(7).value_or({});
   if (seven.count != 53 || seven.sum != 37 || tallies.size(cpu) != 3 || !tallies.valid(cpu)) return 1;
   return good && results[0].done && results[1].done && !results[2].done && mixed.size(cpu) == 2 ? 0 : 1;

@@ -1,9 +1,8 @@
 // One stream fills a map, another asks it: what must be ordered, and how.
-#include <roost/roost.hpp>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <roost/roost.hpp>
 
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
@@ -12,14 +11,16 @@ void check(cudaError_t status) {
 }
 
 struct key_of {
-  ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i) * 2654435761u; }
+  ROOST_FN std::uint32_t operator()(std::size_t i) const {
+    return static_cast<std::uint32_t>(i) * 2654435761u;
+  }
 };
 
 using map_type = roost::concurrent_map<std::uint32_t, std::uint32_t, roost::cuda>;
 
 __global__ void visit(map_type::ref_type seen, const std::uint32_t* keys, int n, int* fresh) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < n && seen.insert(keys[i], 1) == roost::insertion::inserted) atomicAdd(fresh, 1);  // the first one to come
+  if (i < n && seen.insert(keys[i], 1) == roost::insertion::inserted) atomicAdd(fresh, 1);
 }
 
 int main() {
@@ -44,8 +45,9 @@ int main() {
     map_type map(gpu, n);
     visit<<<(n + 255) / 256, 256, 0, gpu.stream()>>>(map.ref(), keys.data(), n, fresh.data());
     check(cudaGetLastError());
-    check(cudaEventRecord(filled, gpu.stream()));           // kernels with refs may run at the same time on both streams;
-    check(cudaStreamWaitEvent(other.stream(), filled, 0));  // this one wants to see all that the first has done
+    // Kernels with refs may run on both streams at the same time; count must see everything that visit did.
+    check(cudaEventRecord(filled, gpu.stream()));
+    check(cudaStreamWaitEvent(other.stream(), filled, 0));
     const std::size_t found = map.count(other, keys);
     good = found == n && roost::copy_to_host(gpu, fresh)[0] == n / 2 && map.size(gpu) == n / 2;
   }

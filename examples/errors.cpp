@@ -20,9 +20,7 @@ class limited_memory : public std::pmr::memory_resource {
     left += bytes;
     std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-    return this == &other;
-  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 };
 
 int main() {

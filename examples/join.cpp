@@ -54,8 +54,8 @@ int main() {
     cents += orders[i].cents * (100 - c.discount) / 100;
     ++joined;
   }
-  std::printf("%zu of %zu orders have a known customer; they pay %lld.%02lld\n", known,
-              orders.size(), cents / 100, cents % 100);
+  std::printf("%zu of %zu orders have a known customer; they pay %lld.%02lld\n", known, orders.size(),
+              cents / 100, cents % 100);
 
   const bool right = wrong == 0 && joined == known && known == 400000 && row_of.valid(cpu);
   std::puts(right ? "join: right" : "join: wrong answers");

@@ -70,8 +70,7 @@ bool check(cudaStream_t stream) {
   sum = roost::copy_to_host(gpu, total).front();
   std::printf("%zu voxels weigh %llu\n", voxels.size(), sum);
 
-  return sum == expected &&
-         free_faces(gpu, voxels, weights) == free_faces(roost::host(), voxels, weights);
+  return sum == expected && free_faces(gpu, voxels, weights) == free_faces(roost::host(), voxels, weights);
 }
 
 int main() {

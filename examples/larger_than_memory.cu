@@ -1,10 +1,9 @@
 // A table that is larger than the memory it may have on the GPU: tickets and as many pairs as fit
 // lie there, the other pairs in host memory behind it.
-#include <roost/roost.hpp>
-#include <roost/stadium_map.hpp>
-
 #include <cstdint>
 #include <cstdio>
+#include <roost/roost.hpp>
+#include <roost/stadium_map.hpp>
 #include <utility>
 
 using key = std::uint64_t;
@@ -49,14 +48,14 @@ bool check(cudaStream_t stream) {
   map_type map(gpu, n, {.budget = 32 << 20, .region_slots = 1 << 20});
   const auto report = map.insert(gpu, keys, values);
   const auto facts = map.statistics(gpu);
-  std::printf("%zu pairs: %zu MiB on the GPU and %zu MiB of tickets, %zu MiB in host memory\n",
-              facts.size, facts.place_bytes >> 20, facts.board_bytes >> 20, facts.host_bytes >> 20);
+  std::printf("%zu pairs: %zu MiB on the GPU and %zu MiB of tickets, %zu MiB in host memory\n", facts.size,
+              facts.place_bytes >> 20, facts.board_bytes >> 20, facts.host_bytes >> 20);
 
   move_half<<<n / 256, 256, 0, stream>>>(map.ref(), keys.data(), n);
   const auto asked = std::as_const(map).ref();
   const auto wrong = gpu.sum(n, is_wrong{asked, keys.data()});
-  return wrong == 0 && report.inserted == n && facts.host_bytes > facts.place_bytes &&
-         map.size(gpu) == n && map.valid(gpu);
+  return wrong == 0 && report.inserted == n && facts.host_bytes > facts.place_bytes && map.size(gpu) == n &&
+         map.valid(gpu);
 }
 
 int main() {

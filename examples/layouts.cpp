@@ -8,8 +8,7 @@ template <class Map>
 bool report(const char* name, const roost::host& cpu, const Map& map, std::size_t n) {
   const roost::frozen_statistics& s = map.statistics();
   std::printf("%-20s load %.2f, %.1f bytes a pair, %.2f probes, %d restarts\n", name, s.load_factor,
-              static_cast<double>(s.bytes) / static_cast<double>(n), map.mean_probes(cpu),
-              s.restarts);
+              static_cast<double>(s.bytes) / static_cast<double>(n), map.mean_probes(cpu), s.restarts);
   return map.size() == n && map.valid(cpu);
 }
 

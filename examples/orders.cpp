@@ -48,17 +48,16 @@ int main() {
   }
   const std::uint64_t order = sums.keys.span()[heaviest];
   const std::uint32_t most = sums.values.span()[heaviest];
-  std::printf("%zu parcels of %zu orders; the heaviest is order %llu, %u g\n", parcels.size(),
-              sums.size(), static_cast<unsigned long long>(order), most);
+  std::printf("%zu parcels of %zu orders; the heaviest is order %llu, %u g\n", parcels.size(), sums.size(),
+              static_cast<unsigned long long>(order), most);
 
   const auto none = roost::no_row<std::uint32_t>;
   const auto is = [&](const auto& got, const rows& expected) {
     return roost::copy_to_host(cpu, got) == expected;
   };
   const bool right = is(inner.left, {0, 0, 3, 3, 3}) && is(inner.right, {1, 4, 0, 3, 5}) &&
-                     is(all.left, {0, 0, 1, 2, 3, 3, 3}) &&
-                     is(all.right, {1, 4, none, none, 0, 3, 5}) && is(begun, {0, 3}) &&
-                     is(idle, {1, 2}) && of_1005 == rows{300, 80, 500} &&
+                     is(all.left, {0, 0, 1, 2, 3, 3, 3}) && is(all.right, {1, 4, none, none, 0, 3, 5}) &&
+                     is(begun, {0, 3}) && is(idle, {1, 2}) && of_1005 == rows{300, 80, 500} &&
                      weights == rows{450, 2000, 300, 80, 500} && order == 1007 && most == 2450 &&
                      parcels.key_count() == sums.size() && parcels.valid(cpu);
   std::puts(right ? "orders: right" : "orders: wrong answers");

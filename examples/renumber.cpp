@@ -31,9 +31,8 @@ int main() {
   const auto degrees = vertices.counts();   // how often each vertex came: its edges
   const auto id_of = vertices.keys();       // the way back
   const std::size_t before = vertices.size();
-  std::printf("%zu edges between %zu vertices; vertex 0 has id %016llx and %llu edges\n",
-              edges.size(), before, static_cast<unsigned long long>(id_of[0]),
-              static_cast<unsigned long long>(degrees[0]));
+  std::printf("%zu edges between %zu vertices; vertex 0 has id %016llx and %llu edges\n", edges.size(),
+              before, static_cast<unsigned long long>(id_of[0]), static_cast<unsigned long long>(degrees[0]));
 
   bool right = indices.size() == 2 * edges.size();
   for (std::size_t e = 0; right && e < edges.size(); ++e) {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <roost/roost.hpp>
+#include <roost/sorted_map.hpp>
 #include <vector>
 
 int main() {
@@ -39,8 +40,8 @@ int main() {
     const auto next = expected.upper_bound(second);
     right = right && price_at(second) == (next == expected.begin() ? 0 : std::prev(next)->second);
   }
-  right = right && changes == static_cast<std::size_t>(std::distance(expected.lower_bound(500000),
-                                                                     expected.lower_bound(600000)));
+  right = right && changes == static_cast<std::size_t>(
+                                  std::distance(expected.lower_bound(500000), expected.lower_bound(600000)));
   std::puts(right ? "sorted: right" : "sorted: wrong answers");
   return right ? 0 : 1;
 }

@@ -1,11 +1,10 @@
 // Records of any size under keys of any size: a stadium_map, changed by all threads at once, kept
 // in a file and loaded from there.
-#include <roost/stadium_file.hpp>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <roost/stadium_file.hpp>
 #include <vector>
 
 struct digest {  // 16 bytes without padding: compared byte by byte
@@ -16,9 +15,7 @@ struct page {
   std::uint32_t visits;
 };
 
-digest digest_of(std::uint64_t number) {
-  return {roost::mix64(number), roost::mix64(number, 1)};
-}
+digest digest_of(std::uint64_t number) { return {roost::mix64(number), roost::mix64(number, 1)}; }
 page page_of(std::uint64_t number) {
   page result{};
   std::snprintf(result.url, sizeof(result.url), "https://example.org/%llu",

@@ -43,8 +43,7 @@ int main() {
     confused += words[i] != words[first[word]];
   }
   for (std::size_t w = 0; w < index.size(); ++w) {
-    std::printf("%3llu %s\n", static_cast<unsigned long long>(index.counts()[w]),
-                words[first[w]].c_str());
+    std::printf("%3llu %s\n", static_cast<unsigned long long>(index.counts()[w]), words[first[w]].c_str());
   }
 
   std::map<std::string, std::uint64_t> expected;

@@ -39,10 +39,13 @@ __global__ void ask_by_lanes(Ref ref, const typename Ref::key_type* keys, std::s
   good &= ref.insert_or_apply(lanes, key, static_cast<value>(5), roost::plus()) == insertion::present;
   good &= ref.insert_and_find(lanes, key, static_cast<value>(1)).value == static_cast<value>(key + 6);
   if constexpr (sizeof(value) <= 8) {
-    good &= ref.replace(lanes, key, static_cast<value>(key + 6), static_cast<value>(8)) && !ref.replace(lanes, key, static_cast<value>(key + 6), static_cast<value>(7));
-    good &= !ref.replace(lanes, missing, static_cast<value>(8), static_cast<value>(7)) && *ref.find(lanes, key) == static_cast<value>(8);
+    good &= ref.replace(lanes, key, static_cast<value>(key + 6), static_cast<value>(8)) &&
+            !ref.replace(lanes, key, static_cast<value>(key + 6), static_cast<value>(7));
+    good &= !ref.replace(lanes, missing, static_cast<value>(8), static_cast<value>(7)) &&
+            *ref.find(lanes, key) == static_cast<value>(8);
   }
-  good &= ref.insert_or_assign(lanes, key, static_cast<value>(9)) == insertion::present && *ref.find(key) == static_cast<value>(9);
+  good &= ref.insert_or_assign(lanes, key, static_cast<value>(9)) == insertion::present &&
+          *ref.find(key) == static_cast<value>(9);
   if (key % 2 == 0) good &= ref.erase(lanes, key) && !ref.erase(key) && !ref.find(lanes, key);
   if (!good) atomicAdd(wrong, 1u);
 }
@@ -52,7 +55,8 @@ void check(double load_factor) {
   const std::size_t n = 100000;
   std::vector<Key> keys(n), even;
   for (std::size_t i = 0; i < n; ++i) {
-    keys[i] = static_cast<Key>(roost::mix32(static_cast<u32>(i)) & 0x7fffffff);  // no key is another's complement
+    keys[i] =
+        static_cast<Key>(roost::mix32(static_cast<u32>(i)) & 0x7fffffff);  // no key is another's complement
     if (keys[i] % 2 == 0) even.push_back(keys[i]);
   }
   std::sort(keys.begin(), keys.end());
@@ -61,17 +65,20 @@ void check(double load_factor) {
   even.erase(std::unique(even.begin(), even.end()), even.end());
   keys = shuffled(std::move(keys), 1);
   const std::size_t changes = sizeof(Value) > 8 ? 3 : 1;  // of a key, that take an entry for a large value
-  roost::concurrent_map<Key, Value, place_type> map(test_place(), changes * keys.size(), {.load_factor = load_factor});
+  roost::concurrent_map<Key, Value, place_type> map(test_place(), changes * keys.size(),
+                                                    {.load_factor = load_factor});
   const auto on_place = upload(keys);
   auto count = filled<u32>(2, 0);
   const auto blocks = static_cast<unsigned>((keys.size() * Lanes + 255) / 256);
   for (int twice = 0; twice < 2; ++twice) {
-    insert_by_lanes<Lanes><<<blocks, 256, 0, test_stream()>>>(map.ref(), on_place.data(), keys.size(), count.data());
+    insert_by_lanes<Lanes>
+        <<<blocks, 256, 0, test_stream()>>>(map.ref(), on_place.data(), keys.size(), count.data());
     roost::detail::check(cudaGetLastError(), "insert_by_lanes");
   }
   EXPECT_EQ(download(count)[0], keys.size());
   EXPECT_EQ(map.size(test_place()), keys.size());
-  ask_by_lanes<Lanes><<<blocks, 256, 0, test_stream()>>>(map.ref(), on_place.data(), keys.size(), count.data() + 1);
+  ask_by_lanes<Lanes>
+      <<<blocks, 256, 0, test_stream()>>>(map.ref(), on_place.data(), keys.size(), count.data() + 1);
   roost::detail::check(cudaGetLastError(), "ask_by_lanes");
   EXPECT_EQ(download(count)[1], 0u);
   EXPECT_EQ(map.size(test_place()), keys.size() - even.size());

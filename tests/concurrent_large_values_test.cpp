@@ -2,8 +2,8 @@
 
 #include "support/concurrent.hpp"
 
-// concurrent_map with values of more than 8 bytes: in bulk against an oracle, and the entries, which run out and come back. Histories of its refs stand in
-// concurrent_races_test.cpp.
+// concurrent_map with values of more than 8 bytes: in bulk against an oracle, and the entries, which run out
+// and come back. Histories of its refs stand in concurrent_races_test.cpp.
 
 namespace test {
 namespace {
@@ -35,7 +35,8 @@ TYPED_TEST(concurrent_large_values, agree_with_the_oracle) {
       const std::vector<key> some(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(n / 2));
       maps.insert_or_assign(some, from_numbers<value>(random_numbers(some.size(), round)), way);
       maps.insert_or_apply(keys, numbered_values<value>(n), roost::plus(), way);
-      maps.insert_or_apply(some, from_numbers<value>(random_numbers(some.size(), round + 50)), roost::maximum(), way);
+      maps.insert_or_apply(some, from_numbers<value>(random_numbers(some.size(), round + 50)),
+                           roost::maximum(), way);
       maps.check(others);
       maps.erase(some, way);
       maps.erase(others, way);
@@ -68,13 +69,17 @@ TYPED_TEST(concurrent_large_values, copies_in_a_batch) {
       map.find(test_place(), upload(keys), results, value{});
       const auto first = download(results);
       std::size_t wrong = 0;
-      for (std::size_t i = 0; i < n; ++i) wrong += !first[i].unbroken() || first[i].words[0] >= n || first[i].words[0] % different != i % different;
+      for (std::size_t i = 0; i < n; ++i)
+        wrong +=
+            !first[i].unbroken() || first[i].words[0] >= n || first[i].words[0] % different != i % different;
       EXPECT_EQ(wrong, 0u) << "the value that a key has was given with another";
-      report = map.insert_or_apply(test_place(), upload(keys), upload(std::vector<value>(n, value(1))), roost::plus(), {.path = way});
+      report = map.insert_or_apply(test_place(), upload(keys), upload(std::vector<value>(n, value(1))),
+                                   roost::plus(), {.path = way});
       EXPECT_EQ(report.present, n);
       map.find(test_place(), upload(keys), results, value{});
       const auto sums = download(results);
-      for (std::size_t i = 0; i < different; ++i) ASSERT_EQ(sums[i], value(first[i].words[0] + n / different));
+      for (std::size_t i = 0; i < different; ++i)
+        ASSERT_EQ(sums[i], value(first[i].words[0] + n / different));
       report = map.insert_or_assign(test_place(), upload(keys), upload(values), {.path = way});
       EXPECT_EQ(report.present, n);
       EXPECT_TRUE(map.valid(test_place()));
@@ -91,7 +96,9 @@ struct odd_one {
 };
 struct add_to {
   unsigned long long* sum;
-  ROOST_FN void operator()(u32 key, const sums& value) const { roost::detail::fetch_add(*sum, static_cast<unsigned long long>(key) * 7 + value.words[0]); }
+  ROOST_FN void operator()(u32 key, const sums& value) const {
+    roost::detail::fetch_add(*sum, static_cast<unsigned long long>(key) * 7 + value.words[0]);
+  }
 };
 
 TEST(concurrent_large_values_calls, insert_if_and_erase_if_and_for_each_and_clear) {
@@ -141,7 +148,8 @@ TEST(concurrent_large_values_calls, a_map_that_does_not_grow_has_entries_for_its
   for (const path way : {path::direct, path::regional}) {
     sums_map map(test_place(), 1000, {.load_factor = 1, .grows = false});
     const std::size_t capacity = map.capacity();
-    const auto report = map.insert(test_place(), upload(keys), upload(numbered_values<sums>(n)), {.path = way});
+    const auto report =
+        map.insert(test_place(), upload(keys), upload(numbered_values<sums>(n)), {.path = way});
     EXPECT_EQ(report.inserted, capacity);
     EXPECT_EQ(report.full, n - capacity);
     EXPECT_EQ(map.capacity(), capacity);
@@ -162,19 +170,27 @@ struct change_by_ref {
 };
 struct by_insert {
   template <class Ref>
-  ROOST_FN insertion operator()(const Ref& ref, u32 key, const sums& value) const { return ref.insert(key, value); }
+  ROOST_FN insertion operator()(const Ref& ref, u32 key, const sums& value) const {
+    return ref.insert(key, value);
+  }
 };
 struct by_insert_and_find {
   template <class Ref>
-  ROOST_FN insertion operator()(const Ref& ref, u32 key, const sums& value) const { return ref.insert_and_find(key, value).what; }
+  ROOST_FN insertion operator()(const Ref& ref, u32 key, const sums& value) const {
+    return ref.insert_and_find(key, value).what;
+  }
 };
 struct by_assign {
   template <class Ref>
-  ROOST_FN insertion operator()(const Ref& ref, u32 key, const sums& value) const { return ref.insert_or_assign(key, value); }
+  ROOST_FN insertion operator()(const Ref& ref, u32 key, const sums& value) const {
+    return ref.insert_or_assign(key, value);
+  }
 };
 struct by_apply {
   template <class Ref>
-  ROOST_FN insertion operator()(const Ref& ref, u32 key, const sums& value) const { return ref.insert_or_apply(key, value, roost::plus()); }
+  ROOST_FN insertion operator()(const Ref& ref, u32 key, const sums& value) const {
+    return ref.insert_or_apply(key, value, roost::plus());
+  }
 };
 
 /// n changes of so many keys: how many were inserted, present, full.
@@ -189,7 +205,8 @@ TEST(concurrent_large_values_calls, entries_run_out_and_come_back) {
   const std::size_t n = 10000, entries = n + n / 4 + 16;
   sums_map map(test_place(), n);
   EXPECT_EQ(change<by_insert>(map, n, n), (std::vector<u32>{n, 0, 0}));
-  EXPECT_EQ(change<by_insert>(map, 10 * n, n), (std::vector<u32>{0, 10 * n, 0})) << "inserts of keys that are there take no entries";
+  EXPECT_EQ(change<by_insert>(map, 10 * n, n), (std::vector<u32>{0, 10 * n, 0}))
+      << "inserts of keys that are there take no entries";
   EXPECT_EQ(change<by_insert_and_find>(map, 10 * n, n), (std::vector<u32>{0, 10 * n, 0}));
   const u32 left = entries - n;
   EXPECT_EQ(change<by_assign>(map, n, n), (std::vector<u32>{0, left, n - left}));
@@ -210,7 +227,10 @@ TEST(concurrent_large_values_calls, entries_run_out_and_come_back) {
   for (std::size_t i = 0; i < n; ++i) wrong += answers[i] != sums(i < left ? 2 * i : i);
   EXPECT_EQ(wrong, 0u);
   // A batch makes room by itself, and leaves some for refs.
-  EXPECT_EQ(map.insert_or_assign(test_place(), upload(std::vector<u32>{3}), upload(std::vector<sums>{sums(33)})).present, 1u);
+  EXPECT_EQ(
+      map.insert_or_assign(test_place(), upload(std::vector<u32>{3}), upload(std::vector<sums>{sums(33)}))
+          .present,
+      1u);
   EXPECT_EQ(change<by_assign>(map, n / 8, n), (std::vector<u32>{0, n / 8, 0}));
   EXPECT_TRUE(map.valid(test_place()));
   map.reserve(test_place(), 3 * n);
@@ -251,19 +271,30 @@ struct assign_and_read {
     const value mine(k << 16 | (i & 0xffff));  // says whose it is
     roost::found<value> answer;
     switch (dice{3}(i, 6)) {
-      case 0: ref.insert_or_assign(key, mine); break;
-      case 1: ref.erase(key); break;
-      case 2: answer = roost::found<value>(ref.insert_and_find(key, mine).value); break;
-      case 3: ref.insert_or_apply(key, mine, roost::minimum()); break;
-      default: answer = ref.find(key);
+      case 0:
+        ref.insert_or_assign(key, mine);
+        break;
+      case 1:
+        ref.erase(key);
+        break;
+      case 2:
+        answer = roost::found<value>(ref.insert_and_find(key, mine).value);
+        break;
+      case 3:
+        ref.insert_or_apply(key, mine, roost::minimum());
+        break;
+      default:
+        answer = ref.find(key);
     }
-    if (answer && (!answer->unbroken() || static_cast<u32>(answer->words[0]) >> 16 != k)) roost::detail::fetch_add(*wrong, 1u);
+    if (answer && (!answer->unbroken() || static_cast<u32>(answer->words[0]) >> 16 != k))
+      roost::detail::fetch_add(*wrong, 1u);
   }
 };
 
 TYPED_TEST(concurrent_large_values, are_never_seen_in_part) {
   const std::size_t n = sanitized ? 20000 : on_host ? 300000 : 1000000;
-  for (const u64 keys : {on_host ? 1 : 100, 3000}) {  // all that apply at once to one key try again when one has succeeded
+  for (const u64 keys :
+       {on_host ? 1 : 100, 3000}) {  // all that apply at once to one key try again when one has succeeded
     typename TypeParam::map map(test_place(), n);
     auto wrong = filled<u32>(1, 0);
     for (int twice = 0; twice < 2; ++twice) {
@@ -283,22 +314,21 @@ TEST(concurrent_large_values_calls, are_read_in_bulk_beside_changes) {
   const auto all = from_numbers<u32>(multiples(keys, 1));
   map.insert(test_place(), all, from_numbers<sums>(multiples(keys, 1)));
   const auto ref = map.ref();
-  std::atomic<bool> stop{false};
-  std::thread changes([&] {
-    for (u64 i = 0; !stop && ref.insert_or_assign(static_cast<u32>(i % keys), sums(i)) == insertion::present; ++i) {
+  {
+    // Until there is no entry left, which is `full`.
+    const changes_meanwhile changes(
+        [=](u64 i) { ref.insert_or_assign(static_cast<u32>(i % keys), sums(i)); });
+    const sums_map& reading = map;
+    for (int round = 0; round < (sanitized ? 5 : 30); ++round) {
+      changes.wait_for_one();
+      std::vector<sums> results(keys);
+      reading.find(test_place(), all, results, sums(1));
+      std::size_t wrong = 0;
+      for (u32 k = 0; k < keys; ++k) wrong += !results[k].unbroken() || results[k].words[0] % keys != k;
+      EXPECT_EQ(wrong, 0u);
+      EXPECT_EQ(reading.count(test_place(), all), keys);
     }
-  });
-  const sums_map& reading = map;
-  for (int round = 0; round < (sanitized ? 5 : 30); ++round) {
-    std::vector<sums> results(keys);
-    reading.find(test_place(), all, results, sums(1));
-    std::size_t wrong = 0;
-    for (u32 k = 0; k < keys; ++k) wrong += !results[k].unbroken() || results[k].words[0] % keys != k;
-    EXPECT_EQ(wrong, 0u);
-    EXPECT_EQ(reading.count(test_place(), all), keys);
   }
-  stop = true;
-  changes.join();
   EXPECT_TRUE(map.valid(test_place()));
 }
 #endif
@@ -332,7 +362,8 @@ TEST(concurrent_large_values_calls, mixed_batches) {
 TEST(concurrent_large_values_calls, misuse) {
   const std::vector<u32> keys(10, 3);
   const std::vector<sums> values(9);
-  expect_error<roost::invalid_argument>([&] { sums_map(test_place(), 10, {.load_factor = 0}); }, {"concurrent_map", "load factor"});
+  expect_error<roost::invalid_argument>([&] { sums_map(test_place(), 10, {.load_factor = 0}); },
+                                        {"concurrent_map", "load factor"});
   expect_error<roost::out_of_memory>([&] { sums_map(test_place(), std::size_t{1} << 60); }, {"bytes"});
   sums_map map(test_place(), 1000);
   const std::size_t capacity = map.capacity(), bytes = map.bytes();
@@ -340,14 +371,27 @@ TEST(concurrent_large_values_calls, misuse) {
   expect_error<roost::out_of_memory>([&] { map.rehash(test_place(), ~std::size_t{0}); }, {"bytes"});
   EXPECT_EQ(map.capacity(), capacity);
   EXPECT_EQ(map.bytes(), bytes);
-  expect_error<roost::invalid_argument>([&] { map.insert(test_place(), upload(keys), upload(values)); }, {"concurrent_map::insert", "10 keys", "9 values"});
-  expect_error<roost::invalid_argument>([&] { map.insert_or_assign(test_place(), upload(keys), upload(values)); }, {"insert_or_assign", "10", "9"});
-  expect_error<roost::invalid_argument>([&] { map.insert_or_apply(test_place(), upload(keys), upload(values), roost::plus()); }, {"insert_or_apply", "10", "9"});
-  expect_error<roost::invalid_argument>([&] { map.insert_if(test_place(), upload(keys), upload(std::vector<sums>(10)), upload(std::vector<char>(3))); },
-                                        {"insert_if", "10", "3"});
+  expect_error<roost::invalid_argument>([&] { map.insert(test_place(), upload(keys), upload(values)); },
+                                        {"concurrent_map::insert", "10 keys", "9 values"});
+  expect_error<roost::invalid_argument>(
+      [&] { map.insert_or_assign(test_place(), upload(keys), upload(values)); },
+      {"insert_or_assign", "10", "9"});
+  expect_error<roost::invalid_argument>(
+      [&] { map.insert_or_apply(test_place(), upload(keys), upload(values), roost::plus()); },
+      {"insert_or_apply", "10", "9"});
+  expect_error<roost::invalid_argument>(
+      [&] {
+        map.insert_if(test_place(), upload(keys), upload(std::vector<sums>(10)),
+                      upload(std::vector<char>(3)));
+      },
+      {"insert_if", "10", "3"});
   map.insert(test_place(), upload(std::vector<u32>{1}), upload(std::vector<sums>(1)));
-  expect_error<roost::invalid_argument>([&] { map.find(test_place(), upload(keys), filled<sums>(9, {}), sums{}); }, {"concurrent_map::find", "9", "10"});
-  expect_error<roost::invalid_argument>([&] { map.retrieve_all(test_place(), filled<u32>(0, 0), filled<sums>(1, {})); }, {"retrieve_all", "0", "1"});
+  expect_error<roost::invalid_argument>(
+      [&] { map.find(test_place(), upload(keys), filled<sums>(9, {}), sums{}); },
+      {"concurrent_map::find", "9", "10"});
+  expect_error<roost::invalid_argument>(
+      [&] { map.retrieve_all(test_place(), filled<u32>(0, 0), filled<sums>(1, {})); },
+      {"retrieve_all", "0", "1"});
 }
 
 TEST(concurrent_large_values_calls, a_refusal_of_memory_loses_nothing) {
@@ -398,7 +442,8 @@ struct replace_by_ref {
   u32* done;
   ROOST_FN void operator()(std::size_t i) const {
     const auto key = static_cast<typename Ref::key_type>(i % 100);
-    if (ref.replace(key, 7, static_cast<typename Ref::value_type>(i + 1000))) roost::detail::fetch_add(*done, 1u);
+    if (ref.replace(key, 7, static_cast<typename Ref::value_type>(i + 1000)))
+      roost::detail::fetch_add(*done, 1u);
   }
 };
 
@@ -407,7 +452,9 @@ void replaces_one_value_by_another() {
   roost::concurrent_map<Key, Value, place_type> map(test_place(), 200);
   auto done = filled<u32>(1, 0);
   const auto replace = [&] {
-    test_place().for_each(3000, replace_by_ref<typename roost::concurrent_map<Key, Value, place_type>::ref_type>{map.ref(), done.data()});
+    test_place().for_each(
+        3000, replace_by_ref<typename roost::concurrent_map<Key, Value, place_type>::ref_type>{map.ref(),
+                                                                                               done.data()});
     return download(done)[0];
   };
   EXPECT_EQ(replace(), 0u) << "no key is there";

@@ -1,11 +1,11 @@
-#include <roost/concurrent_map.hpp>
-
 #include <chrono>
+#include <roost/concurrent_map.hpp>
 #include <thread>
 
 #include "support/concurrent.hpp"
 
-// concurrent_map in bulk, against an oracle. What happens between threads stands in concurrent_races_test.cpp.
+// concurrent_map in bulk, against an oracle. What happens between threads stands in
+// concurrent_races_test.cpp.
 
 namespace test {
 namespace {
@@ -30,7 +30,8 @@ TYPED_TEST(concurrent_map, agrees_with_the_oracle) {
         keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
       }
       keys.front() = all_ones<key>();
-      if (keys.size() > 2 && std::count(keys.begin() + 1, keys.end(), all_ones<key>()) != 0) keys.front() = keys[1], keys.erase(keys.begin());
+      if (keys.size() > 2 && std::count(keys.begin() + 1, keys.end(), all_ones<key>()) != 0)
+        keys.front() = keys[1], keys.erase(keys.begin());
       auto values = numbered_values<value>(keys.size());
       values.back() = all_ones<value>();
       maps.insert(keys, values, way);
@@ -40,7 +41,8 @@ TYPED_TEST(concurrent_map, agrees_with_the_oracle) {
       const std::vector<key> some(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2));
       maps.insert_or_assign(some, from_numbers<value>(random_numbers(some.size(), round)), way);
       maps.insert_or_apply(keys, numbered_values<value>(keys.size()), roost::plus(), way);
-      maps.insert_or_apply(some, from_numbers<value>(random_numbers(some.size(), round + 50)), roost::maximum(), way);
+      maps.insert_or_apply(some, from_numbers<value>(random_numbers(some.size(), round + 50)),
+                           roost::maximum(), way);
       maps.check(others);
       maps.erase(some, way);
       maps.erase(some, way);
@@ -98,11 +100,13 @@ TYPED_TEST(concurrent_map, copies_in_a_batch) {
         ASSERT_TRUE(one_of_them) << "the value that key " << +keys[i] << " has was given with another";
         if (i > 2 * different) break;
       }
-      report = map.insert_or_apply(test_place(), upload(keys), upload(std::vector<value>(n, value{1})), roost::plus(), {.path = way});
+      report = map.insert_or_apply(test_place(), upload(keys), upload(std::vector<value>(n, value{1})),
+                                   roost::plus(), {.path = way});
       EXPECT_EQ(report.present, n);
       map.find(test_place(), upload(keys), results, value{});
       const auto sums = download(results);
-      for (std::size_t i = 0; i < different; ++i) ASSERT_EQ(sums[i], static_cast<value>(first[i] + n / different));
+      for (std::size_t i = 0; i < different; ++i)
+        ASSERT_EQ(sums[i], static_cast<value>(first[i] + n / different));
       EXPECT_TRUE(map.valid(test_place()));
     }
   }
@@ -117,7 +121,9 @@ struct odd_one {
 };
 struct add_to {
   unsigned long long* sum;
-  ROOST_FN void operator()(u32 key, u32 value) const { roost::detail::fetch_add(*sum, static_cast<unsigned long long>(key) * 7 + value); }
+  ROOST_FN void operator()(u32 key, u32 value) const {
+    roost::detail::fetch_add(*sum, static_cast<unsigned long long>(key) * 7 + value);
+  }
 };
 
 using u32_types = types<u32, u32>;
@@ -146,7 +152,9 @@ TEST(concurrent_map_calls, insert_if_and_erase_if_and_for_each_and_clear) {
   EXPECT_EQ(map.size(test_place()), 0u);
   EXPECT_EQ(map.bytes(), bytes);
   EXPECT_EQ(map.insert(test_place(), upload(keys), upload(values)).inserted, n);
-  expect_error<roost::invalid_argument>([&] { map.insert_if(test_place(), upload(keys), upload(values), upload(std::vector<char>(3))); }, {"insert_if", "5000", "3"});
+  expect_error<roost::invalid_argument>(
+      [&] { map.insert_if(test_place(), upload(keys), upload(values), upload(std::vector<char>(3))); },
+      {"insert_if", "5000", "3"});
 }
 
 TEST(concurrent_map_calls, empty_batches) {
@@ -162,7 +170,9 @@ TEST(concurrent_map_calls, empty_batches) {
   EXPECT_TRUE(map.valid(test_place()));
 }
 
-TEST(concurrent_map_calls, makes_room_and_gives_it_back) { check_that_room_is_made_and_given_back<u32_types>(); }
+TEST(concurrent_map_calls, makes_room_and_gives_it_back) {
+  check_that_room_is_made_and_given_back<u32_types>();
+}
 
 TEST(concurrent_map_calls, full_is_an_answer) {
   const std::size_t n = 20000;
@@ -225,6 +235,29 @@ TEST(concurrent_map_calls, keys_that_share_a_home) {
   }
 }
 
+TEST(concurrent_map_calls, keys_of_a_full_region_go_on_in_the_next_one_and_move_with_it) {
+  const std::size_t room = 100000;  // so that buckets in reach are more than those of a region
+  for (const path way : {path::direct, path::regional}) {
+    u32_map map(test_place(), room, {.grows = false});
+    const auto plan = map.ref().geometry();
+    ASSERT_GE(plan.regions, 8u);
+    ASSERT_LT(plan.region_buckets, roost::probing::buckets_in_reach);
+    const std::size_t slots = std::size_t{plan.region_buckets} * u32_map::ref_type::bucket_slots,
+                      n = slots + slots / 4;
+    const u64 width = (u64{1} << 32) / plan.regions;  // of the hashes of a region: the first of its quarter
+    std::vector<u32> keys(n);
+    for (std::size_t i = 0; i < n; ++i)
+      keys[i] = roost::key_of_hash<u32>(static_cast<u32>(0x40000000u + i * (width / n)), 0);
+    ASSERT_EQ(map.ref().region_number(keys[0]), map.ref().region_number(keys[n - 1]));
+    const auto inserted = map.insert(test_place(), upload(keys), upload(keys), {.path = way}).inserted;
+    EXPECT_GT(inserted, slots);
+    EXPECT_EQ(map.count(test_place(), upload(keys)), inserted);
+    map.rehash(test_place(), 3 * room / 2);
+    EXPECT_EQ(map.count(test_place(), upload(keys)), inserted);
+    EXPECT_TRUE(map.valid(test_place()));
+  }
+}
+
 /// Element i, late on hosts with many threads, so that all tiles begin before any has inserted.
 struct late_key {
   ROOST_FN u32 operator()(std::size_t i) const {
@@ -256,7 +289,8 @@ TEST(concurrent_map_calls, a_map_that_grows_is_never_full) {
         report = map.insert_or_apply(many_threads, keys, values, roost::plus(), {.path = way});
         EXPECT_EQ(report.present, n);
         u32_map sums(many_threads, 0, {.load_factor = load_factor});
-        for (int twice = 0; twice < 2; ++twice) EXPECT_EQ(sums.insert_or_apply(many_threads, keys, values, roost::plus(), {.path = way}).full, 0u);
+        for (int twice = 0; twice < 2; ++twice)
+          EXPECT_EQ(sums.insert_or_apply(many_threads, keys, values, roost::plus(), {.path = way}).full, 0u);
         for (const u32_map* const each : {&map, &sums}) {
           roost::array<u32, place_type> results(many_threads, n);
           each->find(many_threads, keys, results, 0u);
@@ -282,7 +316,8 @@ void churn(bool grows, std::size_t n, std::size_t step, int rounds, path way) {
   int rehashes = 0;
   for (int round = 0; round < rounds; ++round) {
     const std::size_t first = static_cast<std::size_t>(round) % (n / step) * step;
-    const std::vector<u32> old(live.begin() + static_cast<std::ptrdiff_t>(first), live.begin() + static_cast<std::ptrdiff_t>(first + step));
+    const std::vector<u32> old(live.begin() + static_cast<std::ptrdiff_t>(first),
+                               live.begin() + static_cast<std::ptrdiff_t>(first + step));
     ASSERT_EQ(map.erase(test_place(), upload(old), {.path = way}), step);
     std::vector<u32> fresh(step);
     for (std::size_t i = 0; i < step; ++i) live[first + i] = fresh[i] = next++ * 2654435761u;
@@ -297,8 +332,15 @@ void churn(bool grows, std::size_t n, std::size_t step, int rounds, path way) {
   EXPECT_EQ(map.capacity(), capacity) << "erased keys take no room in the end";
   const auto statistics = map.statistics(test_place());
   EXPECT_EQ(statistics.size, n);
-  EXPECT_LE(static_cast<double>(statistics.size + statistics.erased), 0.93 * static_cast<double>(capacity));
-  EXPECT_LE(statistics.mean_probes, 1.2 * fresh_probes);
+  // Which key lies where is the schedule's choice. With 60 hash functions, buckets of 4 slots (those of 8 did
+  // better) and large batches, each of which makes room, 0.858 of the slots are taken, with a standard
+  // deviation of 0.0015, and the probes are 1.05 of a new table's, of 0.012. Small batches end anywhere
+  // between two sweeps: erased keys take up to half of what load factor 0.85 leaves, 0.925 of the slots and a
+  // batch are taken then, and the probes are 1.24, of 0.024. The limits are eight deviations away.
+  const bool large = step >= n / 10;
+  EXPECT_LE(static_cast<double>(statistics.size + statistics.erased),
+            (large ? 0.87 : 0.93) * static_cast<double>(capacity));
+  EXPECT_LE(statistics.mean_probes, (large ? 1.15 : 1.45) * fresh_probes);
   EXPECT_TRUE(map.valid(test_place()));
 }
 
@@ -341,7 +383,8 @@ TEST(concurrent_map_calls, slots_of_erased_keys_in_full_regions_come_back) {
     const std::size_t capacity = map.capacity();
     for (u32 round = 0; round < 4; ++round) {
       const auto keys = from_numbers<u32>(different_numbers(20000, 7 + round));
-      ASSERT_EQ(map.insert(test_place(), upload(keys), upload(keys), {.path = way}).inserted, capacity) << round;
+      ASSERT_EQ(map.insert(test_place(), upload(keys), upload(keys), {.path = way}).inserted, capacity)
+          << round;
       ASSERT_EQ(map.capacity(), capacity);
       auto of_the_map = filled<u32>(capacity, 0), values = filled<u32>(capacity, 0);
       map.retrieve_all(test_place(), of_the_map, values);
@@ -349,7 +392,9 @@ TEST(concurrent_map_calls, slots_of_erased_keys_in_full_regions_come_back) {
       some.resize(capacity / 2);
       ASSERT_EQ(map.erase(test_place(), upload(some)), capacity / 2);
       const auto others = from_numbers<u32>(different_numbers(20000, 70 + round));
-      ASSERT_EQ(map.insert(test_place(), upload(others), upload(others), {.path = way}).inserted, capacity / 2) << round;
+      ASSERT_EQ(map.insert(test_place(), upload(others), upload(others), {.path = way}).inserted,
+                capacity / 2)
+          << round;
       ASSERT_TRUE(map.valid(test_place()));
       map.erase_if(test_place(), all_of_them());
     }
@@ -369,7 +414,8 @@ TEST(concurrent_map_calls, mixed_batches) {
     return download(results);
   };
   auto answers = run();
-  for (u32 i = 0; i < 1000; ++i) ASSERT_TRUE(answers[i].done && !answers[i].full && answers[i].value == i + 1);
+  for (u32 i = 0; i < 1000; ++i)
+    ASSERT_TRUE(answers[i].done && !answers[i].full && answers[i].value == i + 1);
   operations.clear();
   for (u32 i = 0; i < 1000; ++i) {  // each key in one operation, so that the order does not matter
     operations.push_back({kind::find, i % 2 == 0 ? i : i + 5000, 0});
@@ -410,7 +456,8 @@ TEST(concurrent_map_calls, mixed_batches) {
   for (const result& answer : download(results)) done += answer.done, full += answer.full;
   EXPECT_EQ(small.size(test_place()), small.capacity());
   EXPECT_GE(full, 1000 - small.capacity());
-  expect_error<roost::invalid_argument>([&] { map.run(test_place(), upload(operations), filled<result>(10, {})); }, {"run", "10", "2000"});
+  expect_error<roost::invalid_argument>(
+      [&] { map.run(test_place(), upload(operations), filled<result>(10, {})); }, {"run", "10", "2000"});
 }
 
 template <class Ref>
@@ -436,7 +483,8 @@ TEST(concurrent_map_calls, what_an_old_ref_stores_stays_when_a_batch_comes) {
 TEST(concurrent_map_calls, misuse) {
   const std::vector<u32> keys(10, 3), values(9, 3);
   for (const double bad : {0.0, -1.0, 1.5, std::nan("")}) {
-    expect_error<roost::invalid_argument>([&] { u32_map(test_place(), 10, {.load_factor = bad}); }, {"concurrent_map", "load factor", "more than 0 and at most 1"});
+    expect_error<roost::invalid_argument>([&] { u32_map(test_place(), 10, {.load_factor = bad}); },
+                                          {"concurrent_map", "load factor", "more than 0 and at most 1"});
   }
   expect_error<roost::out_of_memory>([&] { u32_map(test_place(), std::size_t{1} << 60); }, {"bytes"});
   u32_map kept(test_place(), 1000);
@@ -445,10 +493,14 @@ TEST(concurrent_map_calls, misuse) {
   expect_error<roost::out_of_memory>([&] { kept.rehash(test_place(), ~std::size_t{0}); }, {"bytes"});
   EXPECT_EQ(kept.capacity(), capacity);
   u32_map map(test_place(), 10);
-  expect_error<roost::invalid_argument>([&] { map.insert(test_place(), upload(keys), upload(values)); }, {"concurrent_map::insert", "10 keys", "9 values"});
+  expect_error<roost::invalid_argument>([&] { map.insert(test_place(), upload(keys), upload(values)); },
+                                        {"concurrent_map::insert", "10 keys", "9 values"});
   map.insert(test_place(), upload(values), upload(values));
-  expect_error<roost::invalid_argument>([&] { map.find(test_place(), upload(keys), filled<u32>(9, 0), 0); }, {"concurrent_map::find", "9", "10"});
-  expect_error<roost::invalid_argument>([&] { map.retrieve_all(test_place(), filled<u32>(0, 0), filled<u32>(1, 0)); }, {"retrieve_all", "0", "1"});
+  expect_error<roost::invalid_argument>([&] { map.find(test_place(), upload(keys), filled<u32>(9, 0), 0); },
+                                        {"concurrent_map::find", "9", "10"});
+  expect_error<roost::invalid_argument>(
+      [&] { map.retrieve_all(test_place(), filled<u32>(0, 0), filled<u32>(1, 0)); },
+      {"retrieve_all", "0", "1"});
 }
 
 TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {

@@ -2,7 +2,8 @@
 
 #include "support/model.hpp"
 
-// Random sequences of bulk calls on a concurrent_map beside a std::unordered_map. RapidCheck makes a sequence short when it fails.
+// Random sequences of bulk calls on a concurrent_map beside a std::unordered_map. RapidCheck makes a sequence
+// short when it fails.
 
 namespace test {
 namespace {
@@ -41,12 +42,16 @@ std::vector<T> cut_all(const numbers& all) {
 /// roost::plus, by compare-and-swap, for every type.
 struct add {
   template <class V>
-  ROOST_FN V operator()(const V& a, const V& b) const { return cut<V>(widened(a) + widened(b)); }
+  ROOST_FN V operator()(const V& a, const V& b) const {
+    return cut<V>(widened(a) + widened(b));
+  }
 };
 
 struct third {
   template <class K, class V>
-  ROOST_FN bool operator()(const K& key, const V& value) const { return (widened(key) + widened(value)) % 3 == 0; }
+  ROOST_FN bool operator()(const K& key, const V& value) const {
+    return (widened(key) + widened(value)) % 3 == 0;
+  }
 };
 
 template <class Key, class Value>
@@ -61,8 +66,8 @@ constexpr std::size_t large = sanitized ? 2000 : 20000;
 template <class T>
 class model : map_and_oracle<T> {
   using base = map_and_oracle<T>;
-  using typename base::batch, typename base::key, typename base::value;
   using base::grows_, base::held_, base::map_;
+  using typename base::batch, typename base::key, typename base::value;
 
  public:
   model(std::size_t n, const roost::concurrent_options& options) : base(n, options) {}
@@ -70,15 +75,30 @@ class model : map_and_oracle<T> {
   /// A random call, and a look at everything.
   void step() {
     const std::size_t capacity = map_.capacity();
-    const int what = *rc::gen::weightedElement<int>({{4, 0}, {2, 1}, {3, 2}, {3, 3}, {3, 4}, {4, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 9}, {1, 10}, {4, 11}});
+    const int what = *rc::gen::weightedElement<int>(
+        {{4, 0}, {2, 1}, {3, 2}, {3, 3}, {3, 4}, {4, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 9}, {1, 10}, {4, 11}});
     switch (what) {
-      case 0: put(change::keep, false); break;
-      case 1: put(change::keep, true); break;
-      case 2: put(change::assign, false); break;
-      case 3: put(change::plus, false); break;
-      case 4: put(change::add, false); break;
-      case 5: base::erase(draw_keys()); break;
-      case 6: erase_if(); break;
+      case 0:
+        put(change::keep, false);
+        break;
+      case 1:
+        put(change::keep, true);
+        break;
+      case 2:
+        put(change::assign, false);
+        break;
+      case 3:
+        put(change::plus, false);
+        break;
+      case 4:
+        put(change::add, false);
+        break;
+      case 5:
+        base::erase(draw_keys());
+        break;
+      case 6:
+        erase_if();
+        break;
       case 7:
         map_.clear(test_place());
         held_.clear();
@@ -87,9 +107,14 @@ class model : map_and_oracle<T> {
         map_.reserve(test_place(), *rc::gen::inRange<std::size_t>(0, 3000));
         RC_ASSERT(map_.capacity() >= capacity);
         break;
-      case 9: map_.rehash(test_place(), *rc::gen::inRange<std::size_t>(0, 3000)); break;
-      case 10: map_.shrink_to_fit(test_place()); break;
-      default: run();
+      case 9:
+        map_.rehash(test_place(), *rc::gen::inRange<std::size_t>(0, 3000));
+        break;
+      case 10:
+        map_.shrink_to_fit(test_place());
+        break;
+      default:
+        run();
     }
     if (!grows_ && (what < 8 || what > 10)) RC_ASSERT(map_.capacity() == capacity);
     check();
@@ -116,7 +141,8 @@ class model : map_and_oracle<T> {
     return cut_all<key>(result);
   }
 
-  roost::insert_report call(change what, const std::vector<key>& keys, const std::vector<value>& values, const std::vector<char>* stencil) {
+  roost::insert_report call(change what, const std::vector<key>& keys, const std::vector<value>& values,
+                            const std::vector<char>* stencil) {
     const roost::bulk_options how{.path = draw_path()};
     const auto k = upload(keys);
     const auto v = upload(values);
@@ -131,7 +157,8 @@ class model : map_and_oracle<T> {
 
   void put(change what, bool some) {
     const auto keys = draw_keys();
-    const auto values = cut_all<value>(random_numbers(keys.size(), *rc::gen::inRange<u64>(0, 1000), *rc::gen::element<u64>(3, ~u64{0})));
+    const auto values = cut_all<value>(
+        random_numbers(keys.size(), *rc::gen::inRange<u64>(0, 1000), *rc::gen::element<u64>(3, ~u64{0})));
     std::vector<char> stencil(keys.size(), 1);
     if (some) {
       for (std::size_t i = 0; i < stencil.size(); ++i) stencil[i] = widened(values[i]) % 2 == 0;
@@ -142,12 +169,14 @@ class model : map_and_oracle<T> {
     }
     const roost::insert_report report = call(what, keys, values, some ? &stencil : nullptr);
     const bool adds = what == change::plus || what == change::add;
-    const auto full = base::after_put(given, report, [&](const value* before, const std::vector<value>& copies, const value& after) {
-      if (!adds) return what == change::keep && before != nullptr ? after == *before : base::one_of(copies, after);
-      u64 sum = before == nullptr ? 0 : widened(*before);
-      for (const value& v : copies) sum += widened(v);
-      return after == cut<value>(sum);
-    });
+    const auto full = base::after_put(
+        given, report, [&](const value* before, const std::vector<value>& copies, const value& after) {
+          if (!adds)
+            return what == change::keep && before != nullptr ? after == *before : base::one_of(copies, after);
+          u64 sum = before == nullptr ? 0 : widened(*before);
+          for (const value& v : copies) sum += widened(v);
+          return after == cut<value>(sum);
+        });
     if (adds && !on_host) {  // copies that were added up first count as one
       RC_ASSERT(report.full >= full.keys);
       RC_ASSERT(report.full <= full.pairs);
@@ -157,7 +186,8 @@ class model : map_and_oracle<T> {
   }
 
   void erase_if() {
-    const std::size_t there = std::erase_if(held_, [](const auto& pair) { return third()(pair.first, pair.second); });
+    const std::size_t there =
+        std::erase_if(held_, [](const auto& pair) { return third()(pair.first, pair.second); });
     RC_ASSERT(map_.erase_if(test_place(), third()) == there);
   }
 
@@ -166,7 +196,9 @@ class model : map_and_oracle<T> {
     oracle_set<key> seen;
     u64 i = *rc::gen::inRange<u64>(0, 1000);
     for (const key& k : draw_keys()) {
-      if (seen.insert(k).second) operations.push_back({static_cast<operation_kind>(std::mt19937_64(++i)() % 4), k, cut<value>(i * 0x9e3779b97f4a7c15)});
+      if (seen.insert(k).second)
+        operations.push_back(
+            {static_cast<operation_kind>(std::mt19937_64(++i)() % 4), k, cut<value>(i * 0x9e3779b97f4a7c15)});
     }
     base::run(operations);
   }
@@ -184,8 +216,10 @@ TYPED_TEST(concurrent_model, agrees_with_the_oracle_after_every_call) {
     options.seed = *rc::gen::arbitrary<u64>();
     options.grows = *rc::gen::arbitrary<bool>();
     // Tables of one bucket a quarter, of some, and of several regions.
-    const auto slots = *rc::gen::weightedOneOf<std::size_t>({{8, rc::gen::inRange<std::size_t>(0, 200)}, {1, rc::gen::inRange<std::size_t>(0, 10 * large)}});
-    model<TypeParam> both(static_cast<std::size_t>(options.load_factor * static_cast<double>(slots)), options);
+    const auto slots = *rc::gen::weightedOneOf<std::size_t>(
+        {{8, rc::gen::inRange<std::size_t>(0, 200)}, {1, rc::gen::inRange<std::size_t>(0, 10 * large)}});
+    model<TypeParam> both(static_cast<std::size_t>(options.load_factor * static_cast<double>(slots)),
+                          options);
     both.check();
     const int steps = *rc::gen::inRange(1, 20);
     for (int i = 0; i < steps; ++i) both.step();

@@ -18,7 +18,10 @@ constexpr bool locks = true;
 #else
 constexpr bool locks = false;
 #endif
-constexpr std::size_t many = sanitized ? 20000 : on_host ? 300000 : locks ? 100000 : 4000000;  // a crowd at a lock is slow
+constexpr std::size_t many = sanitized ? 20000
+                             : on_host ? 300000
+                             : locks   ? 100000
+                                       : 4000000;  // a crowd at a lock is slow
 
 /// For so many keys to make a map: one of large values needs an entry for each change, too.
 template <class T>
@@ -69,7 +72,8 @@ struct add_up_by_hand {
 TYPED_TEST(concurrent_races, no_addition_is_lost) {
   for (const u64 keys : {1, 16, 5000}) {
     for (const bool by_hand : {false, true}) {
-      // All that are under way at once try again when one has succeeded: by hand, a GPU would take minutes for more.
+      // All that are under way at once try again when one has succeeded: by hand, a GPU would take minutes
+      // for more.
       const bool large = sizeof(typename TypeParam::value) > 8;  // always by hand, and in three accesses
       const std::size_t n = on_host || !(by_hand || large) ? many / 4 : large ? 4000 : 20000;
       std::vector<typename TypeParam::value> sums(keys);
@@ -88,6 +92,7 @@ TYPED_TEST(concurrent_races, no_addition_is_lost) {
       auto results = filled<typename TypeParam::value>(keys, {});
       map.find(test_place(), upload(all), results, typename TypeParam::value{});
       EXPECT_TRUE(download(results) == sums);
+      EXPECT_TRUE(map.valid(test_place()));
     }
   }
 }
@@ -98,7 +103,8 @@ TEST(concurrent_const_members, run_beside_changes) {
   types<u32, u32>::map map(test_place(), most);
   check_const_members_beside_changes(map, most, [&](const auto& reading) {
     if (sanitized) return;
-    // Not a call to make beside changes, but one that keeps to its memory then: some pairs may be missing, none is wrong.
+    // Not a call to make beside changes, but one that keeps to its memory then: some pairs may be missing,
+    // none is wrong.
     std::vector<u32> keys_out(most), values_out(most);
     const std::size_t n = reading.retrieve_all(test_place(), keys_out, values_out);
     EXPECT_LE(n, most);
@@ -110,7 +116,8 @@ TEST(concurrent_const_members, run_beside_changes) {
 #endif
 
 TEST(order_of, knows_good_from_bad) {
-  const event insert_1{0, 3, 0, kind::insert, 1, true, 0, 0}, insert_2{1, 2, 0, kind::insert, 2, true, 0, 0}, erase{4, 5, 0, kind::erase, 0, true, 0, 0};
+  const event insert_1{0, 3, 0, kind::insert, 1, true, 0, 0}, insert_2{1, 2, 0, kind::insert, 2, true, 0, 0},
+      erase{4, 5, 0, kind::erase, 0, true, 0, 0};
   event find{6, 7, 0, kind::find, 0, true, 1, 0};
   EXPECT_TRUE(order_of({insert_1}).exists());
   EXPECT_FALSE(order_of({insert_1, insert_2}).exists()) << "two inserts of one key have succeeded";
@@ -124,7 +131,8 @@ TEST(order_of, knows_good_from_bad) {
 
 TYPED_TEST(concurrent_races, histories_are_linearizable) {
   check_histories<TypeParam>(sanitized ? 5 : 40, [](u64 round, std::size_t keys, std::size_t changes) {
-    return typename TypeParam::map(test_place(), room_for<TypeParam>(keys, changes), {.load_factor = 0.9, .seed = round});
+    return typename TypeParam::map(test_place(), room_for<TypeParam>(keys, changes),
+                                   {.load_factor = 0.9, .seed = round});
   });
 }
 

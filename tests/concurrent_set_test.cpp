@@ -1,5 +1,4 @@
 #include <roost/concurrent_set.hpp>
-
 #include <set>
 
 #include "support/keys.hpp"
@@ -34,7 +33,8 @@ TYPED_TEST(concurrent_set, agrees_with_the_oracle) {
       set.contains(test_place(), upload(queries), found, {.path = way});
       const auto there = download(found);
       std::size_t wrong = 0;
-      for (std::size_t i = 0; i < queries.size(); ++i) wrong += (there[i] != 0) != (oracle.count(queries[i]) != 0);
+      for (std::size_t i = 0; i < queries.size(); ++i)
+        wrong += (there[i] != 0) != (oracle.count(queries[i]) != 0);
       EXPECT_EQ(wrong, 0u);
       EXPECT_EQ(set.size(test_place()), oracle.size());
       auto out = filled<key>(oracle.size(), key{});
@@ -84,6 +84,13 @@ TYPED_TEST(concurrent_set, every_16_bit_key) {
   using key = TypeParam;
   typename TestFixture::set set(test_place(), 65536);
   const auto keys = from_numbers<key>(multiples(65536, 1));
+  std::vector<char> every_third(65536);
+  for (std::size_t i = 0; i < every_third.size(); i += 3) every_third[i] = 1;
+  EXPECT_EQ(set.insert_if(test_place(), upload(keys), upload(every_third)).inserted, 21846u);
+  auto found = filled<bool>(keys.size(), false);
+  set.contains(test_place(), upload(keys), found);
+  EXPECT_EQ(download(found), every_third);
+  EXPECT_EQ(set.erase(test_place(), upload(keys)), 21846u);
   EXPECT_EQ(set.insert(test_place(), upload(keys)).inserted, 65536u);
   EXPECT_EQ(set.count(test_place(), upload(keys)), 65536u);
   std::vector<char> stencil(65536, 1);

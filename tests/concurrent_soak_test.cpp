@@ -1,13 +1,13 @@
-#include <roost/concurrent_map.hpp>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <roost/concurrent_map.hpp>
 
 #include "support/at_once.hpp"
 #include "support/keys.hpp"
 
-// Everything at once for as long as one likes: ROOST_SOAK_SECONDS=3600. Rounds of operations of all threads, with bulk calls between them, and books of what must have come of it.
+// Everything at once for as long as one likes: ROOST_SOAK_SECONDS=3600. Rounds of operations of all threads,
+// with bulk calls between them, and books of what must have come of it.
 
 namespace test {
 namespace {
@@ -32,7 +32,9 @@ ROOST_FN Value value_of(u64 k, u64 writer) {
 
 struct add_by_hand {  // no atomic instruction for it
   template <class V>
-  ROOST_FN V operator()(const V& a, const V& b) const { return static_cast<V>(a + b); }
+  ROOST_FN V operator()(const V& a, const V& b) const {
+    return static_cast<V>(a + b);
+  }
 };
 
 template <class Key, class Value>
@@ -50,8 +52,12 @@ struct work {
     const Value mine = value_of<Value>(k, i);
     switch (dice{seed + 1}(i, 10)) {
       case 0:
-      case 1: note(k, members.insert(key, mine)); break;
-      case 2: note(k, members.insert_or_assign(key, mine)); break;
+      case 1:
+        note(k, members.insert(key, mine));
+        break;
+      case 2:
+        note(k, members.insert_or_assign(key, mine));
+        break;
       case 3: {
         const auto answer = members.insert_and_find(key, mine);
         note(k, answer.what);
@@ -66,8 +72,11 @@ struct work {
       case 7:
         if (const auto answer = members.find(key)) expect_mine(k, *answer);
         break;
-      case 8: note_added(k, i, sums.insert_or_apply(key, static_cast<Value>(i % 5), roost::plus())); break;
-      default: note_added(k, i, sums.insert_or_apply(key, static_cast<Value>(i % 5), add_by_hand()));
+      case 8:
+        note_added(k, i, sums.insert_or_apply(key, static_cast<Value>(i % 5), roost::plus()));
+        break;
+      default:
+        note_added(k, i, sums.insert_or_apply(key, static_cast<Value>(i % 5), add_by_hand()));
     }
   }
 
@@ -86,7 +95,9 @@ struct work {
 
 struct of_odd_number {
   template <class K, class V>
-  ROOST_FN bool operator()(const K&, const V& value) const { return (value >> 8 & 1) != 0; }
+  ROOST_FN bool operator()(const K&, const V& value) const {
+    return (value >> 8 & 1) != 0;
+  }
 };
 
 /// Two maps and their books: keys of `members` come and go, those of `sums` stay and are added to.
@@ -109,7 +120,8 @@ class soak {
     auto wrong = filled<u32>(1, 0);
     // On the host now few keys, which are fought for, now many.
     const u64 keys = on_host ? all_keys >> number % 11 : all_keys >> number % 2;
-    at_once(operations_of_round, work<Key, Value>{members_.ref(), sums_.ref(), 2 * number, keys, balance.data(), added.data(), wrong.data()});
+    at_once(operations_of_round, work<Key, Value>{members_.ref(), sums_.ref(), 2 * number, keys,
+                                                  balance.data(), added.data(), wrong.data()});
     EXPECT_EQ(download(wrong)[0], 0u) << "full, or another key's value";
     balance_ = download(balance);
     added_ = download(added);
@@ -126,7 +138,8 @@ class soak {
     std::size_t live = 0, bad = 0;
     for (u64 k = 0; k < all_keys; ++k) {
       live += there[k] != 0;
-      bad += balance_[k] != static_cast<u32>(there[k]) || (there[k] != 0 && value[k] >> 8 != static_cast<Value>(k));
+      bad += balance_[k] != static_cast<u32>(there[k]) ||
+             (there[k] != 0 && value[k] >> 8 != static_cast<Value>(k));
     }
     EXPECT_EQ(bad, 0u) << "members";
     EXPECT_EQ(members_.size(test_place()), live);
@@ -137,7 +150,9 @@ class soak {
 
   /// A bulk call.
   void between(u64 number) {
-    const path way = number / 7 % 3 == 0 ? path::automatic : number / 7 % 3 == 1 ? path::direct : path::regional;
+    const path way = number / 7 % 3 == 0   ? path::automatic
+                     : number / 7 % 3 == 1 ? path::direct
+                                           : path::regional;
     std::vector<u64> chosen;
     std::size_t absent = 0;
     for (u64 k = 0; k < all_keys; ++k) {
@@ -145,7 +160,9 @@ class soak {
       chosen.push_back(k);
       absent += balance_[k] == 0;
     }
-    if (number % 7 == 5) chosen.insert(chosen.end(), chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(chosen.size() / 2));  // copies
+    if (number % 7 == 5)
+      chosen.insert(chosen.end(), chosen.begin(),
+                    chosen.begin() + static_cast<std::ptrdiff_t>(chosen.size() / 2));  // copies
     std::vector<Key> keys;
     std::vector<Value> values;
     for (const u64 k : chosen) {
@@ -157,7 +174,8 @@ class soak {
     };
     switch (number % 7) {
       case 0:
-        EXPECT_EQ(members_.insert(test_place(), upload(keys), upload(values), {.path = way}).inserted, absent);
+        EXPECT_EQ(members_.insert(test_place(), upload(keys), upload(values), {.path = way}).inserted,
+                  absent);
         set_balance(1);
         break;
       case 1:
@@ -184,7 +202,10 @@ class soak {
       }
       case 5:
         for (std::size_t i = 0; i < chosen.size(); ++i) added_[chosen[i]] += values[i];
-        EXPECT_EQ(sums_.insert_or_apply(test_place(), upload(keys), upload(values), roost::plus(), {.path = way}).full, 0u);
+        EXPECT_EQ(
+            sums_.insert_or_apply(test_place(), upload(keys), upload(values), roost::plus(), {.path = way})
+                .full,
+            0u);
         break;
       default:
         members_.shrink_to_fit(test_place());
@@ -206,7 +227,9 @@ TEST(concurrent_soak, nothing_is_lost) {
   const char* const wanted = std::getenv("ROOST_SOAK_SECONDS");
   const double seconds = wanted != nullptr ? std::atof(wanted) : sanitized ? 1 : 2;
   const auto start = std::chrono::steady_clock::now();
-  const auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto passed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   soak<u32, u32> small;
   soak<u64, u64> large;
   u64 rounds = 0;
@@ -216,7 +239,8 @@ TEST(concurrent_soak, nothing_is_lost) {
     ++rounds;
     ASSERT_FALSE(HasFailure()) << "in round " << rounds - 1;
   } while (passed() < seconds);
-  std::printf("soak: %llu rounds, %.3g operations of refs, %.1f s, nothing lost\n", static_cast<unsigned long long>(rounds),
+  std::printf("soak: %llu rounds, %.3g operations of refs, %.1f s, nothing lost\n",
+              static_cast<unsigned long long>(rounds),
               2.0 * static_cast<double>(rounds) * static_cast<double>(operations_of_round), passed());
 }
 

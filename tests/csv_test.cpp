@@ -14,7 +14,8 @@
 
 #include "roost/error.hpp"
 
-// CSV files become rows of fields, or one line that says what is wrong with them; what is written is read again.
+// CSV files become rows of fields, or one line that says what is wrong with them; what is written is read
+// again.
 
 namespace test {
 namespace {
@@ -51,7 +52,9 @@ rows rows_of(const tools::text_table& table) {
   return result;
 }
 
-rows read(const std::string& content) { return rows_of(tools::read_csv(file(content).name(), tools::bad_lines::fail).table); }
+rows read(const std::string& content) {
+  return rows_of(tools::read_csv(file(content).name(), tools::bad_lines::fail).table);
+}
 
 /// The rows that are left when bad lines are skipped, and how many were.
 rows read_skipping(const std::string& content, std::size_t skipped) {
@@ -118,10 +121,12 @@ TEST(csv, says_what_is_wrong_with_a_line) {
 TEST(csv, skips_bad_lines_alone) {
   EXPECT_EQ(read_skipping("a,b\n1,2\n3\n4,5,6\n7,8\n", 2), (rows{{"a", "b"}, {"1", "2"}, {"7", "8"}}));
   EXPECT_EQ(read_skipping("a\n1\"2\n\"1\"2\n3\n", 2), (rows{{"a"}, {"3"}}));
-  EXPECT_EQ(read_skipping("a\n\"1\n2\n3\n", 1), (rows{{"a"}, {"2"}, {"3"}}));  // what an open quote hid is there
+  EXPECT_EQ(read_skipping("a\n\"1\n2\n3\n", 1),
+            (rows{{"a"}, {"2"}, {"3"}}));  // what an open quote hid is there
   EXPECT_EQ(read_skipping("a\r\"1\r2\r3", 1), (rows{{"a"}, {"2"}, {"3"}}));
   EXPECT_EQ(read_skipping("a\n\"1\n2\n3\"4\n5\n", 2), (rows{{"a"}, {"2"}, {"5"}}));
-  EXPECT_EQ(read_skipping("a,b\n\"1\n2\"\n3,4\n", 1), (rows{{"a", "b"}, {"3", "4"}}));  // a sound row of too few fields is one
+  EXPECT_EQ(read_skipping("a,b\n\"1\n2\"\n3,4\n", 1),
+            (rows{{"a", "b"}, {"3", "4"}}));  // a sound row of too few fields is one
   EXPECT_EQ(read_skipping("a\n1\n\"", 1), (rows{{"a"}, {"1"}}));
   EXPECT_EQ(read_skipping("a\n1\n", 0), (rows{{"a"}, {"1"}}));
 }
@@ -147,12 +152,15 @@ TEST(csv, finds_columns_by_name) {
 TEST(csv, reads_lines) {
   EXPECT_EQ(rows_of(tools::read_lines(file("").name())), rows{});
   EXPECT_EQ(rows_of(tools::read_lines(file("\n").name())), (rows{{""}}));
-  EXPECT_EQ(rows_of(tools::read_lines(file("a\n\n\"b,\r\nc").name())), (rows{{"a"}, {""}, {"\"b,\r"}, {"c"}}));
+  EXPECT_EQ(rows_of(tools::read_lines(file("a\n\n\"b,\r\nc").name())),
+            (rows{{"a"}, {""}, {"\"b,\r"}, {"c"}}));
 }
 
 TEST(csv, leaves_a_file_alone_until_it_writes) {
   const file f("kept");
-  { const tools::text_writer out(f.name()); }
+  {
+    const tools::text_writer out(f.name());
+  }
   EXPECT_EQ(f.content(), "kept");
   tools::text_writer out(f.name());
   out.write("new");
@@ -171,7 +179,8 @@ TEST(csv, leaves_a_file_alone_until_it_writes) {
 
 RC_GTEST_PROP(csv, reads_what_it_has_written, ()) {
   const auto columns = *rc::gen::inRange<std::size_t>(1, 4);
-  const auto field = rc::gen::container<std::string>(rc::gen::element('a', ' ', ',', '"', '\n', '\r', '\0', '\xff'));
+  const auto field =
+      rc::gen::container<std::string>(rc::gen::element('a', ' ', ',', '"', '\n', '\r', '\0', '\xff'));
   auto table = *rc::gen::container<rows>(rc::gen::container<row>(columns, field));
   table.insert(table.begin(), row(columns, "h"));
   const file f;
@@ -197,7 +206,8 @@ RC_GTEST_PROP(csv, any_bytes_are_read_or_refused, ()) {
   RC_ASSERT(csv.table.columns == 2u);
   RC_ASSERT((csv.table.ends.size() - 1) % 2 == 0u);
   RC_ASSERT(csv.table.ends.back() == csv.table.text.size());
-  if (csv.skipped == 0) RC_ASSERT(rows_of(tools::read_csv(f.name(), tools::bad_lines::fail).table) == rows_of(csv.table));
+  if (csv.skipped == 0)
+    RC_ASSERT(rows_of(tools::read_csv(f.name(), tools::bad_lines::fail).table) == rows_of(csv.table));
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ using table = roost::bench::cuckoo_global<place_type>;
 struct insert_pairs {
   table::ref_type to;
   const u32* keys;
-  ROOST_FN u64 operator()(std::size_t i) const { return to.insert_new(keys[i], keys[i] ^ 0x5a5a5a5au) ? 0 : 1; }
+  ROOST_FN u64 operator()(std::size_t i) const {
+    return to.insert_new(keys[i], keys[i] ^ 0x5a5a5a5au) ? 0 : 1;
+  }
 };
 struct count_right {
   table::ref_type in;
@@ -29,11 +31,13 @@ TEST(cuckoo_global, finds_what_was_inserted_and_nothing_else) {
   const auto& place = test_place();
   for (const std::size_t n : {0, 1, 5, 1000, 100000}) {
     const auto there = upload(from_numbers<u32>(different_numbers(2 * n, n)));
-    table cuckoo(place, static_cast<u32>(n * 5 / 4 + 8), n % 2 == 0 ? roost::residence::place : roost::residence::host, n);
+    table cuckoo(place, static_cast<u32>(n * 5 / 4 + 8),
+                 n % 2 == 0 ? roost::residence::place : roost::residence::host, n);
     EXPECT_EQ(place.sum(n, insert_pairs{cuckoo.ref(), there.data()}), 0u) << "pairs without a slot";
     EXPECT_EQ(place.sum(2 * n, count_right{cuckoo.ref(), there.data(), n}), 2 * n);
     cuckoo.clear(place);
-    EXPECT_EQ(place.sum(2 * n, count_right{cuckoo.ref(), there.data(), 0}), 2 * n) << "keys of a table that was cleared";
+    EXPECT_EQ(place.sum(2 * n, count_right{cuckoo.ref(), there.data(), 0}), 2 * n)
+        << "keys of a table that was cleared";
   }
 }
 

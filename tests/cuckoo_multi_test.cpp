@@ -3,7 +3,8 @@
 #include "support/keys.hpp"
 #include "support/place.hpp"
 
-// The multi-value and the compacting hash of Alcantara et al. 2009, sections 4.2 and 4.3, against maps of the standard library.
+// The multi-value and the compacting hash of Alcantara et al. 2009, sections 4.2 and 4.3, against maps of the
+// standard library.
 
 namespace test {
 namespace {
@@ -122,7 +123,8 @@ TEST(cuckoo_multi, begins_again_where_a_region_holds_too_many_keys) {
   EXPECT_EQ(check(shuffled(keys, 1)), 1);
 }
 
-/// All are equal modulo 1900813 and in one of two regions, so that the paper's functions cannot tell them apart.
+/// All are equal modulo 1900813 and in one of two regions, so that the paper's functions cannot tell them
+/// apart.
 numbers hard_keys() { return multiples(753, 2 * 1900813); }
 
 TEST(cuckoo_multi, finds_a_place_for_keys_that_the_papers_functions_cannot_tell_apart) {
@@ -136,8 +138,10 @@ TEST(cuckoo_multi, gives_up_after_the_last_restart) {
   const auto values = upload(numbered_values<u64>(keys.size()));
   for (const int most : {0, 4}) {
     const std::string attempts = "each of " + std::to_string(most + 1) + " attempts";
-    expect_error<roost::build_error>([&] { multimap(place, keys, values, {.max_restarts = most}); }, {"cuckoo_multimap", "576 slots", attempts, "max_restarts"});
-    expect_error<roost::build_error>([&] { index(place, keys, {.max_restarts = most}); }, {"cuckoo_index", "576 slots", attempts, "max_restarts"});
+    expect_error<roost::build_error>([&] { multimap(place, keys, values, {.max_restarts = most}); },
+                                     {"cuckoo_multimap", "576 slots", attempts, "max_restarts"});
+    expect_error<roost::build_error>([&] { index(place, keys, {.max_restarts = most}); },
+                                     {"cuckoo_index", "576 slots", attempts, "max_restarts"});
   }
 }
 
@@ -152,11 +156,12 @@ TEST(cuckoo_multi, refuses_what_cannot_be_meant) {
 TEST(cuckoo_multi, takes_the_rounds_of_the_paper_and_fewer_for_copies) {
   const auto rounds = [](std::size_t each) {
     const numbers keys = copies(200000, each);
-    return multimap(test_place(), upload(from_numbers<u32>(keys)), upload(numbered_values<u64>(keys.size()))).mean_rounds();
+    return multimap(test_place(), upload(from_numbers<u32>(keys)), upload(numbered_values<u64>(keys.size())))
+        .mean_rounds();
   };
   const double one = rounds(1);
   EXPECT_GT(one, 4.5);
-  EXPECT_LT(one, 6.5);  // section 4.1: 5.5
+  EXPECT_LT(one, 6.5);            // section 4.1: 5.5
   EXPECT_LT(rounds(2), one - 2);  // section 5: fewer
 }
 

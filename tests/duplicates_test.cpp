@@ -7,9 +7,9 @@ namespace {
 
 template <class Table>
 class duplicates : public testing::Test {};
-using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_map<sixteen, u32>, bucketed_set<u32>,
-                              cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_set<u32>,
-                              compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>>;
+using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_map<sixteen, u32>,
+                          bucketed_set<u32>, cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_set<u32>,
+                          compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>>;
 TYPED_TEST_SUITE(duplicates, tables);
 
 TYPED_TEST(duplicates, of_one_key) {
@@ -46,7 +46,8 @@ TYPED_TEST(duplicates, of_few_keys_among_many) {
 
 TYPED_TEST(duplicates, of_any_multiplicity) {
   numbers keys;
-  for (std::uint64_t k = 0; k < 300; ++k) keys.insert(keys.end(), k * k % 200 + (k % 7 == 0 ? 2000 : 0), k * 1000003);
+  for (std::uint64_t k = 0; k < 300; ++k)
+    keys.insert(keys.end(), k * k % 200 + (k % 7 == 0 ? 2000 : 0), k * 1000003);
   check<TypeParam>(keys);
   check<TypeParam>(shuffled(keys, 3));
 }

@@ -1,7 +1,7 @@
-#include "support/tables.hpp"
-
 #include <cmath>
 #include <limits>
+
+#include "support/tables.hpp"
 
 // Misuse and resource failure: a typed exception with one clear line, nothing leaked, nothing changed.
 
@@ -11,18 +11,20 @@ namespace {
 template <class Table>
 class errors : public testing::Test {};
 using tables = table_axis<bucketed_map<u32, u32>, cuckoo_map<u32, u32>, bucketed_set<u32>, cuckoo_set<u32>,
-                              compact_map<u32, u32>, compact_set<u32>>;
+                          compact_map<u32, u32>, compact_set<u32>>;
 TYPED_TEST_SUITE(errors, tables);
 
 TYPED_TEST(errors, load_factors_that_cannot_be_meant) {
   constexpr bool cuckoo = std::is_same_v<typename TypeParam::layout, roost::cuckoo>;
   const auto keys = from_numbers<u32>(multiples(100, 1));
   const auto values = numbered_values<typename TypeParam::mapped_type>(100);
-  for (const double bad : {0.0, -0.0, -1.0, 4.5, double{std::numeric_limits<double>::infinity()}, std::nan("")}) {
+  for (const double bad :
+       {0.0, -0.0, -1.0, 4.5, double{std::numeric_limits<double>::infinity()}, std::nan("")}) {
     typename TypeParam::options options;
     options.load_factor = bad;
-    expect_error<roost::invalid_argument>([&] { TypeParam(keys, values, options); },
-                                          {TypeParam::layout::name, "load factor", bad == 4.5 ? "4.5" : "", "more than 0 and at most"});
+    expect_error<roost::invalid_argument>(
+        [&] { TypeParam(keys, values, options); },
+        {TypeParam::layout::name, "load factor", bad == 4.5 ? "4.5" : "", "more than 0 and at most"});
     expect_error<roost::invalid_argument>([&] { TypeParam({}, {}, options); }, {"load factor"});
   }
   typename TypeParam::options options;
@@ -57,7 +59,9 @@ TYPED_TEST(errors, negative_restarts) {
   const auto keys = from_numbers<u32>(multiples(100, 1));
   typename TypeParam::options options;
   options.max_restarts = -1;
-  expect_error<roost::error>([&] { TypeParam(keys, numbered_values<typename TypeParam::mapped_type>(100), options); }, {"max_restarts"});
+  expect_error<roost::error>(
+      [&] { TypeParam(keys, numbered_values<typename TypeParam::mapped_type>(100), options); },
+      {"max_restarts"});
 }
 
 /// Refuses the k-th allocation for every k: each build throws and leaves nothing behind; the last one works.
@@ -91,7 +95,8 @@ TYPED_TEST(errors, memory_that_is_refused) {
 }
 
 TYPED_TEST(errors, a_rebuild_that_fails_changes_nothing) {
-  const auto first = from_numbers<u32>(multiples(3000, 3)), second = from_numbers<u32>(random_numbers(9000, 5, 8000));
+  const auto first = from_numbers<u32>(multiples(3000, 3)),
+             second = from_numbers<u32>(random_numbers(9000, 5, 8000));
   const auto first_values = numbered_values<typename TypeParam::mapped_type>(first.size());
   const auto second_values = numbered_values<typename TypeParam::mapped_type>(second.size());
   watched_memory memory;
@@ -114,7 +119,8 @@ TYPED_TEST(errors, a_rebuild_that_fails_changes_nothing) {
       ASSERT_EQ(table.statistics().capacity, facts.capacity);
       ASSERT_EQ(table.count_found(first), 3000u);
       ASSERT_TRUE(table.valid());
-      ASSERT_TRUE(table.find(first, {}) == (TypeParam::has_values ? first_values : std::vector<typename TypeParam::mapped_type>{}));
+      ASSERT_TRUE(table.find(first, {}) ==
+                  (TypeParam::has_values ? first_values : std::vector<typename TypeParam::mapped_type>{}));
     }
     memory.refuse_nothing();
     EXPECT_EQ(table.count_found(second), second.size());
@@ -127,23 +133,31 @@ TEST(errors_class, ranges_that_do_not_fit) {
   const auto keys = upload(from_numbers<u32>(multiples(100, 1)));
   const auto values = upload(from_numbers<u32>(multiples(99, 1)));
   using map_type = roost::frozen_map<u32, u32, place_type>;
-  expect_error<roost::invalid_argument>([&] { map_type(test_place(), keys, values); }, {"frozen_map", "100 keys", "99 values", "one value a key"});
+  expect_error<roost::invalid_argument>([&] { map_type(test_place(), keys, values); },
+                                        {"frozen_map", "100 keys", "99 values", "one value a key"});
 
   map_type map(test_place(), keys, keys);
-  expect_error<roost::invalid_argument>([&] { map.rebuild(test_place(), keys, values); }, {"100 keys", "99 values"});
+  expect_error<roost::invalid_argument>([&] { map.rebuild(test_place(), keys, values); },
+                                        {"100 keys", "99 values"});
   EXPECT_EQ(map.size(), 100u);
 
   memory_of<u32> few(test_place(), 99), enough(test_place(), 100);
   memory_of<bool> few_answers(test_place(), 50);
-  expect_error<roost::invalid_argument>([&] { map.find(test_place(), keys, few, 0); }, {"frozen_map::find", "99", "100 needed"});
-  expect_error<roost::invalid_argument>([&] { map.contains(test_place(), keys, few_answers); }, {"frozen_map::contains", "50", "100 needed"});
-  expect_error<roost::invalid_argument>([&] { map.retrieve_all(test_place(), few, enough); }, {"retrieve_all", "99", "100 needed"});
-  expect_error<roost::invalid_argument>([&] { map.retrieve_all(test_place(), enough, few); }, {"retrieve_all", "99", "100 needed"});
+  expect_error<roost::invalid_argument>([&] { map.find(test_place(), keys, few, 0); },
+                                        {"frozen_map::find", "99", "100 needed"});
+  expect_error<roost::invalid_argument>([&] { map.contains(test_place(), keys, few_answers); },
+                                        {"frozen_map::contains", "50", "100 needed"});
+  expect_error<roost::invalid_argument>([&] { map.retrieve_all(test_place(), few, enough); },
+                                        {"retrieve_all", "99", "100 needed"});
+  expect_error<roost::invalid_argument>([&] { map.retrieve_all(test_place(), enough, few); },
+                                        {"retrieve_all", "99", "100 needed"});
   EXPECT_TRUE(map.valid(test_place()));
 
   const roost::frozen_set<u32, place_type> set(test_place(), keys);
-  expect_error<roost::invalid_argument>([&] { set.retrieve_all(test_place(), few); }, {"frozen_set::retrieve_all", "99", "100 needed"});
-  expect_error<roost::invalid_argument>([&] { set.contains(test_place(), keys, few_answers); }, {"contains", "50", "100 needed"});
+  expect_error<roost::invalid_argument>([&] { set.retrieve_all(test_place(), few); },
+                                        {"frozen_set::retrieve_all", "99", "100 needed"});
+  expect_error<roost::invalid_argument>([&] { set.contains(test_place(), keys, few_answers); },
+                                        {"contains", "50", "100 needed"});
   EXPECT_TRUE(set.valid(test_place()));
 }
 

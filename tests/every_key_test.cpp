@@ -10,12 +10,14 @@ namespace {
 
 template <class Table>
 class every_key : public testing::Test {};
-using tables = table_axis<bucketed_map<u8, u8>, bucketed_map<u16, u32>, bucketed_map<u32, u32>, bucketed_map<u32, u64>,
-                              bucketed_map<u64, u32>, bucketed_map<u64, u64>, bucketed_map<sixteen, u32>, bucketed_map<twelve, twentyfour>,
-                              bucketed_map<twentyfour, twelve>, bucketed_set<u32>, bucketed_set<u64>, bucketed_set<twelve>,
-                              cuckoo_map<u16, u16>, cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_map<sixteen, twelve>, cuckoo_set<u32>,
-                              compact_map<u8, u8>, compact_map<u32, u32>, compact_map<u32, u64>, compact_map<u64, u32>, compact_map<u64, u64>,
-                              compact_map<u32, twelve>, compact_set<u32>, compact_set<u64>>;
+using tables =
+    table_axis<bucketed_map<u8, u8>, bucketed_map<u16, u32>, bucketed_map<u32, u32>, bucketed_map<u32, u64>,
+               bucketed_map<u64, u32>, bucketed_map<u64, u64>, bucketed_map<sixteen, u32>,
+               bucketed_map<twelve, twentyfour>, bucketed_map<twentyfour, twelve>, bucketed_set<u32>,
+               bucketed_set<u64>, bucketed_set<twelve>, cuckoo_map<u16, u16>, cuckoo_map<u32, u32>,
+               cuckoo_map<u64, u64>, cuckoo_map<sixteen, twelve>, cuckoo_set<u32>, compact_map<u8, u8>,
+               compact_map<u32, u32>, compact_map<u32, u64>, compact_map<u64, u32>, compact_map<u64, u64>,
+               compact_map<u32, twelve>, compact_set<u32>, compact_set<u64>>;
 TYPED_TEST_SUITE(every_key, tables);
 
 /// Zero, all ones, single bits, and what lies around them.
@@ -50,10 +52,12 @@ TYPED_TEST(every_key, can_be_stored_with_every_value) {
   const auto values = remarkable<value>();
   for (std::size_t shift = 0; shift < std::min<std::size_t>(values.size(), 12); ++shift) {
     std::vector<value> values_of_keys;
-    for (std::size_t i = 0; i < keys.size(); ++i) values_of_keys.push_back(values[(i + shift) % values.size()]);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      values_of_keys.push_back(values[(i + shift) % values.size()]);
     check<TypeParam>(keys, values_of_keys);
   }
-  for (const value& v : {values.front(), values.back()}) check<TypeParam>(keys, std::vector<value>(keys.size(), v));
+  for (const value& v : {values.front(), values.back()})
+    check<TypeParam>(keys, std::vector<value>(keys.size(), v));
 }
 
 TYPED_TEST(every_key, can_be_alone_or_away) {
@@ -81,12 +85,14 @@ TYPED_TEST(every_key, can_be_beside_the_first_keys_under_any_seed) {
 
 template <class Table>
 class all_keys : public testing::Test {};
-using small_tables = table_axis<bucketed_map<u8, u8>, bucketed_map<u16, u32>, cuckoo_map<u16, u16>, compact_map<u8, u8>>;
+using small_tables =
+    table_axis<bucketed_map<u8, u8>, bucketed_map<u16, u32>, cuckoo_map<u16, u16>, compact_map<u8, u8>>;
 TYPED_TEST_SUITE(all_keys, small_tables);
 
 TYPED_TEST(all_keys, are_stored_at_once) {
   constexpr std::size_t n = std::size_t{1} << 8 * sizeof(typename TypeParam::key_type);
-  for (const std::uint64_t seed : sanitized ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{0, 1, 2}) {
+  for (const std::uint64_t seed :
+       sanitized ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{0, 1, 2}) {
     typename TypeParam::options options;
     options.seed = seed;
     EXPECT_EQ(check<TypeParam>(multiples(n, 1), options).size, n);

@@ -33,7 +33,9 @@ tools::text_table table_of(const texts& fields) {
 }
 
 // Hashes that are bad for the first seeds: all fields have one key, or those of one length have.
-tools::text_key one_key(std::string_view text, u64 seed) { return seed < 3 ? tools::text_key{} : tools::hash_text(text, seed); }
+tools::text_key one_key(std::string_view text, u64 seed) {
+  return seed < 3 ? tools::text_key{} : tools::hash_text(text, seed);
+}
 tools::text_key key_of_length(std::string_view text, u64 seed) {
   return seed < 2 ? tools::text_key{text.size(), 0} : tools::hash_text(text, seed);
 }
@@ -41,16 +43,21 @@ tools::text_key always_one_key(std::string_view, u64) { return {}; }
 
 constexpr tools::text_hash hashes[] = {tools::hash_text, one_key, key_of_length};
 
-pairs join(tools::join_kind kind, const texts& left, const texts& right, tools::text_hash hash) {
+/// What a join gives, `most` pairs at a time.
+pairs join(tools::join_kind kind, const texts& left, const texts& right, tools::text_hash hash,
+           std::size_t most = tools::matches_at_once) {
   const auto a = table_of(left), b = table_of(right);
-  tools::matches found;
-  tools::use_tables_on_host(2, [&](const tools::key_tables& tables) {
-    found = join_columns(roost::host(2), tables, kind, a.column_from(0, 0), b.column_from(0, 0), hash);
-  });
   pairs result;
   const bool both = kind == tools::join_kind::inner || kind == tools::join_kind::left;
-  EXPECT_EQ(found.right.size(), both ? found.left.size() : 0u);
-  for (std::size_t i = 0; i < found.left.size(); ++i) result.emplace_back(found.left[i], both ? found.right[i] : none);
+  const auto use = [&](const tools::matches& found) {
+    EXPECT_EQ(found.right.size(), both ? found.left.size() : 0u);
+    EXPECT_TRUE(!both || found.left.size() <= most || found.left.front() == found.left.back());
+    for (std::size_t i = 0; i < found.left.size(); ++i)
+      result.emplace_back(found.left[i], both ? found.right[i] : none);
+  };
+  tools::use_tables_on_host(2, [&](const tools::key_tables& tables) {
+    join_columns(roost::host(2), tables, kind, a.column_from(0, 0), b.column_from(0, 0), use, hash, most);
+  });
   return result;
 }
 
@@ -77,7 +84,8 @@ counts count(const texts& fields, tools::text_hash hash) {
   counts result;
   tools::use_tables_on_host(2, [&](const tools::key_tables& tables) {
     const auto found = count_fields(roost::host(2), tables, table.column_from(0, 0), hash);
-    for (std::size_t i = 0; i < found.rows.size(); ++i) result.emplace_back(fields[found.rows[i]], found.counts[i]);
+    for (std::size_t i = 0; i < found.rows.size(); ++i)
+      result.emplace_back(fields[found.rows[i]], found.counts[i]);
   });
   return result;
 }
@@ -86,16 +94,23 @@ counts expected(const texts& fields) {
   counts result;
   for (const auto& field : fields) {
     const auto found = std::ranges::find(result, field, &counts::value_type::first);
-    found == result.end() ? static_cast<void>(result.emplace_back(field, 1)) : static_cast<void>(++found->second);
+    found == result.end() ? static_cast<void>(result.emplace_back(field, 1))
+                          : static_cast<void>(++found->second);
   }
   return result;
 }
 
-constexpr tools::join_kind kinds[] = {tools::join_kind::inner, tools::join_kind::left, tools::join_kind::semi, tools::join_kind::anti};
+constexpr tools::join_kind kinds[] = {tools::join_kind::inner, tools::join_kind::left, tools::join_kind::semi,
+                                      tools::join_kind::anti};
 
 void expect_joined(const texts& left, const texts& right) {
   for (const auto hash : hashes) {
-    for (const auto kind : kinds) EXPECT_EQ(join(kind, left, right, hash), expected(kind, left, right)) << static_cast<int>(kind);
+    for (const auto kind : kinds) {
+      for (const std::size_t most : {std::size_t{1}, std::size_t{7}, tools::matches_at_once}) {
+        EXPECT_EQ(join(kind, left, right, hash, most), expected(kind, left, right))
+            << static_cast<int>(kind) << ", " << most << " at a time";
+      }
+    }
   }
 }
 
@@ -111,8 +126,8 @@ TEST(fields, integers_are_those_that_print_the_same) {
   EXPECT_EQ(value("9223372036854775807"), INT64_MAX);
   EXPECT_EQ(value("-9223372036854775808"), INT64_MIN);
   u64 key = 0;
-  for (const auto* text :
-       {"", "-", "+1", "01", "-0", "-01", "00", " 1", "1 ", "1.0", "1e3", "0x1", "9223372036854775808", "-9223372036854775809"})
+  for (const auto* text : {"", "-", "+1", "01", "-0", "-01", "00", " 1", "1 ", "1.0", "1e3", "0x1",
+                           "9223372036854775808", "-9223372036854775809"})
     EXPECT_FALSE(tools::read_integer(text, key)) << text;
 }
 
@@ -130,7 +145,8 @@ TEST(fields, are_joined_by_what_they_say) {
 
 TEST(fields, are_counted_by_what_they_say) {
   for (const auto hash : hashes) {
-    for (const texts& fields : {texts{}, texts{""}, texts{"b", "a", "b", "", "b"}, texts{"5", "-1", "5"}, texts(1000, "x")})
+    for (const texts& fields :
+         {texts{}, texts{""}, texts{"b", "a", "b", "", "b"}, texts{"5", "-1", "5"}, texts(1000, "x")})
       EXPECT_EQ(count(fields, hash), expected(fields));
   }
 }
@@ -139,14 +155,18 @@ TEST(fields, a_hash_that_tells_nothing_apart_is_given_up) {
   const texts left{"a", "b"}, right{"b"};
   EXPECT_THROW(count(left, always_one_key), roost::error);
   EXPECT_THROW(join(tools::join_kind::semi, left, right, always_one_key), roost::error);
-  EXPECT_EQ(join(tools::join_kind::left, left, right, always_one_key), expected(tools::join_kind::left, left, right));
+  EXPECT_EQ(join(tools::join_kind::left, left, right, always_one_key),
+            expected(tools::join_kind::left, left, right));
 }
 
 RC_GTEST_PROP(fields, any_columns_are_joined, ()) {
   const auto field = rc::gen::container<std::string>(rc::gen::element('a', 'b', '1', '0', '-'));
   const auto left = *rc::gen::container<texts>(field), right = *rc::gen::container<texts>(field);
   for (const auto hash : hashes) {
-    for (const auto kind : kinds) RC_ASSERT(join(kind, left, right, hash) == expected(kind, left, right));
+    for (const auto kind : kinds) {
+      for (const std::size_t most : {std::size_t{3}, tools::matches_at_once})
+        RC_ASSERT(join(kind, left, right, hash, most) == expected(kind, left, right));
+    }
     RC_ASSERT(count(left, hash) == expected(left));
   }
 }

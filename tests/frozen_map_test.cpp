@@ -1,7 +1,7 @@
-#include "support/tables.inl"
-
 #include <deque>
 #include <ranges>
+
+#include "support/tables.inl"
 
 // Every call of a table against the oracle, over random and structured keys.
 
@@ -14,10 +14,11 @@ namespace {
 template <class Table>
 class frozen_map : public testing::Test {};
 
-using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u32, u64>, bucketed_map<u64, u32>, bucketed_map<u64, u64>,
-                              cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_set<u32>, bucketed_set<u32>, bucketed_set<u64>,
-                              compact_map<u32, u32>, compact_map<u32, u64>, compact_map<u64, u32>, compact_map<u64, u64>, compact_map<u32, twelve>,
-                              compact_set<u32>, compact_set<u64>>;
+using tables =
+    table_axis<bucketed_map<u32, u32>, bucketed_map<u32, u64>, bucketed_map<u64, u32>, bucketed_map<u64, u64>,
+               cuckoo_map<u32, u32>, cuckoo_map<u64, u64>, cuckoo_set<u32>, bucketed_set<u32>,
+               bucketed_set<u64>, compact_map<u32, u32>, compact_map<u32, u64>, compact_map<u64, u32>,
+               compact_map<u64, u64>, compact_map<u32, twelve>, compact_set<u32>, compact_set<u64>>;
 TYPED_TEST_SUITE(frozen_map, tables);
 
 TYPED_TEST(frozen_map, of_any_number_of_random_keys) {
@@ -53,8 +54,9 @@ TYPED_TEST(frozen_map, with_any_seed) {
 
 TYPED_TEST(frozen_map, with_any_load_factor) {
   constexpr bool cuckoo = std::is_same_v<typename TypeParam::layout, roost::cuckoo>;
-  const std::vector<double> load_factors =
-      cuckoo ? std::vector{0.01, 0.1, 0.5, 0.7, 0.8, 512.0 / 576.0} : std::vector{0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 1.0};
+  const std::vector<double> load_factors = cuckoo
+                                               ? std::vector{0.01, 0.1, 0.5, 0.7, 0.8, 512.0 / 576.0}
+                                               : std::vector{0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99, 1.0};
   for (const double load_factor : load_factors) {
     for (const std::size_t n : {1, 100, sanitized ? 6000 : 30000}) {
       typename TypeParam::options options;
@@ -94,8 +96,10 @@ struct twice {
 };
 
 TEST(frozen_map_class, deduces_its_types_and_takes_computed_ranges) {
-  const roost::frozen_map map(test_place(), roost::computed(5000, cube{}), roost::computed(5000, twice{}), {.load_factor = 0.5, .seed = 3});
-  static_assert(std::is_same_v<std::remove_const_t<decltype(map)>, roost::frozen_map<u64, u32, place_type, roost::compact>>);
+  const roost::frozen_map map(test_place(), roost::computed(5000, cube{}), roost::computed(5000, twice{}),
+                              {.load_factor = 0.5, .seed = 3});
+  static_assert(std::is_same_v<std::remove_const_t<decltype(map)>,
+                               roost::frozen_map<u64, u32, place_type, roost::compact>>);
   memory_of<u32> results(test_place(), 6000);
   map.find(test_place(), roost::computed(6000, cube{}), results, 1);
   const auto found = download(results);
@@ -108,7 +112,8 @@ TEST(frozen_map_class, deduces_its_types_and_takes_computed_ranges) {
 TEST(frozen_map_class, takes_spans_and_more_room_than_needed) {
   const auto keys = upload(from_numbers<u64>(multiples(100, 3)));
   const auto values = upload(from_numbers<u32>(multiples(100, 1)));
-  const roost::frozen_map map(test_place(), keys.span().subspan(10, 50), std::span<const u32>(values.data() + 10, 50));
+  const roost::frozen_map map(test_place(), keys.span().subspan(10, 50),
+                              std::span<const u32>(values.data() + 10, 50));
   auto results = filled<u32>(60, 77);
   map.find(test_place(), keys.span().first(30), results.span(), 1000);
   const auto found = download(results);

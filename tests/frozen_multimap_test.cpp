@@ -1,6 +1,5 @@
-#include <roost/frozen_multimap.hpp>
-
 #include <cmath>
+#include <roost/frozen_multimap.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
@@ -52,7 +51,8 @@ struct ask {
 
 /// All that a map of these pairs says, against the oracle. Queries: so many pairs' keys, and as many others.
 template <class T>
-void check(const std::vector<u64>& key_numbers, const std::vector<u64>& value_numbers, std::size_t queries_of_pairs = 1500) {
+void check(const std::vector<u64>& key_numbers, const std::vector<u64>& value_numbers,
+           std::size_t queries_of_pairs = 1500) {
   using key = typename T::key;
   using value = typename T::value;
   oracle_map<key, std::vector<value>> oracle, got;
@@ -100,7 +100,8 @@ void check(const std::vector<u64>& key_numbers, const std::vector<u64>& value_nu
     const auto counted = download(counts);
     const auto there = download(contained);
     std::size_t wrong = 0;
-    for (std::size_t i = 0; i < queries.size(); ++i) wrong += counted[i] != offsets[i + 1] - offsets[i] || (there[i] != 0) != (counted[i] != 0);
+    for (std::size_t i = 0; i < queries.size(); ++i)
+      wrong += counted[i] != offsets[i + 1] - offsets[i] || (there[i] != 0) != (counted[i] != 0);
     EXPECT_EQ(wrong, 0u);
     EXPECT_EQ(map.count_matches(place, asked, {.path = way}), total);
 
@@ -124,7 +125,8 @@ void check(const std::vector<u64>& key_numbers, const std::vector<u64>& value_nu
 
   // One by one.
   auto counts = filled<u64>(queries.size(), 7), hashes = filled<u64>(queries.size(), 7);
-  place.for_each(queries.size(), ask<typename T::map::ref_type, key>{map.ref(), asked.data(), counts.data(), hashes.data()});
+  place.for_each(queries.size(),
+                 ask<typename T::map::ref_type, key>{map.ref(), asked.data(), counts.data(), hashes.data()});
   const auto counted = download(counts), hashed = download(hashes);
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < queries.size(); ++i) {
@@ -172,15 +174,18 @@ std::vector<u64> repeated(std::size_t n, std::size_t each) {
 template <class T>
 class frozen_multimap : public testing::Test {};
 
-using multimaps = axis<types<u32, u32>, types<u32, u64>, types<u64, u16>, types<twelve, u32>, types<u64, u64>, types<u32, twelve>>;
+using multimaps = axis<types<u32, u32>, types<u32, u64>, types<u64, u16>, types<twelve, u32>, types<u64, u64>,
+                       types<u32, twelve>>;
 TYPED_TEST_SUITE(frozen_multimap, multimaps);
 
 TYPED_TEST(frozen_multimap, of_any_number_of_pairs) {
-  for (const std::size_t n : {0, 1, 2, 5, 31, 100, 1000, 1739, 2048, 5000, 20000}) check<TypeParam>(random_numbers(n, n));
+  for (const std::size_t n : {0, 1, 2, 5, 31, 100, 1000, 1739, 2048, 5000, 20000})
+    check<TypeParam>(random_numbers(n, n));
 }
 
 TYPED_TEST(frozen_multimap, with_any_number_of_values_for_a_key) {
-  for (const std::size_t each : {2, 8, 33, 100, 1000}) check<TypeParam>(repeated((sanitized ? 4000 : 20000) / each, each), sanitized ? 300 : 1500);
+  for (const std::size_t each : {2, 8, 33, 100, 1000})
+    check<TypeParam>(repeated((sanitized ? 4000 : 20000) / each, each), sanitized ? 300 : 1500);
   check<TypeParam>(repeated(3, 3000));
 }
 
@@ -189,11 +194,13 @@ TYPED_TEST(frozen_multimap, of_one_key) {
 }
 
 TYPED_TEST(frozen_multimap, with_frequent_keys) {
-  if (sanitized && !std::is_same_v<TypeParam, types<u32, u32>>) GTEST_SKIP() << "of one type where everything is slow";
+  if (sanitized && !std::is_same_v<TypeParam, types<u32, u32>>)
+    GTEST_SKIP() << "of one type where everything is slow";
   std::vector<u64> half = random_numbers(1'000'000, 6), falling = half;
   for (std::size_t i = 0; i < half.size(); i += 2) half[i] = 42;
   // Zipf's law, nearly: key k has a share of 1 / k.
-  for (std::size_t i = 0; i < falling.size(); ++i) falling[i] = static_cast<u64>(std::exp(static_cast<double>(falling[i] % 1'000'003) / 1'000'003 * 12));
+  for (std::size_t i = 0; i < falling.size(); ++i)
+    falling[i] = static_cast<u64>(std::exp(static_cast<double>(falling[i] % 1'000'003) / 1'000'003 * 12));
   check<TypeParam>(half, 3);
   check<TypeParam>(falling, 10);
   check<TypeParam>(std::vector<u64>(700'000, 3), 1);
@@ -215,12 +222,24 @@ struct twice_at_the_end {
   ROOST_FN u32 operator()(std::size_t i) const { return i + 2 < n ? 0 : 7; }
 };
 
+TEST(frozen_multimap_calls, say_what_memory_they_hold) {
+  watched_memory memory;
+  {
+    const place_type place = make_place(memory);
+    const roost::frozen_multimap map(place, roost::computed(1000, twice()), roost::computed(1000, twice()));
+    EXPECT_EQ(map.bytes(), memory.live_bytes());
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
+}
+
 TEST(frozen_multimap_calls, of_computed_pairs_and_rebuilt) {
   const auto& place = test_place();
-  roost::frozen_multimap map(place, roost::computed(1000, twice()), roost::computed(1000, twice()), {.load_factor = 0.5, .seed = 9});
+  roost::frozen_multimap map(place, roost::computed(1000, twice()), roost::computed(1000, twice()),
+                             {.load_factor = 0.5, .seed = 9});
   EXPECT_EQ(map.key_count(), 500u);
   EXPECT_EQ(map.statistics().duplicates, 500u);
-  EXPECT_THROW(map.rebuild(place, upload(std::vector<u32>(3)), upload(std::vector<u32>(2))), roost::invalid_argument);
+  EXPECT_THROW(map.rebuild(place, upload(std::vector<u32>(3)), upload(std::vector<u32>(2))),
+               roost::invalid_argument);
   EXPECT_EQ(map.size(), 1000u);
   map.rebuild(place, upload(std::vector<u32>{5, 5, ~0u}), upload(std::vector<u32>{1, 2, 3}));
   const auto all = map.retrieve(place, upload(std::vector<u32>{~0u, 4, 5}));
@@ -228,14 +247,16 @@ TEST(frozen_multimap_calls, of_computed_pairs_and_rebuilt) {
   EXPECT_EQ(download(all.values), (std::vector<u32>{3, 1, 2}));
 }
 
-// Tables of few keys take the groups of several regions together; those that are much larger than the pairs cannot.
+// Tables of few keys take the groups of several regions together; those that are much larger than the pairs
+// cannot.
 TEST(frozen_multimap_calls, of_any_load_and_any_number_of_different_keys) {
   const auto& place = test_place();
   const std::size_t n = sanitized ? 100'000 : 500'000;
   for (const std::size_t different : {1, 2, 40, 3000, 100'000}) {
     const auto keys = upload(from_numbers<u32>(random_numbers(n, 5, different)));
     for (const double load : {0.02, 0.5, 0.8, 1.0}) {
-      const roost::frozen_multimap map(place, keys, roost::computed(n, roost::detail::number<u32>()), {.load_factor = load});
+      const roost::frozen_multimap map(place, keys, roost::computed(n, roost::detail::number<u32>()),
+                                       {.load_factor = load});
       EXPECT_TRUE(map.valid(place)) << different << ' ' << load;
       EXPECT_EQ(map.count_matches(place, map.keys()), n);
     }
@@ -244,7 +265,8 @@ TEST(frozen_multimap_calls, of_any_load_and_any_number_of_different_keys) {
 
 TEST(frozen_multimap_calls, match_of_all_queries) {
   const auto& place = test_place();
-  const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 5, 7}), upload(std::vector<u32>{1, 2, 3}));
+  const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 5, 7}),
+                                   upload(std::vector<u32>{1, 2, 3}));
   const auto queries = upload(std::vector<u32>{1, 5, 1, 7, 9});
   const auto found = map.match_outer(place, queries, 99u);
   EXPECT_EQ(found.size(), 6u);
@@ -260,14 +282,16 @@ TEST(frozen_multimap_calls, match_of_all_queries) {
 
 TEST(frozen_multimap_calls, refuse_room_that_is_too_small) {
   const auto& place = test_place();
-  const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 5, 7}), upload(std::vector<u32>{1, 2, 3}));
+  const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 5, 7}),
+                                   upload(std::vector<u32>{1, 2, 3}));
   const auto queries = upload(std::vector<u32>(300, 5));
   const auto found = map.match(place, queries);
   auto small = filled<u32>(599, 0), enough = filled<u32>(600, 0);
   auto bytes = filled<std::uint8_t>(600, 0);
   EXPECT_THROW(found.retrieve(place, small), roost::invalid_argument);
   EXPECT_THROW(found.retrieve_pairs(place, small, enough), roost::invalid_argument);
-  EXPECT_THROW(found.retrieve_pairs(place, bytes, enough), roost::invalid_argument);  // 300 queries have no numbers of a byte
+  EXPECT_THROW(found.retrieve_pairs(place, bytes, enough),
+               roost::invalid_argument);  // 300 queries have no numbers of a byte
   EXPECT_THROW(map.count(place, queries, filled<u32>(299, 0)), roost::invalid_argument);
   EXPECT_THROW(map.retrieve_all(place, small, filled<u32>(2, 0)), roost::invalid_argument);
   auto counts = filled<std::int8_t>(300, 0);
@@ -277,7 +301,8 @@ TEST(frozen_multimap_calls, refuse_room_that_is_too_small) {
 
 TEST(frozen_multimap_calls, counts_that_do_not_fit_are_the_greatest_there_are) {
   const auto& place = test_place();
-  const roost::frozen_multimap map(place, upload(std::vector<u32>(1000, 5)), upload(std::vector<u32>(1000, 1)));
+  const roost::frozen_multimap map(place, upload(std::vector<u32>(1000, 5)),
+                                   upload(std::vector<u32>(1000, 1)));
   auto bytes = filled<std::uint8_t>(1, 0);
   auto signed_bytes = filled<std::int8_t>(1, 0);
   map.count(place, upload(std::vector<u32>{5}), bytes);
@@ -290,7 +315,8 @@ TEST(frozen_multimap_calls, counts_that_do_not_fit_are_the_greatest_there_are) {
 TEST(frozen_multimap_calls, of_more_than_2_to_24_values_of_a_key_large) {
   const auto& place = test_place();
   const std::size_t n = (std::size_t{1} << 24) + 1000;
-  const roost::frozen_multimap map(place, roost::computed(n, twice_at_the_end{n}), roost::computed(n, roost::detail::number<u32>()));
+  const roost::frozen_multimap map(place, roost::computed(n, twice_at_the_end{n}),
+                                   roost::computed(n, roost::detail::number<u32>()));
   const auto queries = upload(std::vector<u32>{0, 7, 8, 0});
   EXPECT_EQ(map.count_matches(place, queries), 2 * (n - 2) + 2);
   const auto found = map.match(place, queries);

@@ -14,7 +14,9 @@ struct ends {
   friend bool operator==(const ends&, const ends&) = default;
 };
 struct join_ends {
-  ROOST_FN ends operator()(const ends& a, const ends& b) const { return {a.first, b.last, a.count + b.count}; }
+  ROOST_FN ends operator()(const ends& a, const ends& b) const {
+    return {a.first, b.last, a.count + b.count};
+  }
 };
 
 template <class Key>
@@ -76,7 +78,8 @@ TEST(group_by_calls, add_up_floating_point_numbers_the_same_every_time) {
   const auto keys = upload(from_numbers<u32>(random_numbers(100000, 3, 5)));
   const auto column = upload(values);
   const auto once = download(roost::group_by(test_place(), keys, column, roost::plus()).values);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(download(roost::group_by(test_place(), keys, column, roost::plus()).values), once);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(download(roost::group_by(test_place(), keys, column, roost::plus()).values), once);
 }
 
 TEST(group_by_calls, refuse_columns_that_are_not_equally_long) {

@@ -1,4 +1,4 @@
-#include <roost/detail/grouping.hpp>
+#include <roost/detail/groups/grouping.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
@@ -24,7 +24,8 @@ TEST(grouping, frequent_keys_have_regions_behind_those_that_they_would_be_in) {
     std::vector<u32> frequent = close_keys(40, 1u << 31, 3);
     for (u32 i = 0; i < 200; ++i) frequent.push_back(roost::key_of_hash<u32>((1u << 31) + i * 65536 + 99, 3));
     for (u32 i = 0; i < 500; ++i) frequent.push_back(i * 7919);
-    std::stable_sort(frequent.begin(), frequent.end(), [&](u32 a, u32 b) { return to.spread(a) < to.spread(b); });
+    std::stable_sort(frequent.begin(), frequent.end(),
+                     [&](u32 a, u32 b) { return to.spread(a) < to.spread(b); });
     std::vector<std::uint16_t> slot(to.slots + 1, 0);
     for (const u32 key : frequent) ++slot[(to.spread(key) >> to.shift) + 1];
     for (u32 s = 0; s < to.slots; ++s) slot[s + 1] = static_cast<std::uint16_t>(slot[s + 1] + slot[s]);
@@ -37,13 +38,15 @@ TEST(grouping, frequent_keys_have_regions_behind_those_that_they_would_be_in) {
     to.slot = slot.data();
     std::size_t wrong = 0;
     for (u32 f = 0; f < to.count; ++f) {
-      wrong += !to.is_frequent(frequent[f]) || to(frequent[f]) != to.spread(frequent[f]) + f + 1 || to.of_frequent(f) != to(frequent[f]);
+      wrong += !to.is_frequent(frequent[f]) || to(frequent[f]) != to.spread(frequent[f]) + f + 1 ||
+               to.of_frequent(f) != to(frequent[f]);
     }
     const oracle_set<u32> known(frequent.begin(), frequent.end());
     std::vector<u32> others = close_keys(1000, (1u << 31) - 500, 3);
     for (u32 i = 0; i < 100000; ++i) others.push_back(i * 2654435761u);
     for (const u32 key : others) {
-      if (known.count(key) == 0) wrong += to.is_frequent(key) || to(key) != to.spread(key) + before[to.spread(key)];
+      if (known.count(key) == 0)
+        wrong += to.is_frequent(key) || to(key) != to.spread(key) + before[to.spread(key)];
     }
     for (u32 r = 0; r <= regions; ++r) wrong += to.number_of(r) != r + before[r];
     EXPECT_EQ(wrong, 0u) << regions;
@@ -57,11 +60,14 @@ void check(const std::vector<u64>& numbers) {
   const std::vector<Key> keys = from_numbers<Key>(numbers);
   const auto input = upload(keys);
   const auto places = roost::detail::numbers_to<u32>(keys.size());
-  const roost::detail::zipped<roost::detail::sequence<const Key*>, std::remove_const_t<decltype(places)>> source{{input.data(), input.size()}, places};
+  const roost::detail::zipped<roost::detail::sequence<const Key*>, std::remove_const_t<decltype(places)>>
+      source{{input.data(), input.size()}, places};
   using also = roost::detail::and_also;
-  const auto groups = roost::detail::group<Ordered>(place, source, 3, "test", Ordered ? also::numbered_keys : also::way_back);
+  const auto groups =
+      roost::detail::group<Ordered, Ordered ? also::numbered_keys : also::way_back>(place, source, 3, "test");
   const std::vector<Key> different = roost::copy_to_host(place, groups.keys);
-  const std::vector<u64> begins = roost::copy_to_host(place, groups.begins), counts = roost::copy_to_host(place, groups.counts);
+  const std::vector<u64> begins = roost::copy_to_host(place, groups.begins),
+                         counts = roost::copy_to_host(place, groups.counts);
   oracle_map<Key, std::vector<u32>> oracle;
   for (u32 i = 0; i < keys.size(); ++i) oracle[keys[i]].push_back(i);
   ASSERT_EQ(different.size(), oracle.size());
@@ -78,12 +84,14 @@ void check(const std::vector<u64>& numbers) {
     const auto numbered = roost::copy_to_host(place, groups.numbered_keys);
     ASSERT_EQ(values.size(), keys.size());
     for (u32 g = 0; g < different.size(); ++g) {
-      const std::vector<u32> mine(values.begin() + static_cast<std::ptrdiff_t>(counts[g]), values.begin() + static_cast<std::ptrdiff_t>(counts[g + 1]));
+      const std::vector<u32> mine(values.begin() + static_cast<std::ptrdiff_t>(counts[g]),
+                                  values.begin() + static_cast<std::ptrdiff_t>(counts[g + 1]));
       wrong += mine != oracle[different[g]] || !(numbered[g].key == different[g]) || numbered[g].value != g;
     }
   } else {
     const std::vector<u32> firsts = roost::copy_to_host(place, groups.firsts);
-    for (u32 g = 0; g < different.size(); ++g) wrong += firsts[g] != oracle[different[g]].front() || counts[g] != oracle[different[g]].size();
+    for (u32 g = 0; g < different.size(); ++g)
+      wrong += firsts[g] != oracle[different[g]].front() || counts[g] != oracle[different[g]].size();
     auto back = filled<Key>(keys.size(), Key{});
     roost::detail::write_of_each_item(place, groups, groups.keys.data(), back);
     EXPECT_TRUE(roost::copy_to_host(place, back) == keys);
@@ -104,6 +112,15 @@ TEST(grouping, comes_in_the_order_of_hashes) {
     check<sixteen>(random_numbers(n, n, 1 + n / 3));
   }
   check<u32>(random_numbers(200000, 1, 40));
+}
+
+/// All in one region, which a team can number or not.
+TEST(grouping, of_as_many_keys_as_a_team_has_numbers_for) {
+  constexpr u32 most = roost::detail::group_tile<place_type, u32, u32>;
+  for (const u32 n : {most - 1, most, most + 1, most + 2}) {
+    const std::vector<u32> close = close_keys(n, 1u << 30, 3);
+    check<u32>({close.begin(), close.end()});
+  }
 }
 
 TEST(grouping, of_frequent_keys) {

@@ -1,14 +1,14 @@
-#include <roost/hash.hpp>
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
+#include <roost/hash.hpp>
 #include <vector>
 
 #include "support/keys.hpp"
 
-// The hashes: bijections with inverses, that spread, and ranges without modulo. The same code runs on both places.
+// The hashes: bijections with inverses, that spread, and ranges without modulo. The same code runs on both
+// places.
 
 namespace test {
 namespace {
@@ -53,7 +53,8 @@ TEST(hash, of_all_short_keys_is_a_bijection) {
   }
 }
 
-/// How far the share of flipped bits of h is from a half, at worst over all pairs of an input and an output bit.
+/// How far the share of flipped bits of h is from a half, at worst over all pairs of an input and an output
+/// bit.
 template <class Key, class Flip>
 double worst_avalanche(const Flip& flip) {
   constexpr int samples = 4000;
@@ -99,7 +100,8 @@ TEST(hash, changes_half_of_its_bits_for_every_bit_of_the_key) {
 template <class Key>
 double unevenness(const numbers& keys, u64 digits, u64 seed) {
   std::vector<double> count(digits);
-  for (const u64 k : keys) count[roost::split_hash(roost::hash_of(from_number<Key>(k), seed), digits).digit] += 1;
+  for (const u64 k : keys)
+    count[roost::split_hash(roost::hash_of(from_number<Key>(k), seed), digits).digit] += 1;
   const double mean = static_cast<double>(keys.size()) / static_cast<double>(digits);
   double sum = 0;
   for (const double c : count) sum += (c - mean) * (c - mean) / mean;
@@ -107,7 +109,8 @@ double unevenness(const numbers& keys, u64 digits, u64 seed) {
 }
 
 TEST(hash, spreads_structured_keys_evenly) {
-  const numbers sets[] = {multiples(50000, 1), multiples(50000, 1 << 16), multiples(50000, 1000), voxels_of_sphere(60)};
+  const numbers sets[] = {multiples(50000, 1), multiples(50000, 1 << 16), multiples(50000, 1000),
+                          voxels_of_sphere(60)};
   for (const numbers& keys : sets) {
     for (const u64 digits : {64, 100, 1021}) {
       for (const u64 seed : {0, 1}) {
@@ -123,8 +126,10 @@ TEST(hash, spreads_structured_keys_evenly) {
 TEST(hash, seeds_give_different_functions) {
   int same = 0;
   for (u32 k = 0; k < 10000; ++k) {
-    same += roost::split_hash(roost::hash_of(k, 1), 100).digit == roost::split_hash(roost::hash_of(k, 2), 100).digit;
-    same += roost::split_hash(roost::hash_of(k, u64{1} << 32), 100).digit == roost::split_hash(roost::hash_of(k, u64{2} << 32), 100).digit;
+    same += roost::split_hash(roost::hash_of(k, 1), 100).digit ==
+            roost::split_hash(roost::hash_of(k, 2), 100).digit;
+    same += roost::split_hash(roost::hash_of(k, u64{1} << 32), 100).digit ==
+            roost::split_hash(roost::hash_of(k, u64{2} << 32), 100).digit;
   }
   EXPECT_NEAR(same, 200, 80);
 }
@@ -186,7 +191,8 @@ TEST(hash, alcantaras_function_is_the_papers) {
   for (const u64 k : random_numbers(1000, 3)) {
     const auto k32 = static_cast<u32>(k);
     EXPECT_EQ(h(k32, 192), (123456789ull + 987654321ull * k32) % 1900813 % 192);
-    EXPECT_EQ(h(k, 192), static_cast<u32>((123456789 + static_cast<unsigned __int128>(987654321) * k) % 1900813) % 192);
+    EXPECT_EQ(h(k, 192),
+              static_cast<u32>((123456789 + static_cast<unsigned __int128>(987654321) * k) % 1900813) % 192);
     EXPECT_EQ(h(k32 / 2, 1000), h(k32 / 2 + 1900813, 1000)) << "cannot tell these apart";
   }
 }

@@ -47,18 +47,23 @@ using keys = axis<u32, u64, sixteen>;
 TYPED_TEST_SUITE(join, keys);
 
 TYPED_TEST(join, of_columns_of_any_length) {
-  for (const auto& [n, m] : std::vector<std::pair<std::size_t, std::size_t>>{{0, 0}, {0, 5}, {5, 0}, {1, 1}, {100, 1000}, {3000, 200}, {20000, 20000}}) {
-    check<TypeParam, u32>(from_numbers<TypeParam>(random_numbers(n, 1, n + m)), from_numbers<TypeParam>(random_numbers(m, 2, n + m)));
+  for (const auto& [n, m] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {0, 0}, {0, 5}, {5, 0}, {1, 1}, {100, 1000}, {3000, 200}, {20000, 20000}}) {
+    check<TypeParam, u32>(from_numbers<TypeParam>(random_numbers(n, 1, n + m)),
+                          from_numbers<TypeParam>(random_numbers(m, 2, n + m)));
   }
 }
 
 TYPED_TEST(join, of_columns_with_many_copies) {
-  check<TypeParam, u64>(from_numbers<TypeParam>(random_numbers(300, 1, 20)), from_numbers<TypeParam>(random_numbers(5000, 2, 25)));
-  check<TypeParam, u32>(std::vector<TypeParam>(70, from_number<TypeParam>(9)), std::vector<TypeParam>(3000, from_number<TypeParam>(9)));
+  check<TypeParam, u64>(from_numbers<TypeParam>(random_numbers(300, 1, 20)),
+                        from_numbers<TypeParam>(random_numbers(5000, 2, 25)));
+  check<TypeParam, u32>(std::vector<TypeParam>(70, from_number<TypeParam>(9)),
+                        std::vector<TypeParam>(3000, from_number<TypeParam>(9)));
 }
 
 TYPED_TEST(join, of_columns_that_share_all_or_nothing) {
-  const auto some = from_numbers<TypeParam>(multiples(5000, 2)), others = from_numbers<TypeParam>(multiples(5000, 2, 1));
+  const auto some = from_numbers<TypeParam>(multiples(5000, 2)),
+             others = from_numbers<TypeParam>(multiples(5000, 2, 1));
   check<TypeParam, u32>(some, some);
   check<TypeParam, u32>(some, others);
 }
@@ -75,11 +80,21 @@ TEST(join_calls, of_a_frequent_key) {
 TEST(join_calls, refuse_rows_that_cannot_be_numbered) {
   const auto many = upload(std::vector<u32>(70000, 1)), one = upload(std::vector<u32>(1, 1));
   for (const auto& call : std::vector<void (*)(const memory_of<u32>&, const memory_of<u32>&)>{
-           [](const auto& a, const auto& b) { static_cast<void>(roost::inner_join<std::uint16_t>(test_place(), a, b)); },
-           [](const auto& a, const auto& b) { static_cast<void>(roost::left_join<std::uint16_t>(test_place(), b, a)); },
-           [](const auto& a, const auto& b) { static_cast<void>(roost::semi_join<std::uint16_t>(test_place(), a, b)); },
-           [](const auto& a, const auto& b) { static_cast<void>(roost::anti_join<std::uint16_t>(test_place(), a, b)); }}) {
+           [](const auto& a, const auto& b) {
+             static_cast<void>(roost::inner_join<std::uint16_t>(test_place(), a, b));
+           },
+           [](const auto& a, const auto& b) {
+             static_cast<void>(roost::left_join<std::uint16_t>(test_place(), b, a));
+           },
+           [](const auto& a, const auto& b) {
+             static_cast<void>(roost::semi_join<std::uint16_t>(test_place(), a, b));
+           },
+           [](const auto& a, const auto& b) {
+             static_cast<void>(roost::anti_join<std::uint16_t>(test_place(), a, b));
+           }}) {
     EXPECT_THROW(call(many, one), roost::invalid_argument);
+    EXPECT_THROW(call(upload(std::vector<u32>(65536, 1)), one), roost::invalid_argument);
+    EXPECT_NO_THROW(call(upload(std::vector<u32>(65535, 1)), one)) << "the greatest number is no row's";
   }
 }
 
@@ -92,6 +107,36 @@ TEST(join_calls, say_how_many_pairs_find_no_memory) {
     EXPECT_NE(std::string(e.what()).find("90000000000"), std::string::npos) << e.what();
   }
 }
+
+// Rows of 2^40 bytes: two copies of the place's memory would be granted one after the other, and not be
+// there.
+TEST(join_calls, of_more_rows_than_memory_leave_nothing_behind) {
+  const auto left = upload(std::vector<u64>(1 << 18, 1)), right = upload(std::vector<u64>(1 << 19, 1));
+  const std::size_t before = test_memory().live_bytes();
+  const auto refuses = [](const auto& call) {
+    expect_error<roost::out_of_memory>(call, {"_join: ", "137438953472 matches of 8 bytes", "fewer queries"});
+  };
+  refuses([&] { static_cast<void>(roost::inner_join(test_place(), left, right)); });
+  refuses([&] { static_cast<void>(roost::left_join(test_place(), left, right)); });
+  EXPECT_EQ(test_memory().live_bytes(), before);
+}
+
+#if !defined(__CUDACC__)
+TEST(join_calls, compare_all_of_their_rows_with_the_memory_of_the_machine) {
+  const std::size_t all = roost::detail::bytes_of_host();
+  const roost::host place(2);
+  const std::vector<u64> left(1 << 18, 1), right(1 << 19, 1);
+  expect_error<roost::out_of_memory>([&] { static_cast<void>(roost::inner_join(place, left, right)); },
+                                     {"1099511627776 bytes", std::to_string(all)});
+  // Either array by itself would be granted.
+  const std::size_t n = all / 6;
+  expect_error<roost::out_of_memory>(
+      [&] { static_cast<void>(roost::detail::room_for_matches<u32, u32>(place, n, "here")); },
+      {"here: ", std::to_string(n), std::to_string(8 * n), std::to_string(all)});
+  const auto [some, others] = roost::detail::room_for_matches<u32, u64>(place, 10, "here");
+  EXPECT_EQ(some.size() + others.size(), 20u);
+}
+#endif
 
 }  // namespace
 }  // namespace test

@@ -1,9 +1,10 @@
-#include <roost/detail/body_memory.hpp>
+#include <roost/detail/stadium/body_memory.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
 
-// Tables of more slots than 32 bits count, and of more keys. They run where there is the memory, which is a GPU most times.
+// Tables of more slots than 32 bits count, and of more keys. They run where there is the memory, which is a
+// GPU most times.
 
 namespace test {
 namespace {
@@ -26,7 +27,9 @@ struct key_of_number {
 template <class Key>
 struct sample_of_keys {
   u64 n;
-  ROOST_FN u64 number(std::size_t i) const { return roost::mix64(i, 7) % (2 * n); }  // half of them are stored
+  ROOST_FN u64 number(std::size_t i) const {
+    return roost::mix64(i, 7) % (2 * n);
+  }  // half of them are stored
   ROOST_FN Key operator()(std::size_t i) const { return key_of_number<Key>{0}(number(i)); }
 };
 
@@ -40,7 +43,9 @@ struct wrong_answer {
 template <class Keys>
 struct key_itself {
   Keys keys;
-  ROOST_FN u64 operator()(std::size_t i) const { return roost::mix64(keys[i], 5); }  // so that no two wrong keys make a right sum
+  ROOST_FN u64 operator()(std::size_t i) const {
+    return roost::mix64(keys[i], 5);
+  }  // so that no two wrong keys make a right sum
 };
 
 #if defined(__CUDACC__)
@@ -54,7 +59,9 @@ std::size_t free_bytes() {
   return free;
 }
 #else
-place_type plain_place() { return place_type(0, std::pmr::new_delete_resource()); }  // keeps nothing, and refuses nothing
+place_type plain_place() {
+  return place_type(0, std::pmr::new_delete_resource());
+}  // keeps nothing, and refuses nothing
 
 /// A third of what the system has: other tests run beside this one.
 std::size_t free_bytes() { return roost::detail::bytes_available_on_host() / 3; }
@@ -65,7 +72,8 @@ template <class Key, class Layout>
 void check_large_set(u64 n, double load_factor, double gib) {
   if (sanitized) GTEST_SKIP() << "takes too long";
   const double free = static_cast<double>(free_bytes()) / 0x1p30;
-  if (free < gib) GTEST_SKIP() << "needs " << gib << " GiB of memory, " << gib - free << " GiB more than are free for it";
+  if (free < gib)
+    GTEST_SKIP() << "needs " << gib << " GiB of memory, " << gib - free << " GiB more than are free for it";
   const place_type place = plain_place();
   const roost::computed keys(n, key_of_number<Key>{0});
   const roost::frozen_set<Key, place_type, Layout> set(place, keys, {.load_factor = load_factor});
@@ -81,21 +89,29 @@ void check_large_set(u64 n, double load_factor, double gib) {
   for (const roost::path path : {roost::path::direct, roost::path::regional}) {
     roost::array<bool, place_type> answers(place, samples);
     EXPECT_EQ(set.contains(place, roost::computed(samples, sample), answers, {.path = path}).path, path);
-    EXPECT_EQ(place.sum(samples, wrong_answer<Key>{sample, answers.data()}), 0u) << "path " << static_cast<int>(path);
+    EXPECT_EQ(place.sum(samples, wrong_answer<Key>{sample, answers.data()}), 0u)
+        << "path " << static_cast<int>(path);
   }
 
   roost::array<Key, place_type> all(place, n);
   EXPECT_EQ(set.retrieve_all(place, all), n);
-  EXPECT_EQ(place.sum(n, key_itself<const Key*>{all.data()}), place.sum(n, key_itself<roost::computed<key_of_number<Key>>>{keys}));
+  EXPECT_EQ(place.sum(n, key_itself<const Key*>{all.data()}),
+            place.sum(n, key_itself<roost::computed<key_of_number<Key>>>{keys}));
   EXPECT_TRUE(set.valid(place));
 }
 
 // Few keys, in tables of the fewest bytes a slot: 25 slots of a sector of 32 bytes, and 8.
-TEST(large_table, compact_of_more_slots_than_32_bits_count) { check_large_set<u32, roost::compact>(u64{1} << 28, 0.18, 9.5); }
-TEST(large_table, bucketed_of_more_slots_than_32_bits_count) { check_large_set<u32, roost::bucketed>(u64{1} << 28, 0.06, 21); }
+TEST(large_table, compact_of_more_slots_than_32_bits_count) {
+  check_large_set<u32, roost::compact>(u64{1} << 28, 0.18, 9.5);
+}
+TEST(large_table, bucketed_of_more_slots_than_32_bits_count) {
+  check_large_set<u32, roost::bucketed>(u64{1} << 28, 0.06, 21);
+}
 
 // Keys of 8 bytes; there are no more of 4.
-TEST(large_table, compact_of_more_keys_than_32_bits_count) { check_large_set<u64, roost::compact>(limit + (u64{1} << 20), 1.0, 104); }
+TEST(large_table, compact_of_more_keys_than_32_bits_count) {
+  check_large_set<u64, roost::compact>(limit + (u64{1} << 20), 1.0, 104);
+}
 
 #if defined(__CUDACC__)
 struct number_itself {
@@ -115,9 +131,11 @@ TEST(large_table, stadium_of_more_slots_than_32_bits_count) {
   if (free_there < 60) GTEST_SKIP() << "needs 60 GiB of the device's memory, " << free_there << " are free";
   const place_type place = plain_place();
   const auto n = static_cast<u64>(0.8 * static_cast<double>(limit)) + 1000;
-  roost::stadium_map<u64, u64, place_type> map(place, n, {.load_factor = 0.8, .bodies = roost::residence::host, .grows = false});
+  roost::stadium_map<u64, u64, place_type> map(
+      place, n, {.load_factor = 0.8, .bodies = roost::residence::host, .grows = false});
   EXPECT_GT(map.capacity(), limit);
-  const auto report = map.insert_new(place, roost::computed(n, key_of_number<u64>{0}), roost::computed(n, number_itself()));
+  const auto report =
+      map.insert_new(place, roost::computed(n, key_of_number<u64>{0}), roost::computed(n, number_itself()));
   EXPECT_EQ(report.inserted, n);
   EXPECT_EQ(report.path, roost::path::streamed);
   EXPECT_EQ(map.size(place), n);

@@ -29,22 +29,19 @@ namespace {
 namespace tools = roost::tools;
 using u32 = std::uint32_t;
 
-const std::filesystem::path data = std::filesystem::path(__FILE__).parent_path() / "data";
+const std::filesystem::path data = ROOST_TEST_DATA;
 
 /// A file that lives as long as its test.
 class file {
  public:
   explicit file(const std::string& ending, const std::string& content = "")
-      : path_(std::filesystem::temp_directory_path() /
-              ("roost_mesh_" + std::to_string(getpid()) + ending)) {
+      : path_(std::filesystem::temp_directory_path() / ("roost_mesh_" + std::to_string(getpid()) + ending)) {
     write(content);
   }
   ~file() { std::filesystem::remove(path_); }
   file(const file&) = delete;
   file& operator=(const file&) = delete;
-  void write(const std::string& content) const {
-    std::ofstream(path_, std::ios::binary) << content;
-  }
+  void write(const std::string& content) const { std::ofstream(path_, std::ios::binary) << content; }
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -61,16 +58,14 @@ double volume6(const tools::mesh& mesh) {
   double sum = 0;
   for (const auto& [i, j, k] : mesh.triangles) {
     const auto &a = mesh.vertices[i], &b = mesh.vertices[j], &c = mesh.vertices[k];
-    sum += a.x * (b.y * c.z - b.z * c.y) + a.y * (b.z * c.x - b.x * c.z) +
-           a.z * (b.x * c.y - b.y * c.x);
+    sum += a.x * (b.y * c.z - b.z * c.y) + a.y * (b.z * c.x - b.x * c.z) + a.z * (b.x * c.y - b.y * c.x);
   }
   return sum;
 }
 
 void expect_sound(const tools::mesh& mesh) {
   EXPECT_FALSE(mesh.triangles.empty());
-  for (const auto& t : mesh.triangles)
-    EXPECT_LT(*std::ranges::max_element(t), mesh.vertices.size());
+  for (const auto& t : mesh.triangles) EXPECT_LT(*std::ranges::max_element(t), mesh.vertices.size());
   for (const auto& v : mesh.vertices)
     EXPECT_TRUE(std::isfinite(v.x) && std::isfinite(v.y) && std::isfinite(v.z));
 }
@@ -164,8 +159,7 @@ TEST(mesh, says_what_is_wrong_with_a_file) {
 }
 
 TEST(mesh, names_a_vertex_that_is_not_finite) {
-  expect_refused(".obj", "v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n",
-                 {"(1, nan, 0)", "face 1", "not finite"});
+  expect_refused(".obj", "v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n", {"(1, nan, 0)", "face 1", "not finite"});
   expect_refused(".obj", "v 0 0 0\nv 1 0 -inf\nv 0 1 0\nf 1 2 3\n", {"(1, 0, -inf)", "not finite"});
   expect_refused(".obj", "v 0 0 0\nv 1e39 0 0\nv 0 1 0\nf 1 2 3\n", {"(inf, 0, 0)", "not finite"});
   std::string ply = content_of(data / "cube_strips.ply");
@@ -182,8 +176,7 @@ TEST(mesh, refuses_damaged_ply) {
   expect_refused(".ply", good.substr(0, 100), {"header"});
   expect_refused(".ply", with("end_header", "end_headers"), {"header"});
   expect_refused(".ply", with("property float x", "property comment x"), {"header"});
-  expect_refused(".ply", with("element tristrips 1", "element tristrips 1\nelement vertex 9"),
-                 {"header"});
+  expect_refused(".ply", with("element tristrips 1", "element tristrips 1\nelement vertex 9"), {"header"});
   expect_refused(".ply", with("vertex 8", "vertex 99999999999"), {"vertex 10 of 99999999999"});
   expect_refused(".ply", good.substr(0, good.size() - 60), {"vertex 6 of 8"});
   expect_refused(".ply", with("20 4", "20 9"), {"names vertex 10", "8 vertices"});
@@ -191,12 +184,11 @@ TEST(mesh, refuses_damaged_ply) {
   expect_refused(".ply", with("20 4", "21 4"), {"tristrips 1 of 1"});
   expect_refused(".ply", with("20 4", "4000000000 4"), {"tristrips 1 of 1"});
   expect_refused(".ply", with("20 4", "-1 4"), {"tristrips 1 of 1"});
-  expect_refused(
-      ".ply",
-      with("element tristrips 1",
-           "element face 1\nproperty list uchar int vertex_indices\nelement tristrips 1") +
-          "3 0 1 2\n",
-      {"faces and triangle strips"});
+  expect_refused(".ply",
+                 with("element tristrips 1",
+                      "element face 1\nproperty list uchar int vertex_indices\nelement tristrips 1") +
+                     "3 0 1 2\n",
+                 {"faces and triangle strips"});
 }
 
 TEST(ply, header_is_understood) {
@@ -228,9 +220,8 @@ TEST(ply, header_with_numbers_that_overflow) {
 TEST(ply, lists_that_announce_too_much) {
   for (const std::string order : {"little", "big"}) {
     for (const std::string type : {"char", "uchar", "short", "ushort", "int", "uint"}) {
-      const std::string head = "ply\nformat binary_" + order +
-                               "_endian 1.0\nelement face 1\nproperty list " + type +
-                               " double v\nend_header\n";
+      const std::string head = "ply\nformat binary_" + order + "_endian 1.0\nelement face 1\nproperty list " +
+                               type + " double v\nend_header\n";
       const auto missing = [&](const std::string& body) {
         return tools::missing_in_ply(head + body, tools::read_ply_header(head + body));
       };
@@ -249,11 +240,11 @@ TEST(ply, lists_that_announce_too_much) {
 RC_GTEST_PROP(ply, survives_any_bytes, (const std::string& bytes, const std::string& body)) {
   tools::read_ply_header(bytes);
   static const std::vector<std::string> heads{"ascii", "binary_little_endian", "binary_big_endian"};
-  const auto text =
-      "ply\nformat " + *rc::gen::elementOf(heads) + " 1.0\nelement a " +
-      *rc::gen::elementOf(std::vector<std::string>{"0", "3", "18446744073709551615"}) +
-      "\nproperty list " + *rc::gen::elementOf(std::vector<std::string>{"char", "ushort", "uint"}) +
-      " float b\nproperty short c\nend_header\n" + body;
+  const auto text = "ply\nformat " + *rc::gen::elementOf(heads) + " 1.0\nelement a " +
+                    *rc::gen::elementOf(std::vector<std::string>{"0", "3", "18446744073709551615"}) +
+                    "\nproperty list " +
+                    *rc::gen::elementOf(std::vector<std::string>{"char", "ushort", "uint"}) +
+                    " float b\nproperty short c\nend_header\n" + body;
   const auto header = tools::read_ply_header(text);
   RC_ASSERT(header.understood);
   tools::missing_in_ply(text, header);
@@ -265,10 +256,9 @@ RC_GTEST_PROP(mesh, survives_damage, ()) {
   static const std::vector<std::string> names{"cube.obj", "cube_strips.ply", "tetrahedron.stl"};
   const auto name = *rc::gen::elementOf(names);
   std::string text = content_of(data / name);
-  const auto damages = *rc::gen::container<std::vector<std::pair<std::size_t, char>>>(
-      rc::gen::pair(rc::gen::inRange<std::size_t>(0, text.size()),
-                    rc::gen::oneOf(rc::gen::arbitrary<char>(),
-                                   rc::gen::elementOf(std::string(" \n-.0123456789")))));
+  const auto damages = *rc::gen::container<std::vector<std::pair<std::size_t, char>>>(rc::gen::pair(
+      rc::gen::inRange<std::size_t>(0, text.size()),
+      rc::gen::oneOf(rc::gen::arbitrary<char>(), rc::gen::elementOf(std::string(" \n-.0123456789")))));
   for (std::size_t i = 0; i < std::min<std::size_t>(damages.size(), 3); ++i)
     text[damages[i].first] = damages[i].second;
   if (*rc::gen::inRange(0, 4) == 0) text.resize(*rc::gen::inRange<std::size_t>(0, text.size()));

@@ -1,10 +1,10 @@
-#include "support/keys.hpp"
-#include "support/place.hpp"
-
 #include <array>
 #include <cstring>
 #include <numeric>
 #include <string>
+
+#include "support/keys.hpp"
+#include "support/place.hpp"
 
 // Items into regions by leading hash bits, and results back.
 
@@ -34,8 +34,8 @@ auto bytes_of(const Item& item) {
 
 /// Every input item is in the region of its key, once; regions follow each other and do not overlap.
 template <class Item, class Keys>
-void check_regions(const roost::partitioned<Item, place_type>& result, const std::vector<Item>& input, const Keys& key_of,
-                   const roost::partition_options& options) {
+void check_regions(const roost::partitioned<Item, place_type>& result, const std::vector<Item>& input,
+                   const Keys& key_of, const roost::partition_options& options) {
   SCOPED_TRACE("n = " + std::to_string(input.size()) + ", " + std::to_string(options.regions) + " regions");
   ASSERT_EQ(result.regions(), options.regions);
   const auto [items, begins, ends] = download(result);
@@ -62,7 +62,8 @@ void check_regions(const roost::partitioned<Item, place_type>& result, const std
   EXPECT_EQ(astray, 0u) << "items in a region that is not theirs";
   std::sort(before.begin(), before.end());
   std::sort(after.begin(), after.end());
-  EXPECT_TRUE(before == after) << before.size() << " items went in, " << after.size() << " came out, or others";
+  EXPECT_TRUE(before == after) << before.size() << " items went in, " << after.size()
+                               << " came out, or others";
 }
 
 /// Results in the order of the items come back in the order of the input: the items themselves as results.
@@ -79,10 +80,12 @@ void check_way_back(const roost::partitioned<Item, place_type>& result, const st
 
 /// Items of a region are in the order of the input, regions without gaps.
 template <class Item, class RegionOf>
-void check_order(const roost::partitioned<Item, place_type>& result, const std::vector<Item>& input, const RegionOf& region_of_item) {
+void check_order(const roost::partitioned<Item, place_type>& result, const std::vector<Item>& input,
+                 const RegionOf& region_of_item) {
   std::vector<u32> order(input.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return region_of_item(input[a]) < region_of_item(input[b]); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](u32 a, u32 b) { return region_of_item(input[a]) < region_of_item(input[b]); });
   const auto items = download(result).items;
   ASSERT_EQ(items.size(), input.size());
   std::size_t wrong = 0;
@@ -99,7 +102,9 @@ void check_keys(const numbers& key_numbers, const roost::partition_options& opti
   std::vector<item> input;
   for (const Key& key : keys) input.push_back({key});
   check_regions(result, input, [](const item& i) { return i.key; }, options);
-  if (options.stable) check_order(result, input, [&](const item& i) { return region_of(i.key, options.seed, options.regions); });
+  if (options.stable)
+    check_order(result, input,
+                [&](const item& i) { return region_of(i.key, options.seed, options.regions); });
   if (options.way_back) check_way_back(result, input);
 }
 
@@ -114,7 +119,9 @@ void check_pairs(const numbers& key_numbers, const roost::partition_options& opt
     input[i] = {keys[i], values[i]};
   }
   check_regions(result, input, [](const item& i) { return i.key; }, options);
-  if (options.stable) check_order(result, input, [&](const item& i) { return region_of(i.key, options.seed, options.regions); });
+  if (options.stable)
+    check_order(result, input,
+                [&](const item& i) { return region_of(i.key, options.seed, options.regions); });
   if (options.way_back) check_way_back(result, input);
 }
 
@@ -123,14 +130,16 @@ constexpr roost::room rooms[] = {roost::room::exact, roost::room::slack};
 TEST(partition, into_any_number_of_regions) {
   const numbers keys = random_numbers(sanitized ? 20000 : 100000, 1);
   for (const u32 regions : {2, 3, 7, 100, 255, 256, 257, 1000, 1023, 1024, 1025, 4099, 40000, 65535, 65536}) {
-    for (const roost::room room : rooms) check_keys<u32>(keys, {.regions = regions, .room = room, .way_back = true});
+    for (const roost::room room : rooms)
+      check_keys<u32>(keys, {.regions = regions, .room = room, .way_back = true});
   }
 }
 
 TEST(partition, of_any_number_of_items) {
   for (const std::size_t n : {0, 1, 2, 3, 511, 512, 513, 32767, 32768, 32769, 65537}) {
     for (const u32 regions : {2, 300, 3000}) {
-      for (const roost::room room : rooms) check_keys<u32>(random_numbers(n, n), {.regions = regions, .room = room, .way_back = true});
+      for (const roost::room room : rooms)
+        check_keys<u32>(random_numbers(n, n), {.regions = regions, .room = room, .way_back = true});
     }
   }
 }
@@ -148,7 +157,9 @@ TEST(partition, of_keys_and_pairs_of_all_sizes) {
   }
 }
 
-TEST(partition, of_long_keys) { check_keys<sixteen>(random_numbers(20000, 3), {.regions = 50, .way_back = true}); }
+TEST(partition, of_long_keys) {
+  check_keys<sixteen>(random_numbers(20000, 3), {.regions = 50, .way_back = true});
+}
 
 TEST(partition, of_skewed_keys) {
   numbers skewed(60000, 12345);  // copies of one key
@@ -173,9 +184,12 @@ TEST(partition, stable_into_any_number_of_regions) {
 }
 
 TEST(partition, stable_of_any_number_of_items) {
-  for (const std::size_t n : {0, 1, 2, 31, 32, 33, 511, 512, 513, 6143, 6144, 6145, 32767, 32768, 32769, 65537}) {
+  for (const std::size_t n :
+       {0, 1, 2, 31, 32, 33, 511, 512, 513, 6143, 6144, 6145, 32767, 32768, 32769, 65537}) {
     for (const u32 regions : {2, 300, 3000}) {
-      for (const bool way_back : {false, true}) check_pairs<u32, u32>(random_numbers(n, n), {.regions = regions, .way_back = way_back, .stable = true});
+      for (const bool way_back : {false, true})
+        check_pairs<u32, u32>(random_numbers(n, n),
+                              {.regions = regions, .way_back = way_back, .stable = true});
     }
   }
 }
@@ -195,15 +209,19 @@ TEST(partition, stable_of_keys_and_pairs_of_all_sizes) {
 
 TEST(partition, stable_of_skewed_keys) {
   numbers skewed(60000, 12345);  // copies of one key: only their values tell them apart
-  for (const u32 regions : {20, 3000}) check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
+  for (const u32 regions : {20, 3000})
+    check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
   for (std::size_t i = 0; i < skewed.size(); i += 2) skewed[i] = i;  // every other key, and 30000 copies
-  for (const u32 regions : {20, 3000}) check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
+  for (const u32 regions : {20, 3000})
+    check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
   for (std::size_t i = 0; i < skewed.size(); ++i) skewed[i] = i % 3 == 0 ? 5 : i / 1000;  // runs of copies
-  for (const u32 regions : {20, 3000}) check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
+  for (const u32 regions : {20, 3000})
+    check_pairs<u32, u32>(skewed, {.regions = regions, .way_back = true, .stable = true});
   for (const u32 highest : {0, 1}) {  // the first region has all, or the last
     numbers one_region(60000);
     for (u32 i = 0; i < one_region.size(); ++i) one_region[i] = roost::unmix32(highest ? ~i : i, 7);
-    for (const u32 regions : {2, 65536}) check_pairs<u32, u32>(one_region, {.regions = regions, .seed = 7, .way_back = true, .stable = true});
+    for (const u32 regions : {2, 65536})
+      check_pairs<u32, u32>(one_region, {.regions = regions, .seed = 7, .way_back = true, .stable = true});
   }
 }
 
@@ -214,6 +232,7 @@ struct key_is_region {
 TEST(partition, stable_in_three_passes) {
   using item = roost::pair<u32, u32>;
   const numbers random = random_numbers(50000, 6);
+  constexpr roost::detail::partition_kind kind{.stable = true, .way_back = true};
   const u32 two_passes = on_host ? 1u << 20 : 1u << 18;  // of so many regions at most
   for (const u32 regions : {two_passes + 1, 2 * two_passes - 12345}) {
     if (sanitized && regions > two_passes + 1) continue;
@@ -226,8 +245,9 @@ TEST(partition, stable_in_three_passes) {
     }
     const auto key_memory = upload(keys);
     const auto value_memory = upload(values);
-    const auto result = roost::detail::partitioner<place_type, item, true>(test_place(), regions, roost::room::exact, true, nullptr)
-                            .run(roost::detail::zip_checked(key_memory, value_memory, "test"), key_is_region{});
+    const auto result =
+        roost::detail::partitioner<place_type, item, kind>(test_place(), regions, roost::room::exact, nullptr)
+            .run(roost::detail::zip_checked(key_memory, value_memory, "test"), key_is_region{});
     ASSERT_EQ(result.regions(), regions);
     check_order(result, input, [](const item& i) { return i.key; });
     check_way_back(result, input);
@@ -263,7 +283,8 @@ TEST(partition, restores_results_of_another_type) {
   const numbers keys = random_numbers(50000, 8);
   for (const roost::room room : rooms) {
     for (const u32 regions : {10, 5000}) {
-      const auto result = roost::partition(test_place(), upload(from_numbers<u32>(keys)), {.regions = regions, .room = room, .way_back = true});
+      const auto result = roost::partition(test_place(), upload(from_numbers<u32>(keys)),
+                                           {.regions = regions, .room = room, .way_back = true});
       std::vector<sixteen> answers;
       for (const auto& item : download(result).items) answers.push_back({item.key, ~u64{item.key}});
       const auto from = upload(answers);
@@ -293,7 +314,8 @@ TEST(partition, tells_its_scratch_memory_and_gives_it_back) {
       EXPECT_GE(result.scratch_bytes(), 2u * 30000 * 4);
       EXPECT_LT(result.scratch_bytes(), 100u * 30000 * 4);
     }
-    const std::size_t stable_bytes = roost::partition(place, keys, {.regions = 256, .stable = true}).scratch_bytes();
+    const std::size_t stable_bytes =
+        roost::partition(place, keys, {.regions = 256, .stable = true}).scratch_bytes();
     EXPECT_GE(stable_bytes, 30000u * 4);
     EXPECT_LT(stable_bytes, 2u * 30000 * 4);
     EXPECT_EQ(memory.live_blocks(), 1u) << "only the keys are left";
@@ -309,17 +331,21 @@ TEST(partition, errors) {
     expect_error<roost::invalid_argument>([&] { roost::partition(test_place(), keys, {.regions = regions}); },
                                           {"roost::partition", std::to_string(regions), "2 to 65536"});
   }
-  expect_error<roost::invalid_argument>([&] { roost::partition(test_place(), keys, values); }, {"100 keys", "99 values"});
+  expect_error<roost::invalid_argument>([&] { roost::partition(test_place(), keys, values); },
+                                        {"100 keys", "99 values"});
 
   auto to = filled<u32>(100, 0);
   const auto one_way = roost::partition(test_place(), keys, {.regions = 4});
-  expect_error<roost::invalid_argument>([&] { one_way.restore(test_place(), std::span<const u32>(keys.span()), to.span()); },
-                                        {"restore", "way_back = true"});
+  expect_error<roost::invalid_argument>(
+      [&] { one_way.restore(test_place(), std::span<const u32>(keys.span()), to.span()); },
+      {"restore", "way_back = true"});
   const auto both_ways = roost::partition(test_place(), keys, {.regions = 4, .way_back = true});
   expect_error<roost::invalid_argument>(
-      [&] { both_ways.restore(test_place(), std::span<const u32>(keys.span().first(99)), to.span()); }, {"restore", "99", "100"});
+      [&] { both_ways.restore(test_place(), std::span<const u32>(keys.span().first(99)), to.span()); },
+      {"restore", "99", "100"});
   expect_error<roost::invalid_argument>(
-      [&] { both_ways.restore(test_place(), std::span<const u32>(keys.span()), to.span().first(98)); }, {"restore", "98", "100"});
+      [&] { both_ways.restore(test_place(), std::span<const u32>(keys.span()), to.span().first(99)); },
+      {"restore", "99", "100"});
 
   watched_memory memory;
   const place_type poor = make_place(memory);
@@ -353,7 +379,10 @@ TEST(past_cache, copies_are_whole_and_nothing_else_is_written) {
       roost::detail::copy_past_cache(to.data() + at, from.data() + at % 5, bytes);
       roost::detail::past_cache_done();
       ASSERT_EQ(std::memcmp(to.data() + at, from.data() + at % 5, bytes), 0) << bytes << " bytes to " << at;
-      ASSERT_EQ(std::count(to.begin(), to.end(), 0), static_cast<std::ptrdiff_t>(to.size() - bytes + static_cast<std::size_t>(std::count(from.begin() + at % 5, from.begin() + at % 5 + bytes, 0))));
+      ASSERT_EQ(std::count(to.begin(), to.end(), 0),
+                static_cast<std::ptrdiff_t>(to.size() - bytes +
+                                            static_cast<std::size_t>(std::count(
+                                                from.begin() + at % 5, from.begin() + at % 5 + bytes, 0))));
     }
   }
 }

@@ -1,8 +1,14 @@
-#include "support/keys.hpp"
 #include "support/place.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
+
+#include "support/keys.hpp"
 
 // Memory and work of a place.
 
@@ -30,7 +36,9 @@ struct add_one {
 };
 struct keep_least {
   u64* to;
-  ROOST_FN void operator()(std::size_t i) const { roost::detail::fetch_min(*to, 1000000 + (i * 7919) % 100003); }
+  ROOST_FN void operator()(std::size_t i) const {
+    roost::detail::fetch_min(*to, 1000000 + (i * 7919) % 100003);
+  }
 };
 
 TEST(place, atomics_lose_nothing) {
@@ -43,7 +51,7 @@ TEST(place, atomics_lose_nothing) {
 }
 
 TEST(place, scan) {
-  for (const std::size_t n : {0, 1, 2, 1000, 70000}) {
+  for (const std::size_t n : {0, 1, 2, 31, 32, 1000, 4096, 4097, 70000, 3000001}) {
     std::vector<u64> numbers(n), sums(n);
     for (std::size_t i = 0; i < n; ++i) numbers[i] = (u64{i} << 33) + 1;
     std::exclusive_scan(numbers.begin(), numbers.end(), sums.begin(), u64{0});
@@ -67,6 +75,7 @@ TEST(place, sum) {
 /// Each team writes its number all over its scratch, waits, and adds up what is there.
 struct use_scratch {
   static constexpr int threads = 128;
+  static constexpr bool large_scratch = true;
   u32 words;
   u64* sums;
 
@@ -85,7 +94,8 @@ struct use_scratch {
 };
 
 TEST(place, launches_teams_with_scratch_of_any_size) {
-  for (const u32 words : {1, 1000, 12000, 11264, 11265, 40000, 56000, 70000, 1000000}) {  // 48 and 227 KiB are limits on a GPU
+  for (const u32 words :
+       {1, 1000, 12000, 11264, 11265, 40000, 56000, 70000, 1000000}) {  // 48 and 227 KiB are limits on a GPU
     for (const std::size_t teams : {0, 1, sanitized ? 30 : 300}) {
       const auto sums = filled<u64>(teams, 0);
       const use_scratch kernel{words, const_cast<u64*>(sums.data())};
@@ -99,11 +109,12 @@ TEST(place, launches_teams_with_scratch_of_any_size) {
 /// A team's own operations.
 struct use_team {
   static constexpr int threads = 96;
+  static constexpr bool large_scratch = true;
   u32 n;
   u32* sums;
   u32* flags;
 
-  ROOST_FN u32* scratch(roost::detail::scratch_memory& memory) const { return memory.take<u32>(n + 2); }
+  ROOST_FN u32* scratch(roost::detail::scratch_memory& memory) const { return memory.take<u32>(n + 3); }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
@@ -111,11 +122,12 @@ struct use_team {
     u32* const counts = scratch(pieces);
     u32* const extra = counts + n;
     roost::detail::for_each_of(team, n, [&](u32 i) { counts[i] = i % 5; });
-    if (team.rank() == 0) extra[0] = extra[1] = 0;
+    if (team.rank() == 0) extra[0] = extra[1] = extra[2] = 0;
     team.sync();
     team.exclusive_scan(counts, sums, n);
     u32 won = 0;
     roost::detail::for_each_of(team, n, [&](u32 i) {
+      if (team.fetch_add(extra[2], 1u) >= n) roost::detail::fetch_add(flags[4], 1u);
       team.fetch_add(extra[0], i);
       won += team.compare_exchange(extra[1], 0u, i + 1) == 0;
     });
@@ -133,7 +145,7 @@ struct use_team {
 
 TEST(place, team_scans_counts_and_votes) {
   for (const u32 n : {1, 2, 95, 96, 97, 1000}) {
-    const auto sums = filled<u32>(n, 0), flags = filled<u32>(4, 0);
+    const auto sums = filled<u32>(n, 0), flags = filled<u32>(5, 0);
     const use_team kernel{n, const_cast<u32*>(sums.data()), const_cast<u32*>(flags.data())};
     test_place().launch(1, roost::detail::scratch_bytes_of(kernel), kernel);
     const auto result = download(sums);
@@ -142,7 +154,7 @@ TEST(place, team_scans_counts_and_votes) {
       ASSERT_EQ(result[i], sum) << i << " of " << n;
       sum += i % 5;
     }
-    EXPECT_EQ(download(flags), (std::vector<u32>{1, n * (n - 1) / 2, 1, 0}));
+    EXPECT_EQ(download(flags), (std::vector<u32>{1, n * (n - 1) / 2, 1, 0, 0}));
   }
 }
 
@@ -195,15 +207,165 @@ TEST(place, is_used_by_two_threads_at_once) {
   EXPECT_EQ(sums[1], sums[0]);
 }
 
+TEST(place, has_no_memory_for_more_than_an_address_can_name) {
+  for (const std::size_t n : {~std::size_t{0}, ~std::size_t{0} / 8, ~std::size_t{0} / 16 + 1}) {
+    expect_error<roost::out_of_memory>([&] { memory_of<u64>(test_place(), n); },
+                                       {"roost::array", std::to_string(n) + " elements of 8 bytes"});
+  }
+}
+
 #if !defined(__CUDACC__)
-TEST(place, host_has_the_threads_that_were_asked_for) {
+/// How many threads work in a launch.
+std::size_t threads_at_work(const roost::host& place) {
+  std::mutex lock;
+  std::set<std::thread::id> seen;
+  place.launch(1000, 0, [&](const auto&, std::size_t, std::byte*) {
+    const std::lock_guard hold(lock);
+    seen.insert(std::this_thread::get_id());
+  });
+  return seen.size();
+}
+
+TEST(place, host_has_as_many_threads_as_it_says_and_writes_nothing) {
+  constexpr auto most = tbb::global_control::max_allowed_parallelism;
+  const auto there_are = static_cast<int>(tbb::global_control::active_value(most));
+  testing::internal::CaptureStderr();
   EXPECT_EQ(roost::host(1).threads(), 1);
-  EXPECT_EQ(roost::host(3).threads(), 3);
-  EXPECT_GE(roost::host().threads(), 1);
+  EXPECT_EQ(roost::host().threads(), there_are);
+  const roost::host all(there_are), too_many(there_are + 6);
+  EXPECT_EQ(all.threads(), there_are);
+  EXPECT_EQ(too_many.threads(), there_are);
+  EXPECT_LE(threads_at_work(too_many), static_cast<std::size_t>(there_are));
+  {
+    const tbb::global_control more(most, static_cast<std::size_t>(there_are) + 2);
+    const roost::host place(there_are + 6);
+    EXPECT_EQ(place.threads(), there_are + 2);
+    EXPECT_LE(threads_at_work(place), static_cast<std::size_t>(there_are) + 2);
+    EXPECT_EQ(too_many.threads(), there_are);
+  }
+  {
+    const tbb::global_control one(most, 1);
+    EXPECT_EQ(all.threads(), 1);
+    EXPECT_EQ(roost::host(4).threads(), 1);
+    EXPECT_EQ(threads_at_work(roost::host(4)), 1u);
+  }
+  EXPECT_EQ(all.threads(), there_are);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(roost::host().memory(), roost::host::default_memory());
 }
 
+/// A resource that has any memory, as a file can be; nobody may touch it.
+class boundless_memory : public std::pmr::memory_resource {
+  void* do_allocate(std::size_t, std::size_t) override { return this; }
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+};
+
+TEST(place, host_refuses_more_memory_than_the_machine_has) {
+  const std::size_t all = roost::detail::bytes_of_host();
+  for (auto* const memory : {roost::host::default_memory(), std::pmr::new_delete_resource()}) {
+    const roost::host place(1, memory);
+    for (const std::size_t bytes : {all + 1, 2 * all, ~std::size_t{0} >> 1}) {
+      expect_error<roost::out_of_memory>(
+          [&] { static_cast<void>(place.allocate(bytes)); },
+          {std::to_string(bytes) + " bytes", std::to_string(all), "use fewer"});
+    }
+    const roost::array<char, roost::host> some(place, 100 << 20);
+    EXPECT_EQ(some.size(), 100u << 20);
+  }
+  expect_error<roost::out_of_memory>([&] { roost::detail::pages{all + 1}; },
+                                     {std::to_string(all + 1) + " bytes", std::to_string(all)});
+  roost::detail::pages grows(4096);
+  expect_error<roost::out_of_memory>([&] { grows.resize(all + 1); }, {std::to_string(all)});
+  EXPECT_EQ(grows.bytes(), 4096u);
+  boundless_memory boundless;
+  const roost::host place(1, &boundless);
+  EXPECT_EQ(place.allocate(all + 1), &boundless) << "a resource of one's own knows what it has";
+  place.deallocate(&boundless, all + 1);
+}
+
+/// The files of a system that tell about memory.
+class system_files {
+ public:
+  system_files() {
+    std::string name = (std::filesystem::temp_directory_path() / "roost_test_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for temporary files");
+    root = name;
+  }
+  system_files(const system_files&) = delete;
+  ~system_files() { std::filesystem::remove_all(root); }
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(root + file).parent_path());
+    std::ofstream(root + file) << text;
+  }
+  std::size_t all() const { return roost::detail::read_bytes_of_host(root); }
+  std::size_t available() const { return roost::detail::bytes_available_on_host(root); }
+
+  std::string root;
+};
+
+TEST(place, host_memory_is_that_of_the_machine_within_its_control_groups) {
+  constexpr std::size_t kib = 1024, none = ~std::size_t{0};
+  const auto machine = [](const system_files& at, const char* swap = "0") {
+    at.write(
+        "/proc/meminfo",
+        std::string("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 600 kB\nSwapTotal: ") + swap + " kB\n");
+  };
+  {
+    const system_files nothing;
+    EXPECT_EQ(nothing.all(), none);
+    EXPECT_EQ(nothing.available(), none);
+    machine(nothing);
+    EXPECT_EQ(nothing.all(), 1000 * kib) << "no control groups";
+    EXPECT_EQ(nothing.available(), 600 * kib);
+    machine(nothing, "50");
+    EXPECT_EQ(nothing.all(), 1050 * kib);
+  }
+  {
+    const system_files second;  // version 2, and the group above has less
+    machine(second);
+    second.write("/proc/self/cgroup", "0::/outer/inner\n");
+    second.write("/sys/fs/cgroup/outer/inner/memory.max", "max\n");
+    EXPECT_EQ(second.all(), 1000 * kib);
+    second.write("/sys/fs/cgroup/outer/memory.max", "512000\n");
+    EXPECT_EQ(second.all(), 512000u);
+    EXPECT_EQ(second.available(), 600 * kib) << "nothing says how much the group uses";
+    second.write("/sys/fs/cgroup/outer/memory.current", "412000\n");
+    second.write("/sys/fs/cgroup/outer/memory.stat", "anon 300000\ninactive_file 40000\nactive_file 2000\n");
+    EXPECT_EQ(second.available(), 142000u) << "the system drops files";
+    second.write("/sys/fs/cgroup/outer/inner/memory.max", "1000\n");
+    EXPECT_EQ(second.all(), 1000u);
+    second.write("/sys/fs/cgroup/memory.max", "900\n");
+    EXPECT_EQ(second.all(), 900u) << "that of a container";
+  }
+  {
+    const system_files first;  // version 1
+    machine(first);
+    first.write("/proc/self/cgroup", "5:devices:/x\n4:memory:/some\n0::/\n");
+    first.write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    EXPECT_EQ(first.all(), 1000 * kib);
+    first.write("/sys/fs/cgroup/memory/some/memory.limit_in_bytes", "300000\n");
+    first.write("/sys/fs/cgroup/memory/some/memory.usage_in_bytes", "290000\n");
+    first.write("/sys/fs/cgroup/memory/some/memory.stat",
+                "active_file 1\ntotal_inactive_file 1000\ntotal_active_file 2000\n");
+    EXPECT_EQ(first.all(), 300000u);
+    EXPECT_EQ(first.available(), 13000u);
+    first.write("/proc/self/cgroup", "4:memory:/a/name/outside\n");  // of a container
+    first.write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "200000\n");
+    EXPECT_EQ(first.all(), 200000u);
+  }
+}
+
 constexpr std::size_t mib = std::size_t{1} << 20;
+
+TEST(place, host_memory_begins_with_a_line_and_large_memory_with_a_huge_page) {
+  std::pmr::monotonic_buffer_resource no_more_aligned_than_asked_for;
+  const roost::host place(1, &no_more_aligned_than_asked_for);
+  const roost::array<char, roost::host> first(place, 1), second(place, 1), large(place, 3 * mib);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first.data()) % 64, 0u);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(second.data()) % 64, 0u);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % (2 * mib), 0u);
+}
 
 /// Takes a piece, writes to both ends, and gives it back.
 void* use(std::pmr::memory_resource& pool, std::size_t bytes) {
@@ -329,7 +491,8 @@ TEST(place, host_memory_pool_gives_back_before_it_says_that_there_is_no_memory) 
   pool.deallocate(held, 30 * mib, 64);
   use(pool, 50 * mib);
   const roost::host poor(1, &pool);
-  expect_error<roost::out_of_memory>([&] { roost::array<char, roost::host>(poor, 51 * mib); }, {"53477376 bytes"});
+  expect_error<roost::out_of_memory>([&] { roost::array<char, roost::host>(poor, 51 * mib); },
+                                     {"53477376 bytes"});
   EXPECT_EQ((roost::array<char, roost::host>(poor, 50 * mib).size()), 50 * mib);
 }
 
@@ -352,7 +515,8 @@ TEST(place, host_memory_pool_is_used_by_several_threads) {
       });
     }
     for (auto& thread : threads) thread.join();
-    EXPECT_LE(memory.live_bytes(), 4 * 15 * mib) << "four pieces in use, each of at most two and a half times 6 MiB";
+    EXPECT_LE(memory.live_bytes(), 4 * 15 * mib)
+        << "four pieces in use, each of at most two and a half times 6 MiB";
   }
   EXPECT_EQ(memory.live_blocks(), 0u);
   EXPECT_EQ(memory.wrong_returns(), 0u);
@@ -360,20 +524,26 @@ TEST(place, host_memory_pool_is_used_by_several_threads) {
 #endif
 
 TEST(place, errors) {
-  expect_error<roost::out_of_memory>([] { roost::array<u64, place_type>(test_place(), ~std::size_t{0} / 8); }, {"bytes"});
-  expect_error<roost::out_of_memory>([] { roost::array<u64, place_type>(test_place(), std::size_t{1} << 58); }, {"bytes"});
+  expect_error<roost::out_of_memory>([] { roost::array<u64, place_type>(test_place(), ~std::size_t{0} / 8); },
+                                     {"bytes"});
+  expect_error<roost::out_of_memory>(
+      [] { roost::array<u64, place_type>(test_place(), std::size_t{1} << 58); }, {"bytes"});
   watched_memory memory;
   memory.refuse_after(0);
   const place_type place = make_place(memory);
   EXPECT_THROW((roost::array<u64, place_type>(place, 10)), roost::out_of_memory);
 #if defined(__CUDACC__)
-  expect_error<roost::out_of_memory>([] { roost::array<char, roost::cuda>(roost::cuda(test_stream()), std::size_t{1} << 45); },
-                                     {"35184372088832 bytes", "free", "fewer keys"});
+  expect_error<roost::out_of_memory>(
+      [] { roost::array<char, roost::cuda>(roost::cuda(test_stream()), std::size_t{1} << 45); },
+      {"35184372088832 bytes", "free", "fewer keys"});
 #else
-  expect_error<roost::out_of_memory>([&] { roost::array<u64, roost::host>(place, 10); }, {"80 bytes", "fewer keys"});
+  expect_error<roost::out_of_memory>([&] { roost::array<u64, roost::host>(place, 10); },
+                                     {"80 bytes", "fewer keys"});
   expect_error<roost::invalid_argument>([] { roost::host(-1); }, {"roost::host", "-1", "1 or more"});
   if (!sanitized) {  // sanitizers end a process that asks for so much
-    expect_error<roost::out_of_memory>([] { roost::array<char, roost::host>(roost::host(1), std::size_t{1} << 60); }, {"bytes", "fewer keys"});
+    expect_error<roost::out_of_memory>(
+        [] { roost::array<char, roost::host>(roost::host(1), std::size_t{1} << 60); },
+        {"bytes", "fewer keys"});
   }
 #endif
 }

@@ -1,6 +1,6 @@
-#include "support/tables.hpp"
-
 #include <rapidcheck.h>
+
+#include "support/tables.hpp"
 
 // Properties over inputs that RapidCheck makes up, and makes small when one fails.
 
@@ -17,17 +17,19 @@ void no_new_failure(const F& f) {
 /// Key numbers with copies: out of few, out of all, or out of a grid.
 rc::Gen<numbers> key_numbers() {
   using std::uint64_t;
-  return rc::gen::oneOf(rc::gen::container<numbers>(rc::gen::inRange<uint64_t>(0, 50)),
-                        rc::gen::container<numbers>(rc::gen::arbitrary<uint64_t>()),
-                        rc::gen::container<numbers>(rc::gen::map(rc::gen::inRange<uint64_t>(0, 300), [](uint64_t i) { return i << 16; })),
-                        rc::gen::scale(30.0, rc::gen::container<numbers>(rc::gen::inRange<uint64_t>(0, 4000))));
+  return rc::gen::oneOf(
+      rc::gen::container<numbers>(rc::gen::inRange<uint64_t>(0, 50)),
+      rc::gen::container<numbers>(rc::gen::arbitrary<uint64_t>()),
+      rc::gen::container<numbers>(
+          rc::gen::map(rc::gen::inRange<uint64_t>(0, 300), [](uint64_t i) { return i << 16; })),
+      rc::gen::scale(30.0, rc::gen::container<numbers>(rc::gen::inRange<uint64_t>(0, 4000))));
 }
 
 template <class Table>
 class properties : public testing::Test {};
-using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>, bucketed_map<u8, u8>,
-                              bucketed_map<twelve, twentyfour>, cuckoo_map<u32, u32>, cuckoo_set<u32>,
-                              compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>>;
+using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>,
+                          bucketed_map<u8, u8>, bucketed_map<twelve, twentyfour>, cuckoo_map<u32, u32>,
+                          cuckoo_set<u32>, compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>>;
 TYPED_TEST_SUITE(properties, tables);
 
 TYPED_TEST(properties, a_table_agrees_with_the_oracle) {
@@ -44,18 +46,20 @@ TYPED_TEST(properties, a_table_agrees_with_the_oracle) {
 TEST(partition_properties, results_come_back_in_the_order_of_the_input) {
   EXPECT_TRUE(rc::check([] {
     const auto keys = from_numbers<u32>(*key_numbers());
-    const roost::partition_options options{.regions = *rc::gen::oneOf(rc::gen::inRange(2u, 40u), rc::gen::inRange(2u, 65537u)),
-                                           .room = *rc::gen::element(roost::room::exact, roost::room::slack),
-                                           .seed = *rc::gen::arbitrary<std::uint64_t>(),
-                                           .way_back = true,
-                                           .stable = *rc::gen::arbitrary<bool>()};
+    const roost::partition_options options{
+        .regions = *rc::gen::oneOf(rc::gen::inRange(2u, 40u), rc::gen::inRange(2u, 65537u)),
+        .room = *rc::gen::element(roost::room::exact, roost::room::slack),
+        .seed = *rc::gen::arbitrary<std::uint64_t>(),
+        .way_back = true,
+        .stable = *rc::gen::arbitrary<bool>()};
     const auto result = roost::partition(test_place(), upload(keys), options);
     const auto [items, begins, ends] = download(result);
     std::size_t count = 0;
     for (u32 region = 0; region < options.regions; ++region) {
       count += ends[region] - begins[region];
       for (u64 i = begins[region]; i < ends[region]; ++i) {
-        RC_ASSERT(roost::split_hash(roost::hash_of(items[i].key, options.seed), options.regions).digit == region);
+        RC_ASSERT(roost::split_hash(roost::hash_of(items[i].key, options.seed), options.regions).digit ==
+                  region);
       }
     }
     RC_ASSERT(count == keys.size());
@@ -64,7 +68,8 @@ TEST(partition_properties, results_come_back_in_the_order_of_the_input) {
     if (options.stable) {
       auto sorted = keys;
       std::stable_sort(sorted.begin(), sorted.end(), [&](u32 a, u32 b) {
-        return roost::split_hash(roost::hash_of(a, options.seed), options.regions).digit < roost::split_hash(roost::hash_of(b, options.seed), options.regions).digit;
+        return roost::split_hash(roost::hash_of(a, options.seed), options.regions).digit <
+               roost::split_hash(roost::hash_of(b, options.seed), options.regions).digit;
       });
       RC_ASSERT(answers == sorted);
     }

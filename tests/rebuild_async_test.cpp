@@ -7,8 +7,8 @@ namespace {
 
 template <class Table>
 class rebuild_async : public testing::Test {};
-using tables = table_axis<compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>, bucketed_map<u32, u32>, bucketed_set<u64>,
-                              cuckoo_map<u32, u32>, cuckoo_set<u32>>;
+using tables = table_axis<compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>,
+                          bucketed_map<u32, u32>, bucketed_set<u64>, cuckoo_map<u32, u32>, cuckoo_set<u32>>;
 TYPED_TEST_SUITE(rebuild_async, tables);
 
 TYPED_TEST(rebuild_async, takes_the_place_of_what_was_there) {
@@ -33,7 +33,8 @@ TYPED_TEST(rebuild_async, takes_the_place_of_what_was_there) {
     oracle_map<key, std::size_t> oracle;
     for (std::size_t i = 0; i < n; ++i) oracle.emplace(second[i], i);
     std::size_t wrong = 0;
-    for (std::size_t i = 0; i < queries.size(); ++i) wrong += (there[i] != 0) != (oracle.count(queries[i]) != 0);
+    for (std::size_t i = 0; i < queries.size(); ++i)
+      wrong += (there[i] != 0) != (oracle.count(queries[i]) != 0);
     EXPECT_EQ(wrong, 0u) << n;
     if constexpr (TypeParam::has_values) {
       const auto values = numbered_values<value>(n);
@@ -50,7 +51,8 @@ TYPED_TEST(rebuild_async, of_more_than_there_is_room_for_is_refused) {
   const auto keys = from_numbers<key>(different_numbers(3001, 1));
   const std::vector<key> fewer(keys.begin(), keys.end() - 1);
   TypeParam table(fewer, numbered_values<value>(3000));
-  expect_error<roost::invalid_argument>([&] { table.rebuild_async(keys, numbered_values<value>(3001)); }, {"rebuild_async", "3001", "3000", "call rebuild"});
+  expect_error<roost::invalid_argument>([&] { table.rebuild_async(keys, numbered_values<value>(3001)); },
+                                        {"rebuild_async", "3001", "3000", "call rebuild"});
   EXPECT_EQ(table.count_found(keys), 3000u);
   EXPECT_TRUE(table.valid());
 }
@@ -69,7 +71,8 @@ TYPED_TEST(rebuild_async, that_does_not_fit_leaves_an_empty_table) {
   const auto bad = from_numbers<key>(crowd);
   table.rebuild_async(bad, numbered_values<value>(bad.size()));
   EXPECT_EQ(table.contains(bad), std::vector<char>(bad.size(), 0));
-  expect_error<roost::build_error>([&] { table.finish(); }, {"60000", "rebuild_async", "did not fit", "call rebuild"});
+  expect_error<roost::build_error>([&] { table.finish(); },
+                                   {"60000", "rebuild_async", "did not fit", "call rebuild"});
   EXPECT_EQ(table.size(), 0u);
   EXPECT_EQ(table.count_found(keys), 0u);
   EXPECT_TRUE(table.valid());

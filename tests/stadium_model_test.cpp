@@ -3,7 +3,8 @@
 #include "support/model.hpp"
 #include "support/stadium.hpp"
 
-// Random sequences of bulk calls on a stadium_map beside a std::unordered_map. RapidCheck makes a sequence short when it fails.
+// Random sequences of bulk calls on a stadium_map beside a std::unordered_map. RapidCheck makes a sequence
+// short when it fails.
 
 namespace test {
 namespace {
@@ -34,7 +35,8 @@ class model : map_and_oracle<T> {
   /// A random call, and a look at everything.
   void step() {
     const std::size_t capacity = map_.capacity();
-    const int what = *rc::gen::weightedElement<int>({{4, 0}, {3, 1}, {3, 2}, {4, 3}, {1, 4}, {1, 5}, {2, 6}, {3, 7}, {4, 8}, {3, 9}});
+    const int what = *rc::gen::weightedElement<int>(
+        {{4, 0}, {3, 1}, {3, 2}, {4, 3}, {1, 4}, {1, 5}, {2, 6}, {3, 7}, {4, 8}, {3, 9}});
     switch (what) {
       case 0:
       case 1:
@@ -70,7 +72,9 @@ class model : map_and_oracle<T> {
 
  private:
   static std::vector<key> draw_keys() { return from_numbers<key>(draw_numbers(large)); }
-  static std::vector<value> draw_values(std::size_t n) { return from_numbers<value>(random_numbers(n, *rc::gen::inRange<u64>(0, 1000))); }
+  static std::vector<value> draw_values(std::size_t n) {
+    return from_numbers<value>(random_numbers(n, *rc::gen::inRange<u64>(0, 1000)));
+  }
 
   void check() const {
     const auto asked = base::check(draw_keys(), from_number<value>(77), from_number<value>(78));
@@ -92,13 +96,14 @@ class model : map_and_oracle<T> {
     const auto report = assigns   ? map_.insert_or_assign(test_place(), k, v, how)
                         : applies ? map_.insert_or_apply(test_place(), k, v, roost::maximum(), how)
                                   : map_.insert(test_place(), k, v, how);
-    const auto full = base::after_put(given, report, [&](const value* before, const std::vector<value>& copies, const value& after) {
-      if (applies) {
-        const value most = *std::max_element(copies.begin(), copies.end());
-        return after == (before == nullptr ? most : std::max(most, *before));
-      }
-      return !assigns && before != nullptr ? after == *before : base::one_of(copies, after);
-    });
+    const auto full = base::after_put(
+        given, report, [&](const value* before, const std::vector<value>& copies, const value& after) {
+          if (applies) {
+            const value most = *std::max_element(copies.begin(), copies.end());
+            return after == (before == nullptr ? most : std::max(most, *before));
+          }
+          return !assigns && before != nullptr ? after == *before : base::one_of(copies, after);
+        });
     RC_ASSERT(report.full == full.pairs);
     RC_ASSERT(full.pairs == 0u || held_.size() == map_.capacity());  // every slot can be used
   }
@@ -130,7 +135,8 @@ class model : map_and_oracle<T> {
     auto keys = draw_keys();
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    const auto kinds = random_numbers(keys.size(), *rc::gen::inRange<u64>(0, 1000), 3), values = random_numbers(keys.size(), 5);
+    const auto kinds = random_numbers(keys.size(), *rc::gen::inRange<u64>(0, 1000), 3),
+               values = random_numbers(keys.size(), 5);
     std::vector<roost::operation<key, value>> operations;
     for (std::size_t i = 0; i < keys.size(); ++i)
       operations.push_back({static_cast<operation_kind>(kinds[i]), keys[i], from_number<value>(values[i])});
@@ -140,7 +146,8 @@ class model : map_and_oracle<T> {
 
 template <class T>
 class stadium_model : public testing::Test {};
-using all_types = axis<stadium_types<packed<5>, packed<13>>, stadium_types<u64, u32>, stadium_types<linked<u64, 8>, linked<u32, 64>>>;
+using all_types = axis<stadium_types<packed<5>, packed<13>>, stadium_types<u64, u32>,
+                       stadium_types<linked<u64, 8>, linked<u32, 64>>>;
 TYPED_TEST_SUITE(stadium_model, all_types);
 
 TYPED_TEST(stadium_model, agrees_with_the_oracle_after_every_call) {

@@ -7,8 +7,9 @@ namespace {
 
 template <class Table>
 class statistics : public testing::Test {};
-using tables = table_axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>, cuckoo_map<u32, u32>, cuckoo_set<u32>,
-                              compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>>;
+using tables =
+    table_axis<bucketed_map<u32, u32>, bucketed_map<u64, u64>, bucketed_set<u32>, cuckoo_map<u32, u32>,
+               cuckoo_set<u32>, compact_map<u32, u32>, compact_map<u64, u64>, compact_set<u32>>;
 TYPED_TEST_SUITE(statistics, tables);
 
 TYPED_TEST(statistics, agree_with_the_table) {
@@ -28,8 +29,10 @@ TYPED_TEST(statistics, agree_with_the_table) {
     EXPECT_EQ(table.bytes(), facts.bytes);
     EXPECT_EQ(table.load_factor(), facts.load_factor);
     if constexpr (std::is_same_v<typename TypeParam::layout, roost::compact>) {
-      constexpr std::size_t pair_bytes = sizeof(keys[0]) + (TypeParam::has_values ? sizeof(typename TypeParam::mapped_type) : 0);
-      EXPECT_NEAR(facts.load_factor, static_cast<double>(n * pair_bytes) / static_cast<double>(facts.bytes), 1e-3);
+      constexpr std::size_t pair_bytes =
+          sizeof(keys[0]) + (TypeParam::has_values ? sizeof(typename TypeParam::mapped_type) : 0);
+      EXPECT_NEAR(facts.load_factor, static_cast<double>(n * pair_bytes) / static_cast<double>(facts.bytes),
+                  1e-3);
     } else {
       EXPECT_EQ(facts.load_factor, static_cast<double>(n) / static_cast<double>(facts.capacity));
     }

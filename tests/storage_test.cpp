@@ -68,6 +68,7 @@ TEST(storage, of_sets) {
   const auto keys = from_numbers<u32>(different_numbers(3000, 4));
   EXPECT_EQ(set.insert(test_place(), upload(keys)).inserted, 3000u);
   EXPECT_EQ(set.count(test_place(), upload(keys)), 3000u);
+  EXPECT_TRUE(set.valid(test_place()));
 }
 
 TEST(storage, that_cannot_be_is_refused) {
@@ -108,10 +109,16 @@ struct use_block_map {
     map.clear(alone_group());
     constexpr u32 n = 500;
     u64 bad = 0;
-    for (u32 i = 0; i < n; ++i) bad += map.insert(static_cast<Key>(i * 77u), static_cast<Value>(i)) != insertion::inserted;
-    for (u32 i = 0; i < n; ++i) bad += map.insert(static_cast<Key>(i * 77u), static_cast<Value>(1)) != insertion::present;
-    for (u32 i = 0; i < n; ++i) bad += map.find(static_cast<Key>(i * 77u)).value_or(0) != static_cast<Value>(i) || map.contains(static_cast<Key>(i * 77u + 1));
-    for (u32 i = 0; i < n; ++i) bad += map.insert_or_apply(static_cast<Key>(i * 77u), static_cast<Value>(2), roost::plus()) != insertion::present;
+    for (u32 i = 0; i < n; ++i)
+      bad += map.insert(static_cast<Key>(i * 77u), static_cast<Value>(i)) != insertion::inserted;
+    for (u32 i = 0; i < n; ++i)
+      bad += map.insert(static_cast<Key>(i * 77u), static_cast<Value>(1)) != insertion::present;
+    for (u32 i = 0; i < n; ++i)
+      bad += map.find(static_cast<Key>(i * 77u)).value_or(0) != static_cast<Value>(i) ||
+             map.contains(static_cast<Key>(i * 77u + 1));
+    for (u32 i = 0; i < n; ++i)
+      bad += map.insert_or_apply(static_cast<Key>(i * 77u), static_cast<Value>(2), roost::plus()) !=
+             insertion::present;
     for (u32 i = 0; i < n; i += 2) bad += !map.erase(static_cast<Key>(i * 77u));
     u64 keys = 0, values = 0;
     map.for_each(alone_group(), sum_of{&keys, &values});
@@ -122,20 +129,29 @@ struct use_block_map {
     bad += keys != 0 || values != 0;
     bad += map.capacity() < 1000;
     u32 full = 0;
-    for (u32 i = 0; i < 5000; ++i) full += map.insert(static_cast<Key>(1000000 + i), Value{}) == insertion::full;
+    for (u32 i = 0; i < 5000; ++i)
+      full += map.insert(static_cast<Key>(1000000 + i), Value{}) == insertion::full;
     bad += full < 3000;
     *wrong = bad;
   }
 };
 
+/// Memory that nobody has cleared.
+template <class Storage>
+memory_of<Storage> uncleared() {
+  Storage storage;
+  std::memset(static_cast<void*>(&storage), 0xa5, sizeof(storage));
+  return filled<Storage>(1, storage);
+}
+
 TEST(block_map, does_what_maps_do) {
   auto wrong = filled<u64>(1, 99);
   {
-    auto memory = filled<roost::block_map<u32, u32, 1000, place_type>::storage>(1, {});
+    auto memory = uncleared<roost::block_map<u32, u32, 1000, place_type>::storage>();
     test_place().for_each(1, use_block_map<u32, u32>{memory.data(), wrong.data()});
     EXPECT_EQ(download(wrong)[0], 0u);
   }
-  auto memory = filled<roost::block_map<u64, u64, 1000, place_type>::storage>(1, {});
+  auto memory = uncleared<roost::block_map<u64, u64, 1000, place_type>::storage>();
   test_place().for_each(1, use_block_map<u64, u64>{memory.data(), wrong.data()});
   EXPECT_EQ(download(wrong)[0], 0u);
 }

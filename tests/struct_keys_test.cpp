@@ -10,8 +10,9 @@ namespace {
 
 template <class Table>
 class struct_keys : public testing::Test {};
-using tables = table_axis<bucketed_map<sixteen, u32>, bucketed_map<twelve, twentyfour>, bucketed_map<twentyfour, twelve>,
-                              bucketed_set<twelve>, cuckoo_map<sixteen, twelve>>;
+using tables =
+    table_axis<bucketed_map<sixteen, u32>, bucketed_map<twelve, twentyfour>, bucketed_map<twentyfour, twelve>,
+               bucketed_set<twelve>, cuckoo_map<sixteen, twelve>>;
 TYPED_TEST_SUITE(struct_keys, tables);
 
 TYPED_TEST(struct_keys, against_the_oracle) {
@@ -62,7 +63,9 @@ static_assert(!roost::is_bitwise_comparable<float>);
 static_assert(roost::is_bitwise_comparable<twelve>);
 
 struct point_of {
-  ROOST_FN point operator()(std::size_t i) const { return {static_cast<float>(i) * 0.5f, -static_cast<float>(i)}; }
+  ROOST_FN point operator()(std::size_t i) const {
+    return {static_cast<float>(i) * 0.5f, -static_cast<float>(i)};
+  }
 };
 enum class colour : short {};
 struct colour_of {
@@ -70,7 +73,8 @@ struct colour_of {
 };
 
 TEST(struct_keys_class, are_compared_as_their_owner_promised) {
-  const roost::frozen_map map(test_place(), roost::computed(5000, point_of{}), roost::computed(5000, colour_of{}));
+  const roost::frozen_map map(test_place(), roost::computed(5000, point_of{}),
+                              roost::computed(5000, colour_of{}));
   memory_of<colour> results(test_place(), 6000);
   map.find(test_place(), roost::computed(6000, point_of{}), results, colour{-1});
   const auto found = download(results);

@@ -20,7 +20,8 @@ struct there_and_back {
   u32* wrong;
   ROOST_FN void operator()(std::size_t i) const {
     const auto index = ref.find(queries[i]);
-    const bool good = ref.contains(queries[i]) == index.has_value() && (!index || (*index < ref.size() && roost::same_key(ref.key_at(*index), queries[i])));
+    const bool good = ref.contains(queries[i]) == index.has_value() &&
+                      (!index || (*index < ref.size() && roost::same_key(ref.key_at(*index), queries[i])));
     if (!good) roost::detail::fetch_add(*wrong, 1u);
   }
 };
@@ -28,10 +29,11 @@ struct there_and_back {
 template <class Key>
 class two_way_index : public testing::Test {
  public:
-  /// Batches, one after the other, against an oracle that numbers keys by first occurrence; other orders are checked for what they promise.
+  /// Batches, one after the other, against an oracle that numbers keys by first occurrence; other orders are
+  /// checked for what they promise.
   static void check(const std::vector<std::vector<u64>>& batches, index_order order) {
     const auto& place = test_place();
-    oracle_map<Key, u32> oracle;   // by first occurrence
+    oracle_map<Key, u32> oracle;  // by first occurrence
     oracle_map<Key, u64> counts;
     std::vector<Key> in_order, all;
     std::vector<std::vector<u32>> indices;
@@ -48,7 +50,8 @@ class two_way_index : public testing::Test {
         ++counts[key];
       }
       all.insert(all.end(), batch.begin(), batch.end());
-      const std::vector<u32> got = b == 0 ? download(index.indices()) : download(index.add(place, upload(batch)));
+      const std::vector<u32> got =
+          b == 0 ? download(index.indices()) : download(index.add(place, upload(batch)));
       const std::vector<Key> keys = download(index.keys());
       ASSERT_EQ(index.size(), oracle.size());
       ASSERT_EQ(keys.size(), oracle.size());
@@ -56,12 +59,15 @@ class two_way_index : public testing::Test {
       EXPECT_TRUE(index.valid(place));
       EXPECT_TRUE(order != index_order::first_occurrence || keys == in_order);
       if constexpr (std::is_integral_v<Key>) {
-        EXPECT_TRUE(order != index_order::by_key || std::is_sorted(keys.begin() + static_cast<std::ptrdiff_t>(before), keys.end()));
+        EXPECT_TRUE(order != index_order::by_key ||
+                    std::is_sorted(keys.begin() + static_cast<std::ptrdiff_t>(before), keys.end()));
       }
-      EXPECT_TRUE(b == 0 || std::equal(keys_before.begin(), keys_before.end(), keys.begin()));  // old indices stay
+      EXPECT_TRUE(b == 0 ||
+                  std::equal(keys_before.begin(), keys_before.end(), keys.begin()));  // old indices stay
       ASSERT_EQ(got.size(), batch.size());
       std::size_t wrong = 0;
-      for (std::size_t i = 0; i < batch.size(); ++i) wrong += got[i] >= keys.size() || !(keys[got[i]] == batch[i]);
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        wrong += got[i] >= keys.size() || !(keys[got[i]] == batch[i]);
       EXPECT_EQ(wrong, 0u);
       const std::vector<u64> counted = download(index.counts());
       for (std::size_t i = 0; i < keys.size(); ++i) wrong += counted[i] != counts[keys[i]];
@@ -80,11 +86,13 @@ class two_way_index : public testing::Test {
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const bool here = oracle.count(queries[i]) != 0;
-      wrong += (there[i] != 0) != here || (here ? found[i] >= keys.size() || !(keys[found[i]] == queries[i]) : found[i] != two_way<Key>::no_index);
+      wrong += (there[i] != 0) != here || (here ? found[i] >= keys.size() || !(keys[found[i]] == queries[i])
+                                                : found[i] != two_way<Key>::no_index);
     }
     EXPECT_EQ(wrong, 0u);
     auto bad = filled<u32>(1, 0);
-    place.for_each(queries.size(), there_and_back<typename two_way<Key>::ref_type, Key>{index.ref(), asked.data(), bad.data()});
+    place.for_each(queries.size(), there_and_back<typename two_way<Key>::ref_type, Key>{
+                                       index.ref(), asked.data(), bad.data()});
     EXPECT_EQ(download(bad)[0], 0u);
 
     EXPECT_EQ(roost::unique_count(place, upload(all)), oracle.size());
@@ -117,7 +125,11 @@ TYPED_TEST(two_way_index, of_keys_that_come_often) {
 }
 
 TYPED_TEST(two_way_index, grows_and_keeps_indices) {
-  this->check({random_numbers(5000, 1, 8000), random_numbers(5000, 2, 16000), {}, random_numbers(5000, 1, 8000), {~u64{0}, 0, ~u64{0}}});
+  this->check({random_numbers(5000, 1, 8000),
+               random_numbers(5000, 2, 16000),
+               {},
+               random_numbers(5000, 1, 8000),
+               {~u64{0}, 0, ~u64{0}}});
   this->check({{}, random_numbers(100, 1), random_numbers(20000, 7)});
 }
 
@@ -145,8 +157,22 @@ TEST(two_way_index_calls, give_their_indices_away) {
   EXPECT_EQ(download(index.add(test_place(), upload(std::vector<u32>{3, 1}))), (std::vector<u32>{0, 2}));
 }
 
+TEST(two_way_index_calls, say_what_memory_they_hold) {
+  watched_memory memory;
+  {
+    const place_type place = make_place(memory);
+    two_way<u32> index(place, upload(from_numbers<u32>(random_numbers(5000, 1, 2000))));
+    EXPECT_EQ(index.bytes(), memory.live_bytes());
+    const auto more = index.add(place, upload(from_numbers<u32>(random_numbers(5000, 2))));
+    EXPECT_EQ(index.bytes(), memory.live_bytes() - more.bytes());
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
+}
+
 TEST(two_way_index_calls, refuse_an_order_by_key_of_what_has_none) {
-  EXPECT_THROW(two_way<sixteen>(test_place(), upload(std::vector<sixteen>{{1, 2}}), {.order = index_order::by_key}), roost::invalid_argument);
+  EXPECT_THROW(
+      two_way<sixteen>(test_place(), upload(std::vector<sixteen>{{1, 2}}), {.order = index_order::by_key}),
+      roost::invalid_argument);
 }
 
 }  // namespace

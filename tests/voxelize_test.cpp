@@ -59,8 +59,7 @@ bool touches(const std::array<vec, 3>& t, const tools::voxel& voxel) {
     const double length = std::sqrt(dot(axis, axis));
     if (length < 1e-9) return true;
     const auto [low, high] = std::minmax({dot(p[0], axis), dot(p[1], axis), dot(p[2], axis)});
-    const double reach =
-        (std::abs(axis[0]) + std::abs(axis[1]) + std::abs(axis[2])) / 2 + hair * length;
+    const double reach = (std::abs(axis[0]) + std::abs(axis[1]) + std::abs(axis[2])) / 2 + hair * length;
     return low <= reach && high >= -reach;
   });
 }
@@ -83,8 +82,7 @@ void check(const tools::mesh& mesh, u32 grid) {
         u32* const to[] = {&v.x, &v.y, &v.z};
         bool between = false;  // too near to a plane between voxels to say on which side
         for (int axis = 0; axis < 3; ++axis) {
-          const double at =
-              (a * t[0][axis] + b * t[1][axis] + (samples - a - b) * t[2][axis]) / samples;
+          const double at = (a * t[0][axis] + b * t[1][axis] + (samples - a - b) * t[2][axis]) / samples;
           between = between || std::abs(at - std::round(at)) < 1e-9;
           *to[axis] = static_cast<u32>(std::clamp(std::floor(at), 0.0, grid - 1.0));
         }
@@ -133,8 +131,7 @@ TEST(voxelize, finest_grid) {
 TEST(voxelize, side_between_voxels_makes_one_layer) {
   tools::mesh mesh = cube;  // with a square in the middle
   const auto first = static_cast<u32>(mesh.vertices.size());
-  for (const auto& [x, y] :
-       {std::pair(0.25f, 0.25f), {0.75f, 0.25f}, {0.75f, 0.75f}, {0.25f, 0.75f}})
+  for (const auto& [x, y] : {std::pair(0.25f, 0.25f), {0.75f, 0.25f}, {0.75f, 0.75f}, {0.25f, 0.75f}})
     mesh.vertices.push_back({x, y, 0.5f});
   mesh.triangles.push_back({first, first + 1, first + 2});
   mesh.triangles.push_back({first, first + 2, first + 3});
@@ -150,8 +147,7 @@ TEST(voxelize, triangles_without_area) {
   EXPECT_EQ(tools::voxelize(cpu, point, 8), std::vector<u32>{key_of(tools::voxel{4, 4, 4})});
   const tools::mesh diagonal{{{0, 0, 0}, {1, 1, 1}, {0.5, 0.5, 0.5}}, {{0, 1, 2}, {0, 0, 1}}};
   const auto keys = tools::voxelize(cpu, diagonal, 100);
-  for (u32 i = 0; i < 100; ++i)
-    EXPECT_TRUE(std::ranges::binary_search(keys, key_of(tools::voxel{i, i, i})));
+  for (u32 i = 0; i < 100; ++i) EXPECT_TRUE(std::ranges::binary_search(keys, key_of(tools::voxel{i, i, i})));
   check(diagonal, 16);
   const tools::mesh along{{{0, 0, 0}, {0, 0, 7}}, {{0, 1, 1}}};
   EXPECT_EQ(tools::voxelize(cpu, along, 77).size(), 77u);
@@ -164,16 +160,14 @@ TEST(voxelize, vertices_without_triangle_do_not_count) {
 }
 
 TEST(voxelize, largest_and_smallest_coordinates) {
-  for (const float size :
-       {std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()}) {
+  for (const float size : {std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min()}) {
     tools::mesh mesh = cube;
     for (auto& v : mesh.vertices) v = {v.x * size, v.y * size, v.z * size};
     EXPECT_EQ(tools::voxelize(cpu, mesh, 32), tools::voxelize(cpu, cube, 32));
   }
   tools::mesh mesh = cube;
   const float most = std::numeric_limits<float>::max();
-  for (auto& v : mesh.vertices)
-    v = {(2 * v.x - 1) * most, (2 * v.y - 1) * most, (2 * v.z - 1) * most};
+  for (auto& v : mesh.vertices) v = {(2 * v.x - 1) * most, (2 * v.y - 1) * most, (2 * v.z - 1) * most};
   EXPECT_EQ(tools::voxelize(cpu, mesh, 32), tools::voxelize(cpu, cube, 32));
 }
 
@@ -200,14 +194,11 @@ TEST(voxelize, refuses_grids_that_cannot_be) {
 RC_GTEST_PROP(voxelize, finds_what_the_surface_touches, ()) {
   const auto coordinate = rc::gen::oneOf(
       rc::gen::map(rc::gen::inRange(-8, 9), [](int i) { return static_cast<float>(i); }),
-      rc::gen::map(rc::gen::inRange(-8000000, 8000001),
-                   [](int i) { return static_cast<float>(i) * 1e-6f; }),
-      rc::gen::map(rc::gen::inRange(-100, 101),
-                   [](int i) { return 1 + static_cast<float>(i) * 1e-7f; }));
+      rc::gen::map(rc::gen::inRange(-8000000, 8000001), [](int i) { return static_cast<float>(i) * 1e-6f; }),
+      rc::gen::map(rc::gen::inRange(-100, 101), [](int i) { return 1 + static_cast<float>(i) * 1e-7f; }));
   tools::mesh mesh;
   const auto triangles = *rc::gen::inRange<u32>(1, 5);
-  for (u32 i = 0; i < 3 * triangles; ++i)
-    mesh.vertices.push_back({*coordinate, *coordinate, *coordinate});
+  for (u32 i = 0; i < 3 * triangles; ++i) mesh.vertices.push_back({*coordinate, *coordinate, *coordinate});
   for (u32 i = 0; i < triangles; ++i) mesh.triangles.push_back({3 * i, 3 * i + 1, 3 * i + 2});
   check(mesh, *rc::gen::elementOf(std::vector<u32>{1, 2, 7, 16, 33}));
   RC_ASSERT(!::testing::Test::HasFailure());

@@ -21,11 +21,13 @@ using roost::bench::query_pattern;
 using roost::bench::row;
 using roost::bench::settings;
 
-const std::map<std::string, roost::residence> residences{
-    {"automatic", roost::residence::automatic}, {"place", roost::residence::place}, {"host", roost::residence::host}};
+const std::map<std::string, roost::residence> residences{{"automatic", roost::residence::automatic},
+                                                         {"place", roost::residence::place},
+                                                         {"host", roost::residence::host}};
 
-const std::map<std::string, roost::insert_lanes> lanes{
-    {"automatic", roost::insert_lanes::automatic}, {"alone", roost::insert_lanes::alone}, {"together", roost::insert_lanes::together}};
+const std::map<std::string, roost::insert_lanes> lanes{{"automatic", roost::insert_lanes::automatic},
+                                                       {"alone", roost::insert_lanes::alone},
+                                                       {"together", roost::insert_lanes::together}};
 
 const std::map<std::string, key_pattern> key_patterns{{"mixed", key_pattern::mixed},
                                                       {"consecutive", key_pattern::consecutive},
@@ -44,9 +46,11 @@ struct bench_options : settings {
   bool sweep = false;
 };
 
-const std::vector<std::string> operations{"build", "rebuild", "find_hit", "find_half", "find_miss", "partition",
-                                          "insert", "insert_half", "insert_last", "erase", "apply_many", "apply_few", "mixed", "grow", "load_curve", "churn",
-                                          "group", "count_hit", "count_half", "count_miss", "retrieve", "join"};
+const std::vector<std::string> operations{
+    "build",     "rebuild",    "first_build", "find_hit",    "find_half", "find_miss",
+    "partition", "insert",     "insert_half", "insert_last", "erase",     "apply_many",
+    "apply_few", "mixed",      "grow",        "load_curve",  "churn",     "group",
+    "count_hit", "count_half", "count_miss",  "retrieve",    "join"};
 
 /// --copies: a number, or a name.
 key_copies copies_of(const std::string& name) {
@@ -55,7 +59,8 @@ key_copies copies_of(const std::string& name) {
   std::uint32_t each = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), each);
   if (error != std::errc() || end != name.data() + name.size() || each == 0) {
-    throw roost::invalid_argument(fmt::format("bench: --copies '{}': give a number from 1 on, zipf or half", name));
+    throw roost::invalid_argument(
+        fmt::format("bench: --copies '{}': give a number from 1 on, zipf or half", name));
   }
   return {key_copies::equal, each};
 }
@@ -63,32 +68,43 @@ key_copies copies_of(const std::string& name) {
 /// Prints rows as they come.
 class printer {
  public:
-  explicit printer(const bench_options& options) : format_(options.format), keys_(options.keys_name), queries_(options.queries_name) {
+  explicit printer(const bench_options& options)
+      : format_(options.format), keys_(options.keys_name), queries_(options.queries_name) {
     if (format_ == "csv") {
-      fmt::print("table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,place,keys,queries,copies\n");
+      fmt::print(
+          "table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,"
+          "place,keys,queries,copies\n");
     }
     if (format_ == "json") fmt::print("[");
     if (format_ == "table") {
-      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n", "table", "key", "value", "op", "n", "load", "median ms",
-                 "G/s", "GiB", "hits", "copies", "path", "place", "check");
+      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n",
+                 "table", "key", "value", "op", "n", "load", "median ms", "G/s", "GiB", "hits", "copies",
+                 "path", "place", "check");
     }
   }
 
   void print(const row& r) {
     ++rows_;
     if (format_ == "csv") {
-      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{},{},{},{}\n", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
-                 r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_, r.copies);
+      fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{},{},{},{}\n", r.table, r.key_bits,
+                 r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate, r.bytes,
+                 r.scratch_bytes, r.path, r.place, keys_, queries_, r.copies);
     } else if (format_ == "json") {
-      fmt::print("{}\n {{\"table\": \"{}\", \"key_bits\": {}, \"value_bits\": {}, \"op\": \"{}\", \"n\": {}, \"load_factor\": {:.4f}, \"median_ms\": {:.4f}, "
-                 "\"gops\": {:.4f}, \"check\": \"{}\", \"hit_rate\": {}, \"bytes\": {}, \"scratch_bytes\": {}, \"path\": \"{}\", \"place\": \"{}\", "
-                 "\"keys\": \"{}\", \"queries\": \"{}\", \"copies\": \"{}\"}}",
-                 rows_ == 1 ? "" : ",", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate,
-                 r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_, r.copies);
+      fmt::print(
+          "{}\n {{\"table\": \"{}\", \"key_bits\": {}, \"value_bits\": {}, \"op\": \"{}\", \"n\": {}, "
+          "\"load_factor\": {:.4f}, \"median_ms\": {:.4f}, "
+          "\"gops\": {:.4f}, \"check\": \"{}\", \"hit_rate\": {}, \"bytes\": {}, \"scratch_bytes\": {}, "
+          "\"path\": \"{}\", \"place\": \"{}\", "
+          "\"keys\": \"{}\", \"queries\": \"{}\", \"copies\": \"{}\"}}",
+          rows_ == 1 ? "" : ",", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
+          r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_, r.copies);
     } else {
-      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n", r.table, r.key_bits, r.value_bits, r.op, r.n,
-                 r.load_factor, r.median_ms, r.gops, r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
-                 r.op == "build" ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.copies, r.path, r.place, r.check);
+      fmt::print(
+          "{:<24} {:>4} {:>5} {:<12} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n",
+          r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops,
+          r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
+          r.op.ends_with("build") ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.copies, r.path, r.place,
+          r.check);
     }
     std::fflush(stdout);
   }
@@ -126,7 +142,9 @@ std::set<std::string> tables_of(settings options, const std::string& place, bool
   options.report = nullptr;
   options.log2n = {10};
   options.load_factors = {0.5, 0.8};  // a table that takes them is heard of at each
-  options.has_table = [&](const std::string& name) { (once.insert(name).second ? once : twice).insert(name); };
+  options.has_table = [&](const std::string& name) {
+    (once.insert(name).second ? once : twice).insert(name);
+  };
   measure(options, place);
   return all ? once : twice;
 }
@@ -136,25 +154,32 @@ void check_tables(const bench_options& options, const std::string& place) {
   const std::set<std::string> known = tables_of(options, place, true);
   for (const std::string& table : options.tables) {
     if (!known.contains(table)) {
-      throw roost::invalid_argument(fmt::format("bench: no table '{}' with {}-bit keys and {}-bit values on {}; there are {}", table, options.key_bits,
-                                                options.value_bits, place, fmt::join(known, ", ")));
+      throw roost::invalid_argument(
+          fmt::format("bench: no table '{}' with {}-bit keys and {}-bit values on {}; there are {}", table,
+                      options.key_bits, options.value_bits, place, fmt::join(known, ", ")));
     }
   }
 }
 
-int most_log2n(const settings& options) { return *std::max_element(options.log2n.begin(), options.log2n.end()); }
+int most_log2n(const settings& options) {
+  return *std::max_element(options.log2n.begin(), options.log2n.end());
+}
 
 /// Throws if keys would repeat.
 void check_keys(const bench_options& options) {
   const int most = roost::bench::log2_most_keys(options.keys, options.key_bits);
   if (most_log2n(options) > most) {
-    throw roost::invalid_argument(fmt::format("bench: {}-bit keys ({}) are unique, half of them asked for in vain, up to --log2n {}; take --key-bits 64",
-                                              options.key_bits, options.keys_name, most));
+    throw roost::invalid_argument(
+        fmt::format("bench: {}-bit keys ({}) are unique, half of them asked for in vain, up to --log2n {}; "
+                    "take --key-bits 64",
+                    options.key_bits, options.keys_name, most));
   }
 }
 
 /// Keys, queries, results, values and about four more of the pairs for table and build.
-double bytes_needed(const settings& options, int log2n) { return std::ldexp(1.0, log2n) * (options.key_bits + options.value_bits) / 8 * 6; }
+double bytes_needed(const settings& options, int log2n) {
+  return std::ldexp(1.0, log2n) * (options.key_bits + options.value_bits) / 8 * 6;
+}
 
 double bytes_there(const std::string& place) {
   if (place == "cuda") return static_cast<double>(cuda_device_facts().front().free);
@@ -166,13 +191,14 @@ void check_memory(const bench_options& options, const std::string& place) {
   if (place != "host") return;  // the device refuses by itself
   const double needed = bytes_needed(options, most_log2n(options)), there = bytes_there(place);
   if (needed > there) {
-    throw roost::out_of_memory(fmt::format("bench: {:.0f} keys need about {:.1f} GiB, this machine has {:.1f}; take a smaller --log2n",
-                                           std::ldexp(1.0, most_log2n(options)), needed / (1 << 30), there / (1 << 30)));
+    throw roost::out_of_memory(fmt::format(
+        "bench: {:.0f} keys need about {:.1f} GiB, this machine has {:.1f}; take a smaller --log2n",
+        std::ldexp(1.0, most_log2n(options)), needed / (1 << 30), there / (1 << 30)));
   }
 }
 
-/// The workload of `scripts/plot --rate`: all load factors at one large size, for the tables that take them; then all sizes, up to what fits, at
-/// one load factor.
+/// The workload of `scripts/plot --rate`: all load factors at one large size, for the tables that take them;
+/// then all sizes, up to what fits, at one load factor.
 void sweep(settings options, const std::string& place) {
   int most = std::min(most_log2n(options), roost::bench::log2_most_keys(options.keys, options.key_bits));
   while (most > 0 && bytes_needed(options, most) > bytes_there(place)) --most;
@@ -201,7 +227,9 @@ void bench(bench_options& options) {
   for (const std::string& name : options.bodies_names) options.bodies.push_back(*residences.find(name));
   for (const double load_factor : options.load_factors) {
     if (!(load_factor > 0 && load_factor <= 4)) {
-      throw roost::invalid_argument(fmt::format("bench: load factor {} asked for; give more than 0 and at most 1 (frozen_compact: 4)", load_factor));
+      throw roost::invalid_argument(
+          fmt::format("bench: load factor {} asked for; give more than 0 and at most 1 (frozen_compact: 4)",
+                      load_factor));
     }
   }
   if (!options.sweep) check_keys(options);
@@ -245,44 +273,108 @@ void roost::bench::measure_cuda(const settings&) {}
 
 void add_bench(CLI::App& app) {
   auto options = std::make_shared<bench_options>();
-  CLI::App* const command = app.add_subcommand("bench", "Measures tables against each other; every answer is checked");
+  CLI::App* const command =
+      app.add_subcommand("bench", "Measures tables, compares them, and checks every answer");
   roost::add_place_options(*command, options->place, options->threads);
-  command->add_option("--table", options->tables, "Tables to measure, separated by commas; all of the place if none is named")->delimiter(',');
-  command->add_option("--ops", options->ops, "Operations, separated by commas")->delimiter(',')->check(CLI::IsMember(operations))->capture_default_str();
-  CLI::Option* const log2n = command->add_option("--log2n", options->log2n, "Number of keys as a power of two; several separated by commas")
-      ->delimiter(',')->check(CLI::Range(0, 36))->capture_default_str();
-  CLI::Option* const load_factor = command->add_option("--load-factor", options->load_factors, "Keys over slots (frozen_compact: bytes of pairs over bytes of the table), for tables that take it; several separated by commas")
-      ->delimiter(',')->capture_default_str();
-  command->add_option("--key-bits", options->key_bits, "Size of a key")->check(CLI::IsMember({32, 64}))->capture_default_str();
-  command->add_option("--value-bits", options->value_bits, "Size of a value; 0: sets")->check(CLI::IsMember({0, 32, 64}))->capture_default_str();
-  command->add_option("--keys", options->keys_name,
-                      "What the keys look like, all unique: numbers as they come, the same hashed, multiples of a power of two, or packed x, y, z of a full box")
-      ->check(CLI::IsMember(key_patterns))->capture_default_str();
-  command->add_option("--queries", options->queries_name, "How often keys are asked for: one key always, each once, or the k-th most popular in proportion to 1 / k")
-      ->check(CLI::IsMember(query_patterns))->capture_default_str();
-  command->add_option("--copies", options->copies_names,
-                      "group, count_hit, retrieve ...: how often each key comes; zipf: the k-th most frequent in proportion to 1 / k; half: one has half of all; several separated by commas")
-      ->delimiter(',')->capture_default_str();
-  command->add_option("--ticket-bits", options->ticket_bits, "stadium_map: size of a ticket; several separated by commas")
-      ->delimiter(',')->check(CLI::IsMember({1, 2, 4, 8}))->capture_default_str();
-  command->add_option("--bodies", options->bodies_names, "stadium_map: whose memory keys and values lie in; several separated by commas")
-      ->delimiter(',')->check(CLI::IsMember(residences))->capture_default_str();
-  command->add_option("--budget", options->stadium.budget, "stadium_map, automatic: bytes of the place's memory for keys and values, as 8GiB; the rest lies in host memory")
-      ->transform(CLI::AsSizeValue(false))->option_text("BYTES");
-  command->add_option("--lanes", options->stadium.lanes, "stadium_map: how threads of a GPU share the work of a build")
-      ->transform(CLI::CheckedTransformer(lanes))->option_text("{automatic,alone,together}=automatic");
-  command->add_option("--region-slots", options->stadium.region_slots, "stadium_map: slots of a region, about; as the paper, with one region: 4000000000")
+  command
+      ->add_option("--table", options->tables,
+                   "Tables to measure, separated by commas; default: all tables of the place")
+      ->delimiter(',');
+  command->add_option("--ops", options->ops, "Operations, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(operations))
+      ->capture_default_str();
+  CLI::Option* const log2n = command
+                                 ->add_option("--log2n", options->log2n,
+                                              "Binary logarithms of the number of keys, separated by commas")
+                                 ->delimiter(',')
+                                 ->check(CLI::Range(0, 36))
+                                 ->capture_default_str();
+  CLI::Option* const load_factor =
+      command
+          ->add_option(
+              "--load-factor", options->load_factors,
+              "Keys over slots (frozen_compact: bytes of the pairs over bytes of the table), for tables "
+              "that take it; separated by commas")
+          ->delimiter(',')
+          ->capture_default_str();
+  command->add_option("--key-bits", options->key_bits, "Size of a key")
+      ->check(CLI::IsMember({32, 64}))
+      ->capture_default_str();
+  command->add_option("--value-bits", options->value_bits, "Size of a value; 0 measures sets")
+      ->check(CLI::IsMember({0, 32, 64}))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--keys", options->keys_name,
+          "Pattern of the keys, which are unique: consecutive numbers, the same hashed, multiples of "
+          "a power of two, or packed x, y, z of a full box")
+      ->check(CLI::IsMember(key_patterns))
+      ->capture_default_str();
+  command
+      ->add_option("--queries", options->queries_name,
+                   "How often each key is queried: always the same key, each key once, or the k-th most "
+                   "frequent in proportion to 1 / k")
+      ->check(CLI::IsMember(query_patterns))
+      ->capture_default_str();
+  command
+      ->add_option("--copies", options->copies_names,
+                   "group, count_hit, retrieve ...: how often each key appears; zipf: the k-th most frequent "
+                   "in proportion to 1 / k; half: one key has half of all pairs; separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      ->add_option("--ticket-bits", options->ticket_bits,
+                   "stadium_map: size of a ticket; separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember({1, 2, 4, 8}))
+      ->capture_default_str();
+  command
+      ->add_option("--bodies", options->bodies_names,
+                   "stadium_map: which memory holds keys and values; separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(residences))
+      ->capture_default_str();
+  command
+      ->add_option("--budget", options->stadium.budget,
+                   "stadium_map with --bodies automatic: bytes of the place's memory for keys and values, "
+                   "such as 8GiB; the rest goes to host memory")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("BYTES");
+  command
+      ->add_option("--lanes", options->stadium.lanes,
+                   "stadium_map: how the threads of a GPU share the work of a build")
+      ->transform(CLI::CheckedTransformer(lanes))
+      ->option_text("{automatic,alone,together}=automatic");
+  command
+      ->add_option("--region-slots", options->stadium.region_slots,
+                   "stadium_map: approximate slots per region; 4000000000 makes one region, as in the paper")
       ->option_text("SLOTS");
-  command->add_option("--path", options->path, "Of batches: query after query, region after region, or so with what lies in the host's memory copied to the GPU's")
-      ->transform(CLI::CheckedTransformer(roost::bench::paths))->option_text("{automatic,direct,regional,streamed}=automatic");
-  command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
-  CLI::Option* const format = command->add_option("--format", options->format, "Of the report")->check(CLI::IsMember({"table", "csv", "json"}))->capture_default_str();
-  command->add_flag("--sweep", options->sweep,
-                    "For scripts/plot --rate, as CSV: 2^10 keys to 2^30 (or to --log2n, or to what memory holds) at load 0.8; and 2^27 (host: 2^22) at loads from 0.3 to 1.2")
+  command
+      ->add_option(
+          "--path", options->path,
+          "How batches are processed: query by query (direct), region by region (regional), or region "
+          "by region with data in host memory copied to the GPU (streamed)")
+      ->transform(CLI::CheckedTransformer(roost::bench::paths))
+      ->option_text("{automatic,direct,regional,streamed}=automatic");
+  command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_flag("--skip-last-run", roost::bench::skip_last_run,
+                    "Skip the last run of each measurement, to test that every check notices it");
+  CLI::Option* const format = command->add_option("--format", options->format, "Format of the report")
+                                  ->check(CLI::IsMember({"table", "csv", "json"}))
+                                  ->capture_default_str();
+  command
+      ->add_flag(
+          "--sweep", options->sweep,
+          "Prints CSV for scripts/plot --rate: from 2^10 to 2^30 keys (or to --log2n, or to what memory "
+          "holds) at load 0.8, and 2^27 keys (host: 2^22) at loads from 0.3 to 1.2")
       ->excludes(load_factor);
   command->callback([options, log2n, format] {
     if (options->sweep) {
-      if (format->count() > 0 && options->format != "csv") throw roost::invalid_argument("bench: --sweep prints CSV; leave out --format");
+      if (format->count() > 0 && options->format != "csv")
+        throw roost::invalid_argument("bench: --sweep prints CSV; leave out --format");
       options->format = "csv";
       if (log2n->count() == 0) options->log2n = {30};
     }

@@ -1,14 +1,15 @@
 #pragma once
 
-#include "cuda_stream.hpp"
 #include "all.hpp"
+#include "cuda_stream.hpp"
 
 namespace roost::bench {
 
 template <class Key, class Value>
 void measure_cuda_types(const settings& options) {
   const owned_stream stream;
-  measure_all<cuda, Key, Value>(cuda(stream.get()), options);
+  poisoned_memory<cuda> memory(cuda(stream.get()));
+  measure_all<cuda, Key, Value>(cuda(stream.get(), &memory), options);
 }
 
 }  // namespace roost::bench

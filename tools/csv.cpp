@@ -13,7 +13,9 @@
 namespace roost::tools {
 namespace {
 
-[[noreturn]] void refuse(const std::string& file, const std::string& why) { throw invalid_argument(fmt::format("{}: {}", file, why)); }
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw invalid_argument(fmt::format("{}: {}", file, why));
+}
 
 /// A name from a file as a message of one line can hold it.
 std::string printable(std::string_view name) {
@@ -25,7 +27,8 @@ std::string printable(std::string_view name) {
   return name.size() > most ? result + "..." : result;
 }
 
-/// The fields of the row that is being parsed. Nothing may be thrown through libcsv, so it remembers that memory is out.
+/// The fields of the row that is being parsed. Nothing may be thrown through libcsv, so it remembers that
+/// memory is out.
 class row_parser {
  public:
   row_parser() { start(); }
@@ -72,7 +75,8 @@ class row_parser {
   }
 
   void expect_memory() const {
-    if (no_memory_ || csv_error(&parser_) == CSV_ENOMEM || csv_error(&parser_) == CSV_ETOOBIG) throw std::bad_alloc();
+    if (no_memory_ || csv_error(&parser_) == CSV_ENOMEM || csv_error(&parser_) == CSV_ETOOBIG)
+      throw std::bad_alloc();
   }
 
   static void on_field(void* field, std::size_t size, void* self) noexcept {
@@ -107,8 +111,9 @@ class csv_reader {
       refuse(file_.name, "is in UTF-16; turn it into UTF-8 with: iconv -f UTF-16 -t UTF-8");
     }
     std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0, line = 1;
-    std::size_t row_line = line, second_line = at, line_after = 0;  // of the row: its first line's number, where the next begins and ends
-    bool open = false;                                              // a row has begun
+    std::size_t row_line = line, second_line = at,
+                line_after = 0;  // of the row: its first line's number, where the next begins and ends
+    bool open = false;           // a row has begun
     while (at < text.size()) {
       const auto end = line_end(at);
       const auto piece = text.substr(at, end - at);
@@ -139,7 +144,8 @@ class csv_reader {
         open = false;
       }
     }
-    if (file_.table.columns == 0) refuse(file_.name, "has no header; a line with the names of the columns was expected");
+    if (file_.table.columns == 0)
+      refuse(file_.name, "has no header; a line with the names of the columns was expected");
     file_.table.text.resize(size_);
     return std::move(file_);
   }
@@ -148,7 +154,8 @@ class csv_reader {
   /// Where the line ends that begins here, its end included.
   std::size_t line_end(std::size_t at) {
     const std::string_view text = file_.table.text;
-    if (at >= next_line_) next_line_ = std::min(text.find('\n', at), text.size() - 1) + 1;  // once, also in a text of CR alone
+    if (at >= next_line_)
+      next_line_ = std::min(text.find('\n', at), text.size() - 1) + 1;  // once, also in a text of CR alone
     const auto line = text.substr(at, next_line_ - at);
     const auto cr = line.find('\r');
     if (cr == line.npos || line.substr(cr + 1) == "\n") return next_line_;
@@ -160,7 +167,8 @@ class csv_reader {
     auto& table = file_.table;
     const auto fields = row_.ends().size();
     if (table.columns != 0 && fields != table.columns) {
-      skip(line, fmt::format("has {} field{} and the header {}", fields, fields == 1 ? "" : "s", table.columns));
+      skip(line,
+           fmt::format("has {} field{} and the header {}", fields, fields == 1 ? "" : "s", table.columns));
     } else {
       table.columns = fields;
       std::memcpy(table.text.data() + size_, row_.text().data(), row_.text().size());
@@ -172,15 +180,17 @@ class csv_reader {
 
   void skip(std::size_t line, const std::string& why) {
     const auto what = fmt::format("line {} {}", line, why);
-    if (file_.table.columns == 0) refuse(file_.name, fmt::format("{}; it should have the names of the columns", what));
-    if (on_bad_ == bad_lines::fail) refuse(file_.name, fmt::format("{}; correct it, or leave such lines out with --bad-lines skip", what));
+    if (file_.table.columns == 0)
+      refuse(file_.name, fmt::format("{}; it should have the names of the columns", what));
+    if (on_bad_ == bad_lines::fail)
+      refuse(file_.name, fmt::format("{}; correct it, or leave such lines out with --bad-lines skip", what));
     if (file_.skipped++ == 0) file_.first_skipped = what;
   }
 
   bad_lines on_bad_;
   csv_file file_;
   row_parser row_;
-  std::size_t size_ = 0;       // of the text that is kept, which lies before the text that is still to be read
+  std::size_t size_ = 0;  // of the text that is kept, which lies before the text that is still to be read
   std::size_t next_line_ = 0;  // what lies behind the first LF that is not before the line
 };
 
@@ -206,7 +216,8 @@ std::size_t csv_file::column(std::string_view column) const {
   }
   if (table.columns > most_names) names += fmt::format(" and {} more", table.columns - most_names);
   if (times == 0) refuse(name, fmt::format("has no column '{}'; it has {}", printable(column), names));
-  if (times > 1) refuse(name, fmt::format("has {} columns '{}'; give them different names", times, printable(column)));
+  if (times > 1)
+    refuse(name, fmt::format("has {} columns '{}'; give them different names", times, printable(column)));
   return found;
 }
 
@@ -214,8 +225,11 @@ csv_file read_csv(const std::string& file, bad_lines on_bad) { return csv_reader
 
 void report_skipped(const csv_file& file) {
   if (file.skipped == 0) return;
-  std::fputs(fmt::format("roost: {}: left out {} bad line{}; {}{}\n", file.name, file.skipped, file.skipped == 1 ? "" : "s",
-             file.skipped == 1 ? "" : "the first: ", file.first_skipped).c_str(), stderr);
+  std::fputs(
+      fmt::format("roost: {}: left out {} bad line{}; {}{}\n", file.name, file.skipped,
+                  file.skipped == 1 ? "" : "s", file.skipped == 1 ? "" : "the first: ", file.first_skipped)
+          .c_str(),
+      stderr);
 }
 
 text_table read_lines(const std::string& file) {

@@ -64,12 +64,14 @@ struct csv_file {
   text_column fields(std::size_t column) const { return table.column_from(1, column); }
 };
 
-/// Reads a CSV file as RFC 4180 defines it: commas; quotes around fields with commas, quotes or line ends; lines that end with CR and LF,
-/// LF, or CR. Blanks belong to the fields, empty lines to none, and a byte order mark of UTF-8 is left out.
+/// Reads a CSV file as RFC 4180 defines it: commas; quotes around fields with commas, quotes or line ends;
+/// lines that end with CR and LF, LF, or CR. Blanks belong to the fields, empty lines to none, and a byte
+/// order mark of UTF-8 is left out.
 ///
-/// A bad line has a quote where none may be, or more or fewer fields than the header. What follows a quote that is never closed is read
-/// again from the next line on. Throws roost::invalid_argument, one line that starts with the name of the file, for a file that cannot be
-/// read, has no header, or has a bad line where none may be skipped.
+/// A bad line has a quote where none may be, or more or fewer fields than the header. What follows a quote
+/// that is never closed is read again from the next line on. Throws roost::invalid_argument, one line that
+/// starts with the name of the file, for a file that cannot be read, has no header, or has a bad line where
+/// none may be skipped.
 csv_file read_csv(const std::string& file, bad_lines on_bad);
 
 /// Says on stderr how many lines of a file were left out, if any were.
@@ -78,7 +80,8 @@ void report_skipped(const csv_file& file);
 /// The lines of a file, without their ends, as a table of one column and no header.
 text_table read_lines(const std::string& file);
 
-/// Writes a field, in quotes where it needs them. `alone`: it is its line's only one, which must not be empty.
+/// Writes a field, in quotes where it needs them. `alone`: it is its line's only one, which must not be
+/// empty.
 void write_field(text_writer& out, std::string_view field, bool alone = false);
 
 }  // namespace roost::tools

@@ -8,7 +8,9 @@ namespace roost {
 class owned_stream {
  public:
   owned_stream() {
-    if (!cuda_available()) throw device_error("no CUDA device can be used here; take --place host, or check the driver with nvidia-smi");
+    if (!cuda_available())
+      throw device_error(
+          "no CUDA device can be used here; take --place host, or check the driver with nvidia-smi");
     detail::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   ~owned_stream() { static_cast<void>(cudaStreamDestroy(stream_)); }

@@ -23,8 +23,9 @@ double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 void info() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   fmt::print("roost {}\n", ROOST_VERSION);
-  fmt::print("host: {}, {} threads, {:.1f} GiB of memory, {:.1f} GiB free\n", processor_name(), roost::host().threads(),
-             gib(page * static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES))), gib(page * static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES))));
+  fmt::print("host: {}, {} threads, {:.1f} GiB of memory, {:.1f} GiB free\n", processor_name(),
+             roost::host().threads(), gib(page * static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES))),
+             gib(page * static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES))));
   if (!roost::cuda_compiled()) {
     fmt::print("cuda: not in this build; build where nvcc is installed\n");
   } else {
@@ -32,8 +33,10 @@ void info() {
     if (devices.empty()) fmt::print("cuda: no device can be used here\n");
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const device_facts& d = devices[i];
-      fmt::print("cuda {}: {}, compute {}.{}, {} multiprocessors, {} MiB of L2, {:.1f} GiB of memory, {:.1f} GiB free\n", i, d.name, d.major,
-                 d.minor, d.multiprocessors, d.l2 >> 20, gib(d.memory), gib(d.free));
+      fmt::print(
+          "cuda {}: {}, compute {}.{}, {} multiprocessors, {} MiB of L2, {:.1f} GiB of memory, {:.1f} GiB "
+          "free\n",
+          i, d.name, d.major, d.minor, d.multiprocessors, d.l2 >> 20, gib(d.memory), gib(d.free));
     }
   }
   fmt::print("default place: {}\n", roost::choose_place("auto"));
@@ -42,7 +45,7 @@ void info() {
 }  // namespace
 
 void add_info(CLI::App& app) {
-  app.add_subcommand("info", "The places of this machine, their devices and memory")->callback(info);
+  app.add_subcommand("info", "Lists the places of this machine, their devices and memory")->callback(info);
 }
 
 #if !ROOST_WITH_CUDA

@@ -17,19 +17,26 @@
 
 namespace {
 
-/// The exit code: `code`, or 1 if this text, or what was printed before it, cannot be written to standard output.
+/// The exit code: `code`, or 1 if this text, or what was printed before it, cannot be written to standard
+/// output.
 int print_last(int code, const std::string& text = {}) {
   const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   if (written && std::ferror(stdout) == 0) return code;
-  const std::string why = written ? "" : fmt::format(" ({})", std::strerror(errno));  // who failed before has not kept it
-  std::fputs(fmt::format("roost: standard output: cannot be written{}; check the directory, its permissions and its space\n", why).c_str(),
-             stderr);
+  const std::string why =
+      written ? "" : fmt::format(" ({})", std::strerror(errno));  // who failed before has not kept it
+  std::fputs(
+      fmt::format(
+          "roost: standard output: cannot be written{}; check the directory, its permissions and its space\n",
+          why)
+          .c_str(),
+      stderr);
   return 1;
 }
 
 }  // namespace
 
-// Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, above 100 the command line was wrong.
+// Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, above 100 the command
+// line was wrong.
 int main(int argc, char** argv) {
   CLI::App app("roost: hash tables for GPUs and CPUs");
   app.set_version_flag("--version", ROOST_VERSION);
@@ -50,7 +57,8 @@ int main(int argc, char** argv) {
     std::fputs("roost: no memory; take fewer keys\n", stderr);
     return 1;
   } catch (const std::exception& e) {
-    std::fputs(fmt::format("roost: {}\n", e.what()).c_str(), stderr);  // fmt::print throws where nobody hears it
+    std::fputs(fmt::format("roost: {}\n", e.what()).c_str(),
+               stderr);  // fmt::print throws where nobody hears it
     return 1;
   }
   return print_last(0);

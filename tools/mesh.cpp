@@ -35,8 +35,7 @@ std::ifstream open(const std::filesystem::path& file) {
     refuse(file, "is not a regular file; a mesh cannot be read from it");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(file, "cannot be opened; check its permissions");
-  if (stream.peek() == std::ifstream::traits_type::eof())
-    refuse(file, "is empty; a mesh file was expected");
+  if (stream.peek() == std::ifstream::traits_type::eof()) refuse(file, "is empty; a mesh file was expected");
   return stream;
 }
 
@@ -50,8 +49,7 @@ bool is_ply(const std::filesystem::path& file, std::ifstream& stream) {
     for (auto& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return word;
   };
-  return lower(file.extension().string()) == ".ply" ||
-         lower(std::string(start, sizeof(start))) == "ply";
+  return lower(file.extension().string()) == ".ply" || lower(std::string(start, sizeof(start))) == "ply";
 }
 
 /// Refuses a PLY file that assimp would stumble over, and renames triangle strips to faces: as such
@@ -64,8 +62,7 @@ bool prepare_ply(const std::filesystem::path& file, std::string& text) {
     refuse(file, fmt::format("{}; it is damaged or cut short", missing));
   }
   if (header.count("tristrips") == 0) return false;
-  if (header.count("face") != 0)
-    refuse(file, "has faces and triangle strips; write it with one of them");
+  if (header.count("face") != 0) refuse(file, "has faces and triangle strips; write it with one of them");
   const auto name = std::ranges::find(header.elements, "tristrips", &ply_element::name)->name;
   text.replace(static_cast<std::size_t>(name.data() - text.data()), name.size(), "face");
   return true;
@@ -86,13 +83,12 @@ void check(const std::filesystem::path& file, const aiMesh& part, bool strips) {
     for (const auto corner : corners) {
       if (strips && corner == strip_end) continue;
       if (corner >= vertices.size()) {
-        refuse(file, fmt::format(
-                         "face {} names vertex {}, but there are {} vertices; the file is damaged",
-                         f + 1, std::uint64_t{corner} + 1, vertices.size()));
+        refuse(file, fmt::format("face {} names vertex {}, but there are {} vertices; the file is damaged",
+                                 f + 1, std::uint64_t{corner} + 1, vertices.size()));
       }
       if (const auto& v = vertices[corner]; !finite(v)) {
-        refuse(file, fmt::format("vertex ({}, {}, {}) of face {} is not finite; repair the mesh",
-                                 v.x, v.y, v.z, f + 1));
+        refuse(file, fmt::format("vertex ({}, {}, {}) of face {} is not finite; repair the mesh", v.x, v.y,
+                                 v.z, f + 1));
       }
     }
   }
@@ -103,8 +99,7 @@ void check(const std::filesystem::path& file, const aiMesh& part, bool strips) {
 }
 
 /// Adds what hangs below a node of the scene, put where the scene has it.
-void add(const aiScene& scene, const aiNode& node, const aiMatrix4x4& above, bool strips,
-         mesh& result) {
+void add(const aiScene& scene, const aiNode& node, const aiMatrix4x4& above, bool strips, mesh& result) {
   const auto here = above * node.mTransformation;
   for (const auto index : std::span(node.mMeshes, node.mNumMeshes)) {
     const auto& part = *scene.mMeshes[index];
@@ -173,16 +168,13 @@ mesh read_mesh(const std::filesystem::path& file) {
   mesh result;
   if (scene->mRootNode != nullptr) add(*scene, *scene->mRootNode, aiMatrix4x4(), strips, result);
   if (result.triangles.empty()) {
-    refuse(file, fmt::format(
-                     "has {} vertices but no triangles; a surface is needed, not a cloud of points",
-                     result.vertices.size()));
+    refuse(file, fmt::format("has {} vertices but no triangles; a surface is needed, not a cloud of points",
+                             result.vertices.size()));
   }
   for (const auto& v : result.vertices) {
     if (!std::isfinite(v.x) || !std::isfinite(v.y) || !std::isfinite(v.z)) {
-      refuse(
-          file,
-          fmt::format("vertex ({}, {}, {}), as the scene places it, is not finite; repair the mesh",
-                      v.x, v.y, v.z));
+      refuse(file, fmt::format("vertex ({}, {}, {}), as the scene places it, is not finite; repair the mesh",
+                               v.x, v.y, v.z));
     }
   }
   return result;

@@ -3,5 +3,6 @@
 
 void roost::bench::reproduce_cuda(const reproduction& options) {
   const owned_stream stream;
-  reproduce_on(cuda(stream.get()), options);
+  poisoned_memory<cuda> memory(cuda(stream.get()));
+  reproduce_on(cuda(stream.get(), &memory), options);
 }

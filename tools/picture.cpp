@@ -30,9 +30,7 @@ struct vec {
   friend vec operator*(double s, vec a) { return {s * a.x, s * a.y, s * a.z}; }
 };
 double dot(vec a, vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-vec cross(vec a, vec b) {
-  return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
+vec cross(vec a, vec b) { return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x}; }
 vec unit(vec a) { return 1 / std::sqrt(dot(a, a)) * a; }
 
 constexpr int samples = 2;       // a pixel is samples x samples samples
@@ -79,8 +77,7 @@ view look(std::span<const std::uint32_t> keys, const picture_options& options) {
   const auto up = options.upside_down ? -1 * axis_up : axis_up;
   const auto front = options.up == axis::z ? vec{0, -1, 0} : vec{0, 0, 1};
   const auto side = cross(up, front);
-  const auto to_eye =
-      std::cos(tilt) * (std::cos(turn) * front + std::sin(turn) * side) + std::sin(tilt) * up;
+  const auto to_eye = std::cos(tilt) * (std::cos(turn) * front + std::sin(turn) * side) + std::sin(tilt) * up;
   view result;
   result.away = -1 * unit(to_eye);
   result.right = unit(cross(result.away, up));
@@ -110,8 +107,7 @@ int face_of(seen s) { return static_cast<int>(s & 3); }
 /// The z-buffer: every sample sees the nearest of all cubes.
 class z_buffer {
  public:
-  z_buffer(const view& from, int side)
-      : from_(from), side_(side), seen_(std::size_t(side) * side, nothing) {
+  z_buffer(const view& from, int side) : from_(from), side_(side), seen_(std::size_t(side) * side, nothing) {
     // A ray crosses the two planes of a cube across an axis one after the other. Nearly parallel to
     // them is parallel enough.
     const auto steps = [](double away) {
@@ -130,23 +126,19 @@ class z_buffer {
     const double middle_row = from_.row(centre), middle_column = from_.column(centre);
     const double height = reach(from_.down), width = reach(from_.right);
     for (int row = first(middle_row - height); row <= last(middle_row + height); ++row) {
-      for (int column = first(middle_column - width); column <= last(middle_column + width);
-           ++column) {
+      for (int column = first(middle_column - width); column <= last(middle_column + width); ++column) {
         // The ray of this sample is in the cube after the last of three entries and before the
         // first of three exits.
         const auto start = from_.start(row + 0.5, column + 0.5);
-        const std::array enter = {entry(low.x - start.x, per_voxel_.x),
-                                  entry(low.y - start.y, per_voxel_.y),
+        const std::array enter = {entry(low.x - start.x, per_voxel_.x), entry(low.y - start.y, per_voxel_.y),
                                   entry(low.z - start.z, per_voxel_.z)};
-        const auto leave =
-            std::min({enter[0] + std::abs(per_voxel_.x), enter[1] + std::abs(per_voxel_.y),
-                      enter[2] + std::abs(per_voxel_.z)});
+        const auto leave = std::min({enter[0] + std::abs(per_voxel_.x), enter[1] + std::abs(per_voxel_.y),
+                                     enter[2] + std::abs(per_voxel_.z)});
         const auto face = std::ranges::max_element(enter);
         if (*face >= leave) continue;
         const auto depth =
             std::bit_cast<std::uint32_t>(static_cast<float>(std::max(*face - from_.front, 0.0)));
-        see(row, column,
-            seen{depth} << 32 | seen{key} << 2 | static_cast<seen>(face - enter.begin()));
+        see(row, column, seen{depth} << 32 | seen{key} << 2 | static_cast<seen>(face - enter.begin()));
       }
     }
   }
@@ -292,10 +284,8 @@ class shading {
 
 }  // namespace
 
-picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys,
-                    const picture_options& options) {
-  picture result{options.side,
-                 std::vector<std::uint8_t>(std::size_t(options.side) * options.side * 3, 255)};
+picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys, const picture_options& options) {
+  picture result{options.side, std::vector<std::uint8_t>(std::size_t(options.side) * options.side * 3, 255)};
   if (keys.empty()) return result;
   const auto from = look(keys, options);
   box all;
@@ -320,16 +310,14 @@ picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys,
 void write_png(const picture& image, const std::filesystem::path& file) {
   std::string png;
   const auto append = [](void* to, void* bytes, int n) {
-    static_cast<std::string*>(to)->append(static_cast<const char*>(bytes),
-                                          static_cast<std::size_t>(n));
+    static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), static_cast<std::size_t>(n));
   };
   std::ofstream stream(file, std::ios::binary);
-  if (!stbi_write_png_to_func(append, &png, image.side, image.side, 3, image.pixels.data(),
-                              image.side * 3) ||
+  if (!stbi_write_png_to_func(append, &png, image.side, image.side, 3, image.pixels.data(), image.side * 3) ||
       !stream.write(png.data(), static_cast<std::streamsize>(png.size())).flush()) {
-    throw error(fmt::format(
-        "{}: the picture cannot be written; check the directory, its permissions and its space",
-        file.string()));
+    throw error(
+        fmt::format("{}: the picture cannot be written; check the directory, its permissions and its space",
+                    file.string()));
   }
 }
 

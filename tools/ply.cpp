@@ -89,8 +89,7 @@ bool take_binary(std::string_view& body, const ply_property& property, bool big_
   if (body.size() < property.count_bytes) return false;
   std::uint64_t count = 0;
   for (unsigned i = 0; i < property.count_bytes; ++i) {
-    const auto byte =
-        static_cast<unsigned char>(body[big_endian ? i : property.count_bytes - 1 - i]);
+    const auto byte = static_cast<unsigned char>(body[big_endian ? i : property.count_bytes - 1 - i]);
     count = count << 8 | byte;
   }
   const bool negative = property.count_signed && count >> (8 * property.count_bytes - 1) != 0;
@@ -117,8 +116,7 @@ std::uint64_t ply_header::count(std::string_view name) const {
 ply_header read_ply_header(std::string_view file) {
   ply_header header;
   auto rest = file;
-  if (auto line = take_line(rest); take_word(line) != "ply" || !file.starts_with("ply"))
-    return header;
+  if (auto line = take_line(rest); take_word(line) != "ply" || !file.starts_with("ply")) return header;
   while (!rest.empty()) {
     const bool at_margin = rest.front() == 'e';
     const bool ended = rest.find('\n') != rest.npos;
@@ -136,10 +134,9 @@ ply_header read_ply_header(std::string_view file) {
     } else if (word == "element") {
       ply_element element;
       element.name = take_word(line);
-      const bool known = std::ranges::find(header.elements, element.name, &ply_element::name) !=
-                         header.elements.end();
-      if (known || !read_number(take_word(line), element.count) || !take_word(line).empty())
-        return header;
+      const bool known =
+          std::ranges::find(header.elements, element.name, &ply_element::name) != header.elements.end();
+      if (known || !read_number(take_word(line), element.count) || !take_word(line).empty()) return header;
       header.elements.push_back(element);
     } else if (word == "property") {
       const auto property = read_property(line);
@@ -163,8 +160,8 @@ std::string missing_in_ply(std::string_view file, const ply_header& header) {
     for (std::uint64_t i = 0; i < count; ++i) {
       auto line = header.ascii ? take_line(body) : std::string_view();
       for (const auto& property : properties) {
-        const bool whole = header.ascii ? take_words(line, property)
-                                        : take_binary(body, property, header.big_endian);
+        const bool whole =
+            header.ascii ? take_words(line, property) : take_binary(body, property, header.big_endian);
         if (!whole) return missing(i);
       }
     }

@@ -27,7 +27,8 @@ void print(const roost::bench::report_table& table) {
 
 void reproduce(reproduce_options& options) {
   options.report = print;
-  roost::choose_place(options.place) == "cuda" ? roost::bench::reproduce_cuda(options) : roost::bench::reproduce_host(options);
+  roost::choose_place(options.place) == "cuda" ? roost::bench::reproduce_cuda(options)
+                                               : roost::bench::reproduce_host(options);
 }
 
 }  // namespace
@@ -38,10 +39,16 @@ void roost::bench::reproduce_cuda(const reproduction&) {}
 
 void add_reproduce(CLI::App& app) {
   auto options = std::make_shared<reproduce_options>();
-  CLI::App* const command = app.add_subcommand("reproduce", "Measures what the papers measured, theirs beside ours, as Markdown tables");
+  CLI::App* const command = app.add_subcommand(
+      "reproduce", "Repeats the measurements of the papers and prints both results as Markdown tables");
   roost::add_place_options(*command, options->place, options->threads);
-  command->add_option("--builds", options->builds, "Builds of a million keys in which overfull buckets are counted")
-      ->check(CLI::Range(1, 1000000))->capture_default_str();
-  command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
+  command
+      ->add_option("--builds", options->builds,
+                   "Number of builds of a million keys in which overfull buckets are counted")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   command->callback([options] { reproduce(*options); });
 }

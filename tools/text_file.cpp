@@ -1,11 +1,11 @@
 #include "text_file.hpp"
 
-#include <algorithm>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <roost/error.hpp>
@@ -42,12 +42,16 @@ std::string read_text(const std::string& file) {
     refuse_input(file, fmt::format("cannot be opened ({}); check the path", last_reason()));
   }
   struct stat facts = {};
-  if (fstat(input.descriptor, &facts) != 0) refuse_input(file, fmt::format("cannot be read ({}); check the path", last_reason()));
+  if (fstat(input.descriptor, &facts) != 0)
+    refuse_input(file, fmt::format("cannot be read ({}); check the path", last_reason()));
   if (S_ISDIR(facts.st_mode)) refuse_input(file, "is a directory; name a file in it");
-  if (file != "-" && (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode))) refuse_input(file, "is a device; name a file or a pipe");
+  if (file != "-" && (S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode)))
+    refuse_input(file, "is a device; name a file or a pipe");
 
-  const off_t first = S_ISREG(facts.st_mode) ? std::max<off_t>(lseek(input.descriptor, 0, SEEK_CUR), 0) : 0;  // who reads standard input before us leaves the rest
-  const auto expected = static_cast<std::size_t>(S_ISREG(facts.st_mode) ? std::max<off_t>(facts.st_size - first, 0) : 0);
+  const off_t first = S_ISREG(facts.st_mode) ? std::max<off_t>(lseek(input.descriptor, 0, SEEK_CUR), 0)
+                                             : 0;  // who reads standard input before us leaves the rest
+  const auto expected =
+      static_cast<std::size_t>(S_ISREG(facts.st_mode) ? std::max<off_t>(facts.st_size - first, 0) : 0);
   std::string text(expected + 4096, '\0');  // with room, so that the end is seen without another piece
   std::size_t size = 0;
   for (;;) {
@@ -55,10 +59,13 @@ std::string read_text(const std::string& file) {
     const auto bytes = read(input.descriptor, text.data() + size, text.size() - size);
     if (bytes == 0) break;
     if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) refuse_input(file, fmt::format("cannot be read ({}); check the disk, or copy the file to another one", last_reason()));
+    if (bytes < 0)
+      refuse_input(file, fmt::format("cannot be read ({}); check the disk, or copy the file to another one",
+                                     last_reason()));
     size += static_cast<std::size_t>(bytes);
   }
-  if (size < expected) refuse_input(file, "became shorter while it was read; wait until it is written, and try again");
+  if (size < expected)
+    refuse_input(file, "became shorter while it was read; wait until it is written, and try again");
   text.resize(size);
   return text;
 }
@@ -89,7 +96,8 @@ void text_writer::refuse() const {
 void text_writer::flush() {
   if (!emptied_ && !file_.empty()) {
     struct stat facts = {};
-    if (fstat(descriptor_, &facts) != 0 || (S_ISREG(facts.st_mode) && ftruncate(descriptor_, 0) != 0)) refuse();
+    if (fstat(descriptor_, &facts) != 0 || (S_ISREG(facts.st_mode) && ftruncate(descriptor_, 0) != 0))
+      refuse();
   }
   emptied_ = true;
   for (std::string_view rest = waiting_; !rest.empty();) {
@@ -115,7 +123,8 @@ void text_writer::finish() {
 void expect_another_file(const std::string& output, const std::string& input) {
   std::error_code failure;
   if (!output.empty() && input != "-" && std::filesystem::equivalent(output, input, failure)) {
-    throw invalid_argument(fmt::format("{}: is read, and would be written over; name another file with --output", output));
+    throw invalid_argument(
+        fmt::format("{}: is read, and would be written over; name another file with --output", output));
   }
 }
 

@@ -8,11 +8,12 @@
 
 namespace roost::tools {
 
-/// All bytes of a file or a pipe; of standard input for `-`. Throws roost::invalid_argument for what is not there or is none.
+/// All bytes of a file or a pipe; of standard input for `-`. Throws roost::invalid_argument for what is not
+/// there or is none.
 std::string read_text(const std::string& file);
 
-/// Text on its way into a file. The file keeps what it had until the first byte is written; one that was made here and is not finished is
-/// taken away again. Throws roost::error where the file cannot be written.
+/// Text on its way into a file. The file keeps what it had until the first byte is written; one that was made
+/// here and is not finished is taken away again. Throws roost::error where the file cannot be written.
 class text_writer {
  public:
   /// An empty name is standard output.

@@ -20,7 +20,9 @@ struct unique_options {
 };
 
 /// Writes a count for people as `uniq -c` does.
-void write_count(roost::tools::text_writer& out, std::uint64_t count) { out.write(fmt::format("{:>7} ", count)); }
+void write_count(roost::tools::text_writer& out, std::uint64_t count) {
+  out.write(fmt::format("{:>7} ", count));
+}
 
 void unique(const unique_options& options) {
   const auto place = roost::choose_place(options.place);
@@ -36,7 +38,9 @@ void unique(const unique_options& options) {
   roost::tools::text_writer out(options.output);
 
   roost::tools::different_fields found;
-  const auto count = [&](const roost::tools::key_tables& tables) { found = count_fields(roost::host(options.threads), tables, texts); };
+  const auto count = [&](const roost::tools::key_tables& tables) {
+    found = count_fields(roost::host(options.threads), tables, texts);
+  };
   roost::tools::use_tables(place, options.threads, count);
 
   for (std::size_t i = 0; i < found.rows.size(); ++i) {
@@ -56,14 +60,19 @@ void unique(const unique_options& options) {
 
 void add_unique(CLI::App& app) {
   auto options = std::make_shared<unique_options>();
-  CLI::App* const command = app.add_subcommand(
-      "unique", "Counts the different lines of a file, or fields of a CSV column, in the order in which they come first");
-  command->add_option("file", options->file, "The file; - for standard input")->required();
+  CLI::App* const command = app.add_subcommand("unique",
+                                               "Counts the distinct lines of a file, or fields of a CSV "
+                                               "column, in order of first occurrence");
+  command->add_option("file", options->file, "Input file; - for standard input")->required();
   auto* const column =
-      command->add_option("--column", options->column, "Takes the file as CSV with a header, and counts the fields of this column");
-  command->add_option("--output", options->output, "File to write to; standard output if left out");
+      command->add_option("--column", options->column,
+                          "Reads the file as CSV with a header, and counts the fields of this column");
+  command->add_option("--output", options->output, "Output file; default: standard output");
   roost::add_place_options(*command, options->place, options->threads);
-  command->add_option("--bad-lines", options->bad, "What is no row of the CSV: fail, or skip it and say how many on stderr")
+  command
+      ->add_option(
+          "--bad-lines", options->bad,
+          "What to do with malformed lines of the CSV: fail, or skip them and print their number on stderr")
       ->check(CLI::IsMember({"fail", "skip"}))
       ->capture_default_str()
       ->needs(column);

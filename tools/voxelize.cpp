@@ -32,9 +32,7 @@ class polygon {
       low = std::min(low, corners_[i][axis]);
       high = std::max(high, corners_[i][axis]);
     }
-    const auto voxel = [&](double at) {
-      return static_cast<std::uint32_t>(std::clamp(at, 0.0, grid - 1.0));
-    };
+    const auto voxel = [&](double at) { return static_cast<std::uint32_t>(std::clamp(at, 0.0, grid - 1.0)); };
     return {voxel(low), voxel(high)};
   }
 
@@ -171,8 +169,8 @@ class to_grid {
 
 std::vector<std::uint32_t> voxelize(const host& cpu, const mesh& surface, std::uint64_t grid) {
   if (grid == 0 || grid > finest_grid) {
-    throw invalid_argument(fmt::format("a grid of {} voxels a side cannot be made; ask for 1 to {}",
-                                       grid, finest_grid));
+    throw invalid_argument(
+        fmt::format("a grid of {} voxels a side cannot be made; ask for 1 to {}", grid, finest_grid));
   }
   if (surface.triangles.empty())
     throw invalid_argument("a mesh without triangles has no voxels; give one with a surface");

@@ -24,9 +24,7 @@ struct voxel {
 constexpr std::uint32_t key_of(const voxel& v) { return v.x << 20 | v.y << 10 | v.z; }
 
 /// The voxel of a key.
-constexpr voxel voxel_of(std::uint32_t key) {
-  return {key >> 20 & 1023, key >> 10 & 1023, key & 1023};
-}
+constexpr voxel voxel_of(std::uint32_t key) { return {key >> 20 & 1023, key >> 10 & 1023, key & 1023}; }
 
 /// The keys of all voxels that a surface touches, ascending, each once.
 ///

@@ -47,9 +47,9 @@ class report {
     if (as_csv_) {
       fmt::print("{}", csv_);
     } else {
-      fmt::print("{:>5} {:>9}  {:<18} {:<8} {:>9} {:>10} {:>9}  {:>9} {:>11} {:>10} {:>8}  {}\n",
-                 "grid", "voxels", "table", "place", "build ms", "present ms", "absent ms",
-                 "build M/s", "present M/s", "absent M/s", "MiB", "check");
+      fmt::print("{:>5} {:>9}  {:<18} {:<8} {:>9} {:>10} {:>9}  {:>9} {:>11} {:>10} {:>8}  {}\n", "grid",
+                 "voxels", "table", "place", "build ms", "present ms", "absent ms", "build M/s",
+                 "present M/s", "absent M/s", "MiB", "check");
     }
     std::fflush(stdout);
   }
@@ -60,9 +60,9 @@ class report {
     const auto rate = [&](double ms) { return static_cast<double>(t.n) / ms / 1000; };
     std::string lines;
     const auto add_line = [&](std::string_view op, double ms, double hit_rate) {
-      lines += fmt::format("{},32,32,{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{}\n", t.table, op,
-                           t.n, t.load_factor, ms, rate(ms) / 1000, check, hit_rate, t.bytes,
-                           t.scratch_bytes, t.place, grid);
+      lines += fmt::format("{},32,32,{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{}\n", t.table, op, t.n,
+                           t.load_factor, ms, rate(ms) / 1000, check, hit_rate, t.bytes, t.scratch_bytes,
+                           t.place, grid);
     };
     add_line("build", t.build, 0);
     add_line("find_hit", t.find_present, 1);
@@ -76,8 +76,7 @@ class report {
           "{:>8}  {}\n",
           grid, t.n, t.table, t.place, t.build, t.find_present, t.find_absent, rate(t.build),
           rate(t.find_present), rate(t.find_absent),
-          t.bytes == 0 ? "?" : fmt::format("{:.1f}", static_cast<double>(t.bytes) / (1 << 20)),
-          check);
+          t.bytes == 0 ? "?" : fmt::format("{:.1f}", static_cast<double>(t.bytes) / (1 << 20)), check);
     }
     std::fflush(stdout);
     wrong_ += t.wrong;
@@ -86,8 +85,7 @@ class report {
   /// A remark for people: beside a table, not into a CSV.
   template <class... Arguments>
   void note(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
-    fmt::print(as_csv_ ? stderr : stdout, "{}\n",
-               fmt::format(text, std::forward<Arguments>(arguments)...));
+    fmt::print(as_csv_ ? stderr : stdout, "{}\n", fmt::format(text, std::forward<Arguments>(arguments)...));
     std::fflush(stdout);
   }
 
@@ -102,8 +100,8 @@ class report {
 
 /// As many keys as there are voxels, all of voxels that are not there, in random order. A grid
 /// without empty voxels is asked for voxels outside.
-std::vector<std::uint32_t> absent_keys(const roost::host& cpu,
-                                       std::span<const std::uint32_t> voxels, std::uint64_t grid) {
+std::vector<std::uint32_t> absent_keys(const roost::host& cpu, std::span<const std::uint32_t> voxels,
+                                       std::uint64_t grid) {
   const auto number = [&](std::uint32_t key) {  // of a voxel in the order of keys
     const auto v = roost::tools::voxel_of(key);
     return (v.x * grid + v.y) * grid + v.z;
@@ -152,9 +150,8 @@ void measure(const roost::host& cpu, std::span<const std::uint32_t> voxels, std:
 void write(const std::filesystem::path& file, const std::string& text) {
   std::ofstream stream(file, std::ios::binary);
   if (!(stream << text).flush()) {
-    throw roost::error(
-        fmt::format("{}: cannot be written; check the directory, its permissions and its space",
-                    file.string()));
+    throw roost::error(fmt::format(
+        "{}: cannot be written; check the directory, its permissions and its space", file.string()));
   }
 }
 
@@ -173,21 +170,20 @@ bool plot(const std::filesystem::path& csv, const std::filesystem::path& picture
 
 void voxels(const voxels_options& options) {
   if (options.grid == 0 || options.grid > finest_grid) {
-    throw roost::invalid_argument(
-        fmt::format("voxels: a grid of {} voxels a side asked for; give --grid 1 to {}",
-                    options.grid, finest_grid));
+    throw roost::invalid_argument(fmt::format(
+        "voxels: a grid of {} voxels a side asked for; give --grid 1 to {}", options.grid, finest_grid));
   }
   if (!(std::abs(options.turn) <= 360)) {
-    throw roost::invalid_argument(fmt::format(
-        "voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
+    throw roost::invalid_argument(
+        fmt::format("voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
   }
   const auto place = roost::choose_place(options.place);
   const auto mesh = roost::tools::read_mesh(options.mesh);
   std::error_code failure;
   std::filesystem::create_directories(options.out, failure);
   if (!std::filesystem::is_directory(options.out)) {
-    throw roost::error(fmt::format("{}: is no directory and cannot be made one; give another --out",
-                                   options.out.string()));
+    throw roost::error(
+        fmt::format("{}: is no directory and cannot be made one; give another --out", options.out.string()));
   }
 
   const roost::host cpu(options.threads);
@@ -211,8 +207,8 @@ void voxels(const voxels_options& options) {
   const auto cells = static_cast<double>(options.grid * options.grid * options.grid);
   out.note("");
   out.note("{}: {} triangles touch {} voxels, {:.3g} % of the grid of {}^3 (found in {:.0f} ms)",
-           options.mesh, mesh.triangles.size(), keys.size(),
-           100 * static_cast<double>(keys.size()) / cells, options.grid, milliseconds);
+           options.mesh, mesh.triangles.size(), keys.size(), 100 * static_cast<double>(keys.size()) / cells,
+           options.grid, milliseconds);
   if (out.wrong() == 0) out.note("every voxel was found, and none that is not there");
 
   roost::tools::picture_options view;
@@ -229,8 +225,8 @@ void voxels(const voxels_options& options) {
     if (plot(csv, times)) {
       out.note("plot:   {}", times.string());
     } else {
-      out.note("plot:   not drawn; install python3-matplotlib, then: scripts/plot {} {}",
-               csv.string(), times.string());
+      out.note("plot:   not drawn; install python3-matplotlib, then: scripts/plot {} {}", csv.string(),
+               times.string());
     }
   }
   if (out.wrong() != 0) {
@@ -246,28 +242,28 @@ void roost::tools::measure_on_cuda(const voxel_keys&, const voxel_run&) {}  // n
 
 void add_voxels(CLI::App& app) {
   auto options = std::make_shared<voxels_options>();
-  CLI::App* const command = app.add_subcommand(
-      "voxels", "Measures tables with the voxels of a mesh as keys, and draws them");
-  command->add_option("mesh", options->mesh, "File of the mesh: OBJ, PLY, STL, 3DS, glTF ...")
-      ->required();
-  command->add_option("--grid", options->grid, "Voxels a side, 1 to 1024")->capture_default_str();
+  CLI::App* const command =
+      app.add_subcommand("voxels", "Measures tables with the voxels of a mesh as keys, and draws the voxels");
+  command->add_option("mesh", options->mesh, "Mesh file: OBJ, PLY, STL, 3DS, glTF ...")->required();
+  command->add_option("--grid", options->grid, "Voxels per side of the grid, 1 to 1024")
+      ->capture_default_str();
   command->add_flag(
       "--sweep", options->sweep,
-      "Grids of 32, 64, 128 ... up to --grid; writes a CSV and a plot of time against voxels");
+      "Measures grids of 32, 64, 128 ... up to --grid; writes a CSV and a plot of time against voxels");
   roost::add_place_options(*command, options->place, options->threads);
-  command->add_option("--reps", options->repetitions, "Timed runs, of which the median counts")
+  command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--out", options->out, "Directory for the pictures and the CSV")
-      ->capture_default_str();
-  command->add_option("--format", options->format, "Of the report")
+  command->add_option("--out", options->out, "Directory for the pictures and the CSV")->capture_default_str();
+  command->add_option("--format", options->format, "Format of the report")
       ->check(CLI::IsMember({"table", "csv"}))
       ->capture_default_str();
-  command->add_option("--up", options->up, "The mesh's up in the picture; --up=-z for down")
+  command
+      ->add_option("--up", options->up,
+                   "Axis of the mesh that points up in the picture; --up=-z for the negative axis")
       ->check(CLI::IsMember({"x", "y", "z", "-x", "-y", "-z"}))
       ->capture_default_str();
-  command
-      ->add_option("--turn", options->turn, "Degrees that the picture's eye goes around the mesh")
+  command->add_option("--turn", options->turn, "Angle of the camera around the mesh, in degrees")
       ->capture_default_str();
   command->callback([options] { voxels(*options); });
 }

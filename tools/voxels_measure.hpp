@@ -87,8 +87,7 @@ void measure_table(const Place& place, const voxel_keys& keys, const voxel_run& 
   const auto ask = [&](std::span<const std::uint32_t> questions, bool present) {
     const auto queries = copy_to(place, questions);
     const auto time = bench::median_milliseconds(
-        place, warm_ups, run.repetitions,
-        [&] { place.fill(results.data(), 0x5a, results.bytes()); },
+        place, warm_ups, run.repetitions, [&] { place.fill(results.data(), 0x5a, results.bytes()); },
         [&] { table->find(place, queries.span(), results.span(), no_voxel); });
     times.wrong += place.sum(queries.size(), wrong_voxel{queries.data(), results.data(), present});
     return time;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "roost/detail/slots.hpp"
+#include "roost/detail/lookup/slots.hpp"
 #include "roost/layout/probing.hpp"
 #include "roost/place.hpp"
 
@@ -9,9 +9,13 @@
 
 namespace roost {
 
-/// A map of at least `Slots` slots in memory that its user brings: shared memory of a thread block, most times. What probing::table, its base, does with single keys, all threads of the block do at
-/// once: insert, insert_or_assign, insert_or_apply, insert_and_find, find, contains, erase. It does not grow: `insertion::full` is an answer, and each quarter of the keys' hashes has a quarter of
-/// the slots, so that a small map may be full before its last slot is taken; with twice the slots as there are keys that does not happen by chance.
+/// A map of at least `Slots` slots in memory that the user provides, usually the shared memory of a thread
+/// block. All threads of the block can use the single-key operations of its base, probing::table, at the same
+/// time: insert, insert_or_assign, insert_or_apply, insert_and_find, find, contains, erase.
+///
+/// The map does not grow; inserts can return `insertion::full`. Each quarter of the hash values has a quarter
+/// of the slots, so a small map may be full before its last slot is taken. With twice as many slots as keys
+/// this does not happen by chance.
 ///
 ///     __shared__ roost::block_map<int, int, 1024>::storage memory;
 ///     const roost::block_map<int, int, 1024> map(memory);
@@ -20,33 +24,43 @@ namespace roost {
 ///     __syncthreads();
 ///     map.for_each(cooperative_groups::this_thread_block(), write_out);
 ///
-/// Key and Value: as concurrent_map's of up to 8 bytes; `none` as Value makes a set. With Place = host it is the same map for threads of the host. Trivially copyable; each thread makes its own over the same memory.
+/// Key and Value: as in concurrent_map, of up to 8 bytes each; `none` as Value makes a set. With `host` as
+/// Place it is the same map for host threads. Trivially copyable; each thread creates its own object over the
+/// same memory.
 template <class Key, class Value, std::uint32_t Slots, class Place = cuda>
 class block_map : public probing::table<Place, Key, Value> {
   using base = probing::table<Place, Key, Value>;
   using typename base::bucket;
+  static_assert(detail::check_types<Key, Value>());
   static_assert(Slots > 0 && Slots <= 1 << 20, "a map of one block; for larger ones take concurrent_map");
-  static constexpr std::uint32_t region_buckets = detail::prime_from(detail::ceil_div<std::uint32_t>(Slots, 4 * base::bucket_slots));
+  static constexpr std::uint32_t region_buckets =
+      detail::prime_from(detail::ceil_div<std::uint32_t>(Slots, 4 * base::bucket_slots));
 
  public:
-  /// Not initialised: clear() comes first.
+  /// Uninitialised: call clear() first.
   struct storage {
     bucket buckets[4 * region_buckets];
   };
 
-  ROOST_FN explicit block_map(storage& memory, std::uint64_t seed = 0) : base(memory.buckets, probing::plan{4, region_buckets, seed}) {}
+  ROOST_FN explicit block_map(storage& memory, std::uint64_t seed = 0)
+      : base(memory.buckets, probing::plan{4, region_buckets, seed}) {}
 
-  /// Makes all slots free. All threads of the group call it; it ends with the group's barrier. Group: as cooperative_groups::thread_block is, with thread_rank(), size() and sync().
+  /// Frees all slots. All threads of the group must call it; it ends with a barrier of the group. Group: a
+  /// type like cooperative_groups::thread_block, with thread_rank(), size() and sync().
   template <class Group>
   ROOST_FN void clear(const Group& group) const {
-    for (std::uint32_t b = group.thread_rank(); b < 4 * region_buckets; b += group.size()) this->buckets_[b] = bucket{};
+    for (std::uint32_t b = group.thread_rank(); b < 4 * region_buckets; b += group.size())
+      this->buckets_[b] = bucket{};
     group.sync();
   }
 
-  /// Calls f(key, value), or f(key), for every key. The threads of the group share them; no barrier.
+  /// Calls f(key, value), or f(key) for a set, for every key. The threads of the group share the keys. Has no
+  /// barrier.
   template <class Group, class F>
   ROOST_FN void for_each(const Group& group, const F& f) const {
-    for (std::uint32_t slot = group.thread_rank(); slot < 4 * region_buckets * base::bucket_slots; slot += group.size()) detail::visit_slot<base, F>{*this, f}(slot);
+    for (std::uint32_t i = group.thread_rank(); i < 4 * region_buckets * base::bucket_slots;
+         i += group.size())
+      detail::visit_slot<base, F>{*this, f}(i);
   }
 };
 

@@ -3,36 +3,33 @@
 #if defined(__CUDACC__)
 
 #include <cuda_runtime.h>
-#include <thrust/iterator/counting_iterator.h>
 
-#include <cub/device/device_reduce.cuh>
-#include <cub/device/device_scan.cuh>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "roost/detail/team.hpp"
+#include "roost/detail/base/team.hpp"
 #include "roost/error.hpp"
 
 namespace roost {
 
-/// Where a cuda place gets its memory. Derive from it to bring your own pool: both calls are ordered on the stream, as
-/// cudaMallocAsync and cudaFreeAsync are, and may come from several threads.
+/// Where a cuda place gets its memory. Derive from it to bring your own pool: both calls are ordered on the
+/// stream, as cudaMallocAsync and cudaFreeAsync are, and may come from several threads.
 class device_memory_resource {
  public:
   virtual ~device_memory_resource() = default;
 
-  /// At least `bytes` bytes of device memory, aligned to 256, usable by work that the stream gets after this call.
-  /// Throws roost::out_of_memory.
+  /// At least `bytes` bytes of device memory, aligned to 256, usable by work that the stream gets after this
+  /// call. Throws roost::out_of_memory.
   virtual void* allocate(std::size_t bytes, cudaStream_t stream) = 0;
 
   /// Takes memory back once the stream's work so far has finished.
   virtual void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept = 0;
 };
 
-/// The default: a CUDA memory pool of roost's own, one for each device. It keeps what is freed, so that the next build does not ask the
-/// system again; `trim()` gives it back.
+/// The default: a CUDA memory pool of roost's own, one for each device. It keeps what is freed, so that the
+/// next build does not ask the system again; `trim()` gives it back.
 class device_memory_pool : public device_memory_resource {
  public:
   /// The pool of a device. Lives until the process ends. Throws device_error if there is no such device.
@@ -41,8 +38,9 @@ class device_memory_pool : public device_memory_resource {
   void* allocate(std::size_t bytes, cudaStream_t stream) override;
   void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override;
 
-  /// Bytes that the pool has of the system and no table holds: free for the next one, though the system counts them as taken. Memory that
-  /// is given back on a stream counts once the stream has come to it. May be called from several threads. Throws device_error.
+  /// Bytes that the pool has of the system and no table holds: free for the next one, though the system
+  /// counts them as taken. Memory that is given back on a stream counts once the stream has come to it. May
+  /// be called from several threads. Throws device_error.
   std::size_t kept() const;
 
   /// Gives memory that no table holds back to the system.
@@ -63,12 +61,14 @@ inline bool cuda_available() noexcept { return cuda_devices() > 0; }
 ///
 ///     roost::cuda gpu{stream};
 ///
-/// Work is asynchronous on the stream unless a call returns a number to the host; those synchronise and say so. Copies share stream
-/// and memory resource, which must outlive everything made with the place. One stream may not be used by two threads at the same time
-/// for calls that depend on each other; different cuda places may.
+/// Work is asynchronous on the stream unless a call returns a number to the host; those synchronise and say
+/// so. Copies share stream and memory resource, which must outlive everything made with the place. One stream
+/// may not be used by two threads at the same time for calls that depend on each other; different cuda places
+/// may.
 class cuda {
  public:
-  /// `stream`: of the device that is current now. `memory`: null for the device's pool. Throws device_error if there is no device.
+  /// `stream`: of the device that is current now. `memory`: null for the device's pool. Throws device_error
+  /// if there is no device.
   explicit cuda(cudaStream_t stream, device_memory_resource* memory = nullptr);
 
   cudaStream_t stream() const { return stream_; }
@@ -84,15 +84,18 @@ class cuda {
 
   // What the algorithms of roost stand on; the same names as in roost::host.
 
+  void expect_room(std::size_t) const {}  // a device grants nothing that it does not have
   void* allocate(std::size_t bytes) const { return memory_->allocate(bytes, stream_); }
-  void deallocate(void* memory, std::size_t bytes) const noexcept { memory_->deallocate(memory, bytes, stream_); }
+  void deallocate(void* memory, std::size_t bytes) const noexcept {
+    memory_->deallocate(memory, bytes, stream_);
+  }
   void copy(void* to, const void* from, std::size_t bytes) const;
   void copy_from_host(void* to, const void* from, std::size_t bytes) const;
   void copy_to_host(void* to, const void* from, std::size_t bytes) const;  // synchronises
   void fill(void* memory, int byte, std::size_t bytes) const;
 
-  /// Runs kernel(team, i, scratch) for every i in [0, teams); a team is a block of Kernel::threads threads. Scratch is shared memory if
-  /// `scratch_bytes` fit there, else device memory.
+  /// Runs kernel(team, i, scratch) for every i in [0, teams); a team is a block of Kernel::threads threads.
+  /// Scratch is shared memory if `scratch_bytes` fit there, else device memory.
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
@@ -104,6 +107,9 @@ class cuda {
   std::uint64_t sum(std::size_t n, const F& f) const;
 
  private:
+  void start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes, void** arguments,
+             const char* what) const;
+
   cudaStream_t stream_;
   device_memory_resource* memory_;
   int device_ = 0;
@@ -113,6 +119,6 @@ class cuda {
 
 }  // namespace roost
 
-#include "roost/detail/cuda/cuda.inl"
+#include "roost/detail/base/cuda.inl"
 
 #endif  // __CUDACC__

@@ -1,44 +1,93 @@
 #pragma once
 
+#include <concepts>
+#include <cstdio>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
 /// \file
-/// What roost throws. Every message is one line: what failed, where, and what to do about it.
+/// The exceptions of roost. Every message is one line: what failed, where, and what to do about it.
 
 namespace roost {
 
-/// Base of everything that roost throws on purpose.
+namespace detail {
+
+/// A piece of a message: a text or a number.
+class message_part {
+ public:
+  message_part(const char* text) : text_(text) {}
+  message_part(const std::string& text) : text_(text.c_str()) {}
+  template <std::unsigned_integral T>
+  message_part(T number) : number_(number) {}
+  template <std::signed_integral T>
+  message_part(T number) : number_(static_cast<unsigned long long>(number)), negative_(number < 0) {}
+  message_part(double number) : fraction_(number), is_fraction_(true) {}
+
+  void append_to(std::string& message) const;
+
+ private:
+  const char* text_ = nullptr;
+  unsigned long long number_ = 0;
+  double fraction_ = 0;
+  bool negative_ = false, is_fraction_ = false;
+};
+
+inline void message_part::append_to(std::string& message) const {
+  if (text_ != nullptr) {
+    message += text_;
+  } else if (is_fraction_) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%g", fraction_);
+    message += text;
+  } else {
+    message += negative_ ? std::to_string(static_cast<long long>(number_)) : std::to_string(number_);
+  }
+}
+
+/// Throws an error whose message is these parts. Out of line, so that it costs the code around it nothing.
+template <class Error>
+[[noreturn, gnu::cold, gnu::noinline]] void raise(std::initializer_list<message_part> parts) {
+  std::string message;
+  for (const message_part& part : parts) part.append_to(message);
+  throw Error(message);
+}
+
+}  // namespace detail
+
+/// Base class of all exceptions that roost throws on purpose.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A call that cannot be meant: a load factor of 0, results shorter than the queries. Nothing was changed.
+/// A call with arguments that make no sense: a load factor of 0, results shorter than the queries. Nothing
+/// was changed.
 class invalid_argument : public error {
  public:
   using error::error;
 };
 
-/// Memory was refused. Says what was asked for and what was there. The table is as it was before the call.
+/// An allocation failed. The message says how much was requested and how much was available. The table is as
+/// it was before the call.
 class out_of_memory : public error {
  public:
   using error::error;
 };
 
-/// A CUDA call failed, or the device is not there. Names the call.
+/// A CUDA call failed, or there is no device. The message names the call.
 class device_error : public error {
  public:
   using error::error;
 };
 
-/// A build gave up after all its restarts. With the default options and a real key set this does not happen.
+/// A build gave up after all its restarts. This does not happen with the default options and real keys.
 class build_error : public error {
  public:
   using error::error;
 };
 
-/// A file cannot be written or read, or is not what it should be. Names the file.
+/// A file cannot be written or read, or has the wrong contents. The message names the file.
 class file_error : public error {
  public:
   using error::error;

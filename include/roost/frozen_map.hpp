@@ -15,106 +15,128 @@ namespace roost {
 namespace detail {
 enum class outcome { copies, failed };  // of a build: some keys came several times; it did not fit
 
-template <class Key, class Value, class Place>
-struct groups;
-template <class Map, class Place, class Key, class Value>
-Map map_of_groups(const Place& place, const groups<Key, Value, Place>& from, const array<pair<Key, std::uint32_t>, Place>& pairs, double load_factor);
+/// Builds a frozen_map of a source that users do not have: pairs that lie in order.
+struct frozen_source {
+  template <class Map, class Place, class Source>
+  static Map build(const Place& place, const Source& source, const typename Map::options& options) {
+    return Map(place, source, options, nullptr);
+  }
+};
 }  // namespace detail
 
 /// What a table is and how its last build went.
 struct frozen_statistics {
-  std::size_t size = 0;               ///< different keys
-  std::size_t capacity = 0;           ///< slots
-  double load_factor = 0;             ///< size / capacity; layout compact: bytes of the pairs / bytes of the table
-  std::size_t bytes = 0;              ///< of the table
-  std::size_t scratch_bytes = 0;      ///< that the last build took besides and gave back
+  std::size_t size = 0;      ///< different keys
+  std::size_t capacity = 0;  ///< slots
+  double load_factor = 0;    ///< size / capacity; layout compact: bytes of the pairs / bytes of the table
+  std::size_t bytes = 0;     ///< of the table
+  std::size_t scratch_bytes = 0;  ///< that the last build took besides and gave back
   std::size_t regions = 0;
-  std::size_t duplicates = 0;         ///< input pairs whose key an earlier pair had
-  int restarts = 0;                   ///< times that the whole build began again with another seed
-  std::size_t region_restarts = 0;    ///< layout cuckoo: times that one region did
-  double mean_rounds = 0;             ///< layout cuckoo: rounds of a region until all its pairs had a slot
+  std::size_t duplicates = 0;       ///< input pairs whose key an earlier pair had
+  int restarts = 0;                 ///< times that the whole build began again with another seed
+  std::size_t region_restarts = 0;  ///< layout cuckoo: times that one region did
+  double mean_rounds = 0;           ///< layout cuckoo: rounds of a region until all its pairs had a slot
 };
 
-/// A hash map that is built from a batch and then only read: what you want for joins, lookups of voxels, dictionaries. When data
-/// changes, build it again; that is as fast as other tables insert (Alcantara et al. 2009). To insert into a live table use
-/// a concurrent_map.
+/// A hash map that is built from a batch and then only read: what you want for joins, lookups of voxels,
+/// dictionaries. When data changes, build it again; that is as fast as other tables insert (Alcantara et al.
+/// 2009). To insert into a live table use a concurrent_map.
 ///
 ///     roost::host cpu;                                            // or roost::cuda gpu{stream};
-///     roost::frozen_map map(cpu, keys, values);                   // vectors, spans, arrays of the place, roost::computed
-///     map.find(cpu, queries, results, missing_value);             // in bulk
-///     if (auto value = map.ref().find(key)) use(*value);          // one by one, in kernels too
+///     roost::frozen_map map(cpu, keys, values);                   // vectors, spans, arrays of the place,
+///     roost::computed map.find(cpu, queries, results, missing_value);             // in bulk if (auto value
+///     = map.ref().find(key)) use(*value);          // one by one, in kernels too
 ///
-/// Key and Value: any trivially copyable types; keys are compared by their bytes (roost::is_bitwise_comparable). 4- and 8-byte types are the fast
-/// path. Every key and every value can be stored. If a key comes several times the pair that comes first in the input wins, whatever
-/// the place and the number of threads.
+/// Key and Value: any trivially copyable types with a default constructor; keys are compared by their bytes
+/// (roost::is_bitwise_comparable). 4- and 8-byte types are the fast path. Every key and every value can be
+/// stored. If a key comes several times the pair that comes first in the input wins, whatever the place and
+/// the number of threads.
+/// Ranges of keys, values and queries hold exactly these types, or numbers of types whose every value these
+/// types can hold; others do not compile, nor do wider integers and floating-point numbers in a ref's calls.
 ///
-/// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of one to two times the pairs, and eight bytes a
-/// slot if there are copies of keys, with which it also takes several times as long. A find reads one sector of memory for most keys.
+/// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of one to
+/// two times the pairs, and eight bytes a slot if there are copies of keys, with which it also takes several
+/// times as long. A find reads one sector of memory for most keys.
 ///
-/// Threads and streams: const members may be called from several threads and streams at once, after the build. Moving is cheap (what was
-/// moved from can be assigned to or destroyed); copying is forbidden, as it would hide a big transfer. Failure: a constructor that throws
-/// leaves nothing behind, a rebuild that throws leaves the map as it was.
+/// Threads and streams: const members may be called from several threads and streams at once, after the
+/// build. Moving is cheap (what was moved from can be assigned to or destroyed); copying is forbidden, as it
+/// would hide a big transfer. Failure: a constructor that throws leaves nothing behind, a rebuild that throws
+/// leaves the map as it was.
 ///
-/// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of up to 24; bucketed, the default for others;
-/// cuckoo.
+/// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of
+/// up to 24; bucketed, the default for others; cuckoo.
 template <class Key, class Value, class Place = host, class Layout = default_layout<Key, Value>>
 class frozen_map {
+  static_assert(detail::check_types<Key, Value>());
+
  public:
   using key_type = Key;
   using mapped_type = Value;
   using options = typename Layout::options;
   using ref_type = typename Layout::template table<Place, Key, Value>;
 
-  /// Builds a map of keys[i] -> values[i]. Ranges in the memory of the place, sized, random-access, equally long.
-  /// Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.
+  /// Builds a map of keys[i] -> values[i]. Ranges in the memory of the place, sized, random-access, equally
+  /// long. Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.
   template <class Keys, class Values>
-  frozen_map(const Place& place, const Keys& keys, const Values& values, options options = {});
+  frozen_map(const Place& place, const Keys& keys, const Values& values, options chosen = {});
 
   frozen_map(frozen_map&&) noexcept = default;
   frozen_map& operator=(frozen_map&&) noexcept = default;
 
-  /// Builds the map anew with the options that it has. Both tables exist until it succeeds. Synchronises; throws as the constructor does.
+  /// Builds the map anew with the options that it has. Both tables exist until it succeeds. Synchronises;
+  /// throws as the constructor does.
   template <class Keys, class Values>
   void rebuild(const Place& place, const Keys& keys, const Values& values);
 
-  /// Builds the map anew in the memory and with the hash function that it has, without a wait: on cuda all of it is queued on the place's stream and can be
-  /// captured in a graph, to be replayed on the data that the ranges then hold. At most as many pairs as the map was last built for
-  /// (invalid_argument otherwise). Calls that are queued behind it see the new map; size() and statistics() tell of it after finish(). Takes eight bytes a slot of
-  /// scratch more than rebuild(). Throws out_of_memory, and then the map is as it was or empty.
+  /// Builds the map anew in the memory and with the hash function that it has, without a wait: on cuda all of
+  /// it is queued on the place's stream and can be captured in a graph, to be replayed on the data that the
+  /// ranges then hold. At most as many pairs as the map was last built for (invalid_argument otherwise).
+  /// Calls that are queued behind it see the new map; size() and statistics() tell of it after finish().
+  /// Takes eight bytes a slot of scratch more than rebuild(), and for values above 32 bytes a table of their
+  /// positions. Throws out_of_memory, and then the map is as it
+  /// was or empty.
   ///
-  /// The map is empty afterwards if the pairs do not fit: too many of one region, which copies of few keys can cause. finish() then throws.
+  /// The map is empty afterwards if the pairs do not fit: too many of one region, which copies of few keys
+  /// can cause. finish() then throws.
   template <class Keys, class Values>
   void rebuild_async(const Place& place, const Keys& keys, const Values& values);
 
-  /// Waits for the last rebuild_async, or the last replay of its graph, and takes over what it counted. Throws build_error if its pairs did not fit; rebuild()
-  /// with the same pairs can succeed, as it may choose other hashes and more room. Synchronises.
+  /// Waits for the last rebuild_async, or the last replay of its graph, and takes over what it counted.
+  /// Throws build_error if its pairs did not fit; rebuild() with the same pairs can succeed, as it may choose
+  /// other hashes and more room. Synchronises.
   void finish(const Place& place);
 
-  /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place, at least as long as the queries
-  /// (invalid_argument otherwise). The answers do not depend on the path that is taken, which the report tells. Asynchronous on cuda.
+  /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place, at
+  /// least as long as the queries (invalid_argument otherwise). The answers do not depend on the path that is
+  /// taken, which the report tells. Asynchronous on cuda.
   template <class Queries, class Results>
-  bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing, bulk_options options = {}) const;
+  bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing,
+                   bulk_options how = {}) const;
 
-  /// found[i] = whether queries[i] is there, as bool, and if so, results[i] = its value; other results stay as they are.
+  /// found[i] = whether queries[i] is there, as bool, and if so, results[i] = its value; other results stay
+  /// as they are.
   template <class Queries, class Results, class Found>
     requires(!std::is_convertible_v<Found, Value>)
-  bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found, bulk_options options = {}) const;
+  bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found,
+                   bulk_options how = {}) const;
 
   /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
-  bulk_report contains(const Place& place, const Queries& queries, Results&& results, bulk_options options = {}) const;
+  bulk_report contains(const Place& place, const Queries& queries, Results&& results,
+                       bulk_options how = {}) const;
 
-  /// How many of the queries are there. Where it goes by region it takes a byte of scratch memory for each query, besides what contains() takes.
-  /// Synchronises.
+  /// How many of the queries are there. Where it goes by region it takes a byte of scratch memory for each
+  /// query, besides what contains() takes. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const;
 
-  /// Writes all pairs, in no defined order, to memory of the place with room for size() of each (invalid_argument otherwise); returns size().
-  /// Asynchronous on cuda.
+  /// Writes all pairs, in no defined order, to memory of the place with room for size() of each
+  /// (invalid_argument otherwise); returns size(). Asynchronous on cuda.
   template <class Keys, class Values>
   std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
 
-  /// Calls f(key, value) for every pair, on the place, in no defined order, many at once. Asynchronous on cuda.
+  /// Calls f(key, value) for every pair, on the place, in no defined order, many at once. Asynchronous on
+  /// cuda.
   template <class F>
   void for_each(const Place& place, const F& f) const;
 
@@ -128,10 +150,12 @@ class frozen_map {
   std::size_t bytes() const { return built_.facts.bytes; }
   const frozen_statistics& statistics() const { return built_.facts; }
 
-  /// Sectors (compact), buckets (bucketed) or slots (cuckoo) that a find of a stored key reads, on average. Looks up every pair. Synchronises.
+  /// Sectors (compact), buckets (bucketed) or slots (cuckoo) that a find of a stored key reads, on average.
+  /// Looks up every pair. Synchronises.
   double mean_probes(const Place& place) const;
 
-  /// Checks what must hold: each pair is found where it lies, and there are size() of them. Reads all slots and looks up every pair. Synchronises.
+  /// Checks what must hold: each pair is found where it lies, and there are size() of them. Reads all slots
+  /// and looks up every pair. Synchronises.
   bool valid(const Place& place) const;
 
   /// Goes over the pairs of a map on the host: `for (auto [key, value] : map)`.
@@ -144,11 +168,17 @@ class frozen_map {
  private:
   template <class K, class P, class L>
   friend class frozen_set;
-  template <class Map, class P, class K, class V>
-  friend Map detail::map_of_groups(const P& place, const detail::groups<K, V, P>& from, const array<pair<K, std::uint32_t>, P>& pairs, double load_factor);
+  friend struct detail::frozen_source;
   using item = pair<Key, Value>;
   using storage = typename Layout::template storage<Place, Key, Value>;
   using counts = detail::build_counts;
+
+  // Large values travel as positions in the input: a table of these is built, and the values are copied to
+  // its slots.
+  static constexpr bool by_position = detail::has_large_values<ref_type>;
+  using placed = std::conditional_t<by_position, std::uint64_t, Value>;  // what is built in place of a value
+  using placed_storage = typename Layout::template storage<Place, Key, placed>;
+  using placed_table = typename Layout::template table<Place, Key, placed>;
 
   /// A table, and what is known of its last build.
   struct built {
@@ -161,15 +191,20 @@ class frozen_map {
   };
 
   template <class Source>
-  frozen_map(const Place& place, const Source& source, const options& options, std::nullptr_t)
-      : options_(options), built_(build(place, source, options)) {}
+  frozen_map(const Place& place, const Source& source, const options& chosen, std::nullptr_t)
+      : options_(chosen), built_(build(place, source, chosen)) {}
 
   template <class Source>
   static built build(const Place& place, const Source& source, const options& options);
   template <class Source>
-  static std::size_t fill(const Place& place, const Source& source, built& b, room room);
+  static std::size_t fill(const Place& place, const Source& source, built& b, const placed_table& table,
+                          room room);
   template <class Source>
-  static void keep_first(const Place& place, const Source& source, const built& b, array<std::uint64_t, Place>& first);
+  static void keep_first(const Place& place, const Source& source, const built& b, const placed_table& table,
+                         array<std::uint64_t, Place>& first);
+  template <class Source>
+  static void copy_values(const Place& place, const Source& source, const placed_table& positions,
+                          const ref_type& to);
   template <class F>
   static void after(const Place& place, const built& b, detail::outcome when, std::size_t n, const F& f);
   static void take_over(built& b, const counts& sum);
@@ -187,4 +222,4 @@ frozen_map(const Place&, const Keys&, const Values&,
 
 }  // namespace roost
 
-#include "roost/detail/frozen_map.inl"
+#include "roost/detail/frozen/frozen_map.inl"

@@ -7,12 +7,13 @@
 
 namespace roost {
 
-/// frozen_map without values: the same builds, the same guarantees, half the memory. For membership tests and for taking duplicates out.
+/// A frozen_map without values: the same builds, the same guarantees, half the memory. For membership tests
+/// and for removing duplicates.
 ///
 ///     roost::frozen_set set(cpu, keys);
 ///     set.contains(cpu, queries, answers);
 ///
-/// See frozen_map for what the calls share: places, costs, errors, thread safety.
+/// See frozen_map for what the calls have in common: places, costs, errors, thread safety.
 template <class Key, class Place = host, class Layout = default_layout<Key, none>>
 class frozen_set {
   using map = frozen_map<Key, none, Place, Layout>;
@@ -25,49 +26,54 @@ class frozen_set {
   /// Builds a set of the keys. Synchronises.
   template <class Keys>
     requires(!std::is_same_v<Keys, frozen_set>)
-  frozen_set(const Place& place, const Keys& keys, options options = {}) : map_(place, detail::alone_of(keys), options, nullptr) {}
+  frozen_set(const Place& place, const Keys& keys, options chosen = {})
+      : map_(place, detail::alone_as<Key>(keys), chosen, nullptr) {}
 
-  /// Builds the set anew with the options that it has. If it throws the set is as it was. Synchronises.
+  /// Builds the set again with the same options. If it throws, the set is unchanged. Synchronises.
   template <class Keys>
   void rebuild(const Place& place, const Keys& keys) {
     *this = frozen_set(place, keys, map_.options_);
   }
 
-  /// Builds the set anew in the memory that it has, without a wait; see frozen_map::rebuild_async.
+  /// Builds the set again in its existing memory, without waiting; see frozen_map::rebuild_async.
   template <class Keys>
   void rebuild_async(const Place& place, const Keys& keys) {
-    map_.refill(place, detail::alone_of(keys));
+    map_.refill(place, detail::alone_as<Key>(keys));
   }
 
   /// Waits for the last rebuild_async; see frozen_map::finish. Synchronises.
   void finish(const Place& place) { map_.finish(place); }
 
-  /// results[i] = whether queries[i] is there, as bool, to contiguous memory of the place. See frozen_map::find. Asynchronous on cuda.
+  /// results[i] = whether queries[i] is present, as bool. `results` is contiguous memory of the place. See
+  /// frozen_map::find. Asynchronous on cuda.
   template <class Queries, class Results>
-  bulk_report contains(const Place& place, const Queries& queries, Results&& results, bulk_options options = {}) const {
-    return map_.contains(place, queries, results, options);
+  bulk_report contains(const Place& place, const Queries& queries, Results&& results,
+                       bulk_options how = {}) const {
+    return map_.contains(place, queries, results, how);
   }
 
-  /// How many of the queries are there. Synchronises.
+  /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
     return map_.count_found(place, queries);
   }
 
-  /// Writes all keys, each once, in no defined order, to memory of the place with room for size(); returns size(). Asynchronous on cuda.
+  /// Writes all keys, each once, in no defined order, to memory of the place with room for size(). Returns
+  /// size(). Asynchronous on cuda.
   template <class Keys>
   std::size_t retrieve_all(const Place& place, Keys&& keys) const {
-    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, size(), "roost::frozen_set::retrieve_all"), nullptr, size());
+    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, size(), "roost::frozen_set::retrieve_all"),
+                           nullptr, size());
     return size();
   }
 
-  /// Calls f(key) for every key, on the place, many at once. Asynchronous on cuda.
+  /// Calls f(key) for every key, in parallel on the place. Asynchronous on cuda.
   template <class F>
   void for_each(const Place& place, const F& f) const {
     map_.for_each(place, f);
   }
 
-  /// The handle for kernels and host loops; ref().contains(key).
+  /// The handle for kernels and host loops, used as ref().contains(key).
   const ref_type& ref() const { return map_.ref(); }
 
   std::size_t size() const { return map_.size(); }
@@ -76,9 +82,10 @@ class frozen_set {
   double load_factor() const { return map_.load_factor(); }
   std::size_t bytes() const { return map_.bytes(); }
   const frozen_statistics& statistics() const { return map_.statistics(); }
-  /// Sectors (compact), buckets (bucketed) or slots (cuckoo) that a lookup of a stored key reads, on average. Synchronises.
+  /// How many sectors (compact), buckets (bucketed) or slots (cuckoo) a lookup of a present key reads on
+  /// average. Synchronises.
   double mean_probes(const Place& place) const { return map_.mean_probes(place); }
-  /// Checks what must hold; see frozen_map::valid. Synchronises.
+  /// Checks the invariants; see frozen_map::valid. Synchronises.
   bool valid(const Place& place) const { return map_.valid(place); }
 
  private:
@@ -86,6 +93,7 @@ class frozen_set {
 };
 
 template <class Place, class Keys>
-frozen_set(const Place&, const Keys&, typename default_layout<detail::element_of<Keys>, none>::options = {}) -> frozen_set<detail::element_of<Keys>, Place>;
+frozen_set(const Place&, const Keys&, typename default_layout<detail::element_of<Keys>, none>::options = {})
+    -> frozen_set<detail::element_of<Keys>, Place>;
 
 }  // namespace roost

@@ -1,26 +1,33 @@
 #pragma once
 
-#include "roost/detail/config.hpp"
+#include "roost/detail/base/config.hpp"
 
 /// \file
-/// Functions of two values, for insert_or_apply of maps that change and for group_by. Any function that can be copied to the place will do as well.
+/// Functions of two values, for insert_or_apply of concurrent maps and for group_by. Any other function that
+/// can be copied to the place works, too.
 
 namespace roost {
 
-/// The sum. On integers it is one atomic instruction of insert_or_apply.
+/// The sum. On integers, insert_or_apply performs it as one atomic instruction.
 struct plus {
   template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const { return static_cast<T>(a + b); }
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return static_cast<T>(a + b);
+  }
 };
-/// The lesser one; of equal ones the first.
+/// The smaller value; of equal values, the first.
 struct minimum {
   template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const { return b < a ? b : a; }
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return b < a ? b : a;
+  }
 };
-/// The greater one; of equal ones the first.
+/// The larger value; of equal values, the first.
 struct maximum {
   template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const { return a < b ? b : a; }
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return a < b ? b : a;
+  }
 };
 
 }  // namespace roost

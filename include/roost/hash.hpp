@@ -1,24 +1,67 @@
 #pragma once
 
 #include <cstring>
+#include <span>
+#include <string_view>
 
-#include "roost/detail/config.hpp"
+#include "roost/detail/base/config.hpp"
 
 /// \file
-/// Hash functions. All of them take a seed, so that a build can restart with another function of the same family.
+/// Hash functions. All of them take a seed, so that a build can restart with another function of the same
+/// family.
 ///
-/// Keys of up to 8 bytes are hashed by bijections (the finalizers of MurmurHash3, A. Appleby, public domain): different keys
-/// have different hashes, and a hash can be turned back into its key. Longer keys are folded into 64 bits.
-/// All functions are constexpr where possible, run on both places, allocate nothing and may be called from any thread.
+/// Keys of up to 8 bytes are hashed by bijections (the finalizers of MurmurHash3, A. Appleby, public domain):
+/// different keys have different hashes, and a hash can be turned back into its key. Longer keys are folded
+/// into 64 bits. All functions are constexpr where possible, run on both places, allocate nothing and may be
+/// called from any thread.
 
 namespace roost {
 
-/// True for keys that are equal exactly when their bytes are. Tables compare keys by bytes.
-/// Specialise it as true for a type that the language cannot vouch for (a struct with floats in it, padding that you always
-/// clear): you then promise that equal keys have equal bytes.
+/// True for key types whose values are equal exactly if their bytes are equal. Tables compare keys by their
+/// bytes. Specialise it as true for a type for which the language cannot guarantee this (a struct that
+/// contains floats, or padding that you always clear). You then promise that equal keys have equal bytes.
+/// Pointers, std::string_view and std::span are refused all the same: their bytes are an address. (Those
+/// inside a struct cannot be detected.)
 template <class Key>
 inline constexpr bool is_bitwise_comparable =
     std::is_trivially_copyable_v<Key> && std::has_unique_object_representations_v<Key>;
+
+namespace detail {
+
+/// Types whose bytes are an address, so that what lies there does not tell whether two are equal.
+template <class T>
+inline constexpr bool is_address = std::is_pointer_v<T>;
+template <class Char, class Traits>
+inline constexpr bool is_address<std::basic_string_view<Char, Traits>> = true;
+template <class T, std::size_t Extent>
+inline constexpr bool is_address<std::span<T, Extent>> = true;
+
+/// True, or it does not compile.
+template <class Key>
+constexpr bool check_key() {
+  static_assert(!is_address<Key>,
+                "keys are compared by their bytes, and those of a pointer, a std::string_view or a std::span "
+                "are an address: hash what lies there to a key of fixed size, or copy it to one (for the "
+                "address itself take std::uintptr_t)");
+  static_assert(is_address<Key> || is_bitwise_comparable<Key>,
+                "keys are compared by their bytes: use a type without padding or floating point, or "
+                "specialise roost::is_bitwise_comparable");
+  return true;
+}
+
+/// The same for what a table stores.
+template <class Key, class Value>
+constexpr bool check_types() {
+  static_assert(check_key<Key>());
+  static_assert(std::is_trivially_copyable_v<Value>, "values are copied byte by byte");
+  static_assert(std::is_default_constructible_v<Key> && std::is_copy_assignable_v<Key> &&
+                    std::is_default_constructible_v<Value> && std::is_copy_assignable_v<Value>,
+                "keys and values are made before it is known what they are: give the type a default "
+                "constructor and no const members");
+  return true;
+}
+
+}  // namespace detail
 
 /// MurmurHash3's 32-bit finalizer of `x ^ seed`: a bijection for every seed.
 ROOST_FN constexpr std::uint32_t mix32(std::uint32_t x, std::uint32_t seed = 0) {
@@ -62,7 +105,7 @@ ROOST_FN constexpr std::uint64_t unmix64(std::uint64_t h, std::uint64_t seed = 0
   return h ^ seed;
 }
 
-/// The number that a key of up to 8 bytes is, its missing bytes zero.
+/// The bytes of a key of up to 8 bytes as an unsigned integer, extended with zeros.
 template <class Key>
   requires(sizeof(Key) <= 8)
 ROOST_FN auto key_bits(const Key& key) {
@@ -94,7 +137,7 @@ ROOST_FN bool same_key(const Key& a, const Key& b) {
   }
 }
 
-/// A strict total order of keys by their bytes; for integers it is the order of their unsigned values.
+/// A strict total order of keys by their bytes. For integers it is the order of their unsigned values.
 template <class Key>
 ROOST_FN bool key_less(const Key& a, const Key& b) {
   if constexpr (sizeof(Key) <= 8) {
@@ -110,13 +153,12 @@ ROOST_FN bool key_less(const Key& a, const Key& b) {
   }
 }
 
-/// The hash of a key: 32 bits for keys of up to 4 bytes, else 64. A bijection for keys of up to 8 bytes; longer keys are
-/// folded word by word, each step a bijection of that word, so that keys that differ in one word never collide.
+/// The hash of a key: 32 bits for keys of up to 4 bytes, else 64. It is a bijection for keys of up to 8
+/// bytes. Longer keys are folded word by word. Each step is a bijection of its word, so keys that differ in
+/// one word only never collide.
 template <class Key>
 ROOST_FN auto hash_of(const Key& key, std::uint64_t seed = 0) {
-  static_assert(is_bitwise_comparable<Key>,
-                "keys are compared by their bytes: use a type without padding or floating point, or specialise "
-                "roost::is_bitwise_comparable");
+  static_assert(detail::check_key<Key>());
   if constexpr (sizeof(Key) <= 4) {
     return mix32(key_bits(key), static_cast<std::uint32_t>(seed ^ (seed >> 32)));
   } else if constexpr (sizeof(Key) <= 8) {
@@ -147,15 +189,16 @@ ROOST_FN Key key_of_hash(Hash hash, std::uint64_t seed = 0) {
   return key;
 }
 
-/// A hash taken apart: its leading digit, and what the digit does not tell.
+/// A hash split in two: its leading digit, and the rest of the information.
 template <class Hash>
 struct hash_split {
   std::uint64_t digit;
   Hash rest;
 };
 
-/// Reads a hash as a fraction in [0, 1) and multiplies it by `digits`: the integer part is the leading digit in [0, digits), the
-/// fraction left over can be split again. No modulo, no power of two needed; digit and rest together still tell the hash.
+/// Reads a hash as a fraction in [0, 1) and multiplies it by `digits`. The integer part is the leading digit
+/// in [0, digits); the remaining fraction can be split again. This needs no modulo and no power of two. Digit
+/// and rest together determine the hash.
 template <class Hash>
 ROOST_FN hash_split<Hash> split_hash(Hash hash, std::uint64_t digits) {
   if constexpr (sizeof(Hash) == 4) {
@@ -165,14 +208,15 @@ ROOST_FN hash_split<Hash> split_hash(Hash hash, std::uint64_t digits) {
 #if ROOST_ON_DEVICE
     return {__umul64hi(hash, digits), hash * digits};
 #else
-    const unsigned __int128 product = static_cast<unsigned __int128>(hash) * digits;
+    const detail::uint128 product = static_cast<detail::uint128>(hash) * digits;
     return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
 #endif
   }
 }
 
-/// The hash function of Alcantara et al. 2009, section 4.1: `((c0 + c1 k) mod 1900813) mod m`. Kept for the faithful tables: it maps
-/// keys that are equal modulo the prime 1900813 to the same place for every choice of constants.
+/// The hash function of Alcantara et al. 2009, section 4.1: `((c0 + c1 k) mod 1900813) mod m`. It is kept for
+/// the tables that follow the paper. For every choice of constants, it maps keys that are equal modulo the
+/// prime 1900813 to the same position.
 struct alcantara_hash {
   static constexpr std::uint32_t prime = 1900813;
   std::uint32_t c0 = 0;

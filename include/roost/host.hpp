@@ -1,16 +1,14 @@
 #pragma once
 
 #include <oneapi/tbb/blocked_range.h>
-#include <oneapi/tbb/enumerable_thread_specific.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/parallel_reduce.h>
 #include <oneapi/tbb/scalable_allocator.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <future>
 #include <map>
 #include <memory>
 #include <memory_resource>
@@ -20,18 +18,25 @@
 #include <string>
 #include <vector>
 
-#include "roost/detail/team.hpp"
+#if defined(__SANITIZE_THREAD__)
+#include <future>
+#endif
+
+#include "roost/detail/base/team.hpp"
 #include "roost/error.hpp"
 
 namespace roost {
 
-/// The default memory of host places: oneTBB's scalable allocator, and big pieces that are freed are kept for the next build, since
-/// fresh memory costs a third of one. A request may get a kept piece that is larger, up to two and a half times. Never keeps more than was in use
-/// at once; `trim()` gives it back. Any thread may use it.
+/// The default memory of host places: oneTBB's scalable allocator, and big pieces that are freed are kept for
+/// the next build, since fresh memory costs a third of one. A request may get a kept piece that is larger, up
+/// to two and a half times. Never keeps more than was in use at once; `trim()` gives it back. Any thread may
+/// use it.
 class host_memory_pool : public std::pmr::memory_resource {
  public:
-  /// A pool of your own; all that it gave out must be back before it goes. `upstream`: where its memory comes from; used by any thread.
-  explicit host_memory_pool(std::pmr::memory_resource* upstream = tbb::scalable_memory_resource()) : upstream_(upstream) {}
+  /// A pool of your own; all that it gave out must be back before it goes. `upstream`: where its memory comes
+  /// from; used by any thread.
+  explicit host_memory_pool(std::pmr::memory_resource* upstream = tbb::scalable_memory_resource())
+      : upstream_(upstream) {}
   ~host_memory_pool() override { trim(); }
   host_memory_pool(const host_memory_pool&) = delete;
 
@@ -47,7 +52,8 @@ class host_memory_pool : public std::pmr::memory_resource {
     std::size_t bytes = 0, alignment = 0;
     std::size_t turn = 0;  // when it was kept: the least is the oldest
   };
-  using pieces = std::map<void*, piece>;  // of one type, so that a piece goes from one to the other without a new node
+  using pieces =
+      std::map<void*, piece>;  // of one type, so that a piece goes from one to the other without a new node
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override;
@@ -62,20 +68,27 @@ class host_memory_pool : public std::pmr::memory_resource {
   std::size_t kept_bytes_ = 0, used_bytes_ = 0, most_bytes_ = 0, turns_ = 0;
 };
 
-/// The place that is this machine's processor and memory. Work runs on oneTBB threads; every call has finished when it returns.
+/// The place that is this machine's processor and memory. Work runs on oneTBB threads; every call has
+/// finished when it returns.
 ///
 ///     roost::host cpu;                  // all cores
 ///     roost::host one_thread{1};
 ///
 /// Copies share the threads and the memory resource. A host may be used by several threads at once.
+///
+/// More bytes than the machine has, or than the process's control group may have, are refused (out_of_memory)
+/// before the system grants them, which would end the process when they are used. A memory resource of your
+/// own is not asked about the machine: it knows what it has.
 class host {
  public:
-  /// `threads`: how many to use, 0 for all cores. `memory`: where tables and scratch memory come from, by default
-  /// the host_memory_pool; it must outlive everything that is made with this place. Throws invalid_argument for a negative number.
+  /// `threads`: how many to use, 0 for all cores; never more than oneTBB has, which is a thread for each core
+  /// that the process may use, unless a tbb::global_control with another max_allowed_parallelism is alive.
+  /// `memory`: where tables and scratch memory come from, by default the host_memory_pool; it must outlive
+  /// everything that is made with this place. Throws invalid_argument for a negative number.
   explicit host(int threads = 0, std::pmr::memory_resource* memory = default_memory());
 
-  /// The number of threads that work here.
-  int threads() const { return state_->arena.max_concurrency(); }
+  /// The number of threads that work here, which a tbb::global_control may make less meanwhile.
+  int threads() const { return std::min(state_->arena.max_concurrency(), threads_there_are()); }
 
   std::pmr::memory_resource* memory() const { return memory_; }
 
@@ -97,12 +110,19 @@ class host {
 
   // What the algorithms of roost stand on; the same names as in roost::cuda.
 
+  /// Throws out_of_memory if so many bytes cannot be there at the same time. Before the first of several
+  /// pieces is taken.
+  void expect_room(std::size_t bytes) const;
   void* allocate(std::size_t bytes) const;
   void deallocate(void* memory, std::size_t bytes) const noexcept;
-  void copy(void* to, const void* from, std::size_t bytes) const { if (bytes) std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) const {
+    if (bytes) std::memcpy(to, from, bytes);
+  }
   void copy_from_host(void* to, const void* from, std::size_t bytes) const { copy(to, from, bytes); }
   void copy_to_host(void* to, const void* from, std::size_t bytes) const { copy(to, from, bytes); }
-  void fill(void* memory, int byte, std::size_t bytes) const { if (bytes) std::memset(memory, byte, bytes); }
+  void fill(void* memory, int byte, std::size_t bytes) const {
+    if (bytes) std::memset(memory, byte, bytes);
+  }
 
   /// Runs kernel(team, i, scratch) for every i in [0, teams), each team with `scratch_bytes` of memory.
   template <class Kernel>
@@ -121,8 +141,15 @@ class host {
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
   static std::size_t alignment(std::size_t bytes) { return bytes >= huge_page ? huge_page : 64; }
 
+  static int threads_there_are() {
+    constexpr auto limit = tbb::global_control::max_allowed_parallelism;
+    return static_cast<int>(std::min<std::size_t>(tbb::global_control::active_value(limit), 1 << 20));
+  }
+
   struct state {
-    explicit state(int threads) : arena(threads > 0 ? threads : tbb::task_arena::automatic) {}
+    // oneTBB would write to stderr that it ignores a request for more.
+    explicit state(int threads)
+        : arena(threads > 0 ? std::min(threads, threads_there_are()) : tbb::task_arena::automatic) {}
     tbb::task_arena arena;
   };
 
@@ -132,4 +159,4 @@ class host {
 
 }  // namespace roost
 
-#include "roost/detail/host/host.inl"
+#include "roost/detail/base/host.inl"

@@ -3,44 +3,51 @@
 #include "roost/frozen_multimap.hpp"
 
 /// \file
-/// Joins of two columns of keys: the numbers of the rows that match.
+/// Joins of two columns of keys, which return the numbers of the matching rows.
 
 namespace roost {
 
-/// Pairs of rows with the same key: pair i is left[i] and right[i]. In the order of the left rows, and for each in the order of the right ones.
+/// Pairs of rows with the same key: pair i is left[i] and right[i]. Pairs are ordered by left row, and for
+/// each left row by right row.
 template <class Row, class Place>
 struct joined_rows {
   array<Row, Place> left, right;
 };
 
-/// The right row of a left_join's row without a match.
+/// The right row that left_join gives to a left row without a match.
 template <class Row>
 inline constexpr Row no_row = static_cast<Row>(~Row{0});
 
-/// All pairs of a left and a right row with the same key. Keys: ranges in the memory of the place, of one type, compared by their bytes; `Row`: an unsigned integer type that
-/// can number the rows (invalid_argument otherwise).
+/// All pairs of a left and a right row with the same key.
 ///
-///     const auto rows = roost::inner_join(gpu, orders_customer, customer_id);   // rows.left, rows.right: arrays of the place
+///     const auto rows = roost::inner_join(gpu, orders_customer, customer_id);
+///     // rows.left and rows.right are arrays of the place
 ///
-/// A frozen_multimap of the right side is built, and the left side looked up: give the shorter side as the right one if you can choose. To know the number of pairs first, or to write
-/// them to memory of your own, make the multimap of row numbers yourself, and ask it to match() or match_outer(). Keys of several columns: structs, made where they are used by
-/// roost::computed.
-/// Synchronises. Throws out_of_memory, which says how many pairs there are, invalid_argument, build_error, device_error.
+/// Keys: ranges in the memory of the place, of one type, compared by their bytes. `Row`: an unsigned integer
+/// type that can number the rows (invalid_argument otherwise).
+///
+/// A join builds a frozen_multimap of the right side and looks up the left side in it. If you can choose,
+/// pass the shorter side as the right one. To know the number of pairs first, or to write them to your own
+/// memory, build the multimap of row numbers yourself and call match() or match_outer(). To join on several
+/// columns, make each key a struct, for example with roost::computed. Synchronises. Throws out_of_memory,
+/// whose message says how many pairs there are, before any memory is taken for them; invalid_argument,
+/// build_error, device_error.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
 joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys);
 
-/// The same, and rows of the left side that match nothing, beside no_row.
+/// The same, plus each left row without a match, paired with no_row.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
 joined_rows<Row, Place> left_join(const Place& place, const Left& left_keys, const Right& right_keys);
 
-/// The rows of the left side whose key the right side has, in order. At most 2^32 - 2 rows on the right side. Synchronises; throws as inner_join does.
+/// The rows of the left side whose key is present on the right side, in order. The right side may have at
+/// most 2^32 - 2 rows. Synchronises; throws as inner_join does.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
 array<Row, Place> semi_join(const Place& place, const Left& left_keys, const Right& right_keys);
 
-/// The rows of the left side whose key the right side does not have, in order. As semi_join.
+/// The rows of the left side whose key is absent on the right side, in order. Otherwise as semi_join.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
 array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Right& right_keys);
 
 }  // namespace roost
 
-#include "roost/detail/join.inl"
+#include "roost/detail/groups/join.inl"

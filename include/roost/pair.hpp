@@ -1,10 +1,12 @@
 #pragma once
 
-#include "roost/detail/config.hpp"
+#include <cstring>
+
+#include "roost/detail/base/config.hpp"
 
 namespace roost {
 
-/// The value of a set's keys: nothing, and it takes no room.
+/// The value type of sets: empty, and takes no room.
 struct none {};
 
 namespace detail {
@@ -15,9 +17,11 @@ struct plain_pair {
   Value value;
 };
 
-/// 16 or 8 where that divides the size, so that a GPU moves a pair whole.
+/// 16 or 8 if that divides the size, so that a GPU moves a pair with one instruction.
 template <class Plain>
-constexpr std::size_t pair_alignment = larger<std::size_t>(alignof(Plain), sizeof(Plain) % 16 == 0 ? 16 : sizeof(Plain) % 8 == 0 ? 8 : 1);
+constexpr std::size_t pair_alignment = larger<std::size_t>(alignof(Plain), sizeof(Plain) % 16 == 0  ? 16
+                                                                           : sizeof(Plain) % 8 == 0 ? 8
+                                                                                                    : 1);
 
 }  // namespace detail
 
@@ -33,7 +37,7 @@ struct pair<Key, none> {
   Key key;
 };
 
-/// What a lookup found: nothing, or a value. Reads as std::optional does, and works on both places.
+/// The result of a lookup: a value, or nothing. It is used like a std::optional, and works on both places.
 ///
 ///     if (auto v = ref.find(key)) use(*v);
 template <class Value>
@@ -54,6 +58,34 @@ class found {
 };
 
 namespace detail {
+
+/// Values of more bytes are too large to be moved about: builds and lookups move their positions, and copy
+/// each once.
+inline constexpr std::size_t large_value_bytes = 32;
+
+template <class Value>
+inline constexpr bool is_large_value = sizeof(Value) > large_value_bytes;
+
+/// Tables with values that are too large to be an answer: lookups find slots, and values are copied from
+/// there.
+template <class Ref>
+concept has_large_values =
+    is_large_value<typename Ref::value_type> && requires(const Ref& ref) { ref.value_address(0); };
+
+/// The pieces in which many workers copy large values side by side.
+template <class Value>
+struct value_pieces {
+  using word = std::conditional_t<alignof(Value) % 8 == 0, std::uint64_t,
+                                  std::conditional_t<alignof(Value) % 4 == 0, std::uint32_t, std::uint8_t>>;
+  static constexpr std::size_t count = sizeof(Value) / sizeof(word);
+
+  /// Copies piece i.
+  ROOST_FN static void copy(const Value* from, Value* to, std::size_t i) {
+    word piece;
+    memcpy(&piece, reinterpret_cast<const char*>(from) + i * sizeof(word), sizeof(word));
+    memcpy(reinterpret_cast<char*>(to) + i * sizeof(word), &piece, sizeof(word));
+  }
+};
 
 template <class Key, class Value>
 ROOST_FN pair<Key, Value> make_pair(const Key& key, const Value& value) {
@@ -82,7 +114,8 @@ struct zipped {
 
   std::size_t size() const { return keys.size(); }
   ROOST_FN auto operator[](std::size_t i) const {
-    return pair<std::remove_cvref_t<decltype(keys[i])>, std::remove_cvref_t<decltype(values[i])>>{keys[i], values[i]};
+    return pair<std::remove_cvref_t<decltype(keys[i])>, std::remove_cvref_t<decltype(values[i])>>{keys[i],
+                                                                                                  values[i]};
   }
 };
 
@@ -92,7 +125,9 @@ struct alone {
   Keys keys;
 
   std::size_t size() const { return keys.size(); }
-  ROOST_FN auto operator[](std::size_t i) const { return pair<std::remove_cvref_t<decltype(keys[i])>, none>{keys[i]}; }
+  ROOST_FN auto operator[](std::size_t i) const {
+    return pair<std::remove_cvref_t<decltype(keys[i])>, none>{keys[i]};
+  }
 };
 
 }  // namespace detail

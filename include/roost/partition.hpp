@@ -1,378 +1,53 @@
 #pragma once
 
-#include <limits>
-
-#include "roost/detail/numbers.hpp"
-#include "roost/detail/past_cache.hpp"
-#include "roost/detail/ranks.hpp"
-#include "roost/detail/tuning.hpp"
-#include "roost/hash.hpp"
-#include "roost/pair.hpp"
+#include "roost/detail/partition/tiles.hpp"
 #include "roost/place.hpp"
 
 /// \file
-/// The partition: items are moved into regions, contiguous runs of items whose keys share leading hash bits. It is the first step of
-/// every bulk operation of roost, and of radix joins, group-by and exchanges of your own.
+/// The partition: items are moved into regions, contiguous runs of items whose keys share leading hash bits.
+/// It is the first step of every bulk operation of roost, and of radix joins, group-by and exchanges of your
+/// own.
 
 namespace roost {
 
 /// How a partition makes room for its regions.
 enum class room {
   exact,  ///< counted first: no byte to spare, works for any data, one more pass over the keys
-  slack   ///< a mean region's size and some spare: no counting; a region that overflows makes the call start again with `exact`
+  slack   ///< a mean region's size and some spare: no counting; a region that overflows makes the call start
+          ///< again with `exact`
 };
 
 /// Options of roost::partition.
 struct partition_options {
-  std::uint32_t regions = 256;    ///< 2 to 2^16, any number; a power of two is not needed
+  std::uint32_t regions = 256;  ///< 2 to 2^16, any number; a power of two is not needed
   roost::room room = roost::room::exact;
-  std::uint64_t seed = 0;         ///< of the hash
-  bool way_back = false;          ///< keep what restore() needs: 2 bytes an item and pass, and a directory
-  /// Items of a region keep the order of the input. Always makes room::exact, and takes scratch memory of 8 bytes for each region of a pass and each
-  /// 48 KiB (cuda) or 256 KiB (host) of items: at most 1.4 bytes an item of 16 bytes.
+  std::uint64_t seed = 0;  ///< of the hash
+  bool way_back = false;   ///< keep what restore() needs: 2 bytes an item and pass, and a directory
+  /// Items of a region keep the order of the input. Always makes room::exact, and takes scratch memory of 8
+  /// bytes for each region of a pass and each 48 KiB (cuda) or 256 KiB (host) of items: at most 1.4 bytes an
+  /// item of 16 bytes.
   bool stable = false;
 };
 
 namespace detail {
 
-/// Chooses a key's region by the leading bits of its hash.
-struct leading_bits {
-  std::uint64_t seed;
-  std::uint32_t regions;
-
-  template <class Key>
-  ROOST_FN std::uint32_t operator()(const Key& key) const {
-    return static_cast<std::uint32_t>(split_hash(hash_of(key, seed), regions).digit);
-  }
+/// What is known of a partition when it is compiled: kernels that it never needs are not made.
+struct partition_kind {
+  bool stable = false;    ///< items of a region keep their order; always room::exact
+  bool way_back = false;  ///< restore() will be called
+  bool one_pass = false;  ///< at most tuning::digits_most regions
+  bool may_count = true;  ///< room::exact is possible
 };
 
-/// One pass of a partition: every parent region is split into at most `fan` children; child = region >> shift.
-struct partition_pass {
-  std::uint32_t shift;
-  std::uint32_t fan_bits;      // children of parent p are p << fan_bits ...
-  std::uint32_t digits;        // the most children of one parent
-  std::uint64_t children;      // of all parents
-};
-
-/// Where the tiles of a pass lie. Null pointers: one parent with all n items.
-struct tile_map {
-  std::uint64_t n = 0;
-  const std::uint64_t* begin = nullptr;        // of each parent's items
-  const std::uint64_t* end = nullptr;
-  const std::uint64_t* first_tile = nullptr;   // of each parent
-  const std::uint32_t* parent = nullptr;       // of each tile; past the last tile: none
-  static constexpr std::uint32_t no_parent = ~0u;
-};
-
-struct tile_place {
-  std::uint64_t first = 0;
-  std::uint32_t count = 0;
-  std::uint32_t parent = 0;
-};
-
-ROOST_FN tile_place locate(const tile_map& map, std::uint64_t tile, std::uint32_t tile_items) {
-  if (map.parent == nullptr) {
-    const std::uint64_t first = tile * tile_items;
-    return {first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_items, map.n - first)), 0};
-  }
-  const std::uint32_t parent = map.parent[tile];
-  if (parent == tile_map::no_parent) return {};
-  const std::uint64_t first = map.begin[parent] + (tile - map.first_tile[parent]) * tile_items;
-  return {first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_items, map.end[parent] - first)), parent};
-}
-
-/// Where items go if their order does not matter: a cursor for each child, of all tiles.
-struct shared_cursors {
-  static constexpr bool in_order = false;
-  std::uint64_t* cursor;
-
-  struct of_tile {
-    std::uint64_t* cursor;
-    std::uint32_t first_child;  // of the parent
-    ROOST_FN void count(std::uint32_t d, std::uint32_t n) const { take(d, n); }
-    ROOST_FN std::uint64_t take(std::uint32_t d, std::uint32_t n) const { return n != 0 ? fetch_add(cursor[first_child + d], std::uint64_t{n}) : 0; }
-  };
-  ROOST_FN of_tile of(const tile_map&, const partition_pass& pass, std::uint64_t, std::uint32_t parent) const {
-    return {cursor, parent << pass.fan_bits};
-  }
-};
-
-/// Where items go in the order of the input: a cursor for each digit of each tile. Those of a parent lie together, digit by digit and tile by tile, so that
-/// one exclusive scan over the counts of all makes them, and the begins of all children.
-struct tile_cursors {
-  static constexpr bool in_order = true;
-  std::uint64_t* cursor;
-  std::uint64_t tiles;  // of all parents; the cursor past the last tile's is the end of all
-
-  struct of_tile {
-    std::uint64_t* cursor;  // of digit 0
-    std::uint64_t stride;   // to the next digit
-    ROOST_FN void count(std::uint32_t d, std::uint32_t n) const { cursor[d * stride] = n; }
-    ROOST_FN std::uint64_t operator[](std::uint32_t d) const { return cursor[d * stride]; }
-  };
-  ROOST_FN of_tile of(const tile_map& map, const partition_pass& pass, std::uint64_t tile, std::uint32_t parent) const {
-    if (map.parent == nullptr) return {cursor + tile, tiles};
-    if (map.parent[tile] == tile_map::no_parent) return {cursor + tile * pass.digits, 1};
-    const std::uint64_t first = map.first_tile[parent];
-    return {cursor + first * pass.digits + (tile - first), map.first_tile[parent + 1] - first};
-  }
-};
-
-/// Counts the items of every child region.
-template <class Place, class Item, class Source, class RegionOf, class Cursors>
-struct count_tiles {
-  static constexpr int threads = tuning<cuda>::partition_threads;
-  Source source;
-  RegionOf region_of;
-  tile_map tiles;
-  partition_pass pass;
-  Cursors counts;
-
-  ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(pass.digits); }
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
-    scratch_memory pieces(memory);
-    std::uint32_t* const count = scratch(pieces);
-    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
-    const std::uint32_t first_child = at.parent << pass.fan_bits;
-    for_each_of(team, pass.digits, [&](std::uint32_t d) { count[d] = 0; });
-    team.sync();
-    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
-    const held_items<per_worker, Team, Source> item(team, source, at.first, at.count);  // all on their way before the first is waited for
-    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
-      const std::uint32_t child = region_of(item(held, i).key) >> pass.shift;
-      team.fetch_add(count[child - first_child], 1u);
-    });
-    team.sync();
-    const auto to = counts.of(tiles, pass, tile, at.parent);
-    for_each_of(team, pass.digits, [&](std::uint32_t d) { to.count(d, count[d]); });
-  }
-};
-
-/// What restore() needs of a pass; no_way_back keeps nothing.
-struct way_back_of_pass {
-  std::uint16_t* position = nullptr;   // of the item at i of the pass's input: where its tile put it
-  std::uint16_t* start = nullptr;      // [tile][digit]: first position of the digit in the tile
-  std::uint64_t* shift_by = nullptr;   // [tile][digit]: output index - position
-};
-
-struct no_way_back {};
-
-/// Moves the items of a tile to their child regions. A tile counts its digits in scratch and reserves room in each child with one atomic a
-/// digit, or knows its place there. Then it puts its items in order in scratch and writes them out in runs.
-template <class Place, class Item, class Source, class RegionOf, class Cursors, class Back>
-struct scatter_tiles {
-  static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
-  static constexpr int threads = tuning<cuda>::partition_threads;
-  static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once(sizeof(Item));
-  Source source;
-  RegionOf region_of;
-  tile_map tiles;
-  partition_pass pass;
-  Cursors cursors;             // where the next items go
-  std::uint64_t capacity;      // of each child with slack: child c has [c * capacity, (c + 1) * capacity); 0: exact
-  Item* out;
-  std::uint32_t* overflowed;   // counts tiles that found a child full; its items past the end are not written
-  Back back;
-
-  struct pieces {
-    std::uint32_t* count;
-    std::uint32_t* start;
-    std::uint64_t* shift_by;  // output index - position in the tile
-    Item* staged;
-    std::uint16_t* digit;     // of each item of one worker; a block computes digits again
-    std::uint16_t* warp_counts;
-  };
-  ROOST_FN pieces scratch(scratch_memory& memory) const {
-    constexpr std::uint32_t digits = tuning<Place>::digits_most;  // a constant, so that offsets are
-    constexpr std::uint32_t items = tile_items<Place, Item>;
-    constexpr bool one_worker = std::is_same_v<Place, host>;
-    constexpr std::uint32_t ranks = Cursors::in_order && !one_worker ? rank_counters<block_team<threads>>(digits) : 0;
-    return {memory.take<std::uint32_t>(digits), memory.take<std::uint32_t>(digits), memory.take<std::uint64_t>(digits),
-            memory.take<Item>(items), memory.take<std::uint16_t>(one_worker ? items : 0), memory.take<std::uint16_t>(ranks)};
-  }
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
-    scratch_memory all(memory);
-    const pieces my = scratch(all);
-    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
-    const std::uint32_t first_child = at.parent << pass.fan_bits;
-    const auto digit_of = [&](const Item& item) { return (region_of(item.key) >> pass.shift) - first_child; };
-    const auto end_of = [&](std::uint32_t d) { return (std::uint64_t{first_child} + d + 1) * capacity; };
-
-    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
-    constexpr bool counts_ranks = Cursors::in_order && Team::size > 1;
-    const auto cursor = cursors.of(tiles, pass, tile, at.parent);
-    if constexpr (!counts_ranks) {
-      for_each_of(team, pass.digits, [&](std::uint32_t d) { my.count[d] = 0; });
-      team.sync();
-    }
-    const held_items<per_worker, Team, Source, counts_ranks> item(team, source, at.first, at.count);
-    std::uint32_t rank[Team::size == 1 ? 1 : per_worker];  // among the tile's items of the same digit
-    if constexpr (Cursors::in_order) {  // on their way with the items
-      for_each_of(team, pass.digits, [&](std::uint32_t d) { my.shift_by[d] = cursor[d]; });
-    }
-    if constexpr (counts_ranks) {
-      rank_in_order(team, at.count, pass.digits, [&](int held, int i) { return digit_of(item(held, i)); }, my.warp_counts, my.count, rank);
-    } else {
-      for_each_held<per_worker>(team, at.count, [&](int held, int i) {
-        const std::uint32_t d = digit_of(item(held, i));
-        if constexpr (Team::size == 1) {
-          my.digit[i] = static_cast<std::uint16_t>(d);
-          ++my.count[d];
-        } else {
-          rank[held] = team.fetch_add(my.count[d], 1u);
-        }
-      });
-      team.sync();
-    }
-    team.exclusive_scan(my.count, my.start, pass.digits);
-    team.sync();
-    bool full = false;
-    for_each_of(team, pass.digits, [&](std::uint32_t d) {
-      std::uint64_t first;
-      if constexpr (Cursors::in_order) {
-        first = my.shift_by[d];
-      } else {
-        first = cursor.take(d, my.count[d]);
-        full |= capacity != 0 && first + my.count[d] > end_of(d);
-      }
-      my.shift_by[d] = first - my.start[d];
-      if constexpr (keeps_way_back) {
-        back.start[tile * pass.digits + d] = static_cast<std::uint16_t>(my.start[d]);
-        back.shift_by[tile * pass.digits + d] = my.shift_by[d];
-      }
-    });
-
-    for_each_held<per_worker, counts_ranks>(team, at.count, [&](int held, int i) {
-      std::uint32_t position;
-      if constexpr (Team::size == 1) {
-        position = my.start[my.digit[i]]++;  // where the next digit starts, in the end
-      } else {
-        position = my.start[digit_of(item(held, i))] + rank[held];
-      }
-      my.staged[position] = item(held, i);
-      if constexpr (keeps_way_back) back.position[at.first + i] = static_cast<std::uint16_t>(position);
-    });
-    // clip: some child is full, so that the end of each must be watched
-    const auto send = [&](auto clip) {
-      if constexpr (Team::size == 1) {
-        std::uint64_t position = 0;
-        for (std::uint32_t d = 0; d < pass.digits; ++d) {
-          const std::uint64_t next = my.start[d], to = my.shift_by[d] + position;
-          std::uint64_t n = next - position;
-          if (clip) n = to < end_of(d) ? smaller(n, end_of(d) - to) : 0;
-          copy_past_cache(out + to, my.staged + position, n * sizeof(Item));
-          position = next;
-        }
-        past_cache_done();
-      } else {  // neighbours write neighbours
-        for_each_of(team, at.count, [&](std::uint32_t i) {
-          const Item mine = my.staged[i];
-          const std::uint32_t d = digit_of(mine);
-          const std::uint64_t to = my.shift_by[d] + i;
-          if (!clip || to < end_of(d)) out[to] = mine;
-        });
-      }
-    };
-    if (!team.any(full)) {
-      send(std::false_type());
-    } else {
-      if (team.rank() == 0) fetch_add(*overflowed, 1u);
-      send(std::true_type());
-    }
-  }
-};
-
-/// Brings results from a pass's output order to its input order: to.put(i, result).
-template <class Place, class Item, class Result, class To>
-struct restore_tiles {
-  static constexpr int threads = tuning<cuda>::partition_threads;
-  static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once(sizeof(Result));
-  const Result* from;
-  To to;
-  tile_map tiles;
-  std::uint32_t digits;
-  way_back_of_pass back;
-  const std::uint32_t* unless;  // memory of the place that says whether not to run, or null
-
-  static constexpr std::uint32_t chunk = 32;  // of results whose first digit is looked up
-
-  struct pieces {
-    std::uint32_t* start;
-    std::uint64_t* shift_by;
-    std::uint16_t* digit;  // of the first result of each chunk
-    Result* gathered;
-  };
-  ROOST_FN pieces scratch(scratch_memory& memory) const {
-    constexpr std::uint32_t items = tile_items<Place, Item>;
-    return {memory.take<std::uint32_t>(digits + 1), memory.take<std::uint64_t>(digits), memory.take<std::uint16_t>(items / chunk),
-            memory.take<Result>(items)};
-  }
-
-  template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
-    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
-    if (unless != nullptr && *unless != 0) return;
-    scratch_memory all(memory);
-    const pieces my = scratch(all);
-    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
-    const held_items<per_worker, Team, const std::uint16_t*> position(team, back.position, at.first, at.count);
-    for_each_of(team, digits, [&](std::uint32_t d) {
-      my.start[d] = back.start[tile * digits + d];
-      my.shift_by[d] = back.shift_by[tile * digits + d];
-    });
-    if (team.rank() == 0) my.start[digits] = at.count;
-    team.sync();
-    for_each_of(team, ceil_div(at.count, chunk), [&](std::uint32_t c) {
-      my.digit[c] = static_cast<std::uint16_t>(last_at_or_before(0u, digits, my.start, c * chunk));
-    });
-    team.sync();
-    const auto source = [&](int i) {
-      std::uint32_t d = my.digit[static_cast<std::uint32_t>(i) / chunk];
-      while (my.start[d + 1] <= static_cast<std::uint32_t>(i)) ++d;
-      return my.shift_by[d] + static_cast<std::uint32_t>(i);
-    };
-    if constexpr (Team::size == 1) {
-      for (int i = 0; i < static_cast<int>(at.count); ++i) my.gathered[i] = from[source(i)];
-    } else {  // all reads of a thread are on their way before the first is waited for
-      Result mine[per_worker];
-      for_each_held<per_worker>(team, at.count, [&](int held, int i) { mine[held] = from[source(i)]; });
-      for_each_held<per_worker>(team, at.count, [&](int held, int i) { my.gathered[i] = mine[held]; });
-    }
-    team.sync();
-    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
-      to.put(at.first + static_cast<std::uint32_t>(i), my.gathered[position(held, i)]);
-    });
-  }
-};
-
-template <class Result>
-struct put_to {
-  Result* to;
-  ROOST_FN void put(std::size_t i, const Result& result) const { to[i] = result; }
-};
-
-/// The bytes of scratch that a kernel takes.
-template <class Kernel>
-std::size_t scratch_bytes_of(const Kernel& kernel) {
-  scratch_memory counted(nullptr);
-  static_cast<void>(kernel.scratch(counted));
-  return counted.used();
-}
-
-}  // namespace detail
-
-namespace detail {
-template <class Place, class Item, bool Stable>
+template <class Place, class Item, partition_kind Kind = partition_kind{}>
 class partitioner;
+
 }  // namespace detail
 
-/// Items in regions, as roost::partition leaves them. Region r's items are `items()[begins()[r]] .. items()[ends()[r] - 1]`; all three
-/// are memory of the place. Regions follow each other; with room::slack there are gaps between them. Inside a region the order of
-/// the items is that of the input if the partition was stable, else not defined.
+/// Items in regions, as roost::partition leaves them. Region r's items are `items()[begins()[r]] ..
+/// items()[ends()[r] - 1]`; all three are memory of the place. Regions follow each other; with room::slack
+/// there are gaps between them. Inside a region the order of the items is that of the input if the partition
+/// was stable, else not defined.
 template <class Item, class Place>
 class partitioned {
  public:
@@ -388,18 +63,20 @@ class partitioned {
   /// All bytes that the call allocated, those that it has given back included.
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
-  /// The way back: to[i] = from[where item i of the input has gone]. `from`: extent() results, in the order of items(). `to`: one result for
-  /// each input item, in the order of the input. Both are contiguous memory of the place, of one trivially copyable type. Asynchronous on cuda; streams each result once a pass.
+  /// The way back: to[i] = from[where item i of the input has gone]. `from`: extent() results, in the order
+  /// of items(). `to`: one result for each input item, in the order of the input. Both are contiguous memory
+  /// of the place, of one trivially copyable type. Asynchronous on cuda; streams each result once a pass.
   /// Throws invalid_argument if the partition was made without way_back or a range is too short.
   template <class From, class To>
   void restore(const Place& place, const From& from, To&& to) const;
 
-  /// The same with to.put(i, result) for each input item; does nothing if *unless, memory of the place, is not 0.
-  template <class Result, class To>
+  /// The same with to.put(i, result) for each input item; does nothing if *unless, memory of the place, is
+  /// not 0. OnePass: the partition is known to have taken one pass.
+  template <bool OnePass = false, class Result, class To>
   void restore_each(const Place& place, const Result* from, const To& to, const std::uint32_t* unless) const;
 
  private:
-  template <class, class, bool>
+  template <class, class, detail::partition_kind>
   friend class detail::partitioner;
 
   struct kept_pass {  // what restore() needs of a pass
@@ -410,10 +87,10 @@ class partitioned {
     array<std::uint16_t, Place> position, start;
     array<std::uint64_t, Place> shift_by;
 
-    detail::tile_map map() const { return {items, begin.data(), end.data(), first_tile.data(), parent.data()}; }
-    detail::way_back_of_pass back() {
-      return {position.data(), start.data(), shift_by.data()};
+    detail::tile_map map() const {
+      return {items, begin.data(), end.data(), first_tile.data(), parent.data()};
     }
+    detail::way_back_of_pass back() { return {position.data(), start.data(), shift_by.data()}; }
   };
 
   explicit partitioned(const Place& place) : items_(place, 0), begins_(place, 0), ends_(place, 0) {}
@@ -427,10 +104,11 @@ class partitioned {
 
 /// Splits keys into regions by the leading bits of their hash (with the option's seed).
 ///
-/// `keys`: a sized random-access range in the memory of the place, or roost::computed. n keys cost one pass that reads and writes each item
-/// once for every factor of 512 (cuda) or 1024 (host) of regions, and with room::exact a read of the keys before each pass. Takes scratch
-/// memory of one or two times the items. Synchronises on cuda with room::slack, not with room::exact.
-/// Throws invalid_argument for less than 2 or more than 2^16 regions, out_of_memory.
+/// `keys`: a sized random-access range in the memory of the place, or roost::computed. n keys cost one pass
+/// that reads and writes each item once for every factor of 512 (cuda) or 1024 (host) of regions, and with
+/// room::exact a read of the keys before each pass. Takes scratch memory of one or two times the items.
+/// Synchronises on cuda with room::slack, not with room::exact. Throws invalid_argument for less than 2 or
+/// more than 2^16 regions, out_of_memory.
 template <class Place, class Keys>
 auto partition(const Place& place, const Keys& keys, partition_options options = {});
 
@@ -441,4 +119,4 @@ auto partition(const Place& place, const Keys& keys, const Values& values, parti
 
 }  // namespace roost
 
-#include "roost/detail/partition.inl"
+#include "roost/detail/partition/passes.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "roost/cuda.hpp"
-#include "roost/detail/sequence.hpp"
+#include "roost/detail/base/sequence.hpp"
 #include "roost/host.hpp"
 
 /// \file
@@ -15,11 +15,12 @@
 namespace roost {
 
 /// Memory of a place: n elements, not initialised, owned, given back in the order of the place's stream. What
-/// std::unique_ptr<T[]> is to memory, with the place beside it. Copying would hide a transfer, so an array can only be moved.
+/// std::unique_ptr<T[]> is to memory, with the place beside it. Copying would hide a transfer, so an array
+/// can only be moved.
 ///
 ///     roost::array<int, roost::cuda> a(gpu, 1000);
 ///
-/// Throws out_of_memory, and invalid_argument for more elements than an address can name.
+/// Throws out_of_memory, also for more elements than an address can name.
 template <class T, class Place>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "memory of a place holds trivially copyable types");
@@ -27,20 +28,22 @@ class array {
  public:
   array(const Place& place, std::size_t n) : place_(place), size_(n) {
     if (n > std::size_t(-1) / 2 / sizeof(T)) {
-      throw out_of_memory("roost::array: " + std::to_string(n) + " elements of " + std::to_string(sizeof(T)) +
-                          " bytes are more than any memory holds");
+      detail::raise<out_of_memory>(
+          {"roost::array: ", n, " elements of ", sizeof(T), " bytes are more than any memory holds"});
     }
     if (n != 0) data_ = static_cast<T*>(place_.allocate(n * sizeof(T)));
   }
   array(array&& other) noexcept
-      : place_(other.place_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : place_(other.place_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
   array& operator=(array&& other) noexcept {
     std::swap(place_, other.place_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
   }
-  array(const array&) = delete;             // use roost::copy_to_host or Place::copy
+  array(const array&) = delete;  // use roost::copy_to_host or Place::copy
   array& operator=(const array&) = delete;
   ~array() {
     if (data_ != nullptr) place_.deallocate(data_, size_ * sizeof(T));
@@ -79,17 +82,19 @@ class array {
 template <class Place, class Range>
 auto copy_to(const Place& place, const Range& source) {
   array<detail::element_of<Range>, Place> result(place, std::ranges::size(source));
-  place.copy_from_host(result.data(), std::ranges::data(source), result.bytes());
+  place.copy_from_host(result.data(), detail::data_of(source), result.bytes());
   place.synchronize();
   return result;
 }
 
-/// Copies memory of a place to a new vector. Synchronises. Bools arrive as chars: a vector of bool has no memory to copy to.
+/// Copies memory of a place to a new vector. Synchronises. Bools arrive as chars: a vector of bool has no
+/// memory to copy to.
 template <class Place, class Range>
 auto copy_to_host(const Place& place, const Range& source) {
   using element = detail::element_of<Range>;
-  std::vector<std::conditional_t<std::is_same_v<element, bool>, char, element>> result(std::ranges::size(source));
-  place.copy_to_host(result.data(), std::ranges::data(source), result.size() * sizeof(result[0]));
+  std::vector<std::conditional_t<std::is_same_v<element, bool>, char, element>> result(
+      std::ranges::size(source));
+  place.copy_to_host(result.data(), detail::data_of(source), result.size() * sizeof(result[0]));
   return result;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// All public pages of roost.
+/// All public pages of roost but two, which bring other libraries along: roost/sorted_map.hpp (CUB's sort,
+/// which takes longer to compile than the rest) and roost/stadium_file.hpp (xxHash).
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"
@@ -18,6 +19,5 @@
 #include "roost/operation.hpp"
 #include "roost/partition.hpp"
 #include "roost/place.hpp"
-#include "roost/sorted_map.hpp"
 #include "roost/stadium_map.hpp"
 #include "roost/two_way_index.hpp"

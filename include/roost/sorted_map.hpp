@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "roost/detail/bulk.hpp"
-#include "roost/detail/numbers.hpp"
+#include "roost/detail/base/numbers.hpp"
+#include "roost/detail/lookup/lookup.hpp"
 #include "roost/hash.hpp"
 #include "roost/pair.hpp"
 
@@ -12,33 +12,39 @@
 
 namespace roost {
 
-/// Pairs in the order of their keys, found by binary search. No room but the pairs themselves, ordered access, and builds at the speed of a
-/// radix sort; but a lookup reads log2(size) places, so that a frozen_map answers several times faster. Use it for ranges, neighbours, and
-/// as the baseline that every hash table must beat.
+/// Pairs in the order of their keys, found by binary search. It takes no memory beyond the pairs, gives
+/// ordered access, and builds at the speed of a radix sort. But a lookup reads log2(size) positions, so a
+/// frozen_map answers several times faster. Use it for ranges, for neighbours, and as the baseline that every
+/// hash table must beat.
 ///
 ///     roost::sorted_map map(gpu, keys, values);
 ///     map.find(gpu, queries, results, missing_value);
 ///     map.keys();                                         // ascending, in the memory of the place
 ///
-/// Key: an integer type of up to 8 bytes. Value: any trivially copyable type. Of pairs with the same key the first of the input wins.
-/// cuda: CUB's stable radix sort; scratch memory of about twice the input. host: oneTBB's parallel sort.
-/// Threads, streams, failure: as frozen_map.
+/// Key: an integer type of up to 8 bytes. Value: any trivially copyable type. If a key appears several times,
+/// the first pair in input order wins. Builds use CUB's stable radix sort on cuda, with scratch memory of
+/// about twice the input, and oneTBB's parallel sort on the host. Threads, streams, failure: as in
+/// frozen_map.
 template <class Key, class Value, class Place = host>
 class sorted_map {
-  static_assert(std::is_integral_v<Key> && sizeof(Key) <= 8, "roost::sorted_map: keys are integers of up to 8 bytes");
+  static_assert(std::is_integral_v<Key> && sizeof(Key) <= 8,
+                "roost::sorted_map: keys are integers of up to 8 bytes");
+  static_assert(detail::check_types<Key, Value>());
 
  public:
   using key_type = Key;
   using mapped_type = Value;
 
-  /// The handle for kernels and host loops. Trivially copyable; valid while its map lives and is not rebuilt.
+  /// The handle for kernels and host loops. It is trivially copyable, and valid while its map exists and is
+  /// not rebuilt.
   class ref_type {
    public:
     using key_type = Key;
 
-    ref_type(const Key* keys, const Value* values, std::size_t size) : keys_(keys), values_(values), size_(size) {}
+    ref_type(const Key* keys, const Value* values, std::size_t size)
+        : keys_(keys), values_(values), size_(size) {}
 
-    /// The position of the first key that is not less than `key`; size() if there is none.
+    /// The position of the first key that is not less than `key`, or size() if there is none.
     ROOST_FN std::size_t lower_bound(const Key& key) const {
       return detail::lower_bound(std::size_t{0}, size_, [&](std::size_t i) { return keys_[i] < key; });
     }
@@ -49,18 +55,21 @@ class sorted_map {
       return i < size_ && keys_[i] == key ? found<Value>(values_[i]) : found<Value>();
     }
 
-    /// True if the key is there.
+    /// True if the key is present.
     ROOST_FN bool contains(const Key& key) const {
       const std::size_t i = lower_bound(key);
       return i < size_ && keys_[i] == key;
     }
+    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(lower_bound);
+    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
     /// The pair at a position below size().
     ROOST_FN const Key& key_at(std::size_t i) const { return keys_[i]; }
     ROOST_FN const Value& value_at(std::size_t i) const { return values_[i]; }
     ROOST_FN std::size_t size() const { return size_; }
 
-    /// Does nothing: a binary search has no place to fetch ahead.
+    /// Does nothing: a binary search has no single address to prefetch.
     ROOST_PREFETCH_FN void prefetch(const Key&) const {}
 
    private:
@@ -69,39 +78,41 @@ class sorted_map {
     std::size_t size_;
   };
 
-  /// Sorts the pairs keys[i] -> values[i]. Ranges in the memory of the place, equally long. Synchronises.
+  /// Sorts the pairs keys[i] -> values[i]. Keys and values: ranges of equal length in the memory of the
+  /// place. Synchronises.
   template <class Keys, class Values>
   sorted_map(const Place& place, const Keys& keys, const Values& values);
 
-  /// Builds the map anew; if it throws the map is as it was. Synchronises.
+  /// Builds the map again; if it throws, the map is unchanged. Synchronises.
   template <class Keys, class Values>
   void rebuild(const Place& place, const Keys& keys, const Values& values) {
     *this = sorted_map(place, keys, values);
   }
 
-  /// results[i] = the value of queries[i], or `missing`; contiguous memory of the place. Asynchronous on cuda.
+  /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place.
+  /// Asynchronous on cuda.
   template <class Queries, class Results>
   void find(const Place& place, const Queries& queries, Results&& results, Value missing) const {
-    const auto sequence = detail::as_sequence(queries);
+    const auto sequence = detail::sequence_as<Key>(queries);
     Value* const to = detail::output<Value>(results, sequence.size(), "roost::sorted_map::find");
     detail::probe_all(place, ref(), bytes(), sequence, detail::write_value<Value>{to, missing}, {});
   }
 
-  /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
+  /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   void contains(const Place& place, const Queries& queries, Results&& results) const {
-    const auto sequence = detail::as_sequence(queries);
+    const auto sequence = detail::sequence_as<Key>(queries);
     bool* const to = detail::output<bool>(results, sequence.size(), "roost::sorted_map::contains");
     detail::probe_all(place, ref(), bytes(), sequence, detail::write_contained{to}, {});
   }
 
-  /// How many of the queries are there. Synchronises.
+  /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
-    return detail::count_all(place, ref(), bytes(), detail::as_sequence(queries));
+    return detail::count_all(place, ref(), bytes(), queries);
   }
 
-  /// All keys, ascending, and their values beside; memory of the place.
+  /// All keys in ascending order, and their values in the same order, in memory of the place.
   std::span<const Key> keys() const { return {keys_.data(), size_}; }
   std::span<const Value> values() const { return {values_.data(), size_}; }
 
@@ -109,10 +120,12 @@ class sorted_map {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   std::size_t capacity() const { return keys_.size(); }
-  double load_factor() const { return capacity() == 0 ? 0 : static_cast<double>(size_) / static_cast<double>(capacity()); }
+  double load_factor() const {
+    return capacity() == 0 ? 0 : static_cast<double>(size_) / static_cast<double>(capacity());
+  }
   std::size_t bytes() const { return keys_.bytes() + values_.bytes(); }
 
-  /// Checks that the keys ascend strictly. Reads all keys. Synchronises.
+  /// Checks that the keys are strictly ascending. Reads all keys. Synchronises.
   bool valid(const Place& place) const;
 
  private:
@@ -122,8 +135,9 @@ class sorted_map {
 };
 
 template <class Place, class Keys, class Values>
-sorted_map(const Place&, const Keys&, const Values&) -> sorted_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
+sorted_map(const Place&, const Keys&, const Values&)
+    -> sorted_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
 
 }  // namespace roost
 
-#include "roost/detail/sorted_map.inl"
+#include "roost/detail/sorted/sorted_map.inl"

@@ -2,27 +2,32 @@
 
 #include <bit>
 
-#include "roost/detail/table_file.hpp"
+#include "roost/detail/stadium/table_file.hpp"
 #include "roost/stadium_map.hpp"
 
 /// \file
-/// A stadium_map in a file: built once, loaded many times, on either place. Needs the header xxhash.h.
+/// Saves a stadium_map to a file and loads it: built once, loaded many times, on either place. Needs the
+/// header xxhash.h.
 
 namespace roost {
 
-/// Writes a map to a file: tickets and bodies as they lie, with a checksum of every 16 MiB. FILE has what it had before until all that is
-/// new is on the disk, whatever happens meanwhile (it is written to FILE.partial first, so there must be room for both). Not beside changes
-/// of the map. Synchronises. Throws file_error; the map and the file then are as they were.
+/// Writes a map to a file: tickets and bodies in their layout in memory, with a checksum for every 16 MiB.
+/// The data are first written to FILE.partial, so there must be room for both files. FILE keeps its previous
+/// contents until all new data are on the disk, whatever happens meanwhile. A replaced file keeps its
+/// permissions. Must not overlap with changes of the map. Synchronises. Throws file_error; the map and the
+/// file are then unchanged.
 template <class Key, class Value, class Place>
 void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file);
 
-/// The map that save() has written, by any place. Keys and values must be of the types that were saved, of which the sizes are checked; the
-/// order of bytes must be this machine's. `bodies`, `budget`: as in stadium_options; the other options are those of the map that was saved,
-/// `lanes` is automatic. Synchronises. Throws file_error for a file that is not there, is no such map, is cut off or damaged,
-/// out_of_memory.
+/// Loads a map that save() has written, on any place. Key and Value must be the types that were saved; their
+/// sizes are checked. The byte order must be that of this machine. `bodies` and `budget` are as in
+/// stadium_options; the other options are those of the saved map, except that `lanes` is automatic.
+/// Synchronises. Throws file_error for a file that does not exist, is not a saved map, is truncated or is
+/// damaged. Throws out_of_memory.
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
-                                                residence bodies = residence::automatic, std::size_t budget = ~std::size_t{0});
+                                                residence bodies = residence::automatic,
+                                                std::size_t budget = ~std::size_t{0});
 
 namespace detail {
 
@@ -60,8 +65,8 @@ struct stadium_file {
     first.load_factor = options.load_factor;
     const auto heads = copy_to_host(place, from.heads_);
     const auto words = copy_to_host(place, from.words_);
-    const ticket_board::reader<host, Key, Value> board({const_cast<std::uint64_t*>(words.data()), nullptr, nullptr, nullptr, nullptr, 0},
-                                                       plan);
+    const ticket_board::reader<host, Key, Value> board(
+        {const_cast<std::uint64_t*>(words.data()), nullptr, nullptr, nullptr, nullptr, 0}, plan);
 
     file_writer to(file);
     to.write(&first, sizeof(first));
@@ -72,31 +77,38 @@ struct stadium_file {
       if (near) {
         place.copy_to_host(bodies.data(), from.bodies_.near() + slot, n * sizeof(item));
       } else {
-        std::memcpy(static_cast<void*>(bodies.data()), from.bodies_.far() + (slot - from.bodies_.near_size()), n * sizeof(item));
+        std::memcpy(static_cast<void*>(bodies.data()), from.bodies_.far() + (slot - from.bodies_.near_size()),
+                    n * sizeof(item));
       }
-      for (std::size_t i = 0; i < n; ++i) {  // what was in memory that nobody has written to is nobody's business
-        if (!board.occupied(slot + i) && !board.erased(slot + i)) std::memset(static_cast<void*>(&bodies[i]), 0, sizeof(item));
+      for (std::size_t i = 0; i < n; ++i) {  // do not write what uninitialised memory held before
+        if (!board.occupied(slot + i) && !board.erased(slot + i))
+          std::memset(static_cast<void*>(&bodies[i]), 0, sizeof(item));
       }
       to.write(bodies.data(), n * sizeof(item));
     });
     to.finish();
   }
 
-  static map load(const Place& place, const std::filesystem::path& file, residence bodies, std::size_t budget) {
+  static map load(const Place& place, const std::filesystem::path& file, residence bodies,
+                  std::size_t budget) {
     const file_reader from(file, mark);
     header first;
     if (from.size() < sizeof(first)) throw_file_error(file, "is no saved stadium_map: it is too short");
     std::memcpy(&first, from.data(), sizeof(first));
     const header own{};
-    if (first.byte_order != own.byte_order) throw_file_error(file, "was saved by a machine with another order of bytes");
+    if (first.byte_order != own.byte_order)
+      throw_file_error(file, "was saved by a machine with another order of bytes");
     if (first.version != own.version) {
-      throw_file_error(file, "is a stadium_map of version " + std::to_string(first.version) + ", this program reads version " +
-                                 std::to_string(own.version));
+      throw_file_error(file, "is a stadium_map of version " + std::to_string(first.version) +
+                                 ", this program reads version " + std::to_string(own.version));
     }
-    if (first.key_bytes != own.key_bytes || first.value_bytes != own.value_bytes || first.item_bytes != own.item_bytes) {
-      throw_file_error(file, "has keys of " + std::to_string(first.key_bytes) + " and values of " + std::to_string(first.value_bytes) +
-                                 " bytes, asked for are " + std::to_string(own.key_bytes) + " and " + std::to_string(own.value_bytes));
+    if (first.key_bytes != own.key_bytes || first.value_bytes != own.value_bytes ||
+        first.item_bytes != own.item_bytes) {
+      throw_file_error(file, "has keys of " + std::to_string(first.key_bytes) + " and values of " +
+                                 std::to_string(first.value_bytes) + " bytes, asked for are " +
+                                 std::to_string(own.key_bytes) + " and " + std::to_string(own.value_bytes));
     }
+    if (!makes_sense(first)) throw_file_error(file, "is no stadium_map: its head does not make sense");
     const stadium_options options{.load_factor = first.load_factor,
                                   .ticket_bits = static_cast<int>(first.ticket_bits),
                                   .bodies = bodies,
@@ -104,16 +116,28 @@ struct stadium_file {
                                   .seed = first.seed,
                                   .grows = first.grows != 0,
                                   .region_slots = first.option_region_slots};
-    const ticket_board::plan plan{
-        ticket_board::shape::of(options.ticket_bits), first.regions, first.region_slots, first.region_words, first.guards, first.seed};
-    const bool sensible = first.load_factor > 0 && first.load_factor <= 1 && std::has_single_bit(first.guards) && first.regions != 0 &&
-                          first.region_slots > 2 && first.region_slots < 1u << 31 && prime_from(first.region_slots) == first.region_slots &&
-                          first.region_words == ceil_div(first.region_slots, plan.tickets.per_word);
-    if (!sensible) throw_file_error(file, "is no stadium_map: its head does not make sense");
-    const std::size_t heads_at = sizeof(first), words_at = heads_at + plan.regions * sizeof(head),
+    const ticket_board::plan plan{ticket_board::shape::of(options.ticket_bits),
+                                  first.regions,
+                                  first.region_slots,
+                                  first.region_words,
+                                  first.guards,
+                                  first.seed};
+    // Each part is compared before they are added: numbers that are too large would make a small sum.
+    const std::size_t parts = from.size() - sizeof(first), heads_at = sizeof(first),
+                      words_at = heads_at + plan.regions * sizeof(head),
                       bodies_at = words_at + plan.words() * sizeof(std::uint64_t);
-    if (from.size() != bodies_at + plan.slots() * sizeof(item))
+    if (plan.regions > parts / sizeof(head) || plan.words() > parts / sizeof(std::uint64_t) ||
+        plan.slots() > parts / sizeof(item) || from.size() != bodies_at + plan.slots() * sizeof(item))
       throw_file_error(file, "is no stadium_map: its parts have other sizes than its head says");
+    for (std::uint32_t r = 0; r < plan.regions; ++r) {
+      head it;
+      std::memcpy(&it, from.data() + heads_at + r * sizeof(it), sizeof(it));
+      if (it.flags > (head::used_up | head::packed) || it.longest > plan.region_slots ||
+          it.far >= plan.regions) {
+        throw_file_error(
+            file, "is no stadium_map: what it says of region " + std::to_string(r) + " does not make sense");
+      }
+    }
 
     map to(place, plan, options);
     to.known_ = std::nullopt;
@@ -123,13 +147,27 @@ struct stadium_file {
     const std::size_t near = to.bodies_.near_size();
     if (near != 0) place.copy_from_host(to.bodies_.near(), all, near * sizeof(item));
     if (near != plan.slots())
-      std::memcpy(static_cast<void*>(to.bodies_.far()), all + near * sizeof(item), (plan.slots() - near) * sizeof(item));
+      std::memcpy(static_cast<void*>(to.bodies_.far()), all + near * sizeof(item),
+                  (plan.slots() - near) * sizeof(item));
     to.count_slots(place);  // synchronises, before the file is closed
+    if (place.sum(to.words_.size(), bad_word{to.words_.data(), plan, plan.tickets.lowest()}) != 0)
+      throw_file_error(file, "is no stadium_map: its tickets do not make sense");
     return to;
   }
 
  private:
-  /// Calls f(slot, n, whether they lie in memory of the place) for runs of slots, in order.
+  /// Whether a head's numbers, each by itself, are those of some table of any place.
+  static bool makes_sense(const header& it) {
+    return std::has_single_bit(it.ticket_bits) && it.ticket_bits <= 8 && it.grows <= 1 &&
+           it.load_factor > 0 && it.load_factor <= 1 && std::has_single_bit(it.guards) &&
+           it.guards <= tuning<cuda>::guards_most && it.regions != 0 && it.regions < 1u << 31 &&
+           it.region_slots > 2 && it.region_slots < 1u << 31 &&
+           prime_from(it.region_slots) == it.region_slots &&
+           it.region_words ==
+               ceil_div(it.region_slots, ticket_board::shape::of(static_cast<int>(it.ticket_bits)).per_word);
+  }
+
+  /// Calls f(slot, n, whether they lie in memory of the place) for runs of n slots, in order.
   template <class F>
   static void for_each_piece(std::size_t slots, std::size_t near, const F& f) {
     const std::size_t most = larger<std::size_t>(file_end::block / sizeof(item), 1);
@@ -148,8 +186,8 @@ void save(const Place& place, const stadium_map<Key, Value, Place>& map, const s
 }
 
 template <class Key, class Value, class Place>
-stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file, residence bodies,
-                                                std::size_t budget) {
+stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
+                                                residence bodies, std::size_t budget) {
   return detail::stadium_file<Key, Value, Place>::load(place, file, bodies, budget);
 }
 

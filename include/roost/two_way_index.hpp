@@ -1,38 +1,42 @@
 #pragma once
 
-#include "roost/detail/grouping.hpp"
-#include "roost/detail/numbers.hpp"
+#include "roost/detail/base/numbers.hpp"
+#include "roost/detail/groups/grouping.hpp"
 #include "roost/frozen_map.hpp"
 
 /// \file
-/// two_way_index: different keys <-> 0, 1, ... m - 1.
+/// two_way_index: distinct keys <-> 0, 1, ... m - 1.
 
 namespace roost {
 
-/// In what order a two_way_index numbers its keys: the same for the same input every time, with any number of threads.
+/// The order in which a two_way_index numbers its keys. It is the same for the same input every time, with
+/// any number of threads.
 enum class index_order {
-  first_occurrence,  ///< as they come first in the input
+  first_occurrence,  ///< by first occurrence in the input
   by_key,            ///< ascending: keys must be integers
-  any                ///< as it is fastest; another order on another place
+  any                ///< the fastest; places may differ
 };
 
-/// Numbers the different keys of a batch: from a key to its index by one lookup, from an index to its key by an array (Alcantara et al. 2009, section 4.3). For
-/// arbitrary ids that must become rows of a matrix: graphs, dictionaries, categories, voxels.
+/// Numbers the distinct keys of a batch. A lookup maps a key to its index, and an array maps an index to its
+/// key (Alcantara et al. 2009, section 4.3). For arbitrary ids that must become rows of a matrix: graphs,
+/// dictionaries, categories, voxels.
 ///
 ///     roost::two_way_index index(gpu, ids);
-///     index.size();                 // different ids
+///     index.size();                 // number of distinct ids
 ///     index.keys();                 // of each index, its id
 ///     index.indices();              // of each id of the input, its index
-///     index.counts();               // how often each came
+///     index.counts();               // how often each id appeared
 ///     index.find(gpu, queries, results);
 ///
-/// Key: up to 8 bytes for the fast path; any trivially copyable type that is compared by its bytes. Up to 2^32 - 2 different keys, and as many in one batch; more can be
-/// added, and then old indices stay as they are.
+/// Key: any trivially copyable type that is compared by its bytes; up to 8 bytes are fastest. Limits:
+/// 2^32 - 2 distinct keys, and as many keys in one batch. More keys can be added; existing indices do not
+/// change.
 ///
-/// Cost: a batch is moved twice or three times; then a frozen_map of all different keys is built, and the indices go back where the keys came from. Scratch memory of about four times a
-/// batch of keys and four bytes each.
+/// Cost: a build moves the batch two or three times, builds a frozen_map of all distinct keys, and brings the
+/// indices back into input order. It takes scratch memory of about four times a batch of keys with four more
+/// bytes each.
 ///
-/// Threads, streams, failure: as frozen_map; add() must be alone.
+/// Threads, streams, failure: as in frozen_map. add() must not overlap with any other call.
 template <class Key, class Place = host>
 class two_way_index {
   using map = frozen_map<Key, std::uint32_t, Place>;
@@ -40,7 +44,7 @@ class two_way_index {
  public:
   using key_type = Key;
 
-  /// What find() answers for a key that is not there, if nothing else is given.
+  /// What find() writes for an absent key, unless you pass another value.
   static constexpr std::uint32_t no_index = ~std::uint32_t{0};
 
   struct options {
@@ -49,18 +53,22 @@ class two_way_index {
     std::uint64_t seed = 0;    ///< chooses the hash functions
   };
 
-  /// The handle for kernels and host loops. Trivially copyable; valid until keys are added. Any number of threads may read.
+  /// The handle for kernels and host loops. Trivially copyable, and valid until keys are added. Any number of
+  /// threads may read.
   class ref_type {
    public:
     using key_type = Key;
     using value_type = std::uint32_t;
 
-    ref_type(const typename map::ref_type& indices, const Key* keys, std::uint32_t size) : indices_(indices), keys_(keys), size_(size) {}
+    ref_type(const typename map::ref_type& indices, const Key* keys, std::uint32_t size)
+        : indices_(indices), keys_(keys), size_(size) {}
 
     /// The index of a key, or nothing.
     ROOST_FN found<std::uint32_t> find(const Key& key) const { return indices_.find(key); }
-    /// True if the key is there.
+    /// True if the key is present.
     ROOST_FN bool contains(const Key& key) const { return indices_.contains(key); }
+    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+    ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
     /// The key of an index below size().
     ROOST_FN const Key& key_at(std::uint32_t index) const { return keys_[index]; }
     ROOST_FN std::uint32_t size() const { return size_; }
@@ -71,47 +79,61 @@ class two_way_index {
     std::uint32_t size_;
   };
 
-  /// Numbers the keys of a range in the memory of the place. Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.
+  /// Numbers the keys of a range in the memory of the place. Synchronises. Throws invalid_argument,
+  /// out_of_memory, device_error, build_error.
   template <class Keys>
     requires(!std::is_same_v<Keys, two_way_index>)
-  two_way_index(const Place& place, const Keys& keys, options options = {});
+  two_way_index(const Place& place, const Keys& keys, options chosen = {})
+      : options_(chosen),
+        keys_(place, 0),
+        counts_(place, 0),
+        indices_(place, keys_, detail::numbers_to<std::uint32_t>(0),
+                 {.load_factor = chosen.load_factor, .seed = chosen.seed}),
+        input_(place, 0) {
+    input_ = add(place, keys);
+  }
 
   two_way_index(two_way_index&&) noexcept = default;
   two_way_index& operator=(two_way_index&&) noexcept = default;
 
-  /// Adds another batch. Keys that are there keep their indices; new ones get the next, in the order that was chosen, among themselves. Returns the index of each key of the batch.
-  /// Costs the batch, and a build of the table of all different keys. If it throws the index is as it was. Synchronises.
+  /// Adds another batch. Keys that are already present keep their indices. New keys get the next indices, in
+  /// the chosen order among themselves. Returns the index of each key of the batch. Costs moving the batch,
+  /// and a build of the table of all distinct keys. If it throws, the index is unchanged. Synchronises.
   template <class Keys>
   array<std::uint32_t, Place> add(const Place& place, const Keys& keys);
 
-  /// results[i] = the index of queries[i], or `missing`: contiguous memory of the place. Asynchronous on cuda.
+  /// results[i] = the index of queries[i], or `missing`. `results` is contiguous memory of the place.
+  /// Asynchronous on cuda.
   template <class Queries, class Results>
-  bulk_report find(const Place& place, const Queries& queries, Results&& results, std::uint32_t missing = no_index, bulk_options options = {}) const {
-    return indices_.find(place, queries, results, missing, options);
+  bulk_report find(const Place& place, const Queries& queries, Results&& results,
+                   std::uint32_t missing = no_index, bulk_options how = {}) const {
+    return indices_.find(place, queries, results, missing, how);
   }
 
-  /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
+  /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
-  bulk_report contains(const Place& place, const Queries& queries, Results&& results, bulk_options options = {}) const {
-    return indices_.contains(place, queries, results, options);
+  bulk_report contains(const Place& place, const Queries& queries, Results&& results,
+                       bulk_options how = {}) const {
+    return indices_.contains(place, queries, results, how);
   }
 
-  /// The key of each index, and how often it came in all batches. Memory of the place.
+  /// The key of each index, and how often it appeared in all batches. Memory of the place.
   std::span<const Key> keys() const { return keys_.span(); }
   std::span<const std::uint64_t> counts() const { return counts_.span(); }
-  /// The index of each key that the constructor was given (add() returns those of its batch).
+  /// The index of each key in the constructor's batch (add() returns the indices of its batch).
   std::span<const std::uint32_t> indices() const { return input_.span(); }
-  /// The same for you to keep; indices() is empty from then on.
+  /// Moves the same array out; indices() is empty from then on.
   array<std::uint32_t, Place> take_indices() { return std::move(input_); }
 
   ref_type ref() const { return {indices_.ref(), keys_.data(), static_cast<std::uint32_t>(size())}; }
 
-  /// The number of different keys.
+  /// The number of distinct keys.
   std::size_t size() const { return keys_.size(); }
   bool empty() const { return size() == 0; }
   std::size_t bytes() const { return keys_.bytes() + counts_.bytes() + indices_.bytes() + input_.bytes(); }
 
-  /// Checks what must hold: each key has its index, and they came as often as they are counted to have come. Looks up every key. Synchronises.
+  /// Checks the invariants: each key has its index, and the counts are right. Looks up every key.
+  /// Synchronises.
   bool valid(const Place& place) const;
 
  private:
@@ -125,16 +147,17 @@ class two_way_index {
 template <class Place, class Keys>
 two_way_index(const Place&, const Keys&) -> two_way_index<detail::element_of<Keys>, Place>;
 template <class Place, class Keys>
-two_way_index(const Place&, const Keys&, typename two_way_index<detail::element_of<Keys>, Place>::options) -> two_way_index<detail::element_of<Keys>, Place>;
+two_way_index(const Place&, const Keys&, typename two_way_index<detail::element_of<Keys>, Place>::options)
+    -> two_way_index<detail::element_of<Keys>, Place>;
 
-/// The different keys of a range, each once. Synchronises. Throws as two_way_index does.
+/// Returns the distinct keys of a range, each once. Synchronises. Throws as two_way_index does.
 template <class Place, class Keys>
 auto unique(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
 
-/// How many different keys a range has. Synchronises.
+/// Returns the number of distinct keys of a range. Synchronises.
 template <class Place, class Keys>
 std::size_t unique_count(const Place& place, const Keys& keys);
 
 }  // namespace roost
 
-#include "roost/detail/two_way_index.inl"
+#include "roost/detail/groups/two_way_index.inl"

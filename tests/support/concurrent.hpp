@@ -1,8 +1,7 @@
 #pragma once
 
-#include <roost/concurrent_map.hpp>
-
 #include <map>
+#include <roost/concurrent_map.hpp>
 
 #include "support/at_once.hpp"
 #include "support/keys.hpp"
@@ -46,6 +45,30 @@ struct linked {
   }
 };
 
+/// How many answers of a map's lookups in bulk are not what an oracle holds. `missing` and `untouched`:
+/// results of keys that are not there.
+template <class Map, class Oracle, class Key, class Value>
+std::size_t wrong_answers(const Map& map, const Oracle& oracle, const std::vector<Key>& queries,
+                          const Value& missing, const Value& untouched, const roost::bulk_options& how) {
+  const auto asked = upload(queries);
+  auto results = filled<Value>(queries.size(), untouched), masked = filled<Value>(queries.size(), untouched);
+  auto found = filled<bool>(queries.size(), true), contained = filled<bool>(queries.size(), true);
+  map.find(test_place(), asked, results, missing, how);
+  map.find(test_place(), asked, masked, found, how);
+  map.contains(test_place(), asked, contained, how);
+  const auto values = download(results), masked_values = download(masked);
+  const auto there = download(found), also_there = download(contained);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const auto known = oracle.find(queries[i]);
+    const bool here = known != oracle.end();
+    wrong += !(values[i] == (here ? known->second : missing)) ||
+             !(masked_values[i] == (here ? known->second : untouched)) || (there[i] != 0) != here ||
+             (also_there[i] != 0) != here;
+  }
+  return wrong;
+}
+
 /// A map on the place beside a std::map, and all that it says compared with it.
 template <class T>
 class pair_of_maps {
@@ -53,26 +76,31 @@ class pair_of_maps {
   using key = typename T::key;
   using value = typename T::value;
 
-  explicit pair_of_maps(std::size_t n = 0, typename T::map::options options = {}) : map(test_place(), n, options) {}
+  explicit pair_of_maps(std::size_t n = 0, typename T::map::options options = {})
+      : map(test_place(), n, options) {}
 
   roost::insert_report insert(const std::vector<key>& keys, const std::vector<value>& values, path way) {
     std::size_t before = oracle.size();
     for (std::size_t i = 0; i < keys.size(); ++i) oracle.emplace(keys[i], values[i]);
     return expect(map.insert(test_place(), upload(keys), upload(values), {.path = way}), keys.size(), before);
   }
-  roost::insert_report insert_or_assign(const std::vector<key>& keys, const std::vector<value>& values, path way) {
+  roost::insert_report insert_or_assign(const std::vector<key>& keys, const std::vector<value>& values,
+                                        path way) {
     std::size_t before = oracle.size();
     for (std::size_t i = 0; i < keys.size(); ++i) oracle[keys[i]] = values[i];
-    return expect(map.insert_or_assign(test_place(), upload(keys), upload(values), {.path = way}), keys.size(), before);
+    return expect(map.insert_or_assign(test_place(), upload(keys), upload(values), {.path = way}),
+                  keys.size(), before);
   }
   template <class F>
-  roost::insert_report insert_or_apply(const std::vector<key>& keys, const std::vector<value>& values, const F& f, path way) {
+  roost::insert_report insert_or_apply(const std::vector<key>& keys, const std::vector<value>& values,
+                                       const F& f, path way) {
     std::size_t before = oracle.size();
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const auto [at, fresh] = oracle.emplace(keys[i], values[i]);
       if (!fresh) at->second = f(at->second, values[i]);
     }
-    return expect(map.insert_or_apply(test_place(), upload(keys), upload(values), f, {.path = way}), keys.size(), before);
+    return expect(map.insert_or_apply(test_place(), upload(keys), upload(values), f, {.path = way}),
+                  keys.size(), before);
   }
   void erase(const std::vector<key>& keys, path way) {
     const std::size_t before = oracle.size();
@@ -84,29 +112,18 @@ class pair_of_maps {
   void check(const std::vector<key>& others) const {
     std::vector<key> queries = others;
     for (const auto& [k, v] : oracle) queries.push_back(k);
-    const auto asked = upload(queries);
     std::vector<path> ways{path::direct, path::regional};
     if constexpr (requires { map.costs(test_place(), queries); }) ways.push_back(path::streamed);
     for (const path way : ways) {
-      const auto missing = from_number<value>(77);
-      auto results = filled<value>(queries.size(), from_number<value>(1));
-      auto masked = filled<value>(queries.size(), missing);
-      auto found = filled<bool>(queries.size(), true), contained = filled<bool>(queries.size(), true);
-      map.find(test_place(), asked, results, missing, {.path = way});
-      map.find(test_place(), asked, masked, found, {.path = way});
-      map.contains(test_place(), asked, contained, {.path = way});
-      const auto there = download(found), also_there = download(contained);
-      const auto values = download(results), masked_values = download(masked);
-      std::size_t wrong = 0;
-      for (std::size_t i = 0; i < queries.size(); ++i) {
-        const auto known = oracle.find(queries[i]);
-        const bool here = known != oracle.end();
-        wrong += values[i] != (here ? known->second : missing) || masked_values[i] != values[i] || (there[i] != 0) != here || (also_there[i] != 0) != here;
-      }
-      EXPECT_EQ(wrong, 0u);
+      EXPECT_EQ(
+          wrong_answers(map, oracle, queries, from_number<value>(77), from_number<value>(1), {.path = way}),
+          0u);
     }
     EXPECT_EQ(map.size(test_place()), oracle.size());
-    EXPECT_EQ(map.count(test_place(), upload(std::vector<key>(queries.begin() + static_cast<std::ptrdiff_t>(others.size()), queries.end()))), oracle.size());
+    EXPECT_EQ(map.count(test_place(),
+                        upload(std::vector<key>(queries.begin() + static_cast<std::ptrdiff_t>(others.size()),
+                                                queries.end()))),
+              oracle.size());
     auto keys_out = filled<key>(oracle.size(), key{});
     auto values_out = filled<value>(oracle.size(), value{});
     EXPECT_EQ(map.retrieve_all(test_place(), keys_out, values_out), oracle.size());

@@ -20,7 +20,8 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-/// The types that a suite runs with: all of them, or in builds that would take too long the first and every third after it.
+/// The types that a suite runs with: all of them, or in builds that would take too long the first and every
+/// third after it.
 #if defined(ROOST_TEST_FEW_TYPES)
 template <class First, class... Rest>
 struct every_third {
@@ -40,7 +41,8 @@ template <class... T>
 using axis = testing::Types<T...>;
 #endif
 
-/// Sanitizers take ten times as long: there, tests that are long take less. (Those named ..._large may be left out.)
+/// Sanitizers take ten times as long: there, tests that are long take less. (Those named ..._large may be
+/// left out.)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
 #else
@@ -61,8 +63,8 @@ struct twentyfour {
   friend bool operator==(const twentyfour&, const twentyfour&) = default;
 };
 
-/// A T for a number: different ones for different numbers, as far as T can tell them apart. The number stands in the last bytes of
-/// every second struct, so that no part of a key can be forgotten.
+/// A T for a number: different ones for different numbers, as far as T can tell them apart. The number stands
+/// in the last bytes of every second struct, so that no part of a key can be forgotten.
 template <class T>
 T from_number(std::uint64_t number) {
   if constexpr (std::is_integral_v<T>) {

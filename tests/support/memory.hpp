@@ -1,10 +1,9 @@
 #pragma once
 
-#include <roost/place.hpp>
-
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <roost/place.hpp>
 #include <unordered_map>
 
 namespace test {
@@ -22,11 +21,33 @@ class watched_memory : public std::pmr::memory_resource {
   }
 
  public:
-  std::size_t live_blocks() const { return locked([&] { return live_.size(); }); }
-  std::size_t live_bytes() const { return locked([&] { return live_bytes_; }); }
-  std::size_t most_bytes() const { return locked([&] { return most_bytes_; }); }
-  std::size_t allocations() const { return locked([&] { return allocations_; }); }
-  std::size_t wrong_returns() const { return locked([&] { return wrong_returns_; }); }
+  std::size_t live_blocks() const {
+    return locked([&] { return live_.size(); });
+  }
+  std::size_t live_bytes() const {
+    return locked([&] { return live_bytes_; });
+  }
+  std::size_t most_bytes() const {
+    return locked([&] { return most_bytes_; });
+  }
+  std::size_t allocations() const {
+    return locked([&] { return allocations_; });
+  }
+  std::size_t wrong_returns() const {
+    return locked([&] { return wrong_returns_; });
+  }
+
+  /// The only live block of so many bytes, or null.
+  void* block_of(std::size_t bytes) const {
+    return locked([&] {
+      void* only = nullptr;
+      std::size_t count = 0;
+      for (const auto& [block, size] : live_) {
+        if (size == bytes) only = block, ++count;
+      }
+      return count == 1 ? only : nullptr;
+    });
+  }
 
   /// `good` more allocations succeed, all after them are refused.
   void refuse_after(std::size_t good) {
@@ -104,7 +125,8 @@ class watched_memory : public std::pmr::memory_resource {
   mutable std::mutex lock_;
   std::unordered_map<void*, std::size_t> live_;
   std::size_t live_bytes_ = 0, most_bytes_ = 0, allocations_ = 0, wrong_returns_ = 0;
-  std::size_t good_left_ = std::numeric_limits<std::size_t>::max(), most_at_once_ = std::numeric_limits<std::size_t>::max();
+  std::size_t good_left_ = std::numeric_limits<std::size_t>::max(),
+              most_at_once_ = std::numeric_limits<std::size_t>::max();
 };
 
 }  // namespace test

@@ -2,26 +2,28 @@
 
 #include <rapidcheck.h>
 
-#include "support/keys.hpp"
-#include "support/place.hpp"
+#include "support/concurrent.hpp"
 
-// What random sequences of bulk calls on a map share: what is drawn, what the map must hold, and what its calls must answer.
+// What random sequences of bulk calls on a map share: what is drawn, what the map must hold, and what its
+// calls must answer.
 
 namespace test {
 
 using roost::operation_kind;
-using roost::path;
 
 /// Key numbers with copies: out of few, of `large`, or of all.
 inline numbers draw_numbers(std::size_t large) {
-  const auto n =
-      *rc::gen::weightedOneOf<std::size_t>({{9, rc::gen::inRange<std::size_t>(0, 60)}, {1, rc::gen::inRange<std::size_t>(0, large)}});
-  const auto most = *rc::gen::weightedOneOf<std::uint64_t>(
-      {{4, rc::gen::inRange<std::uint64_t>(0, 40)}, {1, rc::gen::inRange<std::uint64_t>(0, large)}, {1, rc::gen::just(~std::uint64_t{0})}});
+  const auto n = *rc::gen::weightedOneOf<std::size_t>(
+      {{9, rc::gen::inRange<std::size_t>(0, 60)}, {1, rc::gen::inRange<std::size_t>(0, large)}});
+  const auto most = *rc::gen::weightedOneOf<std::uint64_t>({{4, rc::gen::inRange<std::uint64_t>(0, 40)},
+                                                            {1, rc::gen::inRange<std::uint64_t>(0, large)},
+                                                            {1, rc::gen::just(~std::uint64_t{0})}});
   return random_numbers(n, *rc::gen::inRange<std::uint64_t>(0, 1000), most);
 }
 
-inline path draw_path() { return *rc::gen::element(path::automatic, path::direct, path::regional, path::streamed); }
+inline path draw_path() {
+  return *rc::gen::element(path::automatic, path::direct, path::regional, path::streamed);
+}
 
 /// A map on the place, and what it must hold.
 template <class T>
@@ -32,7 +34,8 @@ class map_and_oracle {
   using oracle = oracle_map<key, value>;
 
  protected:
-  map_and_oracle(std::size_t n, const typename T::map::options& options) : map_(test_place(), n, options), grows_(options.grows) {}
+  map_and_oracle(std::size_t n, const typename T::map::options& options)
+      : map_(test_place(), n, options), grows_(options.grows) {}
 
   struct asked_keys {
     roost::array<key, place_type> keys;
@@ -43,23 +46,8 @@ class map_and_oracle {
     RC_ASSERT(read() == held_);
     for (const auto& [k, v] : held_) queries.push_back(k);
     asked_keys asked{upload(queries), 0};
-    auto results = filled<value>(queries.size(), untouched), masked = filled<value>(queries.size(), untouched);
-    auto found = filled<bool>(queries.size(), true), contained = filled<bool>(queries.size(), false);
-    const roost::bulk_options how{.path = draw_path()};
-    map_.find(test_place(), asked.keys, results, missing, how);
-    map_.find(test_place(), asked.keys, masked, found, how);
-    map_.contains(test_place(), asked.keys, contained, how);
-    const auto values = download(results), masked_values = download(masked);
-    const auto there = download(found), also_there = download(contained);
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      const auto known = held_.find(queries[i]);
-      const bool here = known != held_.end();
-      asked.hits += here;
-      wrong += !(values[i] == (here ? known->second : missing)) || !(masked_values[i] == (here ? known->second : untouched));
-      wrong += (there[i] != 0) != here || (also_there[i] != 0) != here;
-    }
-    RC_ASSERT(wrong == 0u);
+    for (const key& k : queries) asked.hits += held_.count(k);
+    RC_ASSERT(wrong_answers(map_, held_, queries, missing, untouched, {.path = draw_path()}) == 0u);
     RC_ASSERT(map_.count(test_place(), asked.keys) == asked.hits);
     const auto statistics = map_.statistics(test_place());
     RC_ASSERT(statistics.size == held_.size());
@@ -88,8 +76,9 @@ class map_and_oracle {
   struct not_put {
     std::size_t keys = 0, pairs = 0;
   };
-  /// After a bulk call that inserts: what may come of it is known but for which of a key's copies is first, and which keys find no room if
-  /// the map does not grow. fits(before, copies, after): whether a key may have a value now; `before`: what it had, or null.
+  /// After a bulk call that inserts: what may come of it is known but for which of a key's copies is first,
+  /// and which keys find no room if the map does not grow. fits(before, copies, after): whether a key may
+  /// have a value now; `before`: what it had, or null.
   template <class Fits>
   not_put after_put(const batch& given, const roost::insert_report& report, const Fits& fits) {
     const oracle now = read();

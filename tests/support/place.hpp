@@ -1,14 +1,15 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <roost/roost.hpp>
 
+#include <roost/roost.hpp>
 #include <string_view>
 #include <vector>
 
 #include "support/memory.hpp"
 
-// The place under test. Every *_test.cpp is compiled twice: by g++, where this is roost::host, and by nvcc, where it is roost::cuda.
+// The place under test. Every *_test.cpp is compiled twice: by g++, where this is roost::host, and by nvcc,
+// where it is roost::cuda.
 
 namespace test {
 
@@ -20,7 +21,8 @@ using place_type = roost::cuda;
 inline cudaStream_t test_stream() {
   static const cudaStream_t stream = [] {
     cudaStream_t made = nullptr;
-    roost::detail::check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    roost::detail::check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking),
+                         "cudaStreamCreateWithFlags");
     return made;
   }();
   return stream;
@@ -91,12 +93,18 @@ struct regions_on_host {
 /// Brings a partition to the host. What lies between regions is nobody's, so nobody reads it.
 template <class Item>
 regions_on_host<Item> download(const roost::partitioned<Item, place_type>& source) {
-  const auto list = [&](const std::uint64_t* from) { return download(std::span<const std::uint64_t>(from, source.regions())); };
-  regions_on_host<Item> result{std::vector<Item>(source.extent()), list(source.begins()), list(source.ends())};
-  const bool no_gaps = result.ends.back() == source.extent() && std::equal(result.ends.begin(), result.ends.end() - 1, result.begins.begin() + 1);
+  const auto list = [&](const std::uint64_t* from) {
+    return download(std::span<const std::uint64_t>(from, source.regions()));
+  };
+  regions_on_host<Item> result{std::vector<Item>(source.extent()), list(source.begins()),
+                               list(source.ends())};
+  const bool no_gaps = result.ends.back() == source.extent() &&
+                       std::equal(result.ends.begin(), result.ends.end() - 1, result.begins.begin() + 1);
   for (std::size_t r = 0; r < (no_gaps ? 1 : source.regions()); ++r) {
-    const std::uint64_t begin = no_gaps ? 0 : result.begins[r], end = no_gaps ? source.extent() : result.ends[r];
-    test_place().copy_to_host(result.items.data() + begin, source.items() + begin, (end - begin) * sizeof(Item));
+    const std::uint64_t begin = no_gaps ? 0 : result.begins[r],
+                        end = no_gaps ? source.extent() : result.ends[r];
+    test_place().copy_to_host(result.items.data() + begin, source.items() + begin,
+                              (end - begin) * sizeof(Item));
   }
   return result;
 }
@@ -111,7 +119,8 @@ memory_of<T> filled(std::size_t n, T value) {
   return result;
 }
 
-/// EXPECTs that `statement` throws a Type whose message holds every one of the `words`: what, where, what to do.
+/// EXPECTs that `statement` throws a Type whose message holds every one of the `words`: what, where, what to
+/// do.
 template <class Type, class F>
 void expect_error(const F& statement, std::initializer_list<std::string_view> words) {
   try {

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <roost/operation.hpp>
-
 #include <array>
+#include <roost/operation.hpp>
 #include <set>
 #include <sstream>
 
 #include "support/at_once.hpp"
 #include "support/keys.hpp"
 
-// What threads of a kernel, or of the host, do to a map at the same time, and what must come of it. T: key, value, and the ref of a map.
+// What threads of a kernel, or of the host, do to a map at the same time, and what must come of it. T: key,
+// value, and the ref of a map.
 
 namespace test {
 
@@ -34,7 +34,8 @@ struct insert_few {
   u32* inserted;  // of each key
   ROOST_FN void operator()(std::size_t i) const {
     const u64 k = dice{1}(i, keys);
-    if (ref.insert(static_cast<typename T::key>(k), static_cast<typename T::value>(i)) == insertion::inserted) roost::detail::fetch_add(inserted[k], 1u);
+    if (ref.insert(static_cast<typename T::key>(k), static_cast<typename T::value>(i)) == insertion::inserted)
+      roost::detail::fetch_add(inserted[k], 1u);
   }
 };
 
@@ -74,8 +75,8 @@ struct insert_and_erase {
   }
 };
 
-// Linearizability: what the operations on one key have answered, and when they began and ended, must fit one order of single steps (Herlihy and Wing 1990).
-// A map is linearizable if each of its keys is.
+// Linearizability: what the operations on one key have answered, and when they began and ended, must fit one
+// order of single steps (Herlihy and Wing 1990). A map is linearizable if each of its keys is.
 
 enum class kind : u32 { insert, assign, erase, find };
 
@@ -123,9 +124,15 @@ struct record_history {
     const auto value = static_cast<typename T::value>(mine.value);
     mine.begin = now();
     switch (mine.what) {
-      case kind::insert: mine.done = ref.insert(key, value) == insertion::inserted; break;
-      case kind::assign: mine.done = ref.insert_or_assign(key, value) == insertion::inserted; break;
-      case kind::erase: mine.done = ref.erase(key); break;
+      case kind::insert:
+        mine.done = ref.insert(key, value) == insertion::inserted;
+        break;
+      case kind::assign:
+        mine.done = ref.insert_or_assign(key, value) == insertion::inserted;
+        break;
+      case kind::erase:
+        mine.done = ref.erase(key);
+        break;
       case kind::find: {
         const auto answer = ref.find(key);
         mine.done = answer.has_value();
@@ -144,7 +151,8 @@ class order_of {
   enum class answer { there_is_one, there_is_none, too_many_overlap };
 
   explicit order_of(std::vector<event> events) : events_(std::move(events)), done_(events_.size(), false) {
-    std::sort(events_.begin(), events_.end(), [](const event& a, const event& b) { return a.begin < b.begin; });
+    std::sort(events_.begin(), events_.end(),
+              [](const event& a, const event& b) { return a.begin < b.begin; });
   }
   answer search() {
     if (go_on(0, 0, false, 0)) return answer::there_is_one;
@@ -209,8 +217,10 @@ inline std::string text_of(std::vector<event> events) {
   std::sort(events.begin(), events.end(), [](const event& a, const event& b) { return a.begin < b.begin; });
   std::ostringstream text;
   for (const event& e : events) {
-    text << "\n" << e.begin << " to " << e.end << ": " << std::array{"insert", "assign", "erase", "find"}[static_cast<std::size_t>(e.what)] << " " << e.value << " done " << e.done
-         << " answer " << e.answer;
+    text << "\n"
+         << e.begin << " to " << e.end << ": "
+         << std::array{"insert", "assign", "erase", "find"}[static_cast<std::size_t>(e.what)] << " "
+         << e.value << " done " << e.done << " answer " << e.answer;
   }
   return text.str();
 }
@@ -255,7 +265,8 @@ void check_inserts_and_erases(typename T::map& map, u64 keys, std::size_t change
 /// Histories are linearizable. map_of(round, keys, changes): a map for one.
 template <class T, class MapOf>
 void check_histories(u64 rounds, const MapOf& map_of) {
-  // So many threads and keys that a few operations on a key overlap; with many, there would be more orders than can be looked through.
+  // So many threads and keys that a few operations on a key overlap; with many, there would be more orders
+  // than can be looked through.
   const std::size_t threads = on_host ? 4 : 1024;
   const u32 keys = on_host ? 40 : 400, operations = on_host ? 1000 : 16;
   u64 unknown = 0;
@@ -263,13 +274,15 @@ void check_histories(u64 rounds, const MapOf& map_of) {
     typename T::map map = map_of(round, keys, threads * operations);
     auto clock = filled<unsigned long long>(1, 0);
     roost::array<event, place_type> recorded(test_place(), threads * operations);
-    at_once(threads, record_history<T>{map.ref(), operations, keys, 10 * round, clock.data(), recorded.data()});
+    at_once(threads,
+            record_history<T>{map.ref(), operations, keys, 10 * round, clock.data(), recorded.data()});
     std::vector<std::vector<event>> of_key(keys);
     for (const event& e : download(recorded)) of_key[e.key].push_back(e);
     for (u32 key = 0; key < keys; ++key) {
       const auto answer = order_of(of_key[key]).search();
       unknown += answer == order_of::answer::too_many_overlap;
-      ASSERT_NE(answer, order_of::answer::there_is_none) << "key " << key << " in round " << round << text_of(of_key[key]);
+      ASSERT_NE(answer, order_of::answer::there_is_none)
+          << "key " << key << " in round " << round << text_of(of_key[key]);
     }
     EXPECT_TRUE(map.valid(test_place()));
   }
@@ -277,7 +290,8 @@ void check_histories(u64 rounds, const MapOf& map_of) {
 }
 
 #if !defined(__CUDACC__)
-/// What const members say of a map from u32 to u32 with room for `most` keys is right while others change it. also(map): more to ask then.
+/// What const members say of a map from u32 to u32 with room for `most` keys is right while others change it.
+/// also(map): more to ask then.
 template <class Map, class Also>
 void check_const_members_beside_changes(Map& map, u32 most, const Also& also) {
   const u32 stable = most / 2, changing = most - stable;
@@ -285,27 +299,25 @@ void check_const_members_beside_changes(Map& map, u32 most, const Also& also) {
   for (u32 i = 0; i < stable; ++i) keys[i] = i;
   map.insert(test_place(), keys, keys);
   const auto ref = map.ref();
-  std::atomic<bool> stop{false};
-  std::thread changes([&] {
-    for (u32 i = 0; !stop; ++i) {
-      const u32 key = stable + i % changing;
+  {
+    const changes_meanwhile changes([=](u64 i) {
+      const u32 key = stable + static_cast<u32>(i % changing);
       i / changing % 2 == 0 ? void(ref.insert(key, key)) : void(ref.erase(key));
+    });
+    const Map& reading = map;
+    for (int round = 0; round < (sanitized ? 5 : 30); ++round) {
+      changes.wait_for_one();
+      std::vector<u32> results(stable);
+      reading.find(test_place(), keys, results, 7u);
+      EXPECT_TRUE(results == keys);
+      EXPECT_EQ(reading.count(test_place(), keys), stable);
+      EXPECT_GE(reading.size(test_place()), stable);
+      const std::size_t size = reading.statistics(test_place()).size;
+      EXPECT_GE(size, stable);
+      EXPECT_LE(size, most);
+      also(reading);
     }
-  });
-  const Map& reading = map;
-  for (int round = 0; round < (sanitized ? 5 : 30); ++round) {
-    std::vector<u32> results(stable);
-    reading.find(test_place(), keys, results, 7u);
-    EXPECT_TRUE(results == keys);
-    EXPECT_EQ(reading.count(test_place(), keys), stable);
-    EXPECT_GE(reading.size(test_place()), stable);
-    const std::size_t size = reading.statistics(test_place()).size;
-    EXPECT_GE(size, stable);
-    EXPECT_LE(size, most);
-    also(reading);
   }
-  stop = true;
-  changes.join();
   EXPECT_TRUE(map.valid(test_place()));
 }
 #endif

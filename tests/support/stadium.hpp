@@ -47,7 +47,8 @@ inline std::vector<roost::stadium_options> kinds_of_stadium() {
   for (const int ticket_bits : {1, 2, 4, 8}) {
     for (const std::uint32_t region_slots : {0u, 61u}) {
       for (const residence bodies : {residence::place, residence::host, residence::automatic}) {
-        roost::stadium_options options{.ticket_bits = ticket_bits, .bodies = bodies, .region_slots = region_slots};
+        roost::stadium_options options{
+            .ticket_bits = ticket_bits, .bodies = bodies, .region_slots = region_slots};
         if (bodies == residence::automatic) options.budget = 20000;
         result.push_back(options);
       }
@@ -57,7 +58,8 @@ inline std::vector<roost::stadium_options> kinds_of_stadium() {
 }
 
 inline std::string text_of(const roost::stadium_options& options) {
-  return "tickets of " + std::to_string(options.ticket_bits) + " bits, regions of " + std::to_string(options.region_slots) + ", bodies " +
+  return "tickets of " + std::to_string(options.ticket_bits) + " bits, regions of " +
+         std::to_string(options.region_slots) + ", bodies " +
          std::to_string(static_cast<int>(options.bodies));
 }
 

@@ -5,8 +5,8 @@
 #include "support/keys.hpp"
 #include "support/place.hpp"
 
-// frozen_map and frozen_set on the place under test, as calls on host vectors: a test reads the same for every place, and the
-// tables are compiled once (tables.inl), not once a test file.
+// frozen_map and frozen_set on the place under test, as calls on host vectors: a test reads the same for
+// every place, and the tables are compiled once (tables.inl), not once a test file.
 
 /// Sets are checked as maps to nothing.
 namespace roost {
@@ -25,19 +25,25 @@ class table {
   using layout = Layout;
   using options = typename Layout::options;
 
-  table(const std::vector<Key>& keys, const std::vector<Value>& values, options options = {}, const place_type& place = test_place());
+  table(const std::vector<Key>& keys, const std::vector<Value>& values, options options = {},
+        const place_type& place = test_place());
   ~table();
   table(table&&) noexcept;
   table& operator=(table&&) noexcept;
 
-  void rebuild(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place = test_place());
-  void rebuild_async(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place = test_place());
+  void rebuild(const std::vector<Key>& keys, const std::vector<Value>& values,
+               const place_type& place = test_place());
+  void rebuild_async(const std::vector<Key>& keys, const std::vector<Value>& values,
+                     const place_type& place = test_place());
   void finish(const place_type& place = test_place());
   /// Goes direct and by region, with and without a found mask, and checks that all say the same.
   std::vector<Value> find(const std::vector<Key>& queries, Value missing) const;
-  std::vector<Value> find(const std::vector<Key>& queries, Value missing, const roost::bulk_options& how, roost::bulk_report* report) const;
+  std::vector<Value> find(const std::vector<Key>& queries, Value missing, const roost::bulk_options& how,
+                          roost::bulk_report* report) const;
   /// Values, `missing` where there is none, and the mask.
-  std::pair<std::vector<Value>, std::vector<char>> find_and_mask(const std::vector<Key>& queries, Value missing, const roost::bulk_options& how) const;
+  std::pair<std::vector<Value>, std::vector<char>> find_and_mask(const std::vector<Key>& queries,
+                                                                 Value missing,
+                                                                 const roost::bulk_options& how) const;
   /// The same by the ref, in place.for_each.
   std::vector<Value> find_by_ref(const std::vector<Key>& queries, Value missing) const;
   std::vector<char> contains(const std::vector<Key>& queries) const;
@@ -76,9 +82,11 @@ ROOST_FN std::uint64_t fingerprint(const Key& key, const Value& value) {
   return h;
 }
 
-/// Builds a table and compares every call with the oracle: hits, misses, copies, iteration. Returns what the build reported.
+/// Builds a table and compares every call with the oracle: hits, misses, copies, iteration. Returns what the
+/// build reported.
 template <class Table>
-roost::frozen_statistics check(const std::vector<typename Table::key_type>& keys, const std::vector<typename Table::mapped_type>& values,
+roost::frozen_statistics check(const std::vector<typename Table::key_type>& keys,
+                               const std::vector<typename Table::mapped_type>& values,
                                typename Table::options options = {});
 
 /// The same for numbers, with a value of its own for each.
@@ -101,8 +109,9 @@ using compact_map = table<Key, Value, roost::compact>;
 template <class Key>
 using compact_set = table<Key, roost::none, roost::compact>;
 
-// Every table that is tested, and in which file it is compiled. TEST_MORE: only where tests run with all their types.
-// TEST_DATA: only where tests run whose threads do what those of other tests do, with other data (tests/CMakeLists.txt).
+// Every table that is tested, and in which file it is compiled. TEST_MORE: only where tests run with all
+// their types. TEST_DATA: only where tests run whose threads do what those of other tests do, with other data
+// (tests/CMakeLists.txt).
 #if defined(ROOST_TEST_FEW_TYPES)
 #define TEST_MORE(...)
 #else
@@ -113,50 +122,52 @@ using compact_set = table<Key, roost::none, roost::compact>;
 #else
 #define TEST_DATA(...) __VA_ARGS__
 #endif
-#define TEST_TABLES_OF_WORDS(TABLE)   /* frozen_map_test.cpp */ \
-  TABLE(u32, u32, roost::bucketed)                              \
-  TABLE(u64, u64, roost::bucketed)                              \
-  TEST_MORE(TABLE(u32, u64, roost::bucketed))                   \
+#define TEST_TABLES_OF_WORDS(TABLE) /* frozen_map_test.cpp */ \
+  TABLE(u32, u32, roost::bucketed)                            \
+  TABLE(u64, u64, roost::bucketed)                            \
+  TEST_MORE(TABLE(u32, u64, roost::bucketed))                 \
   TEST_MORE(TABLE(u64, u32, roost::bucketed))
 #define TEST_TABLES_OF_STRUCTS(TABLE) /* struct_keys_test.cpp */ \
   TEST_DATA(TABLE(twelve, twentyfour, roost::bucketed))          \
   TEST_MORE(TABLE(sixteen, u32, roost::bucketed))                \
   TEST_MORE(TABLE(twentyfour, twelve, roost::bucketed))          \
   TEST_MORE(TABLE(sixteen, twelve, roost::cuckoo))
-#define TEST_TABLES_OF_BYTES(TABLE)   /* every_key_test.cpp */ \
-  TEST_DATA(TABLE(u8, u8, roost::bucketed))                    \
-  TEST_MORE(TABLE(u16, u32, roost::bucketed))                  \
+#define TEST_TABLES_OF_BYTES(TABLE) /* every_key_test.cpp */ \
+  TEST_DATA(TABLE(u8, u8, roost::bucketed))                  \
+  TEST_MORE(TABLE(u16, u32, roost::bucketed))                \
   TEST_MORE(TABLE(u16, u16, roost::cuckoo))
-#define TEST_TABLES_CUCKOO(TABLE)     /* cuckoo_test.cpp */ \
-  TABLE(u32, u32, roost::cuckoo)                            \
-  TABLE(u32, roost::none, roost::cuckoo)                    \
+#define TEST_TABLES_CUCKOO(TABLE) /* cuckoo_test.cpp */ \
+  TABLE(u32, u32, roost::cuckoo)                        \
+  TABLE(u32, roost::none, roost::cuckoo)                \
   TEST_MORE(TABLE(u64, u64, roost::cuckoo))
-#define TEST_TABLES_COMPACT(TABLE)    /* compact_test.cpp */ \
-  TABLE(u32, u32, roost::compact)                            \
-  TABLE(u64, u64, roost::compact)                            \
-  TABLE(u32, roost::none, roost::compact)                    \
-  TEST_MORE(TABLE(u32, u64, roost::compact))                 \
-  TEST_MORE(TABLE(u64, u32, roost::compact))                 \
-  TEST_MORE(TABLE(u8, u8, roost::compact))                   \
-  TEST_MORE(TABLE(u32, twelve, roost::compact))              \
+#define TEST_TABLES_COMPACT(TABLE) /* compact_test.cpp */ \
+  TABLE(u32, u32, roost::compact)                         \
+  TABLE(u64, u64, roost::compact)                         \
+  TABLE(u32, roost::none, roost::compact)                 \
+  TEST_MORE(TABLE(u32, u64, roost::compact))              \
+  TEST_MORE(TABLE(u64, u32, roost::compact))              \
+  TEST_MORE(TABLE(u8, u8, roost::compact))                \
+  TEST_MORE(TABLE(u32, twelve, roost::compact))           \
   TEST_MORE(TABLE(u64, roost::none, roost::compact))
-#define TEST_SETS(TABLE)              /* frozen_set_test.cpp */ \
-  TEST_DATA(TABLE(u64, roost::none, roost::bucketed))           \
-  TEST_MORE(TABLE(u32, roost::none, roost::bucketed))           \
+#define TEST_SETS(TABLE) /* frozen_set_test.cpp */    \
+  TEST_DATA(TABLE(u64, roost::none, roost::bucketed)) \
+  TEST_MORE(TABLE(u32, roost::none, roost::bucketed)) \
   TEST_MORE(TABLE(twelve, roost::none, roost::bucketed))
 
 /// Whether this build compiles a table.
 template <class Table>
 inline constexpr bool is_compiled = false;
 
-#define TEST_DECLARE(K, V, L)                                   \
-  template <>                                                   \
-  inline constexpr bool is_compiled<table<K, V, L>> = true;     \
-  extern template class table<K, V, L>;                         \
-  extern template roost::frozen_statistics check<table<K, V, L>>(const std::vector<K>&, const std::vector<V>&, L::options);
-#define TEST_DEFINE(K, V, L)    \
-  template class table<K, V, L>; \
-  template roost::frozen_statistics check<table<K, V, L>>(const std::vector<K>&, const std::vector<V>&, L::options);
+#define TEST_DECLARE(K, V, L)                                                           \
+  template <>                                                                           \
+  inline constexpr bool is_compiled<table<K, V, L>> = true;                             \
+  extern template class table<K, V, L>;                                                 \
+  extern template roost::frozen_statistics check<table<K, V, L>>(const std::vector<K>&, \
+                                                                 const std::vector<V>&, L::options);
+#define TEST_DEFINE(K, V, L)                                                                            \
+  template class table<K, V, L>;                                                                        \
+  template roost::frozen_statistics check<table<K, V, L>>(const std::vector<K>&, const std::vector<V>&, \
+                                                          L::options);
 
 TEST_TABLES_OF_WORDS(TEST_DECLARE)
 TEST_TABLES_OF_STRUCTS(TEST_DECLARE)
@@ -174,7 +185,9 @@ struct compiled_tables<testing::Types<Tables...>> {
 };
 template <class... Tables, class Next, class... Rest>
 struct compiled_tables<testing::Types<Tables...>, Next, Rest...>
-    : compiled_tables<std::conditional_t<is_compiled<Next>, testing::Types<Tables..., Next>, testing::Types<Tables...>>, Rest...> {};
+    : compiled_tables<
+          std::conditional_t<is_compiled<Next>, testing::Types<Tables..., Next>, testing::Types<Tables...>>,
+          Rest...> {};
 template <class... Tables>
 using table_axis = typename compiled_tables<testing::Types<>, Tables...>::type;
 

@@ -1,4 +1,5 @@
-// Bodies of support/tables.hpp. A test file that compiles tables includes this and says TEST_..(TEST_DEFINE) in namespace test.
+// Bodies of support/tables.hpp. A test file that compiles tables includes this and says TEST_..(TEST_DEFINE)
+// in namespace test.
 
 #include "support/tables.hpp"
 
@@ -10,7 +11,8 @@ struct table<Key, Value, Layout>::body {
                                          roost::frozen_set<Key, place_type, Layout>>;
   roost_table made;
 
-  static roost_table make(const place_type& place, const std::vector<Key>& keys, const std::vector<Value>& values, const options& options) {
+  static roost_table make(const place_type& place, const std::vector<Key>& keys,
+                          const std::vector<Value>& values, const options& options) {
     const auto keys_there = roost::copy_to(place, keys);
     if constexpr (has_values) {
       return roost_table(place, keys_there, roost::copy_to(place, values), options);
@@ -18,12 +20,14 @@ struct table<Key, Value, Layout>::body {
       return roost_table(place, keys_there, options);
     }
   }
-  body(const place_type& place, const std::vector<Key>& keys, const std::vector<Value>& values, const options& options)
+  body(const place_type& place, const std::vector<Key>& keys, const std::vector<Value>& values,
+       const options& options)
       : made(make(place, keys, values, options)) {}
 };
 
 template <class Key, class Value, class Layout>
-table<Key, Value, Layout>::table(const std::vector<Key>& keys, const std::vector<Value>& values, options options, const place_type& place)
+table<Key, Value, Layout>::table(const std::vector<Key>& keys, const std::vector<Value>& values,
+                                 options options, const place_type& place)
     : body_(std::make_unique<body>(place, keys, values, options)) {}
 
 template <class Key, class Value, class Layout>
@@ -34,7 +38,8 @@ template <class Key, class Value, class Layout>
 table<Key, Value, Layout>& table<Key, Value, Layout>::operator=(table&&) noexcept = default;
 
 template <class Key, class Value, class Layout>
-void table<Key, Value, Layout>::rebuild(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place) {
+void table<Key, Value, Layout>::rebuild(const std::vector<Key>& keys, const std::vector<Value>& values,
+                                        const place_type& place) {
   const auto keys_there = roost::copy_to(place, keys);
   if constexpr (has_values) {
     body_->made.rebuild(place, keys_there, roost::copy_to(place, values));
@@ -44,7 +49,8 @@ void table<Key, Value, Layout>::rebuild(const std::vector<Key>& keys, const std:
 }
 
 template <class Key, class Value, class Layout>
-void table<Key, Value, Layout>::rebuild_async(const std::vector<Key>& keys, const std::vector<Value>& values, const place_type& place) {
+void table<Key, Value, Layout>::rebuild_async(const std::vector<Key>& keys, const std::vector<Value>& values,
+                                              const place_type& place) {
   const auto keys_there = roost::copy_to(place, keys);
   if constexpr (has_values) {
     body_->made.rebuild_async(place, keys_there, roost::copy_to(place, values));
@@ -77,7 +83,8 @@ std::vector<Value> table<Key, Value, Layout>::find(const std::vector<Key>& queri
 }
 
 template <class Key, class Value, class Layout>
-std::vector<Value> table<Key, Value, Layout>::find(const std::vector<Key>& queries, Value missing, const roost::bulk_options& how,
+std::vector<Value> table<Key, Value, Layout>::find(const std::vector<Key>& queries, Value missing,
+                                                   const roost::bulk_options& how,
                                                    roost::bulk_report* report) const {
   if constexpr (has_values) {
     memory_of<Value> results(test_place(), queries.size());
@@ -90,8 +97,8 @@ std::vector<Value> table<Key, Value, Layout>::find(const std::vector<Key>& queri
 }
 
 template <class Key, class Value, class Layout>
-std::pair<std::vector<Value>, std::vector<char>> table<Key, Value, Layout>::find_and_mask(const std::vector<Key>& queries, Value missing,
-                                                                                          const roost::bulk_options& how) const {
+std::pair<std::vector<Value>, std::vector<char>> table<Key, Value, Layout>::find_and_mask(
+    const std::vector<Key>& queries, Value missing, const roost::bulk_options& how) const {
   if constexpr (has_values) {
     auto results = filled<Value>(queries.size(), missing);
     memory_of<bool> mask(test_place(), queries.size());
@@ -118,14 +125,15 @@ struct find_one {
 };
 
 template <class Key, class Value, class Layout>
-std::vector<Value> table<Key, Value, Layout>::find_by_ref(const std::vector<Key>& queries, Value missing) const {
+std::vector<Value> table<Key, Value, Layout>::find_by_ref(const std::vector<Key>& queries,
+                                                          Value missing) const {
   if constexpr (has_values) {
     const auto queries_there = upload(queries);
     memory_of<Value> results(test_place(), queries.size());
     const auto ref = body_->made.ref();
     static_assert(std::is_trivially_copyable_v<decltype(ref)>);
-    test_place().for_each(queries.size(),
-                          find_one<std::remove_const_t<decltype(ref)>, Key, Value>{ref, queries_there.data(), results.data(), missing});
+    test_place().for_each(queries.size(), find_one<std::remove_const_t<decltype(ref)>, Key, Value>{
+                                              ref, queries_there.data(), results.data(), missing});
     return download(results);
   } else {
     return {};
@@ -142,7 +150,8 @@ std::vector<char> table<Key, Value, Layout>::contains(const std::vector<Key>& qu
 }
 
 template <class Key, class Value, class Layout>
-std::vector<char> table<Key, Value, Layout>::contains(const std::vector<Key>& queries, const roost::bulk_options& how) const {
+std::vector<char> table<Key, Value, Layout>::contains(const std::vector<Key>& queries,
+                                                      const roost::bulk_options& how) const {
   memory_of<bool> results(test_place(), queries.size());
   body_->made.contains(test_place(), upload(queries), results, how);
   return download(results);
@@ -161,8 +170,8 @@ std::vector<char> table<Key, Value, Layout>::contains_by_ref(const std::vector<K
   const auto queries_there = upload(queries);
   memory_of<bool> results(test_place(), queries.size());
   const auto ref = body_->made.ref();
-  test_place().for_each(queries.size(),
-                        contains_one<std::remove_const_t<decltype(ref)>, Key>{ref, queries_there.data(), results.data()});
+  test_place().for_each(queries.size(), contains_one<std::remove_const_t<decltype(ref)>, Key>{
+                                            ref, queries_there.data(), results.data()});
   return download(results);
 }
 
@@ -172,7 +181,8 @@ std::size_t table<Key, Value, Layout>::count_found(const std::vector<Key>& queri
 }
 
 template <class Key, class Value, class Layout>
-std::size_t table<Key, Value, Layout>::retrieve_all(std::vector<Key>& keys, std::vector<Value>& values) const {
+std::size_t table<Key, Value, Layout>::retrieve_all(std::vector<Key>& keys,
+                                                    std::vector<Value>& values) const {
   memory_of<Key> keys_there(test_place(), size());
   std::size_t n = 0;
   if constexpr (has_values) {
@@ -219,21 +229,37 @@ std::vector<std::pair<Key, Value>> table<Key, Value, Layout>::iterate() const {
 }
 
 template <class Key, class Value, class Layout>
-const roost::frozen_statistics& table<Key, Value, Layout>::statistics() const { return body_->made.statistics(); }
+const roost::frozen_statistics& table<Key, Value, Layout>::statistics() const {
+  return body_->made.statistics();
+}
 template <class Key, class Value, class Layout>
-std::size_t table<Key, Value, Layout>::size() const { return body_->made.size(); }
+std::size_t table<Key, Value, Layout>::size() const {
+  return body_->made.size();
+}
 template <class Key, class Value, class Layout>
-bool table<Key, Value, Layout>::empty() const { return body_->made.empty(); }
+bool table<Key, Value, Layout>::empty() const {
+  return body_->made.empty();
+}
 template <class Key, class Value, class Layout>
-std::size_t table<Key, Value, Layout>::capacity() const { return body_->made.capacity(); }
+std::size_t table<Key, Value, Layout>::capacity() const {
+  return body_->made.capacity();
+}
 template <class Key, class Value, class Layout>
-std::size_t table<Key, Value, Layout>::bytes() const { return body_->made.bytes(); }
+std::size_t table<Key, Value, Layout>::bytes() const {
+  return body_->made.bytes();
+}
 template <class Key, class Value, class Layout>
-double table<Key, Value, Layout>::load_factor() const { return body_->made.load_factor(); }
+double table<Key, Value, Layout>::load_factor() const {
+  return body_->made.load_factor();
+}
 template <class Key, class Value, class Layout>
-double table<Key, Value, Layout>::mean_probes() const { return body_->made.mean_probes(test_place()); }
+double table<Key, Value, Layout>::mean_probes() const {
+  return body_->made.mean_probes(test_place());
+}
 template <class Key, class Value, class Layout>
-bool table<Key, Value, Layout>::valid() const { return body_->made.valid(test_place()); }
+bool table<Key, Value, Layout>::valid() const {
+  return body_->made.valid(test_place());
+}
 
 template <class Ref, class Key>
 struct probes_of_one {
@@ -248,8 +274,8 @@ std::uint32_t table<Key, Value, Layout>::most_probes(const std::vector<Key>& que
   const auto queries_there = upload(queries);
   memory_of<std::uint32_t> results(test_place(), queries.size());
   const auto ref = body_->made.ref();
-  test_place().for_each(queries.size(),
-                        probes_of_one<std::remove_const_t<decltype(ref)>, Key>{ref, queries_there.data(), results.data()});
+  test_place().for_each(queries.size(), probes_of_one<std::remove_const_t<decltype(ref)>, Key>{
+                                            ref, queries_there.data(), results.data()});
   std::uint32_t most = 0;
   for (const std::uint32_t probes : download(results)) most = std::max(most, probes);
   return most;
@@ -267,14 +293,16 @@ std::vector<Key> queries_for(const std::vector<Key>& keys) {
     queries.push_back(near);
     queries.push_back(from_number<Key>(random()));
   }
-  for (const std::uint64_t edge : {0ull, 1ull, 2ull, ~0ull, ~1ull, 0x80000000ull, 0xffffffffull}) queries.push_back(from_number<Key>(edge));
+  for (const std::uint64_t edge : {0ull, 1ull, 2ull, ~0ull, ~1ull, 0x80000000ull, 0xffffffffull})
+    queries.push_back(from_number<Key>(edge));
   queries.push_back(all_ones<Key>());
   std::shuffle(queries.begin(), queries.end(), random);
   return queries;
 }
 
 template <class Table>
-roost::frozen_statistics check(const std::vector<typename Table::key_type>& keys, const std::vector<typename Table::mapped_type>& values,
+roost::frozen_statistics check(const std::vector<typename Table::key_type>& keys,
+                               const std::vector<typename Table::mapped_type>& values,
                                typename Table::options options) {
   using key = typename Table::key_type;
   using value = typename Table::mapped_type;
@@ -306,7 +334,8 @@ roost::frozen_statistics check(const std::vector<typename Table::key_type>& keys
   if constexpr (Table::has_values) {
     // Two values for `missing`: no found value can be mistaken for both.
     for (const value missing : {from_number<value>(0), all_ones<value>()}) {
-      const std::vector<value> results = table.find(queries, missing), by_ref = table.find_by_ref(queries, missing);
+      const std::vector<value> results = table.find(queries, missing),
+                               by_ref = table.find_by_ref(queries, missing);
       std::size_t wrong_values = 0, wrong_values_by_ref = 0;
       for (std::size_t i = 0; i < queries.size(); ++i) {
         const auto known = oracle.find(queries[i]);
@@ -334,7 +363,8 @@ roost::frozen_statistics check(const std::vector<typename Table::key_type>& keys
 
   std::uint64_t sum = 0;
   for (const auto& [k, v] : oracle) sum += fingerprint(k, v);
-  EXPECT_EQ(table.sum_by_for_each(), std::make_pair(std::uint64_t{oracle.size()}, sum)) << "pairs of for_each";
+  EXPECT_EQ(table.sum_by_for_each(), std::make_pair(std::uint64_t{oracle.size()}, sum))
+      << "pairs of for_each";
 
   if constexpr (on_host && Table::has_values) {
     const auto pairs = table.iterate();

@@ -47,6 +47,10 @@ refused "path" bench --place host --path sideways
 [[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 9 ]] || fail "64-bit pairs: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
 
+# The first build of a process, with nothing kept.
+[[ $(ok_rows --log2n 0,12 --ops first_build --reps 1) -eq 18 ]] || fail "first builds: $(cat stdout stderr)"
+"$roost" bench --help | grep -q first_build || fail "first_build is not in the help"
+
 # What keys look like and how often they are asked for; both are told.
 for keys in mixed consecutive strided voxels; do
   for bits in 32 64; do
@@ -97,6 +101,20 @@ for path in automatic direct regional; do
   for op in insert hit miss; do
     [[ $(grep -c ",fresh_$op," stdout) -eq 2 && $(grep -c ",churn_$op," stdout) -eq 2 ]] || fail "churn: no two rows of $op: $(cat stdout)"
   done
+done
+
+# No check says ok if the last run does nothing: answers are poisoned before it, and keys looked up after it.
+idle() {
+  "$roost" bench --place host --threads 2 --log2n 12 --copies 1 --reps 1 --skip-last-run --format csv --ops "$@" >stdout 2>stderr
+}
+idle rebuild,find_hit,find_half,find_miss,$changes,mixed,grow,load_curve,churn,count_hit,count_half,count_miss
+[[ $? -eq 2 && $(grep -c ' wrong,' stdout) -eq 90 ]] || fail "idle runs: not 90 rows wrong: $(cat stdout stderr)"
+! grep -q ',ok,' stdout || fail "idle runs: $(grep ',ok,' stdout)"
+idle find_hit,find_half,find_miss --value-bits 0
+[[ $? -eq 2 && $(grep -c ' wrong,' stdout) -eq 18 ]] || fail "idle runs of sets: $(cat stdout stderr)"
+for op in build first_build partition group retrieve join; do
+  idle $op && fail "idle run: $op"
+  grep -q "made nothing" stderr || fail "idle run, $op: $(cat stdout stderr)"
 done
 
 # A sweep: 3 sizes of 9 tables and 8 more load factors of compact, 6 of bucketed, of concurrent_map and of stadium_map, each with 3 operations.

@@ -80,6 +80,28 @@ printf 'id,x\n9223372036854775808,a\n18446744073709551615,b\n-0,c\n0,d\n' >a.csv
 printf 'id,y\n-1,e\n-9223372036854775808,f\n-0,g\n18446744073709551615,h\n' >b.csv
 expect_joins "integers that are too large" a.csv b.csv
 
+# More pairs than memory holds: written some at a time, in the same order; the first ones cost nothing.
+numbered() { # NAME KEY ROWS
+  echo "id,$1"
+  seq "$3" | sed "s/^/$2,/"
+}
+for key in same 7; do
+  numbered x $key 3000 >a.csv
+  numbered y $key 3000 >b.csv
+  { echo id,x,y; join -t, <(tail -n +2 a.csv) <(tail -n +2 b.csv); } >expected
+  for place in "${places[@]}"; do
+    same "9 million pairs of '$key' on $place" expected "$roost" join a.csv b.csv --on id --place "$place"
+  done
+  numbered x $key 20000 >a.csv
+  numbered y $key 20000 >b.csv
+  (ulimit -v 500000 && exec timeout 120 "$roost" join a.csv b.csv --on id --place host --threads 2) 2>stderr | head -n 5 >stdout
+  code=${PIPESTATUS[0]}
+  [[ $code -eq 141 && ! -s stderr ]] || fail "400 million pairs of '$key': exit code $code: $(cat stderr)"
+  printf 'id,x,y\n' >expected
+  printf "$key,1,%d\n" 1 2 3 4 >>expected
+  cmp -s stdout expected || fail "400 million pairs of '$key': $(cat stdout)"
+done
+
 # Tables without rows.
 echo id,none >empty.csv
 expect_joins "no rows in B" a.csv empty.csv

@@ -2,29 +2,33 @@
 
 #include <cmath>
 
-#include "roost/detail/build.hpp"
+#include "roost/detail/frozen/region_build.hpp"
 
 /// \file
 /// Layout `bucketed`: buckets of plain slots, for keys and values of any size.
 
 namespace roost {
 
-/// Regions of buckets; a bucket is 4 or 8 slots that are read at once: on cuda one 32-byte sector, on the host one 64-byte line, for
-/// pairs of 4 + 4 bytes. A key's hash tells its region and its home bucket there; keys that find it full go to the next bucket of the region.
+/// Regions of buckets; a bucket is 4 or 8 slots that are read at once: on cuda one 32-byte sector, on the
+/// host one 64-byte line, for pairs of 4 + 4 bytes. A key's hash tells its region and its home bucket there;
+/// keys that find it full go to the next bucket of the region.
 ///
-/// A lookup reads one bucket, and another one only after a bucket that keys have overflowed. That mark takes no room: the first two keys
-/// of a bucket stand in ascending order, and in descending order if the bucket overflowed. Empty slots hold a key of another region, so no
-/// key and no value is reserved.
+/// A lookup reads one bucket, and another one only after a bucket that keys have overflowed. That mark takes
+/// no room: the first two keys of a bucket stand in ascending order, and in descending order if the bucket
+/// overflowed. Empty slots hold a key of another region, so no key and no value is reserved.
 ///
-/// A region is built by one team in shared memory: a counter for each bucket deals out its slots, then the region is written once.
+/// A region is built by one team in shared memory: a counter for each bucket deals out its slots, then the
+/// region is written once.
 struct bucketed {
   /// Options of frozen_map and frozen_set with this layout.
   struct options {
-    /// Pairs over slots, in (0, 1]. Slots are added where a region could not hold a random split's spread: the real figure is load_factor().
+    /// Pairs over slots, in (0, 1]. Slots are added where a region could not hold a random split's spread:
+    /// the real figure is load_factor().
     double load_factor = 0.8;
     /// Chooses the hash functions. The same seed and data give the same answers on every place.
     std::uint64_t seed = 0;
-    /// Attempts after the first before a build gives up with build_error. From the third on regions get a quarter more room each time.
+    /// Attempts after the first before a build gives up with build_error. From the third on regions get a
+    /// quarter more room each time.
     int max_restarts = 10;
   };
 
@@ -59,7 +63,9 @@ struct bucketed {
 
     const table<Place, Key, Value>& ref() const { return table_; }
     std::size_t bytes() const { return buckets_.bytes(); }
-    double load_factor(std::size_t size) const { return static_cast<double>(size) / static_cast<double>(table_.capacity()); }
+    double load_factor(std::size_t size) const {
+      return static_cast<double>(size) / static_cast<double>(table_.capacity());
+    }
 
    private:
     array<typename table<Place, Key, Value>::bucket, Place> buckets_;
@@ -67,7 +73,8 @@ struct bucketed {
   };
 };
 
-/// Slots that are probed at once: keys together, values together. `Bytes`: how large it should be; it has 4 or 8 slots.
+/// Slots that are probed at once: keys together, values together. `Bytes`: how large it should be; it has 4
+/// or 8 slots.
 template <std::size_t Bytes, class Key, class Value>
 struct bucketed::bucket_of {
   static constexpr int slots = Bytes / (sizeof(Key) + sizeof(Value)) >= 8 ? 8 : 4;
@@ -103,8 +110,8 @@ struct bucketed::bucket_of<Bytes, Key, none> {
   ROOST_FN void set(int s, const pair<Key, none>& item) { keys.key[s] = item.key; }
 };
 
-/// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and is not rebuilt. Any
-/// number of threads may read.
+/// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and
+/// is not rebuilt. Any number of threads may read.
 template <class Place, class Key, class Value>
 class bucketed::table {
  public:
@@ -123,27 +130,32 @@ class bucketed::table {
 
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const {
-    return probe(key, found<Value>(), [this]([[maybe_unused]] const read_type& read, std::uint64_t b, int s, std::uint32_t) {
+    return probe(key, found<Value>(),
+                 [this]([[maybe_unused]] const read_type& read, std::uint64_t b, int s, std::uint32_t) {
 #if ROOST_ON_DEVICE
-      if constexpr (reads_values) {
-        Value value = read.value(0);
-        ROOST_UNROLL
-        for (int i = 1; i < bucket_slots; ++i) {  // what was read is in registers, which have no index
-          if (i == s) value = read.value(i);
-        }
-        return found<Value>(value);
-      }
+                   if constexpr (reads_values) {
+                     Value value = read.value(0);
+                     ROOST_UNROLL
+                     for (int i = 1; i < bucket_slots;
+                          ++i) {  // what was read is in registers, which have no index
+                       if (i == s) value = read.value(i);
+                     }
+                     return found<Value>(value);
+                   }
 #endif
-      return found<Value>(buckets_[b].value(s));
-    });
+                   return found<Value>(buckets_[b].value(s));
+                 });
   }
 
   /// True if the key is there.
   ROOST_FN bool contains(const Key& key) const {
     return probe(key, false, [](const read_type&, std::uint64_t, int, std::uint32_t) { return true; });
   }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
-  /// Fetches a key's home bucket ahead of a find. Does nothing on a GPU, which hides the wait with other threads.
+  /// Fetches a key's home bucket ahead of a find. Does nothing on a GPU, which hides the wait with other
+  /// threads.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const {
 #if !ROOST_ON_DEVICE
     const place_of_key at = home(key);
@@ -176,16 +188,30 @@ class bucketed::table {
   }
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
-    return !same_key(key_at(slot), empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)));
+    return !same_key(key_at(slot),
+                     empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)));
   }
-  ROOST_FN const Key& key_at(std::uint64_t slot) const { return buckets_[slot / bucket_slots].keys.key[slot % bucket_slots]; }
-  ROOST_FN Value value_at(std::uint64_t slot) const { return buckets_[slot / bucket_slots].value(static_cast<int>(slot % bucket_slots)); }
+  ROOST_FN const Key& key_at(std::uint64_t slot) const {
+    return buckets_[slot / bucket_slots].keys.key[slot % bucket_slots];
+  }
+  ROOST_FN Value value_at(std::uint64_t slot) const {
+    return buckets_[slot / bucket_slots].value(static_cast<int>(slot % bucket_slots));
+  }
+  ROOST_FN Value* value_address(std::uint64_t slot) const
+    requires(!std::is_same_v<Value, none>)
+  {
+    return &buckets_[slot / bucket_slots].values.value[slot % bucket_slots];
+  }
+  ROOST_FN void set_key(std::uint64_t slot, const Key& key) const {
+    buckets_[slot / bucket_slots].keys.key[slot % bucket_slots] = key;
+  }
   ROOST_FN void set(std::uint64_t slot, const pair<Key, Value>& item) const {
     buckets_[slot / bucket_slots].set(static_cast<int>(slot % bucket_slots), item);
   }
   /// Empties a slot. A bucket of empty slots has not overflowed.
   ROOST_FN void clear(std::uint64_t slot) const {
-    set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)), Value{}));
+    set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)),
+                                Value{}));
   }
 
  private:
@@ -199,7 +225,8 @@ class bucketed::table {
 
   ROOST_FN place_of_key home(const Key& key) const {
     const auto region = split_hash(hash_of(key, seed_), regions_);
-    return {static_cast<std::uint32_t>(region.digit), static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
+    return {static_cast<std::uint32_t>(region.digit),
+            static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
   }
 
   ROOST_FN read_type read(std::uint64_t b) const {
@@ -218,7 +245,8 @@ class bucketed::table {
     }
   }
 
-  /// The one probe loop: reads buckets from the key's home on, until the key is found or a bucket has not overflowed.
+  /// The one probe loop: reads buckets from the key's home on, until the key is found or a bucket has not
+  /// overflowed.
   template <class Result, class OnHit>
   ROOST_FN Result probe(const Key& key, const Result& missing, const OnHit& on_hit) const {
     const place_of_key at = home(key);
@@ -244,7 +272,9 @@ class bucketed::table {
     return slot;
   }
 
-  ROOST_FN static bool overflowed(const typename bucket::key_block& keys) { return key_less(keys.key[1], keys.key[0]); }
+  ROOST_FN static bool overflowed(const typename bucket::key_block& keys) {
+    return key_less(keys.key[1], keys.key[0]);
+  }
 
   bucket* buckets_;
   std::uint64_t seed_;
@@ -256,33 +286,37 @@ class bucketed::table {
 template <class Place, class Key, class Value>
 bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts) {
   if (!(options.load_factor > 0 && options.load_factor <= 1)) {
-    throw invalid_argument("roost::bucketed: load factor " + detail::text_of(options.load_factor) +
-                           " asked for; give more than 0 and at most 1");
+    detail::raise<invalid_argument>(
+        {"roost::bucketed: load factor ", options.load_factor, " asked for; give more than 0 and at most 1"});
   }
   using bucket = typename table<Place, Key, Value>::bucket;
   using tuned = detail::tuning<Place>;
   const double slots = static_cast<double>(n) / options.load_factor;
-  // A region's slots should hold the spread of a random split without more room than the load factor gives: full regions must be large.
+  // A region's slots should hold the spread of a random split without more room than the load factor gives:
+  // full regions must be large.
   const double spare = 1 / options.load_factor - 1;
   const double pairs_for_spread = spare > 0 ? 36 / (spare * spare) : 1e18;
-  const double bytes = std::clamp(pairs_for_spread / options.load_factor * sizeof(bucket) / bucket::slots,
-                                  static_cast<double>(tuned::region_bytes), static_cast<double>(tuned::region_bytes_most));
+  const double bytes =
+      std::clamp(pairs_for_spread / options.load_factor * sizeof(bucket) / bucket::slots,
+                 static_cast<double>(tuned::region_bytes), static_cast<double>(tuned::region_bytes_most));
   const double regions = std::ceil(slots / bucket::slots * sizeof(bucket) / bytes);
   detail::check_table_bytes(slots / bucket::slots * sizeof(bucket), regions, "roost::bucketed");
   plan p{};
   p.regions = static_cast<std::uint32_t>(detail::regions_from_parts(std::max(2.0, regions), parts));
   const double mean = static_cast<double>(n) / p.regions;
-  double region_slots = std::max(slots / p.regions, std::min(static_cast<double>(n), mean + 6 * std::sqrt(mean)));
+  double region_slots =
+      std::max(slots / p.regions, std::min(static_cast<double>(n), mean + 6 * std::sqrt(mean)));
   if (attempt > 1) region_slots *= std::pow(1.25, attempt - 1);
   p.region_buckets = static_cast<std::uint32_t>(std::max(1.0, std::ceil(region_slots / bucket::slots)));
   p.region_of = {detail::seed_of_attempt(options.seed, attempt), p.regions};
   return p;
 }
 
-/// Builds one region.
+/// Builds one region: what detail::region_build asks of a layout.
 template <class Place, class Key, class Value>
 struct bucketed::builder {
   static constexpr int threads = detail::tuning<cuda>::build_threads;
+  static constexpr bool large_scratch = true;
   static constexpr int teams_at_once = detail::tuning<cuda>::build_teams_at_once;
   using item = pair<Key, Value>;
   using bucket = typename table<Place, Key, Value>::bucket;
@@ -292,25 +326,35 @@ struct bucketed::builder {
   detail::region_items<item> from;
 
   struct pieces {
-    std::uint64_t slots;    // of the region
+    static constexpr std::uint32_t unit_slots = bucket::slots;
+    static constexpr std::uint32_t count_mask = ~0u;
+
+    std::uint64_t slots;  // of the region
+    std::uint32_t strays_most;
     std::uint32_t* count;   // of each bucket: pairs that have come by
     std::uint32_t* placed;  // of the region
     std::uint32_t* strays;  // how many pairs found their home bucket full,
     std::uint32_t* stray;   // and which
     bucket* buckets;
-    std::uint32_t* owner;   // in place of the buckets: the number of each slot's item
+    std::uint32_t* owner;  // in place of the buckets: the number of each slot's item
+
+    /// A slot as one number.
+    ROOST_FN static std::uint32_t place(std::uint32_t b, std::uint32_t s) { return b * unit_slots + s; }
   };
 
-  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items) : to(table), from(items) {}
+  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items)
+      : to(table), from(items) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
     pieces my;
     my.slots = std::uint64_t{to.region_buckets_} * slots_of_bucket;
+    my.strays_most = to.region_buckets_ * slots_of_bucket / 2;
     my.count = memory.take<std::uint32_t>(to.region_buckets_);
     my.placed = memory.take<std::uint32_t>(1);
     my.strays = memory.take<std::uint32_t>(1);
-    my.stray = memory.take<std::uint32_t>(most_strays());
-    const std::size_t bytes = detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * to.region_buckets_;
+    my.stray = memory.take<std::uint32_t>(my.strays_most);
+    const std::size_t bytes =
+        detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * to.region_buckets_;
     my.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));
     my.owner = reinterpret_cast<std::uint32_t*>(my.buckets);
     return my;
@@ -320,22 +364,118 @@ struct bucketed::builder {
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     if (from.lack_some()) return;
     detail::scratch_memory all(memory);
-    detail::build_region(team, *this, region, scratch(all));
+    const pieces my = scratch(all);
+    detail::region_build(team, *this, region, my).run();
   }
 
-  /// What a worker may walk on average. Keys that were chosen to share a home walk farther than those of a full table; other hash
-  /// functions spread them.
+  /// A pair on its way through the buckets.
+  struct walk {
+    std::uint32_t bucket;
+    ROOST_FN std::uint32_t unit() const { return bucket; }
+    ROOST_FN void next(const builder& b) { bucket = bucket + 1 == b.to.region_buckets_ ? 0 : bucket + 1; }
+  };
+  template <class Pieces>
+  ROOST_FN walk home(const Key& key, std::uint32_t) const {
+    return {to.home(key).bucket};
+  }
+
+  // What a worker may walk on average. Keys that were chosen to share a home walk farther than those of a
+  // full table; other hash functions spread them.
   static constexpr std::uint64_t steps_of_stray = 64;   // buckets
   static constexpr std::uint64_t steps_of_claim = 256;  // slots
 
-  ROOST_FN std::uint32_t most_strays() const { return to.region_buckets_ * slots_of_bucket / 2; }
-  ROOST_FN std::uint32_t next(std::uint32_t b) const { return b + 1 == to.region_buckets_ ? 0 : b + 1; }
-  ROOST_FN std::uint32_t home(const Key& key) const { return to.home(key).bucket; }
-  ROOST_FN bucket* out(std::uint32_t region) const { return to.buckets_ + std::uint64_t{region} * to.region_buckets_; }
+  struct steps {
+    std::uint64_t left;
+    ROOST_FN void begin() { left += steps_of_stray; }
+    ROOST_FN bool go_on() { return left != 0 && left-- != 0; }
+  };
+  ROOST_FN steps walks(const pieces&) const { return {std::uint64_t{4} * to.region_buckets_}; }
 
+  template <class Team>
+  ROOST_FN void clear(const Team& team, std::uint32_t region, const pieces& my) const {
+    const Key empty = to.empty_.of(region);
+    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
+      my.count[b] = 0;
+      clear(my.buckets[b], empty);
+    });
+  }
   ROOST_FN static void clear(bucket& b, const Key& empty) {
     ROOST_UNROLL
     for (int s = 0; s < slots_of_bucket; ++s) b.keys.key[s] = empty;
+  }
+
+  ROOST_FN void put(const pieces& my, const walk& at, std::uint32_t s, const item& mine) const {
+    my.buckets[at.bucket].set(static_cast<int>(s), mine);
+  }
+
+  // A bucket's count tells that pairs went on from it, and there is no stash.
+  template <class Team>
+  ROOST_FN void pass(const Team&, const pieces&, const walk&) const {}
+  template <class Team>
+  ROOST_FN bool put_aside(const Team&, const pieces&, const item*, std::uint32_t, const walk&) const {
+    return false;
+  }
+
+  /// Whether a stray has passed a pair with its key.
+  ROOST_FN bool passed_its_key(const pieces& my, const item*, std::uint32_t place,
+                               [[maybe_unused]] std::uint32_t region) const {
+    const std::uint32_t last = place / slots_of_bucket;
+    const Key key = my.buckets[last].keys.key[place % slots_of_bucket];
+    bool passed = false;
+    for (walk at = home<pieces>(key, region); at.bucket != last; at.next(*this)) {
+      ROOST_UNROLL
+      for (int s = 0; s < slots_of_bucket; ++s) passed |= same_key(my.buckets[at.bucket].keys.key[s], key);
+    }
+    return passed;
+  }
+
+  /// Returns false if the different keys are too many, or too many of them share a home.
+  template <class Team>
+  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t, const item* items, std::uint64_t count,
+                                const pieces& my) const {
+    const std::uint32_t slots = to.region_buckets_ * slots_of_bucket;
+    detail::for_each_of(team, slots, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
+    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) { my.count[b] = 0; });
+    std::uint64_t steps_left = slots;
+    return detail::claim_each(team, count, my.placed, [&](std::uint32_t i) {
+      steps_left += steps_of_claim;
+      const auto on_pass = [&](std::uint32_t slot) {
+        --steps_left;
+        if (slot % slots_of_bucket == slots_of_bucket - 1)
+          team.exchange(my.count[slot / slots_of_bucket], 1u);
+      };
+      return detail::claim_slot(team, my.owner, slots, to.home(items[i].key).bucket * slots_of_bucket, items,
+                                i, detail::smaller<std::uint64_t>(slots, steps_left), on_pass);
+    });
+  }
+
+  /// Writes the region; true if two pairs of a bucket have the same key, which claims exclude.
+  template <class Team>
+  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const pieces& my,
+                     bool by_counting) const {
+    bucket* const out = to.buckets_ + std::uint64_t{region} * to.region_buckets_;
+    if (by_counting) {
+      bool twice = false;
+      detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
+        const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[b], slots_of_bucket);
+        twice |= finish(my.buckets[b], n, my.count[b] > slots_of_bucket);
+      });
+      if (team.any(twice)) return true;
+      detail::write_out(team, my.buckets, to.region_buckets_, out);
+      return false;
+    }
+    const Key empty = to.empty_.of(region);
+    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
+      bucket mine;
+      clear(mine, empty);
+      std::uint32_t n = 0;
+      for (; n < slots_of_bucket && my.owner[b * slots_of_bucket + n] != detail::no_owner; ++n) {
+        mine.set(static_cast<int>(n), items[my.owner[b * slots_of_bucket + n]]);
+      }
+      static_cast<void>(finish(mine, n, my.count[b] != 0));
+      out[b] = mine;
+    });
+    return false;
   }
 
   /// Marks a bucket if it overflowed, and tells whether one of its n keys is there twice.
@@ -344,13 +484,15 @@ struct bucketed::builder {
     const bool twice = equal_pairs(b.keys) != empties * (empties - 1) / 2;
     const item first = detail::make_pair(b.keys.key[0], b.value(0));
     const item second = detail::make_pair(b.keys.key[1], b.value(1));
-    const bool swap = (key_less(second.key, first.key) != overflowed) & !same_key(first.key, second.key);
+    const bool less = key_less(second.key, first.key), same = same_key(first.key, second.key);
+    const bool swap = (less != overflowed) & !same;
     b.set(0, swap ? second : first);  // no branch: half of the buckets swap
     b.set(1, swap ? first : second);
     return twice;
   }
 
-  /// How many pairs of a bucket's slots hold the same key: slots r apart for every r, in an order that vectors can do.
+  /// How many pairs of a bucket's slots hold the same key: slots r apart for every r, in an order that
+  /// vectors can do.
   ROOST_VECTOR_FN static std::uint32_t equal_pairs(const typename bucket::key_block& keys) {
     constexpr int half = slots_of_bucket / 2;
     Key around[2 * slots_of_bucket];
@@ -368,110 +510,6 @@ struct bucketed::builder {
     ROOST_UNROLL
     for (int s = 0; s < slots_of_bucket; ++s) sum += equal[s];
     return sum;
-  }
-
-  /// The fast way, for keys that are all different: returns false if they are not, or if too many are not at home.
-  template <class Team>
-  ROOST_FN bool place_by_counting(const Team& team, std::uint32_t region, const item* items, std::uint32_t count,
-                                  const pieces& my) const {
-    constexpr int per_worker = detail::tuning<typename Team::place>::build_held;
-    constexpr std::uint32_t at_once = per_worker * Team::size;
-    const std::uint32_t strays_most = most_strays();
-    const Key empty = to.empty_.of(region);
-    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
-      my.count[b] = 0;
-      clear(my.buckets[b], empty);
-    });
-    if (team.rank() == 0) *my.strays = 0;
-    team.sync();
-    for (std::uint32_t first = 0; first < count; first += at_once) {
-      const std::uint32_t n = detail::smaller(at_once, count - first);
-      const detail::held_items<per_worker, Team, const item*> held_item(team, items, first, n);
-      std::uint32_t held_home[per_worker];
-      detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
-        held_home[held] = home(held_item(held, i).key);
-      });
-      detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
-        const std::uint32_t b = held_home[held];
-        const std::uint32_t s = team.fetch_add(my.count[b], 1u);
-        if (s < slots_of_bucket) {
-          my.buckets[b].set(static_cast<int>(s), held_item(held, i));
-        } else {
-          const std::uint32_t at = team.fetch_add(*my.strays, 1u);
-          if (at < strays_most) my.stray[at] = first + i;
-        }
-      });
-    }
-    team.sync();  // who is at home stays there
-    const std::uint32_t strays = *my.strays;
-    if (strays > strays_most) return false;
-    std::uint64_t steps_left = std::uint64_t{4} * to.region_buckets_;
-    bool lost = false;  // some stray that walked too long
-    detail::for_each_of(team, strays, [&](std::uint32_t i) {
-      const item stray = items[my.stray[i]];
-      std::uint32_t b = home(stray.key);
-      bool placed = false;
-      for (steps_left += steps_of_stray; steps_left != 0 && !placed; --steps_left) {
-        b = next(b);
-        const std::uint32_t s = team.fetch_add(my.count[b], 1u);
-        if (s >= slots_of_bucket) continue;
-        placed = true;
-        my.buckets[b].set(static_cast<int>(s), stray);
-        my.stray[i] = b * slots_of_bucket + s;  // from now on the slot that it found
-      }
-      lost |= !placed;
-    });
-    if (team.any(lost)) return false;
-    bool twice = false;  // some key: two of a bucket, or a stray and one that it passed
-    detail::for_each_of(team, strays, [&](std::uint32_t i) {
-      const std::uint32_t slot = my.stray[i];
-      const std::uint32_t last = slot / slots_of_bucket;
-      const Key key = my.buckets[last].keys.key[slot % slots_of_bucket];
-      for (std::uint32_t b = home(key); b != last; b = next(b)) {
-        ROOST_UNROLL
-        for (int s = 0; s < slots_of_bucket; ++s) twice |= same_key(my.buckets[b].keys.key[s], key);
-      }
-    });
-    if (team.any(twice)) return false;
-    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
-      const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[b], slots_of_bucket);
-      twice |= finish(my.buckets[b], n, my.count[b] > slots_of_bucket);
-    });
-    if (team.any(twice)) return false;
-    detail::write_out(team, my.buckets, to.region_buckets_, out(region));
-    return true;
-  }
-
-  /// The way that takes any number of copies of a key: returns false if the different keys are too many, or too many of them share a home.
-  template <class Team>
-  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items, std::uint64_t count,
-                                const pieces& my) const {
-    const std::uint32_t slots = to.region_buckets_ * slots_of_bucket;
-    detail::for_each_of(team, slots, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
-    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) { my.count[b] = 0; });
-    std::uint64_t steps_left = slots;
-    const bool placed = detail::claim_each(team, count, my.placed, [&](std::uint32_t i) {
-      steps_left += steps_of_claim;
-      const auto on_pass = [&](std::uint32_t slot) {
-        --steps_left;
-        if (slot % slots_of_bucket == slots_of_bucket - 1) team.exchange(my.count[slot / slots_of_bucket], 1u);
-      };
-      return detail::claim_slot(team, my.owner, slots, home(items[i].key) * slots_of_bucket, items, i,
-                                detail::smaller<std::uint64_t>(slots, steps_left), on_pass);
-    });
-    if (!placed) return false;
-    const Key empty = to.empty_.of(region);
-    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
-      bucket mine;
-      clear(mine, empty);
-      std::uint32_t n = 0;
-      for (; n < slots_of_bucket && my.owner[b * slots_of_bucket + n] != detail::no_owner; ++n) {
-        mine.set(static_cast<int>(n), items[my.owner[b * slots_of_bucket + n]]);
-      }
-      static_cast<void>(finish(mine, n, my.count[b] != 0));
-      out(region)[b] = mine;
-    });
-    return true;
   }
 };
 

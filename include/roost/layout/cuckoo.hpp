@@ -2,26 +2,29 @@
 
 #include <cmath>
 
-#include "roost/detail/build.hpp"
+#include "roost/detail/frozen/region_build.hpp"
 
 /// \file
 /// Layout `cuckoo`: the table of Alcantara et al. 2009, "Real-Time Parallel Hashing on the GPU", section 4.1.
 
 namespace roost {
 
-/// Regions (the paper's buckets) of at most 512 pairs, 409 on average, each a cuckoo hash with three sub-tables of 192 slots: 71 % full, 1.42 times
-/// the input's bytes. A lookup reads at most three slots. All first sub-tables are contiguous, then all second, then all third ones.
+/// Regions (the paper's buckets) of at most 512 pairs, 409 on average, each a cuckoo hash with three
+/// sub-tables of 192 slots: 71 % full, 1.42 times the input's bytes. A lookup reads at most three slots. All
+/// first sub-tables are contiguous, then all second, then all third ones.
 ///
-/// Phase 1 splits the pairs into regions by `k mod regions`; if a region overflows, by `((c0 + c1 k) mod 1900813) mod regions`. Phase 2 builds each region
-/// with one team: all pairs without a slot write themselves into the next sub-table at once, and who finds himself overwritten goes on;
-/// 25 rounds at most, then the region begins again with another seed.
+/// Phase 1 splits the pairs into regions by `k mod regions`; if a region overflows, by `((c0 + c1 k) mod
+/// 1900813) mod regions`. Phase 2 builds each region with one team: all pairs without a slot write themselves
+/// into the next sub-table at once, and who finds himself overwritten goes on; 25 rounds at most, then the
+/// region begins again with another seed.
 ///
-/// Use it to compare with the paper; `bucketed` is faster. Where it goes past the paper, so that no key set can make it fail:
-/// after 5 splits (after one where there are so many regions, from about 2 * 10^7 pairs on, that the paper's 1900813 values cannot fill them evenly)
-/// and after 8 seeds of a region it takes seeded MurmurHash3 finalizers instead of the paper's functions, which cannot tell
-/// keys apart that are equal modulo 1900813; copies of a key are found, the first wins; no key marks empty slots.
+/// Use it to compare with the paper; `bucketed` is faster. Where it goes past the paper, so that no key set
+/// can make it fail: after 5 splits (after one where there are so many regions, from about 2 * 10^7 pairs on,
+/// that the paper's 1900813 values cannot fill them evenly) and after 8 seeds of a region it takes seeded
+/// MurmurHash3 finalizers instead of the paper's functions, which cannot tell keys apart that are equal
+/// modulo 1900813; copies of a key are found, the first wins; no key marks empty slots.
 struct cuckoo {
-  static constexpr std::uint32_t region_most = 512;     ///< pairs of a region
+  static constexpr std::uint32_t region_most = 512;  ///< pairs of a region
   static constexpr std::uint32_t subtable_slots = 192;
   static constexpr std::uint32_t region_slots = 3 * subtable_slots;
   static constexpr int rounds_most = 25;  ///< a round goes through the three sub-tables
@@ -34,9 +37,10 @@ struct cuckoo {
     std::uint64_t seed = 0;
     /// Attempts after the first before a build gives up with build_error.
     int max_restarts = 20;
-    /// The variant of Wang and Hu, "Real-Time Hashing on GPU Architecture with CUDA" (for sets): each region of the first phase has
-    /// room for 512 keys in place, so that no counting and no scan is needed, and 256 of them are expected. load_factor is not used.
-    /// Input that does not fit (copies of few keys) is counted from the fourth attempt on.
+    /// The variant of Wang and Hu, "Real-Time Hashing on GPU Architecture with CUDA" (for sets): each region
+    /// of the first phase has room for 512 keys in place, so that no counting and no scan is needed, and 256
+    /// of them are expected. load_factor is not used. Input that does not fit (copies of few keys) is counted
+    /// from the fourth attempt on.
     bool two_kernel = false;
   };
 
@@ -102,7 +106,9 @@ struct cuckoo {
 
     const table<Place, Key, Value>& ref() const { return table_; }
     std::size_t bytes() const { return slots_.bytes() + seeds_.bytes(); }
-    double load_factor(std::size_t size) const { return static_cast<double>(size) / static_cast<double>(table_.capacity()); }
+    double load_factor(std::size_t size) const {
+      return static_cast<double>(size) / static_cast<double>(table_.capacity());
+    }
 
    private:
     array<pair<Key, Value>, Place> slots_;
@@ -111,8 +117,8 @@ struct cuckoo {
   };
 };
 
-/// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and is not rebuilt. Any
-/// number of threads may read.
+/// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and
+/// is not rebuilt. Any number of threads may read.
 template <class Place, class Key, class Value>
 class cuckoo::table {
  public:
@@ -126,13 +132,17 @@ class cuckoo::table {
 
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const {
-    return probe(key, found<Value>(), [](const item& here, std::uint64_t, std::uint32_t) { return found<Value>(detail::value_of(here)); });
+    return probe(key, found<Value>(), [](const item& here, std::uint64_t, std::uint32_t) {
+      return found<Value>(detail::value_of(here));
+    });
   }
 
   /// True if the key is there.
   ROOST_FN bool contains(const Key& key) const {
     return probe(key, false, [](const item&, std::uint64_t, std::uint32_t) { return true; });
   }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
   /// Fetches the first slot that a find will read. Does nothing on a GPU.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const {
@@ -151,7 +161,8 @@ class cuckoo::table {
 
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return probe(key, std::uint64_t{no_slot}, [](const item&, std::uint64_t slot, std::uint32_t) { return slot; });
+    return probe(key, std::uint64_t{no_slot},
+                 [](const item&, std::uint64_t slot, std::uint32_t) { return slot; });
   }
 
   /// How many slots a lookup of this key reads; 0 if it is not there.
@@ -168,7 +179,9 @@ class cuckoo::table {
   ROOST_FN void set(std::uint64_t slot, const item& pair) const { slots_[slot] = pair; }
   /// Empties a slot.
   ROOST_FN void clear(std::uint64_t slot) const {
-    set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / subtable_slots % region_of_.regions)), Value{}));
+    set(slot,
+        detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / subtable_slots % region_of_.regions)),
+                          Value{}));
   }
 
  private:
@@ -202,8 +215,8 @@ template <class Place, class Key, class Value>
 cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attempt) {
   constexpr double most = static_cast<double>(region_most) / region_slots;
   if (!(options.load_factor > 0 && options.load_factor <= most)) {
-    throw invalid_argument("roost::cuckoo: load factor " + detail::text_of(options.load_factor) +
-                           " asked for; give more than 0 and at most " + detail::text_of(most));
+    detail::raise<invalid_argument>({"roost::cuckoo: load factor ", options.load_factor,
+                                     " asked for; give more than 0 and at most ", most});
   }
   double mean = options.two_kernel ? region_most / 2.0 : options.load_factor * region_slots;
   if (attempt > 8) mean *= std::pow(0.8, attempt - 8);
@@ -215,8 +228,12 @@ cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attemp
   const std::uint64_t random = mix64(seed, 0x5851f42d4c957f2dull);
   using kind = first_level::kind;
   const bool enough_values = regions * 32 <= alcantara_hash::prime;
-  p.region_of = {attempt == 0 ? kind::modulo : attempt <= 4 && enough_values ? kind::alcantara : kind::leading_bits, p.regions,
-                 {static_cast<std::uint32_t>(random) & 0x7fffffffu, (static_cast<std::uint32_t>(random >> 32) & 0x7fffffffu) | 1u},
+  p.region_of = {attempt == 0                    ? kind::modulo
+                 : attempt <= 4 && enough_values ? kind::alcantara
+                                                 : kind::leading_bits,
+                 p.regions,
+                 {static_cast<std::uint32_t>(random) & 0x7fffffffu,
+                  (static_cast<std::uint32_t>(random >> 32) & 0x7fffffffu) | 1u},
                  seed};
   p.counted = !options.two_kernel || attempt > 2;  // copies of one key never fit in a fixed place
   p.room_for_region = region_most;
@@ -227,8 +244,10 @@ cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attemp
 template <class Place, class Key, class Value>
 struct cuckoo::builder {
   static constexpr int threads = region_most;
+  static constexpr bool large_scratch = true;
   using item = pair<Key, Value>;
-  static constexpr std::uint32_t claims = 2048;  // slots to find the different keys of a region that holds copies
+  static constexpr std::uint32_t claims =
+      2048;  // slots to find the different keys of a region that holds copies
 
   table<Place, Key, Value> to;
   detail::region_items<item> from;
@@ -241,11 +260,12 @@ struct cuckoo::builder {
     std::uint32_t* placed;     // of the region
   };
 
-  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items) : to(table), from(items) {}
+  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items)
+      : to(table), from(items) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
-    return {memory.take<std::uint32_t>(region_slots), memory.take<std::uint32_t>(region_most), memory.take<std::uint32_t>(claims),
-            memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1)};
+    return {memory.take<std::uint32_t>(region_slots), memory.take<std::uint32_t>(region_most),
+            memory.take<std::uint32_t>(claims), memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1)};
   }
 
   template <class Team>
@@ -292,10 +312,12 @@ struct cuckoo::builder {
 
   /// Lists the different items of a region that holds more than 512; false if those are more than 512 too.
   template <class Team>
-  ROOST_FN static bool find_different(const Team& team, const item* items, std::uint64_t count, const pieces& my, std::uint32_t& n) {
+  ROOST_FN static bool find_different(const Team& team, const item* items, std::uint64_t count,
+                                      const pieces& my, std::uint32_t& n) {
     detail::for_each_of(team, claims, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
     const bool fit = detail::claim_each(team, count, my.different, [&](std::uint32_t i) {
-      const auto start = static_cast<std::uint32_t>(split_hash(hash_of(items[i].key, 0x243f6a88), claims).digit);
+      const auto start =
+          static_cast<std::uint32_t>(split_hash(hash_of(items[i].key, 0x243f6a88), claims).digit);
       return detail::claim_slot(team, my.owner, claims, start, items, i, claims, [](std::uint32_t) {});
     });
     n = *my.different;
@@ -311,8 +333,8 @@ struct cuckoo::builder {
 
   /// The paper's rounds: returns how many it took, or 0 for too many.
   template <int PerWorker, class Team>
-  ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n, const Key* key, const std::uint32_t* number,
-                               std::uint32_t seed, const pieces& my) {
+  ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n, const Key* key,
+                               const std::uint32_t* number, std::uint32_t seed, const pieces& my) {
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) { my.slot[s] = detail::no_owner; });
     if (team.rank() == 0) *my.placed = 0;
     std::uint32_t at[PerWorker];  // the slot that an item has written to, or nowhere
@@ -339,13 +361,15 @@ struct cuckoo::builder {
   }
 
   template <class Team>
-  ROOST_FN void write(const Team& team, std::uint32_t region, const item* items, std::uint32_t seed, const pieces& my) const {
+  ROOST_FN void write(const Team& team, std::uint32_t region, const item* items, std::uint32_t seed,
+                      const pieces& my) const {
     std::uint32_t placed = 0;
     const item empty = detail::make_pair(to.empty_.of(region), Value{});
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) {
       const std::uint32_t number = my.slot[s];
       placed += number != detail::no_owner;
-      to.slots_[to.slot(region, s / subtable_slots, s % subtable_slots)] = number == detail::no_owner ? empty : items[number];
+      to.slots_[to.slot(region, s / subtable_slots, s % subtable_slots)] =
+          number == detail::no_owner ? empty : items[number];
     });
     if (placed != 0) team.fetch_add(*my.placed, placed);
     team.sync();

@@ -7,10 +7,11 @@
 
 namespace roost {
 
-/// Values of any size. The slot of a key holds the number of an entry in an array beside the table. An entry is taken from a counter and written before a slot
-/// shows it, by one thread; then it never changes. Who gives a key another value takes another entry. So a value is never seen in part, and no number comes
-/// back to a slot; what it costs is that entries of former values, of erased keys and of inserts that came second are lost until concurrent_map puts the values
-/// into a new array.
+/// Values of any size. The slot of a key holds the number of an entry in an array beside the table. An entry
+/// is taken from a counter and written before a slot shows it, by one thread; then it never changes. Who
+/// gives a key another value takes another entry. So a value is never seen in part, and no number comes back
+/// to a slot; what it costs is that entries of former values, of erased keys and of inserts that came second
+/// are lost until concurrent_map puts the values into a new array.
 struct indexed {
   static constexpr const char* name = "indexed";
 
@@ -58,6 +59,8 @@ class indexed::reader {
   ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
     return slots_.contains(lanes, key);
   }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
   /// Looks at a key's home bucket only: false if that does not tell.
   ROOST_FN bool find_at_home(const Key& key, found<Value>& answer) const {
@@ -87,7 +90,9 @@ class indexed::reader {
   /// Whether a slot belongs to a key, erased or not.
   ROOST_FN bool taken(std::uint64_t number) const { return slots_.taken(number); }
   ROOST_FN Key key_at(std::uint64_t number) const { return slots_.key_at(number); }
-  ROOST_FN Value value_at(std::uint64_t number) const { return value_of(one_lane(), slots_.value_at(number)); }
+  ROOST_FN Value value_at(std::uint64_t number) const {
+    return value_of(one_lane(), slots_.value_at(number));
+  }
 
  protected:
   template <class Lanes>
@@ -106,9 +111,10 @@ class indexed::reader {
   entries<Value> entries_;
 };
 
-/// As probing::table: lookups and changes of single keys, from any number of threads at once, each one step for everybody who watches (linearizable), and none
-/// waits for another thread (lock-free). `full` is also the answer of a change that finds no entry. Trivially copyable; valid until its map is rehashed or
-/// inserts in bulk.
+/// As probing::table: lookups and changes of single keys, from any number of threads at once, each one step
+/// for everybody who watches (linearizable), and none waits for another thread (lock-free). `full` is also
+/// the answer of a change that finds no entry. Trivially copyable; valid until its map is rehashed or inserts
+/// in bulk.
 template <class Place, class Key, class Value>
 class indexed::table : public indexed::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
@@ -118,7 +124,9 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   using base::base;
 
   /// Stores a pair unless the key is there. Takes an entry only if it is not.
-  ROOST_FN insertion insert(const Key& key, const Value& value) const { return insert(one_lane(), key, value); }
+  ROOST_FN insertion insert(const Key& key, const Value& value) const {
+    return insert(one_lane(), key, value);
+  }
   template <class Lanes>
   ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
     if (this->slots_.contains(lanes, key)) return insertion::present;
@@ -127,18 +135,24 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   }
 
   /// Stores a pair, or gives the key that is there another value. Takes an entry.
-  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const { return insert_or_assign(one_lane(), key, value); }
+  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
+    return insert_or_assign(one_lane(), key, value);
+  }
   template <class Lanes>
   ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
     const auto mine = store(lanes, value);
     return mine ? this->slots_.insert_or_assign(lanes, key, *mine) : insertion::full;
   }
 
-  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one change. Takes an entry.
+  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one
+  /// change. Takes an entry.
   template <class F>
-  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const { return insert_or_apply(one_lane(), key, value, f); }
+  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
+    return insert_or_apply(one_lane(), key, value, f);
+  }
   template <class Lanes, class F>
-  ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value, const F& f) const {
+  ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
+                                     const F& f) const {
     const auto mine = take(lanes);
     if (!mine) return insertion::full;
     for (;;) {
@@ -150,7 +164,8 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
       } else {
         const Value before = this->value_of(lanes, *there);
         write(lanes, *mine, [&] { return f(before, value); });
-        if (this->slots_.replace(lanes, key, *there, *mine)) return insertion::present;  // as a number never comes back, it has had this value all the time
+        if (this->slots_.replace(lanes, key, *there, *mine))
+          return insertion::present;  // as a number never comes back, it has had this value all the time
       }
     }
   }
@@ -160,8 +175,11 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     insertion what;
     Value value;  // that the key has now; the one that was given if there is no room
   };
-  /// Stores a pair unless the key is there, and returns the value that it has then. Takes an entry only if it is not.
-  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const { return insert_and_find(one_lane(), key, value); }
+  /// Stores a pair unless the key is there, and returns the value that it has then. Takes an entry only if it
+  /// is not.
+  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
+    return insert_and_find(one_lane(), key, value);
+  }
   template <class Lanes>
   ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
     if (const auto there = this->find(lanes, key)) return {insertion::present, *there};
@@ -171,12 +189,18 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     return {done.what, done.what == insertion::present ? this->value_of(lanes, done.value) : value};
   }
 
-  /// Takes a key out; false if it is not there. Its slot remains the key's, and its entry nobody's, until a bulk call makes them free.
+  /// Takes a key out; false if it is not there. Its slot remains the key's, and its entry nobody's, until a
+  /// bulk call makes them free.
   ROOST_FN bool erase(const Key& key) const { return this->slots_.erase(key); }
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     return this->slots_.erase(lanes, key);
   }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
 
  private:
   template <class Lanes>
@@ -184,7 +208,8 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     std::uint64_t number = 0;
     if (lanes.rank() == 0) number = detail::fetch_add(*this->entries_.taken, std::uint64_t{1});
     number = lanes.from(0, number);
-    return number < this->entries_.room ? found<index_type>(static_cast<index_type>(number)) : found<index_type>();
+    return number < this->entries_.room ? found<index_type>(static_cast<index_type>(number))
+                                        : found<index_type>();
   }
   template <class Lanes, class Make>
   ROOST_FN void write(const Lanes& lanes, index_type number, const Make& make) const {

@@ -2,10 +2,12 @@
 
 #include <cmath>
 
-#include "roost/detail/atomic.hpp"
-#include "roost/detail/build.hpp"
+#include "roost/detail/base/atomic.hpp"
+#include "roost/detail/base/geometry.hpp"
+#include "roost/detail/base/tuning.hpp"
 #include "roost/functional.hpp"
 #include "roost/operation.hpp"
+#include "roost/pair.hpp"
 
 /// \file
 /// Layout `probing`: open addressing in slots that any number of threads change at the same time.
@@ -19,7 +21,9 @@ struct one_lane {
   ROOST_FN static void sync() {}
   ROOST_FN static unsigned ballot(bool mine) { return mine ? 1 : 0; }
   template <class T>
-  ROOST_FN static T from(unsigned, const T& mine) { return mine; }
+  ROOST_FN static T from(unsigned, const T& mine) {
+    return mine;
+  }
 };
 
 #if defined(__CUDACC__)
@@ -33,21 +37,27 @@ class tile_lanes {
   __device__ void sync() const { tile_.sync(); }
   __device__ unsigned ballot(bool mine) const { return tile_.ballot(mine); }
   template <class T>
-  __device__ T from(unsigned lane, const T& mine) const { return tile_.shfl(mine, lane); }
+  __device__ T from(unsigned lane, const T& mine) const {
+    return tile_.shfl(mine, lane);
+  }
 
  private:
   const Tile& tile_;
 };
 #endif
 
-/// Buckets that are read at once: on cuda one 32-byte sector, on the host one 64-byte line. A key's hash tells its region, its home bucket there, and a
-/// stride: a key that finds its home full goes to the bucket a stride further, round the region, and when that is full, round the next. (Double hashing, not the linear probing
-/// of D. Farrell, A simple GPU hash table, 2020: at load 0.8 a key that is not there costs half as many reads.)
+/// Buckets that are read at once: on cuda one 32-byte sector, on the host one 64-byte line. A key's hash
+/// tells its region, its home bucket there, and a stride: a key that finds its home full goes to the bucket a
+/// stride further, round the region, and when that is full, round the next. (Double hashing, not the linear
+/// probing of D. Farrell, A simple GPU hash table, 2020: at load 0.8 a key that is not there costs half as
+/// many reads.)
 ///
-/// A slot is one word that is changed at once: some bits of the key's hash, whether it is free, taken or erased, and the value. The table is four quarters, and no key leaves its
-/// own. So the place of a slot tells two bits of the hash of the key that it holds, which leaves two bits for what the slot is: no key and no value is
-/// reserved. Under changes of single keys a slot belongs to its key for good, erased or not: so two threads that insert a key meet at the same slot, and a value never shows with
-/// another key. Bulk inserts, beside which there is nothing else, make slots of erased keys free.
+/// A slot is one word that is changed at once: some bits of the key's hash, whether it is free, taken or
+/// erased, and the value. The table is four quarters, and no key leaves its own. So the place of a slot tells
+/// two bits of the hash of the key that it holds, which leaves two bits for what the slot is: no key and no
+/// value is reserved. Under changes of single keys a slot belongs to its key for good, erased or not: so two
+/// threads that insert a key meet at the same slot, and a value never shows with another key. Bulk inserts,
+/// beside which there is nothing else, make slots of erased keys free.
 struct probing {
   static constexpr const char* name = "probing";
 
@@ -83,15 +93,17 @@ template <class Key, class Value>
 struct probing::slot_word {
   static_assert(sizeof(Key) <= 8, "keys of up to 8 bytes");
   static constexpr bool has_value = !std::is_same_v<Value, none>;
-  static_assert(!has_value || sizeof(Value) <= 8, "values of up to 8 bytes: see layout indexed for larger ones");
+  static_assert(!has_value || sizeof(Value) <= 8,
+                "values of up to 8 bytes: see layout indexed for larger ones");
   static_assert(std::is_trivially_copyable_v<Value>, "values are copied byte by byte");
   static constexpr bool small = sizeof(Key) <= 4 && (!has_value || sizeof(Value) <= 4);
   using part = std::conditional_t<small, std::uint32_t, std::uint64_t>;  // of a key, of a value
-  using word = std::conditional_t<!has_value, part, std::conditional_t<small, std::uint64_t, detail::two_words>>;
+  using word =
+      std::conditional_t<!has_value, part, std::conditional_t<small, std::uint64_t, detail::two_words>>;
   using hash = decltype(hash_of(std::declval<Key>()));
 
   static constexpr part taken = part{1} << (8 * sizeof(part) - 1);
-  static constexpr part erased = taken >> 1;  // besides
+  static constexpr part erased = taken >> 1;                      // besides
   static constexpr hash kept = static_cast<hash>(~hash{0}) >> 2;  // of a hash, in a slot
 
   ROOST_FN static part value_part(const Value& value) {
@@ -133,11 +145,13 @@ struct probing::slot_word {
   ROOST_FN static bool is_there(const word& w) { return (key_part(w) & (taken | erased)) == taken; }
   ROOST_FN static bool is_erased(const word& w) { return (key_part(w) & erased) != 0; }
   /// Whether a slot belongs to a key, erased or not.
-  ROOST_FN static bool is_of(const word& w, part key) { return (key_part(w) & static_cast<part>(~erased)) == key; }
+  ROOST_FN static bool is_of(const word& w, part key) {
+    return (key_part(w) & static_cast<part>(~erased)) == key;
+  }
 };
 
-/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives and is not rehashed. Any number of threads may call it, while others
-/// change the table.
+/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives
+/// and is not rehashed. Any number of threads may call it, while others change the table.
 template <class Place, class Key, class Value>
 class probing::reader {
  public:
@@ -160,24 +174,31 @@ class probing::reader {
   /// The same for lanes that share the work: all of them call it with the same key, and get the same answer.
   template <class Lanes>
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
-    return look<detail::shared_access>(lanes, path_of(key), found<Value>(), [](const word& seen, std::uint64_t, std::uint32_t) { return found<Value>(slot::value(seen)); });
+    return look<detail::shared_access>(
+        lanes, path_of(key), found<Value>(),
+        [](const word& seen, std::uint64_t, std::uint32_t) { return found<Value>(slot::value(seen)); });
   }
 
   /// True if the key is there.
   ROOST_FN bool contains(const Key& key) const { return contains(one_lane(), key); }
   template <class Lanes>
   ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
-    return look<detail::shared_access>(lanes, path_of(key), false, [](const word&, std::uint64_t, std::uint32_t) { return true; });
+    return look<detail::shared_access>(lanes, path_of(key), false,
+                                       [](const word&, std::uint64_t, std::uint32_t) { return true; });
   }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
   /// One loop over many keys is faster than a find for each: see find_each.
   static constexpr bool reads_whole = true;
   /// Also where queries come in any order, as neighbours read their buckets together.
   static constexpr bool reads_in_pairs = true;
 
-  /// put(i, answer) for the keys of numbers first, first + step, ... below end. A worker of a warp goes on to its next key while another reads a second bucket.
+  /// put(i, answer) for the keys of numbers first, first + step, ... below end. A worker of a warp goes on to
+  /// its next key while another reads a second bucket.
   template <class Access = detail::shared_access, class Keys, class Put>
-  ROOST_FN void find_each(const Keys& keys, std::uint64_t first, std::uint64_t end, std::uint64_t step, const Put& put) const {
+  ROOST_FN void find_each(const Keys& keys, std::uint64_t first, std::uint64_t end, std::uint64_t step,
+                          const Put& put) const {
     path way{};
     std::uint32_t seen = 0;  // buckets
     for (std::uint64_t i = first; i < end;) {
@@ -210,7 +231,8 @@ class probing::reader {
     return true;
   }
 
-  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU, which hides the wait with other threads.
+  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU, which hides the wait with other
+  /// threads.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const { fetch(path_of(key)); }
 
   /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
@@ -227,11 +249,15 @@ class probing::reader {
 
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return look<detail::shared_access>(one_lane(), path_of(key), std::uint64_t{no_slot}, [](const word&, std::uint64_t number, std::uint32_t) { return number; });
+    return look<detail::shared_access>(
+        one_lane(), path_of(key), std::uint64_t{no_slot},
+        [](const word&, std::uint64_t number, std::uint32_t) { return number; });
   }
   /// How many buckets a lookup of this key reads; 0 if it is not there.
   ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    return look<detail::shared_access>(one_lane(), path_of(key), 0u, [](const word&, std::uint64_t, std::uint32_t step) { return step + 1; });
+    return look<detail::shared_access>(
+        one_lane(), path_of(key), 0u,
+        [](const word&, std::uint64_t, std::uint32_t step) { return step + 1; });
   }
   ROOST_FN bool occupied(std::uint64_t number) const { return slot::is_there(word_at(number)); }
   /// Whether a slot belongs to a key, erased or not.
@@ -243,36 +269,46 @@ class probing::reader {
   ROOST_FN word word_at(std::uint64_t number) const {
     return detail::shared_access::load(&buckets_[number / bucket_slots].slots[number % bucket_slots]);
   }
-  ROOST_FN Key key_of(const word& w, std::uint64_t b) const { return key_in_quarter(w, b / (std::uint64_t{plan_.regions / 4} * plan_.region_buckets)); }
-  ROOST_FN Key key_in_quarter(const word& w, std::uint64_t quarter) const { return key_of_hash<Key>(hash_in_quarter(w, quarter), plan_.seed); }
-
-  /// The bucket of a region where the way of a word's key begins there, be the region its home or the next one.
-  ROOST_FN std::uint32_t home_in_region(const word& w, std::uint64_t quarter) const {
-    return static_cast<std::uint32_t>(split_hash(split_hash(hash_in_quarter(w, quarter), plan_.regions).rest, plan_.region_buckets).digit);
+  ROOST_FN Key key_of(const word& w, std::uint64_t b) const {
+    return key_in_quarter(w, b / (std::uint64_t{plan_.regions / 4} * plan_.region_buckets));
   }
-  /// Calls visit(number) for the buckets that a word's key passes on that way before bucket `to`, where it lies, as long as that says true.
+  ROOST_FN Key key_in_quarter(const word& w, std::uint64_t quarter) const {
+    return key_of_hash<Key>(hash_in_quarter(w, quarter), plan_.seed);
+  }
+
+  /// The bucket of a region where the way of a word's key begins there, be the region its home or the next
+  /// one.
+  ROOST_FN std::uint32_t home_in_region(const word& w, std::uint64_t quarter) const {
+    return static_cast<std::uint32_t>(
+        split_hash(split_hash(hash_in_quarter(w, quarter), plan_.regions).rest, plan_.region_buckets).digit);
+  }
+  /// Calls visit(number) for the buckets that a word's key passes on that way before bucket `to`, where it
+  /// lies, as long as that says true.
   template <class Visit>
-  ROOST_FN void walk_in_region(const word& w, std::uint64_t quarter, std::uint32_t to, const Visit& visit) const {
+  ROOST_FN void walk_in_region(const word& w, std::uint64_t quarter, std::uint32_t to,
+                               const Visit& visit) const {
     path way = path_of_hash(hash_in_quarter(w, quarter));
-    for (std::uint32_t step = 1; step < way.buckets && way.number != to && visit(way.number); ++step) way.next();
+    for (std::uint32_t step = 1; step < way.buckets && way.number != to && visit(way.number); ++step)
+      way.next();
   }
 
  protected:
   ROOST_FN static typename slot::hash hash_in_quarter(const word& w, std::uint64_t quarter) {
     using hash = typename slot::hash;
-    return (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(quarter) << (8 * sizeof(hash) - 2);
+    return (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(quarter)
+                                                                     << (8 * sizeof(hash) - 2);
   }
 
   /// The way through the buckets where a key may be.
   struct path {
-    bucket* quarter;            // regions that are gone round
+    bucket* quarter;  // regions that are gone round
     std::uint32_t regions;
-    std::uint32_t region;       // of those
-    std::uint32_t buckets;      // of a region
-    std::uint32_t number;       // of the bucket there: first the home
+    std::uint32_t region;   // of those
+    std::uint32_t buckets;  // of a region
+    std::uint32_t number;   // of the bucket there: first the home
     std::uint32_t stride;
-    std::uint32_t lap;          // buckets of the region that were seen
-    std::uint32_t steps;        // at most
+    std::uint32_t lap;    // buckets of the region that were seen
+    std::uint32_t steps;  // at most
     typename slot::part key;
 
     ROOST_FN std::uint64_t here() const { return std::uint64_t{region} * buckets + number; }
@@ -295,17 +331,19 @@ class probing::reader {
   ROOST_FN path path_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
-    const std::uint32_t regions = plan_.regions / 4, quarter = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - 2));
+    const std::uint32_t regions = plan_.regions / 4,
+                        quarter = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - 2));
     const std::uint32_t strides = detail::larger(plan_.region_buckets, 2u) - 1;
-    return {buckets_ + std::uint64_t{quarter} * regions * plan_.region_buckets,
-            regions,
-            static_cast<std::uint32_t>(region.digit) - quarter * regions,
-            plan_.region_buckets,
-            static_cast<std::uint32_t>(home.digit),
-            1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
-            0,
-            detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets, buckets_in_reach),
-            static_cast<typename slot::part>(h & slot::kept) | slot::taken};
+    return {
+        buckets_ + std::uint64_t{quarter} * regions * plan_.region_buckets,
+        regions,
+        static_cast<std::uint32_t>(region.digit) - quarter * regions,
+        plan_.region_buckets,
+        static_cast<std::uint32_t>(home.digit),
+        1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
+        0,
+        detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets, buckets_in_reach),
+        static_cast<typename slot::part>(h & slot::kept) | slot::taken};
   }
 
   /// What a look at a bucket shows.
@@ -345,8 +383,9 @@ class probing::reader {
 #endif
   }
 
-  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot has the word: settle(bucket, sight, step) says whether that
-  /// was the end, or clears what it saw, and the next has it. Returns the lane that ended it, or none.
+  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot has
+  /// the word: settle(bucket, sight, step) says whether that was the end, or clears what it saw, and the next
+  /// has it. Returns the lane that ended it, or none.
   template <class Access, class Lanes, class Settle>
   ROOST_FN static int follow(const Lanes& lanes, const path& way, const Settle& settle) {
     path mine = way;
@@ -369,16 +408,21 @@ class probing::reader {
   static constexpr int no_lane = -1;
 
   template <class Access, class Lanes, class Result, class OnHit>
-  ROOST_FN Result look(const Lanes& lanes, const path& way, const Result& missing, const OnHit& on_hit) const {
+  ROOST_FN Result look(const Lanes& lanes, const path& way, const Result& missing,
+                       const OnHit& on_hit) const {
     Result result = missing;
-    const int leader = follow<Access>(lanes, way, [&](std::uint64_t b, const sight& here, std::uint32_t step) {
-      if (here.mine == 0) return true;
-      const word seen = here.mine_seen();
-      if (slot::is_there(seen)) {
-        result = on_hit(seen, (static_cast<std::uint64_t>(way.quarter - buckets_) + b) * bucket_slots + static_cast<unsigned>(first_bit(here.mine)), step);
-      }
-      return true;
-    });
+    const int leader =
+        follow<Access>(lanes, way, [&](std::uint64_t b, const sight& here, std::uint32_t step) {
+          if (here.mine == 0) return true;
+          const word seen = here.mine_seen();
+          if (slot::is_there(seen)) {
+            result = on_hit(seen,
+                            (static_cast<std::uint64_t>(way.quarter - buckets_) + b) * bucket_slots +
+                                static_cast<unsigned>(first_bit(here.mine)),
+                            step);
+          }
+          return true;
+        });
     return leader == no_lane ? missing : lanes.from(static_cast<unsigned>(leader), result);
   }
 
@@ -386,21 +430,24 @@ class probing::reader {
   plan plan_;
 };
 
-/// What concurrent_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels and of the host at once. Each is one step for everybody
-/// who watches (linearizable), and none waits for another thread (lock-free). Trivially copyable; valid while its map lives and is not rehashed.
+/// What concurrent_map::ref() returns: lookups and changes of single keys, from any number of threads of
+/// kernels and of the host at once. Each is one step for everybody who watches (linearizable), and none waits
+/// for another thread (lock-free). Trivially copyable; valid while its map lives and is not rehashed.
 template <class Place, class Key, class Value>
 class probing::table : public probing::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
 
  public:
+  using base::base;
+  using base::bucket_slots;
   using typename base::bucket;
   using typename base::slot;
   using typename base::word;
-  using base::base;
-  using base::bucket_slots;
 
   /// Stores a pair unless the key is there.
-  ROOST_FN insertion insert(const Key& key, const Value& value) const { return insert(one_lane(), key, value); }
+  ROOST_FN insertion insert(const Key& key, const Value& value) const {
+    return insert(one_lane(), key, value);
+  }
   ROOST_FN insertion insert(const Key& key) const
     requires(!slot::has_value)
   {
@@ -412,17 +459,23 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
 
   /// Stores a pair, or gives the key that is there another value.
-  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const { return insert_or_assign(one_lane(), key, value); }
+  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
+    return insert_or_assign(one_lane(), key, value);
+  }
   template <class Lanes>
   ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
     return put_on<detail::shared_access>(lanes, this->path_of(key), value, assign()).what;
   }
 
-  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one change.
+  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one
+  /// change.
   template <class F>
-  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const { return insert_or_apply(one_lane(), key, value, f); }
+  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
+    return insert_or_apply(one_lane(), key, value, f);
+  }
   template <class Lanes, class F>
-  ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value, const F& f) const {
+  ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
+                                     const F& f) const {
     return put_on<detail::shared_access>(lanes, this->path_of(key), value, apply<F>{f}).what;
   }
 
@@ -432,14 +485,17 @@ class probing::table : public probing::reader<Place, Key, Value> {
     Value value;  // that the key has now; the one that was given if the table is full
   };
   /// Stores a pair unless the key is there, and returns the value that it has then.
-  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const { return insert_and_find(one_lane(), key, value); }
+  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
+    return insert_and_find(one_lane(), key, value);
+  }
   template <class Lanes>
   ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
     const put_result done = put_on<detail::shared_access>(lanes, this->path_of(key), value, keep());
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
   }
 
-  /// Gives a key that has the value `expected`, byte for byte, the value `desired`; false if it is not there, or has another.
+  /// Gives a key that has the value `expected`, byte for byte, the value `desired`; false if it is not there,
+  /// or has another.
   ROOST_FN bool replace(const Key& key, const Value& expected, const Value& desired) const
     requires(slot::has_value)
   {
@@ -453,34 +509,46 @@ class probing::table : public probing::reader<Place, Key, Value> {
     const auto way = this->path_of(key);
     const auto wanted = slot::value_part(expected);
     const word after = slot::make(way.key, slot::value_part(desired));
-    const int leader = base::template follow<detail::shared_access>(lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
-      if (here.mine == 0) return true;
-      // Beside a short value its slot may hold what plus has carried.
-      for (word seen = here.mine_seen(); !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
-        const word before = detail::shared_access::compare_exchange(&way.quarter[b].slots[base::first_bit(here.mine)], seen, after);
-        result = before == seen;
-        seen = before;
-      }
-      return true;
-    });
+    const int leader = base::template follow<detail::shared_access>(
+        lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
+          if (here.mine == 0) return true;
+          // Beside a short value its slot may hold what plus has carried.
+          for (word seen = here.mine_seen();
+               !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
+            const word before = detail::shared_access::compare_exchange(
+                &way.quarter[b].slots[base::first_bit(here.mine)], seen, after);
+            result = before == seen;
+            seen = before;
+          }
+          return true;
+        });
     return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
   }
 
-  /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it free.
+  /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it
+  /// free.
   ROOST_FN bool erase(const Key& key) const { return erase(one_lane(), key); }
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     bool result = false;
     const auto way = this->path_of(key);
-    const int leader = base::template follow<detail::shared_access>(lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
-      if (here.mine != 0) {
-        word* const at = way.quarter[b].slots + base::first_bit(here.mine);
-        result = (detail::shared_access::set_key_bits(at, slot::erased) & slot::erased) == 0;
-      }
-      return true;
-    });
+    const int leader = base::template follow<detail::shared_access>(
+        lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
+          if (here.mine != 0) {
+            word* const at = way.quarter[b].slots + base::first_bit(here.mine);
+            result = (detail::shared_access::set_key_bits(at, slot::erased) & slot::erased) == 0;
+          }
+          return true;
+        });
     return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
   }
+
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(replace);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
 
   // What the bulk calls of concurrent_map stand on.
 
@@ -494,9 +562,11 @@ class probing::table : public probing::reader<Place, Key, Value> {
     word seen;             // of a key that was there, before the change
     std::uint32_t bucket;  // where the key is, of a copy of its region
   };
-  /// The same in a copy of the key's region that one team has to itself, in the first `steps` buckets of its way.
+  /// The same in a copy of the key's region that one team has to itself, in the first `steps` buckets of its
+  /// way.
   template <class Access, class Change>
-  ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change, std::uint32_t steps) const {
+  ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
+                                    std::uint32_t steps) const {
     typename base::path way = this->path_of(key);
     way.quarter = copy;
     way.region = 0;
@@ -505,9 +575,11 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   /// The same in a small table of four quarters that one team has to itself.
   template <class Access, class Change>
-  ROOST_FN insertion put_in_small(bucket* small, std::uint32_t quarter_buckets, const Key& key, const Value& value, const Change& change) const {
+  ROOST_FN insertion put_in_small(bucket* small, std::uint32_t quarter_buckets, const Key& key,
+                                  const Value& value, const Change& change) const {
     typename base::path way = this->path_of(key);
-    way.quarter = small + (way.quarter - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * quarter_buckets;
+    way.quarter =
+        small + (way.quarter - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * quarter_buckets;
     way.region = 0;
     way.buckets = quarter_buckets;
     way.number = way.key % quarter_buckets;
@@ -515,7 +587,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
     way.steps = 2;
     return put_on<Access>(one_lane(), way, value, change).what;
   }
-  ROOST_FN bucket* region_of(std::uint32_t region) const { return this->buckets_ + std::uint64_t{region} * this->plan_.region_buckets; }
+  ROOST_FN bucket* region_of(std::uint32_t region) const {
+    return this->buckets_ + std::uint64_t{region} * this->plan_.region_buckets;
+  }
   ROOST_FN const plan& geometry() const { return this->plan_; }
 
   // What to do about a key that is there. True: done; false: `seen` is what its slot has become meanwhile.
@@ -524,7 +598,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
     static constexpr bool repeatable = true;
     ROOST_FN static constexpr bool inserts() { return true; }
     template <class Access>
-    ROOST_FN bool change(word*, word&, const Value&) const { return true; }
+    ROOST_FN bool change(word*, word&, const Value&) const {
+      return true;
+    }
   };
   struct assign {
     static constexpr bool repeatable = true;
@@ -547,7 +623,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
         return true;
       } else {
         const Value wanted = f(slot::value(seen), value);
-        const word before = Access::compare_exchange(at, seen, slot::make(slot::key_part(seen), slot::value_part(wanted)));
+        const word before =
+            Access::compare_exchange(at, seen, slot::make(slot::key_part(seen), slot::value_part(wanted)));
         const bool done = before == seen;
         seen = before;
         return done;
@@ -555,7 +632,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
     }
   };
 
-  /// One of those, a lookup or an erase, which the operation tells. What the threads of a warp do differs when they have found their slots only.
+  /// One of those, a lookup or an erase, which the operation tells. What the threads of a warp do differs
+  /// when they have found their slots only.
   struct any {
     static constexpr bool repeatable = true;
     bool stores, assigns, erases;
@@ -576,9 +654,11 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
 
  private:
-  /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given back, all threads that insert it meet at that slot.
+  /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given
+  /// back, all threads that insert it meet at that slot.
   template <class Access, class Lanes, class Change>
-  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value, const Change& change) {
+  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value,
+                                    const Change& change) {
     const word fresh = slot::make(way.key, slot::value_part(value));
     put_result result{insertion::full, word{}, 0};
     const auto meet = [&](word* at, word seen) {  // the slot is the key's
@@ -600,27 +680,29 @@ class probing::table : public probing::reader<Place, Key, Value> {
         }
       }
     };
-    const int leader = base::template follow<Access>(lanes, way, [&](std::uint64_t b, typename base::sight& here, std::uint32_t) {
-      word* const slots = way.quarter[b].slots;
-      result.bucket = static_cast<std::uint32_t>(b);
-      if (here.mine != 0) {
-        meet(slots + base::first_bit(here.mine), here.mine_seen());
-        return true;
-      }
-      if (!change.inserts()) return true;
-      const int s = base::first_bit(here.free);
-      const word before = Access::template claim<Change::repeatable>(slots + s, fresh);
-      if (slot::is_free(before)) {
-        result.what = insertion::inserted;
-        return true;
-      }
-      here.free &= ~(1u << s);
-      if (!slot::is_of(before, way.key)) return false;
-      meet(slots + s, before);
-      return true;
-    });
+    const int leader = base::template follow<Access>(
+        lanes, way, [&](std::uint64_t b, typename base::sight& here, std::uint32_t) {
+          word* const slots = way.quarter[b].slots;
+          result.bucket = static_cast<std::uint32_t>(b);
+          if (here.mine != 0) {
+            meet(slots + base::first_bit(here.mine), here.mine_seen());
+            return true;
+          }
+          if (!change.inserts()) return true;
+          const int s = base::first_bit(here.free);
+          const word before = Access::template claim<Change::repeatable>(slots + s, fresh);
+          if (slot::is_free(before)) {
+            result.what = insertion::inserted;
+            return true;
+          }
+          here.free &= ~(1u << s);
+          if (!slot::is_of(before, way.key)) return false;
+          meet(slots + s, before);
+          return true;
+        });
     if (leader == base::no_lane) return result;
-    return {lanes.from(static_cast<unsigned>(leader), result.what), lanes.from(static_cast<unsigned>(leader), result.seen), result.bucket};
+    return {lanes.from(static_cast<unsigned>(leader), result.what),
+            lanes.from(static_cast<unsigned>(leader), result.seen), result.bucket};
   }
 };
 
@@ -628,9 +710,12 @@ template <class Place, class Key, class Value>
 probing::plan probing::make_plan_within(std::size_t bytes, std::uint64_t seed) {
   using bucket = typename probing::table<Place, Key, Value>::bucket;
   const std::size_t buckets = bytes / sizeof(bucket);
-  if (buckets < 4) throw invalid_argument("roost::probing: " + std::to_string(bytes) + " bytes of storage; give " + std::to_string(4 * sizeof(bucket)) + " at least");
+  if (buckets < 4)
+    detail::raise<invalid_argument>(
+        {"roost::probing: ", bytes, " bytes of storage; give ", 4 * sizeof(bucket), " at least"});
   plan p{};
-  p.regions = 4 * static_cast<std::uint32_t>(detail::ceil_div(buckets * sizeof(bucket) / 4, detail::tuning<Place>::region_bytes));
+  p.regions = 4 * static_cast<std::uint32_t>(
+                      detail::ceil_div(buckets * sizeof(bucket) / 4, detail::tuning<Place>::region_bytes));
   detail::check_table_bytes(static_cast<double>(bytes), p.regions, "roost::probing");
   p.region_buckets = static_cast<std::uint32_t>(buckets / p.regions);
   while (!detail::is_prime_or_1(p.region_buckets)) --p.region_buckets;
@@ -643,7 +728,8 @@ probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   using table = probing::table<Place, Key, Value>;
   constexpr double bucket_slots = table::bucket_slots;
   const double buckets = slots / bucket_slots;
-  const double quarters = std::ceil(buckets * sizeof(typename table::bucket) / 4 / detail::tuning<Place>::region_bytes);
+  const double quarters =
+      std::ceil(buckets * sizeof(typename table::bucket) / 4 / detail::tuning<Place>::region_bytes);
   detail::check_table_bytes(buckets * sizeof(typename table::bucket), 4 * quarters, "roost::probing");
   plan p{};
   p.regions = 4 * static_cast<std::uint32_t>(std::max(1.0, quarters));
@@ -651,7 +737,8 @@ probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   // A quarter holds the spread of a random split.
   const double mean = n / 4;
   const double quarter_slots = std::max(slots / 4, std::min(n, mean + 6 * std::sqrt(mean)));
-  p.region_buckets = detail::prime_from(static_cast<std::uint32_t>(std::max(1.0, std::ceil(quarter_slots / (p.regions / 4) / bucket_slots))));
+  p.region_buckets = detail::prime_from(
+      static_cast<std::uint32_t>(std::max(1.0, std::ceil(quarter_slots / (p.regions / 4) / bucket_slots))));
   return p;
 }
 

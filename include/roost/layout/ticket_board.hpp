@@ -2,14 +2,16 @@
 
 #include <cmath>
 
-#include "roost/detail/atomic.hpp"
-#include "roost/detail/build.hpp"
+#include "roost/detail/base/atomic.hpp"
+#include "roost/detail/base/geometry.hpp"
+#include "roost/detail/base/tuning.hpp"
 #include "roost/hash.hpp"
 #include "roost/operation.hpp"
 #include "roost/pair.hpp"
 
 /// \file
-/// Layout `ticket_board`: a ticket of some bits for each slot, and keys and values of any size apart from them, in slower memory.
+/// Layout `ticket_board`: a ticket of some bits for each slot, and keys and values of any size apart from
+/// them, in slower memory.
 
 namespace roost {
 
@@ -19,8 +21,10 @@ namespace detail {
 template <std::size_t Alignment, std::size_t Bytes>
 struct shared_bytes {
   static constexpr std::size_t unit = (Alignment | Bytes) & ~((Alignment | Bytes) - 1);
-  using word = std::conditional_t<unit >= 8, std::uint64_t,
-                                  std::conditional_t<unit == 4, std::uint32_t, std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
+  using word =
+      std::conditional_t<unit >= 8, std::uint64_t,
+                         std::conditional_t<unit == 4, std::uint32_t,
+                                            std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
   static constexpr int count = Bytes / sizeof(word);
 
   ROOST_FN static void load(const void* from, void* to) { load_pieces<false>(from, to); }
@@ -34,8 +38,9 @@ struct shared_bytes {
   }
 
  private:
-  /// A GPU loads the pieces of 16 bytes that they lie in, if those are fewer than the words: an access to the host's memory costs the same
-  /// whatever its size. What lies beside them in a piece is there to be read: memory begins and ends with a whole piece.
+  /// A GPU loads the pieces of 16 bytes that they lie in, if those are fewer than the words: an access to the
+  /// host's memory costs the same whatever its size. What lies beside them in a piece is there to be read:
+  /// memory begins and ends with a whole piece.
   static constexpr std::size_t piece = 16;
   static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
 
@@ -43,13 +48,15 @@ struct shared_bytes {
   ROOST_FN static void load_pieces(const void* from, void* to) {
 #if ROOST_ON_DEVICE
     if constexpr (pieces < count) {
-      const std::uint32_t skipped = unit >= piece ? 0 : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from) % piece);
+      const std::uint32_t skipped =
+          unit >= piece ? 0 : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from) % piece);
       constexpr int words_of_piece = piece / 4, n = pieces * words_of_piece;
       std::uint32_t words[n];
       ROOST_UNROLL
       for (int i = 0; i < pieces; ++i) {
         std::uint64_t both[2] = {};
-        load_piece<First>(static_cast<const unsigned char*>(from) - skipped + i * piece, i * piece < skipped + Bytes, both);
+        load_piece<First>(static_cast<const unsigned char*>(from) - skipped + i * piece,
+                          i * piece < skipped + Bytes, both);
         memcpy(words + i * words_of_piece, both, piece);
       }
       // Moved to the front, by half a piece, by a word and by bytes.
@@ -95,27 +102,32 @@ struct shared_bytes {
 
 }  // namespace detail
 
-/// Stadium hashing (F. Khorasani, M. Belviranli, R. Gupta, L. Bhuyan, Stadium Hashing: Scalable and Flexible Hashing on GPUs, 2015, section
-/// III): the board of tickets answers most of what is asked, so that a body, the pair in a slot, is read if it is the one that is looked
-/// for, most times, and only written by an insert.
+/// Stadium hashing (F. Khorasani, M. Belviranli, R. Gupta, L. Bhuyan, Stadium Hashing: Scalable and Flexible
+/// Hashing on GPUs, 2015, section III): the board of tickets answers most of what is asked, so that a body,
+/// the pair in a slot, is read if it is the one that is looked for, most times, and only written by an
+/// insert.
 ///
-/// The table is regions of a prime number of slots. The leading bits of a key's hash choose its home region, the next ones its first slot
-/// there, and others a stride: double hashing inside the region (III.A; a table of one region is the paper's). A key that finds its home
-/// region full goes on in the next one, round the table.
+/// The table is regions of a prime number of slots. The leading bits of a key's hash choose its home region,
+/// the next ones its first slot there, and others a stride: double hashing inside the region (III.A; a table
+/// of one region is the paper's). A key that finds its home region full goes on in the next one, round the
+/// table.
 ///
-/// A slot is reserved by an atomic change of its ticket (III.B), then the body is written, then an AND brings the ticket's info bits and
-/// says that there is a body. An erased slot is available again, but keeps its body's key: while threads change single keys, only that key
-/// comes back to it. So the key of a body that a reader sees never changes under it. Bulk inserts, beside which there is nothing else, use
-/// such slots for any key.
+/// A slot is reserved by an atomic change of its ticket (III.B), then the body is written, then an AND brings
+/// the ticket's info bits and says that there is a body. An erased slot is available again, but keeps its
+/// body's key: while threads change single keys, only that key comes back to it. So the key of a body that a
+/// reader sees never changes under it. Bulk inserts, beside which there is nothing else, use such slots for
+/// any key.
 ///
-/// Past the paper, whose inserts take new keys only: `guards`, sequence locks chosen by a key's hash. Who inserts a key that may be there,
-/// or assigns, holds its guard, so that a slot without a body yet is no slot of his key. A reader that has found the key takes its value if
-/// the guard has not changed meanwhile. Lookups of keys that are not there, erase and insert_new never look at a guard.
+/// Past the paper, whose inserts take new keys only: `guards`, sequence locks chosen by a key's hash. Who
+/// inserts a key that may be there, or assigns, holds its guard, so that a slot without a body yet is no slot
+/// of his key. A reader that has found the key takes its value if the guard has not changed meanwhile.
+/// Lookups of keys that are not there, erase and insert_new never look at a guard.
 struct ticket_board {
   static constexpr const char* name = "ticket_board";
 
-  /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had no body yet (the paper's access
-  /// bit the other way round). Above: info bits of the key's hash. Slots that never were used have all bits set.
+  /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had
+  /// no body yet (the paper's access bit the other way round). Above: info bits of the key's hash. Slots that
+  /// never were used have all bits set.
   struct shape {
     static constexpr std::uint64_t available = 1, no_body = 2;
     std::uint32_t width;  // of a ticket: the paper's ticket, and the access bit
@@ -123,7 +135,9 @@ struct ticket_board {
     std::uint32_t magic, shift;  // i / per_word == i * magic >> shift for i < 2^31
 
     static shape of(int ticket_bits);
-    ROOST_FN std::uint32_t word_of(std::uint32_t i) const { return static_cast<std::uint32_t>(std::uint64_t{i} * magic >> shift); }
+    ROOST_FN std::uint32_t word_of(std::uint32_t i) const {
+      return static_cast<std::uint32_t>(std::uint64_t{i} * magic >> shift);
+    }
     ROOST_FN std::uint64_t mask() const { return (std::uint64_t{1} << width) - 1; }
     /// The lowest bit of each ticket of a word.
     ROOST_FN std::uint64_t lowest() const {
@@ -143,8 +157,9 @@ struct ticket_board {
     std::uint64_t seed;
     ROOST_FN std::uint64_t slots() const { return std::uint64_t{regions} * region_slots; }
     ROOST_FN std::uint64_t words() const { return std::uint64_t{regions} * region_words; }
-    /// Into how many parts of equally many regions a batch splits the table, on every place, as files come from others. A multiple of
-    /// parts_least if the regions are one, so that what ends with one of so many parts ends with one of more.
+    /// Into how many parts of equally many regions a batch splits the table, on every place, as files come
+    /// from others. A multiple of parts_least if the regions are one, so that what ends with one of so many
+    /// parts ends with one of more.
     std::uint32_t parts(std::uint32_t most = parts_most) const {
       const std::uint32_t unit = regions % parts_least == 0 ? parts_least : 1;
       std::uint32_t result = detail::smaller(regions, most) / unit * unit;
@@ -161,9 +176,10 @@ struct ticket_board {
   /// What is known of a region.
   struct region_head {
     enum : std::uint32_t { used_up = 1, packed = 2 };
-    std::uint32_t
-        flags;  // used_up: no slot is unused, so keys may have gone on to the next region; packed: nor is one of an erased key available
-    std::uint32_t longest;  // slots that a key which lies here may have seen here, itself included, where they are more than `patience`
+    std::uint32_t flags;  // used_up: no slot is unused, so keys may have gone on to the next region; packed:
+                          // nor is one of an erased key available
+    std::uint32_t longest;  // slots that a key which lies here may have seen here, itself included, where
+                            // they are more than `patience`
     std::uint32_t far;      // regions that a key whose home is here may have gone on
     std::uint32_t unused;
   };
@@ -189,8 +205,8 @@ struct ticket_board {
   class table;
 };
 
-/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives and is not rehashed. Any number
-/// of threads may call it, while others change the table.
+/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives
+/// and is not rehashed. Any number of threads may call it, while others change the table.
 template <class Place, class Key, class Value>
 class ticket_board::reader {
  public:
@@ -207,8 +223,8 @@ class ticket_board::reader {
     item* near;  // bodies of the first regions, in memory of the place
     item* far;   // of the others, in memory of the host
     std::uint64_t near_slots;
-    // Bodies of some whole regions, while they are in other memory of the place. Then bulk inserts touch no other regions: who would go
-    // there finds no room.
+    // Bodies of some whole regions, while they are in other memory of the place. Then bulk inserts touch no
+    // other regions: who would go there finds no room.
     item* staged = nullptr;
     std::uint64_t staged_first = 0, staged_slots = 0;
     bool at_rest = false;  // nobody changes the table, so lookups need not look twice
@@ -230,11 +246,14 @@ class ticket_board::reader {
 
   /// True if the key is there.
   ROOST_FN bool contains(const Key& key) const { return slot_of(key) != no_slot; }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
   /// Splits keys by the leading bits of their hash, in whose order the regions stand.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
 
-  /// Fetches a key's first ticket and body ahead of their use. Does nothing on a GPU, which hides the wait with other threads.
+  /// Fetches a key's first ticket and body ahead of their use. Does nothing on a GPU, which hides the wait
+  /// with other threads.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const Key& key) const {
 #if !ROOST_ON_DEVICE
     const way at = way_of(hashes_of(key));
@@ -263,8 +282,7 @@ class ticket_board::reader {
   };
   ROOST_FN cost cost_of(const Key& key) const {
     cost result;
-    look(
-        key, [&](const way&) { result.found = true; }, &result);
+    look(key, [&](const way&) { result.found = true; }, &result);
     return result;
   }
   /// True if the key is there, and now and then if it is not: what tickets tell alone.
@@ -326,7 +344,13 @@ class ticket_board::reader {
     const auto region = split_hash(mine.first, plan_.regions);
     const auto home = static_cast<std::uint32_t>(region.digit);
     const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
-    return {home, home, 0, start, 1 + static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit), start, 0};
+    return {home,
+            home,
+            0,
+            start,
+            1 + static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit),
+            start,
+            0};
   }
   ROOST_FN void pass(way& at) const {
     at.number += at.stride;
@@ -340,14 +364,17 @@ class ticket_board::reader {
     at.step = 0;
   }
 
-  static constexpr std::uint32_t patience = 16;  // slots of a region that are looked at before it is asked whether there can be more
+  static constexpr std::uint32_t patience =
+      16;  // slots of a region that are looked at before it is asked whether there can be more
 
   /// Goes along a key's way until see(here, ticket) says true, or the key cannot lie further on.
   template <class See>
   ROOST_FN void follow(way& at, const See& see) const {
     for (;;) {
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
-      for (; at.step < bound || at.step < (bound = detail::shared_access::load(&memory_.heads[at.region].longest)); pass(at)) {
+      for (; at.step < bound ||
+             at.step < (bound = detail::shared_access::load(&memory_.heads[at.region].longest));
+           pass(at)) {
         if (see(at, ticket_at(at))) return;
       }
       if (at.distance >= detail::shared_access::load(&memory_.heads[at.home].far)) return;
@@ -371,7 +398,9 @@ class ticket_board::reader {
     });
   }
 
-  ROOST_FN static bool never_used(std::uint64_t ticket) { return (ticket & 3) == (shape::available | shape::no_body); }
+  ROOST_FN static bool never_used(std::uint64_t ticket) {
+    return (ticket & 3) == (shape::available | shape::no_body);
+  }
   ROOST_FN static bool is_there(std::uint64_t ticket) { return (ticket & 3) == 0; }
   ROOST_FN static bool is_erased(std::uint64_t ticket) { return (ticket & 3) == shape::available; }
 
@@ -385,7 +414,9 @@ class ticket_board::reader {
   ROOST_FN std::uint64_t ticket_at(const way& at) const {
     return detail::shared_access::load(word_at(at)) >> bit_of(at) & plan_.tickets.mask();
   }
-  ROOST_FN std::uint64_t slot_number(const way& at) const { return std::uint64_t{at.region} * plan_.region_slots + at.number; }
+  ROOST_FN std::uint64_t slot_number(const way& at) const {
+    return std::uint64_t{at.region} * plan_.region_slots + at.number;
+  }
   ROOST_FN std::uint64_t ticket_of_slot(std::uint64_t slot) const { return ticket_at(way_to(slot)); }
   ROOST_FN way way_to(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
@@ -395,7 +426,8 @@ class ticket_board::reader {
     return at;
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
-    if (slot - memory_.staged_first < memory_.staged_slots) return memory_.staged + (slot - memory_.staged_first);
+    if (slot - memory_.staged_first < memory_.staged_slots)
+      return memory_.staged + (slot - memory_.staged_first);
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
   ROOST_FN item* body_at(const way& at) const { return body_of_slot(slot_number(at)); }
@@ -410,7 +442,9 @@ class ticket_board::reader {
       small ? sizeof(item) : detail::ceil_div(sizeof(Key), alignof(item)) * alignof(item);  // in whole words
   static constexpr std::size_t value_at_byte = detail::ceil_div(sizeof(Key), alignof(Value)) * alignof(Value);
   static constexpr std::size_t value_alignment = alignof(item) | value_at_byte;  // as shared_bytes takes it
-  ROOST_FN static const unsigned char* value_bytes(const item* at) { return reinterpret_cast<const unsigned char*>(at) + value_at_byte; }
+  ROOST_FN static const unsigned char* value_bytes(const item* at) {
+    return reinterpret_cast<const unsigned char*>(at) + value_at_byte;
+  }
   ROOST_FN static item body_of(const item* at) {
     item body;
     detail::shared_bytes<alignof(item), sizeof(item)>::load(at, &body);
@@ -449,14 +483,14 @@ class ticket_board::reader {
     return same_key(key_of(body_at(here)), key);
   }
 
-  /// Between reading a ticket and reading the body that it tells of. A second load that stays in order is cheaper than a first one for
-  /// every ticket, or a fence.
+  /// Between reading a ticket and reading the body that it tells of. A second load that stays in order is
+  /// cheaper than a first one for every ticket, or a fence.
   ROOST_FN void observe(const way& here) const {
     if (!memory_.at_rest) static_cast<void>(detail::shared_access::load_first(word_at(here)));
   }
 
-  /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile. A value of one word is right as it is
-  /// read, if the key is still there then; others need the guard.
+  /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile. A value of
+  /// one word is right as it is read, if the key is still there then; others need the guard.
   ROOST_FN bool read(const way& here, const Key& key, const hashes& mine, found<Value>& result) const {
     Value value;
     if (memory_.at_rest) {
@@ -506,19 +540,21 @@ class ticket_board::reader {
     std::uint32_t before = 0;
     const auto take = [&] {
       before = detail::shared_access::load(guard);
-      return before % 2 == 0 && detail::shared_access::compare_exchange_first(guard, before, before + 1) == before;
+      return before % 2 == 0 &&
+             detail::shared_access::compare_exchange_first(guard, before, before + 1) == before;
     };
-    return detail::shared_access::in_turn(guard, take, f, [&] { detail::shared_access::store_last(guard, before + 2); });
+    return detail::shared_access::in_turn(guard, take, f,
+                                          [&] { detail::shared_access::store_last(guard, before + 2); });
   }
 
   memory memory_;
   plan plan_;
 };
 
-/// What stadium_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels and of the host at once. Each
-/// is one step for everybody who watches (linearizable). Lookups of keys that are not there, erase and insert_new wait for nobody
-/// (lock-free); the others for threads that are changing a key of the same guard. Trivially copyable; valid while its map lives and is not
-/// rehashed.
+/// What stadium_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels
+/// and of the host at once. Each is one step for everybody who watches (linearizable). Lookups of keys that
+/// are not there, erase and insert_new wait for nobody (lock-free); the others for threads that are changing
+/// a key of the same guard. Trivially copyable; valid while its map lives and is not rehashed.
 template <class Place, class Key, class Value>
 class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
@@ -528,17 +564,24 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   using base::base;
   using typename base::item;
 
-  /// Stores a pair whose key is not there, which nobody else inserts either: both are the caller's promise. The paper's insert: it reads no
-  /// body.
-  ROOST_FN insertion insert_new(const Key& key, const Value& value) const { return put<among_all>(key, value, fresh()); }
+  /// Stores a pair whose key is not there, which nobody else inserts either: both are the caller's promise.
+  /// The paper's insert: it reads no body.
+  ROOST_FN insertion insert_new(const Key& key, const Value& value) const {
+    return put<among_all>(key, value, fresh());
+  }
 
   /// Stores a pair unless the key is there.
-  ROOST_FN insertion insert(const Key& key, const Value& value) const { return put<among_all>(key, value, keep()); }
+  ROOST_FN insertion insert(const Key& key, const Value& value) const {
+    return put<among_all>(key, value, keep());
+  }
 
   /// Stores a pair, or gives the key that is there another value.
-  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const { return put<among_all>(key, value, assign()); }
+  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
+    return put<among_all>(key, value, assign());
+  }
 
-  /// Stores a pair, or gives the key that is there the value f(its value, value). Others wait for f, which must not throw or use the map.
+  /// Stores a pair, or gives the key that is there the value f(its value, value). Others wait for f, which
+  /// must not throw or use the map.
   template <class F>
   ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
     return put<among_all>(key, value, apply<F>{f});
@@ -556,12 +599,14 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return result;
   }
 
-  /// Takes a key out; false if it is not there. Its slot is available to this key only, until a bulk insert comes.
+  /// Takes a key out; false if it is not there. Its slot is available to this key only, until a bulk insert
+  /// comes.
   ROOST_FN bool erase(const Key& key) const {
     bool result = false;
     this->look(key, [&](const way& here) {
       const std::uint32_t bit = this->bit_of(here);
-      result = (detail::fetch_or(*this->word_at(here), shape::available << bit) >> bit & shape::available) == 0;
+      result =
+          (detail::fetch_or(*this->word_at(here), shape::available << bit) >> bit & shape::available) == 0;
       auto& flags = this->memory_.heads[here.region].flags;
       if (result && (detail::shared_access::load(&flags) & region_head::packed) != 0)
         detail::fetch_and(flags, ~std::uint32_t{region_head::packed});
@@ -569,7 +614,15 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return result;
   }
 
-  // What to do about a key that is there, while its guard is held. (repeatable: to do it twice is to do it once.)
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_new);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
+
+  // What to do about a key that is there, while its guard is held. (repeatable: to do it twice is to do it
+  // once.)
 
   struct fresh {  // insert_new
     static constexpr bool repeatable = true, searches = false, keeps = false, collaborates = false;
@@ -589,7 +642,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   struct apply {
     static constexpr bool repeatable = false, searches = true, keeps = false;
     F f;
-    ROOST_FN void change(item* at, const Value& value) const { store_value(at, f(base::value_of(at), value)); }
+    ROOST_FN void change(item* at, const Value& value) const {
+      store_value(at, f(base::value_of(at), value));
+    }
   };
   struct keep_and_tell {
     static constexpr bool repeatable = true, searches = true, keeps = false;
@@ -603,14 +658,18 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     const hashes mine = this->hashes_of(key);
     if (stays<Mode>() && !is_staged(this->way_of(mine).home)) return insertion::full;
     if constexpr (!Change::searches) {
-      return settle<Mode, Mode::reuses>(this->way_of(mine), mine, key, value);  // who only inserts new keys reads no body
+      return settle<Mode, Mode::reuses>(this->way_of(mine), mine, key,
+                                        value);  // who only inserts new keys reads no body
     } else {
       std::uint32_t* const guard = this->guard_of(mine);
       insertion what = insertion::full;
-      if (stays<Mode>() && detail::shared_access::load(&this->memory_.heads[this->way_of(mine).home].far) != 0) return what;
+      if (stays<Mode>() &&
+          detail::shared_access::load(&this->memory_.heads[this->way_of(mine).home].far) != 0)
+        return what;
       for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
         if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, mine, change); })) return what;
-        if (Change::keeps && this->contains(key)) return insertion::present;  // copies of a key need not queue
+        if (Change::keeps && this->contains(key))
+          return insertion::present;  // copies of a key need not queue
         detail::shared_access::wait(pause);
       }
     }
@@ -626,12 +685,14 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return reserve<Mode>(at, reserved());
   }
   /// Stores the pair in the slot that reserve() has found.
-  ROOST_FN insertion fill(const way& at, const Key& key, const Value& value) const { return fill(at, this->hashes_of(key), key, value); }
+  ROOST_FN insertion fill(const way& at, const Key& key, const Value& value) const {
+    return fill(at, this->hashes_of(key), key, value);
+  }
 
   // What a sweep stands on, beside which there is nothing else.
 
-  /// The way of the key in a slot through its region, up to it: calls visit(number) for the slots before, as long as that says true.
-  /// Returns the slots that were passed.
+  /// The way of the key in a slot through its region, up to it: calls visit(number) for the slots before, as
+  /// long as that says true. Returns the slots that were passed.
   template <class Visit>
   ROOST_FN std::uint32_t walk_to(std::uint32_t region, std::uint32_t number, const Visit& visit) const {
     const std::uint64_t slot = std::uint64_t{region} * this->plan_.region_slots + number;
@@ -678,11 +739,13 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// The value of a body that others may read, while its guard is held.
   ROOST_FN static void store_value(item* at, const Value& value) {
     detail::publish(at);  // readers see the guard's odd number before
-    detail::shared_bytes<base::value_alignment, sizeof(Value)>::store(const_cast<unsigned char*>(base::value_bytes(at)), &value);
+    detail::shared_bytes<base::value_alignment, sizeof(Value)>::store(
+        const_cast<unsigned char*>(base::value_bytes(at)), &value);
   }
 
   template <class Mode, class Change>
-  ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine, const Change& change) const {
+  ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine,
+                                 const Change& change) const {
     bool present = false, own = false, room = false;
     way at = this->way_of(mine), to = at;
     this->follow(at, [&](const way& here, std::uint64_t ticket) {
@@ -706,7 +769,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     if (present) return insertion::present;
     if (!own) {
       const insertion what = settle<Mode>(room ? to : this->way_of(mine), mine, key, value);
-      // Others may have been faster, and before the slot there may be some that no key's way has come to: then from the beginning.
+      // Others may have been faster, and before the slot there may be some that no key's way has come to:
+      // then from the beginning.
       return what == insertion::full && room ? settle<Mode>(this->way_of(mine), mine, key, value) : what;
     }
     item* const body = this->body_at(to);
@@ -715,8 +779,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return insertion::inserted;
   }
 
-  /// Stores a pair in the first available slot of its key's way, from `at` on. At once: the ticket tells of the body before it is there,
-  /// as nobody reads one.
+  /// Stores a pair in the first available slot of its key's way, from `at` on. At once: the ticket tells of
+  /// the body before it is there, as nobody reads one.
   template <class Mode, bool AtOnce = false>
   ROOST_FN insertion settle(way at, const hashes& mine, const Key& key, const Value& value) const {
     while (!reserve<Mode>(at, AtOnce ? mine.ticket : reserved())) {
@@ -733,7 +797,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return Mode::reuses && this->memory_.staged_slots != 0;
   }
   ROOST_FN bool is_staged(std::uint32_t region) const {
-    return std::uint64_t{region} * this->plan_.region_slots - this->memory_.staged_first < this->memory_.staged_slots;
+    return std::uint64_t{region} * this->plan_.region_slots - this->memory_.staged_first <
+           this->memory_.staged_slots;
   }
 
   template <class Mode>
@@ -755,8 +820,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return false;
   }
 
-  /// One try to give a slot that is available another ticket. By compare-and-swap, not by the paper's AND, which would also take a slot
-  /// that was used and erased since it was looked at.
+  /// One try to give a slot that is available another ticket. By compare-and-swap, not by the paper's AND,
+  /// which would also take a slot that was used and erased since it was looked at.
   struct taking {
     bool is_available;
     bool is_done;  // if not, though it is available: a ticket beside it, in the same word, has changed
@@ -767,7 +832,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     const std::uint32_t bit = this->bit_of(at);
     const std::uint64_t seen = detail::shared_access::load(word);
     const std::uint64_t next = (seen & ~(this->plan_.tickets.mask() << bit)) | ticket << bit;
-    const bool is_available = Mode::reuses ? (seen >> bit & shape::available) != 0 : base::never_used(seen >> bit);
+    const bool is_available =
+        Mode::reuses ? (seen >> bit & shape::available) != 0 : base::never_used(seen >> bit);
     return {is_available, is_available && detail::shared_access::compare_exchange(word, seen, next) == seen};
   }
 
@@ -788,15 +854,16 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     detail::shared_access::clear_last(this->word_at(at), cleared << this->bit_of(at));
   }
 
-  /// A body that nobody else sees yet. 16 bytes at a time where the type allows it: a write to the host's memory is dear, whatever its
-  /// size.
+  /// A body that nobody else sees yet. 16 bytes at a time where the type allows it: a write to the host's
+  /// memory is dear, whatever its size.
   ROOST_FN static void write_body(item* to, const item& body) {
 #if ROOST_ON_DEVICE
     if constexpr (alignof(item) % 16 == 0) {
       uint4 pieces[sizeof(item) / 16];
       memcpy(pieces, &body, sizeof(item));
       ROOST_UNROLL
-      for (int i = 0; i < static_cast<int>(sizeof(item) / 16); ++i) reinterpret_cast<uint4*>(to)[i] = pieces[i];
+      for (int i = 0; i < static_cast<int>(sizeof(item) / 16); ++i)
+        reinterpret_cast<uint4*>(to)[i] = pieces[i];
       return;
     }
 #endif
@@ -815,14 +882,18 @@ inline ticket_board::shape ticket_board::shape::of(int ticket_bits) {
     case 8:
       return {9, 7, 2454267027u, 34};
   }
-  throw invalid_argument("roost::ticket_board: tickets of " + std::to_string(ticket_bits) + " bits asked for; give 1, 2, 4 or 8");
+  detail::raise<invalid_argument>(
+      {"roost::ticket_board: tickets of ", ticket_bits, " bits asked for; give 1, 2, 4 or 8"});
 }
 
 template <class Place>
-ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::uint32_t region_slots, std::uint64_t seed) {
+ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::uint32_t region_slots,
+                                           std::uint64_t seed) {
   plan p{};
   p.tickets = shape::of(ticket_bits);
-  double regions = std::max(1.0, std::ceil(slots / detail::smaller(region_slots, (1u << 31) - 1)));  // numbers of slots have 31 bits
+  double regions = std::max(
+      1.0,
+      std::ceil(slots / detail::smaller(region_slots, (1u << 31) - 1)));  // numbers of slots have 31 bits
   for (const double parts : {plan::parts_least, plan::parts_most}) {
     if (regions > parts) regions = std::ceil(regions / parts) * parts;
   }

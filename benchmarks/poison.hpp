@@ -1,0 +1,88 @@
+#pragma once
+
+#if defined(__linux__)
+#include <malloc.h>
+#endif
+
+#include "roost/place.hpp"
+
+// What memory holds before a run: a pattern that no right answer is, so that a run that writes nothing is
+// noticed.
+
+namespace roost::bench {
+
+/// Every byte of poisoned memory. Right values of the workloads are odd or 0, and a bool is 0 or 1.
+inline constexpr int poison = 0x5a;
+
+/// The memory of a place; what is given back while a `poisoning` lives is filled with poison. The next build
+/// gets that memory, and would find the table of the last one there.
+template <class Place>
+class poisoned_memory;
+
+/// Makes every poisoned_memory poison what it gets back while this lives. Not nested.
+class poisoning {
+ public:
+  poisoning() { on_ = true; }
+  ~poisoning() { on_ = false; }
+  poisoning(const poisoning&) = delete;
+  static bool on() { return on_; }
+
+ private:
+  inline static bool on_ = false;
+};
+
+template <>
+class poisoned_memory<host> : public std::pmr::memory_resource {
+ public:
+  explicit poisoned_memory(const host& place) : from_(*place.memory()) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    return from_.allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    if (poisoning::on()) std::memset(memory, poison, bytes);
+    from_.deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+  std::pmr::memory_resource& from_;
+};
+
+#if defined(__CUDACC__)
+template <>
+class poisoned_memory<cuda> : public device_memory_resource {
+ public:
+  explicit poisoned_memory(const cuda& place) : from_(*place.memory()) {}
+  void* allocate(std::size_t bytes, cudaStream_t stream) override { return from_.allocate(bytes, stream); }
+  void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override {
+    if (poisoning::on()) static_cast<void>(cudaMemsetAsync(memory, poison, bytes, stream));
+    from_.deallocate(memory, bytes, stream);
+  }
+
+ private:
+  device_memory_resource& from_;
+};
+#endif
+
+/// The same place with the default memory: stadium_map asks a device's pool how much of it is free.
+inline host with_default_memory(const host& place) { return place; }
+
+/// Gives memory that nothing holds back to the system: that of the pool, of oneTBB and of the C library.
+inline void trim(const host&) {
+  host_memory_pool::instance().trim();
+#if defined(__GLIBC__)
+  static_cast<void>(malloc_trim(0));
+#endif
+}
+
+#if defined(__CUDACC__)
+inline cuda with_default_memory(const cuda& place) { return cuda(place.stream()); }
+
+inline void trim(const cuda& place) {
+  place.synchronize();  // what was given back on the stream counts then
+  device_memory_pool::of(place.device()).trim();
+}
+#endif
+
+}  // namespace roost::bench

@@ -1,0 +1,85 @@
+#pragma once
+
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 13
+#error "roost needs CUDA 13.0 or newer: take its nvcc"
+#endif
+// Apple counts its versions in another way, and clang-tidy may be older.
+#if defined(__clang__)                                                                          \
+    ? __clang_major__ < 16 && !defined(__apple_build_version__) && !defined(__clang_analyzer__) \
+    : defined(__GNUC__) && __GNUC__ < 12
+#error "roost needs g++ 12 or newer, or clang 16 or newer: take one of these"
+#endif
+
+// How one source is compiled for two places. ROOST_FN marks what runs on both; ROOST_ON_DEVICE is 1 while the
+// compiler makes GPU code, so that the few steps with a version of their own can choose.
+
+#if defined(__CUDACC__)
+#define ROOST_FN __host__ __device__ inline
+#else
+#define ROOST_FN inline
+#endif
+
+#if defined(__CUDA_ARCH__)
+#define ROOST_ON_DEVICE 1
+#define ROOST_UNROLL _Pragma("unroll")
+#define ROOST_ROLLED _Pragma("unroll 1")
+#else
+#define ROOST_ON_DEVICE 0
+#define ROOST_UNROLL
+#define ROOST_ROLLED
+#endif
+
+// g++ takes a function that only prefetches for one that does nothing, and drops the call, unless it is
+// inlined first.
+#define ROOST_PREFETCH_FN [[gnu::always_inline]] ROOST_FN
+
+// Long code that is rarely run: compiled once, not at every call.
+#if defined(__CUDACC__)
+#define ROOST_RARE_FN __host__ __device__ __noinline__
+#else
+#define ROOST_RARE_FN [[gnu::noinline]]
+#endif
+
+// g++ makes vectors of short loops only in a function of their own.
+#if ROOST_ON_DEVICE
+#define ROOST_VECTOR_FN ROOST_FN
+#else
+#define ROOST_VECTOR_FN [[gnu::noinline]] ROOST_FN
+#endif
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace roost::detail {
+
+__extension__ typedef unsigned __int128 uint128;  // ISO C++ has none
+
+template <class T>
+ROOST_FN constexpr T smaller(T a, T b) {
+  return b < a ? b : a;
+}
+
+template <class T>
+ROOST_FN constexpr T larger(T a, T b) {
+  return a < b ? b : a;
+}
+
+template <class T>
+ROOST_FN constexpr T ceil_div(T a, T b) {
+  return (a + b - 1) / b;
+}
+
+/// How many bits of a word are set.
+template <std::unsigned_integral Word>
+ROOST_FN std::uint32_t count_bits(Word word) {
+#if ROOST_ON_DEVICE
+  return static_cast<std::uint32_t>(sizeof(Word) <= 4 ? __popc(static_cast<unsigned>(word)) : __popcll(word));
+#else
+  return static_cast<std::uint32_t>(sizeof(Word) <= 4 ? __builtin_popcount(static_cast<unsigned>(word))
+                                                      : __builtin_popcountll(word));
+#endif
+}
+
+}  // namespace roost::detail

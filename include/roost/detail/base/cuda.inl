@@ -1,0 +1,363 @@
+// Bodies of roost/cuda.hpp.
+
+namespace roost {
+
+namespace detail {
+
+inline void check(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // a failed call must not be found again by the next one
+  detail::raise<device_error>({std::string("roost::cuda: "), call, " failed: ", cudaGetErrorString(status),
+                               " (", cudaGetErrorName(status), ")"});
+}
+
+/// Makes a device current while it lives.
+class device_guard {
+ public:
+  explicit device_guard(int device) {
+    check(cudaGetDevice(&before_), "cudaGetDevice");
+    if (before_ != device) check(cudaSetDevice(device), "cudaSetDevice");
+    changed_ = before_ != device;
+  }
+  ~device_guard() {
+    if (changed_) static_cast<void>(cudaSetDevice(before_));
+  }
+  device_guard(const device_guard&) = delete;
+  device_guard& operator=(const device_guard&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+/// Memory of a place for the length of one call.
+template <class Place>
+class scratch_block {
+ public:
+  scratch_block(const Place& place, std::size_t bytes)
+      : place_(place), bytes_(bytes), memory_(place.allocate(bytes)) {}
+  ~scratch_block() { place_.deallocate(memory_, bytes_); }
+  scratch_block(const scratch_block&) = delete;
+  scratch_block& operator=(const scratch_block&) = delete;
+  void* get() const { return memory_; }
+
+ private:
+  const Place& place_;
+  std::size_t bytes_;
+  void* memory_;
+};
+
+template <class F>
+__global__ void for_each_kernel(std::size_t n, const F f) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) f(i);
+}
+
+/// How many teams a multiprocessor should run at once, where a kernel says it.
+template <class Kernel>
+constexpr int teams_at_once = [] {
+  if constexpr (requires { Kernel::teams_at_once; }) {
+    return Kernel::teams_at_once;
+  } else {
+    return 1;
+  }
+}();
+
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::threads, teams_at_once<Kernel>) team_kernel(const Kernel kernel) {
+  extern __shared__ __align__(16) std::byte shared[];
+  kernel(block_team<Kernel::threads>{}, std::size_t{blockIdx.x}, shared);
+}
+
+/// Whether a kernel's scratch memory may be more than shared memory holds, for large keys and values or on
+/// small devices: then it is compiled for both kinds of memory.
+template <class Kernel>
+constexpr bool has_large_scratch = [] {
+  if constexpr (requires { Kernel::large_scratch; }) {
+    return Kernel::large_scratch;
+  } else {
+    return false;
+  }
+}();
+
+/// For scratch that shared memory cannot hold: fewer blocks, each with its own piece of device memory, share
+/// the teams' work.
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::threads)
+    wide_team_kernel(const Kernel kernel, std::size_t teams, std::byte* scratch, std::size_t scratch_bytes) {
+  for (std::size_t i = blockIdx.x; i < teams; i += gridDim.x) {
+    kernel(block_team<Kernel::threads>{}, i, scratch + blockIdx.x * scratch_bytes);
+    __syncthreads();
+  }
+}
+
+/// Adds up f(i) for i in [0, n): each worker takes every `stride`-th.
+template <class F>
+struct sum_numbers {
+  static constexpr int threads = 256;
+
+  std::size_t n, stride;
+  F f;
+  std::uint64_t* total;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = index * threads + static_cast<std::size_t>(team.rank()); i < n; i += stride)
+      sum += f(i);
+#if ROOST_ON_DEVICE
+    sum = scan_warp(sum);
+    if (threadIdx.x % 32 == 31 && sum != 0) fetch_add(*total, sum);
+#else
+    *total += sum;
+#endif
+  }
+};
+
+/// to[i] = from[0] + ... + from[i - 1], in one pass: each block publishes the sum of its tile, and adds up
+/// what the blocks before it have published (Merrill and Garland, Single-pass parallel prefix scan with
+/// decoupled look-back, 2016). Tiles are numbered in the order in which blocks begin, so that no block waits
+/// for one that has not begun.
+template <int Threads>
+__global__ void __launch_bounds__(Threads)
+    scan_kernel(const std::uint64_t* from, std::uint64_t* to, std::size_t n, std::uint64_t* begun) {
+#if ROOST_ON_DEVICE
+  constexpr int rows = 16, warps = Threads / 32;
+  constexpr std::uint64_t tile_sum = std::uint64_t{1} << 62, sum_up_to_tile = std::uint64_t{2} << 62;
+  constexpr std::uint64_t number = tile_sum - 1;
+  __shared__ std::uint64_t of_warp[warps], tile_of_block, before_tile;
+  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  if (threadIdx.x == 0) tile_of_block = fetch_add(*begun, std::uint64_t{1});
+  __syncthreads();
+  const std::uint64_t tile = tile_of_block;
+  std::uint64_t* const published = begun + 1;
+  const std::size_t first = (tile * warps + static_cast<std::size_t>(warp)) * 32 * rows + lane;
+  std::uint64_t sum[rows], of_mine = 0;
+  ROOST_UNROLL
+  for (int r = 0; r < rows; ++r) sum[r] = first + r * 32 < n ? from[first + r * 32] : 0;
+  ROOST_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    const std::uint64_t up_to_me = scan_warp(sum[r]);
+    sum[r] = of_mine + up_to_me - sum[r];
+    of_mine += __shfl_sync(~0u, up_to_me, 31);
+  }
+  if (lane == 0) of_warp[warp] = of_mine;
+  __syncthreads();
+  if (warp == 0) {
+    std::uint64_t of_tile = 0, before = 0;
+    ROOST_UNROLL
+    for (int w = 0; w < warps; ++w) of_tile += of_warp[w];
+    if (tile != 0) {
+      if (lane == 0) publish_word(published + tile, tile_sum | of_tile);
+      for (std::int64_t last = static_cast<std::int64_t>(tile) - 1;; last -= 32) {
+        std::uint64_t word = sum_up_to_tile;
+        if (last >= lane) {
+          do word = published_word(published + last - lane);
+          while (word < tile_sum);
+        }
+        const unsigned ends = __ballot_sync(~0u, word >= sum_up_to_tile);
+        const bool counts = ends == 0 || lane < __ffs(static_cast<int>(ends));
+        before += __shfl_sync(~0u, scan_warp(counts ? word & number : 0), 31);
+        if (ends != 0) break;
+      }
+    }
+    if (lane == 0) {
+      publish_word(published + tile, sum_up_to_tile | (before + of_tile));
+      before_tile = before;
+    }
+  }
+  __syncthreads();
+  std::uint64_t before = before_tile;
+  for (int w = 0; w < warp; ++w) before += of_warp[w];
+  ROOST_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    if (first + r * 32 < n) to[first + r * 32] = before + sum[r];
+  }
+#endif
+}
+
+}  // namespace detail
+
+inline int cuda_devices() noexcept {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return 0;
+  }
+  return count;
+}
+
+inline device_memory_pool::device_memory_pool(int device) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = device;
+  detail::check(cudaMemPoolCreate(&pool_, &properties), "cudaMemPoolCreate");
+  std::uint64_t keep_everything = ~std::uint64_t{0};
+  detail::check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_everything),
+                "cudaMemPoolSetAttribute");
+}
+
+inline device_memory_pool& device_memory_pool::of(int device) {
+  // Never destroyed: tables of the user may live as long as the process.
+  static auto& lock = *new std::mutex;
+  static auto& pools = *new std::vector<device_memory_pool*>;
+  const std::lock_guard hold(lock);
+  const auto number = static_cast<std::size_t>(device);
+  if (pools.size() <= number) pools.resize(number + 1);
+  if (pools[number] == nullptr) pools[number] = new device_memory_pool(device);
+  return *pools[number];
+}
+
+inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream) {
+  void* memory = nullptr;
+  if (cudaMallocFromPoolAsync(&memory, bytes, pool_, stream) == cudaSuccess) return memory;
+  static_cast<void>(cudaGetLastError());
+  // What the pool keeps for later may be in the way of this one.
+  static_cast<void>(cudaStreamSynchronize(stream));
+  trim();
+  const cudaError_t status = cudaMallocFromPoolAsync(&memory, bytes, pool_, stream);
+  if (status == cudaSuccess) return memory;
+  static_cast<void>(cudaGetLastError());
+  if (status != cudaErrorMemoryAllocation) detail::check(status, "cudaMallocFromPoolAsync");
+  std::size_t free = 0, total = 0;
+  static_cast<void>(cudaMemGetInfo(&free, &total));
+  detail::raise<out_of_memory>({"roost::cuda: no memory for ", bytes, " bytes; ", free, " of ", total,
+                                " bytes of the device are free; use fewer keys or a higher load factor"});
+}
+
+inline void device_memory_pool::deallocate(void* memory, std::size_t, cudaStream_t stream) noexcept {
+  static_cast<void>(cudaFreeAsync(memory, stream));  // fails without harm where CUDA is already shutting down
+}
+
+inline std::size_t device_memory_pool::kept() const {
+  std::uint64_t taken = 0, used = 0;
+  detail::check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &taken),
+                "cudaMemPoolGetAttribute");
+  detail::check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used),
+                "cudaMemPoolGetAttribute");
+  return taken - detail::smaller(taken, used);
+}
+
+inline void device_memory_pool::trim() { detail::check(cudaMemPoolTrimTo(pool_, 0), "cudaMemPoolTrimTo"); }
+
+inline cuda::cuda(cudaStream_t stream, device_memory_resource* memory) : stream_(stream), memory_(memory) {
+  if (!cuda_available()) {
+    detail::raise<device_error>(
+        {"roost::cuda: no CUDA device can be used here; use roost::host, or check the driver with "
+         "nvidia-smi"});
+  }
+  detail::check(cudaGetDevice(&device_), "cudaGetDevice");
+  int shared = 0;
+  detail::check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
+                "cudaDeviceGetAttribute");
+  detail::check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_),
+                "cudaDeviceGetAttribute");
+  shared_bytes_ = static_cast<std::size_t>(shared);
+  if (memory_ == nullptr) memory_ = &device_memory_pool::of(device_);
+}
+
+inline void cuda::synchronize() const {
+  detail::check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+}
+
+inline void cuda::copy(void* to, const void* from, std::size_t bytes) const {
+  if (bytes == 0) return;
+  detail::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+}
+
+inline void cuda::copy_from_host(void* to, const void* from, std::size_t bytes) const {
+  if (bytes == 0) return;
+  detail::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_),
+                "cudaMemcpyAsync to the device");
+}
+
+inline void cuda::copy_to_host(void* to, const void* from, std::size_t bytes) const {
+  if (bytes != 0) {
+    detail::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_),
+                  "cudaMemcpyAsync to the host");
+  }
+  synchronize();
+}
+
+inline void cuda::fill(void* memory, int byte, std::size_t bytes) const {
+  if (bytes == 0) return;
+  detail::check(cudaMemsetAsync(memory, byte, bytes, stream_), "cudaMemsetAsync");
+}
+
+/// Every launch of a kernel goes through here, whatever it is: so this is compiled once.
+inline void cuda::start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes,
+                        void** arguments, const char* what) const {
+  const detail::device_guard guard(device_);
+  constexpr std::size_t without_asking = 44 << 10;  // of the 48 KiB that every kernel may use, 4 for its own
+  if (shared_bytes > without_asking) {
+    detail::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(shared_bytes)),
+                  "cudaFuncSetAttribute");
+  }
+  detail::check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),
+                                 dim3(static_cast<unsigned>(threads)), arguments, shared_bytes, stream_),
+                what);
+}
+
+template <class F>
+void cuda::for_each(std::size_t n, const F& f) const {
+  if (n == 0) return;
+  constexpr int threads = 256;
+  void* arguments[] = {&n, const_cast<F*>(&f)};
+  start(reinterpret_cast<const void*>(&detail::for_each_kernel<F>), detail::ceil_div<std::size_t>(n, threads),
+        threads, 0, arguments, "launch of for_each");
+}
+
+template <class Kernel>
+void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const {
+  if (teams == 0) return;
+  constexpr const char* what = "launch of a team kernel";
+  constexpr std::size_t static_bytes = 4 << 10;  // room for what a team's scan takes for itself
+  auto* const self = const_cast<Kernel*>(&kernel);
+  if (scratch_bytes + static_bytes <= shared_bytes_) {
+    void* arguments[] = {self};
+    start(reinterpret_cast<const void*>(&detail::team_kernel<Kernel>), teams, Kernel::threads, scratch_bytes,
+          arguments, what);
+  } else if constexpr (detail::has_large_scratch<Kernel>) {
+    std::size_t bytes = (scratch_bytes + 255) / 256 * 256;
+    const std::size_t blocks = detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * 2);
+    const detail::scratch_block scratch(*this, blocks * bytes);
+    fill(scratch.get(), 0, blocks * bytes);  // a team may copy slots that it has not filled yet
+    auto* memory = static_cast<std::byte*>(scratch.get());
+    void* arguments[] = {self, &teams, &memory, &bytes};
+    start(reinterpret_cast<const void*>(&detail::wide_team_kernel<Kernel>), blocks, Kernel::threads, 0,
+          arguments, what);
+  } else {
+    detail::raise<device_error>({"roost::cuda: a kernel needs ", scratch_bytes,
+                                 " bytes of shared memory, and a block of this device has ", shared_bytes_,
+                                 "; use smaller keys and values"});
+  }
+}
+
+inline void cuda::exclusive_scan(const std::uint64_t* from, std::uint64_t* to, std::size_t n) const {
+  if (n == 0) return;
+  constexpr int threads = 256;
+  const std::size_t tiles = detail::ceil_div<std::size_t>(n, threads * 16);
+  const detail::scratch_block scratch(*this, (tiles + 1) * sizeof(std::uint64_t));
+  fill(scratch.get(), 0, (tiles + 1) * sizeof(std::uint64_t));
+  auto* begun = static_cast<std::uint64_t*>(scratch.get());
+  void* arguments[] = {&from, &to, &n, &begun};
+  start(reinterpret_cast<const void*>(&detail::scan_kernel<threads>), tiles, threads, 0, arguments,
+        "launch of a scan");
+}
+
+template <class F>
+std::uint64_t cuda::sum(std::size_t n, const F& f) const {
+  using kernel = detail::sum_numbers<F>;
+  const std::size_t teams = detail::smaller<std::size_t>(detail::ceil_div<std::size_t>(n, kernel::threads),
+                                                         static_cast<std::size_t>(processors_) * 8);
+  const detail::scratch_block total(*this, sizeof(std::uint64_t));
+  fill(total.get(), 0, sizeof(std::uint64_t));
+  launch(teams, 0, kernel{n, teams * kernel::threads, f, static_cast<std::uint64_t*>(total.get())});
+  std::uint64_t result = 0;
+  copy_to_host(&result, total.get(), sizeof(result));
+  return result;
+}
+
+}  // namespace roost

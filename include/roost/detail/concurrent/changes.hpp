@@ -1,0 +1,291 @@
+#pragma once
+
+#include "roost/detail/lookup/lookup.hpp"
+#include "roost/operation.hpp"
+
+// Bulk changes, the same for every table whose ref has them: pairs are inserted one by one, keys erased,
+// mixed batches run.
+
+namespace roost::detail {
+
+/// What the teams of a bulk insert add up, in memory of the place.
+struct put_counts {
+  std::uint64_t inserted = 0;
+  std::uint64_t left = 0;        // pairs that found no room, also those that the list had none for
+  std::uint32_t put_off = 0;     // tiles that were not begun, as enough was inserted
+  std::uint32_t overflowed = 0;  // the partition ran out of slack, and nothing was inserted
+  std::uint64_t freed = 0;       // slots of erased keys that became free
+};
+
+/// Pairs that found no room, for another try.
+template <class Item>
+struct left_over {
+  Item* items;
+  std::uint64_t room;
+  put_counts* counts;
+
+  ROOST_FN void add(const Item& item) const {
+    const std::uint64_t i = fetch_add(counts->left, std::uint64_t{1});
+    if (i < room) items[i] = item;
+  }
+};
+
+/// Which tiles of a batch to insert, and which were put off.
+struct tile_list {
+  const std::uint32_t* tiles = nullptr;  // null: all
+  std::uint32_t* put_off = nullptr;      // null: none is
+  std::uint64_t most = 0;                // inserted, before tiles are put off
+};
+
+/// Inserts the pairs of a tile, each by itself. What adds up is added up in the team's scratch first, so that
+/// many copies of few keys do not queue for their slots.
+template <class Place, class Table, class Source, class Change>
+struct put_tiles {
+  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr bool collaborates = requires { requires Change::collaborates; };
+  static constexpr std::size_t workers = std::is_same_v<Place, host> ? 1 : threads;
+  static constexpr bool adds_up =
+      !Change::repeatable && requires { Table::bucket_slots; };  // copies of a key, first
+  static constexpr std::uint32_t small_buckets = adds_up ? tuning<Place>::put_small_buckets : 0;
+  using bucket = typename Table::bucket;
+  using value = typename Table::value_type;
+
+  /// Pairs of a team, of n. Who collaborates has many, as the last ones of a tile keep few busy.
+  ROOST_FN static std::uint32_t tile_of(std::size_t n) {
+    using tuned = tuning<Place>;
+    if constexpr (collaborates) {
+      return larger(tuned::put_tile_together,
+                    static_cast<std::uint32_t>(ceil_div<std::size_t>(n, tuned::put_teams_together)));
+    } else {
+      return tuned::put_tile;
+    }
+  }
+  static std::size_t tiles_of(std::size_t n) { return ceil_div<std::size_t>(n, tile_of(n)); }
+
+  Table table;
+  Source source;
+  Change change;
+  tile_list list;
+  left_over<pair<typename Table::key_type, value>> left;
+
+  /// A pair that collaborating lanes are at. Aligned, so that it is copied by few instructions.
+  template <class T>
+  struct alignas(16) job_of {
+    std::uint32_t item;
+    typename T::way at;
+  };
+  struct no_job {};
+  using job = typename std::conditional_t<collaborates, std::type_identity<job_of<Table>>,
+                                          std::type_identity<no_job>>::type;
+
+  struct pieces {
+    std::uint32_t* inserted;
+    std::uint32_t* enough;
+    bucket* small;
+    job* jobs;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1),
+            memory.take<bucket>(4 * small_buckets), memory.take<job>(collaborates ? 3 * workers : 0)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
+    scratch_memory all(memory);
+    const pieces my = scratch(all);
+    const std::uint32_t number =
+        list.tiles == nullptr ? static_cast<std::uint32_t>(index) : list.tiles[index];
+    if (team.rank() == 0) {
+      *my.inserted = 0;
+      *my.enough = list.put_off != nullptr && shared_access::load(&left.counts->inserted) >= list.most;
+      if (*my.enough) list.put_off[fetch_add(left.counts->put_off, 1u)] = number;
+    }
+    for_each_of(team, 4 * small_buckets, [&](std::uint32_t b) { my.small[b] = bucket{}; });
+    team.sync();
+    if (*my.enough) return;
+    const std::uint32_t tile = tile_of(source.size());
+    const std::uint64_t first = std::uint64_t{number} * tile;
+    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, source.size() - first));
+    std::uint32_t inserted = 0;
+    const auto note = [&](insertion what, const auto& key, const value& v) {
+      inserted += what == insertion::inserted;
+      if (what == insertion::full) left.add(make_pair(key, v));
+    };
+    const auto put = [&](const auto& key, const value& v) { note(table.put(key, v, change), key, v); };
+    if constexpr (collaborates) {
+      for_each_collaborating(
+          team, n, my.jobs, [&](std::uint32_t i) { return job{i, table.first_step(source[first + i].key)}; },
+          [&](job& mine) { return !source.wanted(first + mine.item) || table.reserve(mine.at); },
+          [&](const job& mine) {
+            if (!source.wanted(first + mine.item)) return;
+            const auto item = source[first + mine.item];
+            note(table.fill(mine.at, item.key, value_of(item)), item.key, value_of(item));
+          });
+    } else {
+      for_each_of(team, n, [&](std::uint32_t i) {
+        if constexpr (ahead != 0) {
+          if (i + ahead < n) table.prefetch(source[first + i + ahead].key);
+        }
+        if (!source.wanted(first + i)) return;
+        const auto item = source[first + i];
+        if constexpr (small_buckets != 0) {
+          if (table.template put_in_small<team_access>(my.small, small_buckets, item.key, value_of(item),
+                                                       change) != insertion::full)
+            return;
+        }
+        put(item.key, value_of(item));
+      });
+    }
+    if constexpr (small_buckets != 0) {
+      team.sync();
+      for_each_of(team, 4 * small_buckets * Table::bucket_slots, [&](std::uint32_t i) {
+        const std::uint32_t b = i / Table::bucket_slots;
+        const auto& word = my.small[b].slots[i % Table::bucket_slots];
+        if (Table::slot::is_there(word))
+          put(table.key_in_quarter(word, b / small_buckets), Table::slot::value(word));
+      });
+    }
+    if (inserted != 0) team.fetch_add(*my.inserted, inserted);
+    team.sync();
+    if (team.rank() == 0 && *my.inserted != 0) fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
+  }
+};
+
+struct all_wanted {
+  ROOST_FN bool operator()(std::size_t) const { return true; }
+};
+
+/// Pairs [first, first + count) of a source, of which is_wanted(i) tells whether pair i takes part.
+template <class Source, class Wanted>
+struct part_of {
+  static constexpr bool all = std::is_same_v<Wanted, all_wanted>;
+  Source source;
+  Wanted is_wanted;
+  std::size_t first, count;
+
+  ROOST_FN std::size_t size() const { return count; }
+  ROOST_FN bool wanted(std::size_t i) const { return is_wanted(first + i); }
+  ROOST_FN auto operator[](std::size_t i) const { return source[first + i]; }
+};
+
+/// Inserts pairs one by one into the table of a map: what concurrent_map and stadium_map do with a batch that
+/// does not go by region, and with what found no room there.
+struct tile_inserter {
+  /// A map that grows does so when it is as full as it should be: tiles that have not begun by then are put
+  /// off, room is made, and they come afterwards. Pairs that found no room are in `left`, as many as fit
+  /// there.
+  template <class Map, class Place, class Source, class Change, class Item>
+  static put_counts run(const Place& place, Map& map, const Source& source, const Change& change, bool grows,
+                        array<Item, Place>& left, insert_report& report) {
+    using kernel = put_tiles<Place, std::remove_cvref_t<decltype(map.inserter())>, Source, Change>;
+    array<put_counts, Place> counted(place, 1);
+    array<std::uint32_t, Place> tiles(place, 0);
+    put_counts sum;
+    for (std::size_t n = kernel::tiles_of(source.size()); n != 0; n = sum.put_off) {
+      array<std::uint32_t, Place> put_off(place, grows ? n : 0);
+      sum.inserted = sum.put_off = 0;
+      const kernel run{map.inserter(),
+                       source,
+                       change,
+                       {tiles.data(), put_off.data(), map.room()},
+                       {left.data(), left.size(), counted.data()}};
+      map.launch_put(place, counted, sum, report, [&] { place.launch(n, scratch_bytes_of(run), run); });
+      if (sum.put_off == 0) break;
+      const std::size_t begun = n - sum.put_off;  // which tell how many of the others are new
+      const double share =
+          1.05 * static_cast<double>(sum.inserted) / static_cast<double>(larger<std::size_t>(begun, 1));
+      map.make_room(place, 1 + static_cast<std::size_t>(share * sum.put_off), report);
+      tiles = std::move(put_off);
+    }
+    return sum;
+  }
+};
+
+template <class Table>
+struct is_occupied {
+  Table table;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.occupied(slot) ? 1 : 0; }
+};
+
+/// What erase answers a query.
+struct write_erased {
+  using result = bool;
+  static constexpr bool changes = true;  // done twice it is not as done once
+  bool* results;
+  template <class Table, class Key>
+  ROOST_FN result operator()(const Table& table, const Key& key) const {
+    return table.erase(key);
+  }
+  ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
+};
+
+/// Writes a struct with the bytes between its members, so that no sector is written in parts.
+template <class T>
+ROOST_FN void store_whole(T* to, const T& value) {
+#if ROOST_ON_DEVICE
+  using word = std::conditional_t<alignof(T) == 8, std::uint64_t,
+                                  std::conditional_t<alignof(T) == 4, std::uint32_t, std::uint8_t>>;
+  constexpr int words = sizeof(T) / sizeof(word);
+  word bits[words];
+  memcpy(bits, &value, sizeof(T));
+  ROOST_UNROLL
+  for (int i = 0; i < words; ++i) reinterpret_cast<word*>(to)[i] = bits[i];
+#else
+  *to = value;
+#endif
+}
+
+/// One operation of a mixed batch. Where the table can, all kinds go the one way.
+template <class Table, class Key, class Value>
+ROOST_FN operation_result<Value> run_operation(const Table& table, const operation<Key, Value>& mine) {
+  const bool finds = mine.kind == operation_kind::find, inserts = mine.kind == operation_kind::insert,
+             assigns = mine.kind == operation_kind::insert_or_assign;
+  if constexpr (requires { typename Table::any; }) {
+    const auto did =
+        table.run(mine.key, mine.value, {inserts || assigns, assigns, mine.kind == operation_kind::erase});
+    const bool present = did.what == insertion::present, full = did.what == insertion::full;
+    operation_result<Value> result{inserts ? did.what == insertion::inserted : !full,
+                                   full && (inserts || assigns), mine.value};
+    if (present && (finds || inserts)) result.value = Table::slot::value(did.seen);
+    if (full && finds) result.value = Value{};
+    return result;
+  } else {
+    if (finds) {
+      const auto answer = table.find(mine.key);
+      return {answer.has_value(), false, answer.value_or(Value{})};
+    }
+    if (inserts) {
+      const auto answer = table.insert_and_find(mine.key, mine.value);
+      return {answer.what == insertion::inserted, answer.what == insertion::full, answer.value};
+    }
+    if (assigns) {
+      const bool full = table.insert_or_assign(mine.key, mine.value) == insertion::full;
+      return {!full, full, mine.value};
+    }
+    return {table.erase(mine.key), false, mine.value};
+  }
+}
+
+/// What an operation of a mixed batch is answered.
+template <class Value>
+struct write_operation_result {
+  using result = operation_result<Value>;
+  static constexpr bool changes = true;
+  static constexpr int teams_at_once = tuning<cuda>::run_teams_at_once(sizeof(Value));
+  result* results;
+  template <class Table, class Key>
+  ROOST_FN result operator()(const Table& table, const operation<Key, Value>& mine) const {
+    return run_operation<Table, Key, Value>(table, mine);
+  }
+  ROOST_FN void put(std::size_t i, const result& answer) const { store_whole(results + i, answer); }
+};
+
+/// Runs a mixed batch, the direct way.
+template <class Place, class Table, class Operations, class Value>
+void run_all(const Place& place, const Table& table, const Operations& operations,
+             operation_result<Value>* results) {
+  probe_directly(place, table, operations, answers_from<write_operation_result<Value>>{{results}, 0});
+}
+
+}  // namespace roost::detail

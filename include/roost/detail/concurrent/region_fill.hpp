@@ -1,0 +1,303 @@
+#pragma once
+
+#include "roost/detail/concurrent/changes.hpp"
+#include "roost/detail/lookup/slots.hpp"
+#include "roost/layout/probing.hpp"
+
+// What the bulk calls of concurrent_map run on a place.
+
+namespace roost::detail {
+
+/// The pairs of a partition by region.
+template <class Item>
+struct pairs_of_partition {
+  const Item* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  const put_counts* counts;
+
+  ROOST_FN bool lack_some() const { return counts->overflowed != 0; }
+
+  template <class Team, class F>
+  ROOST_FN void for_each(const Team& team, std::size_t region, const F& f) const {
+    const Item* const first = items + begins[region];
+    for_each_in_step(team, static_cast<std::uint32_t>(ends[region] - begins[region]),
+                     [&](std::uint32_t i) { f(first[i]); });
+  }
+};
+
+/// The pairs of another table with the same hash, by region of the table `to`. As the regions of both stand
+/// in the order of the hash, they are in few regions.
+template <class Table>
+struct pairs_of_table {
+  Table from, to;
+
+  ROOST_FN bool lack_some() const { return false; }
+
+  template <class Team, class F>
+  ROOST_FN void for_each(const Team& team, std::size_t region, const F& f) const {
+    const probing::plan& old = from.geometry();
+    const std::uint64_t regions = to.geometry().regions, quarter = old.regions / 4,
+                        quarter_first = region / (regions / 4) * quarter;
+    const std::uint64_t first = region * old.regions / regions,
+                        last = ceil_div((region + 1) * old.regions, regions);
+    bool some_free = false;
+    // A region that is full may have sent keys to the next one, and so on.
+    for (std::uint64_t r = first;
+         r < first + quarter && (r < last || (r < last + probing::regions_in_reach - 1 && !some_free)); ++r) {
+      const std::uint64_t b0 = (r < quarter_first + quarter ? r : r - quarter) * old.region_buckets;
+      bool mine_free = false;
+      for_each_of(team, old.region_buckets * Table::bucket_slots, [&](std::uint32_t i) {
+        const auto word = from.word_at(b0 * Table::bucket_slots + i);
+        mine_free |= Table::slot::is_free(word);
+        if (!Table::slot::is_there(word)) return;
+        const auto item =
+            make_pair(from.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
+        if (to.region_number(item.key) == region) f(item);
+      });
+      some_free = team.any(mine_free);
+    }
+  }
+};
+
+/// No pairs: erased keys are taken out, no more.
+struct no_pairs {
+  ROOST_FN bool lack_some() const { return false; }
+  template <class Team, class F>
+  ROOST_FN void for_each(const Team&, std::size_t, const F&) const {}
+};
+
+/// Fills one region in a team's scratch, and writes the buckets that have changed. Slots of erased keys
+/// become free first, in regions that never were full: so no key of theirs lies in the next one.
+template <class Place, class Table, class From, class Change>
+struct fill_regions {
+  static constexpr int threads = tuning<cuda>::fill_threads;
+  static constexpr bool large_scratch = true;
+  static constexpr int teams_at_once = tuning<cuda>::fill_teams_at_once;
+  static constexpr bool keeps = std::is_same_v<Change, typename Table::keep>;
+  using bucket = typename Table::bucket;
+  using item = pair<typename Table::key_type, typename Table::value_type>;
+
+  Table table;
+  From from;
+  Change change;
+  bool empty;   // the table is new; else pairs come to those that are there
+  bool sweeps;  // there may be erased keys
+  left_over<item> left;
+
+  struct pieces {
+    bucket* buckets;
+    std::uint32_t* inserted;
+    std::uint32_t* freed;
+    std::uint32_t* strays;
+    item* stray;            // belongs outside its home bucket
+    std::uint8_t* changed;  // of each bucket
+    std::uint8_t* erased;   // the same: it had an erased key at first
+    std::uint32_t* passed;  // a bit for each bucket: a key passes it
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    const std::uint32_t buckets = table.geometry().region_buckets;
+    return {memory.take<bucket>(buckets),       memory.take<std::uint32_t>(1),
+            memory.take<std::uint32_t>(1),      memory.take<std::uint32_t>(1),
+            memory.take<item>(most_strays()),   memory.take<std::uint8_t>(buckets),
+            memory.take<std::uint8_t>(buckets), memory.take<std::uint32_t>(ceil_div(buckets, 32u))};
+  }
+  ROOST_FN std::uint32_t most_strays() const {
+    return larger(table.geometry().region_buckets * Table::bucket_slots / 4, 4u);
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    using access = std::conditional_t<Team::size == 1, sole_access, team_access>;
+    if (from.lack_some()) return;
+    scratch_memory all(memory);
+    const pieces my = scratch(all);
+    const auto region = static_cast<std::uint32_t>(index);
+    const std::uint32_t buckets = table.geometry().region_buckets;
+    bucket* const there = table.region_of(region);
+    if (team.rank() == 0) *my.inserted = *my.freed = *my.strays = 0;
+    if (!empty) copy_in(team, there, buckets, my.buckets);
+    for_each_of(team, buckets, [&](std::uint32_t b) {
+      if (empty) my.buckets[b] = bucket{};
+      my.changed[b] = empty;
+    });
+    team.sync();
+    if (sweeps) take_out_erased<access>(team, my, region);
+    if (std::is_same_v<From, no_pairs> && *my.freed == 0) return;
+    std::uint32_t inserted = 0;
+    const auto put = [&](const item& mine, std::uint32_t steps) {
+      const auto done =
+          table.template put_in_region<access>(my.buckets, mine.key, value_of(mine), change, steps);
+      inserted += done.what == insertion::inserted;
+      if (done.what == insertion::inserted || (!keeps && done.what == insertion::present))
+        my.changed[done.bucket] = 1;
+      return done.what != insertion::full;
+    };
+    // On cuda those that find their home full come together first: a loop in which few of a block's
+    // neighbours go on is slow.
+    from.for_each(team, region, [&](const item& mine) {
+      if constexpr (Team::size != 1) {
+        if (put(mine, 1)) return;
+        const std::uint32_t i = team.fetch_add(*my.strays, 1u);
+        if (i < most_strays()) {
+          my.stray[i] = mine;
+          return;
+        }
+      }
+      if (!put(mine, buckets)) left.add(mine);
+    });
+    team.sync();
+    for_each_of(team, smaller(*my.strays, most_strays()), [&](std::uint32_t i) {
+      if (!put(my.stray[i], buckets)) left.add(my.stray[i]);
+    });
+    team.add_near(*my.inserted, inserted);
+    team.sync();
+    write_out(team, my.buckets, buckets, there, my.changed);
+    if (team.rank() == 0) {
+      fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
+      if (*my.freed != 0) fetch_add(left.counts->freed, std::uint64_t{*my.freed});
+    }
+  }
+
+  /// Makes slots of erased keys free. A key outside its home bucket first goes back to the first bucket on
+  /// its way that has such a slot. Then those become free that lie in buckets which no key passes; the others
+  /// stay for another time. If too many keys are outside, all stays as it is.
+  template <class Access, class Team>
+  ROOST_FN void take_out_erased(const Team& team, const pieces& my, std::uint32_t region) const {
+    using slot = typename Table::slot;
+    constexpr std::uint32_t bucket_slots = Table::bucket_slots;
+    const std::uint32_t quarter = region / (table.geometry().regions / 4),
+                        buckets = table.geometry().region_buckets;
+    auto* const strays = reinterpret_cast<std::uint32_t*>(my.stray);  // slots
+    const auto most = static_cast<std::uint32_t>(most_strays() * sizeof(item) / sizeof(std::uint32_t));
+    bool some_erased = false, some_free = false;
+    for_each_of(team, buckets, [&](std::uint32_t b) {
+      const bucket here = load(my.buckets + b);
+      bool erased = false;
+      ROOST_UNROLL
+      for (std::uint32_t s = 0; s < bucket_slots; ++s) {
+        const auto word = here.slots[s];
+        erased |= slot::is_erased(word);
+        some_free |= slot::is_free(word);
+        if (!slot::is_there(word) || table.home_in_region(word, quarter) == b) continue;
+        const std::uint32_t i = team.fetch_add(*my.strays, 1u);
+        if (i < most) strays[i] = b * bucket_slots + s;
+      }
+      my.erased[b] = erased;
+      if (b % 32 == 0) my.passed[b / 32] = 0;
+      some_erased |= erased;
+    });
+    const bool sensible = team.any(some_erased) && team.any(some_free);
+    const std::uint32_t count = *my.strays;
+    team.sync();
+    if (team.rank() == 0) *my.strays = 0;
+    team.sync();
+    if (!sensible || count > most) return;
+    for_each_of(team, count, [&](std::uint32_t i) {
+      const std::uint32_t own = strays[i] / bucket_slots;
+      auto& mine = my.buckets[own].slots[strays[i] % bucket_slots];  // nobody else changes it
+      const auto moved = mine;
+      table.walk_in_region(moved, quarter, own, [&](std::uint32_t b) {
+        std::uint32_t& word = my.passed[b / 32];
+        const std::uint32_t bit = 1u << b % 32;
+        const bool passed = (team.read(word) & bit) != 0;
+        if (my.erased[b] && !passed) {
+          for (auto& there : my.buckets[b].slots) {
+            const auto seen = Access::load(&there);
+            if (!slot::is_erased(seen) || !(Access::compare_exchange(&there, seen, moved) == seen)) continue;
+            Access::set_key_bits(&mine, slot::erased);
+            my.changed[b] = my.changed[own] = 1;
+            return false;
+          }
+        }
+        if (!passed) team.fetch_or(word, bit);
+        return true;
+      });
+    });
+    team.sync();
+    std::uint32_t freed = 0;
+    for_each_of(team, buckets, [&](std::uint32_t b) {
+      if ((my.passed[b / 32] >> b % 32 & 1) != 0) return;
+      for (auto& word : my.buckets[b].slots) {
+        if (!slot::is_erased(word)) continue;
+        word = {};
+        my.changed[b] = 1;
+        ++freed;
+      }
+    });
+    team.add_near(*my.freed, freed);
+    team.sync();
+  }
+};
+
+template <class Stencil>
+struct wanted_by {
+  Stencil stencil;
+  ROOST_FN bool operator()(std::size_t i) const { return static_cast<bool>(stencil[i]); }
+};
+
+/// A stencil for n pairs.
+template <class Stencil>
+auto wanted_of(const Stencil& stencil, std::size_t n, const char* where) {
+  const auto sequence = as_sequence(stencil);
+  if (sequence.size() != n) {
+    detail::raise<invalid_argument>(
+        {where, ": ", n, " keys but a stencil of ", sequence.size(), "; give one element a key"});
+  }
+  return wanted_by<std::remove_const_t<decltype(sequence)>>{sequence};
+}
+
+template <class Wanted>
+struct is_wanted {
+  Wanted wanted;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return wanted(i) ? 1 : 0; }
+};
+
+template <class Table>
+struct is_taken {
+  Table table;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.taken(slot) ? 1 : 0; }
+};
+
+/// 1 for a slot that is neither free, all zeros, nor taken: lookups pass it, and inserts take it in vain.
+template <class Table>
+struct is_neither_free_nor_taken {
+  Table table;
+  ROOST_FN std::uint64_t operator()(std::size_t number) const {
+    const auto word = table.word_at(number);
+    return (Table::slot::key_part(word) & Table::slot::taken) != 0 || word == decltype(word){} ? 0 : 1;
+  }
+};
+
+/// Inserts a pair; 1 if there is no room.
+template <class Table>
+struct insert_item {
+  Table to;
+  const pair<typename Table::key_type, typename Table::value_type>* items;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return to.insert(items[i].key, value_of(items[i])) == insertion::full ? 1 : 0;
+  }
+};
+
+/// Inserts the pair of a slot into another table.
+template <class Table>
+struct copy_slot {
+  Table from, to;
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const {
+    return from.occupied(slot) && to.insert(from.key_at(slot), from.value_at(slot)) == insertion::full ? 1
+                                                                                                       : 0;
+  }
+};
+
+template <class Table>
+struct count_probes {
+  Table table;
+  std::uint64_t* keys;  // by probes - 1
+  std::uint32_t most;
+  ROOST_FN void operator()(std::size_t slot) const {
+    const std::uint32_t probes = table.occupied(slot) ? table.probes_of(table.key_at(slot)) : 0;
+    if (probes != 0) fetch_add(keys[smaller(probes, most) - 1], std::uint64_t{1});  // 0: erased meanwhile
+  }
+};
+
+}  // namespace roost::detail

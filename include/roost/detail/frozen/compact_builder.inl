@@ -1,0 +1,309 @@
+// Builds regions of layout compact.
+
+namespace roost {
+
+/// Builds one region: what detail::region_build asks of a layout.
+template <class Place, class Key, class Value>
+struct compact::builder {
+  using item = pair<Key, Value>;
+  using table_type = table<Place, Key, Value>;
+  using hash_type = typename table_type::hash_type;
+  static constexpr bool on_host = std::is_same_v<Place, host>;
+  static constexpr int threads = detail::tuning<cuda>::build_threads;
+  static constexpr int teams_at_once =
+      detail::tuning<cuda>::compact_build_teams_at_once(table_type::pair_bytes);
+
+  table_type to;
+  detail::region_items<item> from;
+
+  /// The pieces of scratch for one format.
+  template <class Format>
+  struct pieces {
+    static constexpr detail::sector_format format = Format()();
+    using tag_type = std::conditional_t<(format.tag_bits <= 16), std::uint16_t, hash_type>;
+    static constexpr auto unit_slots = static_cast<std::uint32_t>(format.slots);
+    static constexpr int marks_at = 24;  // of a sector's count
+    static constexpr std::uint32_t count_mask = (1u << marks_at) - 1;
+
+    std::uint64_t slots;  // of the region
+    std::uint32_t sectors;
+    std::uint32_t strays_most;
+    std::uint32_t* count;   // of each sector: pairs that have come by; in the highest bits its marks
+    std::uint32_t* placed;  // of the region
+    std::uint32_t* strays;  // how many pairs found their home full,
+    std::uint32_t* stray;   // and which
+    std::uint32_t* stash;   // the stash, of numbers of pairs
+    tag_type* tag;          // of each slot
+    Value* value;           // of each slot
+
+    /// Where slots have their tags and values. The threads of a block work on neighbouring sectors, which
+    /// must not disturb each other.
+    ROOST_FN std::uint32_t slot(std::uint32_t sector, std::uint32_t s) const {
+      return on_host ? sector * unit_slots + s : s * sectors + sector;
+    }
+    /// A slot as one number.
+    ROOST_FN static std::uint32_t place(std::uint32_t sector, std::uint32_t s) {
+      return s << marks_at | sector;
+    }
+  };
+
+  builder(const table_type& table, const detail::region_items<item>& items) : to(table), from(items) {}
+
+  ROOST_FN void scratch(detail::scratch_memory& memory) const {
+    to.with_format([&](auto format) { static_cast<void>(take<decltype(format)>(memory)); });
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
+    if (from.lack_some()) return;
+    to.with_format([&](auto format) {
+      detail::scratch_memory all(memory);
+      const auto my = take<decltype(format)>(all);
+      detail::region_build(team, *this, region, my).run();
+    });
+  }
+
+  template <class Format>
+  ROOST_FN pieces<Format> take(detail::scratch_memory& memory) const {
+    using my_pieces = pieces<Format>;
+    const std::uint32_t all = to.region_sectors_ * my_pieces::unit_slots;
+    my_pieces my;
+    my.slots = std::uint64_t{all} + to.region_stash_;
+    my.sectors = to.region_sectors_;
+    my.strays_most = all / 6 + 32;
+    my.count = memory.take<std::uint32_t>(to.region_sectors_);
+    my.placed = memory.take<std::uint32_t>(1);
+    my.strays = memory.take<std::uint32_t>(1);
+    my.stray = memory.take<std::uint32_t>(my.strays_most);
+    my.stash = memory.take<std::uint32_t>(to.region_stash_);
+    my.tag = memory.take<typename my_pieces::tag_type>(all);
+    my.value = memory.take<Value>(table_type::value_bytes == 0 ? 0 : all);
+    return my;
+  }
+
+  /// A pair on its way through its tries.
+  template <class Pieces>
+  struct walk {
+    static constexpr int log2_marks = Pieces::format.log2_marks;
+    std::uint32_t sector;  // of the region
+    std::uint64_t tag;
+    hash_type remainder;
+
+    ROOST_FN std::uint32_t unit() const { return sector; }
+    ROOST_FN void next(const builder& b) {
+      sector += table_type::step_of(remainder, log2_marks);
+      if (sector >= b.to.region_sectors_) sector -= b.to.region_sectors_;
+      tag += b.to.remainders_;
+    }
+    ROOST_FN void back(const builder& b) {
+      const std::uint32_t step = table_type::step_of(remainder, log2_marks);
+      sector += sector < step ? b.to.region_sectors_ - step : 0 - step;
+      tag -= b.to.remainders_;
+    }
+    ROOST_FN std::uint32_t mark() const {
+      return 1u << (Pieces::marks_at + table_type::mark_of(remainder, log2_marks));
+    }
+  };
+
+  /// How far a pair may walk.
+  struct tries {
+    std::uint32_t most, t;
+    ROOST_FN void begin() { t = 1; }
+    ROOST_FN bool go_on() { return t++ < most; }
+  };
+  template <class Pieces>
+  ROOST_FN tries walks(const Pieces&) const {
+    return {to.tries_, 1};
+  }
+
+  template <class Pieces>
+  ROOST_FN walk<Pieces> home(const Key& key, std::uint32_t region) const {
+    const auto at = split_hash(hash_of(key, to.seed_), to.all_sectors_);
+    const auto remainder = static_cast<hash_type>(split_hash(at.rest, to.remainders_).digit);
+    return {static_cast<std::uint32_t>(at.digit - std::uint64_t{region} * to.region_sectors_), remainder,
+            remainder};
+  }
+
+  template <class Team, class Pieces>
+  ROOST_FN void clear(const Team& team, std::uint32_t, const Pieces& my) const {
+    detail::for_each_of(team, to.region_sectors_, [&](std::uint32_t s) { my.count[s] = 0; });
+    detail::for_each_of(team, to.region_stash_, [&](std::uint32_t i) { my.stash[i] = detail::no_owner; });
+  }
+
+  template <class Pieces>
+  ROOST_FN void put(const Pieces& my, const walk<Pieces>& at, std::uint32_t s, const item& mine) const {
+    const std::uint32_t slot = my.slot(at.sector, s);
+    my.tag[slot] = static_cast<typename Pieces::tag_type>(at.tag);
+    if constexpr (table_type::value_bytes != 0) my.value[slot] = mine.value;
+  }
+
+  /// A pair goes on from here.
+  template <class Team, class Pieces>
+  ROOST_FN void pass(const Team& team, const Pieces& my, const walk<Pieces>& at) const {
+    team.fetch_or(my.count[at.sector], at.mark());
+  }
+
+  static constexpr std::uint32_t in_stash = 1u << 31;  // of a stray's number: it is in the stash
+
+  /// Puts a stray into the stash; returns false if that is full, or has its key.
+  template <class Team, class Pieces>
+  ROOST_FN bool put_aside(const Team& team, const Pieces& my, const item* items, std::uint32_t i,
+                          const walk<Pieces>& at) const {
+    pass(team, my, at);
+    const bool made = claim_stash(team, my.stash, items, my.stray[i]) == detail::claim::made;
+    my.stray[i] |= in_stash;
+    return made;
+  }
+
+  /// Whether a stray has passed a pair with its key. The sectors that it passed are full.
+  template <class Pieces>
+  ROOST_FN bool passed_its_key(const Pieces& my, const item* items, std::uint32_t place,
+                               std::uint32_t region) const {
+    walk<Pieces> at;
+    if ((place & in_stash) != 0) {
+      at = home<Pieces>(items[place & ~in_stash].key, region);
+      for (std::uint32_t t = 0; t < to.tries_; ++t) at.next(*this);
+    } else {
+      at.sector = place & Pieces::count_mask;
+      at.tag = my.tag[my.slot(at.sector, place >> Pieces::marks_at)];
+      at.remainder = static_cast<hash_type>(at.tag);
+      while (at.remainder >= to.remainders_)
+        at.remainder -= to.remainders_;  // a few times: less than a division
+    }
+    bool passed = false;
+    while (at.tag >= to.remainders_) {
+      at.back(*this);
+      for (std::uint32_t s = 0; s < Pieces::unit_slots; ++s)
+        passed |= my.tag[my.slot(at.sector, s)] == at.tag;
+    }
+    return passed;
+  }
+
+  /// Returns false if the different keys are too many.
+  template <class Team, class Pieces>
+  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items,
+                                std::uint64_t count, const Pieces& my) const {
+    using tag_type = typename Pieces::tag_type;
+    constexpr auto empty = static_cast<tag_type>(Pieces::format.empty_tag());
+    clear(team, region, my);
+    detail::for_each_of(team, to.region_sectors_ * Pieces::unit_slots,
+                        [&](std::uint32_t s) { my.tag[s] = empty; });
+    return detail::claim_each(team, count, my.placed, [&](std::uint32_t i) {
+      auto at = home<Pieces>(items[i].key, region);
+      for (std::uint32_t t = 0; t < to.tries_; ++t) {
+        const auto tag = static_cast<tag_type>(at.tag);
+        ROOST_ROLLED
+        for (std::uint32_t s = 0; s < Pieces::unit_slots; ++s) {
+          const std::uint32_t slot = my.slot(at.sector, s);
+          const tag_type before = team.compare_exchange(my.tag[slot], empty, tag);
+          if (before == tag) return detail::claim::duplicate;
+          if (before != empty) continue;
+          team.fetch_add(my.count[at.sector], 1u);
+          if constexpr (table_type::value_bytes != 0) my.value[slot] = items[i].value;
+          return detail::claim::made;
+        }
+        pass(team, my, at);
+        at.next(*this);
+      }
+      return claim_stash(team, my.stash, items, i);
+    });
+  }
+
+  /// Writes the region; true if two pairs of a sector have the same tag.
+  template <class Team, class Pieces>
+  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const Pieces& my,
+                     bool) const {
+    const bool twice = pack(team, region, my);
+    write_stash(team, region, items, my.stash);
+    return twice;
+  }
+
+  template <class Team>
+  ROOST_FN detail::claim claim_stash(const Team& team, std::uint32_t* stash, const item* items,
+                                     std::uint32_t i) const {
+    const std::uint32_t start = to.stash_start(hash_of(items[i].key, to.seed_));
+    return detail::claim_slot(team, stash, to.region_stash_, start, items, i, to.region_stash_,
+                              [](std::uint32_t) {});
+  }
+
+  /// Puts the n tags of a sector bit by bit; true if two are the same.
+  template <class Pieces>
+  ROOST_FN bool put_by_bits(const Pieces& my, std::uint32_t number, std::uint32_t n,
+                            std::uint32_t* words) const {
+    constexpr detail::sector_format f = Pieces::format;
+    std::uint32_t bits[f.tag_bits];  // one of each tag
+    ROOST_UNROLL
+    for (int bit = 0; bit < f.tag_bits; ++bit) bits[bit] = (1u << f.slots) - 1;
+    typename Pieces::tag_type tag[f.slots];
+    bool twice = false;
+    ROOST_UNROLL
+    for (int s = 0; s < f.slots; ++s) {
+      if (static_cast<std::uint32_t>(s) >= n) break;  // often few of many
+      tag[s] = my.tag[my.slot(number, static_cast<std::uint32_t>(s))];
+      ROOST_UNROLL
+      for (int other = 0; other < s; ++other) twice |= tag[other] == tag[s];
+      const std::uint32_t zeros = ~static_cast<std::uint32_t>(tag[s]);
+      ROOST_UNROLL
+      for (int bit = 0; bit < f.tag_bits; ++bit) bits[bit] ^= (zeros >> bit & 1) << s;
+    }
+    ROOST_UNROLL
+    for (int bit = 0; bit < f.tag_bits; ++bit) detail::put_bits(words, bit * f.slots, f.slots, bits[bit]);
+    return twice;
+  }
+
+  /// Writes the sectors of a region; true if two pairs of a sector have the same tag.
+  template <class Team, class Pieces>
+  ROOST_FN bool pack(const Team& team, std::uint32_t region, const Pieces& my) const {
+    using tag_type = typename Pieces::tag_type;
+    const std::uint32_t sectors = to.region_sectors_;
+    bool twice = false;
+    detail::write_each(
+        team, sectors, to.sectors_ + std::uint64_t{region} * sectors, [&](std::uint32_t number) {
+          constexpr detail::sector_format f = Pieces::format;
+          const std::uint32_t n =
+              detail::smaller<std::uint32_t>(my.count[number] & Pieces::count_mask, f.slots);
+          const std::uint32_t marks = my.count[number] >> Pieces::marks_at;
+          typename table_type::sector out{};
+          if constexpr (f.by_bits()) {
+            twice |= put_by_bits(my, number, n, out.word);
+          } else {
+            tag_type tag[f.slots];
+            ROOST_UNROLL
+            for (int s = 0; s < f.slots; ++s) {
+              const auto slot = static_cast<std::uint32_t>(s);
+              const bool taken = slot < n;
+              tag[s] = taken ? my.tag[my.slot(number, slot)] : static_cast<tag_type>(f.empty_tag());
+              ROOST_UNROLL
+              for (int other = 0; other < s; ++other) twice |= taken & (tag[other] == tag[s]);
+              detail::put_bits(out.word, s * f.stride, f.tag_bits, tag[s]);
+            }
+          }
+          if constexpr (table_type::value_bytes != 0) {
+            ROOST_UNROLL
+            for (int s = 0; s < f.slots; ++s) {
+              const auto slot = static_cast<std::uint32_t>(s);
+              const Value mine = slot < n ? my.value[my.slot(number, slot)] : Value{};
+              memcpy(reinterpret_cast<char*>(out.word) + f.head_words() * 4 + s * f.value_bytes, &mine,
+                     sizeof(Value));
+            }
+          }
+          ROOST_UNROLL
+          for (int m = 0; m < f.marks(); ++m) detail::put_bits(out.word, f.mark_at(m), 1, marks >> m & 1);
+          return out;
+        });
+    return twice;
+  }
+
+  template <class Team>
+  ROOST_FN void write_stash(const Team& team, std::uint32_t region, const item* items,
+                            const std::uint32_t* owner) const {
+    item empty{};
+    empty.key = to.empty_.of(region);
+    detail::for_each_of(team, to.region_stash_, [&](std::uint32_t i) {
+      to.stash_[std::uint64_t{region} * to.region_stash_ + i] =
+          owner[i] != detail::no_owner ? items[owner[i]] : empty;
+    });
+  }
+};
+
+}  // namespace roost

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <bit>
+
+#include "roost/detail/base/config.hpp"
+
+// What lies in a sector of layout compact.
+
+namespace roost::detail {
+
+/// How a sector holds its pairs: a head of tags and marks, then the values. A tag tells at which try the pair
+/// found this sector, and the remainder of its hash, of which the sector's number tells the rest. A tag of
+/// ones is an empty slot. A mark says that pairs went on from here.
+///
+/// A sector of 32 bytes for keys and values of 4 bytes, with five slots and eight marks:
+///
+///     bit 0     17      34      51      68      85    88      96                                    256
+///         | tag 0 | tag 1 | tag 2 | tag 3 | tag 4 |     | marks | value 0 | value 1 | ... | value 4 |
+struct sector_format {
+  int bytes = 0;  // of a sector
+  int slots = 0;
+  int tag_bits = 0;
+  int stride = 0;  // bits from a tag to the next
+  int log2_marks = 0;
+  int value_bytes = 0;
+
+  static constexpr std::uint32_t tries_least = 3;
+  static constexpr std::uint32_t tries_most = 8;
+
+  constexpr int head_words() const { return (bytes - slots * value_bytes) / 4; }
+  constexpr int marks() const { return 1 << log2_marks; }
+  /// Tags are whole words without their highest bit, which is a mark.
+  constexpr bool aligned() const { return stride > tag_bits; }
+  /// Many short tags: the first bits of all tags, then the second bits ..., so that one word at a time is
+  /// compared with a bit of what is looked for.
+  constexpr bool by_bits() const { return slots > tag_bits; }
+  constexpr int mark_at(int mark) const {
+    return aligned() ? (mark + 1) * stride - 1 : head_words() * 32 - marks() + mark;
+  }
+  friend constexpr bool operator==(const sector_format&, const sector_format&) = default;
+  constexpr std::uint64_t empty_tag() const { return ~std::uint64_t{0} >> (64 - tag_bits); }
+};
+
+/// How many hashes have one home, at most.
+constexpr std::uint64_t remainders_of(std::uint64_t sectors, int hash_bits) {
+  const std::uint64_t last = hash_bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << hash_bits) - 1;
+  return last / sectors + 1;
+}
+
+/// The format with most slots for tables of `sectors` sectors and more: the more sectors there are, the
+/// shorter is what they store of a key. No slots if there is none.
+constexpr sector_format densest_format(int bytes, std::uint64_t sectors, int hash_bits, int value_bytes,
+                                       int value_alignment) {
+  const std::uint64_t tags_least = sector_format::tries_least * remainders_of(sectors, hash_bits);
+  for (int slots = 31; slots > 1; --slots) {
+    if (slots * value_bytes >= bytes || (bytes - slots * value_bytes) % value_alignment != 0) continue;
+    const int head_bits = (bytes - slots * value_bytes) / 4 * 32;
+    if (hash_bits * slots <= head_bits)
+      return {bytes,
+              slots,
+              hash_bits - 1,
+              hash_bits,
+              smaller(3, static_cast<int>(std::bit_width(static_cast<unsigned>(slots))) - 1),
+              value_bytes};
+    for (int log2_marks = 3; log2_marks > 0; --log2_marks) {
+      const int tag_bits = smaller(hash_bits - 1, (head_bits - (1 << log2_marks)) / slots);
+      const sector_format f{bytes, slots, tag_bits, tag_bits, log2_marks, value_bytes};
+      if (tag_bits > 0 && tags_least <= f.empty_tag()) return f;
+    }
+  }
+  return {};
+}
+
+/// Bits [at, at + width) of a string of words; `at` and `width` are known to the compiler, so that this is a
+/// shift or two.
+ROOST_FN std::uint64_t bits_of(const std::uint32_t* words, int at, int width) {
+  const int word = at / 32, shift = at % 32;
+  std::uint64_t bits = words[word] >> shift;
+  if (shift + width > 32) bits |= std::uint64_t{words[word + 1]} << (32 - shift);
+  if (shift + width > 64) bits |= std::uint64_t{words[word + 2]} << (64 - shift);
+  return width == 64 ? bits : bits & ((std::uint64_t{1} << width) - 1);
+}
+
+/// Puts bits where bits_of() finds them; they were 0.
+ROOST_FN void put_bits(std::uint32_t* words, int at, int width, std::uint64_t bits) {
+  const int word = at / 32, shift = at % 32;
+  words[word] |= static_cast<std::uint32_t>(bits << shift);
+  if (shift + width > 32) words[word + 1] |= static_cast<std::uint32_t>(bits >> (32 - shift));
+  if (shift + width > 64) words[word + 2] |= static_cast<std::uint32_t>(bits >> (64 - shift));
+}
+
+}  // namespace roost::detail

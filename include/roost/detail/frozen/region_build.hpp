@@ -1,0 +1,223 @@
+#pragma once
+
+#include "roost/detail/base/copies.hpp"
+#include "roost/detail/base/geometry.hpp"
+#include "roost/partition.hpp"
+
+// What the layouts share: where empty slots get their key from, how items claim slots one by one, and what a
+// build reports.
+
+namespace roost::detail {
+
+/// What the teams of a build add up, in memory of the place: all that the host looks at afterwards.
+struct build_counts {
+  std::uint64_t placed = 0;           // pairs that have a slot
+  std::uint64_t overfull = 0;         // regions with more distinct keys than slots
+  std::uint64_t region_restarts = 0;  // regions that began again with another seed
+  std::uint64_t rounds = 0;           // cuckoo: of the attempts that succeeded, over all regions
+  std::uint32_t overflowed = 0;       // the partition ran out of slack
+
+  ROOST_FN bool failed() const { return overfull != 0 || overflowed != 0; }
+};
+
+/// A key of another region marks an empty slot, so that no key is reserved: two keys of different regions
+/// serve all regions.
+template <class Key>
+struct empty_keys {
+  Key first, second;
+  std::uint32_t region_of_first;
+
+  ROOST_FN Key of(std::uint32_t region) const { return region == region_of_first ? second : first; }
+};
+
+/// Finds such two keys. They exist for every hash that does not map all keys to one region.
+template <class Key, class RegionOf>
+empty_keys<Key> find_empty_keys(const RegionOf& region_of) {
+  const auto key_number = [](std::uint64_t number) {
+    Key key;
+    std::memset(static_cast<void*>(&key), 0, sizeof(Key));
+    std::memcpy(static_cast<void*>(&key), &number, smaller(sizeof(Key), sizeof(number)));
+    return key;
+  };
+  empty_keys<Key> result{key_number(0), key_number(0), region_of(key_number(0))};
+  for (std::uint64_t i = 1; i < 1 << 16; ++i) {
+    result.second = key_number(i);
+    if (region_of(result.second) != result.region_of_first) return result;
+  }
+  detail::raise<build_error>(
+      {"roost: no two of 65536 keys fall in different regions; is this a constant hash?"});
+}
+
+enum class claim { made, duplicate, full };
+
+inline constexpr std::uint32_t no_owner = ~0u;
+
+/// Inserts item i unless its key is there: linear probing over `owner`, slots that hold item numbers. Slow
+/// beside counting, but it takes any number of copies of a key, and keys of any size. on_pass(slot) hears of
+/// every slot that another key holds; after `steps_most` of them the slots count as full.
+template <class Team, class Item, class OnPass>
+ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t slots, std::uint32_t start,
+                          const Item* items, std::uint32_t i, std::uint64_t steps_most,
+                          const OnPass& on_pass) {
+  std::uint32_t slot = start;
+  for (std::uint64_t step = 0; step < steps_most; ++step) {
+    const std::uint32_t before = team.compare_exchange(owner[slot], no_owner, i);
+    if (before == no_owner) return claim::made;
+    if (same_key(items[before].key, items[i].key)) return claim::duplicate;
+    on_pass(slot);
+    slot = slot + 1 == slots ? 0 : slot + 1;
+  }
+  return claim::full;
+}
+
+/// Pairs of different keys that lie in the order of the keys' hashes: those of region r begin at begins[r],
+/// and all end at begins[region_of.regions].
+template <class Item>
+struct items_in_order {
+  const Item* items;
+  std::size_t count;
+  leading_bits region_of;
+  const std::uint64_t* begins;
+
+  std::size_t size() const { return count; }
+  ROOST_FN const Item& operator[](std::size_t i) const { return items[i]; }
+};
+
+/// Where the items of a region begin that consists of `each` regions.
+struct begin_of_several {
+  const std::uint64_t* begins;
+  std::uint32_t each;
+  ROOST_FN std::uint64_t operator()(std::size_t region) const { return begins[region * each]; }
+};
+
+/// What a region's builder is given.
+template <class Item>
+struct region_items {
+  const Item* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  build_counts* counts;
+
+  ROOST_FN bool lack_some() const { return counts->overflowed != 0; }  // then ends may lie beyond the items
+  ROOST_FN const Item* first(std::size_t region) const { return items + begins[region]; }
+  ROOST_FN std::uint64_t count(std::size_t region) const { return ends[region] - begins[region]; }
+};
+
+/// Builds a region in a team's scratch memory. The fast way is for keys that are all different: a counter for
+/// each unit (a sector, a bucket) deals out its slots, and pairs that find their home full walk on. If that
+/// does not work out, keys claim slots one by one, which takes any number of copies of a key.
+///
+/// `layout` says what belongs to one: home(key) -> where a pair begins its walk, slot_in(where) -> where it
+/// goes from there, put, seal ... `my`: its pieces of scratch.
+template <class Team, class Layout, class Pieces>
+class region_build {
+  using item = typename Layout::item;
+  static constexpr std::uint32_t unit_slots = Pieces::unit_slots;
+
+ public:
+  ROOST_FN region_build(const Team& team, const Layout& layout, std::size_t region, const Pieces& my)
+      : team_(team),
+        layout_(layout),
+        my_(my),
+        region_(static_cast<std::uint32_t>(region)),
+        items_(layout.from.first(region)),
+        count_(layout.from.count(region)) {}
+
+  ROOST_FN void run() const {
+    bool good = false;
+    std::uint64_t placed = count_;
+    ROOST_ROLLED
+    for (int way = count_ <= my_.slots ? 0 : 1; way < 2 && !good; ++way) {
+      const bool by_counting = way == 0;
+      bool twice = false;  // some key is there twice, as far as this worker saw
+      if (by_counting ? !count_in(twice) : !layout_.place_by_claims(team_, region_, items_, count_, my_))
+        continue;
+      twice |= layout_.seal(team_, region_, items_, my_, by_counting);
+      good = !by_counting || !team_.any(twice);
+      if (!by_counting) placed = *my_.placed;
+    }
+    if (team_.rank() != 0) return;
+    if (good) {
+      fetch_add(layout_.from.counts->placed, placed);
+    } else {
+      fetch_add(layout_.from.counts->overfull, std::uint64_t{1});
+    }
+  }
+
+ private:
+  /// Returns false if too many pairs found no place.
+  ROOST_FN bool count_in(bool& twice) const {
+    constexpr int per_worker = tuning<typename Team::place>::build_held;
+    constexpr std::uint32_t at_once = per_worker * Team::size;
+    const auto count = static_cast<std::uint32_t>(count_);
+    layout_.clear(team_, region_, my_);
+    if (team_.rank() == 0) *my_.strays = 0;
+    team_.sync();
+    ROOST_ROLLED
+    for (std::uint32_t first = 0; first < count; first += at_once) {
+      const std::uint32_t n = smaller(at_once, count - first);
+      const held_items<per_worker, Team, const item*> held_item(team_, items_, first, n);
+      for_each_held<per_worker>(team_, n, [&](int held, int i) {
+        const auto at = layout_.template home<Pieces>(held_item(held, i).key, region_);
+        const std::uint32_t s = team_.fetch_add(my_.count[at.unit()], 1u);
+        if (s < unit_slots) {
+          layout_.put(my_, at, s, held_item(held, i));
+        } else {
+          const std::uint32_t number = team_.fetch_add(*my_.strays, 1u);
+          if (number < my_.strays_most) my_.stray[number] = first + static_cast<std::uint32_t>(i);
+        }
+      });
+    }
+    team_.sync();  // pairs at home stay there
+    const std::uint32_t strays = *my_.strays;
+    if (strays > my_.strays_most) return false;
+    bool lost = false;
+    auto walks = layout_.walks(my_);
+    for_each_of(team_, strays, [&](std::uint32_t i) {
+      const item mine = items_[my_.stray[i]];
+      auto at = layout_.template home<Pieces>(mine.key, region_);
+      for (walks.begin(); walks.go_on();) {
+        layout_.pass(team_, my_, at);
+        at.next(layout_);
+        const std::uint32_t s = team_.fetch_add(my_.count[at.unit()], 1u) & Pieces::count_mask;
+        if (s >= unit_slots) continue;
+        layout_.put(my_, at, s, mine);
+        my_.stray[i] = my_.place(at.unit(), s);  // from now on the place that it found
+        return;
+      }
+      lost |= !layout_.put_aside(team_, my_, items_, i, at);
+    });
+    if (team_.any(lost)) return false;
+    for_each_of(team_, strays, [&](std::uint32_t i) {
+      twice |= layout_.passed_its_key(my_, items_, my_.stray[i], region_);
+    });
+    return true;
+  }
+
+  const Team& team_;
+  const Layout& layout_;
+  const Pieces& my_;
+  std::uint32_t region_;
+  const item* items_;
+  std::uint64_t count_;
+};
+
+/// Calls claim_item(i) for every item of a region, and counts the claims that were made. False if some item
+/// found no place.
+template <class Team, class ClaimItem>
+ROOST_FN bool claim_each(const Team& team, std::uint64_t count, std::uint32_t* all_placed,
+                         const ClaimItem& claim_item) {
+  if (team.rank() == 0) *all_placed = 0;
+  team.sync();
+  std::uint32_t placed = 0;
+  bool full = count >= no_owner;  // items have 32-bit numbers here
+  for (std::uint64_t i = static_cast<std::uint64_t>(team.rank()); i < count && !full; i += Team::size) {
+    const claim outcome = claim_item(static_cast<std::uint32_t>(i));
+    placed += outcome == claim::made;
+    full = outcome == claim::full;
+  }
+  if (placed != 0) team.fetch_add(*all_placed, placed);
+  return !team.any(full);
+}
+
+}  // namespace roost::detail

@@ -1,0 +1,120 @@
+// Bodies of roost/group_by.hpp.
+
+namespace roost {
+namespace detail {
+
+/// Values that one worker puts together, one after the other.
+inline constexpr std::uint64_t reduced_at_once = 32;
+
+template <class Value, class F>
+struct reduce_values {
+  const Value* values;
+  F f;
+  ROOST_FN Value operator()(std::uint64_t first, std::uint64_t end) const {
+    Value result = values[first];
+    for (std::uint64_t i = first + 1; i < end; ++i) result = f(result, values[i]);
+    return result;
+  }
+};
+
+/// Lists that are not too long for one worker.
+template <class Value, class F>
+struct reduce_list {
+  reduce_values<Value, F> reduce;
+  const std::uint64_t* offsets;
+  Value* results;
+  ROOST_FN void operator()(std::size_t list) const {
+    const std::uint64_t size = offsets[list + 1] - offsets[list];
+    if (size != 0 && size <= reduced_at_once) results[list] = reduce(offsets[list], offsets[list + 1]);
+  }
+};
+
+/// How many pieces a list has that is too long.
+struct pieces_of_list {
+  const std::uint64_t* offsets;
+  ROOST_FN std::uint64_t operator()(std::size_t list) const {
+    const std::uint64_t size = offsets[list + 1] - offsets[list];
+    return size <= reduced_at_once ? 0 : ceil_div(size, reduced_at_once);
+  }
+};
+
+template <class Value, class F>
+struct reduce_piece {
+  reduce_values<Value, F> reduce;
+  const std::uint64_t* offsets;
+  Value* results;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t list, std::uint64_t k) const {
+    const std::uint64_t first = offsets[list] + k * reduced_at_once;
+    results[i] = reduce(first, smaller(first + reduced_at_once, offsets[list + 1]));
+  }
+};
+
+/// results[l] = f over values[offsets[l]] to values[offsets[l + 1] - 1], for lists that are not empty. Long
+/// lists become lists of their pieces' results, again and again, so that any list is work for all.
+template <class Place, class Value, class F>
+void reduce_lists(const Place& place, const Value* values, const std::uint64_t* offsets, std::size_t lists,
+                  const F& f, Value* results) {
+  const reduce_values<Value, F> reduce{values, f};
+  place.for_each(lists, reduce_list<Value, F>{reduce, offsets, results});
+  const pieces_of_list pieces{offsets};
+  const std::uint64_t total = place.sum(lists, pieces);
+  if (total == 0) return;
+  array<std::uint64_t, Place> piece_offsets(place, lists + 1);
+  array<Value, Place> piece_results(place, total);
+  place.fill(piece_offsets.data() + lists, 0, sizeof(std::uint64_t));
+  write_numbers(place, lists, pieces, piece_offsets.data());
+  place.exclusive_scan(piece_offsets.data(), piece_offsets.data(), lists + 1);
+  expand(place, piece_offsets.data(), lists, total,
+         reduce_piece<Value, F>{reduce, offsets, piece_results.data()});
+  reduce_lists(place, piece_results.data(), piece_offsets.data(), lists, f, results);
+}
+
+struct size_of_list {
+  const std::uint64_t* offsets;
+  ROOST_FN std::uint64_t operator()(std::size_t list) const { return offsets[list + 1] - offsets[list]; }
+};
+
+template <class Values>
+struct as_double {
+  Values values;
+  ROOST_FN double operator()(std::size_t i) const { return static_cast<double>(values[i]); }
+};
+
+struct divide_by_count {
+  double* values;
+  const std::uint64_t* counts;
+  ROOST_FN void operator()(std::size_t i) const { values[i] /= static_cast<double>(counts[i]); }
+};
+
+template <class Place, class Keys, class Values, class F>
+auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f, const char* where) {
+  using value = element_of<Values>;
+  auto all = group<true>(place, zip_checked(keys, values, where), 0, where);
+  aggregated<element_of<Keys>, value, Place> result{
+      std::move(all.keys), array<value, Place>(place, all.counts.size() - 1),
+      array<std::uint64_t, Place>(place, all.counts.size() - 1)};
+  reduce_lists(place, all.values.data(), all.counts.data(), result.size(), f, result.values.data());
+  write_numbers(place, result.size(), size_of_list{all.counts.data()}, result.counts.data());
+  place.synchronize();
+  return result;
+}
+
+}  // namespace detail
+
+template <class Place, class Keys, class Values, class F>
+auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f) {
+  return detail::group_by(place, keys, values, f, "roost::group_by");
+}
+
+template <class Place, class Keys, class Values>
+auto group_means(const Place& place, const Keys& keys, const Values& values) {
+  const auto sequence = detail::as_sequence(values);
+  const computed doubles(sequence.size(),
+                         detail::as_double<std::remove_const_t<decltype(sequence)>>{sequence});
+  auto result = detail::group_by(place, keys, doubles, plus(), "roost::group_means");
+  place.for_each(result.size(), detail::divide_by_count{result.values.data(), result.counts.data()});
+  place.synchronize();
+  return result;
+}
+
+}  // namespace roost

@@ -1,0 +1,569 @@
+#pragma once
+
+#include <span>
+
+#include "roost/bulk.hpp"
+#include "roost/detail/base/atomic.hpp"
+#include "roost/partition.hpp"
+
+// Bulk lookups, the same for every table with a ref: direct, or by region.
+
+namespace roost::detail {
+
+/// The key of a query.
+template <class Query>
+ROOST_FN const auto& key_of_query(const Query& query) {
+  if constexpr (requires { typename Query::operation_value; }) {
+    return query.key;
+  } else {
+    return query;
+  }
+}
+
+// What a lookup answers: operator() asks a table, put() writes to the user's memory.
+
+template <class Value>
+struct write_value {
+  using result = Value;
+  Value* results;
+  Value missing;
+  template <class Ref, class Key>
+  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
+    return of(ref.find(key));
+  }
+  ROOST_FN result of(const found<Value>& answer) const { return answer.value_or(missing); }
+  ROOST_FN void put(std::size_t i, const result& answer) const { results[i] = answer; }
+};
+
+template <class Value>
+struct write_value_and_found {
+  using result = found<Value>;
+  Value* results;
+  bool* here;
+  template <class Ref, class Key>
+  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
+    return ref.find(key);
+  }
+  ROOST_FN result of(const found<Value>& answer) const { return answer; }
+  ROOST_FN void put(std::size_t i, const result& answer) const {
+    here[i] = answer.has_value();
+    if (answer) results[i] = *answer;
+  }
+};
+
+struct write_contained {
+  using result = bool;
+  bool* results;
+  template <class Ref, class Key>
+  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
+    return ref.contains(key);
+  }
+  template <class Value>
+  ROOST_FN result of(const found<Value>& answer) const {
+    return answer.has_value();
+  }
+  ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
+};
+
+/// The slot where a key lies.
+struct write_slot {
+  using result = std::uint64_t;
+  std::uint64_t* slots;
+  template <class Ref, class Key>
+  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
+    return ref.slot_of(key);
+  }
+  ROOST_FN void put(std::size_t i, result slot) const { slots[i] = slot; }
+};
+
+/// results[i] = the value in slots[i], piece by piece; where there is none `missing`, or nothing.
+template <class Ref, bool Fills>
+struct copy_value_of_slot {
+  using value = typename Ref::value_type;
+  using pieces = value_pieces<value>;
+  Ref ref;
+  const std::uint64_t* slots;
+  value* results;
+  bool* here;
+  std::conditional_t<Fills, value, none> missing;
+
+  ROOST_FN void operator()(std::size_t number) const {
+    const std::size_t i = number / pieces::count, piece = number % pieces::count;
+    const bool is_here = slots[i] != Ref::no_slot;
+    if (here != nullptr && piece == 0) here[i] = is_here;
+    if (is_here) {
+      pieces::copy(ref.value_address(slots[i]), results + i, piece);
+    } else if constexpr (Fills) {
+      pieces::copy(&missing, results + i, piece);
+    }
+  }
+};
+
+/// Tables whose lookups read one piece of memory most times.
+template <class Ref>
+concept has_homes = requires(const Ref& ref, const typename Ref::key_type& key,
+                             found<typename Ref::value_type>& answer) { ref.find_at_home(key, answer); };
+
+/// What asks a table for values only. (Others change it.)
+template <class Answer, class Ref>
+concept looks_up = requires(const Answer& answer) { answer.of(found<typename Ref::value_type>()); };
+
+/// Whether teams of a place look up in one loop over all reads of their queries.
+template <class Place, class Ref, class Answer>
+constexpr bool finds_each = [] {
+  if constexpr (looks_up<Answer, Ref> && requires { Ref::reads_whole; }) {
+    return Ref::reads_whole && !tuning<Place>::find_waits;
+  } else {
+    return false;
+  }
+}();
+
+/// The same for queries in any order, of a table that the cache does not hold.
+template <class Place, class Ref, class Answer>
+constexpr bool finds_each_directly = [] {
+  if constexpr (requires { Ref::reads_in_pairs; }) {
+    return Ref::reads_in_pairs && finds_each<Place, Ref, Answer>;
+  } else {
+    return false;
+  }
+}();
+
+/// Lookups of a tile that one look did not answer.
+struct waiting_queries {
+  std::uint32_t* count;
+  std::uint16_t* number;  // of each, in the tile
+
+  template <class Place, class Ref, class Answer>
+  static constexpr bool useful = tuning<Place>::find_waits && has_homes<Ref> && looks_up<Answer, Ref>;
+
+  template <class Place, class Ref, class Answer>
+  ROOST_FN static waiting_queries take(scratch_memory& memory, std::uint32_t tile) {
+    if constexpr (!useful<Place, Ref, Answer>) return {};
+    return {memory.take<std::uint32_t>(1), memory.take<std::uint16_t>(tile)};
+  }
+};
+
+/// put(i, answer) for keys[first ... first + n) on a team. Most lookups end where they begin; the others wait
+/// until all have begun, while what they read next is on its way. A host thread has the memory of later ones
+/// fetched, too.
+template <class Place, class Team, class Ref, class Keys, class Answer, class Put>
+ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std::uint64_t first,
+                         std::uint32_t n, const Answer& answer, const Put& put,
+                         [[maybe_unused]] const waiting_queries& waiting) {
+  constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
+  constexpr bool waits = waiting_queries::useful<Place, Ref, Answer>;
+  if constexpr (waits) {
+    if (team.rank() == 0) *waiting.count = 0;
+    team.sync();
+  }
+  for_each_of(team, n, [&](std::uint32_t i) {
+    if constexpr (ahead != 0) {
+      if (i + ahead < n) ref.prefetch(key_of_query(keys[first + i + ahead]));
+    }
+    if constexpr (waits) {
+      found<typename Ref::value_type> here;
+      if (ref.find_at_home(keys[first + i], here)) return put(first + i, answer.of(here));
+      waiting.number[team.fetch_add(*waiting.count, 1u)] = static_cast<std::uint16_t>(i);
+    } else {
+      put(first + i, answer(ref, keys[first + i]));
+    }
+  });
+  if constexpr (waits) {
+    team.sync();
+    for_each_of(team, *waiting.count, [&](std::uint32_t w) {
+      const std::uint64_t i = first + waiting.number[w];
+      put(i, answer(ref, keys[i]));
+    });
+    team.sync();
+  }
+}
+
+/// Where the answers of a part of a batch go, of which the first query is `first` of the batch.
+template <class Answer>
+struct answers_from {
+  Answer answer;
+  std::size_t first;
+  ROOST_FN void put(std::size_t i, const typename Answer::result& result) const {
+    answer.put(first + i, result);
+  }
+};
+
+/// How many teams a multiprocessor should run at once, where an answer says it.
+template <class Answer>
+constexpr int teams_at_once_for = [] {
+  if constexpr (requires { Answer::teams_at_once; }) {
+    return Answer::teams_at_once;
+  } else {
+    return 1;
+  }
+}();
+
+/// The direct way.
+template <class Place, class Ref, class Queries, class Answer, bool Each>
+struct probe_tiles {
+  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr int teams_at_once = teams_at_once_for<Answer>;
+  static constexpr std::uint32_t tile = Each ? tuning<Place>::find_pairs_tile : tuning<Place>::find_tile;
+
+  Ref ref;
+  Queries queries;
+  std::uint64_t count;
+  answers_from<Answer> to;
+  const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
+  std::uint64_t tiles_of_team;
+
+  ROOST_FN waiting_queries scratch(scratch_memory& memory) const {
+    return waiting_queries::take<Place, Ref, Answer>(memory, tile);
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    if (only_if != nullptr && *only_if == 0) return;
+    for (std::uint64_t t = 0; t < tiles_of_team; ++t) {
+      const std::uint64_t first = (index * tiles_of_team + t) * tile;
+      if (first >= count) return;
+      const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
+      if constexpr (Each) {
+        ref.template find_each<paired_access>(
+            queries, first + static_cast<std::uint64_t>(team.rank()), first + n, Team::size,
+            [&](std::uint64_t i, const auto& found) { to.put(i, to.answer.of(found)); });
+      } else {
+        scratch_memory pieces(memory);
+        probe_tile<Place>(
+            team, ref, queries, first, n, to.answer,
+            [&](std::uint64_t i, const auto& result) { to.put(i, result); }, scratch(pieces));
+      }
+    }
+  }
+};
+
+template <bool Each = false, class Place, class Ref, class Queries, class Answer>
+void probe_directly(const Place& place, const Ref& ref, const Queries& queries,
+                    const answers_from<Answer>& to, const std::uint32_t* only_if = nullptr) {
+  using kernel = probe_tiles<Place, Ref, Queries, Answer, Each>;
+  const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
+  const kernel run{ref, queries, queries.size(), to, only_if, tiles_of_team};
+  place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile * tiles_of_team), scratch_bytes_of(run),
+               run);
+}
+
+/// Partitioned queries.
+template <class Query>
+struct queries_of_items {
+  const pair<Query, none>* items;
+  ROOST_FN const Query& operator[](std::size_t i) const { return items[i].key; }
+};
+
+/// The regions of operations.
+template <class Order>
+struct order_of_operations {
+  Order order;
+  template <class Operation>
+  ROOST_FN auto operator()(const Operation& operation) const {
+    return order(operation.key);
+  }
+};
+
+/// The regions of queries: those of keys are the same for every batch of keys, so that their partition is
+/// compiled once.
+template <class Query, class Order>
+auto order_of_queries(const Order& order) {
+  if constexpr (requires { typename Query::operation_value; }) {
+    return order_of_operations<Order>{order};
+  } else {
+    return order;
+  }
+}
+
+/// The regional way: answers the partitioned queries where they lie, region after region.
+template <class Place, class Ref, class Query, class Answer>
+struct probe_region_tiles {
+  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr int teams_at_once = teams_at_once_for<Answer>;
+  static constexpr std::uint32_t tile =
+      finds_each<Place, Ref, Answer> ? tuning<Place>::find_each_tile : tuning<Place>::find_region_tile;
+
+  Ref ref;
+  queries_of_items<Query> queries;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  std::uint64_t tiles_of_region;
+  Answer answer;
+  typename Answer::result* answers;
+  const std::uint32_t* unless;
+
+  ROOST_FN waiting_queries scratch(scratch_memory& memory) const {
+    return waiting_queries::take<Place, Ref, Answer>(memory, tile);
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    if (*unless != 0) return;
+    const std::size_t region = index / tiles_of_region;
+    const std::uint64_t first = begins[region] + index % tiles_of_region * tile;
+    if (first >= ends[region]) return;
+    const std::uint64_t end = smaller(first + tile, ends[region]);
+    if constexpr (finds_each<Place, Ref, Answer>) {
+      ref.find_each(queries, first + static_cast<std::uint64_t>(team.rank()), end, Team::size,
+                    [&](std::uint64_t i, const auto& found) { answers[i] = answer.of(found); });
+    } else {
+      scratch_memory pieces(memory);
+      probe_tile<Place>(
+          team, ref, queries, first, static_cast<std::uint32_t>(end - first), answer,
+          [&](std::uint64_t i, const auto& result) { answers[i] = result; }, scratch(pieces));
+    }
+  }
+};
+
+/// Tables whose buckets stand in the order of their keys' hashes: the leading bits of a query's hash tell
+/// where in memory it will look.
+template <class Ref>
+concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
+
+inline bool asks_for_regions(path way) { return way == path::regional || way == path::streamed; }
+
+/// Whether the regional way is the faster one.
+template <class Place, class Ref>
+bool by_region_pays(std::size_t table_bytes, std::size_t queries) {
+  return in_hash_order<Ref> && table_bytes >= tuning<Place>::regional_table_bytes &&
+         queries >= tuning<Place>::regional_queries;
+}
+
+/// How a batch goes by region: into how many, and how many items at once.
+struct regional_plan {
+  std::uint32_t regions;
+  std::size_t chunk;
+};
+
+/// In chunks of equal size.
+template <class Place>
+regional_plan plan_chunks(std::uint32_t regions, std::size_t n, std::size_t bytes_of_item,
+                          std::size_t scratch_bytes_most) {
+  const std::size_t fit =
+      larger<std::size_t>(scratch_bytes_most / bytes_of_item, tuning<Place>::regional_chunk_least);
+  return {regions, ceil_div(n, ceil_div(n, fit))};
+}
+
+/// A batch that goes through all regions of a table at once.
+template <class Place>
+struct all_regions {
+  static constexpr path way = path::regional;
+
+  template <class Ref>
+  bool pays(std::size_t table_bytes, std::size_t n) const {
+    return by_region_pays<Place, Ref>(table_bytes, n);
+  }
+  regional_plan plan(std::size_t table_bytes, std::size_t n, std::size_t bytes_of_item,
+                     const bulk_options& options) const {
+    using tuned = tuning<Place>;
+    const std::size_t windows = ceil_div(table_bytes, tuned::regional_window_bytes);
+    return plan_chunks<Place>(
+        static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, tuned::digits_most)), n, bytes_of_item,
+        options.scratch_bytes_or(tuned::regional_scratch_bytes));
+  }
+  /// run(ref, first, count) for regions [first, first + count) of the plan.
+  template <class Ref, class Run>
+  void run(const Ref& ref, std::uint32_t regions, const Run& run) const {
+    run(ref, 0u, regions);
+  }
+};
+
+/// Answers queries by region; returns the bytes of scratch. `begun`: set when the first query is. Queries of
+/// few keys may overflow the room that their regions have: the device sees it, and goes direct.
+template <class Place, class Ref, class Queries, class Answer, class Way>
+std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Queries& queries,
+                            const answers_from<Answer>& to, const Way& way, bool& begun) {
+  using query = element_of<Queries>;
+  constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
+  array<std::uint32_t, Place> overflowed(place, 1);
+  place.fill(overflowed.data(), 0, overflowed.bytes());
+  partitioner<Place, pair<query, none>, kind> partitioner(place, regions, room::slack, overflowed.data());
+  const auto parts =
+      partitioner.run(alone<Queries>{queries}, order_of_queries<query>(ref.hash_order(regions)));
+  array<typename Answer::result, Place> answers(place, parts.extent());
+  using kernel = probe_region_tiles<Place, Ref, query, Answer>;
+  const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
+  begun = true;
+  way.run(ref, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
+    const kernel run{here,  {parts.items()}, parts.begins() + first, parts.ends() + first,
+                     tiles, to.answer,       answers.data(),         overflowed.data()};
+    place.launch(tiles * count, scratch_bytes_of(run), run);
+  });
+  parts.template restore_each<true>(place, answers.data(), to, overflowed.data());
+  probe_directly(place, ref, queries, to, overflowed.data());
+  return parts.scratch_bytes() + answers.bytes();
+}
+
+/// The direct way for a table of so many bytes.
+template <class Place, class Ref, class Queries, class Answer>
+void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
+                    const answers_from<Answer>& to) {
+  if constexpr (finds_each_directly<Place, Ref, Answer>) {
+    if (table_bytes >= tuning<Place>::regional_table_bytes)
+      return probe_directly<true>(place, ref, queries, to);
+  }
+  probe_directly(place, ref, queries, to);
+}
+
+/// Every bulk lookup: chooses the way, and goes it.
+template <class Place, class Ref, class Queries, class Answer, class Way = all_regions<Place>>
+bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
+                      const Answer& answer, const bulk_options& options, const Way& way = {}) {
+  using query = element_of<Queries>;
+  const std::size_t n = queries.size();
+  if constexpr (in_hash_order<Ref>) {
+    if (n != 0 && (asks_for_regions(options.path) ||
+                   (options.path == path::automatic && way.template pays<Ref>(table_bytes, n)))) {
+      constexpr std::size_t bytes_of_query =
+          sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
+      const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
+      bulk_report report{way.way};
+      constexpr bool changes = requires { requires Answer::changes; };
+      std::size_t first = 0;
+      bool begun = false;
+      try {
+        for (; first < n; first += plan.chunk, ++report.chunks) {
+          begun = false;
+          const std::size_t bytes =
+              probe_by_region(place, ref, plan.regions, slice(queries, first, smaller(plan.chunk, n - first)),
+                              answers_from<Answer>{answer, first}, way, begun);
+          report.scratch_bytes = larger(report.scratch_bytes, bytes);
+        }
+        return report;
+      } catch (const out_of_memory&) {
+        // The automatic choice falls back to the way that needs no memory, unless changes have begun.
+        if (asks_for_regions(options.path) || (changes && begun)) throw;
+        probe_directly(place, ref, table_bytes, slice(queries, first, n - first),
+                       answers_from<Answer>{answer, first});
+        return {path::direct, report.chunks + 1, report.scratch_bytes};
+      }
+    }
+  }
+  probe_directly(place, ref, table_bytes, slice(queries, 0, n), answers_from<Answer>{answer, 0});
+  return {path::direct, 1, 0};
+}
+
+template <class Ref, class Queries>
+struct is_contained {
+  Ref ref;
+  Queries queries;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return ref.contains(queries[i]) ? 1 : 0; }
+};
+
+struct is_true {
+  const bool* answers;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return answers[i] ? 1 : 0; }
+};
+
+/// How many of the queries are there. By region it needs a place for each answer; without memory for them it
+/// goes direct.
+template <class Place, class Ref, class Queries, class Way = all_regions<Place>>
+std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
+                      path asked = path::automatic, const Way& way = {}) {
+  const auto sequence = sequence_as<typename Ref::key_type>(queries);
+  const std::size_t n = sequence.size();
+  if (asks_for_regions(asked) || (asked == path::automatic && way.template pays<Ref>(table_bytes, n))) {
+    try {
+      array<bool, Place> answers(place, n);
+      probe_all(place, ref, table_bytes, sequence, write_contained{answers.data()}, {asked}, way);
+      return place.sum(n, is_true{answers.data()});
+    } catch (const out_of_memory&) {
+    }
+  }
+  return place.sum(n, is_contained<Ref, std::remove_const_t<decltype(sequence)>>{ref, sequence});
+}
+
+/// Memory that a call writes to: contiguous, of elements T, room for n.
+template <class T, class Range>
+T* output(Range&& range, std::size_t n, const char* where) {
+  static_assert(has_a_size<Range>());
+  static_assert(is_contiguous<std::remove_reference_t<Range>>,
+                "results go to contiguous memory of the place: a span, a vector, a roost::array");
+  static_assert(std::is_same_v<T*, decltype(data_of(range))>,
+                "results must have exactly the element type that the table returns");
+  if (std::ranges::size(range) < n) {
+    detail::raise<invalid_argument>(
+        {where, ": room for ", std::ranges::size(range), " results, ", n, " needed"});
+  }
+  return data_of(range);
+}
+
+/// Finds slots, then copies their values.
+template <class Place, class Ref, class Queries, class Copy, class Way>
+bulk_report find_large_values(const Place& place, const Ref& ref, std::size_t table_bytes,
+                              const Queries& queries, Copy copy, const bulk_options& options,
+                              const Way& way) {
+  array<std::uint64_t, Place> slots(place, queries.size());
+  bulk_report report = probe_all(place, ref, table_bytes, queries, write_slot{slots.data()}, options, way);
+  copy.slots = slots.data();
+  place.for_each(queries.size() * Copy::pieces::count, copy);
+  report.scratch_bytes += slots.bytes();
+  return report;
+}
+
+// The lookups of every map. `where`: the call, for what it throws.
+
+template <class Place, class Ref, class Queries, class Results, class Value, class Way = all_regions<Place>>
+bulk_report find_values(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
+                        Results&& results, const Value& missing, const bulk_options& options,
+                        const char* where, const Way& way = {}) {
+  const auto sequence = sequence_as<typename Ref::key_type>(queries);
+  Value* const to = output<Value>(results, sequence.size(), where);
+  if constexpr (has_large_values<Ref>) {
+    const copy_value_of_slot<Ref, true> copy{ref, nullptr, to, nullptr, missing};
+    return find_large_values(place, ref, table_bytes, sequence, copy, options, way);
+  } else {
+    return probe_all(place, ref, table_bytes, sequence, write_value<Value>{to, missing}, options, way);
+  }
+}
+
+template <class Place, class Ref, class Queries, class Results, class Found, class Way = all_regions<Place>>
+bulk_report find_values_there(const Place& place, const Ref& ref, std::size_t table_bytes,
+                              const Queries& queries, Results&& results, Found&& found,
+                              const bulk_options& options, const char* where, const Way& way = {}) {
+  using value = typename Ref::value_type;
+  const auto sequence = sequence_as<typename Ref::key_type>(queries);
+  value* const to = output<value>(results, sequence.size(), where);
+  bool* const here = output<bool>(found, sequence.size(), where);
+  if constexpr (has_large_values<Ref>) {
+    const copy_value_of_slot<Ref, false> copy{ref, nullptr, to, here, {}};
+    return find_large_values(place, ref, table_bytes, sequence, copy, options, way);
+  } else {
+    return probe_all(place, ref, table_bytes, sequence, write_value_and_found<value>{to, here}, options, way);
+  }
+}
+
+template <class Place, class Ref, class Queries, class Results, class Way = all_regions<Place>>
+bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table_bytes,
+                           const Queries& queries, Results&& results, const bulk_options& options,
+                           const char* where, const Way& way = {}) {
+  const auto sequence = sequence_as<typename Ref::key_type>(queries);
+  bool* const to = output<bool>(results, sequence.size(), where);
+  return probe_all(place, ref, table_bytes, sequence, write_contained{to}, options, way);
+}
+
+/// The keys of a range for a table of Key, as pairs without values.
+template <class Key, class Keys>
+auto alone_as(const Keys& keys) {
+  return alone<sequence_as_of<Key, Keys>>{sequence_as<Key>(keys)};
+}
+
+/// The pairs of two ranges that are equally long, for a table of Key and Value.
+template <class Key, class Value, class Keys, class Values>
+auto zip_as(const Keys& keys, const Values& values, const char* where) {
+  const zipped<sequence_as_of<Key, Keys>, sequence_as_of<Value, Values>> source{sequence_as<Key>(keys),
+                                                                                sequence_as<Value>(values)};
+  if (source.keys.size() != source.values.size()) {
+    detail::raise<invalid_argument>({where, ": ", source.keys.size(), " keys but ", source.values.size(),
+                                     " values; give one value a key"});
+  }
+  return source;
+}
+
+/// The same of the types that the ranges have.
+template <class Keys, class Values>
+auto zip_checked(const Keys& keys, const Values& values, const char* where) {
+  return zip_as<element_of<Keys>, element_of<Values>>(keys, values, where);
+}
+
+}  // namespace roost::detail

@@ -1,0 +1,332 @@
+#pragma once
+
+#include <cmath>
+
+#include "roost/partition.hpp"
+
+// The passes of a partition, and the bodies of roost/partition.hpp.
+
+namespace roost {
+namespace detail {
+
+/// Room for a region whose size is about `mean`: six standard deviations of a random split, so that one in a
+/// billion overflows.
+inline std::uint64_t with_slack(double mean, std::uint64_t most) {
+  const double room = std::ceil(mean + 6 * std::sqrt(mean) + 8);
+  const auto rounded = (static_cast<std::uint64_t>(room) + 15) / 16 * 16;
+  return smaller<std::uint64_t>(rounded, (most + 15) / 16 * 16);
+}
+
+/// Items of a parent's tiles; past the last tile there is no parent.
+struct find_parent {
+  const std::uint64_t* first_tile;  // of each parent, and of the end
+  std::uint32_t parents;
+  std::uint32_t* parent;
+
+  ROOST_FN void operator()(std::size_t tile) const {
+    if (tile >= first_tile[parents]) {
+      parent[tile] = tile_map::no_parent;
+      return;
+    }
+    parent[tile] = last_at_or_before(0u, parents, first_tile, tile);
+  }
+};
+
+struct count_parent_tiles {
+  const std::uint64_t* begin;
+  const std::uint64_t* end;
+  std::uint64_t parents;
+  std::uint32_t tile_items;
+  std::uint64_t* tiles;
+
+  ROOST_FN void operator()(std::size_t p) const {
+    tiles[p] = p < parents ? ceil_div<std::uint64_t>(end[p] - begin[p], tile_items) : 0;
+  }
+};
+
+struct begin_with_slack {
+  std::uint64_t capacity;
+  std::uint64_t* begin;
+  std::uint64_t* cursor;
+
+  ROOST_FN void operator()(std::size_t region) const { begin[region] = cursor[region] = region * capacity; }
+};
+
+/// With slack, a cursor may have run past the end of its region; the next pass must not read on there.
+struct clip_ends {
+  std::uint64_t capacity;
+  std::uint64_t* end;
+
+  ROOST_FN void operator()(std::size_t region) const {
+    end[region] = smaller(end[region], (region + 1) * capacity);
+  }
+};
+
+/// Children begin where their first tile's items go, and end where the next digit begins.
+struct begin_in_order {
+  const std::uint64_t* cursor;      // of tile_cursors
+  const std::uint64_t* first_tile;  // of each parent, and of the end; null: one parent
+  std::uint64_t tiles;
+  partition_pass pass;
+  std::uint64_t* begin;
+  std::uint64_t* end;
+
+  ROOST_FN void operator()(std::size_t child) const {
+    const std::size_t parent = child >> pass.fan_bits, digit = child - (parent << pass.fan_bits);
+    const std::uint64_t first = first_tile == nullptr ? 0 : first_tile[parent];
+    const std::uint64_t stride = first_tile == nullptr ? tiles : first_tile[parent + 1] - first;
+    const std::uint64_t* const at = cursor + first * pass.digits + digit * stride;
+    begin[child] = at[0];
+    end[child] = at[stride];
+  }
+};
+
+/// Splits items by any function of their keys, in as many passes as the number of regions needs.
+template <class Place, class Item, partition_kind Kind>
+class partitioner {
+ public:
+  using result = partitioned<Item, Place>;
+  static constexpr std::uint32_t tile = tile_items<Place, Item>;
+
+  /// `overflowed`: memory of the place that holds 0; not 0 afterwards if a region with slack was too small:
+  /// the result then lacks items, and ends of regions lie beyond them. `capacity`: of every region with
+  /// room::slack; 0: what a random split needs.
+  partitioner(const Place& place, std::uint32_t regions, roost::room room, std::uint32_t* overflowed,
+              std::uint64_t capacity = 0)
+      : place_(place),
+        regions_(regions),
+        room_(Kind.stable ? roost::room::exact : room),
+        capacity_(capacity),
+        overflowed_(overflowed),
+        result_(place) {}
+
+  /// region_of(key) must be below `regions`. Asynchronous.
+  template <class Source, class RegionOf>
+  result run(const Source& source, const RegionOf& region_of) {
+    std::uint32_t bits = 1;
+    while ((std::uint64_t{1} << bits) < regions_) ++bits;
+    const std::uint32_t passes =
+        Kind.one_pass || regions_ <= tuning<Place>::digits_most ? 1 : ceil_div(bits, digit_bits);
+    result_.input_items_ = source.size();
+    std::uint32_t shift = bits;
+    for (std::uint32_t i = 0; i < passes; ++i) {
+      const std::uint32_t fan_bits = ceil_div(shift, passes - i);
+      shift -= fan_bits;
+      const std::uint64_t children = (std::uint64_t{regions_ - 1} >> shift) + 1;
+      const partition_pass pass{shift, fan_bits,
+                                static_cast<std::uint32_t>(smaller<std::uint64_t>(children, 1u << fan_bits)),
+                                children};
+      if (i == 0) {
+        split(source, source.size(), pass, region_of, i + 1 == passes);
+      } else if constexpr (!Kind.one_pass) {
+        const array<Item, Place> items = std::move(result_.items_);  // given back after the pass
+        split(sequence<const Item*>{items.data(), items.size()}, source.size(), pass, region_of,
+              i + 1 == passes);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr std::uint32_t digit_bits = [] {
+    std::uint32_t bits = 0;
+    while ((2u << bits) <= tuning<Place>::digits_most) ++bits;
+    return bits;
+  }();
+
+  template <class T>
+  array<T, Place> make(std::size_t n) {
+    result_.scratch_bytes_ += n * sizeof(T);
+    return {place_, n};
+  }
+
+  template <class Source, class RegionOf>
+  void split(const Source& source, std::size_t n, const partition_pass& pass, const RegionOf& region_of,
+             bool last) {
+    using kept_pass = typename result::kept_pass;
+    const std::size_t parents = result_.begins_.size();  // 0: all items are one
+    kept_pass here{n,
+                   ceil_div<std::size_t>(n, tile) + parents,
+                   pass.digits,
+                   std::move(result_.begins_),
+                   std::move(result_.ends_),
+                   array<std::uint64_t, Place>(place_, 0),
+                   array<std::uint32_t, Place>(place_, 0),
+                   array<std::uint16_t, Place>(place_, 0),
+                   array<std::uint16_t, Place>(place_, 0),
+                   array<std::uint64_t, Place>(place_, 0)};
+    if constexpr (!Kind.one_pass) {
+      if (parents != 0) {
+        here.first_tile = make<std::uint64_t>(parents + 1);
+        here.parent = make<std::uint32_t>(here.tiles);
+        place_.for_each(parents + 1, count_parent_tiles{here.begin.data(), here.end.data(), parents, tile,
+                                                        here.first_tile.data()});
+        place_.exclusive_scan(here.first_tile.data(), here.first_tile.data(), parents + 1);
+        place_.for_each(here.tiles, find_parent{here.first_tile.data(), static_cast<std::uint32_t>(parents),
+                                                here.parent.data()});
+      }
+    }
+
+    auto begin = make<std::uint64_t>(pass.children);
+    auto cursor = make<std::uint64_t>(pass.children);  // becomes the end
+    auto cursor_of_tile = make<std::uint64_t>(Kind.stable ? here.tiles * pass.digits + 1 : 0);
+    const auto cursors = [&] {
+      if constexpr (Kind.stable) {
+        return tile_cursors{cursor_of_tile.data(), here.tiles};
+      } else {
+        return shared_cursors{cursor.data()};
+      }
+    }();
+    const auto count = [&] {
+      if constexpr (Kind.stable || Kind.may_count) {
+        const count_tiles<Place, Item, Source, RegionOf, std::remove_const_t<decltype(cursors)>> kernel{
+            source, region_of, here.map(), pass, cursors};
+        place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
+      }
+    };
+    std::uint64_t capacity = 0;
+    if constexpr (Kind.stable) {
+      place_.fill(cursor_of_tile.data() + here.tiles * pass.digits, 0, sizeof(std::uint64_t));
+      count();
+      place_.exclusive_scan(cursor_of_tile.data(), cursor_of_tile.data(), cursor_of_tile.size());
+      place_.for_each(pass.children, begin_in_order{cursor_of_tile.data(), here.first_tile.data(), here.tiles,
+                                                    pass, begin.data(), cursor.data()});
+    } else if (room_ == room::slack) {
+      const double mean =
+          static_cast<double>(n) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
+      capacity = last && capacity_ != 0 ? capacity_ : with_slack(mean, n);
+      place_.for_each(pass.children, begin_with_slack{capacity, begin.data(), cursor.data()});
+    } else if constexpr (Kind.may_count) {
+      place_.fill(cursor.data(), 0, cursor.bytes());
+      count();
+      place_.exclusive_scan(cursor.data(), begin.data(), pass.children);
+      place_.copy(cursor.data(), begin.data(), begin.bytes());
+    }
+
+    if constexpr (Kind.way_back) {
+      here.position = make<std::uint16_t>(parents == 0 ? n : source.size());
+      here.start = make<std::uint16_t>(here.tiles * pass.digits);
+      here.shift_by = make<std::uint64_t>(here.tiles * pass.digits);
+    }
+    auto out = make<Item>(capacity == 0 ? n : capacity * pass.children);
+    const auto back = [&] {
+      if constexpr (Kind.way_back) {
+        return here.back();
+      } else {
+        return no_way_back{};
+      }
+    }();
+    const scatter_tiles<Place, Item, Source, RegionOf, std::remove_const_t<decltype(cursors)>,
+                        std::remove_const_t<decltype(back)>>
+        kernel{source, region_of, here.map(), pass, cursors, capacity, out.data(), overflowed_, back};
+    place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
+    if constexpr (!Kind.one_pass) {
+      if (capacity != 0 && !last) place_.for_each(pass.children, clip_ends{capacity, cursor.data()});
+    }
+
+    result_.items_ = std::move(out);
+    result_.begins_ = std::move(begin);
+    result_.ends_ = std::move(cursor);
+    if (Kind.way_back) result_.kept_.push_back(std::move(here));
+  }
+
+  const Place& place_;
+  std::uint32_t regions_;
+  roost::room room_;
+  std::uint64_t capacity_;
+  std::uint32_t* overflowed_;
+  result result_;
+};
+
+template <class Item, bool WayBack, class Place, class Source>
+auto checked_partition(const Place& place, const Source& source, const partition_options& options) {
+  const leading_bits region_of{options.seed, options.regions};
+  if (options.stable) {
+    constexpr partition_kind kind{.stable = true, .way_back = WayBack};
+    return partitioner<Place, Item, kind>(place, options.regions, room::exact, nullptr)
+        .run(source, region_of);
+  }
+  constexpr partition_kind kind{.way_back = WayBack};
+  if (options.room == room::slack) {
+    array<std::uint32_t, Place> overflowed(place, 1);
+    place.fill(overflowed.data(), 0, overflowed.bytes());
+    auto result = partitioner<Place, Item, kind>(place, options.regions, room::slack, overflowed.data())
+                      .run(source, region_of);
+    std::uint32_t count = 0;
+    place.copy_to_host(&count, overflowed.data(), sizeof(count));
+    if (count == 0) return result;
+  }
+  return partitioner<Place, Item, kind>(place, options.regions, room::exact, nullptr).run(source, region_of);
+}
+
+template <class Item, class Place, class Source>
+auto checked_partition(const Place& place, const Source& source, const partition_options& options) {
+  if (options.regions < 2 || options.regions > 1u << 16) {
+    detail::raise<invalid_argument>(
+        {"roost::partition: ", options.regions, " regions asked for; give 2 to 65536"});
+  }
+  return options.way_back ? checked_partition<Item, true>(place, source, options)
+                          : checked_partition<Item, false>(place, source, options);
+}
+
+}  // namespace detail
+
+template <class Item, class Place>
+template <class From, class To>
+void partitioned<Item, Place>::restore(const Place& place, const From& from, To&& to) const {
+  using Result = detail::element_of<From>;
+  if (kept_.empty()) {
+    detail::raise<invalid_argument>(
+        {"roost::partitioned::restore: the way back was not kept; partition with way_back = true"});
+  }
+  if (std::ranges::size(from) < extent() || std::ranges::size(to) < input_items_) {
+    detail::raise<invalid_argument>({"roost::partitioned::restore: ", std::ranges::size(from),
+                                     " results in and room for ", std::ranges::size(to), " out; needed are ",
+                                     extent(), " and ", input_items_});
+  }
+  restore_each(place, detail::data_of(from), detail::put_to<Result>{detail::data_of(to)}, nullptr);
+}
+
+template <class Item, class Place>
+template <bool OnePass, class Result, class To>
+void partitioned<Item, Place>::restore_each(const Place& place, const Result* from, const To& to,
+                                            const std::uint32_t* unless) const {
+  array<Result, Place> between(place, 0);
+  for (std::size_t i = kept_.size(); i-- > 0;) {
+    auto& pass = kept_[i];
+    const auto run = [&](const auto& target) {
+      const detail::restore_tiles<Place, Item, Result, std::remove_cvref_t<decltype(target)>> kernel{
+          from, target, pass.map(), pass.digits, pass.back(), unless};
+      place.launch(pass.tiles, detail::scratch_bytes_of(kernel), kernel);
+    };
+    if (i == 0) {
+      run(to);
+    } else if constexpr (!OnePass) {
+      array<Result, Place> next(place, pass.position.size());
+      run(detail::put_to<Result>{next.data()});
+      between = std::move(next);
+      from = between.data();
+    }
+  }
+}
+
+template <class Place, class Keys>
+auto partition(const Place& place, const Keys& keys, partition_options options) {
+  const detail::alone<detail::sequence_of<Keys>> source{detail::as_sequence(keys)};
+  return detail::checked_partition<pair<detail::element_of<Keys>, none>>(place, source, options);
+}
+
+template <class Place, class Keys, class Values>
+  requires(!std::is_same_v<Values, partition_options>)
+auto partition(const Place& place, const Keys& keys, const Values& values, partition_options options) {
+  const detail::zipped<detail::sequence_of<Keys>, detail::sequence_of<Values>> source{
+      detail::as_sequence(keys), detail::as_sequence(values)};
+  if (source.keys.size() != source.values.size()) {
+    detail::raise<invalid_argument>({"roost::partition: ", source.keys.size(), " keys but ",
+                                     source.values.size(), " values; give one value a key"});
+  }
+  return detail::checked_partition<pair<detail::element_of<Keys>, detail::element_of<Values>>>(place, source,
+                                                                                               options);
+}
+
+}  // namespace roost

@@ -1,0 +1,139 @@
+#pragma once
+
+#include "roost/detail/base/team.hpp"
+
+// Ranks of a block's items among those of the same digit, in the order of the items. One worker needs none of
+// this: he meets them in order.
+
+namespace roost::detail {
+
+/// How many counters rank_in_order() needs: one for each warp and digit.
+template <class Team>
+ROOST_FN constexpr std::uint32_t rank_counters(std::uint32_t digits) {
+  return Team::size / 32 * digits;
+}
+
+/// rank[held] = how many of the n items before the item have its digit; count[d] = how many of all have digit
+/// d. digit_of(held, i) is below `digits`, and asked as for_each_held<PerWorker, true> would; n <= PerWorker
+/// * Team::size, below 2^16. `warp_counts`: scratch, rank_counters<Team>(digits) of them. Ends with sync().
+template <int PerWorker, class Team, class DigitOf>
+ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] std::uint32_t n,
+                            [[maybe_unused]] std::uint32_t digits, [[maybe_unused]] const DigitOf& digit_of,
+                            [[maybe_unused]] std::uint16_t* warp_counts,
+                            [[maybe_unused]] std::uint32_t* count,
+                            [[maybe_unused]] std::uint32_t (&rank)[PerWorker]) {
+  static_assert(Team::size > 1);
+#if ROOST_ON_DEVICE
+  constexpr int warps = Team::size / 32;
+  constexpr int at_once =
+      warps % 4 == 0
+          ? 4
+          : 1;  // of warps whose counts are read before the first is waited for: more would be registers
+  const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32;
+  std::uint16_t* const counts =
+      warp_counts + static_cast<std::uint32_t>(team.rank()) / 32 * digits;  // of this warp: no atomics
+  for (std::uint32_t d = lane; d < digits; d += 32) counts[d] = 0;
+  __syncwarp();
+
+  // Rows follow each other: an item's rank in its warp is what its digit's counter says and how many lanes
+  // before it have the digit. The lanes that have it are found bit by bit, for several rows at once: one vote
+  // is not waited for before the next. The digit comes along in the upper half.
+  constexpr int rows_at_once = smaller(PerWorker, 4);
+  const int digit_bits = 32 - __clz(static_cast<int>(digits - 1));
+  const held_rows<Team::size, true> mine(team.rank(), static_cast<int>(n));
+  const auto rank_rows = [&](auto all_there) {
+    ROOST_UNROLL
+    for (int first = 0; first < PerWorker; first += rows_at_once) {
+      std::uint32_t digit[rows_at_once], like_mine[rows_at_once];
+      const auto for_rows = [&](const auto& body) {
+        ROOST_UNROLL
+        for (int row = 0; row < smaller(rows_at_once, PerWorker - first); ++row) body(row, first + row);
+      };
+      const auto there = [&](int held) { return all_there || mine.item(held) < mine.end; };
+      for_rows([&](int row, int held) {
+        digit[row] = there(held) ? digit_of(held, mine.item(held)) : 0;
+        like_mine[row] = all_there ? ~0u : __ballot_sync(~0u, there(held));
+      });
+      ROOST_ROLLED
+      for (int bit = 0; bit < digit_bits; ++bit) {
+        for_rows([&](int row, int) {
+          const bool set = digit[row] >> bit & 1;
+          const std::uint32_t others = __ballot_sync(~0u, set);
+          like_mine[row] &= set ? others : ~others;
+        });
+      }
+      for_rows([&](int row, int held) {
+        const std::uint32_t before = __popc(like_mine[row] & ((1u << lane) - 1));
+        const std::uint32_t counted = counts[digit[row]];
+        __syncwarp();
+        if (there(held) && before == 0)
+          counts[digit[row]] = static_cast<std::uint16_t>(counted + __popc(like_mine[row]));
+        __syncwarp();
+        rank[held] = digit[row] << 16 | (counted + before);
+      });
+    }
+  };
+  n == PerWorker* Team::size ? rank_rows(std::true_type()) : rank_rows(std::false_type());
+  team.sync();
+
+  for_each_of(team, digits, [&](std::uint32_t d) {
+    std::uint32_t sum = 0;
+    ROOST_ROLLED
+    for (int first = 0; first < warps; first += at_once) {
+      std::uint32_t of_warp[at_once];
+      ROOST_UNROLL
+      for (int w = 0; w < at_once; ++w) of_warp[w] = warp_counts[(first + w) * digits + d];
+      ROOST_UNROLL
+      for (int w = 0; w < at_once; ++w) {
+        warp_counts[(first + w) * digits + d] = static_cast<std::uint16_t>(sum);
+        sum += of_warp[w];
+      }
+    }
+    count[d] = sum;
+  });
+  team.sync();
+  for_each_held<PerWorker, true>(
+      team, n, [&](int held, int) { rank[held] = (rank[held] & 0xffff) + counts[rank[held] >> 16]; });
+  team.sync();
+#endif
+}
+
+/// rank[held] = how many of the n items before the item are wanted, as wanted(held, i) says, asked as
+/// for_each_held<PerWorker, true> would; returns how many of all are. `warp_counts`: scratch, a word for each
+/// warp. Ends with sync().
+template <int PerWorker, class Team, class Wanted>
+ROOST_FN std::uint32_t rank_wanted([[maybe_unused]] const Team& team, [[maybe_unused]] std::uint32_t n,
+                                   [[maybe_unused]] const Wanted& wanted,
+                                   [[maybe_unused]] std::uint32_t* warp_counts,
+                                   [[maybe_unused]] std::uint32_t (&rank)[PerWorker]) {
+  static_assert(Team::size > 1);
+  std::uint32_t all = 0;
+#if ROOST_ON_DEVICE
+  constexpr int warps = Team::size / 32;
+  const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32,
+                      warp = static_cast<std::uint32_t>(team.rank()) / 32;
+  const held_rows<Team::size, true> mine(team.rank(), static_cast<int>(n));
+  std::uint32_t before = 0;
+  ROOST_UNROLL
+  for (int held = 0; held < PerWorker; ++held) {
+    const int i = mine.item(held);
+    const std::uint32_t lanes = __ballot_sync(~0u, i < mine.end && wanted(held, i));
+    rank[held] = before + __popc(lanes & ((1u << lane) - 1));
+    before += __popc(lanes);
+  }
+  if (lane == 0) warp_counts[warp] = before;
+  team.sync();
+  before = 0;
+  ROOST_UNROLL
+  for (int w = 0; w < warps; ++w) {
+    if (w == static_cast<int>(warp)) before = all;
+    all += warp_counts[w];
+  }
+  ROOST_UNROLL
+  for (int held = 0; held < PerWorker; ++held) rank[held] += before;
+  team.sync();
+#endif
+  return all;
+}
+
+}  // namespace roost::detail

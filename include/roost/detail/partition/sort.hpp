@@ -1,0 +1,41 @@
+#pragma once
+
+#include <bit>
+
+#include "roost/partition.hpp"
+
+// Sorting by stable partitions.
+
+namespace roost::detail {
+
+/// Bits [shift, shift + width) of a number.
+struct digit_at {
+  std::uint32_t shift, width;
+
+  template <class Word>
+  ROOST_FN std::uint32_t operator()(const Word& number) const {
+    return static_cast<std::uint32_t>(number >> shift) & ((1u << width) - 1);
+  }
+};
+
+/// Pairs of unsigned numbers below 2^bits and values in ascending order of the numbers, equal ones in the
+/// order of the source: stable partitions by one digit after the other, the least significant first. A pass
+/// for every 9 (cuda) or 10 (host) bits. Asynchronous on cuda.
+template <class Place, class Source>
+auto sort_pairs(const Place& place, const Source& source, std::uint32_t bits) {
+  using item = std::remove_cvref_t<decltype(source[0])>;
+  constexpr partition_kind kind{.stable = true, .one_pass = true};
+  constexpr auto bits_most = static_cast<std::uint32_t>(std::bit_width(tuning<Place>::digits_most) - 1);
+  const std::uint32_t passes = larger(1u, ceil_div(bits, bits_most)),
+                      width = larger(1u, ceil_div(bits, passes));
+  const auto pass = [&](const auto& from, std::uint32_t number) {
+    return partitioner<Place, item, kind>(place, 1u << width, room::exact, nullptr)
+        .run(from, digit_at{number * width, width});
+  };
+  auto sorted = pass(source, 0);
+  for (std::uint32_t i = 1; i < passes; ++i)
+    sorted = pass(sequence<const item*>{sorted.items(), source.size()}, i);
+  return sorted;
+}
+
+}  // namespace roost::detail

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <memory>
+
+#include "roost/place.hpp"
+
+// Memory of the host that work of a place has in the place's memory for a while, piece by piece.
+
+namespace roost::detail {
+
+/// What is copied of a piece, to the front of its buffer before the work, and from the buffer after it. Null:
+/// nothing.
+struct staged_piece {
+  const std::byte* from;
+  std::size_t from_bytes;
+  std::byte* to;
+  std::size_t to_at, to_bytes;  // to_at: where in the buffer
+};
+
+template <class Place>
+class staging;
+
+/// On a host one piece after the other.
+template <>
+class staging<host> {
+ public:
+  /// For pieces of so many bytes. Throws out_of_memory.
+  staging(const host& place, std::size_t bytes) : buffer_(place, bytes) {}
+
+  /// work(i, buffer) for each of `count` pieces, of which piece(i) tells what is copied. No piece may be
+  /// copied to where a later one comes from.
+  template <class Piece, class Work>
+  void each(std::size_t count, const Piece& piece, const Work& work) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const staged_piece mine = piece(i);
+      if (mine.from != nullptr) std::memcpy(buffer_.data(), mine.from, mine.from_bytes);
+      work(i, buffer_.data());
+      if (mine.to != nullptr) std::memcpy(mine.to, buffer_.data() + mine.to_at, mine.to_bytes);
+    }
+  }
+
+ private:
+  array<std::byte, host> buffer_;
+};
+
+#if defined(__CUDACC__)
+
+/// On a GPU pieces come and go, by its copy engines, while there is work on another. Memory of the GPU, or
+/// pinned.
+template <>
+class staging<cuda> {
+ public:
+  /// A buffer can be read 16 bytes at a time.
+  staging(const cuda& place, std::size_t bytes)
+      : place_(place),
+        bytes_(ceil_div<std::size_t>(bytes, 16) * 16),
+        buffers_(place, buffers * bytes_),
+        in_(make_stream(place)),
+        out_(make_stream(place)),
+        begun_(make_event(place)) {
+    for (turn& each : turns_) each = {make_event(place), make_event(place), make_event(place)};
+  }
+
+  /// What comes on the stream later waits for the copies of an each() that has thrown, too.
+  ~staging() {
+    try {
+      const device_guard guard(place_.device());
+      for (const side_stream* const side : {&in_, &out_}) after(side->get(), begun_, place_.stream());
+    } catch (const device_error&) {  // which the next call tells
+    }
+  }
+  staging(const staging&) = delete;
+  staging& operator=(const staging&) = delete;
+
+  /// As for a host; work() sends kernels to the place's stream. Asynchronous: what comes on the stream later
+  /// waits for all copies.
+  template <class Piece, class Work>
+  void each(std::size_t count, const Piece& piece, const Work& work) {
+    const device_guard guard(place_.device());
+    after(place_.stream(), begun_, in_.get());
+    for (std::size_t i = 0; i < count; ++i) {
+      const staged_piece mine = piece(i);
+      turn& now = turns_[i % buffers];
+      std::byte* const buffer = buffers_.data() + i % buffers * bytes_;
+      if (i >= buffers) check(cudaStreamWaitEvent(in_.get(), now.free.get(), 0), "cudaStreamWaitEvent");
+      if (mine.from != nullptr) copy(buffer, mine.from, mine.from_bytes, in_.get());
+      after(in_.get(), now.there, place_.stream());
+      work(i, buffer);
+      after(place_.stream(), now.done, out_.get());
+      if (mine.to != nullptr) copy(mine.to, buffer + mine.to_at, mine.to_bytes, out_.get());
+      check(cudaEventRecord(now.free.get(), out_.get()), "cudaEventRecord");
+    }
+    after(out_.get(), begun_, place_.stream());
+  }
+
+ private:
+  static constexpr std::size_t buffers = 3;  // one comes, one is worked on, one goes
+
+  struct destroy {
+    void operator()(cudaStream_t stream) const {
+      static_cast<void>(cudaStreamDestroy(stream));
+    }  // what is in it still happens
+    void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
+  };
+  using side_stream = std::unique_ptr<CUstream_st, destroy>;
+  using event = std::unique_ptr<CUevent_st, destroy>;
+
+  static side_stream make_stream(const cuda& place) {
+    const device_guard guard(place.device());
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    return side_stream(stream);
+  }
+  static event make_event(const cuda& place) {
+    const device_guard guard(place.device());
+    cudaEvent_t event_made = nullptr;
+    check(cudaEventCreateWithFlags(&event_made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    return event(event_made);
+  }
+
+  struct turn {
+    event there, done, free;
+  };
+
+  /// What comes on `second` waits for all that is on `first`.
+  static void after(cudaStream_t first, const event& mark, cudaStream_t second) {
+    check(cudaEventRecord(mark.get(), first), "cudaEventRecord");
+    check(cudaStreamWaitEvent(second, mark.get(), 0), "cudaStreamWaitEvent");
+  }
+
+  static void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
+  }
+
+  const cuda place_;
+  const std::size_t bytes_;
+  array<std::byte, cuda> buffers_;
+  side_stream in_, out_;
+  event begun_;
+  turn turns_[buffers];
+};
+
+#endif
+
+}  // namespace roost::detail

@@ -1,0 +1,7 @@
+// says: numbers of types whose every value the table.s type can hold
+#include <roost/roost.hpp>
+
+void run(roost::stadium_map<int, int>& map, const std::vector<roost::operation<long, int>>& operations,
+         std::vector<roost::operation_result<int>>& results) {
+  map.run(roost::host(), operations, results);
+}

@@ -1,0 +1,234 @@
+// Includes every public header and uses every table, for compilers that are told to warn: includes of ours
+// are no system headers, so what they warn of would be the users' to read.
+#include <roost/block_map.hpp>
+#include <roost/bulk.hpp>
+#include <roost/concurrent_map.hpp>
+#include <roost/concurrent_set.hpp>
+#include <roost/cuda.hpp>
+#include <roost/error.hpp>
+#include <roost/frozen_map.hpp>
+#include <roost/frozen_multimap.hpp>
+#include <roost/frozen_set.hpp>
+#include <roost/functional.hpp>
+#include <roost/group_by.hpp>
+#include <roost/hash.hpp>
+#include <roost/host.hpp>
+#include <roost/join.hpp>
+#include <roost/operation.hpp>
+#include <roost/pair.hpp>
+#include <roost/partition.hpp>
+#include <roost/place.hpp>
+#include <roost/roost.hpp>
+#include <roost/sorted_map.hpp>
+#include <roost/stadium_file.hpp>
+#include <roost/stadium_map.hpp>
+#include <roost/two_way_index.hpp>
+
+namespace {
+
+const roost::host cpu;
+
+struct three_words {
+  std::uint64_t words[3];
+};
+
+template <class Map, class Key, class Value>
+void look_up(const Map& map, const std::vector<Key>& keys, std::vector<Value>& values,
+             roost::array<bool, roost::host>& answers) {
+  map.find(cpu, keys, values, Value{});
+  map.find(cpu, keys, values, answers);
+  map.contains(cpu, keys, answers);
+  static_cast<void>(map.ref().find(keys[0]).has_value() && map.ref().contains(keys[0]));
+}
+
+template <class Key, class Value, class Layout = roost::default_layout<Key, Value>>
+void use_frozen() {
+  std::vector<Key> keys(1);
+  std::vector<Value> values(1);
+  roost::array<bool, roost::host> answers(cpu, 1);
+  roost::frozen_map<Key, Value, roost::host, Layout> map(cpu, keys, values);
+  map.rebuild(cpu, keys, values);
+  map.rebuild_async(cpu, keys, values);
+  map.finish(cpu);
+  look_up(map, keys, values, answers);
+  map.count_found(cpu, keys);
+  map.retrieve_all(cpu, keys, values);
+  map.for_each(cpu, [](const Key&, const Value&) {});
+  for (const auto& pair : map) values[0] = pair.value;
+  static_cast<void>(map.mean_probes(cpu) > 0 && map.valid(cpu));
+  roost::frozen_set<Key, roost::host, Layout> set(cpu, keys);
+  set.rebuild(cpu, keys);
+  set.rebuild_async(cpu, keys);
+  set.finish(cpu);
+  set.contains(cpu, keys, answers);
+  set.count_found(cpu, keys);
+  set.retrieve_all(cpu, keys);
+  set.for_each(cpu, [](const Key&) {});
+  static_cast<void>(set.mean_probes(cpu) > 0 && set.valid(cpu));
+}
+
+struct add_first {
+  template <class Value>
+  Value operator()(const Value& a, const Value& b) const {
+    if constexpr (std::is_arithmetic_v<Value>) {
+      return roost::plus()(a, b);
+    } else {
+      Value sum = a;
+      sum.words[0] += b.words[0];
+      return sum;
+    }
+  }
+};
+
+template <class Map, class Key, class Value>
+void use_changes(Map& map) {
+  std::vector<Key> keys(1);
+  std::vector<Value> values(1);
+  const std::vector<char> stencil(1);
+  roost::array<bool, roost::host> answers(cpu, 1);
+  const std::vector<roost::operation<Key, Value>> operations(1);
+  std::vector<roost::operation_result<Value>> results(1);
+  map.insert(cpu, keys, values);
+  if constexpr (requires { map.insert_if(cpu, keys, values, stencil); }) {
+    map.insert_if(cpu, keys, values, stencil);
+  } else {
+    map.insert_new(cpu, keys, values);
+    map.sweep(cpu);
+    map.costs(cpu, keys);
+  }
+  map.insert_or_assign(cpu, keys, values);
+  map.insert_or_apply(cpu, keys, values, add_first());
+  map.run(cpu, operations, results);
+  look_up(std::as_const(map), keys, values, answers);
+  map.count(cpu, keys);
+  map.retrieve_all(cpu, keys, values);
+  map.for_each(cpu, [](const Key&, const Value&) {});
+  const auto ref = map.ref();
+  ref.insert(keys[0], values[0]);
+  ref.insert_or_assign(keys[0], values[0]);
+  ref.insert_or_apply(keys[0], values[0], add_first());
+  ref.insert_and_find(keys[0], values[0]);
+  ref.erase(keys[0]);
+  map.reserve(cpu, 1);
+  map.rehash(cpu, 1);
+  map.shrink_to_fit(cpu);
+  map.erase(cpu, keys);
+  map.erase_if(cpu, [](const Key&, const Value&) { return true; });
+  map.clear(cpu);
+  static_cast<void>(map.statistics(cpu).size + map.size(cpu) != 0 && map.valid(cpu));
+}
+
+template <class Key, class Value>
+void use_concurrent() {
+  roost::concurrent_map<Key, Value> map(cpu);
+  use_changes<roost::concurrent_map<Key, Value>, Key, Value>(map);
+}
+
+template <class Key, class Value>
+void use_stadium() {
+  roost::stadium_map<Key, Value> map(cpu);
+  use_changes<roost::stadium_map<Key, Value>, Key, Value>(map);
+  roost::save(cpu, map, "file");
+  map = roost::load_stadium_map<Key, Value>(cpu, "file");
+}
+
+template <class Key>
+void use_set() {
+  std::vector<Key> keys(1);
+  const std::vector<char> stencil(1);
+  roost::array<bool, roost::host> answers(cpu, 1);
+  roost::concurrent_set<Key> set(cpu);
+  set.insert(cpu, keys);
+  set.insert_if(cpu, keys, stencil);
+  set.contains(cpu, keys, answers);
+  set.count(cpu, keys);
+  set.retrieve_all(cpu, keys);
+  set.for_each(cpu, [](const Key&) {});
+  set.ref().insert(keys[0]);
+  set.erase(cpu, keys);
+  set.erase_if(cpu, [](const Key&) { return true; });
+  static_cast<void>(set.size(cpu) != 0 && set.valid(cpu));
+}
+
+template <class Key, class Value>
+void use_groups() {
+  std::vector<Key> keys(1);
+  std::vector<Value> values(1);
+  roost::array<bool, roost::host> answers(cpu, 1);
+  std::vector<unsigned> counts(1);
+  roost::frozen_multimap<Key, Value> map(cpu, keys, values);
+  map.rebuild(cpu, keys, values);
+  map.count(cpu, keys, counts);
+  map.count_matches(cpu, keys);
+  map.contains(cpu, keys, answers);
+  map.match_outer(cpu, keys, Value{}).retrieve(cpu, values);
+  map.retrieve(cpu, keys);
+  map.retrieve_pairs(cpu, keys);
+  map.for_each_match(cpu, keys, [](std::uint64_t, const Value&) {});
+  map.for_each(cpu, [](const Key&, const Value&) {});
+  map.retrieve_all(cpu, keys, values);
+  for (const Value& value : map.ref().find(keys[0])) values[0] = value;
+  static_cast<void>(map.valid(cpu));
+  roost::group_by(cpu, keys, values, add_first());
+  if constexpr (std::is_arithmetic_v<Value>) roost::group_means(cpu, keys, values);
+
+  roost::two_way_index index(cpu, keys);
+  index.add(cpu, keys);
+  index.find(cpu, keys, counts);
+  index.contains(cpu, keys, answers);
+  static_cast<void>(index.valid(cpu));
+  roost::unique(cpu, keys, roost::index_order::any);
+  roost::unique_count(cpu, keys);
+  roost::inner_join(cpu, keys, keys);
+  roost::left_join(cpu, keys, keys);
+  roost::semi_join(cpu, keys, keys);
+  roost::anti_join(cpu, keys, keys);
+
+  const auto parts = roost::partition(cpu, keys, values, {.regions = 4, .way_back = true, .stable = true});
+  const std::vector<Value> results(parts.extent());
+  parts.restore(cpu, results, values);
+  roost::partition(cpu, keys, {.regions = 4});
+}
+
+template <class Key, class Value>
+void use_sorted() {
+  std::vector<Key> keys(1);
+  std::vector<Value> values(1);
+  roost::array<bool, roost::host> answers(cpu, 1);
+  roost::sorted_map map(cpu, keys, values);
+  map.rebuild(cpu, keys, values);
+  map.find(cpu, keys, values, Value{});
+  map.contains(cpu, keys, answers);
+  map.count_found(cpu, keys);
+  static_cast<void>(map.ref().find(keys[0]).has_value() && map.load_factor() > 0 && map.valid(cpu));
+}
+
+struct group_of_one {
+  static unsigned thread_rank() { return 0; }
+  static unsigned size() { return 1; }
+  static void sync() {}
+};
+
+void use_block_map() {
+  using map_type = roost::block_map<unsigned, int, 100, roost::host>;
+  map_type::storage memory;
+  const map_type map(memory);
+  map.clear(group_of_one());
+  map.insert_or_apply(1, 1, roost::plus());
+  map.for_each(group_of_one(), [](unsigned, int) {});
+}
+
+}  // namespace
+
+int main() {
+  use_frozen<std::uint16_t, std::uint8_t>();
+  use_frozen<std::uint64_t, three_words, roost::bucketed>();
+  use_frozen<std::int32_t, float, roost::cuckoo>();
+  use_concurrent<std::int16_t, double>();
+  use_concurrent<std::uint64_t, three_words>();
+  use_stadium<std::int16_t, float>();
+  use_set<std::uint32_t>();
+  use_groups<std::int32_t, float>();
+  use_sorted<std::int16_t, float>();
+  use_block_map();
+}
