@@ -3,7 +3,7 @@ function(roost_program target)
   target_link_libraries(${target} PRIVATE roost::roost)
   target_compile_options(
     ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
-                      "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-Wall,-Wextra>")
+                      "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-Wall,-Wextra;--compress-mode=size>")
   if(ROOST_HAS_CUDA)
     target_compile_definitions(${target} PRIVATE ROOST_WITH_CUDA=1)
     # For host sources that ask the CUDA runtime.

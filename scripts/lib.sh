@@ -13,8 +13,16 @@ packages=(
   python3-matplotlib glmark2-data
 )
 
+# What ./scripts/test needs besides.
+# shellcheck disable=SC2034
+test_packages=(clang-19 clang-format-19)
+
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
+  export CCACHE_SLOPPINESS=pch_defines,time_macros
+fi
 
 die() {
   echo "${0##*/}: $*" >&2
@@ -30,9 +38,11 @@ has_gpu() {
   nvidia-smi -L 2>/dev/null | grep -q '^GPU 0'
 }
 
-# Installs the packages that are missing; touches nothing when none is.
+# set_up [PACKAGE...]: installs what is missing of the packages above and of these; touches nothing when all
+# are there.
 set_up() {
   local missing=() package
+  packages+=("$@")
   command -v dpkg-query >/dev/null || {
     echo "not a Debian system: what these packages hold must be there: ${packages[*]}"
     return
