@@ -203,8 +203,11 @@ struct wrong_of_worker {
   u64 n, workers;
   ROOST_FN u64 operator()(std::size_t worker) const {
     u64 asked = 0, wrong = 0;
-    ref.find_each(hashed_keys(), worker, 2 * n, workers, [&](u64 i, const auto& found) {
-      wrong += i != worker + asked++ * workers || found.has_value() != (i < n);
+    ref.with_format([&](auto format) {
+      roost::detail::probe_interleaved(
+          ref, format, hashed_keys(), worker, 2 * n, workers, [&](u64 i, const auto& hit) {
+            wrong += i != worker + asked++ * workers || hit.has_value() != (i < n);
+          });
     });
     return wrong + (asked != (2 * n - worker + workers - 1) / workers);
   }

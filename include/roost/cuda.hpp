@@ -99,7 +99,7 @@ class cuda {
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
-  /// to[i] = from[0] + ... + from[i - 1]. `to` may be `from`. Asynchronous.
+  /// to[i] = from[0] + ... + from[i - 1], for sums below 2^62. `to` may be `from`. Asynchronous.
   void exclusive_scan(const std::uint64_t* from, std::uint64_t* to, std::size_t n) const;
 
   /// The sum of f(i) for i in [0, n). Synchronises.

@@ -43,9 +43,9 @@ struct frozen_statistics {
 /// 2009). To insert into a live table use a concurrent_map.
 ///
 ///     roost::host cpu;                                            // or roost::cuda gpu{stream};
-///     roost::frozen_map map(cpu, keys, values);                   // vectors, spans, arrays of the place,
-///     roost::computed map.find(cpu, queries, results, missing_value);             // in bulk if (auto value
-///     = map.ref().find(key)) use(*value);          // one by one, in kernels too
+///     roost::frozen_map map(cpu, keys, values);                   // vectors, spans, arrays of the place
+///     map.find(cpu, queries, results, missing_value);             // in bulk
+///     if (auto value = map.ref().find(key)) use(*value);          // one by one, in kernels too
 ///
 /// Key and Value: any trivially copyable types with a default constructor; keys are compared by their bytes
 /// (roost::is_bitwise_comparable). 4- and 8-byte types are the fast path. Every key and every value can be
@@ -140,7 +140,7 @@ class frozen_map {
   template <class F>
   void for_each(const Place& place, const F& f) const;
 
-  /// The handle for kernels and host loops: see the layout's table.
+  /// The handle for kernels and host loops: see roost::lookups.
   const ref_type& ref() const { return built_.memory.ref(); }
 
   std::size_t size() const { return built_.facts.size; }

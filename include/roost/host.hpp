@@ -128,7 +128,7 @@ class host {
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
-  /// to[i] = from[0] + ... + from[i - 1]. `to` may be `from`.
+  /// to[i] = from[0] + ... + from[i - 1], for sums below 2^62. `to` may be `from`.
   void exclusive_scan(const std::uint64_t* from, std::uint64_t* to, std::size_t n) const {
     std::exclusive_scan(from, from + n, to, std::uint64_t{0});
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "roost/detail/frozen/region_build.hpp"
+#include "roost/layout/lookups.hpp"
 
 /// \file
 /// Layout `bucketed`: buckets of plain slots, for keys and values of any size.
@@ -110,16 +111,13 @@ struct bucketed::bucket_of<Bytes, Key, none> {
   ROOST_FN void set(int s, const pair<Key, none>& item) { keys.key[s] = item.key; }
 };
 
-/// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and
-/// is not rebuilt. Any number of threads may read.
+/// The buckets of a map: see roost::lookups for what may be asked.
 template <class Place, class Key, class Value>
-class bucketed::table {
+class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, Value> {
  public:
-  using key_type = Key;
-  using value_type = Value;
+  using typename lookups<table, Key, Value>::hit;
   using bucket = bucket_of<detail::tuning<Place>::bucket_bytes, Key, Value>;
   static constexpr int bucket_slots = bucket::slots;
-  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
   /// What a probe reads at once: a bucket of the usual size with its values, of a larger one the keys.
   static constexpr bool reads_values = sizeof(bucket) <= detail::tuning<Place>::bucket_bytes;
   using read_type = std::conditional_t<reads_values, bucket, typename bucket::key_block>;
@@ -128,45 +126,6 @@ class bucketed::table {
         const detail::empty_keys<Key>& empty)
       : buckets_(buckets), seed_(seed), regions_(regions), region_buckets_(region_buckets), empty_(empty) {}
 
-  /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const {
-    return probe(key, found<Value>(),
-                 [this]([[maybe_unused]] const read_type& read, std::uint64_t b, int s, std::uint32_t) {
-#if ROOST_ON_DEVICE
-                   if constexpr (reads_values) {
-                     Value value = read.value(0);
-                     ROOST_UNROLL
-                     for (int i = 1; i < bucket_slots;
-                          ++i) {  // what was read is in registers, which have no index
-                       if (i == s) value = read.value(i);
-                     }
-                     return found<Value>(value);
-                   }
-#endif
-                   return found<Value>(buckets_[b].value(s));
-                 });
-  }
-
-  /// True if the key is there.
-  ROOST_FN bool contains(const Key& key) const {
-    return probe(key, false, [](const read_type&, std::uint64_t, int, std::uint32_t) { return true; });
-  }
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
-
-  /// Fetches a key's home bucket ahead of a find. Does nothing on a GPU, which hides the wait with other
-  /// threads.
-  ROOST_PREFETCH_FN void prefetch(const Key& key) const {
-#if !ROOST_ON_DEVICE
-    const place_of_key at = home(key);
-    const bucket* const home_bucket = buckets_ + std::uint64_t{at.region} * region_buckets_ + at.bucket;
-    __builtin_prefetch(home_bucket);
-    __builtin_prefetch(home_bucket + 1);
-#else
-    static_cast<void>(key);
-#endif
-  }
-
   /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {seed_, parts}; }
 
@@ -174,18 +133,6 @@ class bucketed::table {
   ROOST_FN std::uint64_t capacity() const { return std::uint64_t{regions_} * region_buckets_ * bucket_slots; }
 
   // Slots by number, for iteration and checks.
-
-  /// The slot of a key, or no_slot.
-  ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return probe(key, std::uint64_t{no_slot}, [](const read_type&, std::uint64_t b, int s, std::uint32_t) {
-      return b * bucket_slots + static_cast<unsigned>(s);
-    });
-  }
-
-  /// How many buckets a lookup of this key reads; 0 if it is not there.
-  ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    return probe(key, 0u, [](const read_type&, std::uint64_t, int, std::uint32_t step) { return step + 1; });
-  }
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
     return !same_key(key_at(slot),
@@ -212,6 +159,49 @@ class bucketed::table {
   ROOST_FN void clear(std::uint64_t slot) const {
     set(slot, detail::make_pair(empty_.of(static_cast<std::uint32_t>(slot / bucket_slots / region_buckets_)),
                                 Value{}));
+  }
+
+  // Lookups in steps: see detail/lookup/probe.hpp. A step reads a bucket; a bucket that has not overflowed is
+  // the last one.
+
+  static constexpr bool defers = false, interleaves_by_region = false, interleaves_directly = false;
+
+  struct lookup {
+    Key key;
+    std::uint64_t first;  // bucket of the region
+    std::uint32_t bucket;
+    std::uint32_t read;  // buckets
+  };
+
+  template <class F>
+  ROOST_FN auto with_format(const F& f) const {
+    return f(none());
+  }
+
+  ROOST_FN lookup start(const Key& key) const {
+    const place_of_key at = home(key);
+    return {key, std::uint64_t{at.region} * region_buckets_, at.bucket, 0};
+  }
+
+  ROOST_FN bool step(none, lookup& at, hit& result) const {
+    const std::uint64_t b = at.first + at.bucket;
+    const read_type here = read(b);
+    const int s = slot_in(keys_of(here), at.key);
+    ++at.read;
+    if (s >= 0) {
+      result = {value_in(here, b, s), b * bucket_slots + static_cast<unsigned>(s), at.read};
+      return true;
+    }
+    at.bucket = at.bucket + 1 == region_buckets_ ? 0 : at.bucket + 1;
+    return !overflowed(keys_of(here)) || at.read == region_buckets_;
+  }
+
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
+#if !ROOST_ON_DEVICE
+    const bucket* const next = buckets_ + at.first + at.bucket;
+    __builtin_prefetch(next);
+    __builtin_prefetch(next + 1);
+#endif
   }
 
  private:
@@ -245,22 +235,23 @@ class bucketed::table {
     }
   }
 
-  /// The one probe loop: reads buckets from the key's home on, until the key is found or a bucket has not
-  /// overflowed.
-  template <class Result, class OnHit>
-  ROOST_FN Result probe(const Key& key, const Result& missing, const OnHit& on_hit) const {
-    const place_of_key at = home(key);
-    const std::uint64_t first = std::uint64_t{at.region} * region_buckets_;
-    std::uint32_t b = at.bucket;
-    read_type here = read(first + b);  // before the loop: so nvcc asks for it before it sets up the loop
-    for (std::uint32_t step = 0; step < region_buckets_; ++step) {
-      const int s = slot_in(keys_of(here), key);
-      if (s >= 0) return on_hit(here, first + b, s, step);
-      if (!overflowed(keys_of(here))) return missing;
-      b = b + 1 == region_buckets_ ? 0 : b + 1;
-      here = read(first + b);
+  ROOST_FN detail::small_value<Value> value_in([[maybe_unused]] const read_type& here, std::uint64_t b,
+                                               int s) const {
+    if constexpr (detail::is_large_value<Value>) {
+      return {};
+    } else {
+#if ROOST_ON_DEVICE
+      if constexpr (reads_values) {
+        Value value = here.value(0);
+        ROOST_UNROLL
+        for (int i = 1; i < bucket_slots; ++i) {  // what was read is in registers, which have no index
+          if (i == s) value = here.value(i);
+        }
+        return value;
+      }
+#endif
+      return buckets_[b].value(s);
     }
-    return missing;
   }
 
   ROOST_FN static int slot_in(const typename bucket::key_block& keys, const Key& key) {

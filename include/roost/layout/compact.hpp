@@ -7,6 +7,7 @@
 #include "roost/detail/frozen/compact_sector.hpp"
 #include "roost/detail/frozen/region_build.hpp"
 #include "roost/layout/bucketed.hpp"
+#include "roost/layout/lookups.hpp"
 
 /// \file
 /// Layout `compact`, the default of frozen_map and frozen_set: sectors that store what they do not tell of a
@@ -87,15 +88,14 @@ struct compact {
   };
 };
 
-/// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and
-/// is not rebuilt. Any number of threads may read.
+/// The sectors of a map: see roost::lookups for what may be asked.
 template <class Place, class Key, class Value>
-class compact::table {
+class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Value> {
  public:
-  using key_type = Key;
-  using value_type = Value;
   using item = pair<Key, Value>;
-  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+  using base = lookups<table, Key, Value>;
+  using base::no_slot;
+  using typename base::hit;
 
   static constexpr int hash_bits = sizeof(Key) <= 4 ? 32 : 64;
   using hash_type = std::conditional_t<hash_bits == 32, std::uint32_t, std::uint64_t>;
@@ -160,69 +160,6 @@ class compact::table {
         tags / detail::remainders_of(sectors, hash_bits), detail::sector_format::tries_most));
   }
 
-  /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const {
-    const hit at = probe(key);
-    return at.slot != no_slot ? found<Value>(at.value) : found<Value>();
-  }
-
-  /// True if the key is there.
-  ROOST_FN bool contains(const Key& key) const { return probe(key).slot != no_slot; }
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
-
-  /// Finds a key if its home sector tells enough. If not, returns false, and the next sector is fetched for a
-  /// find that comes later.
-  ROOST_FN bool find_at_home(const Key& key, found<Value>& answer) const {
-    const hit at = probe<true>(key);
-    if (at.slot == elsewhere) return false;
-    if (at.slot != no_slot) answer = found<Value>(at.value);
-    return true;
-  }
-
-  /// Whether a lookup needs nothing but its sectors, which it reads whole: then find_each is faster than a
-  /// find for each key.
-  static constexpr bool reads_whole = read_bytes == sector_bytes;
-
-  /// put(i, answer) for the keys of numbers first, first + step, ... below end. One loop over all sectors to
-  /// read, not one for each key: a worker of a warp goes on to its next key while another reads a second
-  /// sector.
-  template <class Keys, class Put>
-  ROOST_FN void find_each(const Keys& keys, std::uint64_t first, std::uint64_t end, std::uint64_t step,
-                          const Put& put) const {
-    with_format([&](auto format) {
-      using chosen = decltype(format);
-      lookup at{};
-      bool begins = true;
-      for (std::uint64_t i = first; i < end;) {
-        if (begins) at = start(keys[i]);
-        const read_type here = read(at.number);
-        const std::uint32_t mask = matches<chosen>(here, at.tag);
-        const bool goes_on = mask == 0 && marked<chosen>(here, mark_of(at.remainder, chosen()().log2_marks));
-        begins = !goes_on || at.t == tries_;
-        if (!begins) {
-          next<chosen>(at);
-          continue;
-        }
-        found<Value> answer;
-        if (mask != 0) {
-          answer = found<Value>(value_in<chosen>(here, at.number, lowest(mask)));
-        } else if (goes_on) {
-          const hit in_stash = probe_stash(keys[i], at.hash);
-          if (in_stash.slot != no_slot) answer = found<Value>(in_stash.value);
-        }
-        put(i, answer);
-        i += step;
-      }
-    });
-  }
-
-  /// Fetches a key's home sector ahead of a find. Does nothing on a GPU, which hides the wait with other
-  /// threads.
-  ROOST_PREFETCH_FN void prefetch(const Key& key) const {
-    fetch(split_hash(hash_of(key, seed_), all_sectors_).digit);
-  }
-
   /// Splits keys by the leading bits of their hash, in whose order the sectors stand.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {seed_, parts}; }
 
@@ -230,15 +167,6 @@ class compact::table {
   ROOST_FN std::uint64_t capacity() const { return stash_begin() + std::uint64_t{regions_} * region_stash_; }
 
   // Slots by number, for iteration and checks.
-
-  /// The slot of a key, or no_slot.
-  ROOST_FN std::uint64_t slot_of(const Key& key) const { return probe(key).slot; }
-
-  /// How many sectors a lookup of this key reads, a stash counted as one; 0 if it is not there.
-  ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    const hit at = probe(key);
-    return at.slot != no_slot ? at.probes : 0;
-  }
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
     if (slot >= stash_begin())
@@ -293,31 +221,20 @@ class compact::table {
     });
   }
 
- private:
-  template <class P, class K, class V>
-  friend struct compact::builder;
+  // Lookups in steps: see detail/lookup/probe.hpp. A step reads the sector of one try, the last one the
+  // stash.
 
-  static constexpr std::uint64_t elsewhere = no_slot - 1;  // if at all: the home sector does not tell
+  static constexpr bool defers = true;
+  /// Where lookups need nothing but their sectors, which they read whole.
+  static constexpr bool interleaves_by_region = read_bytes == sector_bytes;
+  static constexpr bool interleaves_directly = false;
 
-  struct hit {
-    std::uint64_t slot;
-    std::uint32_t probes;
-    Value value;
+  struct lookup {
+    Key key;
+    hash_type hash, remainder;
+    std::uint64_t number, tag;
+    std::uint32_t t;  // which try
   };
-
-  template <int I>
-  struct format_number {
-    ROOST_FN constexpr detail::sector_format operator()() const { return formats[I].format; }
-  };
-  /// Equal formats have one number, so that there is code for each once.
-  static constexpr int first_like(int i) {
-    while (i > 0 &&
-           formats[static_cast<std::size_t>(i - 1)].format == formats[static_cast<std::size_t>(i)].format)
-      --i;
-    return i;
-  }
-  template <int I>
-  using format_of = format_number<first_like(I)>;
 
   /// Calls f with the table's format as a constant.
   template <class F>
@@ -335,6 +252,57 @@ class compact::table {
         return f(format_of<4>());
     }
   }
+
+  ROOST_FN lookup start(const Key& key) const {
+    const hash_type hash = hash_of(key, seed_);
+    const auto at = split_hash(hash, all_sectors_);
+    const auto remainder = static_cast<hash_type>(split_hash(at.rest, remainders_).digit);
+    return {key, hash, remainder, at.digit, remainder, 1};
+  }
+
+  template <class Format>
+  ROOST_FN bool step(Format, lookup& at, hit& result) const {
+    constexpr detail::sector_format f = Format()();
+    const read_type here = detail::load(reinterpret_cast<const read_type*>(sectors_ + at.number));
+    const std::uint32_t mask = matches<Format>(here, at.tag);
+    if (mask != 0) {
+      const int slot = lowest(mask);
+      result = {value_in<Format>(here, at.number, slot), at.number * f.slots + static_cast<unsigned>(slot),
+                at.t};
+      return true;
+    }
+    if (!marked<Format>(here, mark_of(at.remainder, f.log2_marks))) return true;
+    if (at.t == tries_) {
+      look_in_stash(at, result);
+      return true;
+    }
+    next<Format>(at);
+    return false;
+  }
+
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
+#if !ROOST_ON_DEVICE
+    __builtin_prefetch(sectors_ + at.number);
+#endif
+  }
+
+ private:
+  template <class P, class K, class V>
+  friend struct compact::builder;
+
+  template <int I>
+  struct format_number {
+    ROOST_FN constexpr detail::sector_format operator()() const { return formats[I].format; }
+  };
+  /// Equal formats have one number, so that there is code for each once.
+  static constexpr int first_like(int i) {
+    while (i > 0 &&
+           formats[static_cast<std::size_t>(i - 1)].format == formats[static_cast<std::size_t>(i)].format)
+      --i;
+    return i;
+  }
+  template <int I>
+  using format_of = format_number<first_like(I)>;
 
   ROOST_FN std::uint64_t stash_begin() const {
     return with_format(
@@ -378,48 +346,6 @@ class compact::table {
     }
   }
 
-  /// The one probe loop: reads the sectors of a key's tries until the key is found or a sector has no mark;
-  /// then the stash.
-  template <bool OnlyHome = false>
-  ROOST_FN hit probe(const Key& key) const {
-    return with_format([&](auto format) { return probe_format<OnlyHome>(key, format); });
-  }
-
-  template <bool OnlyHome, class Format>
-  ROOST_FN hit probe_format(const Key& key, Format) const {
-    constexpr detail::sector_format f = Format()();
-    lookup at = start(key);
-    read_type here = read(at.number);
-    std::uint32_t mask = matches<Format>(here, at.tag);
-    while (mask == 0) {
-      if (!marked<Format>(here, mark_of(at.remainder, f.log2_marks))) return {no_slot, at.t, Value{}};
-      if (at.t == tries_) return probe_stash(key, at.hash);
-      next<Format>(at);
-      if constexpr (OnlyHome) {
-        fetch(at.number);
-        return {elsewhere, at.t, Value{}};
-      }
-      here = read(at.number);
-      mask = matches<Format>(here, at.tag);
-    }
-    const int slot = lowest(mask);
-    return {at.number * f.slots + static_cast<unsigned>(slot), at.t, value_in<Format>(here, at.number, slot)};
-  }
-
-  /// Where a lookup is.
-  struct lookup {
-    hash_type hash, remainder;
-    std::uint64_t number, tag;
-    std::uint32_t t;  // which try
-  };
-
-  ROOST_FN lookup start(const Key& key) const {
-    const hash_type hash = hash_of(key, seed_);
-    const auto at = split_hash(hash, all_sectors_);
-    const auto remainder = static_cast<hash_type>(split_hash(at.rest, remainders_).digit);
-    return {hash, remainder, at.digit, remainder, 1};
-  }
-
   template <class Format>
   ROOST_FN void next(lookup& at) const {
     const std::uint64_t end = (split_hash(at.hash, regions_).digit + 1) * region_sectors_;
@@ -429,17 +355,19 @@ class compact::table {
     ++at.t;
   }
 
-  ROOST_FN hit probe_stash(const Key& key, hash_type hash) const {
-    const auto region = static_cast<std::uint32_t>(split_hash(hash, regions_).digit);
+  ROOST_FN void look_in_stash(const lookup& at, hit& result) const {
+    const auto region = static_cast<std::uint32_t>(split_hash(at.hash, regions_).digit);
     const std::uint64_t first = std::uint64_t{region} * region_stash_;
-    std::uint32_t i = stash_start(hash);
+    std::uint32_t i = stash_start(at.hash);
     for (std::uint32_t step = 0; step < region_stash_; ++step) {
       const item here = stash_[first + i];
-      if (same_key(here.key, key)) return {stash_begin() + first + i, tries_ + 1, detail::value_of(here)};
-      if (same_key(here.key, empty_.of(region))) break;
+      if (same_key(here.key, at.key)) {
+        result = {detail::value_of(here), stash_begin() + first + i, tries_ + 1};
+        return;
+      }
+      if (same_key(here.key, empty_.of(region))) return;
       i = i + 1 == region_stash_ ? 0 : i + 1;
     }
-    return {no_slot, tries_ + 1, Value{}};
   }
 
   /// Where in its region's stash a key is looked for first. The leading bits of the hash are nearly the same
@@ -447,16 +375,6 @@ class compact::table {
   ROOST_FN std::uint32_t stash_start(hash_type hash) const {
     return static_cast<std::uint32_t>(
         split_hash(static_cast<std::uint32_t>(hash) * 0x9e3779b1u, region_stash_).digit);
-  }
-
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] std::uint64_t number) const {
-#if !ROOST_ON_DEVICE
-    __builtin_prefetch(sectors_ + number);
-#endif
-  }
-
-  ROOST_FN read_type read(std::uint64_t number) const {
-    return detail::load(reinterpret_cast<const read_type*>(sectors_ + number));
   }
 
   /// A bit for each slot that has this tag: one at most.

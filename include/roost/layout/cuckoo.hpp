@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "roost/detail/frozen/region_build.hpp"
+#include "roost/layout/lookups.hpp"
 
 /// \file
 /// Layout `cuckoo`: the table of Alcantara et al. 2009, "Real-Time Parallel Hashing on the GPU", section 4.1.
@@ -117,58 +118,20 @@ struct cuckoo {
   };
 };
 
-/// The per-key operations: what frozen_map::ref() returns. Trivially copyable; valid while its map lives and
-/// is not rebuilt. Any number of threads may read.
+/// The slots of a map: see roost::lookups for what may be asked.
 template <class Place, class Key, class Value>
-class cuckoo::table {
+class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Value> {
  public:
-  using key_type = Key;
-  using value_type = Value;
   using item = pair<Key, Value>;
-  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+  using typename lookups<table, Key, Value>::hit;
 
   table(item* slots, std::uint32_t* seeds, const first_level& region_of, const detail::empty_keys<Key>& empty)
       : slots_(slots), seeds_(seeds), region_of_(region_of), empty_(empty) {}
-
-  /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const {
-    return probe(key, found<Value>(), [](const item& here, std::uint64_t, std::uint32_t) {
-      return found<Value>(detail::value_of(here));
-    });
-  }
-
-  /// True if the key is there.
-  ROOST_FN bool contains(const Key& key) const {
-    return probe(key, false, [](const item&, std::uint64_t, std::uint32_t) { return true; });
-  }
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
-  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
-
-  /// Fetches the first slot that a find will read. Does nothing on a GPU.
-  ROOST_PREFETCH_FN void prefetch(const Key& key) const {
-#if !ROOST_ON_DEVICE
-    const std::uint32_t region = region_of_(key);
-    __builtin_prefetch(slots_ + slot(region, 0, slot_in_subtable(key, 0, seeds_[region])));
-#else
-    static_cast<void>(key);
-#endif
-  }
 
   /// The number of slots.
   ROOST_FN std::uint64_t capacity() const { return std::uint64_t{region_of_.regions} * region_slots; }
 
   // Slots by number, for iteration and checks.
-
-  /// The slot of a key, or no_slot.
-  ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return probe(key, std::uint64_t{no_slot},
-                 [](const item&, std::uint64_t slot, std::uint32_t) { return slot; });
-  }
-
-  /// How many slots a lookup of this key reads; 0 if it is not there.
-  ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    return probe(key, 0u, [](const item&, std::uint64_t, std::uint32_t i) { return i + 1; });
-  }
 
   ROOST_FN bool occupied(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / subtable_slots % region_of_.regions);
@@ -184,6 +147,44 @@ class cuckoo::table {
                           Value{}));
   }
 
+  // Lookups in steps: see detail/lookup/probe.hpp. A step reads a slot, each in the next sub-table.
+
+  static constexpr bool defers = false, interleaves_by_region = false, interleaves_directly = false;
+
+  struct lookup {
+    Key key;
+    std::uint32_t region, seed, subtable;
+  };
+
+  template <class F>
+  ROOST_FN auto with_format(const F& f) const {
+    return f(none());
+  }
+
+  ROOST_FN lookup start(const Key& key) const {
+    const std::uint32_t region = region_of_(key);
+    return {key, region, seeds_[region], 0};
+  }
+
+  ROOST_FN bool step(none, lookup& at, hit& result) const {
+    const std::uint64_t number = slot_of_try(at);
+    const item here = slots_[number];
+    ++at.subtable;
+    if (!same_key(here.key, at.key)) return at.subtable == 3;
+    if constexpr (detail::is_large_value<Value>) {
+      result = {none(), number, at.subtable};
+    } else {
+      result = {detail::value_of(here), number, at.subtable};
+    }
+    return true;
+  }
+
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
+#if !ROOST_ON_DEVICE
+    __builtin_prefetch(slots_ + slot_of_try(at));
+#endif
+  }
+
  private:
   template <class P, class K, class V>
   friend struct cuckoo::builder;
@@ -192,17 +193,8 @@ class cuckoo::table {
     return (std::uint64_t{subtable} * region_of_.regions + region) * subtable_slots + s;
   }
 
-  /// The one probe loop: one slot of each sub-table.
-  template <class Result, class OnHit>
-  ROOST_FN Result probe(const Key& key, const Result& missing, const OnHit& on_hit) const {
-    const std::uint32_t region = region_of_(key);
-    const std::uint32_t seed = seeds_[region];
-    for (std::uint32_t i = 0; i < 3; ++i) {
-      const std::uint64_t at = slot(region, i, slot_in_subtable(key, i, seed));
-      const item here = slots_[at];
-      if (same_key(here.key, key)) return on_hit(here, at, i);
-    }
-    return missing;
+  ROOST_FN std::uint64_t slot_of_try(const lookup& at) const {
+    return slot(at.region, at.subtable, slot_in_subtable(at.key, at.subtable, at.seed));
   }
 
   item* slots_;

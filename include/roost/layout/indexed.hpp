@@ -41,6 +41,7 @@ class indexed::reader {
  public:
   using key_type = Key;
   using value_type = Value;
+  using hit = detail::hit<Value>;
   using index_type = index<Key>;
 
   reader(const slots<Place, Key>& table, const entries<Value>& values) : slots_(table), entries_(values) {}
@@ -62,13 +63,24 @@ class indexed::reader {
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
-  /// Looks at a key's home bucket only: false if that does not tell.
-  ROOST_FN bool find_at_home(const Key& key, found<Value>& answer) const {
-    found<index_type> number;
-    if (!slots_.find_at_home(key, number)) return false;
-    answer = at(one_lane(), number);
+  // Lookups in steps: those of the slots.
+
+  static constexpr bool defers = true, interleaves_by_region = false, interleaves_directly = false;
+  using lookup = typename slots<Place, Key>::lookup;
+
+  template <class F>
+  ROOST_FN auto with_format(const F& f) const {
+    return slots_.with_format(f);
+  }
+  ROOST_FN lookup start(const Key& key) const { return slots_.start(key); }
+  template <class Access>
+  ROOST_FN bool step(Access access, lookup& at, hit& result) const {
+    detail::hit<index_type> number;
+    if (!slots_.step(access, at, number)) return false;
+    if (number) result = {value_of(one_lane(), *number), number.slot, number.probes};
     return true;
   }
+  ROOST_PREFETCH_FN void fetch(const lookup& at) const { slots_.fetch(at); }
 
   /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const { slots_.prefetch(key); }

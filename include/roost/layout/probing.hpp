@@ -5,6 +5,7 @@
 #include "roost/detail/base/atomic.hpp"
 #include "roost/detail/base/geometry.hpp"
 #include "roost/detail/base/tuning.hpp"
+#include "roost/detail/lookup/probe.hpp"
 #include "roost/functional.hpp"
 #include "roost/operation.hpp"
 #include "roost/pair.hpp"
@@ -157,6 +158,7 @@ class probing::reader {
  public:
   using key_type = Key;
   using value_type = Value;
+  using hit = detail::hit<Value>;
   using slot = slot_word<Key, Value>;
   using word = typename slot::word;
   static constexpr int bucket_slots = detail::tuning<Place>::bucket_bytes / sizeof(word);
@@ -170,70 +172,31 @@ class probing::reader {
   ROOST_FN reader(bucket* buckets, const plan& p) : buckets_(buckets), plan_(p) {}
 
   /// The value of a key, or nothing.
-  ROOST_FN found<Value> find(const Key& key) const { return find(one_lane(), key); }
+  ROOST_FN found<Value> find(const Key& key) const { return detail::probe(*this, key); }
   /// The same for lanes that share the work: all of them call it with the same key, and get the same answer.
   template <class Lanes>
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
-    return look<detail::shared_access>(
-        lanes, path_of(key), found<Value>(),
-        [](const word& seen, std::uint64_t, std::uint32_t) { return found<Value>(slot::value(seen)); });
+    found<Value> result;
+    const int leader =
+        follow<detail::shared_access>(lanes, start(key), [&](const lookup&, const sight& here) {
+          result = here.answer();
+          return true;
+        });
+    return leader == nowhere ? result : lanes.from(static_cast<unsigned>(leader), result);
   }
 
   /// True if the key is there.
-  ROOST_FN bool contains(const Key& key) const { return contains(one_lane(), key); }
+  ROOST_FN bool contains(const Key& key) const { return detail::probe(*this, key).has_value(); }
   template <class Lanes>
   ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
-    return look<detail::shared_access>(lanes, path_of(key), false,
-                                       [](const word&, std::uint64_t, std::uint32_t) { return true; });
+    return find(lanes, key).has_value();
   }
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
-  /// One loop over many keys is faster than a find for each: see find_each.
-  static constexpr bool reads_whole = true;
-  /// Also where queries come in any order, as neighbours read their buckets together.
-  static constexpr bool reads_in_pairs = true;
-
-  /// put(i, answer) for the keys of numbers first, first + step, ... below end. A worker of a warp goes on to
-  /// its next key while another reads a second bucket.
-  template <class Access = detail::shared_access, class Keys, class Put>
-  ROOST_FN void find_each(const Keys& keys, std::uint64_t first, std::uint64_t end, std::uint64_t step,
-                          const Put& put) const {
-    path way{};
-    std::uint32_t seen = 0;  // buckets
-    for (std::uint64_t i = first; i < end;) {
-      if (seen == 0) way = path_of(keys[i]);
-      sight here;
-      Access::load(way.quarter[way.here()].slots, here.seen);
-      here.look(way.key);
-      if ((here.mine | here.free) == 0 && ++seen < way.steps) {
-        way.next();
-        continue;
-      }
-      put(i, here.answer());
-      seen = 0;
-      i += step;
-    }
-  }
-
-  /// Looks at a key's home bucket only: false if that does not tell, and then the next one is being fetched.
-  ROOST_FN bool find_at_home(const Key& key, found<Value>& answer) const {
-    path way = path_of(key);
-    sight here;
-    detail::shared_access::load(way.quarter[way.here()].slots, here.seen);
-    here.look(way.key);
-    if ((here.mine | here.free) == 0 && way.steps > 1) {
-      way.next();
-      fetch(way);
-      return false;
-    }
-    answer = here.answer();
-    return true;
-  }
-
   /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU, which hides the wait with other
   /// threads.
-  ROOST_PREFETCH_FN void prefetch(const Key& key) const { fetch(path_of(key)); }
+  ROOST_PREFETCH_FN void prefetch(const Key& key) const { fetch(start(key)); }
 
   /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
@@ -248,17 +211,9 @@ class probing::reader {
   // Slots by number, for iteration and checks.
 
   /// The slot of a key, or no_slot.
-  ROOST_FN std::uint64_t slot_of(const Key& key) const {
-    return look<detail::shared_access>(
-        one_lane(), path_of(key), std::uint64_t{no_slot},
-        [](const word&, std::uint64_t number, std::uint32_t) { return number; });
-  }
+  ROOST_FN std::uint64_t slot_of(const Key& key) const { return detail::probe(*this, key).slot; }
   /// How many buckets a lookup of this key reads; 0 if it is not there.
-  ROOST_FN std::uint32_t probes_of(const Key& key) const {
-    return look<detail::shared_access>(
-        one_lane(), path_of(key), 0u,
-        [](const word&, std::uint64_t, std::uint32_t step) { return step + 1; });
-  }
+  ROOST_FN std::uint32_t probes_of(const Key& key) const { return detail::probe(*this, key).probes; }
   ROOST_FN bool occupied(std::uint64_t number) const { return slot::is_there(word_at(number)); }
   /// Whether a slot belongs to a key, erased or not.
   ROOST_FN bool taken(std::uint64_t number) const { return !slot::is_free(word_at(number)); }
@@ -287,20 +242,20 @@ class probing::reader {
   template <class Visit>
   ROOST_FN void walk_in_region(const word& w, std::uint64_t quarter, std::uint32_t to,
                                const Visit& visit) const {
-    path way = path_of_hash(hash_in_quarter(w, quarter));
+    lookup way = start_at(hash_in_quarter(w, quarter));
     for (std::uint32_t step = 1; step < way.buckets && way.number != to && visit(way.number); ++step)
       way.next();
   }
 
- protected:
-  ROOST_FN static typename slot::hash hash_in_quarter(const word& w, std::uint64_t quarter) {
-    using hash = typename slot::hash;
-    return (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(quarter)
-                                                                     << (8 * sizeof(hash) - 2);
-  }
+  // Lookups in steps: see detail/lookup/probe.hpp. A step reads a bucket; one with the key or a free slot is
+  // the last one.
 
-  /// The way through the buckets where a key may be.
-  struct path {
+  static constexpr bool defers = true, interleaves_by_region = true, interleaves_directly = true;
+  /// The format for direct lookups of many threads: neighbours read their buckets together.
+  using format_of_neighbours = detail::paired_access;
+
+  /// A key's way through the buckets where it may be.
+  struct lookup {
     bucket* quarter;  // regions that are gone round
     std::uint32_t regions;
     std::uint32_t region;   // of those
@@ -308,6 +263,7 @@ class probing::reader {
     std::uint32_t number;   // of the bucket there: first the home
     std::uint32_t stride;
     std::uint32_t lap;    // buckets of the region that were seen
+    std::uint32_t seen;   // buckets
     std::uint32_t steps;  // at most
     typename slot::part key;
 
@@ -321,14 +277,35 @@ class probing::reader {
     }
   };
 
-  ROOST_PREFETCH_FN static void fetch([[maybe_unused]] const path& way) {
+  template <class F>
+  ROOST_FN auto with_format(const F& f) const {
+    return f(detail::shared_access());
+  }
+
+  ROOST_FN lookup start(const Key& key) const { return start_at(hash_of(key, plan_.seed)); }
+
+  template <class Access>
+  ROOST_FN bool step(Access, lookup& at, hit& result) const {
+    return step<Access>(one_lane(), at, [&](const lookup&, const sight& here) {
+             if (const auto answer = here.answer()) result = {*answer, slot_number(at, here), at.seen + 1};
+             return true;
+           }) != more;
+  }
+
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(way.quarter + way.here());
+    __builtin_prefetch(at.quarter + at.here());
 #endif
   }
 
-  ROOST_FN path path_of(const Key& key) const { return path_of_hash(hash_of(key, plan_.seed)); }
-  ROOST_FN path path_of_hash(typename slot::hash h) const {
+ protected:
+  ROOST_FN static typename slot::hash hash_in_quarter(const word& w, std::uint64_t quarter) {
+    using hash = typename slot::hash;
+    return (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(quarter)
+                                                                     << (8 * sizeof(hash) - 2);
+  }
+
+  ROOST_FN lookup start_at(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
     const std::uint32_t regions = plan_.regions / 4,
@@ -341,6 +318,7 @@ class probing::reader {
         plan_.region_buckets,
         static_cast<std::uint32_t>(home.digit),
         1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
+        0,
         0,
         detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets, buckets_in_reach),
         static_cast<typename slot::part>(h & slot::kept) | slot::taken};
@@ -383,47 +361,41 @@ class probing::reader {
 #endif
   }
 
-  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot has
-  /// the word: settle(bucket, sight, step) says whether that was the end, or clears what it saw, and the next
-  /// has it. Returns the lane that ended it, or none.
-  template <class Access, class Lanes, class Settle>
-  ROOST_FN static int follow(const Lanes& lanes, const path& way, const Settle& settle) {
-    path mine = way;
-    for (std::uint32_t r = 0; r < lanes.rank(); ++r) mine.next();
-    for (std::uint32_t step = lanes.rank(); step < way.steps + lanes.rank(); step += lanes.size()) {
-      sight here;
-      const std::uint64_t b = mine.here();
-      Access::load(way.quarter[b].slots, here.seen);
-      if (step < way.steps) here.look(way.key);
-      while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0)) {
-        const int leader = first_bit(votes);
-        bool done = false;
-        if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here, step);
-        if (lanes.from(static_cast<unsigned>(leader), done)) return leader;
-      }
-      for (std::uint32_t l = 0; l < lanes.size(); ++l) mine.next();
-    }
-    return no_lane;
+  ROOST_FN std::uint64_t slot_number(const lookup& at, const sight& here) const {
+    return (static_cast<std::uint64_t>(at.quarter - buckets_) + at.here()) * bucket_slots +
+           static_cast<unsigned>(first_bit(here.mine));
   }
-  static constexpr int no_lane = -1;
 
-  template <class Access, class Lanes, class Result, class OnHit>
-  ROOST_FN Result look(const Lanes& lanes, const path& way, const Result& missing,
-                       const OnHit& on_hit) const {
-    Result result = missing;
-    const int leader =
-        follow<Access>(lanes, way, [&](std::uint64_t b, const sight& here, std::uint32_t step) {
-          if (here.mine == 0) return true;
-          const word seen = here.mine_seen();
-          if (slot::is_there(seen)) {
-            result = on_hit(seen,
-                            (static_cast<std::uint64_t>(way.quarter - buckets_) + b) * bucket_slots +
-                                static_cast<unsigned>(first_bit(here.mine)),
-                            step);
-          }
-          return true;
-        });
-    return leader == no_lane ? missing : lanes.from(static_cast<unsigned>(leader), result);
+  static constexpr int nowhere = -1, more = -2;  // no lane
+
+  /// The one step, of lookups and of changes. Each lane looks at a bucket; the first that sees the key or a
+  /// free slot has the word: settle(way, sight) says whether that was the end, or clears what it saw, and the
+  /// next has it. Returns the lane that ended it, nowhere at the end of the way, or more.
+  template <class Access, class Lanes, class Settle>
+  ROOST_FN static int step(const Lanes& lanes, lookup& at, const Settle& settle) {
+    sight here;
+    Access::load(at.quarter[at.here()].slots, here.seen);
+    if (std::is_same_v<Lanes, one_lane> || at.seen < at.steps) here.look(at.key);
+    while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0)) {
+      const int leader = first_bit(votes);
+      bool done = false;
+      if (static_cast<int>(lanes.rank()) == leader) done = settle(at, here);
+      if (lanes.from(static_cast<unsigned>(leader), done)) return leader;
+    }
+    at.seen += lanes.size();
+    if (at.seen >= at.steps + lanes.rank()) return nowhere;
+    for (std::uint32_t l = 0; l < lanes.size(); ++l) at.next();
+    return more;
+  }
+
+  /// All steps.
+  template <class Access, class Lanes, class Settle>
+  ROOST_FN static int follow(const Lanes& lanes, lookup at, const Settle& settle) {
+    for (std::uint32_t r = 0; r < lanes.rank(); ++r) at.next();
+    at.seen = lanes.rank();
+    int leader = more;
+    while (leader == more) leader = step<Access>(lanes, at, settle);
+    return leader;
   }
 
   bucket* buckets_;
@@ -455,7 +427,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->path_of(key), value, keep()).what;
+    return put_on<detail::shared_access>(lanes, this->start(key), value, keep()).what;
   }
 
   /// Stores a pair, or gives the key that is there another value.
@@ -464,7 +436,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->path_of(key), value, assign()).what;
+    return put_on<detail::shared_access>(lanes, this->start(key), value, assign()).what;
   }
 
   /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one
@@ -476,7 +448,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes, class F>
   ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
                                      const F& f) const {
-    return put_on<detail::shared_access>(lanes, this->path_of(key), value, apply<F>{f}).what;
+    return put_on<detail::shared_access>(lanes, this->start(key), value, apply<F>{f}).what;
   }
 
   /// What insert_and_find returns.
@@ -490,7 +462,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
-    const put_result done = put_on<detail::shared_access>(lanes, this->path_of(key), value, keep());
+    const put_result done = put_on<detail::shared_access>(lanes, this->start(key), value, keep());
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
   }
 
@@ -506,23 +478,23 @@ class probing::table : public probing::reader<Place, Key, Value> {
     requires(slot::has_value)
   {
     bool result = false;
-    const auto way = this->path_of(key);
+    const auto way = this->start(key);
     const auto wanted = slot::value_part(expected);
     const word after = slot::make(way.key, slot::value_part(desired));
     const int leader = base::template follow<detail::shared_access>(
-        lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
+        lanes, way, [&](const typename base::lookup& at, const typename base::sight& here) {
           if (here.mine == 0) return true;
           // Beside a short value its slot may hold what plus has carried.
           for (word seen = here.mine_seen();
                !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
             const word before = detail::shared_access::compare_exchange(
-                &way.quarter[b].slots[base::first_bit(here.mine)], seen, after);
+                &at.quarter[at.here()].slots[base::first_bit(here.mine)], seen, after);
             result = before == seen;
             seen = before;
           }
           return true;
         });
-    return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
+    return leader == base::nowhere ? false : lanes.from(static_cast<unsigned>(leader), result);
   }
 
   /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it
@@ -531,16 +503,16 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     bool result = false;
-    const auto way = this->path_of(key);
+    const auto way = this->start(key);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, way, [&](std::uint64_t b, const typename base::sight& here, std::uint32_t) {
+        lanes, way, [&](const typename base::lookup& at, const typename base::sight& here) {
           if (here.mine != 0) {
-            word* const at = way.quarter[b].slots + base::first_bit(here.mine);
-            result = (detail::shared_access::set_key_bits(at, slot::erased) & slot::erased) == 0;
+            word* const word_of_key = at.quarter[at.here()].slots + base::first_bit(here.mine);
+            result = (detail::shared_access::set_key_bits(word_of_key, slot::erased) & slot::erased) == 0;
           }
           return true;
         });
-    return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
+    return leader == base::nowhere ? false : lanes.from(static_cast<unsigned>(leader), result);
   }
 
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
@@ -555,7 +527,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   /// insert with any change: keep, assign, apply.
   template <class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change).what;
+    return put_on<detail::shared_access>(one_lane(), this->start(key), value, change).what;
   }
   struct put_result {
     insertion what;        // full, too, if what does not insert does not find the key
@@ -567,7 +539,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Access, class Change>
   ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
                                     std::uint32_t steps) const {
-    typename base::path way = this->path_of(key);
+    typename base::lookup way = this->start(key);
     way.quarter = copy;
     way.region = 0;
     way.steps = detail::smaller(steps, detail::smaller(way.steps, way.buckets));
@@ -577,7 +549,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Access, class Change>
   ROOST_FN insertion put_in_small(bucket* small, std::uint32_t quarter_buckets, const Key& key,
                                   const Value& value, const Change& change) const {
-    typename base::path way = this->path_of(key);
+    typename base::lookup way = this->start(key);
     way.quarter =
         small + (way.quarter - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * quarter_buckets;
     way.region = 0;
@@ -650,14 +622,14 @@ class probing::table : public probing::reader<Place, Key, Value> {
   };
 
   ROOST_FN put_result run(const Key& key, const Value& value, const any& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change);
+    return put_on<detail::shared_access>(one_lane(), this->start(key), value, change);
   }
 
  private:
   /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given
   /// back, all threads that insert it meet at that slot.
   template <class Access, class Lanes, class Change>
-  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value,
+  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::lookup& way, const Value& value,
                                     const Change& change) {
     const word fresh = slot::make(way.key, slot::value_part(value));
     put_result result{insertion::full, word{}, 0};
@@ -681,9 +653,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
       }
     };
     const int leader = base::template follow<Access>(
-        lanes, way, [&](std::uint64_t b, typename base::sight& here, std::uint32_t) {
-          word* const slots = way.quarter[b].slots;
-          result.bucket = static_cast<std::uint32_t>(b);
+        lanes, way, [&](const typename base::lookup& at, typename base::sight& here) {
+          word* const slots = at.quarter[at.here()].slots;
+          result.bucket = static_cast<std::uint32_t>(at.here());
           if (here.mine != 0) {
             meet(slots + base::first_bit(here.mine), here.mine_seen());
             return true;
@@ -700,7 +672,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
           meet(slots + s, before);
           return true;
         });
-    if (leader == base::no_lane) return result;
+    if (leader == base::nowhere) return result;
     return {lanes.from(static_cast<unsigned>(leader), result.what),
             lanes.from(static_cast<unsigned>(leader), result.seen), result.bucket};
   }

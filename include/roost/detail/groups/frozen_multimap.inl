@@ -33,10 +33,6 @@ struct run_word {
 template <class Answer>
 struct answer_of_run {
   const std::uint64_t* offsets;
-  template <class Ref, class Key>
-  ROOST_FN auto operator()(const Ref& ref, const Key& key) const {
-    return of(ref.find(key));
-  }
   ROOST_FN auto of(const found<std::uint32_t>& number) const {
     return number ? Answer::of_run(offsets[*number], offsets[*number + 1] - offsets[*number])
                   : Answer::of_run(0, 0);

@@ -4,6 +4,7 @@
 
 #include "roost/bulk.hpp"
 #include "roost/detail/base/atomic.hpp"
+#include "roost/detail/lookup/probe.hpp"
 #include "roost/partition.hpp"
 
 // Bulk lookups, the same for every table with a ref: direct, or by region.
@@ -20,17 +21,14 @@ ROOST_FN const auto& key_of_query(const Query& query) {
   }
 }
 
-// What a lookup answers: operator() asks a table, put() writes to the user's memory.
+// What a lookup answers: of() makes it of what was found, put() writes it to the user's memory. (Changes,
+// which have no of(), have an operator() that takes the table and the query.)
 
 template <class Value>
 struct write_value {
   using result = Value;
   Value* results;
   Value missing;
-  template <class Ref, class Key>
-  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
-    return of(ref.find(key));
-  }
   ROOST_FN result of(const found<Value>& answer) const { return answer.value_or(missing); }
   ROOST_FN void put(std::size_t i, const result& answer) const { results[i] = answer; }
 };
@@ -40,10 +38,6 @@ struct write_value_and_found {
   using result = found<Value>;
   Value* results;
   bool* here;
-  template <class Ref, class Key>
-  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
-    return ref.find(key);
-  }
   ROOST_FN result of(const found<Value>& answer) const { return answer; }
   ROOST_FN void put(std::size_t i, const result& answer) const {
     here[i] = answer.has_value();
@@ -54,10 +48,6 @@ struct write_value_and_found {
 struct write_contained {
   using result = bool;
   bool* results;
-  template <class Ref, class Key>
-  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
-    return ref.contains(key);
-  }
   template <class Value>
   ROOST_FN result of(const found<Value>& answer) const {
     return answer.has_value();
@@ -69,9 +59,9 @@ struct write_contained {
 struct write_slot {
   using result = std::uint64_t;
   std::uint64_t* slots;
-  template <class Ref, class Key>
-  ROOST_FN result operator()(const Ref& ref, const Key& key) const {
-    return ref.slot_of(key);
+  template <class Value>
+  ROOST_FN result of(const hit<Value>& answer) const {
+    return answer.slot;
   }
   ROOST_FN void put(std::size_t i, result slot) const { slots[i] = slot; }
 };
@@ -99,82 +89,56 @@ struct copy_value_of_slot {
   }
 };
 
-/// Tables whose lookups read one piece of memory most times.
-template <class Ref>
-concept has_homes = requires(const Ref& ref, const typename Ref::key_type& key,
-                             found<typename Ref::value_type>& answer) { ref.find_at_home(key, answer); };
+/// Whether an answer changes the table that is asked.
+template <class Answer>
+constexpr bool changes = requires { requires Answer::changes; };
 
-/// What asks a table for values only. (Others change it.)
-template <class Answer, class Ref>
-concept looks_up = requires(const Answer& answer) { answer.of(found<typename Ref::value_type>()); };
-
-/// Whether teams of a place look up in one loop over all reads of their queries.
-template <class Place, class Ref, class Answer>
-constexpr bool finds_each = [] {
-  if constexpr (looks_up<Answer, Ref> && requires { Ref::reads_whole; }) {
-    return Ref::reads_whole && !tuning<Place>::find_waits;
+/// The answer to one query.
+template <class Table, class Query, class Answer>
+ROOST_FN typename Answer::result answer_one(const Table& table, const Query& query, const Answer& answer) {
+  if constexpr (changes<Answer>) {
+    return answer(table, query);
+  } else if constexpr (has_steps<Table>) {
+    return answer.of(probe(table, query));
+  } else if constexpr (std::is_same_v<Answer, write_contained>) {
+    return table.contains(query);
   } else {
-    return false;
+    return answer.of(table.find(query));
   }
-}();
+}
 
-/// The same for queries in any order, of a table that the cache does not hold.
-template <class Place, class Ref, class Answer>
-constexpr bool finds_each_directly = [] {
-  if constexpr (requires { Ref::reads_in_pairs; }) {
-    return Ref::reads_in_pairs && finds_each<Place, Ref, Answer>;
-  } else {
-    return false;
-  }
-}();
+/// How a batch goes through a table: see driver.
+template <class Place, class Table, class Answer, bool ByRegion>
+constexpr driver driver_for = changes<Answer> ? driver::one_by_one : driver_of<Place, Table, ByRegion>;
 
-/// Lookups of a tile that one look did not answer.
-struct waiting_queries {
-  std::uint32_t* count;
-  std::uint16_t* number;  // of each, in the tile
-
-  template <class Place, class Ref, class Answer>
-  static constexpr bool useful = tuning<Place>::find_waits && has_homes<Ref> && looks_up<Answer, Ref>;
-
-  template <class Place, class Ref, class Answer>
-  ROOST_FN static waiting_queries take(scratch_memory& memory, std::uint32_t tile) {
-    if constexpr (!useful<Place, Ref, Answer>) return {};
-    return {memory.take<std::uint32_t>(1), memory.take<std::uint16_t>(tile)};
-  }
-};
-
-/// put(i, answer) for keys[first ... first + n) on a team. Most lookups end where they begin; the others wait
-/// until all have begun, while what they read next is on its way. A host thread has the memory of later ones
-/// fetched, too.
-template <class Place, class Team, class Ref, class Keys, class Answer, class Put>
-ROOST_FN void probe_tile(const Team& team, const Ref& ref, const Keys& keys, std::uint64_t first,
-                         std::uint32_t n, const Answer& answer, const Put& put,
-                         [[maybe_unused]] const waiting_queries& waiting) {
+/// put(i, answer) for queries[first ... first + n), by a team. A host thread has the memory of later ones
+/// fetched.
+template <class Place, driver Driver, bool ByRegion, class Team, class Table, class Queries, class Answer,
+          class Put>
+ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& queries, std::uint64_t first,
+                          std::uint32_t n, const Answer& answer,
+                          [[maybe_unused]] const deferred_queries& deferred, const Put& put) {
   constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
-  constexpr bool waits = waiting_queries::useful<Place, Ref, Answer>;
-  if constexpr (waits) {
-    if (team.rank() == 0) *waiting.count = 0;
-    team.sync();
-  }
-  for_each_of(team, n, [&](std::uint32_t i) {
-    if constexpr (ahead != 0) {
-      if (i + ahead < n) ref.prefetch(key_of_query(keys[first + i + ahead]));
-    }
-    if constexpr (waits) {
-      found<typename Ref::value_type> here;
-      if (ref.find_at_home(keys[first + i], here)) return put(first + i, answer.of(here));
-      waiting.number[team.fetch_add(*waiting.count, 1u)] = static_cast<std::uint16_t>(i);
+  const auto put_hit = [&](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); };
+  if constexpr (Driver == driver::interleaved) {
+    const auto run = [&](auto format) {
+      probe_interleaved(table, format, queries, first + static_cast<std::uint64_t>(team.rank()), first + n,
+                        Team::size, put_hit);
+    };
+    if constexpr (ByRegion) {
+      table.with_format(run);
     } else {
-      put(first + i, answer(ref, keys[first + i]));
+      run(typename Table::format_of_neighbours());
     }
-  });
-  if constexpr (waits) {
-    team.sync();
-    for_each_of(team, *waiting.count, [&](std::uint32_t w) {
-      const std::uint64_t i = first + waiting.number[w];
-      put(i, answer(ref, keys[i]));
+  } else if constexpr (Driver == driver::deferred) {
+    probe_deferred(team, table, queries, first, n, ahead, deferred, put_hit);
+  } else {
+    for_each_of(team, n, [&](std::uint32_t i) {
+      if constexpr (ahead != 0) {
+        if (i + ahead < n) table.prefetch(key_of_query(queries[first + i + ahead]));
+      }
+      put(first + i, answer_one(table, queries[first + i], answer));
     });
-    team.sync();
   }
 }
 
@@ -199,11 +163,12 @@ constexpr int teams_at_once_for = [] {
 }();
 
 /// The direct way.
-template <class Place, class Ref, class Queries, class Answer, bool Each>
+template <class Place, class Ref, class Queries, class Answer, driver Driver>
 struct probe_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
   static constexpr int teams_at_once = teams_at_once_for<Answer>;
-  static constexpr std::uint32_t tile = Each ? tuning<Place>::find_pairs_tile : tuning<Place>::find_tile;
+  static constexpr std::uint32_t tile =
+      Driver == driver::interleaved ? tuning<Place>::find_pairs_tile : tuning<Place>::find_tile;
 
   Ref ref;
   Queries queries;
@@ -212,35 +177,32 @@ struct probe_tiles {
   const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
   std::uint64_t tiles_of_team;
 
-  ROOST_FN waiting_queries scratch(scratch_memory& memory) const {
-    return waiting_queries::take<Place, Ref, Answer>(memory, tile);
+  ROOST_FN deferred_queries scratch(scratch_memory& memory) const {
+    return deferred_queries::take<Driver>(memory, tile);
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (only_if != nullptr && *only_if == 0) return;
+    scratch_memory pieces(memory);
+    const deferred_queries deferred = scratch(pieces);
     for (std::uint64_t t = 0; t < tiles_of_team; ++t) {
       const std::uint64_t first = (index * tiles_of_team + t) * tile;
       if (first >= count) return;
       const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
-      if constexpr (Each) {
-        ref.template find_each<paired_access>(
-            queries, first + static_cast<std::uint64_t>(team.rank()), first + n, Team::size,
-            [&](std::uint64_t i, const auto& found) { to.put(i, to.answer.of(found)); });
-      } else {
-        scratch_memory pieces(memory);
-        probe_tile<Place>(
-            team, ref, queries, first, n, to.answer,
-            [&](std::uint64_t i, const auto& result) { to.put(i, result); }, scratch(pieces));
-      }
+      answer_tile<Place, Driver, false>(team, ref, queries, first, n, to.answer, deferred,
+                                        [&](std::uint64_t i, const auto& result) { to.put(i, result); });
     }
   }
 };
 
-template <bool Each = false, class Place, class Ref, class Queries, class Answer>
+/// `large`: the cache does not hold the table.
+template <bool Large = false, class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, const Queries& queries,
                     const answers_from<Answer>& to, const std::uint32_t* only_if = nullptr) {
-  using kernel = probe_tiles<Place, Ref, Queries, Answer, Each>;
+  constexpr driver chosen = driver_for<Place, Ref, Answer, false>;
+  using kernel = probe_tiles<Place, Ref, Queries, Answer,
+                             chosen == driver::interleaved && !Large ? driver::one_by_one : chosen>;
   const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
   const kernel run{ref, queries, queries.size(), to, only_if, tiles_of_team};
   place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile * tiles_of_team), scratch_bytes_of(run),
@@ -278,10 +240,11 @@ auto order_of_queries(const Order& order) {
 /// The regional way: answers the partitioned queries where they lie, region after region.
 template <class Place, class Ref, class Query, class Answer>
 struct probe_region_tiles {
+  static constexpr driver chosen = driver_for<Place, Ref, Answer, true>;
   static constexpr int threads = tuning<cuda>::find_threads;
   static constexpr int teams_at_once = teams_at_once_for<Answer>;
   static constexpr std::uint32_t tile =
-      finds_each<Place, Ref, Answer> ? tuning<Place>::find_each_tile : tuning<Place>::find_region_tile;
+      chosen == driver::interleaved ? tuning<Place>::find_each_tile : tuning<Place>::find_region_tile;
 
   Ref ref;
   queries_of_items<Query> queries;
@@ -292,8 +255,8 @@ struct probe_region_tiles {
   typename Answer::result* answers;
   const std::uint32_t* unless;
 
-  ROOST_FN waiting_queries scratch(scratch_memory& memory) const {
-    return waiting_queries::take<Place, Ref, Answer>(memory, tile);
+  ROOST_FN deferred_queries scratch(scratch_memory& memory) const {
+    return deferred_queries::take<chosen>(memory, tile);
   }
 
   template <class Team>
@@ -302,16 +265,10 @@ struct probe_region_tiles {
     const std::size_t region = index / tiles_of_region;
     const std::uint64_t first = begins[region] + index % tiles_of_region * tile;
     if (first >= ends[region]) return;
-    const std::uint64_t end = smaller(first + tile, ends[region]);
-    if constexpr (finds_each<Place, Ref, Answer>) {
-      ref.find_each(queries, first + static_cast<std::uint64_t>(team.rank()), end, Team::size,
-                    [&](std::uint64_t i, const auto& found) { answers[i] = answer.of(found); });
-    } else {
-      scratch_memory pieces(memory);
-      probe_tile<Place>(
-          team, ref, queries, first, static_cast<std::uint32_t>(end - first), answer,
-          [&](std::uint64_t i, const auto& result) { answers[i] = result; }, scratch(pieces));
-    }
+    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, ends[region] - first));
+    scratch_memory pieces(memory);
+    answer_tile<Place, chosen, true>(team, ref, queries, first, n, answer, scratch(pieces),
+                                     [&](std::uint64_t i, const auto& result) { answers[i] = result; });
   }
 };
 
@@ -398,7 +355,7 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
 template <class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
                     const answers_from<Answer>& to) {
-  if constexpr (finds_each_directly<Place, Ref, Answer>) {
+  if constexpr (driver_for<Place, Ref, Answer, false> == driver::interleaved) {
     if (table_bytes >= tuning<Place>::regional_table_bytes)
       return probe_directly<true>(place, ref, queries, to);
   }
@@ -418,7 +375,6 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
           sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
       const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
       bulk_report report{way.way};
-      constexpr bool changes = requires { requires Answer::changes; };
       std::size_t first = 0;
       bool begun = false;
       try {
@@ -432,7 +388,7 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
         return report;
       } catch (const out_of_memory&) {
         // The automatic choice falls back to the way that needs no memory, unless changes have begun.
-        if (asks_for_regions(options.path) || (changes && begun)) throw;
+        if (asks_for_regions(options.path) || (changes<Answer> && begun)) throw;
         probe_directly(place, ref, table_bytes, slice(queries, first, n - first),
                        answers_from<Answer>{answer, first});
         return {path::direct, report.chunks + 1, report.scratch_bytes};

@@ -1,0 +1,139 @@
+#pragma once
+
+#include "roost/detail/base/team.hpp"
+#include "roost/detail/base/tuning.hpp"
+#include "roost/pair.hpp"
+
+// Lookups in steps. A layout says where a lookup begins and what one step of it does; a step reads one piece
+// of memory (a sector, a bucket, a slot). What goes through the steps is here, once for all layouts:
+//
+//     table.with_format(f)           f(format), and `format` is what the table chose at run time, as a
+//     constant table.start(key)               -> lookup: where the key's lookup begins table.step(format, at,
+//     hit)    reads there: true if that ends the lookup, and if the key is there, `hit`
+//                                    says so; false if the lookup goes on, and `at` is where
+//     table.fetch(at)                prefetches what the next step reads
+
+namespace roost::detail {
+
+/// What a lookup found: the value, and where.
+template <class Value>
+struct hit : found<Value> {
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+
+  hit() = default;
+  ROOST_FN hit(const Value& value, std::uint64_t slot, std::uint32_t probes)
+      : found<Value>(value), slot(slot), probes(probes) {}
+
+  std::uint64_t slot = no_slot;
+  std::uint32_t probes = 0;  // pieces of memory that were read
+};
+
+/// What hits of frozen tables hold: large values stay where they are.
+template <class Value>
+using small_value = std::conditional_t<is_large_value<Value>, none, Value>;
+
+template <class Table>
+using hit_in = typename Table::hit;
+
+template <class Table>
+concept has_steps = requires(const Table& table, const typename Table::key_type& key) { table.start(key); };
+
+/// Looks up one key.
+template <class Table>
+ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type& key) {
+  return table.with_format([&](auto format) {
+    hit_in<Table> hit;
+    for (auto at = table.start(key); !table.step(format, at, hit);) {
+    }
+    return hit;
+  });
+}
+
+/// put(i, hit) for the keys of numbers first, first + apart, ... below end. One loop over all steps, not one
+/// for each key: a thread of a warp goes on to its next key while another takes a second step.
+template <class Table, class Format, class Keys, class Put>
+ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, std::uint64_t first,
+                                std::uint64_t end, std::uint64_t apart, const Put& put) {
+  typename Table::lookup at{};
+  bool starts = true;
+  for (std::uint64_t i = first; i < end;) {
+    if (starts) at = table.start(keys[i]);
+    hit_in<Table> hit;
+    starts = table.step(format, at, hit);
+    if (!starts) continue;
+    put(i, hit);
+    i += apart;
+  }
+}
+
+/// Takes the first step of a lookup only: put(hit) if that ends it; if not, what the next step reads is on
+/// its way, and the answer is false.
+template <class Table, class Put>
+ROOST_FN bool probe_first(const Table& table, const typename Table::key_type& key, const Put& put) {
+  return table.with_format([&](auto format) {
+    auto at = table.start(key);
+    hit_in<Table> hit;
+    const bool ends = table.step(format, at, hit);
+    if (ends) {
+      put(hit);
+    } else {
+      table.fetch(at);
+    }
+    return ends;
+  });
+}
+
+/// How a team goes through the lookups of a tile.
+enum class driver {
+  one_by_one,   // each to its end
+  interleaved,  // probe_interleaved
+  deferred      // probe_first of all; those that it does not end come afterwards
+};
+
+/// For queries by region, or direct ones of a table that the cache does not hold.
+template <class Place, class Table, bool ByRegion>
+constexpr driver driver_of = [] {
+  if constexpr (!has_steps<Table>) {
+    return driver::one_by_one;
+  } else if constexpr (tuning<Place>::find_waits) {
+    return Table::defers ? driver::deferred : driver::one_by_one;
+  } else {
+    return (ByRegion ? Table::interleaves_by_region : Table::interleaves_directly) ? driver::interleaved
+                                                                                   : driver::one_by_one;
+  }
+}();
+
+/// The lookups of a tile that their first step did not end.
+struct deferred_queries {
+  std::uint32_t* count;
+  std::uint16_t* number;  // of each, in the tile
+
+  template <driver Driver>
+  ROOST_FN static deferred_queries take(scratch_memory& memory, std::uint32_t tile) {
+    if constexpr (Driver != driver::deferred) return {};
+    return {memory.take<std::uint32_t>(1), memory.take<std::uint16_t>(tile)};
+  }
+};
+
+/// put(i, hit) for keys[first ... first + n), by a team of a host, whose tiles go through the cache: what
+/// later lookups read is fetched ahead.
+template <class Team, class Table, class Keys, class Put>
+ROOST_FN void probe_deferred(const Team& team, const Table& table, const Keys& keys, std::uint64_t first,
+                             std::uint32_t n, std::uint32_t ahead, const deferred_queries& deferred,
+                             const Put& put) {
+  if (team.rank() == 0) *deferred.count = 0;
+  team.sync();
+  for_each_of(team, n, [&](std::uint32_t i) {
+    if (i + ahead < n) table.prefetch(keys[first + i + ahead]);
+    if (!probe_first(table, keys[first + i], [&](const auto& hit) { put(first + i, hit); }))
+      deferred.number[team.fetch_add(*deferred.count, 1u)] = static_cast<std::uint16_t>(i);
+  });
+  team.sync();
+  for_each_of(team, *deferred.count, [&](std::uint32_t d) {
+    const std::uint64_t i = first + deferred.number[d];
+    put(i, probe(table, keys[i]));
+  });
+  team.sync();
+}
+
+}  // namespace roost::detail
