@@ -62,9 +62,8 @@ void check(const std::vector<u64>& numbers) {
   const auto places = roost::detail::numbers_to<u32>(keys.size());
   const roost::detail::zipped<roost::detail::sequence<const Key*>, std::remove_const_t<decltype(places)>>
       source{{input.data(), input.size()}, places};
-  using also = roost::detail::and_also;
-  const auto groups =
-      roost::detail::group<Ordered, Ordered ? also::numbered_keys : also::way_back>(place, source, 3, "test");
+  const auto groups = roost::detail::group<roost::detail::group_kind{
+      .values_in_order = Ordered, .numbered_keys = Ordered, .way_back = !Ordered}>(place, source, 3, "test");
   const std::vector<Key> different = roost::copy_to_host(place, groups.keys);
   const std::vector<u64> begins = roost::copy_to_host(place, groups.begins),
                          counts = roost::copy_to_host(place, groups.counts);
@@ -89,7 +88,7 @@ void check(const std::vector<u64>& numbers) {
       wrong += mine != oracle[different[g]] || !(numbered[g].key == different[g]) || numbered[g].value != g;
     }
   } else {
-    const std::vector<u32> firsts = roost::copy_to_host(place, groups.firsts);
+    const std::vector<u32> firsts = roost::copy_to_host(place, groups.values);
     for (u32 g = 0; g < different.size(); ++g)
       wrong += firsts[g] != oracle[different[g]].front() || counts[g] != oracle[different[g]].size();
     auto back = filled<Key>(keys.size(), Key{});

@@ -259,7 +259,8 @@ auto frozen_multimap<Key, Value, Place>::grouped(const Place& place, const Sourc
     detail::raise<invalid_argument>({where, ": ", n, what, "; the most are ", most});
   };
   if (source.size() >= detail::run_word::pairs_most) refuse(source.size(), " pairs", "2^40 - 1");
-  groups all = detail::group<true, detail::and_also::numbered_keys>(place, source, options.seed, where);
+  groups all = detail::group<detail::group_kind{.values_in_order = true, .numbered_keys = true}>(
+      place, source, options.seed, where);
   if (all.size() > ~std::uint32_t{0}) refuse(all.size(), " different keys", "2^32 - 1");
   return all;
 }

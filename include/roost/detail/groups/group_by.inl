@@ -89,7 +89,7 @@ struct divide_by_count {
 template <class Place, class Keys, class Values, class F>
 auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f, const char* where) {
   using value = element_of<Values>;
-  auto all = group<true>(place, zip_checked(keys, values, where), 0, where);
+  auto all = group<group_kind{.values_in_order = true}>(place, zip_checked(keys, values, where), 0, where);
   aggregated<element_of<Keys>, value, Place> result{
       std::move(all.keys), array<value, Place>(place, all.counts.size() - 1),
       array<std::uint64_t, Place>(place, all.counts.size() - 1)};

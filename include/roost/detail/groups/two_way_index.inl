@@ -78,7 +78,7 @@ array<std::uint32_t, Place> order_of_groups(const Place& place, const groups<Key
                   sorted_group<std::remove_cvref_t<decltype(*sorted.items())>>{sorted.items()}, fresh.data());
   };
   if (order == index_order::first_occurrence) {
-    sort_by(from.firsts, static_cast<std::uint32_t>(std::bit_width(items)));
+    sort_by(from.values, static_cast<std::uint32_t>(std::bit_width(items)));
   } else if (order == index_order::by_key) {
     if constexpr (std::is_integral_v<Key>) {
       sort_by(from.keys, 8 * sizeof(Key));
@@ -92,15 +92,15 @@ array<std::uint32_t, Place> order_of_groups(const Place& place, const groups<Key
 }
 
 /// Groups a batch of keys with their places in it.
-template <and_also Also = and_also::nothing, class Place, class Sequence>
+template <group_kind Kind = group_kind(), class Place, class Sequence>
 auto group_numbered(const Place& place, const Sequence& keys, std::uint64_t seed, const char* where) {
   constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
   const std::size_t n = keys.size();
   if (n > most)
     detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
   const auto numbers = numbers_to<std::uint32_t>(n);
-  return group<false, Also>(place, zipped<Sequence, std::remove_const_t<decltype(numbers)>>{keys, numbers},
-                            seed, where);
+  return group<Kind>(place, zipped<Sequence, std::remove_const_t<decltype(numbers)>>{keys, numbers}, seed,
+                     where);
 }
 
 template <class Ref, class Key>
@@ -123,7 +123,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   const auto sequence = detail::sequence_as<Key>(keys);
   const std::size_t before = size();
   const auto groups =
-      detail::group_numbered<detail::and_also::way_back>(place, sequence, options_.seed, where);
+      detail::group_numbered<detail::group_kind{.way_back = true}>(place, sequence, options_.seed, where);
 
   array<std::uint32_t, Place> index_of(place, groups.size());
   auto fresh = [&] {

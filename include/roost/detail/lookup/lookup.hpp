@@ -119,26 +119,26 @@ ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& q
                           std::uint32_t n, const Answer& answer,
                           [[maybe_unused]] const deferred_queries& deferred, const Put& put) {
   constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
-  const auto put_hit = [&](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); };
-  if constexpr (Driver == driver::interleaved) {
-    const auto run = [&](auto format) {
-      probe_interleaved(table, format, queries, first + static_cast<std::uint64_t>(team.rank()), first + n,
-                        Team::size, put_hit);
-    };
-    if constexpr (ByRegion) {
-      table.with_format(run);
-    } else {
-      run(typename Table::format_of_neighbours());
-    }
-  } else if constexpr (Driver == driver::deferred) {
-    probe_deferred(team, table, queries, first, n, ahead, deferred, put_hit);
-  } else {
+  if constexpr (Driver == driver::one_by_one) {
     for_each_of(team, n, [&](std::uint32_t i) {
       if constexpr (ahead != 0) {
         if (i + ahead < n) table.prefetch(key_of_query(queries[first + i + ahead]));
       }
       put(first + i, answer_one(table, queries[first + i], answer));
     });
+  } else {
+    const auto put_hit = [&](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); };
+    const auto interleave = [&](auto format) {
+      probe_interleaved(table, format, queries, first + static_cast<std::uint64_t>(team.rank()), first + n,
+                        Team::size, put_hit);
+    };
+    if constexpr (Driver == driver::deferred) {
+      probe_deferred(team, table, queries, first, n, ahead, deferred, put_hit);
+    } else if constexpr (ByRegion) {
+      table.with_format(interleave);
+    } else {
+      interleave(typename Table::format_of_neighbours());
+    }
   }
 }
 

@@ -1,0 +1,221 @@
+#pragma once
+
+#include "roost/detail/base/numbers.hpp"
+#include "roost/detail/groups/key_numbers.hpp"
+#include "roost/partition.hpp"
+
+// Keys that very many items have: they are found in a sample, and have regions of their own.
+
+namespace roost::detail {
+
+/// Chooses a key's region: by the leading bits of its hash, but keys that are known to be frequent have
+/// regions of their own, behind those that they would be in. So all regions are in the order of their keys'
+/// hashes.
+template <class Key>
+struct regions_and_frequent_keys {
+  static constexpr std::uint32_t slots = tuning<cuda>::group_sample;
+
+  leading_bits spread;
+  int shift = 0;  // regions with the same leading bits share a slot: fewer than `slots`
+  std::uint32_t count = 0;
+  const Key* frequent = nullptr;        // in the order of their regions: those of slot s begin
+  const std::uint16_t* slot = nullptr;  // at slot[s], and end at slot[s + 1]
+
+  explicit regions_and_frequent_keys(const leading_bits& regions) : spread(regions) {
+    while ((spread.regions - 1) >> shift >= slots) ++shift;
+  }
+
+  ROOST_FN std::uint32_t operator()(const Key& key) const {
+    const std::uint32_t region = spread(key);
+    if (count == 0) return region;
+    std::uint32_t before = slot[region >> shift];
+    for (std::uint32_t f = before; f < slot[(region >> shift) + 1]; ++f) {
+      if (same_key(frequent[f], key)) return region + f + 1;
+      before += spread(frequent[f]) < region ? 1 : 0;
+    }
+    return region + before;
+  }
+
+  ROOST_FN bool is_frequent(const Key& key) const {
+    if (count == 0) return false;
+    const std::uint32_t s = spread(key) >> shift;
+    for (std::uint32_t f = slot[s]; f < slot[s + 1]; ++f) {
+      if (same_key(frequent[f], key)) return true;
+    }
+    return false;
+  }
+
+  ROOST_FN std::uint32_t of_frequent(std::uint32_t f) const { return spread(frequent[f]) + f + 1; }
+
+  /// The number, with those of frequent keys, of the first region at or behind one without.
+  ROOST_FN std::uint32_t number_of(std::uint32_t region) const {
+    return region + lower_bound(0u, count, [&](std::uint32_t f) { return spread(frequent[f]) < region; });
+  }
+};
+
+/// Looks for keys that many items have, in a sample; one team.
+template <class Place, class Key, class Source>
+struct find_frequent_keys {
+  static constexpr int threads = 1024;
+  static constexpr bool large_scratch = true;
+  static constexpr std::uint32_t sample = tuning<cuda>::group_sample;
+  static constexpr std::uint32_t least = 4;  // in the sample: fewer tell little
+  static constexpr std::uint32_t most = sample / least;
+  using frequent_regions = regions_and_frequent_keys<Key>;
+  static constexpr std::uint32_t slots = frequent_regions::slots;
+  static_assert(slots <= sample);
+
+  Source source;
+  std::uint64_t step;      // items for one of the sample
+  std::uint32_t at_least;  // in the sample
+  frequent_regions to;     // which has none yet
+  Key* frequent;
+  std::uint16_t* slot;
+  std::uint32_t* count;
+
+  struct pieces {
+    key_numbers<Key, sample> numbers;
+    std::uint32_t* counts;  // of each different key; then of each slot
+    std::uint32_t* rank;    // among those that are frequent
+    std::uint32_t* number;
+    std::uint32_t* chosen;
+    std::uint32_t* region;  // of each that was chosen
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    pieces my;
+    my.numbers = key_numbers<Key, sample>::take(memory, {to.spread.seed, 1});
+    my.numbers.tile_key = memory.take<Key>(sample);
+    my.counts = memory.take<std::uint32_t>(sample);
+    my.rank = memory.take<std::uint32_t>(sample);
+    my.number = memory.take<std::uint32_t>(std::is_same_v<Place, host> ? sample : 0);
+    my.chosen = memory.take<std::uint32_t>(most);
+    my.region = memory.take<std::uint32_t>(most);
+    return my;
+  }
+
+  /// Item i of the sample: one of each piece of the items, but not of all the same place.
+  struct sampled {
+    const Source& source;
+    std::uint64_t step;
+    ROOST_FN auto operator[](std::size_t i) const { return source[i * step + mix64(i) % step]; }
+  };
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
+    constexpr int per_worker = static_cast<int>(sample) / Team::size;
+    scratch_memory all(memory);
+    const pieces my = scratch(all);
+    my.numbers.clear(team);
+    for_each_of(team, sample, [&](std::uint32_t g) { my.counts[g] = 0; });
+    team.sync();
+    const sampled items{source, step};
+    const held_items<per_worker, Team, sampled, true> mine(team, items, 0, sample);
+    item_numbers<per_worker, Team> number(my.number);
+    static_cast<void>(my.numbers.add(team, mine, sample, number,
+                                     [](std::uint32_t, int, int) {}));  // they cannot be too many
+    for_each_held<per_worker, true>(team, sample,
+                                    [&](int held, int i) { team.fetch_add(my.counts[number(held, i)], 1u); });
+    team.sync();
+    for_each_of(team, sample, [&](std::uint32_t g) { my.rank[g] = my.counts[g] >= at_least ? 1 : 0; });
+    team.sync();
+    team.exclusive_scan(my.rank, my.rank, sample);
+    team.sync();
+    const std::uint32_t found = my.rank[sample - 1] + (my.counts[sample - 1] >= at_least ? 1 : 0);
+    for_each_of(team, sample, [&](std::uint32_t g) {
+      if (my.counts[g] < at_least) return;
+      my.chosen[my.rank[g]] = g;
+      my.region[my.rank[g]] = to.spread(my.numbers.key[g]);
+    });
+    team.sync();
+    for_each_of(team, slots, [&](std::uint32_t s) { my.counts[s] = 0; });
+    team.sync();
+    for_each_of(team, found, [&](std::uint32_t c) {  // they are few
+      std::uint32_t place = 0;
+      for (std::uint32_t other = 0; other < found; ++other) {
+        place += my.region[other] < my.region[c] || (my.region[other] == my.region[c] && other < c) ? 1 : 0;
+      }
+      frequent[place] = my.numbers.key[my.chosen[c]];
+      team.fetch_add(my.counts[my.region[c] >> to.shift], 1u);
+    });
+    team.sync();
+    team.exclusive_scan(my.counts, my.counts, slots);
+    team.sync();
+    for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(my.counts[s]); });
+    if (team.rank() == 0) {
+      slot[slots] = static_cast<std::uint16_t>(found);
+      *count = found;
+    }
+  }
+};
+
+/// The frequent keys of a batch, and the regions that they make.
+template <class Key, class Place>
+struct frequent_keys {
+  array<Key, Place> keys;
+  array<std::uint16_t, Place> slot;
+  regions_and_frequent_keys<Key> region_of;
+
+  frequent_keys(const Place& place, const leading_bits& regions)
+      : keys(place, 0), slot(place, 0), region_of(regions) {}
+
+  std::uint32_t regions() const { return region_of.spread.regions + region_of.count; }
+
+  /// Looks for the keys that have more than `items_most` items of a batch.
+  template <class Source>
+  void sample(const Place& place, const Source& source, double items_most) {
+    using kernel = find_frequent_keys<Place, Key, Source>;
+    const std::size_t n = source.size();
+    const double expected = items_most * kernel::sample / static_cast<double>(n);  // in the sample
+    if (expected >= kernel::sample / 2) return;
+    keys = array<Key, Place>(place, kernel::most);
+    slot = array<std::uint16_t, Place>(place, kernel::slots + 1);
+    array<std::uint32_t, Place> count(place, 1);
+    const kernel run{
+        source,      n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
+        region_of,   keys.data(),        slot.data(),
+        count.data()};
+    place.launch(1, scratch_bytes_of(run), run);
+    place.copy_to_host(&region_of.count, count.data(), sizeof(region_of.count));
+    region_of.frequent = keys.data();
+    region_of.slot = slot.data();
+  }
+};
+
+/// put(i, region) for the items of frequent keys. Teams share all items, of whatever key, so that any key is
+/// work for all.
+template <class Place, class Key, class Put>
+struct each_frequent_item {
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t tile = tuning<Place>::expand_tile;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  regions_and_frequent_keys<Key> region_of;
+  std::uint64_t n;
+  Put put;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    const std::uint64_t first = index * tile, end = smaller(first + tile, n);
+    std::uint32_t f = lower_bound(0u, region_of.count,
+                                  [&](std::uint32_t i) { return ends[region_of.of_frequent(i)] <= first; });
+    for (; f < region_of.count; ++f) {
+      const std::uint32_t region = region_of.of_frequent(f);
+      if (begins[region] >= end) return;
+      const std::uint64_t from = larger(begins[region], first);
+      for_each_of(team, static_cast<std::uint32_t>(smaller(ends[region], end) - from),
+                  [&](std::uint32_t i) { put(from + i, region); });
+    }
+  }
+};
+
+template <class Place, class Key, class Item, class Put>
+void for_each_frequent_item(const Place& place, const partitioned<Item, Place>& parts,
+                            const regions_and_frequent_keys<Key>& region_of, std::uint64_t n,
+                            const Put& put) {
+  using kernel = each_frequent_item<Place, Key, Put>;
+  if (region_of.count != 0)
+    place.launch(ceil_div<std::size_t>(n, kernel::tile), 0,
+                 kernel{parts.begins(), parts.ends(), region_of, n, put});
+}
+
+}  // namespace roost::detail

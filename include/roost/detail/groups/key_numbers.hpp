@@ -1,0 +1,164 @@
+#pragma once
+
+#include "roost/detail/base/copies.hpp"
+#include "roost/detail/base/geometry.hpp"
+#include "roost/detail/base/tuning.hpp"
+#include "roost/detail/partition/ranks.hpp"
+
+// Numbers for the different keys of a team's items.
+
+namespace roost::detail {
+
+/// The items that a team groups at once, and the different keys that a region can have.
+template <class Place, class Key, class Value>
+constexpr std::uint32_t group_tile = [] {
+  constexpr std::size_t fit =
+      tuning<Place>::group_bytes / (sizeof(Key) + larger(sizeof(Key), sizeof(Value)) + 22);
+  constexpr std::size_t threads = tuning<cuda>::group_threads;
+  return static_cast<std::uint32_t>(
+      larger<std::size_t>(smaller<std::size_t>(fit / threads, tuning<Place>::group_held_most), 1) * threads);
+}();
+
+/// A number for each of a team's items: a thread of a block has its own in registers.
+template <int PerWorker, class Team>
+class item_numbers {
+ public:
+  ROOST_FN explicit item_numbers(std::uint32_t*) {}
+  ROOST_FN std::uint32_t& operator()(int held, int) { return number_[held]; }
+
+ private:
+  std::uint32_t number_[PerWorker];
+};
+template <int PerWorker>
+class item_numbers<PerWorker, serial_team> {
+ public:
+  ROOST_FN explicit item_numbers(std::uint32_t* memory) : number_(memory) {}
+  ROOST_FN std::uint32_t& operator()(int, int i) { return number_[i]; }
+
+ private:
+  std::uint32_t* number_;
+};
+
+/// Sets n words of scratch, a multiple of 4.
+template <class Team>
+ROOST_FN void fill_words(const Team& team, std::uint32_t* words, std::uint32_t n, std::uint32_t word) {
+#if ROOST_ON_DEVICE
+  for_each_of(team, n / 4, [&](std::uint32_t i) {
+    reinterpret_cast<uint4*>(words)[i] = make_uint4(word, word, word, word);
+  });
+#else
+  for_each_of(team, n, [&](std::uint32_t i) { words[i] = word; });
+#endif
+}
+
+/// Numbers the different keys of a team's items, tile after tile, in the order in which they come first.
+template <class Key, std::uint32_t Tile>
+struct key_numbers {
+  static constexpr std::uint32_t slots_least = 2 * Tile;
+  static constexpr std::uint32_t none = ~0u;
+  static constexpr std::uint32_t numbered =
+      1u << 31;  // in a slot: below is a key's number, else the first item of this tile that has the key
+
+  leading_bits region_of;  // what a key's region tells of its hash is the same for all of them
+  std::uint32_t slots;
+  std::uint32_t* slot;
+  std::uint32_t* size;  // different keys
+  std::uint32_t* warp_counts;
+  Key* key;       // by number
+  Key* tile_key;  // of the items of a tile
+
+  ROOST_FN static key_numbers take(scratch_memory& memory, const leading_bits& region_of,
+                                   std::uint32_t slots = slots_least) {
+    key_numbers my;
+    my.region_of = region_of;
+    my.slots = slots;
+    my.slot = memory.take<std::uint32_t>(slots);
+    my.size = memory.take<std::uint32_t>(1);
+    my.warp_counts = memory.take<std::uint32_t>(32);
+    my.key = memory.take<Key>(Tile);
+    return my;
+  }
+
+  template <class Team>
+  ROOST_FN void clear(const Team& team) const {
+    fill_words(team, slot, slots, none);
+    if (team.rank() == 0) *size = 0;
+    team.sync();
+  }
+
+  ROOST_FN std::uint32_t home_of(const Key& mine) const {
+    const auto rest = split_hash(hash_of(mine, region_of.seed), region_of.regions).rest;
+    return static_cast<std::uint32_t>(split_hash(rest, slots).digit);
+  }
+
+  /// The number of a key that has one.
+  ROOST_FN std::uint32_t number_of(const Key& mine) const {
+    for (std::uint32_t s = home_of(mine);; s = s + 1 == slots ? 0 : s + 1) {
+      const std::uint32_t number = slot[s] & ~numbered;
+      if (same_key(key[number], mine)) return number;
+    }
+  }
+
+  /// number(held, i) = the number of the key of each of n items; on_new(number, held, i) hears of the first
+  /// item of each key that had none. False if the keys are more than Tile: then the team has to stop.
+  template <int PerWorker, class Team, class Items, class OnNew>
+  ROOST_FN bool add(const Team& team, const Items& item, std::uint32_t n,
+                    item_numbers<PerWorker, Team>& number, const OnNew& on_new) const {
+    const std::uint32_t before = *size;
+    for_each_held<PerWorker, true>(team, n, [&](int held, int i) { tile_key[i] = item(held, i).key; });
+    team.sync();
+    bool full = false;
+    for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
+      const Key mine = item(held, i).key;
+      const auto me = static_cast<std::uint32_t>(i);
+      std::uint32_t s = home_of(mine);
+      for (std::uint32_t steps = 0;; s = s + 1 == slots ? 0 : s + 1) {
+        std::uint32_t seen = team.read(slot[s]);  // most find their key: a look is cheaper
+        if (seen == none) seen = team.compare_exchange(slot[s], none, me);
+        if (seen == none) break;
+        const bool has_number = (seen & numbered) != 0;
+        if (same_key(has_number ? key[seen & ~numbered] : tile_key[seen], mine)) {
+          if (!has_number && me < seen) team.fetch_min(slot[s], me);
+          break;
+        }
+        if (++steps == slots) {
+          full = true;
+          break;
+        }
+      }
+      number(held, i) = s;
+    });
+    if (team.any(full)) return false;
+    for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
+      if (slot[number(held, i)] == static_cast<std::uint32_t>(i)) number(held, i) |= numbered;
+    });
+    const auto is_first = [&](int held, int i) { return (number(held, i) & numbered) != 0; };
+    const auto name = [&](std::uint32_t fresh, int held, int i) {
+      slot[number(held, i) & ~numbered] = fresh | numbered;
+      key[fresh] = item(held, i).key;
+      on_new(fresh, held, i);
+    };
+    std::uint32_t after = before;
+    if constexpr (Team::size == 1) {
+      for (int i = 0; i < static_cast<int>(n); ++i) {
+        if (!is_first(i, i)) continue;
+        if (after == Tile) return false;
+        name(after++, i, i);
+      }
+    } else {
+      std::uint32_t rank[PerWorker];
+      after += rank_wanted(team, n, is_first, warp_counts, rank);
+      if (after > Tile) return false;
+      for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
+        if (is_first(held, i)) name(before + rank[held], held, i);
+      });
+    }
+    if (team.rank() == 0) *size = after;
+    team.sync();
+    for_each_held<PerWorker, true>(
+        team, n, [&](int held, int i) { number(held, i) = slot[number(held, i) & ~numbered] & ~numbered; });
+    return true;
+  }
+};
+
+}  // namespace roost::detail
