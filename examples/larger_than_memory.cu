@@ -19,7 +19,8 @@ struct fill {
   }
 };
 
-// Kernels look up, insert and erase as they like, all at once.
+// Kernels look up, insert and erase as they like, all at once. An erased key keeps its slot until a bulk call
+// makes it free, so the map has room for half as many keys again.
 __global__ void move_half(map_type::ref_type map, const key* keys, std::uint32_t n) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n || i % 2 == 0) return;
@@ -45,7 +46,7 @@ bool check(cudaStream_t stream) {
   roost::array<value, roost::cuda> values(gpu, n);
   gpu.for_each(n, fill{keys.data(), values.data()});
 
-  map_type map(gpu, n, {.budget = 32 << 20, .region_slots = 1 << 20});
+  map_type map(gpu, n + n / 2, {.budget = 32 << 20, .region_slots = 1 << 20});
   const auto report = map.insert(gpu, keys, values);
   const auto facts = map.statistics(gpu);
   std::printf("%zu pairs: %zu MiB on the GPU and %zu MiB of tickets, %zu MiB in host memory\n", facts.size,

@@ -326,7 +326,7 @@ TEST(concurrent_large_values_calls, are_read_in_bulk_beside_changes) {
       std::size_t wrong = 0;
       for (u32 k = 0; k < keys; ++k) wrong += !results[k].unbroken() || results[k].words[0] % keys != k;
       EXPECT_EQ(wrong, 0u);
-      EXPECT_EQ(reading.count(test_place(), all), keys);
+      EXPECT_EQ(reading.count_found(test_place(), all), keys);
     }
   }
   EXPECT_TRUE(map.valid(test_place()));

@@ -227,7 +227,7 @@ TEST(concurrent_map_calls, keys_that_share_a_home) {
     const auto report = fixed.insert(test_place(), upload(keys), upload(values), {.path = way});
     EXPECT_LT(report.inserted, n);
     EXPECT_EQ(report.inserted + report.full, n);
-    EXPECT_EQ(fixed.count(test_place(), upload(keys)), report.inserted);
+    EXPECT_EQ(fixed.count_found(test_place(), upload(keys)), report.inserted);
     if (sanitized && way == path::direct) continue;
     pair_of_maps<u32_types> maps(1000000);
     maps.insert(keys, values, way);
@@ -251,9 +251,9 @@ TEST(concurrent_map_calls, keys_of_a_full_region_go_on_in_the_next_one_and_move_
     ASSERT_EQ(map.ref().region_number(keys[0]), map.ref().region_number(keys[n - 1]));
     const auto inserted = map.insert(test_place(), upload(keys), upload(keys), {.path = way}).inserted;
     EXPECT_GT(inserted, slots);
-    EXPECT_EQ(map.count(test_place(), upload(keys)), inserted);
+    EXPECT_EQ(map.count_found(test_place(), upload(keys)), inserted);
     map.rehash(test_place(), 3 * room / 2);
-    EXPECT_EQ(map.count(test_place(), upload(keys)), inserted);
+    EXPECT_EQ(map.count_found(test_place(), upload(keys)), inserted);
     EXPECT_TRUE(map.valid(test_place()));
   }
 }
@@ -328,7 +328,7 @@ void churn(bool grows, std::size_t n, std::size_t step, int rounds, path way) {
   if (way != path::regional) {
     EXPECT_GT(rehashes, 0) << "inserts by region need no room made";
   }
-  EXPECT_EQ(map.count(test_place(), upload(live)), n);
+  EXPECT_EQ(map.count_found(test_place(), upload(live)), n);
   EXPECT_EQ(map.capacity(), capacity) << "erased keys take no room in the end";
   const auto statistics = map.statistics(test_place());
   EXPECT_EQ(statistics.size, n);
@@ -444,7 +444,7 @@ TEST(concurrent_map_calls, mixed_batches) {
   for (u32 i = 0; i < 2000; ++i) ASSERT_TRUE(answers[i].done) << i;
   for (u32 i = 0; i < 1000; ++i) ASSERT_EQ(answers[2 * i + 1].value, i);
   EXPECT_EQ(map.size(test_place()), 1000u + 500 + 1000 - 500);
-  EXPECT_EQ(map.count(test_place(), upload(from_numbers<u32>(multiples(500, 2)))), 0u);
+  EXPECT_EQ(map.count_found(test_place(), upload(from_numbers<u32>(multiples(500, 2)))), 0u);
   auto odd = filled<u32>(500, 0);
   map.find(test_place(), upload(from_numbers<u32>(multiples(500, 2, 1))), odd, 0u);
   EXPECT_EQ(download(odd)[100], 3u * 201);

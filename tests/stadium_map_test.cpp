@@ -234,7 +234,7 @@ TEST(stadium_map_calls, the_way_is_told) {
   EXPECT_EQ(
       grows.insert_or_assign(test_place(), upload(keys), upload(keys), {.path = path::streamed}).inserted,
       0u);
-  EXPECT_EQ(grows.count(test_place(), upload(keys)), n);
+  EXPECT_EQ(grows.count_found(test_place(), upload(keys)), n);
 }
 
 TEST(stadium_map_calls, a_streamed_batch_fills_every_slot) {
@@ -300,7 +300,7 @@ TEST(stadium_map_calls, a_map_that_grows_is_never_full) {
         const auto keys = from_numbers<u32>(multiples(n, 2654435761));
         maps.insert(keys, numbered_values<u32>(n), way);
         EXPECT_EQ(maps.map.size(test_place()), n);
-        EXPECT_EQ(maps.map.count(test_place(), upload(keys)), n);
+        EXPECT_EQ(maps.map.count_found(test_place(), upload(keys)), n);
         EXPECT_TRUE(maps.map.valid(test_place()));
       }
     }
@@ -421,7 +421,7 @@ TEST(stadium_map_calls, memory_that_is_not_there_to_grow_into) {
       [&] { map.reserve(test_place(), roost::detail::bytes_available_on_host() / 256); },
       {"bytes", "pinned"});
   EXPECT_EQ(map.capacity(), capacity);
-  EXPECT_EQ(map.count(test_place(), keys), n);
+  EXPECT_EQ(map.count_found(test_place(), keys), n);
   EXPECT_TRUE(map.valid(test_place()));
 }
 #endif
@@ -455,15 +455,15 @@ TEST(stadium_map_calls, growth_takes_the_memory_of_one_table) {
   const auto reserve = [&] { map.reserve(test_place(), 2 * n); };
   limited(bytes / 2, reserve);
   EXPECT_EQ(map.bytes(), bytes);
-  EXPECT_EQ(map.count(test_place(), keys), n) << "what cannot grow is as it was";
+  EXPECT_EQ(map.count_found(test_place(), keys), n) << "what cannot grow is as it was";
   const auto last = roost::computed(map.capacity() * 4 / 5 + 100000 - n, number_from{n});
   limited(bytes / 2, [&] { EXPECT_EQ(map.insert(test_place(), last, last).inserted, last.size()); });
   EXPECT_GT(map.bytes(), bytes);
   EXPECT_LT(map.bytes(), bytes + bytes / 2) << "there was no memory for twice as many";
-  EXPECT_EQ(map.count(test_place(), last), last.size());
+  EXPECT_EQ(map.count_found(test_place(), last), last.size());
   limited(bytes + bytes / 2, reserve);
   EXPECT_GT(map.bytes(), bytes + bytes / 2) << "a second table would take twice what there was";
-  EXPECT_EQ(map.count(test_place(), keys), n);
+  EXPECT_EQ(map.count_found(test_place(), keys), n);
   EXPECT_TRUE(map.valid(test_place()));
 }
 #endif
@@ -531,7 +531,7 @@ TEST(stadium_map_calls, values_add_up_and_pairs_are_taken_out) {
   map.insert(test_place(), upload(numbers), upload(from_numbers<linked<u32, 64>>(numbers)));
   EXPECT_EQ(map.erase_if(test_place(), is_odd_key()), n / 2);
   EXPECT_EQ(map.size(test_place()), n - n / 2);
-  EXPECT_EQ(map.count(test_place(), upload(numbers)), n - n / 2);
+  EXPECT_EQ(map.count_found(test_place(), upload(numbers)), n - n / 2);
   EXPECT_EQ(map.erase_if(test_place(), is_odd_key()), 0u);
   EXPECT_TRUE(map.valid(test_place()));
 }
@@ -582,7 +582,7 @@ TEST(stadium_map_calls, what_cannot_be_swept_is_not_swept_again) {
     rehashes += report.rehashes;
   }
   EXPECT_EQ(rehashes, 1u) << "keys have passed all regions, so that no slot is as if never used";
-  EXPECT_EQ(map.count(test_place(), part(10 * step, n)), n);
+  EXPECT_EQ(map.count_found(test_place(), part(10 * step, n)), n);
   EXPECT_TRUE(map.valid(test_place()));
 }
 
@@ -631,7 +631,7 @@ TEST(stadium_map_calls, churn_keeps_its_speed_and_size) {
       rehashes += report.rehashes;
     }
     EXPECT_GT(rehashes, 0);
-    EXPECT_EQ(map.count(test_place(), upload(live)), n);
+    EXPECT_EQ(map.count_found(test_place(), upload(live)), n);
     EXPECT_EQ(map.capacity(), capacity) << "erased keys take no room in the end";
     // Between two sweeps erased keys take half of what keys leave, and what the last one could not free: with
     // 20 hash functions tickets were 1.3 to 3.0 times those of a new table on a host, and 9.0 to 10.4 times
@@ -682,7 +682,7 @@ TEST(stadium_map_calls, bodies_lie_where_they_should) {
     EXPECT_EQ(statistics.place_bytes + statistics.host_bytes + statistics.board_bytes, map.bytes());
     EXPECT_LE(statistics.place_bytes, budget);
     EXPECT_GE(statistics.place_bytes + 2 * 5000 * 16, std::min(budget, map.capacity() * 16));
-    EXPECT_EQ(map.count(test_place(), upload(keys)), n);
+    EXPECT_EQ(map.count_found(test_place(), upload(keys)), n);
     EXPECT_TRUE(map.valid(test_place()));
   }
   EXPECT_EQ(map_type(test_place(), n, {.bodies = residence::place, .budget = 5})
@@ -891,9 +891,9 @@ TEST(stadium_map_calls, memory_that_is_refused) {
         }
         memory.refuse_nothing();
         EXPECT_TRUE(map.valid(poor));
-        EXPECT_EQ(map.count(poor, old_keys), n);
+        EXPECT_EQ(map.count_found(poor, old_keys), n);
         EXPECT_EQ(map.insert(poor, keys_there, values_there).full, 0u);
-        EXPECT_EQ(map.count(poor, keys_there), 2 * n);
+        EXPECT_EQ(map.count_found(poor, keys_there), 2 * n);
         EXPECT_TRUE(map.valid(poor));
       }
     }

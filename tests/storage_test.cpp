@@ -67,7 +67,7 @@ TEST(storage, of_sets) {
   set_type set(test_place(), memory.span());
   const auto keys = from_numbers<u32>(different_numbers(3000, 4));
   EXPECT_EQ(set.insert(test_place(), upload(keys)).inserted, 3000u);
-  EXPECT_EQ(set.count(test_place(), upload(keys)), 3000u);
+  EXPECT_EQ(set.count_found(test_place(), upload(keys)), 3000u);
   EXPECT_TRUE(set.valid(test_place()));
 }
 

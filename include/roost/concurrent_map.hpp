@@ -1,46 +1,12 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "roost/bulk.hpp"
-#include "roost/detail/concurrent/region_fill.hpp"
-#include "roost/layout/indexed.hpp"
-#include "roost/layout/probing.hpp"
+#include "roost/detail/concurrent/values.hpp"
 
 /// \file
 /// concurrent_map: insert, find and erase at the same time, and grow.
 
 namespace roost {
-
-namespace detail {
-struct put_counts;  // of a bulk insert
-}  // namespace detail
-
-/// Options of concurrent_map and concurrent_set.
-struct concurrent_options {
-  /// How many of the slots keys may take, in (0, 1], before bulk calls make room. Erased keys' slots may take
-  /// half of the others.
-  double load_factor = 0.8;
-  /// Chooses the hash function.
-  std::uint64_t seed = 0;
-  /// Whether bulk calls that insert move the keys to a larger table when there is no room. If not, keys that
-  /// find none are counted as `full`.
-  bool grows = true;
-};
-
-/// What a table is like. Lengths are in buckets that a find of the key reads.
-struct concurrent_statistics {
-  std::size_t size = 0;      ///< keys
-  std::size_t erased = 0;    ///< slots of erased keys
-  std::size_t capacity = 0;  ///< slots
-  double load_factor = 0;    ///< (size + erased) / capacity
-  std::size_t bytes = 0;
-  double mean_probes = 0;
-  std::uint32_t most_probes = 0;
-  std::vector<std::size_t> keys_by_probes;  ///< [i]: keys that are found in the (i + 1)th bucket
-};
 
 /// A hash map that any number of threads change and ask at the same time, from kernels and from the host, one
 /// key at a time or in bulk. If all pairs are known before the first question, a frozen_map is smaller and
@@ -79,24 +45,33 @@ struct concurrent_statistics {
 template <class Key, class Value, class Place = host>
 class concurrent_map {
   static_assert(detail::check_types<Key, Value>());
+  using values = detail::values_of_map<Key, Value, Place>;
+  using slots = typename values::slots;
 
  public:
   using key_type = Key;
   using mapped_type = Value;
   using options = concurrent_options;
-  using ref_type = probing::table<Place, Key, Value>;
-  using reader_type = probing::reader<Place, Key, Value>;
+  using ref_type = typename values::ref_type;
+  using reader_type = typename values::reader_type;
 
   /// An empty map with room for n keys at the load factor. Asynchronous on cuda. Throws invalid_argument,
   /// out_of_memory.
-  explicit concurrent_map(const Place& place, std::size_t n = 0, options chosen = {});
+  explicit concurrent_map(const Place& place, std::size_t n = 0, options chosen = {})
+      : slots_(place, n, chosen), values_(place, n) {}
 
   /// An empty map in memory of the place that outlives it, and that nobody else touches: as many slots as
   /// fit. It keeps to it: it never grows, whatever the options say. Asynchronous on cuda. Throws
   /// invalid_argument if the memory is not aligned to 16 bytes, or does not hold four buckets.
-  concurrent_map(const Place& place, std::span<std::byte> storage, options chosen = {});
+  concurrent_map(const Place& place, std::span<std::byte> storage, options chosen = {})
+    requires(sizeof(Value) <= 8)
+      : slots_(place, storage, chosen), values_(place, 0) {}
   /// Bytes of storage in which n keys have room at the load factor.
-  static std::size_t storage_bytes(std::size_t n, const options& options = {});
+  static std::size_t storage_bytes(std::size_t n, const options& options = {})
+    requires(sizeof(Value) <= 8)
+  {
+    return slots::storage_bytes(n, options);
+  }
 
   concurrent_map(concurrent_map&&) noexcept = default;
   concurrent_map& operator=(concurrent_map&&) noexcept = default;
@@ -128,20 +103,27 @@ class concurrent_map {
 
   /// Takes keys out; returns how many were there. Synchronises.
   template <class Keys>
-  std::size_t erase(const Place& place, const Keys& keys, bulk_options how = {});
+  std::size_t erase(const Place& place, const Keys& keys, bulk_options how = {}) {
+    return slots_.erase(place, keys, how);
+  }
 
   /// Takes out the pairs for which f(key, value) is true, and returns how many. Synchronises.
   template <class F>
-  std::size_t erase_if(const Place& place, const F& f);
+  std::size_t erase_if(const Place& place, const F& f) {
+    return slots_.erase_if(place, values_.ref(slots_), f);
+  }
 
   /// Runs a mixed batch of operations at the same time: results[i] is what became of operations[i], as if
   /// they had been done one after the other in some order. Makes no room. Contiguous memory of the place, of
   /// elements operation<Key, Value> and operation_result<Value>. Asynchronous on cuda.
   template <class Operations, class Results>
-  void run(const Place& place, const Operations& operations, Results&& results);
+  bulk_report run(const Place& place, const Operations& operations, Results&& results);
 
   /// Takes all keys out. Asynchronous on cuda.
-  void clear(const Place& place);
+  void clear(const Place& place) {
+    slots_.clear(place);
+    values_.clear(place);
+  }
 
   /// results[i] = the value of queries[i], or `missing`. See frozen_map::find. Asynchronous on cuda.
   template <class Queries, class Results>
@@ -162,7 +144,14 @@ class concurrent_map {
 
   /// How many of the queries are there. Synchronises.
   template <class Queries>
-  std::size_t count(const Place& place, const Queries& queries) const;
+  std::size_t count_found(const Place& place, const Queries& queries) const {
+    return detail::count_all(place, slots_.reader(), slots_.bytes(), queries);
+  }
+  /// The former name of count_found.
+  template <class Queries>
+  [[deprecated("call count_found")]] std::size_t count(const Place& place, const Queries& queries) const {
+    return count_found(place, queries);
+  }
 
   /// Writes all pairs, in no defined order, to memory of the place with room for all (invalid_argument
   /// otherwise); returns how many. Not beside changes: some pairs would be missing. Synchronises.
@@ -177,12 +166,12 @@ class concurrent_map {
   /// Makes room for n keys at the load factor, those included that are there. Synchronises. Throws
   /// out_of_memory, build_error, invalid_argument if the storage that it was given has no room for n, and
   /// then the map is as it was.
-  void reserve(const Place& place, std::size_t n);
+  void reserve(const Place& place, std::size_t n) { values_.reserve(place, slots_, n); }
 
   /// Moves all keys to a table with room for n, or for those that are there if they are more, and takes
   /// erased keys out. In storage that it was given, the table stays as large as it is. Synchronises; throws
   /// as reserve does.
-  void rehash(const Place& place, std::size_t n = 0);
+  void rehash(const Place& place, std::size_t n = 0) { values_.rehash(place, slots_, n); }
 
   /// Makes the table as small as its keys allow.
   void shrink_to_fit(const Place& place) { rehash(place, 0); }
@@ -191,85 +180,45 @@ class concurrent_map {
   /// may change: one thread at a time may call it. Take it anew after a bulk call: what older refs erase is
   /// not counted, and room is made later.
   ref_type ref() {
-    most_ = std::nullopt;
-    return table();
+    slots_.forget();
+    return values_.ref(slots_);
   }
-  reader_type ref() const { return table(); }
+  reader_type ref() const { return values_.ref(slots_); }
 
   /// How many keys there are. Reads all slots. Synchronises.
-  std::size_t size(const Place& place) const;
-  std::size_t capacity() const { return table().capacity(); }
-  std::size_t bytes() const { return plan_.buckets() * sizeof(bucket); }
+  std::size_t size(const Place& place) const { return slots_.size(place); }
+  std::size_t capacity() const { return slots_.capacity(); }
+  /// Keys and erased keys over slots. Reads all slots. Synchronises.
+  double load_factor(const Place& place) const { return slots_.load_factor(place); }
+  std::size_t bytes() const { return slots_.bytes() + values_.bytes(); }
 
   /// Reads all slots and looks up every key. Synchronises.
-  concurrent_statistics statistics(const Place& place) const;
+  concurrent_statistics statistics(const Place& place) const {
+    concurrent_statistics result = slots_.statistics(place);
+    result.bytes = bytes();
+    return result;
+  }
 
-  /// Checks what must hold: each key is found where it lies, and each slot is free or taken. Reads all slots
-  /// and looks up every key. Not beside changes. Synchronises.
-  bool valid(const Place& place) const;
+  /// Checks what must hold: each key is found where it lies, each slot is free or taken, and no two keys
+  /// share a value's entry. Reads all slots and looks up every key. Not beside changes. Synchronises.
+  bool valid(const Place& place) const { return slots_.valid(place) && values_.valid(place, slots_); }
 
  private:
   template <class K, class P>
   friend class concurrent_set;
-  friend struct detail::tile_inserter;
-  template <class K, class V, class P>
-  friend class concurrent_map;  // for large values
-  using item = pair<Key, Value>;
-  using bucket = typename ref_type::bucket;
-  using keep = typename ref_type::keep;
-  using counts = detail::put_counts;
 
-  struct leave_it {
-    void operator()(bucket*) const {}
-  };
-  struct slots_in_use {
-    std::size_t live = 0, erased = 0;
-  };
-
-  bucket* buckets() const {
-    return borrowed_ != nullptr ? borrowed_.get() : const_cast<bucket*>(owned_.data());
-  }
-  ref_type table() const { return {buckets(), plan_}; }
-  double limit() const { return options_.load_factor * static_cast<double>(capacity()); }
-  static const options& checked(const options& options);
-  static probing::plan plan_for(double n, const options& options);
-
+  /// Inserts the pairs of a source; `change()`: what to do about a key that is there.
   template <class Source, class Wanted, class Change>
-  insert_report put_all(const Place& place, const Source& source, const Wanted& wanted, const Change& change,
-                        const bulk_options& how);
-  template <class Source, class Change>
-  void put(const Place& place, const Source& source, const Change& change, const bulk_options& how,
-           std::size_t expected, insert_report& report);
-  ref_type inserter() const { return table(); }
-  template <class Launch>
-  void launch_put(const Place& place, array<counts, Place>& counted, counts& sum, insert_report& report,
-                  const Launch& launch);
-  template <class Source, class Change>
-  std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change,
-                                      array<item, Place>& left, path way);
-  template <class From, class Change>
-  static counts fill(const Place& place, const ref_type& table, const From& from, const Change& change,
-                     bool empty, bool sweeps, array<item, Place>& left, array<counts, Place>& counted);
-  void note_inserted(const counts& sum);
-  void note_erased(const std::optional<slots_in_use>& before, std::size_t erased);
-  void count_slots(const Place& place);
-  std::size_t room(bool by_region = false) const;
-  bool goes_by_region(std::size_t n, const bulk_options& how) const;
-  double buckets_read(std::size_t n) const;
-  void sweep(const Place& place);
-  void make_room(const Place& place, std::size_t more, insert_report& report);
-  bool move(const Place& place, std::optional<double> n, bool other_hash);
-  void move_to(const Place& place, double n, bool other_hash = false);
+  insert_report put(const Place& place, const Source& source, const Wanted& wanted, const Change& change,
+                    const bulk_options& how) {
+    const auto& stored = values_.store(place, slots_, source, wanted);
+    return slots_.put_all(place, stored, wanted, change(), how);
+  }
 
-  options options_;
-  probing::plan plan_;
-  array<bucket, Place> owned_;
-  std::unique_ptr<bucket, leave_it> borrowed_;         // of storage that users bring
-  std::optional<slots_in_use> most_ = slots_in_use();  // there are no more, if known
-  int hashes_ = 0;                                     // that were given up
+  slots slots_;
+  values values_;
 };
 
 }  // namespace roost
 
 #include "roost/detail/concurrent/concurrent_map.inl"
-#include "roost/detail/concurrent/large_values.inl"

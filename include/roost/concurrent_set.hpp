@@ -40,14 +40,14 @@ class concurrent_set {
   /// Stores each key that is absent. Synchronises.
   template <class Keys>
   insert_report insert(const Place& place, const Keys& keys, bulk_options how = {}) {
-    return map_.put_all(place, detail::alone_as<Key>(keys), detail::all_wanted(), keep(), how);
+    return map_.slots_.put_all(place, detail::alone_as<Key>(keys), detail::all_wanted(), keep(), how);
   }
 
   /// The same, but only for keys whose element of the range `stencil` is true. Synchronises.
   template <class Keys, class Stencil>
   insert_report insert_if(const Place& place, const Keys& keys, const Stencil& stencil,
                           bulk_options how = {}) {
-    return map_.put_all(
+    return map_.slots_.put_all(
         place, detail::alone_as<Key>(keys),
         detail::wanted_of(stencil, detail::alone_as<Key>(keys).size(), "roost::concurrent_set::insert_if"),
         keep(), how);
@@ -78,8 +78,13 @@ class concurrent_set {
 
   /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
-  std::size_t count(const Place& place, const Queries& queries) const {
-    return map_.count(place, queries);
+  std::size_t count_found(const Place& place, const Queries& queries) const {
+    return map_.count_found(place, queries);
+  }
+  /// The former name of count_found.
+  template <class Queries>
+  [[deprecated("call count_found")]] std::size_t count(const Place& place, const Queries& queries) const {
+    return count_found(place, queries);
   }
 
   /// Writes all keys, in no defined order, to memory of the place with room for all of them; returns how
@@ -110,6 +115,7 @@ class concurrent_set {
   /// Returns the number of keys. Reads all slots. Synchronises.
   std::size_t size(const Place& place) const { return map_.size(place); }
   std::size_t capacity() const { return map_.capacity(); }
+  double load_factor(const Place& place) const { return map_.load_factor(place); }
   std::size_t bytes() const { return map_.bytes(); }
   /// See concurrent_map.
   concurrent_statistics statistics(const Place& place) const { return map_.statistics(place); }

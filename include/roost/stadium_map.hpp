@@ -219,7 +219,12 @@ class stadium_map {
 
   /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
-  std::size_t count(const Place& place, const Queries& queries) const;
+  std::size_t count_found(const Place& place, const Queries& queries) const;
+  /// The former name of count_found.
+  template <class Queries>
+  [[deprecated("call count_found")]] std::size_t count(const Place& place, const Queries& queries) const {
+    return count_found(place, queries);
+  }
 
   /// Writes all pairs, in no defined order, to memory of the place with room for all of them
   /// (invalid_argument otherwise); returns how many. Must not overlap with changes: some pairs would be

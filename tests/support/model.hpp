@@ -48,7 +48,7 @@ class map_and_oracle {
     asked_keys asked{upload(queries), 0};
     for (const key& k : queries) asked.hits += held_.count(k);
     RC_ASSERT(wrong_answers(map_, held_, queries, missing, untouched, {.path = draw_path()}) == 0u);
-    RC_ASSERT(map_.count(test_place(), asked.keys) == asked.hits);
+    RC_ASSERT(map_.count_found(test_place(), asked.keys) == asked.hits);
     const auto statistics = map_.statistics(test_place());
     RC_ASSERT(statistics.size == held_.size());
     RC_ASSERT(statistics.capacity == map_.capacity());

@@ -310,7 +310,7 @@ void check_const_members_beside_changes(Map& map, u32 most, const Also& also) {
       std::vector<u32> results(stable);
       reading.find(test_place(), keys, results, 7u);
       EXPECT_TRUE(results == keys);
-      EXPECT_EQ(reading.count(test_place(), keys), stable);
+      EXPECT_EQ(reading.count_found(test_place(), keys), stable);
       EXPECT_GE(reading.size(test_place()), stable);
       const std::size_t size = reading.statistics(test_place()).size;
       EXPECT_GE(size, stable);

@@ -100,7 +100,7 @@ void use_changes(Map& map) {
   map.insert_or_apply(cpu, keys, values, add_first());
   map.run(cpu, operations, results);
   look_up(std::as_const(map), keys, values, answers);
-  map.count(cpu, keys);
+  map.count_found(cpu, keys);
   map.retrieve_all(cpu, keys, values);
   map.for_each(cpu, [](const Key&, const Value&) {});
   const auto ref = map.ref();
@@ -141,7 +141,7 @@ void use_set() {
   set.insert(cpu, keys);
   set.insert_if(cpu, keys, stencil);
   set.contains(cpu, keys, answers);
-  set.count(cpu, keys);
+  set.count_found(cpu, keys);
   set.retrieve_all(cpu, keys);
   set.for_each(cpu, [](const Key&) {});
   set.ref().insert(keys[0]);

@@ -170,7 +170,8 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     Key key;
     std::uint64_t first;  // bucket of the region
     std::uint32_t bucket;
-    std::uint32_t read;  // buckets
+    std::uint32_t steps;
+    read_type here;  // of the bucket that was read
   };
 
   template <class F>
@@ -180,20 +181,27 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
 
   ROOST_FN lookup start(const Key& key) const {
     const place_of_key at = home(key);
-    return {key, std::uint64_t{at.region} * region_buckets_, at.bucket, 0};
+    return {key, std::uint64_t{at.region} * region_buckets_, at.bucket, 0, {}};
+  }
+
+  ROOST_FN void read(none, lookup& at) const {
+    if constexpr (reads_values) {
+      at.here = detail::load(buckets_ + at.first + at.bucket);
+    } else {
+      at.here = detail::load(&buckets_[at.first + at.bucket].keys);
+    }
   }
 
   ROOST_FN bool step(none, lookup& at, hit& result) const {
     const std::uint64_t b = at.first + at.bucket;
-    const read_type here = read(b);
-    const int s = slot_in(keys_of(here), at.key);
-    ++at.read;
+    const int s = slot_in(keys_of(at.here), at.key);
+    ++at.steps;
     if (s >= 0) {
-      result = {value_in(here, b, s), b * bucket_slots + static_cast<unsigned>(s), at.read};
+      result = {value_in(at.here, b, s), b * bucket_slots + static_cast<unsigned>(s), at.steps};
       return true;
     }
     at.bucket = at.bucket + 1 == region_buckets_ ? 0 : at.bucket + 1;
-    return !overflowed(keys_of(here)) || at.read == region_buckets_;
+    return !overflowed(keys_of(at.here)) || at.steps == region_buckets_;
   }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
@@ -217,14 +225,6 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     const auto region = split_hash(hash_of(key, seed_), regions_);
     return {static_cast<std::uint32_t>(region.digit),
             static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
-  }
-
-  ROOST_FN read_type read(std::uint64_t b) const {
-    if constexpr (reads_values) {
-      return detail::load(buckets_ + b);
-    } else {
-      return detail::load(&buckets_[b].keys);
-    }
   }
 
   ROOST_FN static const typename bucket::key_block& keys_of(const read_type& read) {

@@ -234,6 +234,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     hash_type hash, remainder;
     std::uint64_t number, tag;
     std::uint32_t t;  // which try
+    read_type here;   // of the sector that was read
   };
 
   /// Calls f with the table's format as a constant.
@@ -257,21 +258,25 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     const hash_type hash = hash_of(key, seed_);
     const auto at = split_hash(hash, all_sectors_);
     const auto remainder = static_cast<hash_type>(split_hash(at.rest, remainders_).digit);
-    return {key, hash, remainder, at.digit, remainder, 1};
+    return {key, hash, remainder, at.digit, remainder, 1, {}};
+  }
+
+  template <class Format>
+  ROOST_FN void read(Format, lookup& at) const {
+    at.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + at.number));
   }
 
   template <class Format>
   ROOST_FN bool step(Format, lookup& at, hit& result) const {
     constexpr detail::sector_format f = Format()();
-    const read_type here = detail::load(reinterpret_cast<const read_type*>(sectors_ + at.number));
-    const std::uint32_t mask = matches<Format>(here, at.tag);
+    const std::uint32_t mask = matches<Format>(at.here, at.tag);
     if (mask != 0) {
       const int slot = lowest(mask);
-      result = {value_in<Format>(here, at.number, slot), at.number * f.slots + static_cast<unsigned>(slot),
+      result = {value_in<Format>(at.here, at.number, slot), at.number * f.slots + static_cast<unsigned>(slot),
                 at.t};
       return true;
     }
-    if (!marked<Format>(here, mark_of(at.remainder, f.log2_marks))) return true;
+    if (!marked<Format>(at.here, mark_of(at.remainder, f.log2_marks))) return true;
     if (at.t == tries_) {
       look_in_stash(at, result);
       return true;

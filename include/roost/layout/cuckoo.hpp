@@ -154,6 +154,7 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
   struct lookup {
     Key key;
     std::uint32_t region, seed, subtable;
+    item here;  // the slot that was read
   };
 
   template <class F>
@@ -163,18 +164,19 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
 
   ROOST_FN lookup start(const Key& key) const {
     const std::uint32_t region = region_of_(key);
-    return {key, region, seeds_[region], 0};
+    return {key, region, seeds_[region], 0, {}};
   }
+
+  ROOST_FN void read(none, lookup& at) const { at.here = slots_[slot_of_try(at)]; }
 
   ROOST_FN bool step(none, lookup& at, hit& result) const {
     const std::uint64_t number = slot_of_try(at);
-    const item here = slots_[number];
     ++at.subtable;
-    if (!same_key(here.key, at.key)) return at.subtable == 3;
+    if (!same_key(at.here.key, at.key)) return at.subtable == 3;
     if constexpr (detail::is_large_value<Value>) {
       result = {none(), number, at.subtable};
     } else {
-      result = {detail::value_of(here), number, at.subtable};
+      result = {detail::value_of(at.here), number, at.subtable};
     }
     return true;
   }

@@ -74,6 +74,10 @@ class indexed::reader {
   }
   ROOST_FN lookup start(const Key& key) const { return slots_.start(key); }
   template <class Access>
+  ROOST_FN void read(Access access, lookup& at) const {
+    slots_.read(access, at);
+  }
+  template <class Access>
   ROOST_FN bool step(Access access, lookup& at, hit& result) const {
     detail::hit<index_type> number;
     if (!slots_.step(access, at, number)) return false;

@@ -178,11 +178,11 @@ class probing::reader {
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
     found<Value> result;
     const int leader =
-        follow<detail::shared_access>(lanes, start(key), [&](const lookup&, const sight& here) {
+        follow<detail::shared_access>(lanes, path_of(key), [&](std::uint64_t, const sight& here) {
           result = here.answer();
           return true;
         });
-    return leader == nowhere ? result : lanes.from(static_cast<unsigned>(leader), result);
+    return leader == no_lane ? result : lanes.from(static_cast<unsigned>(leader), result);
   }
 
   /// True if the key is there.
@@ -242,20 +242,13 @@ class probing::reader {
   template <class Visit>
   ROOST_FN void walk_in_region(const word& w, std::uint64_t quarter, std::uint32_t to,
                                const Visit& visit) const {
-    lookup way = start_at(hash_in_quarter(w, quarter));
+    path way = path_of_hash(hash_in_quarter(w, quarter));
     for (std::uint32_t step = 1; step < way.buckets && way.number != to && visit(way.number); ++step)
       way.next();
   }
 
-  // Lookups in steps: see detail/lookup/probe.hpp. A step reads a bucket; one with the key or a free slot is
-  // the last one.
-
-  static constexpr bool defers = true, interleaves_by_region = true, interleaves_directly = true;
-  /// The format for direct lookups of many threads: neighbours read their buckets together.
-  using format_of_neighbours = detail::paired_access;
-
-  /// A key's way through the buckets where it may be.
-  struct lookup {
+  /// The way through the buckets where a key may be.
+  struct path {
     bucket* quarter;  // regions that are gone round
     std::uint32_t regions;
     std::uint32_t region;   // of those
@@ -263,7 +256,6 @@ class probing::reader {
     std::uint32_t number;   // of the bucket there: first the home
     std::uint32_t stride;
     std::uint32_t lap;    // buckets of the region that were seen
-    std::uint32_t seen;   // buckets
     std::uint32_t steps;  // at most
     typename slot::part key;
 
@@ -277,24 +269,47 @@ class probing::reader {
     }
   };
 
+  // Lookups in steps: see detail/lookup/probe.hpp. A step reads a bucket; one with the key or a free slot is
+  // the last one.
+
+  static constexpr bool defers = true, interleaves_by_region = true, interleaves_directly = true;
+  /// The format for direct lookups of many threads: neighbours read their buckets together.
+  using format_of_neighbours = detail::paired_access;
+
+  struct lookup {
+    path way;
+    std::uint32_t steps;      // that were taken
+    word here[bucket_slots];  // of the bucket that was read
+  };
+
   template <class F>
   ROOST_FN auto with_format(const F& f) const {
     return f(detail::shared_access());
   }
 
-  ROOST_FN lookup start(const Key& key) const { return start_at(hash_of(key, plan_.seed)); }
+  ROOST_FN lookup start(const Key& key) const { return {path_of(key), 0, {}}; }
+
+  template <class Access>
+  ROOST_FN void read(Access, lookup& at) const {
+    Access::load(at.way.quarter[at.way.here()].slots, at.here);
+  }
 
   template <class Access>
   ROOST_FN bool step(Access, lookup& at, hit& result) const {
-    return step<Access>(one_lane(), at, [&](const lookup&, const sight& here) {
-             if (const auto answer = here.answer()) result = {*answer, slot_number(at, here), at.seen + 1};
-             return true;
-           }) != more;
+    const sight there(at.here, at.way.key);
+    ++at.steps;
+    if ((there.mine | there.free) != 0 || at.steps == at.way.steps) {
+      if (const found<Value> answer = there.answer())
+        result = {*answer, slot_number(at.way, at.way.here(), there), at.steps};
+      return true;
+    }
+    at.way.next();
+    return false;
   }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(at.quarter + at.here());
+    __builtin_prefetch(at.way.quarter + at.way.here());
 #endif
   }
 
@@ -305,7 +320,8 @@ class probing::reader {
                                                                      << (8 * sizeof(hash) - 2);
   }
 
-  ROOST_FN lookup start_at(typename slot::hash h) const {
+  ROOST_FN path path_of(const Key& key) const { return path_of_hash(hash_of(key, plan_.seed)); }
+  ROOST_FN path path_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
     const std::uint32_t regions = plan_.regions / 4,
@@ -319,7 +335,6 @@ class probing::reader {
         static_cast<std::uint32_t>(home.digit),
         1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
         0,
-        0,
         detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets, buckets_in_reach),
         static_cast<typename slot::part>(h & slot::kept) | slot::taken};
   }
@@ -330,6 +345,12 @@ class probing::reader {
     unsigned free = 0;
     word seen[bucket_slots];
 
+    sight() = default;
+    ROOST_FN sight(const word (&words)[bucket_slots], const typename slot::part& key) {
+      ROOST_UNROLL
+      for (int s = 0; s < bucket_slots; ++s) seen[s] = words[s];
+      look(key);
+    }
     ROOST_FN void look(const typename slot::part& key) {
       ROOST_UNROLL
       for (int s = 0; s < bucket_slots; ++s) {
@@ -361,41 +382,33 @@ class probing::reader {
 #endif
   }
 
-  ROOST_FN std::uint64_t slot_number(const lookup& at, const sight& here) const {
-    return (static_cast<std::uint64_t>(at.quarter - buckets_) + at.here()) * bucket_slots +
-           static_cast<unsigned>(first_bit(here.mine));
-  }
-
-  static constexpr int nowhere = -1, more = -2;  // no lane
-
-  /// The one step, of lookups and of changes. Each lane looks at a bucket; the first that sees the key or a
-  /// free slot has the word: settle(way, sight) says whether that was the end, or clears what it saw, and the
-  /// next has it. Returns the lane that ended it, nowhere at the end of the way, or more.
+  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot has
+  /// the word: settle(bucket, sight) says whether that was the end, or clears what it saw, and the next
+  /// has it. Returns the lane that ended it, or none.
   template <class Access, class Lanes, class Settle>
-  ROOST_FN static int step(const Lanes& lanes, lookup& at, const Settle& settle) {
-    sight here;
-    Access::load(at.quarter[at.here()].slots, here.seen);
-    if (std::is_same_v<Lanes, one_lane> || at.seen < at.steps) here.look(at.key);
-    while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0)) {
-      const int leader = first_bit(votes);
-      bool done = false;
-      if (static_cast<int>(lanes.rank()) == leader) done = settle(at, here);
-      if (lanes.from(static_cast<unsigned>(leader), done)) return leader;
+  ROOST_FN static int follow(const Lanes& lanes, const path& way, const Settle& settle) {
+    path mine = way;
+    for (std::uint32_t r = 0; r < lanes.rank(); ++r) mine.next();
+    for (std::uint32_t step = lanes.rank(); step < way.steps + lanes.rank(); step += lanes.size()) {
+      sight here;
+      const std::uint64_t b = mine.here();
+      Access::load(way.quarter[b].slots, here.seen);
+      if (step < way.steps) here.look(way.key);
+      while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0)) {
+        const int leader = first_bit(votes);
+        bool done = false;
+        if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here);
+        if (lanes.from(static_cast<unsigned>(leader), done)) return leader;
+      }
+      for (std::uint32_t l = 0; l < lanes.size(); ++l) mine.next();
     }
-    at.seen += lanes.size();
-    if (at.seen >= at.steps + lanes.rank()) return nowhere;
-    for (std::uint32_t l = 0; l < lanes.size(); ++l) at.next();
-    return more;
+    return no_lane;
   }
+  static constexpr int no_lane = -1;
 
-  /// All steps.
-  template <class Access, class Lanes, class Settle>
-  ROOST_FN static int follow(const Lanes& lanes, lookup at, const Settle& settle) {
-    for (std::uint32_t r = 0; r < lanes.rank(); ++r) at.next();
-    at.seen = lanes.rank();
-    int leader = more;
-    while (leader == more) leader = step<Access>(lanes, at, settle);
-    return leader;
+  ROOST_FN std::uint64_t slot_number(const path& way, std::uint64_t b, const sight& here) const {
+    return (static_cast<std::uint64_t>(way.quarter - buckets_) + b) * bucket_slots +
+           static_cast<unsigned>(first_bit(here.mine));
   }
 
   bucket* buckets_;
@@ -427,7 +440,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->start(key), value, keep()).what;
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, keep()).what;
   }
 
   /// Stores a pair, or gives the key that is there another value.
@@ -436,7 +449,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->start(key), value, assign()).what;
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, assign()).what;
   }
 
   /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one
@@ -448,7 +461,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes, class F>
   ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
                                      const F& f) const {
-    return put_on<detail::shared_access>(lanes, this->start(key), value, apply<F>{f}).what;
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, apply<F>{f}).what;
   }
 
   /// What insert_and_find returns.
@@ -462,7 +475,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
-    const put_result done = put_on<detail::shared_access>(lanes, this->start(key), value, keep());
+    const put_result done = put_on<detail::shared_access>(lanes, this->path_of(key), value, keep());
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
   }
 
@@ -478,23 +491,23 @@ class probing::table : public probing::reader<Place, Key, Value> {
     requires(slot::has_value)
   {
     bool result = false;
-    const auto way = this->start(key);
+    const auto way = this->path_of(key);
     const auto wanted = slot::value_part(expected);
     const word after = slot::make(way.key, slot::value_part(desired));
     const int leader = base::template follow<detail::shared_access>(
-        lanes, way, [&](const typename base::lookup& at, const typename base::sight& here) {
+        lanes, way, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine == 0) return true;
           // Beside a short value its slot may hold what plus has carried.
           for (word seen = here.mine_seen();
                !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
             const word before = detail::shared_access::compare_exchange(
-                &at.quarter[at.here()].slots[base::first_bit(here.mine)], seen, after);
+                &way.quarter[b].slots[base::first_bit(here.mine)], seen, after);
             result = before == seen;
             seen = before;
           }
           return true;
         });
-    return leader == base::nowhere ? false : lanes.from(static_cast<unsigned>(leader), result);
+    return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
   }
 
   /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it
@@ -503,16 +516,16 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     bool result = false;
-    const auto way = this->start(key);
+    const auto way = this->path_of(key);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, way, [&](const typename base::lookup& at, const typename base::sight& here) {
+        lanes, way, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine != 0) {
-            word* const word_of_key = at.quarter[at.here()].slots + base::first_bit(here.mine);
-            result = (detail::shared_access::set_key_bits(word_of_key, slot::erased) & slot::erased) == 0;
+            word* const at = way.quarter[b].slots + base::first_bit(here.mine);
+            result = (detail::shared_access::set_key_bits(at, slot::erased) & slot::erased) == 0;
           }
           return true;
         });
-    return leader == base::nowhere ? false : lanes.from(static_cast<unsigned>(leader), result);
+    return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
   }
 
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
@@ -527,7 +540,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   /// insert with any change: keep, assign, apply.
   template <class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->start(key), value, change).what;
+    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change).what;
   }
   struct put_result {
     insertion what;        // full, too, if what does not insert does not find the key
@@ -539,7 +552,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Access, class Change>
   ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
                                     std::uint32_t steps) const {
-    typename base::lookup way = this->start(key);
+    typename base::path way = this->path_of(key);
     way.quarter = copy;
     way.region = 0;
     way.steps = detail::smaller(steps, detail::smaller(way.steps, way.buckets));
@@ -549,7 +562,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Access, class Change>
   ROOST_FN insertion put_in_small(bucket* small, std::uint32_t quarter_buckets, const Key& key,
                                   const Value& value, const Change& change) const {
-    typename base::lookup way = this->start(key);
+    typename base::path way = this->path_of(key);
     way.quarter =
         small + (way.quarter - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * quarter_buckets;
     way.region = 0;
@@ -622,14 +635,14 @@ class probing::table : public probing::reader<Place, Key, Value> {
   };
 
   ROOST_FN put_result run(const Key& key, const Value& value, const any& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->start(key), value, change);
+    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change);
   }
 
  private:
   /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given
   /// back, all threads that insert it meet at that slot.
   template <class Access, class Lanes, class Change>
-  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::lookup& way, const Value& value,
+  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value,
                                     const Change& change) {
     const word fresh = slot::make(way.key, slot::value_part(value));
     put_result result{insertion::full, word{}, 0};
@@ -652,10 +665,10 @@ class probing::table : public probing::reader<Place, Key, Value> {
         }
       }
     };
-    const int leader = base::template follow<Access>(
-        lanes, way, [&](const typename base::lookup& at, typename base::sight& here) {
-          word* const slots = at.quarter[at.here()].slots;
-          result.bucket = static_cast<std::uint32_t>(at.here());
+    const int leader =
+        base::template follow<Access>(lanes, way, [&](std::uint64_t b, typename base::sight& here) {
+          word* const slots = way.quarter[b].slots;
+          result.bucket = static_cast<std::uint32_t>(b);
           if (here.mine != 0) {
             meet(slots + base::first_bit(here.mine), here.mine_seen());
             return true;
@@ -672,7 +685,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
           meet(slots + s, before);
           return true;
         });
-    if (leader == base::nowhere) return result;
+    if (leader == base::no_lane) return result;
     return {lanes.from(static_cast<unsigned>(leader), result.what),
             lanes.from(static_cast<unsigned>(leader), result.seen), result.bucket};
   }

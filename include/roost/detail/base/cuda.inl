@@ -122,7 +122,7 @@ template <int Threads>
 __global__ void __launch_bounds__(Threads)
     scan_kernel(const std::uint64_t* from, std::uint64_t* to, std::size_t n, std::uint64_t* begun) {
 #if ROOST_ON_DEVICE
-  constexpr int rows = 16, warps = Threads / 32;
+  constexpr int rows = 8, warps = Threads / 32;  // of 64 numbers, two for a lane
   constexpr std::uint64_t tile_sum = std::uint64_t{1} << 62, sum_up_to_tile = std::uint64_t{2} << 62;
   constexpr std::uint64_t number = tile_sum - 1;
   __shared__ std::uint64_t of_warp[warps], tile_of_block, before_tile;
@@ -131,14 +131,20 @@ __global__ void __launch_bounds__(Threads)
   __syncthreads();
   const std::uint64_t tile = tile_of_block;
   std::uint64_t* const published = begun + 1;
-  const std::size_t first = (tile * warps + static_cast<std::size_t>(warp)) * 32 * rows + lane;
-  std::uint64_t sum[rows], of_mine = 0;
-  ROOST_UNROLL
-  for (int r = 0; r < rows; ++r) sum[r] = first + r * 32 < n ? from[first + r * 32] : 0;
+  const std::size_t first = ((tile * warps + static_cast<std::size_t>(warp)) * 32 * rows + lane) * 2;
+  std::uint64_t even[rows], odd[rows], of_mine = 0;
   ROOST_UNROLL
   for (int r = 0; r < rows; ++r) {
-    const std::uint64_t up_to_me = scan_warp(sum[r]);
-    sum[r] = of_mine + up_to_me - sum[r];
+    const std::size_t i = first + r * 64;
+    even[r] = i < n ? from[i] : 0;
+    odd[r] = i + 1 < n ? from[i + 1] : 0;
+  }
+  ROOST_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    const std::uint64_t both = even[r] + odd[r], up_to_me = scan_warp(both);
+    odd[r] = even[r];
+    even[r] = of_mine + up_to_me - both;
+    odd[r] += even[r];
     of_mine += __shfl_sync(~0u, up_to_me, 31);
   }
   if (lane == 0) of_warp[warp] = of_mine;
@@ -171,7 +177,9 @@ __global__ void __launch_bounds__(Threads)
   for (int w = 0; w < warp; ++w) before += of_warp[w];
   ROOST_UNROLL
   for (int r = 0; r < rows; ++r) {
-    if (first + r * 32 < n) to[first + r * 32] = before + sum[r];
+    const std::size_t i = first + r * 64;
+    if (i < n) to[i] = before + even[r];
+    if (i + 1 < n) to[i + 1] = before + odd[r];
   }
 #endif
 }

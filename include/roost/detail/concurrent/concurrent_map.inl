@@ -1,368 +1,14 @@
 // Bodies of roost/concurrent_map.hpp.
 
 namespace roost {
-template <class Key, class Value, class Place>
-auto concurrent_map<Key, Value, Place>::checked(const options& options) -> const concurrent_options& {
-  if (!(options.load_factor > 0 && options.load_factor <= 1)) {
-    detail::raise<invalid_argument>({"roost::concurrent_map: load factor ", options.load_factor,
-                                     " asked for; give more than 0 and at most 1"});
-  }
-  return options;
-}
-
-template <class Key, class Value, class Place>
-probing::plan concurrent_map<Key, Value, Place>::plan_for(double n, const options& options) {
-  return probing::make_plan<Place, Key, Value>(n / checked(options).load_factor, n, options.seed);
-}
-
-template <class Key, class Value, class Place>
-concurrent_map<Key, Value, Place>::concurrent_map(const Place& place, std::size_t n, options chosen)
-    : options_(checked(chosen)),
-      plan_(plan_for(static_cast<double>(n), chosen)),
-      owned_(place, plan_.buckets()) {
-  clear(place);
-}
-
-template <class Key, class Value, class Place>
-concurrent_map<Key, Value, Place>::concurrent_map(const Place& place, std::span<std::byte> storage,
-                                                  options chosen)
-    : options_(checked(chosen)),
-      plan_(probing::make_plan_within<Place, Key, Value>(storage.size(), chosen.seed)),
-      owned_(place, 0),
-      borrowed_(reinterpret_cast<bucket*>(storage.data())) {
-  options_.grows = false;
-  if (reinterpret_cast<std::uintptr_t>(storage.data()) % alignof(bucket) != 0) {
-    detail::raise<invalid_argument>({"roost::concurrent_map: storage at an address that is no multiple of ",
-                                     alignof(bucket), "; align it"});
-  }
-  clear(place);
-}
-
-template <class Key, class Value, class Place>
-std::size_t concurrent_map<Key, Value, Place>::storage_bytes(std::size_t n, const options& options) {
-  const auto slots_within = [](std::size_t bytes) {
-    return probing::make_plan_within<Place, Key, Value>(bytes, 0).buckets() * ref_type::bucket_slots;
-  };
-  std::size_t bytes = plan_for(static_cast<double>(n), options).buckets() * sizeof(bucket);
-  while (static_cast<double>(slots_within(bytes)) * options.load_factor < static_cast<double>(n))
-    bytes += detail::larger(bytes / 128, sizeof(bucket));
-  return bytes;
-}
-
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::clear(const Place& place) {
-  place.fill(buckets(), 0, bytes());  // free slots are zeros
-  most_ = slots_in_use();
-}
-
-template <class Key, class Value, class Place>
-std::size_t concurrent_map<Key, Value, Place>::size(const Place& place) const {
-  return place.sum(capacity(), detail::is_occupied<ref_type>{table()});
-}
-
-/// Launches inserts that add up what they do in `counted`, which is `sum` before and after.
-template <class Key, class Value, class Place>
-template <class Launch>
-void concurrent_map<Key, Value, Place>::launch_put(const Place& place, array<counts, Place>& counted,
-                                                   counts& sum, insert_report& report, const Launch& launch) {
-  place.copy_from_host(counted.data(), &sum, sizeof(sum));
-  const auto before = std::exchange(most_, std::nullopt);
-  launch();
-  place.copy_to_host(&sum, counted.data(), sizeof(sum));
-  most_ = before;
-  note_inserted(sum);
-  report.inserted += sum.inserted;
-}
-
-/// Inserts by region: pairs of a source that knows which are whose come to an empty table, or to what is
-/// there.
-template <class Key, class Value, class Place>
-template <class From, class Change>
-auto concurrent_map<Key, Value, Place>::fill(const Place& place, const ref_type& table, const From& from,
-                                             const Change& change, bool empty, bool sweeps,
-                                             array<item, Place>& left, array<counts, Place>& counted)
-    -> counts {
-  using kernel = detail::fill_regions<Place, ref_type, From, Change>;
-  const kernel run{table, from, change, empty, sweeps, {left.data(), left.size(), counted.data()}};
-  place.launch(table.geometry().regions, detail::scratch_bytes_of(run), run);
-  counts sum;
-  place.copy_to_host(&sum, counted.data(), sizeof(sum));
-  return sum;
-}
-
-/// Inserts pairs by region. Nothing, and nothing is done, if there is no memory for that, or if there are too
-/// many of one region: copies of few keys, say.
-template <class Key, class Value, class Place>
-template <class Source, class Change>
-auto concurrent_map<Key, Value, Place>::put_by_region(const Place& place, const Source& source,
-                                                      const Change& change, array<item, Place>& left,
-                                                      path way) -> std::optional<counts> {
-  array<counts, Place> counted(place, 0);
-  std::optional<partitioned<item, Place>> parts;
-  try {
-    const std::size_t n = source.size();
-    left = array<item, Place>(place, Change::repeatable ? detail::smaller(n, n / 16 + 4096) : n);
-    counted = array<counts, Place>(place, 1);
-    place.fill(counted.data(), 0, counted.bytes());
-    constexpr detail::partition_kind kind{.may_count = false};
-    detail::partitioner<Place, item, kind> partitioner(place, plan_.regions, room::slack,
-                                                       &counted.data()->overflowed);
-    parts.emplace(partitioner.run(source, table().hash_order(plan_.regions)));
-  } catch (const out_of_memory&) {
-    if (detail::asks_for_regions(way)) throw;
-    return {};
-  }
-  const auto before = std::exchange(most_, std::nullopt);
-  const bool sweeps = !before || before->erased != 0;
-  const detail::pairs_of_partition<item> pairs{parts->items(), parts->begins(), parts->ends(),
-                                               counted.data()};
-  const counts sum = fill(place, table(), pairs, change, false, sweeps, left, counted);
-  most_ = before;
-  if (sum.overflowed != 0) return {};
-  return sum;
-}
-
-/// Puts a part of a batch into the table. `expected`: how many of its keys are new, as far as is known.
-template <class Key, class Value, class Place>
-template <class Source, class Change>
-void concurrent_map<Key, Value, Place>::put(const Place& place, const Source& source, const Change& change,
-                                            const bulk_options& how, std::size_t expected,
-                                            insert_report& report) {
-  const std::size_t n = source.size();
-  array<item, Place> left(place, 0);  // what found no room, if it is known
-  std::size_t listed = 0;
-  if constexpr (Source::all) {
-    if (goes_by_region(n, how) &&
-        (detail::asks_for_regions(how.path) || !options_.grows || room(true) >= expected)) {
-      if (const auto sum = put_by_region(place, source, change, left, how.path)) {
-        note_inserted(*sum);
-        report.inserted += sum->inserted;
-        report.path = path::regional;
-        if (sum->left == 0) return;
-        if (sum->left <= left.size())
-          listed = sum->left;  // else all is done again, which changes nothing but for what adds up, and then
-                               // the list is long enough
-      }
-    }
-  }
-  if (!options_.grows) make_room(place, listed != 0 ? listed : n, report);
-  bool last_try = false;
-  for (int hashes = 0;;) {
-    array<item, Place> next(place, !Change::repeatable && !last_try ? (listed != 0 ? listed : n) : 0);
-    using part = detail::part_of<const item*, detail::all_wanted>;
-    const auto put_each = [&](const auto& pairs) {
-      return detail::tile_inserter::run(place, *this, pairs, change, options_.grows, next, report).left;
-    };
-    const std::size_t full = listed != 0 ? put_each(part{left.data(), {}, 0, listed}) : put_each(source);
-    if (full == 0) return;
-    if (hashes == 8 || last_try) {
-      report.full += full;
-      return;
-    }
-    count_slots(place);
-    if (!options_.grows) {  // a part of the table may be full of erased keys
-      if (most_->erased <= capacity() / 16 || !move(place, {}, false)) {
-        report.full += full;
-        return;
-      }
-      ++report.rehashes;
-      last_try = true;
-    } else if (room() < full) {  // tiles that begin together can be more than there is room for
-      make_room(place, detail::smaller(full, static_cast<std::size_t>(limit()) + 1), report);
-    } else {  // there are free slots, but not where these keys want to be: another hash spreads them, and at
-              // last some more room helps, too
-      if (hashes >= 3 || !move(place, {}, true)) move_to(place, 1.25 * limit() + 1, true);
-      ++report.rehashes;
-      ++hashes;
-    }
-    if (!Change::repeatable) {
-      left = std::move(next);
-      listed = full;
-    }
-  }
-}
-
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::note_inserted(const counts& sum) {
-  if (most_)
-    *most_ = {most_->live + sum.inserted,
-              most_->erased - detail::smaller<std::size_t>(most_->erased, sum.freed)};
-}
-
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::note_erased(const std::optional<slots_in_use>& before,
-                                                    std::size_t erased) {
-  most_ = before;
-  if (most_) *most_ = {most_->live - detail::smaller(most_->live, erased), most_->erased + erased};
-}
-
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::count_slots(const Place& place) {
-  const std::size_t live = size(place);
-  most_ = {live, place.sum(capacity(), detail::is_taken<ref_type>{table()}) - live};
-}
-
-/// How many more keys may come before room is made. By region they free erased keys' slots on their way.
-template <class Key, class Value, class Place>
-std::size_t concurrent_map<Key, Value, Place>::room(bool by_region) const {
-  if (!most_) return 0;
-  const double by_slots =
-      (limit() + static_cast<double>(capacity())) / 2 - (by_region ? 0 : static_cast<double>(most_->erased));
-  return static_cast<std::size_t>(
-      std::max(std::min(limit(), by_slots) - static_cast<double>(most_->live), 0.0));
-}
-
-/// Buckets that an insert of a new key reads, about, if n come.
-template <class Key, class Value, class Place>
-double concurrent_map<Key, Value, Place>::buckets_read(std::size_t n) const {
-  const double taken =
-      most_ ? static_cast<double>(most_->live + most_->erased) + static_cast<double>(n) / 2 : 0;
-  return 1 / (1 - std::pow(std::min(taken / static_cast<double>(capacity()), 0.97), ref_type::bucket_slots));
-}
-
-/// Whether a batch goes region after region, if there is room for it.
-template <class Key, class Value, class Place>
-bool concurrent_map<Key, Value, Place>::goes_by_region(std::size_t n, const bulk_options& how) const {
-  using tuned = detail::tuning<Place>;
-  const bool pays =
-      plan_.regions >= tuned::put_regions &&
-      static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::put_regional_share;
-  return detail::asks_for_regions(how.path) || (how.path == path::automatic && pays);
-}
-
-/// Makes slots of erased keys free, in place; not in regions that were full.
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::sweep(const Place& place) {
-  array<counts, Place> counted(place, 1);
-  array<item, Place> left(place, 0);
-  place.fill(counted.data(), 0, counted.bytes());
-  const auto before = std::exchange(most_, std::nullopt);
-  const counts sum = fill(place, table(), detail::no_pairs(), keep(), false, true, left, counted);
-  most_ = before;
-  note_inserted(sum);
-}
-
-/// Makes room for more keys if there is less. Only maps that grow get more slots.
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::make_room(const Place& place, std::size_t more,
-                                                  insert_report& report) {
-  if (!most_) count_slots(place);
-  if (room() >= more) return;
-  if (!options_.grows && most_->erased <= capacity() / 16) return;  // little to win
-  if (most_->erased != 0) {
-    sweep(place);
-    ++report.rehashes;
-    if (room() >= more) return;
-  }
-  count_slots(place);  // to be sure
-  if (room() >= more) return;
-  const auto usable = static_cast<std::size_t>(limit());
-  if (!options_.grows) {
-    if (most_->erased == 0 || !move(place, {}, false)) return;
-  } else if (most_->live + more > usable ||
-             !move(place, {}, false)) {  // a map that grows has room after this, or throws
-    move_to(place, static_cast<double>(std::max(most_->live + more, 2 * usable)));
-  }
-  ++report.rehashes;
-}
-
-template <class Key, class Value, class Place>
-template <class Source, class Wanted, class Change>
-insert_report concurrent_map<Key, Value, Place>::put_all(const Place& place, const Source& source,
-                                                         const Wanted& wanted, const Change& change,
-                                                         const bulk_options& how) {
-  insert_report report;
-  const std::size_t n = source.size();
-  std::size_t first = 0, expected = n;
-  if (options_.grows && n != 0) {
-    if (!most_) count_slots(place);
-    const bool by_region = std::is_same_v<Wanted, detail::all_wanted> && goes_by_region(n, how);
-    if (!by_region && static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
-    if (room(by_region) < n) {  // there may be room all the same: the first keys tell how many are new
-      first = n / 16 + 1;
-      put(place, detail::part_of<Source, Wanted>{source, wanted, 0, first}, change, how, first, report);
-      const double share = 1.05 * static_cast<double>(report.inserted) / static_cast<double>(first);
-      expected = static_cast<std::size_t>(std::min(share, 1.0) * static_cast<double>(n - first));
-      make_room(place, expected, report);
-    }
-  }
-  if (first < n)
-    put(place, detail::part_of<Source, Wanted>{source, wanted, first, n - first}, change, how, expected,
-        report);
-  std::size_t asked = n;
-  if constexpr (!std::is_same_v<Wanted, detail::all_wanted>)
-    asked = place.sum(n, detail::is_wanted<Wanted>{wanted});
-  report.present = asked - report.inserted - report.full;
-  return report;
-}
-
-/// Moves all keys to a table with room for n, or one like this if there is no n: by region if the hash may
-/// stay. Refs of a map that does not grow stay valid if there is no n. False: they found no room, or there
-/// was no memory for a table like this.
-template <class Key, class Value, class Place>
-bool concurrent_map<Key, Value, Place>::move(const Place& place, std::optional<double> n,
-                                             bool other_hash) try {
-  const ref_type old = table();
-  const std::size_t live = size(place);
-  if (borrowed_ != nullptr && n && *n > limit()) {
-    detail::raise<invalid_argument>({"roost::concurrent_map: room for ", *n,
-                                     " keys asked for, but the storage has room for ", limit(),
-                                     "; make a map in more storage"});
-  }
-  const bool same_size = !n || borrowed_ != nullptr;
-  const bool refs_stay = !n && !options_.grows;
-  double more = 1;
-  for (int attempt = 0; attempt < (refs_stay ? 1 : 6); ++attempt, more *= 1.25) {
-    probing::plan plan =
-        same_size ? plan_ : plan_for(std::max(*n, static_cast<double>(live)) * more, options_);
-    plan.seed = other_hash || attempt >= (same_size ? 1 : 3)
-                    ? detail::seed_of_attempt(options_.seed, ++hashes_)
-                    : plan_.seed;
-    array<bucket, Place> to(place, plan.buckets());
-    const ref_type target(to.data(), plan);
-    bool good;
-    if (plan.seed == plan_.seed) {
-      array<counts, Place> counted(place, 1);
-      place.fill(counted.data(), 0, counted.bytes());
-      array<item, Place> left(place, live / 16 + 4096);
-      const counts sum = fill(place, target, detail::pairs_of_table<ref_type>{old, target}, keep(), true,
-                              false, left, counted);
-      good = sum.left <= left.size() &&
-             place.sum(sum.left, detail::insert_item<ref_type>{target, left.data()}) == 0;
-    } else {
-      place.fill(to.data(), 0, to.bytes());
-      good = place.sum(old.capacity(), detail::copy_slot<ref_type>{old, target}) == 0;
-    }
-    if (!good) continue;
-    if (borrowed_ != nullptr || refs_stay) {
-      place.copy(buckets(), to.data(), to.bytes());
-    } else {
-      owned_ = std::move(to);
-    }
-    plan_ = plan;
-    most_ = {live, 0};
-    return true;
-  }
-  return false;
-} catch (const out_of_memory&) {
-  if (!n) return false;
-  throw;
-}
-
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::move_to(const Place& place, double n, bool other_hash) {
-  if (!move(place, n, other_hash)) {
-    detail::raise<build_error>({"roost::concurrent_map: the keys found no room in a table for ", n,
-                                "; rehash for more, or make the map with another seed"});
-  }
-}
 
 template <class Key, class Value, class Place>
 template <class Keys, class Values>
 insert_report concurrent_map<Key, Value, Place>::insert(const Place& place, const Keys& keys,
                                                         const Values& values, bulk_options how) {
-  return put_all(place, detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert"),
-                 detail::all_wanted(), keep(), how);
+  return put(
+      place, detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert"), detail::all_wanted(),
+      [] { return typename slots::keep(); }, how);
 }
 
 template <class Key, class Value, class Place>
@@ -371,16 +17,18 @@ insert_report concurrent_map<Key, Value, Place>::insert_if(const Place& place, c
                                                            const Values& values, const Stencil& stencil,
                                                            bulk_options how) {
   const auto source = detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert_if");
-  return put_all(place, source, detail::wanted_of(stencil, source.size(), "roost::concurrent_map::insert_if"),
-                 keep(), how);
+  return put(
+      place, source, detail::wanted_of(stencil, source.size(), "roost::concurrent_map::insert_if"),
+      [] { return typename slots::keep(); }, how);
 }
 
 template <class Key, class Value, class Place>
 template <class Keys, class Values>
 insert_report concurrent_map<Key, Value, Place>::insert_or_assign(const Place& place, const Keys& keys,
                                                                   const Values& values, bulk_options how) {
-  return put_all(place, detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert_or_assign"),
-                 detail::all_wanted(), typename ref_type::assign(), how);
+  return put(
+      place, detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert_or_assign"),
+      detail::all_wanted(), [] { return typename slots::table_type::assign(); }, how);
 }
 
 template <class Key, class Value, class Place>
@@ -388,40 +36,20 @@ template <class Keys, class Values, class F>
 insert_report concurrent_map<Key, Value, Place>::insert_or_apply(const Place& place, const Keys& keys,
                                                                  const Values& values, const F& f,
                                                                  bulk_options how) {
-  return put_all(place, detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert_or_apply"),
-                 detail::all_wanted(), typename ref_type::template apply<F>{f}, how);
-}
-
-template <class Key, class Value, class Place>
-template <class Keys>
-std::size_t concurrent_map<Key, Value, Place>::erase(const Place& place, const Keys& keys, bulk_options how) {
-  const auto sequence = detail::sequence_as<Key>(keys);
-  array<bool, Place> erased(place, sequence.size());
-  const auto before = std::exchange(most_, std::nullopt);
-  detail::probe_all(place, table(), bytes(), sequence, detail::write_erased{erased.data()}, how);
-  const std::size_t count = place.sum(sequence.size(), detail::is_true{erased.data()});
-  note_erased(before, count);
-  return count;
-}
-
-template <class Key, class Value, class Place>
-template <class F>
-std::size_t concurrent_map<Key, Value, Place>::erase_if(const Place& place, const F& f) {
-  const auto before = std::exchange(most_, std::nullopt);
-  const std::size_t count = place.sum(capacity(), detail::erase_slot_if<ref_type, F>{table(), f});
-  note_erased(before, count);
-  return count;
+  return put(
+      place, detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert_or_apply"),
+      detail::all_wanted(), [&] { return values_.apply(f); }, how);
 }
 
 template <class Key, class Value, class Place>
 template <class Operations, class Results>
-void concurrent_map<Key, Value, Place>::run(const Place& place, const Operations& operations,
-                                            Results&& results) {
+bulk_report concurrent_map<Key, Value, Place>::run(const Place& place, const Operations& operations,
+                                                   Results&& results) {
   const auto sequence = detail::sequence_as<operation<Key, Value>>(operations);
   auto* const to =
       detail::output<operation_result<Value>>(results, sequence.size(), "roost::concurrent_map::run");
-  most_ = std::nullopt;
-  detail::run_all(place, table(), sequence, to);
+  detail::run_all(place, ref(), sequence, to);
+  return {path::direct, 1, 0};
 }
 
 template <class Key, class Value, class Place>
@@ -429,7 +57,7 @@ template <class Queries, class Results>
 bulk_report concurrent_map<Key, Value, Place>::find(const Place& place, const Queries& queries,
                                                     Results&& results, Value missing,
                                                     bulk_options how) const {
-  return detail::find_values(place, ref(), bytes(), queries, results, missing, how,
+  return detail::find_values(place, ref(), slots_.bytes(), queries, results, missing, how,
                              "roost::concurrent_map::find");
 }
 
@@ -439,7 +67,7 @@ template <class Queries, class Results, class Found>
 bulk_report concurrent_map<Key, Value, Place>::find(const Place& place, const Queries& queries,
                                                     Results&& results, Found&& found,
                                                     bulk_options how) const {
-  return detail::find_values_there(place, ref(), bytes(), queries, results, found, how,
+  return detail::find_values_there(place, ref(), slots_.bytes(), queries, results, found, how,
                                    "roost::concurrent_map::find");
 }
 
@@ -447,14 +75,8 @@ template <class Key, class Value, class Place>
 template <class Queries, class Results>
 bulk_report concurrent_map<Key, Value, Place>::contains(const Place& place, const Queries& queries,
                                                         Results&& results, bulk_options how) const {
-  return detail::find_contained(place, ref(), bytes(), queries, results, how,
+  return detail::find_contained(place, slots_.reader(), slots_.bytes(), queries, results, how,
                                 "roost::concurrent_map::contains");
-}
-
-template <class Key, class Value, class Place>
-template <class Queries>
-std::size_t concurrent_map<Key, Value, Place>::count(const Place& place, const Queries& queries) const {
-  return detail::count_all(place, ref(), bytes(), queries);
 }
 
 template <class Key, class Value, class Place>
@@ -472,49 +94,6 @@ template <class Key, class Value, class Place>
 template <class F>
 void concurrent_map<Key, Value, Place>::for_each(const Place& place, const F& f) const {
   place.for_each(capacity(), detail::visit_slot<reader_type, F>{ref(), f});
-}
-
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::reserve(const Place& place, std::size_t n) {
-  count_slots(place);
-  if (n > most_->live && n - most_->live > room()) move_to(place, std::max(static_cast<double>(n), limit()));
-}
-
-template <class Key, class Value, class Place>
-void concurrent_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
-  move_to(place, static_cast<double>(n));
-}
-
-template <class Key, class Value, class Place>
-concurrent_statistics concurrent_map<Key, Value, Place>::statistics(const Place& place) const {
-  constexpr std::uint32_t most = probing::buckets_in_reach;
-  array<std::uint64_t, Place> by_probes(place, most);
-  place.fill(by_probes.data(), 0, by_probes.bytes());
-  place.for_each(capacity(), detail::count_probes<reader_type>{ref(), by_probes.data(), most});
-  concurrent_statistics result;
-  result.capacity = capacity();
-  result.bytes = bytes();
-  std::uint64_t probes = 0, i = 0;
-  for (const std::uint64_t keys : copy_to_host(place, by_probes)) {
-    ++i;
-    result.keys_by_probes.push_back(keys);
-    result.size += keys;
-    probes += keys * i;
-    if (keys != 0) result.most_probes = static_cast<std::uint32_t>(i);
-  }
-  result.keys_by_probes.resize(result.most_probes);
-  result.erased = place.sum(capacity(), detail::is_taken<reader_type>{ref()}) -
-                  result.size;  // slots are not given back, so there are no fewer than before
-  if (result.size != 0) result.mean_probes = static_cast<double>(probes) / static_cast<double>(result.size);
-  result.load_factor =
-      static_cast<double>(result.size + result.erased) / static_cast<double>(result.capacity);
-  return result;
-}
-
-template <class Key, class Value, class Place>
-bool concurrent_map<Key, Value, Place>::valid(const Place& place) const {
-  return place.sum(capacity(), detail::is_neither_free_nor_taken<reader_type>{ref()}) == 0 &&
-         place.sum(capacity(), detail::good_slot<reader_type>{ref()}) == size(place);
 }
 
 }  // namespace roost

@@ -209,13 +209,13 @@ struct compact::builder {
     });
   }
 
-  /// Writes the region; true if two pairs of a sector have the same tag.
+  /// Writes the region; true if two pairs of a sector have the same tag, which claims exclude.
   template <class Team, class Pieces>
   ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const Pieces& my,
-                     bool) const {
+                     bool by_counting) const {
     const bool twice = pack(team, region, my);
     write_stash(team, region, items, my.stash);
-    return twice;
+    return by_counting && team.any(twice);
   }
 
   template <class Team>

@@ -124,17 +124,11 @@ class region_build {
         count_(layout.from.count(region)) {}
 
   ROOST_FN void run() const {
-    bool good = false;
+    bool good = count_ <= my_.slots && count_in() && !layout_.seal(team_, region_, items_, my_, true);
     std::uint64_t placed = count_;
-    ROOST_ROLLED
-    for (int way = count_ <= my_.slots ? 0 : 1; way < 2 && !good; ++way) {
-      const bool by_counting = way == 0;
-      bool twice = false;  // some key is there twice, as far as this worker saw
-      if (by_counting ? !count_in(twice) : !layout_.place_by_claims(team_, region_, items_, count_, my_))
-        continue;
-      twice |= layout_.seal(team_, region_, items_, my_, by_counting);
-      good = !by_counting || !team_.any(twice);
-      if (!by_counting) placed = *my_.placed;
+    if (!good) {
+      good = place_by_claims();
+      placed = *my_.placed;
     }
     if (team_.rank() != 0) return;
     if (good) {
@@ -145,8 +139,13 @@ class region_build {
   }
 
  private:
-  /// Returns false if too many pairs found no place.
-  ROOST_FN bool count_in(bool& twice) const {
+  ROOST_FN bool place_by_claims() const {
+    return layout_.place_by_claims(team_, region_, items_, count_, my_) &&
+           !layout_.seal(team_, region_, items_, my_, false);
+  }
+
+  /// Returns false if too many pairs found no place, or some key is there twice.
+  ROOST_FN bool count_in() const {
     constexpr int per_worker = tuning<typename Team::place>::build_held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
     const auto count = static_cast<std::uint32_t>(count_);
@@ -188,10 +187,11 @@ class region_build {
       lost |= !layout_.put_aside(team_, my_, items_, i, at);
     });
     if (team_.any(lost)) return false;
+    bool twice = false;
     for_each_of(team_, strays, [&](std::uint32_t i) {
       twice |= layout_.passed_its_key(my_, items_, my_.stray[i], region_);
     });
-    return true;
+    return !team_.any(twice);  // and nobody looks at the slots any more
   }
 
   const Team& team_;

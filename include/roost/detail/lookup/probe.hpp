@@ -8,10 +8,14 @@
 // of memory (a sector, a bucket, a slot). What goes through the steps is here, once for all layouts:
 //
 //     table.with_format(f)           f(format), and `format` is what the table chose at run time, as a
-//     constant table.start(key)               -> lookup: where the key's lookup begins table.step(format, at,
-//     hit)    reads there: true if that ends the lookup, and if the key is there, `hit`
+//     constant table.start(key)               -> lookup: where the key's lookup begins table.read(format, at)
+//     reads what is there table.step(format, at, hit)    looks at it: true if that ends the lookup, and if
+//     the key is there, `hit`
 //                                    says so; false if the lookup goes on, and `at` is where
-//     table.fetch(at)                prefetches what the next step reads
+//     table.fetch(at)                prefetches what the next read will read
+//
+// Reads stand at the end of loops: so nvcc asks for all of a piece at once, not for its second half where it
+// is needed.
 
 namespace roost::detail {
 
@@ -43,8 +47,9 @@ template <class Table>
 ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type& key) {
   return table.with_format([&](auto format) {
     hit_in<Table> hit;
-    for (auto at = table.start(key); !table.step(format, at, hit);) {
-    }
+    auto at = table.start(key);
+    table.read(format, at);
+    while (!table.step(format, at, hit)) table.read(format, at);
     return hit;
   });
 }
@@ -54,15 +59,18 @@ ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type&
 template <class Table, class Format, class Keys, class Put>
 ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, std::uint64_t first,
                                 std::uint64_t end, std::uint64_t apart, const Put& put) {
-  typename Table::lookup at{};
-  bool starts = true;
-  for (std::uint64_t i = first; i < end;) {
-    if (starts) at = table.start(keys[i]);
+  if (first >= end) return;
+  auto at = table.start(keys[first]);
+  table.read(format, at);
+  for (std::uint64_t i = first;;) {
     hit_in<Table> hit;
-    starts = table.step(format, at, hit);
-    if (!starts) continue;
-    put(i, hit);
-    i += apart;
+    if (table.step(format, at, hit)) {
+      put(i, hit);
+      i += apart;
+      if (i >= end) return;
+      at = table.start(keys[i]);
+    }
+    table.read(format, at);
   }
 }
 
@@ -73,6 +81,7 @@ ROOST_FN bool probe_first(const Table& table, const typename Table::key_type& ke
   return table.with_format([&](auto format) {
     auto at = table.start(key);
     hit_in<Table> hit;
+    table.read(format, at);
     const bool ends = table.step(format, at, hit);
     if (ends) {
       put(hit);

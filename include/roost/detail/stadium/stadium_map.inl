@@ -532,7 +532,7 @@ bulk_report stadium_map<Key, Value, Place>::contains(const Place& place, const Q
 
 template <class Key, class Value, class Place>
 template <class Queries>
-std::size_t stadium_map<Key, Value, Place>::count(const Place& place, const Queries& queries) const {
+std::size_t stadium_map<Key, Value, Place>::count_found(const Place& place, const Queries& queries) const {
   return detail::count_all(place, lookups(), bytes(), queries, path::automatic,
                            regions_for(place, queries, {}));
 }

@@ -1,0 +1,464 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "roost/detail/concurrent/region_fill.hpp"
+
+namespace roost {
+
+/// Options of concurrent_map and concurrent_set.
+struct concurrent_options {
+  /// How many of the slots keys may take, in (0, 1], before bulk calls make room. Erased keys' slots may take
+  /// half of the others.
+  double load_factor = 0.8;
+  /// Chooses the hash function.
+  std::uint64_t seed = 0;
+  /// Whether bulk calls that insert move the keys to a larger table when there is no room. If not, keys that
+  /// find none are counted as `full`.
+  bool grows = true;
+};
+
+/// What a table is like. Lengths are in buckets that a find of the key reads.
+struct concurrent_statistics {
+  std::size_t size = 0;      ///< keys
+  std::size_t erased = 0;    ///< slots of erased keys
+  std::size_t capacity = 0;  ///< slots
+  double load_factor = 0;    ///< (size + erased) / capacity
+  std::size_t bytes = 0;
+  double mean_probes = 0;
+  std::uint32_t most_probes = 0;
+  std::vector<std::size_t> keys_by_probes;  ///< [i]: keys that are found in the (i + 1)th bucket
+};
+
+namespace detail {
+
+/// The slots of a concurrent_map: their memory, what is known of how many are in use, and bulk changes, which
+/// make room.
+template <class Key, class Value, class Place>
+class slot_table {
+ public:
+  using item = pair<Key, Value>;
+  using table_type = probing::table<Place, Key, Value>;
+  using reader_type = probing::reader<Place, Key, Value>;
+  using bucket = typename table_type::bucket;
+  using keep = typename table_type::keep;
+  using counts = put_counts;
+
+  slot_table(const Place& place, std::size_t n, const concurrent_options& chosen)
+      : options_(checked(chosen)),
+        plan_(plan_for(static_cast<double>(n), chosen)),
+        owned_(place, plan_.buckets()) {
+    clear(place);
+  }
+
+  slot_table(const Place& place, std::span<std::byte> storage, const concurrent_options& chosen)
+      : options_(checked(chosen)),
+        plan_(probing::make_plan_within<Place, Key, Value>(storage.size(), chosen.seed)),
+        owned_(place, 0),
+        borrowed_(reinterpret_cast<bucket*>(storage.data())) {
+    options_.grows = false;
+    if (reinterpret_cast<std::uintptr_t>(storage.data()) % alignof(bucket) != 0) {
+      raise<invalid_argument>({"roost::concurrent_map: storage at an address that is no multiple of ",
+                               alignof(bucket), "; align it"});
+    }
+    clear(place);
+  }
+
+  static std::size_t storage_bytes(std::size_t n, const concurrent_options& options) {
+    const auto slots_within = [](std::size_t bytes) {
+      return probing::make_plan_within<Place, Key, Value>(bytes, 0).buckets() * table_type::bucket_slots;
+    };
+    std::size_t bytes = plan_for(static_cast<double>(n), options).buckets() * sizeof(bucket);
+    while (static_cast<double>(slots_within(bytes)) * options.load_factor < static_cast<double>(n))
+      bytes += larger(bytes / 128, sizeof(bucket));
+    return bytes;
+  }
+
+  table_type table() const { return {buckets(), plan_}; }
+  reader_type reader() const { return table(); }
+  std::size_t capacity() const { return table().capacity(); }
+  std::size_t bytes() const { return plan_.buckets() * sizeof(bucket); }
+
+  double load_factor(const Place& place) const {
+    return static_cast<double>(place.sum(capacity(), is_taken<table_type>{table()})) /
+           static_cast<double>(capacity());
+  }
+
+  /// Anybody may change slots from now on.
+  void forget() { most_ = std::nullopt; }
+
+  void clear(const Place& place) {
+    place.fill(buckets(), 0, bytes());  // free slots are zeros
+    most_ = slots_in_use();
+  }
+
+  std::size_t size(const Place& place) const {
+    return place.sum(capacity(), is_occupied<table_type>{table()});
+  }
+
+  template <class Source, class Wanted, class Change>
+  insert_report put_all(const Place& place, const Source& source, const Wanted& wanted, const Change& change,
+                        const bulk_options& how) {
+    insert_report report;
+    const std::size_t n = source.size();
+    std::size_t first = 0, expected = n;
+    if (options_.grows && n != 0) {
+      if (!most_) count_slots(place);
+      const bool by_region = std::is_same_v<Wanted, all_wanted> && goes_by_region(n, how);
+      if (!by_region && static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
+      if (room(by_region) < n) {  // there may be room all the same: the first keys tell how many are new
+        first = n / 16 + 1;
+        put(place, part_of<Source, Wanted>{source, wanted, 0, first}, change, how, first, report);
+        const double share = 1.05 * static_cast<double>(report.inserted) / static_cast<double>(first);
+        expected = static_cast<std::size_t>(std::min(share, 1.0) * static_cast<double>(n - first));
+        make_room(place, expected, report);
+      }
+    }
+    if (first < n)
+      put(place, part_of<Source, Wanted>{source, wanted, first, n - first}, change, how, expected, report);
+    std::size_t asked = n;
+    if constexpr (!std::is_same_v<Wanted, all_wanted>) asked = place.sum(n, is_wanted<Wanted>{wanted});
+    report.present = asked - report.inserted - report.full;
+    return report;
+  }
+
+  template <class Keys>
+  std::size_t erase(const Place& place, const Keys& keys, bulk_options how) {
+    const auto sequence = sequence_as<Key>(keys);
+    array<bool, Place> erased(place, sequence.size());
+    const auto before = std::exchange(most_, std::nullopt);
+    probe_all(place, table(), bytes(), sequence, write_erased{erased.data()}, how);
+    const std::size_t count = place.sum(sequence.size(), is_true{erased.data()});
+    note_erased(before, count);
+    return count;
+  }
+
+  /// `table`: the slots, as users see them.
+  template <class Table, class F>
+  std::size_t erase_if(const Place& place, const Table& table, const F& f) {
+    const auto before = std::exchange(most_, std::nullopt);
+    const std::size_t count = place.sum(capacity(), erase_slot_if<Table, F>{table, f});
+    note_erased(before, count);
+    return count;
+  }
+
+  void reserve(const Place& place, std::size_t n) {
+    count_slots(place);
+    if (n > most_->live && n - most_->live > room())
+      move_to(place, std::max(static_cast<double>(n), limit()));
+  }
+
+  void move_to(const Place& place, double n, bool other_hash = false) {
+    if (!move(place, n, other_hash)) {
+      raise<build_error>({"roost::concurrent_map: the keys found no room in a table for ", n,
+                          "; rehash for more, or make the map with another seed"});
+    }
+  }
+
+  concurrent_statistics statistics(const Place& place) const {
+    constexpr std::uint32_t most = probing::buckets_in_reach;
+    array<std::uint64_t, Place> by_probes(place, most);
+    place.fill(by_probes.data(), 0, by_probes.bytes());
+    place.for_each(capacity(), count_probes<reader_type>{reader(), by_probes.data(), most});
+    concurrent_statistics result;
+    result.capacity = capacity();
+    result.bytes = bytes();
+    std::uint64_t probes = 0, i = 0;
+    for (const std::uint64_t keys : copy_to_host(place, by_probes)) {
+      ++i;
+      result.keys_by_probes.push_back(keys);
+      result.size += keys;
+      probes += keys * i;
+      if (keys != 0) result.most_probes = static_cast<std::uint32_t>(i);
+    }
+    result.keys_by_probes.resize(result.most_probes);
+    result.erased = place.sum(capacity(), is_taken<reader_type>{reader()}) -
+                    result.size;  // slots are not given back, so there are no fewer than before
+    if (result.size != 0) result.mean_probes = static_cast<double>(probes) / static_cast<double>(result.size);
+    result.load_factor =
+        static_cast<double>(result.size + result.erased) / static_cast<double>(result.capacity);
+    return result;
+  }
+
+  bool valid(const Place& place) const {
+    return place.sum(capacity(), is_neither_free_nor_taken<reader_type>{reader()}) == 0 &&
+           place.sum(capacity(), good_slot<reader_type>{reader()}) == size(place);
+  }
+
+ private:
+  friend struct tile_inserter;
+
+  struct leave_it {
+    void operator()(bucket*) const {}
+  };
+  struct slots_in_use {
+    std::size_t live = 0, erased = 0;
+  };
+
+  bucket* buckets() const {
+    return borrowed_ != nullptr ? borrowed_.get() : const_cast<bucket*>(owned_.data());
+  }
+  double limit() const { return options_.load_factor * static_cast<double>(capacity()); }
+  table_type inserter() const { return table(); }
+
+  static const concurrent_options& checked(const concurrent_options& options) {
+    if (!(options.load_factor > 0 && options.load_factor <= 1)) {
+      raise<invalid_argument>({"roost::concurrent_map: load factor ", options.load_factor,
+                               " asked for; give more than 0 and at most 1"});
+    }
+    return options;
+  }
+
+  static probing::plan plan_for(double n, const concurrent_options& options) {
+    return probing::make_plan<Place, Key, Value>(n / checked(options).load_factor, n, options.seed);
+  }
+
+  /// Puts a part of a batch into the table. `expected`: how many of its keys are new, as far as is known.
+  template <class Source, class Change>
+  void put(const Place& place, const Source& source, const Change& change, const bulk_options& how,
+           std::size_t expected, insert_report& report) {
+    const std::size_t n = source.size();
+    array<item, Place> left(place, 0);  // what found no room, if it is known
+    std::size_t listed = 0;
+    if constexpr (Source::all) {
+      if (goes_by_region(n, how) &&
+          (asks_for_regions(how.path) || !options_.grows || room(true) >= expected)) {
+        if (const auto sum = put_by_region(place, source, change, left, how.path)) {
+          note_inserted(*sum);
+          report.inserted += sum->inserted;
+          report.path = path::regional;
+          if (sum->left == 0) return;
+          if (sum->left <= left.size())
+            listed = sum->left;  // else all is done again, which changes nothing but for what adds up, and
+                                 // then the list is long enough
+        }
+      }
+    }
+    if (!options_.grows) make_room(place, listed != 0 ? listed : n, report);
+    bool last_try = false;
+    for (int hashes = 0;;) {
+      array<item, Place> next(place, !Change::repeatable && !last_try ? (listed != 0 ? listed : n) : 0);
+      using part = part_of<const item*, all_wanted>;
+      const auto put_each = [&](const auto& pairs) {
+        return tile_inserter::run(place, *this, pairs, change, options_.grows, next, report).left;
+      };
+      const std::size_t full = listed != 0 ? put_each(part{left.data(), {}, 0, listed}) : put_each(source);
+      if (full == 0) return;
+      if (hashes == 8 || last_try) {
+        report.full += full;
+        return;
+      }
+      count_slots(place);
+      if (!options_.grows) {  // a part of the table may be full of erased keys
+        if (most_->erased <= capacity() / 16 || !move(place, {}, false)) {
+          report.full += full;
+          return;
+        }
+        ++report.rehashes;
+        last_try = true;
+      } else if (room() < full) {  // tiles that begin together can be more than there is room for
+        make_room(place, smaller(full, static_cast<std::size_t>(limit()) + 1), report);
+      } else {  // there are free slots, but not where these keys want to be: another hash spreads them, and
+                // at last some more room helps, too
+        if (hashes >= 3 || !move(place, {}, true)) move_to(place, 1.25 * limit() + 1, true);
+        ++report.rehashes;
+        ++hashes;
+      }
+      if (!Change::repeatable) {
+        left = std::move(next);
+        listed = full;
+      }
+    }
+  }
+
+  /// Launches inserts that add up what they do in `counted`, which is `sum` before and after.
+  template <class Launch>
+  void launch_put(const Place& place, array<counts, Place>& counted, counts& sum, insert_report& report,
+                  const Launch& launch) {
+    place.copy_from_host(counted.data(), &sum, sizeof(sum));
+    const auto before = std::exchange(most_, std::nullopt);
+    launch();
+    place.copy_to_host(&sum, counted.data(), sizeof(sum));
+    most_ = before;
+    note_inserted(sum);
+    report.inserted += sum.inserted;
+  }
+
+  /// Inserts by region: pairs of a source that knows which are whose come to an empty table, or to what is
+  /// there.
+  template <class From, class Change>
+  static counts fill(const Place& place, const table_type& table, const From& from, const Change& change,
+                     bool empty, bool sweeps, array<item, Place>& left, array<counts, Place>& counted) {
+    using kernel = fill_regions<Place, table_type, From, Change>;
+    const kernel run{table, from, change, empty, sweeps, {left.data(), left.size(), counted.data()}};
+    place.launch(table.geometry().regions, scratch_bytes_of(run), run);
+    counts sum;
+    place.copy_to_host(&sum, counted.data(), sizeof(sum));
+    return sum;
+  }
+
+  /// Inserts pairs by region. Nothing, and nothing is done, if there is no memory for that, or if there are
+  /// too many of one region: copies of few keys, say.
+  template <class Source, class Change>
+  std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change,
+                                      array<item, Place>& left, path way) {
+    array<counts, Place> counted(place, 0);
+    std::optional<partitioned<item, Place>> parts;
+    try {
+      const std::size_t n = source.size();
+      left = array<item, Place>(place, Change::repeatable ? smaller(n, n / 16 + 4096) : n);
+      counted = array<counts, Place>(place, 1);
+      place.fill(counted.data(), 0, counted.bytes());
+      constexpr partition_kind kind{.may_count = false};
+      partitioner<Place, item, kind> partitioner(place, plan_.regions, room::slack,
+                                                 &counted.data()->overflowed);
+      parts.emplace(partitioner.run(source, table().hash_order(plan_.regions)));
+    } catch (const out_of_memory&) {
+      if (asks_for_regions(way)) throw;
+      return {};
+    }
+    const auto before = std::exchange(most_, std::nullopt);
+    const bool sweeps = !before || before->erased != 0;
+    const pairs_of_partition<item> pairs{parts->items(), parts->begins(), parts->ends(), counted.data()};
+    const counts sum = fill(place, table(), pairs, change, false, sweeps, left, counted);
+    most_ = before;
+    if (sum.overflowed != 0) return {};
+    return sum;
+  }
+
+  void note_inserted(const counts& sum) {
+    if (most_)
+      *most_ = {most_->live + sum.inserted, most_->erased - smaller<std::size_t>(most_->erased, sum.freed)};
+  }
+
+  void note_erased(const std::optional<slots_in_use>& before, std::size_t erased) {
+    most_ = before;
+    if (most_) *most_ = {most_->live - smaller(most_->live, erased), most_->erased + erased};
+  }
+
+  void count_slots(const Place& place) {
+    const std::size_t live = size(place);
+    most_ = {live, place.sum(capacity(), is_taken<table_type>{table()}) - live};
+  }
+
+  /// How many more keys may come before room is made. By region they free erased keys' slots on their way.
+  std::size_t room(bool by_region = false) const {
+    if (!most_) return 0;
+    const double by_slots = (limit() + static_cast<double>(capacity())) / 2 -
+                            (by_region ? 0 : static_cast<double>(most_->erased));
+    return static_cast<std::size_t>(
+        std::max(std::min(limit(), by_slots) - static_cast<double>(most_->live), 0.0));
+  }
+
+  /// Buckets that an insert of a new key reads, about, if n come.
+  double buckets_read(std::size_t n) const {
+    const double taken =
+        most_ ? static_cast<double>(most_->live + most_->erased) + static_cast<double>(n) / 2 : 0;
+    return 1 /
+           (1 - std::pow(std::min(taken / static_cast<double>(capacity()), 0.97), table_type::bucket_slots));
+  }
+
+  /// Whether a batch goes region after region, if there is room for it.
+  bool goes_by_region(std::size_t n, const bulk_options& how) const {
+    using tuned = tuning<Place>;
+    const bool pays = plan_.regions >= tuned::put_regions &&
+                      static_cast<double>(n) * buckets_read(n) >=
+                          static_cast<double>(capacity()) / tuned::put_regional_share;
+    return asks_for_regions(how.path) || (how.path == path::automatic && pays);
+  }
+
+  /// Makes slots of erased keys free, in place; not in regions that were full.
+  void sweep(const Place& place) {
+    array<counts, Place> counted(place, 1);
+    array<item, Place> left(place, 0);
+    place.fill(counted.data(), 0, counted.bytes());
+    const auto before = std::exchange(most_, std::nullopt);
+    const counts sum = fill(place, table(), no_pairs(), keep(), false, true, left, counted);
+    most_ = before;
+    note_inserted(sum);
+  }
+
+  /// Makes room for more keys if there is less. Only maps that grow get more slots.
+  void make_room(const Place& place, std::size_t more, insert_report& report) {
+    if (!most_) count_slots(place);
+    if (room() >= more) return;
+    if (!options_.grows && most_->erased <= capacity() / 16) return;  // little to win
+    if (most_->erased != 0) {
+      sweep(place);
+      ++report.rehashes;
+      if (room() >= more) return;
+    }
+    count_slots(place);  // to be sure
+    if (room() >= more) return;
+    const auto usable = static_cast<std::size_t>(limit());
+    if (!options_.grows) {
+      if (most_->erased == 0 || !move(place, {}, false)) return;
+    } else if (most_->live + more > usable ||
+               !move(place, {}, false)) {  // a map that grows has room after this, or throws
+      move_to(place, static_cast<double>(std::max(most_->live + more, 2 * usable)));
+    }
+    ++report.rehashes;
+  }
+
+  /// Moves all keys to a table with room for n, or one like this if there is no n: by region if the hash may
+  /// stay. Refs of a map that does not grow stay valid if there is no n. False: they found no room, or there
+  /// was no memory for a table like this.
+  bool move(const Place& place, std::optional<double> n, bool other_hash) try {
+    const table_type old = table();
+    const std::size_t live = size(place);
+    if (borrowed_ != nullptr && n && *n > limit()) {
+      raise<invalid_argument>({"roost::concurrent_map: room for ", *n,
+                               " keys asked for, but the storage has room for ", limit(),
+                               "; make a map in more storage"});
+    }
+    const bool same_size = !n || borrowed_ != nullptr;
+    const bool refs_stay = !n && !options_.grows;
+    double more = 1;
+    for (int attempt = 0; attempt < (refs_stay ? 1 : 6); ++attempt, more *= 1.25) {
+      probing::plan plan =
+          same_size ? plan_ : plan_for(std::max(*n, static_cast<double>(live)) * more, options_);
+      plan.seed = other_hash || attempt >= (same_size ? 1 : 3) ? seed_of_attempt(options_.seed, ++hashes_)
+                                                               : plan_.seed;
+      array<bucket, Place> to(place, plan.buckets());
+      const table_type target(to.data(), plan);
+      bool good;
+      if (plan.seed == plan_.seed) {
+        array<counts, Place> counted(place, 1);
+        place.fill(counted.data(), 0, counted.bytes());
+        array<item, Place> left(place, live / 16 + 4096);
+        const counts sum =
+            fill(place, target, pairs_of_table<table_type>{old, target}, keep(), true, false, left, counted);
+        good =
+            sum.left <= left.size() && place.sum(sum.left, insert_item<table_type>{target, left.data()}) == 0;
+      } else {
+        place.fill(to.data(), 0, to.bytes());
+        good = place.sum(old.capacity(), copy_slot<table_type>{old, target}) == 0;
+      }
+      if (!good) continue;
+      if (borrowed_ != nullptr || refs_stay) {
+        place.copy(buckets(), to.data(), to.bytes());
+      } else {
+        owned_ = std::move(to);
+      }
+      plan_ = plan;
+      most_ = {live, 0};
+      return true;
+    }
+    return false;
+  } catch (const out_of_memory&) {
+    if (!n) return false;
+    throw;
+  }
+
+  concurrent_options options_;
+  probing::plan plan_;
+  array<bucket, Place> owned_;
+  std::unique_ptr<bucket, leave_it> borrowed_;         // of storage that users bring
+  std::optional<slots_in_use> most_ = slots_in_use();  // there are no more, if known
+  int hashes_ = 0;                                     // that were given up
+};
+
+}  // namespace detail
+}  // namespace roost

@@ -1,0 +1,273 @@
+#pragma once
+
+#include "roost/detail/concurrent/slot_table.hpp"
+#include "roost/layout/indexed.hpp"
+
+// Where the values of a concurrent_map lie: in its slots, or, above 8 bytes, in entries of an array, whose
+// numbers the slots hold. What a map asks of either:
+//
+//     stored                              what a slot holds
+//     view<Ref>(slots)                    the handle for users
+//     store(place, slots, pairs, wanted)  the pairs of a batch with what their slots will hold
+//     apply(f)                            the change that makes a value f(it, the one that comes)
+
+namespace roost::detail {
+
+/// Values in slots.
+template <class Key, class Value, class Place>
+class values_in_slots {
+ public:
+  using stored = Value;
+  using slots = slot_table<Key, stored, Place>;
+  using ref_type = typename slots::table_type;
+  using reader_type = typename slots::reader_type;
+
+  values_in_slots(const Place&, std::size_t) {}
+
+  ref_type ref(const slots& table) const { return table.table(); }
+  std::size_t bytes() const { return 0; }
+  bool valid(const Place&, const slots&) const { return true; }
+  void clear(const Place&) {}
+  void reserve(const Place& place, slots& table, std::size_t n) { table.reserve(place, n); }
+  void rehash(const Place& place, slots& table, std::size_t n) {
+    table.move_to(place, static_cast<double>(n));
+  }
+  template <class Source, class Wanted>
+  const Source& store(const Place&, const slots&, const Source& source, const Wanted&) const {
+    return source;
+  }
+  template <class F>
+  auto apply(const F& f) const {
+    return typename ref_type::template apply<F>{f};
+  }
+};
+
+/// first, first + 1, ...
+template <class Index>
+struct count_from {
+  Index first;
+  ROOST_FN Index operator()(std::size_t i) const { return static_cast<Index>(first + i); }
+};
+
+/// Writes the values of a batch to its entries.
+template <class Value, class Values, class Wanted>
+struct write_entries {
+  Values values;
+  Wanted wanted;
+  Value* to;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (wanted(i)) to[i] = values[i];
+  }
+};
+
+struct set_counter {
+  std::uint64_t* counter;
+  std::uint64_t value;
+  ROOST_FN void operator()(std::size_t) const { *counter = value; }
+};
+
+/// insert_or_apply of a batch: the entry of the pair that comes becomes f(the one that is there, it), and
+/// takes its place.
+template <class Slot, class Value, class F>
+struct apply_to_entries {
+  static constexpr bool repeatable = false;
+  ROOST_FN static constexpr bool inserts() { return true; }
+  Value* values;
+  F f;
+
+  template <class Access, class Index>
+  ROOST_FN bool change(typename Slot::word* at, typename Slot::word& seen, const Index& mine) const {
+    const Value given = values[mine];
+    const Value* const there = values + Slot::value(seen);
+    observe(there);
+    values[mine] = f(*there, given);
+    publish(values + mine);
+    const auto before =
+        Access::compare_exchange(at, seen, Slot::make(Slot::key_part(seen), Slot::value_part(mine)));
+    const bool done = before == seen;
+    if (!done) values[mine] = given;
+    seen = before;
+    return done;
+  }
+};
+
+/// Moves the values of the keys that are there to other entries, without gaps.
+template <class Table, class Value>
+struct compact_entries {
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t tile_slots = 2048;
+
+  Table table;
+  const Value* from;
+  Value* to;
+  std::uint64_t* taken;
+
+  struct pieces {
+    std::uint64_t* first;  // entry of the tile
+    std::uint32_t* count;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint64_t>(1), memory.take<std::uint32_t>(1)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
+    using slot = typename Table::slot;
+    scratch_memory all(memory);
+    const pieces my = scratch(all);
+    const std::uint64_t first = tile * tile_slots;
+    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, table.capacity() - first));
+    if (team.rank() == 0) *my.count = 0;
+    team.sync();
+    for_each_of(team, n, [&](std::uint32_t i) {
+      if (table.occupied(first + i)) team.fetch_add(*my.count, 1u);
+    });
+    team.sync();
+    if (team.rank() == 0) {
+      *my.first = fetch_add(*taken, std::uint64_t{*my.count});
+      *my.count = 0;
+    }
+    team.sync();
+    for_each_of(team, n, [&](std::uint32_t i) {
+      if (!table.occupied(first + i)) return;
+      const std::uint64_t number = *my.first + team.fetch_add(*my.count, 1u);
+      to[number] = from[table.value_at(first + i)];
+      auto* const word =
+          &table.region_of(0)[(first + i) / Table::bucket_slots].slots[(first + i) % Table::bucket_slots];
+      shared_access::set_value(word, slot::value_part(static_cast<typename Table::value_type>(number)));
+    });
+  }
+};
+
+/// Counts slots whose entry was not taken, or is another key's, too.
+template <class Table>
+struct bad_entry {
+  Table table;
+  std::uint64_t taken;
+  std::uint32_t* keys;  // of each entry
+  ROOST_FN std::uint64_t operator()(std::size_t slot) const {
+    if (!table.occupied(slot)) return 0;
+    const std::uint64_t number = table.value_at(slot);
+    return number >= taken || fetch_add(keys[number], 1u) != 0 ? 1 : 0;
+  }
+};
+
+/// Values in entries.
+template <class Key, class Value, class Place>
+class values_in_entries {
+ public:
+  using stored = indexed::index<Key>;
+  using slots = slot_table<Key, stored, Place>;
+  using ref_type = indexed::table<Place, Key, Value>;
+  using reader_type = indexed::reader<Place, Key, Value>;
+
+  /// Entries for n keys and a quarter more.
+  values_in_entries(const Place& place, std::size_t n)
+      : values_(place, entries_for(static_cast<double>(n))), taken_(place, 1) {
+    clear(place);
+  }
+
+  ref_type ref(const slots& table) const {
+    return {table.table(),
+            {const_cast<Value*>(values_.data()), values_.size(), const_cast<std::uint64_t*>(taken_.data())}};
+  }
+  std::size_t bytes() const { return values_.bytes() + taken_.bytes(); }
+  void clear(const Place& place) { place.fill(taken_.data(), 0, taken_.bytes()); }
+
+  /// Checks that no two keys share an entry.
+  bool valid(const Place& place, const slots& table) const {
+    array<std::uint32_t, Place> keys(place, values_.size());
+    place.fill(keys.data(), 0, keys.bytes());
+    using bad = bad_entry<typename slots::table_type>;
+    return place.sum(table.capacity(), bad{table.table(), taken(place), keys.data()}) == 0;
+  }
+
+  void reserve(const Place& place, slots& table, std::size_t n) {
+    const std::size_t live = table.size(place);
+    const bool enough = n <= live || has_entries(n - live, taken(place));
+    array<Value, Place> more(place, enough ? 0 : entries_for(static_cast<double>(n)));
+    table.reserve(place, n);
+    if (!enough) move(place, table, std::move(more));
+  }
+  void rehash(const Place& place, slots& table, std::size_t n) {
+    array<Value, Place> others(place, entries_for(static_cast<double>(std::max(n, table.size(place)))));
+    table.move_to(place, static_cast<double>(n));
+    move(place, table, std::move(others));
+  }
+
+  /// Each pair takes an entry. A batch that finds too few moves the values to a new array first.
+  template <class Source, class Wanted>
+  auto store(const Place& place, const slots& table, const Source& source, const Wanted& wanted) {
+    using numbers = computed<count_from<stored>>;
+    const std::size_t n = source.size(), first = take(place, table, n);
+    place.for_each(n, write_entries<Value, decltype(source.values), Wanted>{source.values, wanted,
+                                                                            values_.data() + first});
+    return zipped<decltype(source.keys), numbers>{source.keys, numbers(n, {static_cast<stored>(first)})};
+  }
+  template <class F>
+  auto apply(const F& f) {
+    return apply_to_entries<typename slots::table_type::slot, Value, F>{values_.data(), f};
+  }
+
+ private:
+  static constexpr double most_entries = sizeof(stored) == 4 ? 0x1p32 : 0x1p56;
+
+  /// A quarter more than n: for changes through refs, and so that batches of a part of that find room again
+  /// and again.
+  static std::size_t entries_for(double n) {
+    const double entries = std::ceil(1.25 * n) + 16;
+    check_table_bytes(entries * sizeof(Value), 0, "roost::concurrent_map");
+    return static_cast<std::size_t>(std::min(entries, most_entries));
+  }
+
+  std::uint64_t taken(const Place& place) const {
+    std::uint64_t result = 0;
+    place.copy_to_host(&result, taken_.data(), sizeof(result));
+    return std::min<std::uint64_t>(result, values_.size());
+  }
+
+  /// Whether there are entries for a batch of n, and an eighth for refs, when so many are taken.
+  bool has_entries(std::size_t n, std::uint64_t taken) const {
+    return n <= values_.size() && taken + n + values_.size() / 8 <= values_.size();
+  }
+
+  /// Moves the values of the keys that are there.
+  void move(const Place& place, const slots& table, array<Value, Place> others) {
+    using kernel = compact_entries<typename slots::table_type, Value>;
+    place.fill(taken_.data(), 0, taken_.bytes());
+    const kernel run{table.table(), values_.data(), others.data(), taken_.data()};
+    place.launch(ceil_div<std::size_t>(table.capacity(), kernel::tile_slots), scratch_bytes_of(run), run);
+    values_ = std::move(others);
+  }
+
+  /// Takes n entries, after it has made room for them if need be; returns the first.
+  std::uint64_t take(const Place& place, const slots& table, std::size_t n) {
+    std::uint64_t first = taken(place);
+    const std::size_t room = values_.size();
+    if (!has_entries(n, first)) {
+      first = table.size(place);
+      const double wanted = static_cast<double>(first) + static_cast<double>(n);
+      const std::size_t more =
+          std::max(entries_for(wanted),
+                   static_cast<std::size_t>(std::min(2.0 * static_cast<double>(room), most_entries)));
+      if (wanted > most_entries) {
+        raise<out_of_memory>(
+            {"roost::concurrent_map: entries for ", wanted,
+             " values asked for, and 2^32 are the most for keys of 4 bytes; insert fewer at once"});
+      }
+      // To move the values to as many entries as before should give an eighth of them.
+      move(place, table, array<Value, Place>(place, first + n <= room - room / 4 ? room : more));
+    }
+    place.for_each(1, set_counter{taken_.data(), first + n});
+    return first;
+  }
+
+  array<Value, Place> values_;
+  array<std::uint64_t, Place> taken_;  // entries, more than there are if some were asked for in vain
+};
+
+template <class Key, class Value, class Place>
+using values_of_map = std::conditional_t<(sizeof(Value) > 8), values_in_entries<Key, Value, Place>,
+                                         values_in_slots<Key, Value, Place>>;
+
+}  // namespace roost::detail
