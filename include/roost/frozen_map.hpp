@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "roost/bulk.hpp"
@@ -59,9 +60,8 @@ struct frozen_statistics {
 /// times as long. A find reads one sector of memory for most keys.
 ///
 /// Threads and streams: const members may be called from several threads and streams at once, after the
-/// build. Moving is cheap (what was moved from can be assigned to or destroyed); copying is forbidden, as it
-/// would hide a big transfer. Failure: a constructor that throws leaves nothing behind, a rebuild that throws
-/// leaves the map as it was.
+/// build. Moving is cheap, and leaves an empty map; copying is forbidden, as it would hide a big transfer.
+/// Failure: a constructor that throws leaves nothing behind, a rebuild that throws leaves the map as it was.
 ///
 /// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of
 /// up to 24; bucketed, the default for others; cuckoo.
@@ -79,6 +79,11 @@ class frozen_map {
   /// long. Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.
   template <class Keys, class Values>
   frozen_map(const Place& place, const Keys& keys, const Values& values, options chosen = {});
+
+  /// An empty map without memory: rebuild() gives it pairs. Bulk calls find nothing in it, and ref() throws
+  /// invalid_argument. A map that was moved from is such a map, too.
+  frozen_map() = default;
+  explicit frozen_map(options chosen) : options_(chosen) {}
 
   frozen_map(frozen_map&&) noexcept = default;
   frozen_map& operator=(frozen_map&&) noexcept = default;
@@ -141,14 +146,18 @@ class frozen_map {
   void for_each(const Place& place, const F& f) const;
 
   /// The handle for kernels and host loops: see roost::lookups.
-  const ref_type& ref() const { return built_.memory.ref(); }
+  const ref_type& ref() const;
 
-  std::size_t size() const { return built_.facts.size; }
+  /// What is known without a look at the table. (Tables that change take the place in these calls.)
+  std::size_t size() const { return statistics().size; }
+  std::size_t size(const Place&) const { return size(); }
   bool empty() const { return size() == 0; }
-  std::size_t capacity() const { return built_.facts.capacity; }
-  double load_factor() const { return built_.facts.load_factor; }
-  std::size_t bytes() const { return built_.facts.bytes; }
-  const frozen_statistics& statistics() const { return built_.facts; }
+  std::size_t capacity() const { return statistics().capacity; }
+  double load_factor() const { return statistics().load_factor; }
+  double load_factor(const Place&) const { return load_factor(); }
+  std::size_t bytes() const { return statistics().bytes; }
+  const frozen_statistics& statistics() const;
+  const frozen_statistics& statistics(const Place&) const { return statistics(); }
 
   /// Sectors (compact), buckets (bucketed) or slots (cuckoo) that a find of a stored key reads, on average.
   /// Looks up every pair. Synchronises.
@@ -195,7 +204,7 @@ class frozen_map {
       : options_(chosen), built_(build(place, source, chosen)) {}
 
   template <class Source>
-  static built build(const Place& place, const Source& source, const options& options);
+  static std::unique_ptr<built> build(const Place& place, const Source& source, const options& options);
   template <class Source>
   static std::size_t fill(const Place& place, const Source& source, built& b, const placed_table& table,
                           room room);
@@ -211,8 +220,8 @@ class frozen_map {
   template <class Source>
   void refill(const Place& place, const Source& source);
 
-  options options_;
-  built built_;
+  options options_{};
+  std::unique_ptr<built> built_;  // null: an empty map
 };
 
 template <class Place, class Keys, class Values>

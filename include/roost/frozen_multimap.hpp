@@ -139,6 +139,10 @@ class frozen_multimap {
   template <class Keys, class Values>
   frozen_multimap(const Place& place, const Keys& keys, const Values& values, options chosen = {});
 
+  /// An empty map without memory: see frozen_map.
+  frozen_multimap() = default;
+  explicit frozen_multimap(options chosen) : options_(chosen) {}
+
   frozen_multimap(frozen_multimap&&) noexcept = default;
   frozen_multimap& operator=(frozen_multimap&&) noexcept = default;
 
@@ -159,6 +163,12 @@ class frozen_multimap {
   /// Synchronises.
   template <class Queries>
   std::uint64_t count_matches(const Place& place, const Queries& queries, bulk_options how = {}) const;
+
+  /// Returns how many of the queries are present. Synchronises.
+  template <class Queries>
+  std::size_t count_found(const Place& place, const Queries& queries) const {
+    return numbers_.count_found(place, queries);
+  }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
@@ -220,12 +230,16 @@ class frozen_multimap {
 
   /// The number of pairs.
   std::size_t size() const { return values_.size(); }
+  std::size_t size(const Place&) const { return size(); }
   bool empty() const { return size() == 0; }
   /// The number of distinct keys.
   std::size_t key_count() const { return keys_.size(); }
   std::size_t bytes() const { return numbers_.bytes() + keys_.bytes() + offsets_.bytes() + values_.bytes(); }
   /// Statistics of the table of distinct keys; scratch_bytes and duplicates are those of the whole build.
   const frozen_statistics& statistics() const { return statistics_; }
+  const frozen_statistics& statistics(const Place&) const { return statistics_; }
+  double load_factor() const { return numbers_.load_factor(); }
+  double load_factor(const Place&) const { return load_factor(); }
 
   /// Checks the invariants: every key finds its values where they lie, and together they are size(). Looks up
   /// every key. Synchronises.
@@ -237,11 +251,14 @@ class frozen_multimap {
   template <class Source>
   static groups grouped(const Place& place, const Source& source, const options& options);
   frozen_multimap(const Place& place, groups&& all, options chosen);
+  template <class Sequence, class Answer>
+  bulk_report look_up(const Place& place, const Sequence& queries, const Answer& answer,
+                      typename Answer::result* results, const bulk_options& how) const;
   template <class Queries>
   matches match_at_least(const Place& place, const Queries& queries, std::uint64_t least,
                          const Value& missing, bulk_options how) const;
 
-  options options_;
+  options options_{};
   map numbers_;
   array<Key, Place> keys_;
   array<std::uint64_t, Place> offsets_;

@@ -29,6 +29,10 @@ class frozen_set {
   frozen_set(const Place& place, const Keys& keys, options chosen = {})
       : map_(place, detail::alone_as<Key>(keys), chosen, nullptr) {}
 
+  /// An empty set without memory: see frozen_map.
+  frozen_set() = default;
+  explicit frozen_set(options chosen) : map_(chosen) {}
+
   /// Builds the set again with the same options. If it throws, the set is unchanged. Synchronises.
   template <class Keys>
   void rebuild(const Place& place, const Keys& keys) {
@@ -62,8 +66,8 @@ class frozen_set {
   /// size(). Asynchronous on cuda.
   template <class Keys>
   std::size_t retrieve_all(const Place& place, Keys&& keys) const {
-    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, size(), "roost::frozen_set::retrieve_all"),
-                           nullptr, size());
+    Key* const keys_to = detail::output<Key>(keys, size(), "roost::frozen_set::retrieve_all");
+    if (!empty()) detail::retrieve_pairs(place, ref(), keys_to, nullptr, size());
     return size();
   }
 
@@ -77,11 +81,14 @@ class frozen_set {
   const ref_type& ref() const { return map_.ref(); }
 
   std::size_t size() const { return map_.size(); }
+  std::size_t size(const Place&) const { return size(); }
   bool empty() const { return map_.empty(); }
   std::size_t capacity() const { return map_.capacity(); }
   double load_factor() const { return map_.load_factor(); }
+  double load_factor(const Place&) const { return load_factor(); }
   std::size_t bytes() const { return map_.bytes(); }
   const frozen_statistics& statistics() const { return map_.statistics(); }
+  const frozen_statistics& statistics(const Place&) const { return statistics(); }
   /// How many sectors (compact), buckets (bucketed) or slots (cuckoo) a lookup of a present key reads on
   /// average. Synchronises.
   double mean_probes(const Place& place) const { return map_.mean_probes(place); }

@@ -93,7 +93,7 @@ class partitioned {
     detail::way_back_of_pass back() { return {position.data(), start.data(), shift_by.data()}; }
   };
 
-  explicit partitioned(const Place& place) : items_(place, 0), begins_(place, 0), ends_(place, 0) {}
+  partitioned() = default;
 
   array<Item, Place> items_;
   array<std::uint64_t, Place> begins_, ends_;

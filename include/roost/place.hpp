@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,7 +17,7 @@ namespace roost {
 
 /// Memory of a place: n elements, not initialised, owned, given back in the order of the place's stream. What
 /// std::unique_ptr<T[]> is to memory, with the place beside it. Copying would hide a transfer, so an array
-/// can only be moved.
+/// can only be moved. Without arguments it has no memory and no place.
 ///
 ///     roost::array<int, roost::cuda> a(gpu, 1000);
 ///
@@ -26,12 +27,13 @@ class array {
   static_assert(std::is_trivially_copyable_v<T>, "memory of a place holds trivially copyable types");
 
  public:
+  array() = default;
   array(const Place& place, std::size_t n) : place_(place), size_(n) {
     if (n > std::size_t(-1) / 2 / sizeof(T)) {
       detail::raise<out_of_memory>(
           {"roost::array: ", n, " elements of ", sizeof(T), " bytes are more than any memory holds"});
     }
-    if (n != 0) data_ = static_cast<T*>(place_.allocate(n * sizeof(T)));
+    if (n != 0) data_ = static_cast<T*>(place_->allocate(n * sizeof(T)));
   }
   array(array&& other) noexcept
       : place_(other.place_),
@@ -46,7 +48,7 @@ class array {
   array(const array&) = delete;  // use roost::copy_to_host or Place::copy
   array& operator=(const array&) = delete;
   ~array() {
-    if (data_ != nullptr) place_.deallocate(data_, size_ * sizeof(T));
+    if (data_ != nullptr) place_->deallocate(data_, size_ * sizeof(T));
   }
 
   T* data() { return data_; }
@@ -70,12 +72,13 @@ class array {
   const T* end() const { return data_ + size_; }
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
-  const Place& place() const { return place_; }
+  /// Of an array that has one.
+  const Place& place() const { return *place_; }
 
  private:
-  Place place_;
+  std::optional<Place> place_;
   T* data_ = nullptr;
-  std::size_t size_;
+  std::size_t size_ = 0;
 };
 
 /// Copies host memory to a new array of a place. Synchronises, so that the source may go.

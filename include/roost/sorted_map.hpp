@@ -83,6 +83,9 @@ class sorted_map {
   template <class Keys, class Values>
   sorted_map(const Place& place, const Keys& keys, const Values& values);
 
+  /// An empty map without memory: rebuild() gives it pairs.
+  sorted_map() = default;
+
   /// Builds the map again; if it throws, the map is unchanged. Synchronises.
   template <class Keys, class Values>
   void rebuild(const Place& place, const Keys& keys, const Values& values) {
@@ -118,6 +121,7 @@ class sorted_map {
 
   ref_type ref() const { return {keys_.data(), values_.data(), size_}; }
   std::size_t size() const { return size_; }
+  std::size_t size(const Place&) const { return size_; }
   bool empty() const { return size_ == 0; }
   std::size_t capacity() const { return keys_.size(); }
   double load_factor() const {

@@ -83,15 +83,13 @@ class two_way_index {
   /// out_of_memory, device_error, build_error.
   template <class Keys>
     requires(!std::is_same_v<Keys, two_way_index>)
-  two_way_index(const Place& place, const Keys& keys, options chosen = {})
-      : options_(chosen),
-        keys_(place, 0),
-        counts_(place, 0),
-        indices_(place, keys_, detail::numbers_to<std::uint32_t>(0),
-                 {.load_factor = chosen.load_factor, .seed = chosen.seed}),
-        input_(place, 0) {
+  two_way_index(const Place& place, const Keys& keys, options chosen = {}) : options_(chosen) {
     input_ = add(place, keys);
   }
+
+  /// An empty index without memory, for add(). ref() throws invalid_argument until then.
+  two_way_index() = default;
+  explicit two_way_index(options chosen) : options_(chosen) {}
 
   two_way_index(two_way_index&&) noexcept = default;
   two_way_index& operator=(two_way_index&&) noexcept = default;
@@ -108,6 +106,12 @@ class two_way_index {
   bulk_report find(const Place& place, const Queries& queries, Results&& results,
                    std::uint32_t missing = no_index, bulk_options how = {}) const {
     return indices_.find(place, queries, results, missing, how);
+  }
+
+  /// Returns how many of the queries are present. Synchronises.
+  template <class Queries>
+  std::size_t count_found(const Place& place, const Queries& queries) const {
+    return indices_.count_found(place, queries);
   }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
@@ -129,7 +133,13 @@ class two_way_index {
 
   /// The number of distinct keys.
   std::size_t size() const { return keys_.size(); }
+  std::size_t size(const Place&) const { return size(); }
   bool empty() const { return size() == 0; }
+  double load_factor() const { return indices_.load_factor(); }
+  double load_factor(const Place&) const { return load_factor(); }
+  /// Statistics of the table.
+  const frozen_statistics& statistics() const { return indices_.statistics(); }
+  const frozen_statistics& statistics(const Place&) const { return statistics(); }
   std::size_t bytes() const { return keys_.bytes() + counts_.bytes() + indices_.bytes() + input_.bytes(); }
 
   /// Checks the invariants: each key has its index, and the counts are right. Looks up every key.
@@ -137,7 +147,7 @@ class two_way_index {
   bool valid(const Place& place) const;
 
  private:
-  options options_;
+  options options_{};
   array<Key, Place> keys_;
   array<std::uint64_t, Place> counts_;
   map indices_;

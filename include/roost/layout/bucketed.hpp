@@ -170,8 +170,8 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     Key key;
     std::uint64_t first;  // bucket of the region
     std::uint32_t bucket;
-    std::uint32_t steps;
-    read_type here;  // of the bucket that was read
+    std::uint32_t steps;  // that were taken
+    read_type here;       // of the bucket that was read
   };
 
   template <class F>
@@ -192,16 +192,16 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
     }
   }
 
-  ROOST_FN bool step(none, lookup& at, hit& result) const {
+  ROOST_FN int match(none, const lookup& at) const { return slot_in(keys_of(at.here), at.key); }
+
+  ROOST_FN void take(none, const lookup& at, int slot, hit& result) const {
     const std::uint64_t b = at.first + at.bucket;
-    const int s = slot_in(keys_of(at.here), at.key);
-    ++at.steps;
-    if (s >= 0) {
-      result = {value_in(at.here, b, s), b * bucket_slots + static_cast<unsigned>(s), at.steps};
-      return true;
-    }
+    result = {value_in(at.here, b, slot), b * bucket_slots + static_cast<unsigned>(slot), at.steps + 1};
+  }
+
+  ROOST_FN bool goes_on(none, lookup& at, hit&) const {
     at.bucket = at.bucket + 1 == region_buckets_ ? 0 : at.bucket + 1;
-    return !overflowed(keys_of(at.here)) || at.steps == region_buckets_;
+    return overflowed(keys_of(at.here)) & (++at.steps < region_buckets_);  // & is one branch
   }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
@@ -440,20 +440,20 @@ struct bucketed::builder {
     });
   }
 
-  /// Writes the region; true if two pairs of a bucket have the same key, which claims exclude.
+  /// Writes the region; false if two pairs of a bucket have the same key, which claims exclude, or `twice`.
   template <class Team>
-  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const pieces& my,
+  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const pieces& my, bool twice,
                      bool by_counting) const {
     bucket* const out = to.buckets_ + std::uint64_t{region} * to.region_buckets_;
     if (by_counting) {
-      bool twice = false;
+      if (team.any(twice)) return false;  // and from here on nobody looks for copies in buckets, which change
       detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
         const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[b], slots_of_bucket);
         twice |= finish(my.buckets[b], n, my.count[b] > slots_of_bucket);
       });
-      if (team.any(twice)) return true;
+      if (team.any(twice)) return false;
       detail::write_out(team, my.buckets, to.region_buckets_, out);
-      return false;
+      return true;
     }
     const Key empty = to.empty_.of(region);
     detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
@@ -466,7 +466,7 @@ struct bucketed::builder {
       static_cast<void>(finish(mine, n, my.count[b] != 0));
       out[b] = mine;
     });
-    return false;
+    return true;
   }
 
   /// Marks a bucket if it overflowed, and tells whether one of its n keys is there twice.

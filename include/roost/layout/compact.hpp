@@ -267,22 +267,25 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
   template <class Format>
-  ROOST_FN bool step(Format, lookup& at, hit& result) const {
-    constexpr detail::sector_format f = Format()();
-    const std::uint32_t mask = matches<Format>(at.here, at.tag);
-    if (mask != 0) {
-      const int slot = lowest(mask);
-      result = {value_in<Format>(at.here, at.number, slot), at.number * f.slots + static_cast<unsigned>(slot),
-                at.t};
-      return true;
-    }
-    if (!marked<Format>(at.here, mark_of(at.remainder, f.log2_marks))) return true;
+  ROOST_FN int match(Format, const lookup& at) const {
+    return lowest(matches<Format>(at.here, at.tag));
+  }
+
+  template <class Format>
+  ROOST_FN void take(Format, const lookup& at, int slot, hit& result) const {
+    result = {value_in<Format>(at.here, at.number, slot),
+              at.number * Format()().slots + static_cast<unsigned>(slot), at.t};
+  }
+
+  template <class Format>
+  ROOST_FN bool goes_on(Format, lookup& at, hit& result) const {
+    if (!marked<Format>(at.here, mark_of(at.remainder, Format()().log2_marks))) return false;
     if (at.t == tries_) {
       look_in_stash(at, result);
-      return true;
+      return false;
     }
     next<Format>(at);
-    return false;
+    return true;
   }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
@@ -419,11 +422,12 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     return (marks >> mark & 1) != 0;
   }
 
+  /// The number of the lowest bit, or -1.
   ROOST_FN static int lowest(std::uint32_t mask) {
 #if ROOST_ON_DEVICE
     return __ffs(static_cast<int>(mask)) - 1;
 #else
-    return std::countr_zero(mask);
+    return __builtin_ffs(static_cast<int>(mask)) - 1;
 #endif
   }
 

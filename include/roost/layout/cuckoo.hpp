@@ -169,17 +169,17 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
 
   ROOST_FN void read(none, lookup& at) const { at.here = slots_[slot_of_try(at)]; }
 
-  ROOST_FN bool step(none, lookup& at, hit& result) const {
-    const std::uint64_t number = slot_of_try(at);
-    ++at.subtable;
-    if (!same_key(at.here.key, at.key)) return at.subtable == 3;
+  ROOST_FN int match(none, const lookup& at) const { return same_key(at.here.key, at.key) ? 0 : -1; }
+
+  ROOST_FN void take(none, const lookup& at, int, hit& result) const {
     if constexpr (detail::is_large_value<Value>) {
-      result = {none(), number, at.subtable};
+      result = {none(), slot_of_try(at), at.subtable + 1};
     } else {
-      result = {detail::value_of(at.here), number, at.subtable};
+      result = {detail::value_of(at.here), slot_of_try(at), at.subtable + 1};
     }
-    return true;
   }
+
+  ROOST_FN bool goes_on(none, lookup& at, hit&) const { return ++at.subtable < 3; }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
 #if !ROOST_ON_DEVICE

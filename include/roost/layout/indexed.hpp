@@ -78,11 +78,19 @@ class indexed::reader {
     slots_.read(access, at);
   }
   template <class Access>
-  ROOST_FN bool step(Access access, lookup& at, hit& result) const {
+  ROOST_FN int match(Access access, const lookup& at) const {
+    return slots_.match(access, at);
+  }
+  template <class Access>
+  ROOST_FN void take(Access access, const lookup& at, int slot, hit& result) const {
     detail::hit<index_type> number;
-    if (!slots_.step(access, at, number)) return false;
+    slots_.take(access, at, slot, number);
     if (number) result = {value_of(one_lane(), *number), number.slot, number.probes};
-    return true;
+  }
+  template <class Access>
+  ROOST_FN bool goes_on(Access access, lookup& at, hit&) const {
+    detail::hit<index_type> none;
+    return slots_.goes_on(access, at, none);
   }
   ROOST_PREFETCH_FN void fetch(const lookup& at) const { slots_.fetch(at); }
 

@@ -294,17 +294,26 @@ class probing::reader {
     Access::load(at.way.quarter[at.way.here()].slots, at.here);
   }
 
+  /// The slot may be that of an erased key.
   template <class Access>
-  ROOST_FN bool step(Access, lookup& at, hit& result) const {
-    const sight there(at.here, at.way.key);
-    ++at.steps;
-    if ((there.mine | there.free) != 0 || at.steps == at.way.steps) {
-      if (const found<Value> answer = there.answer())
-        result = {*answer, slot_number(at.way, at.way.here(), there), at.steps};
-      return true;
-    }
+  ROOST_FN int match(Access, const lookup& at) const {
+    return first_bit(sight::bits_of(at.here, [&](const word& w) { return slot::is_of(w, at.way.key); }));
+  }
+
+  template <class Access>
+  ROOST_FN void take(Access, const lookup& at, int s, hit& result) const {
+    const word there = sight::word_at(at.here, s);
+    if (!slot::is_there(there)) return;
+    const std::uint64_t b = static_cast<std::uint64_t>(at.way.quarter - buckets_) + at.way.here();
+    result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), at.steps + 1};
+  }
+
+  template <class Access>
+  ROOST_FN bool goes_on(Access, lookup& at, hit&) const {
+    const unsigned free = sight::bits_of(at.here, [](const word& w) { return slot::is_free(w); });
+    if ((free != 0) | (++at.steps == at.way.steps)) return false;  // | is one branch
     at.way.next();
-    return false;
+    return true;
   }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
@@ -345,40 +354,42 @@ class probing::reader {
     unsigned free = 0;
     word seen[bucket_slots];
 
-    sight() = default;
-    ROOST_FN sight(const word (&words)[bucket_slots], const typename slot::part& key) {
+    template <class Is>
+    ROOST_FN static unsigned bits_of(const word (&seen)[bucket_slots], const Is& is) {
+      unsigned bits = 0;
       ROOST_UNROLL
-      for (int s = 0; s < bucket_slots; ++s) seen[s] = words[s];
-      look(key);
+      for (int s = 0; s < bucket_slots; ++s) bits |= is(seen[s]) ? 1u << s : 0;
+      return bits;
     }
-    ROOST_FN void look(const typename slot::part& key) {
+    /// What was read is in registers, which have no index.
+    ROOST_FN static word word_at(const word (&seen)[bucket_slots], int slot) {
+      word result = seen[0];
       ROOST_UNROLL
-      for (int s = 0; s < bucket_slots; ++s) {
-        mine |= slot::is_of(seen[s], key) ? 1u << s : 0;
-        free |= slot::is_free(seen[s]) ? 1u << s : 0;
+      for (int s = 1; s < bucket_slots; ++s) {
+        if (s == slot) result = seen[s];
       }
+      return result;
+    }
+
+    ROOST_FN void look(const typename slot::part& key) {
+      mine = bits_of(seen, [&](const word& w) { return slot::is_of(w, key); });
+      free = bits_of(seen, [](const word& w) { return slot::is_free(w); });
     }
     ROOST_FN found<Value> answer() const {
       if (mine == 0) return found<Value>();
       const word there = mine_seen();
       return slot::is_there(there) ? found<Value>(slot::value(there)) : found<Value>();
     }
-    /// The word at the first bit of `mine`. What was read is in registers, which have no index.
-    ROOST_FN word mine_seen() const {
-      word result = seen[0];
-      ROOST_UNROLL
-      for (int s = 1; s < bucket_slots; ++s) {
-        if (mine >> s & 1) result = seen[s];
-      }
-      return result;
-    }
+    /// The word of the key.
+    ROOST_FN word mine_seen() const { return word_at(seen, first_bit(mine)); }
   };
 
+  /// The number of the lowest bit, or -1.
   ROOST_FN static int first_bit(unsigned bits) {
 #if ROOST_ON_DEVICE
     return __ffs(static_cast<int>(bits)) - 1;
 #else
-    return __builtin_ctz(bits);
+    return __builtin_ffs(static_cast<int>(bits)) - 1;
 #endif
   }
 
@@ -405,11 +416,6 @@ class probing::reader {
     return no_lane;
   }
   static constexpr int no_lane = -1;
-
-  ROOST_FN std::uint64_t slot_number(const path& way, std::uint64_t b, const sight& here) const {
-    return (static_cast<std::uint64_t>(way.quarter - buckets_) + b) * bucket_slots +
-           static_cast<unsigned>(first_bit(here.mine));
-  }
 
   bucket* buckets_;
   plan plan_;

@@ -180,7 +180,7 @@ struct tile_inserter {
                         array<Item, Place>& left, insert_report& report) {
     using kernel = put_tiles<Place, std::remove_cvref_t<decltype(map.inserter())>, Source, Change>;
     array<put_counts, Place> counted(place, 1);
-    array<std::uint32_t, Place> tiles(place, 0);
+    array<std::uint32_t, Place> tiles;
     put_counts sum;
     for (std::size_t n = kernel::tiles_of(source.size()); n != 0; n = sum.put_off) {
       array<std::uint32_t, Place> put_off(place, grows ? n : 0);

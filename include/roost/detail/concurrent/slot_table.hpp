@@ -56,7 +56,6 @@ class slot_table {
   slot_table(const Place& place, std::span<std::byte> storage, const concurrent_options& chosen)
       : options_(checked(chosen)),
         plan_(probing::make_plan_within<Place, Key, Value>(storage.size(), chosen.seed)),
-        owned_(place, 0),
         borrowed_(reinterpret_cast<bucket*>(storage.data())) {
     options_.grows = false;
     if (reinterpret_cast<std::uintptr_t>(storage.data()) % alignof(bucket) != 0) {
@@ -220,7 +219,7 @@ class slot_table {
   void put(const Place& place, const Source& source, const Change& change, const bulk_options& how,
            std::size_t expected, insert_report& report) {
     const std::size_t n = source.size();
-    array<item, Place> left(place, 0);  // what found no room, if it is known
+    array<item, Place> left;  // what found no room, if it is known
     std::size_t listed = 0;
     if constexpr (Source::all) {
       if (goes_by_region(n, how) &&
@@ -304,7 +303,7 @@ class slot_table {
   template <class Source, class Change>
   std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change,
                                       array<item, Place>& left, path way) {
-    array<counts, Place> counted(place, 0);
+    array<counts, Place> counted;
     std::optional<partitioned<item, Place>> parts;
     try {
       const std::size_t n = source.size();
@@ -372,7 +371,7 @@ class slot_table {
   /// Makes slots of erased keys free, in place; not in regions that were full.
   void sweep(const Place& place) {
     array<counts, Place> counted(place, 1);
-    array<item, Place> left(place, 0);
+    array<item, Place> left;
     place.fill(counted.data(), 0, counted.bytes());
     const auto before = std::exchange(most_, std::nullopt);
     const counts sum = fill(place, table(), no_pairs(), keep(), false, true, left, counted);

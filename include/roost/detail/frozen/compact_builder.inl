@@ -209,13 +209,13 @@ struct compact::builder {
     });
   }
 
-  /// Writes the region; true if two pairs of a sector have the same tag, which claims exclude.
+  /// Writes the region; false if two pairs of a sector have the same tag, which claims exclude, or `twice`.
   template <class Team, class Pieces>
-  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const Pieces& my,
+  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const Pieces& my, bool twice,
                      bool by_counting) const {
-    const bool twice = pack(team, region, my);
+    twice |= pack(team, region, my);
     write_stash(team, region, items, my.stash);
-    return by_counting && team.any(twice);
+    return !by_counting || !team.any(twice);
   }
 
   template <class Team>

@@ -120,7 +120,7 @@ struct write_first {
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Source& source,
-                                                  const options& options) -> built {
+                                                  const options& options) -> std::unique_ptr<built> {
   const std::size_t n = source.size();
   for (int attempt = 0; attempt <= options.max_restarts; ++attempt) {
     const auto plan = [&] {
@@ -131,7 +131,9 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
         return Layout::template make_plan<Place, Key, placed>(n, options, attempt);
       }
     }();
-    built b{storage(place, plan), array<counts, Place>(place, 1), plan, n, n, {}};
+    std::unique_ptr<built> result(
+        new built{storage(place, plan), array<counts, Place>(place, 1), plan, n, n, {}});
+    built& b = *result;
     b.facts.restarts = attempt;
     const auto fill_table = [&](const placed_table& table, const auto& pairs) {
       for (const room room : detail::rooms_of(plan)) {
@@ -157,9 +159,9 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
       copy_values(place, source, positions.ref(), b.memory.ref());
       b.facts.scratch_bytes += positions.bytes();
       place.synchronize();
-      return b;
+      return result;
     } else {
-      if (fill_table(b.memory.ref(), source)) return b;
+      if (fill_table(b.memory.ref(), source)) return result;
     }
   }
   detail::raise<build_error>({"roost::frozen_map: ", n, " pairs found no place in ", options.max_restarts + 1,
@@ -244,50 +246,67 @@ void frozen_map<Key, Value, Place, Layout>::take_over(built& b, const counts& su
   b.facts.mean_rounds = static_cast<double>(sum.rounds) / b.plan.regions;
 }
 
+template <class Key, class Value, class Place, class Layout>
+auto frozen_map<Key, Value, Place, Layout>::ref() const -> const ref_type& {
+  if (!built_) {
+    detail::raise<invalid_argument>(
+        {"roost::frozen_map::ref: the map is empty and has no memory; call rebuild first"});
+  }
+  return built_->memory.ref();
+}
+
+template <class Key, class Value, class Place, class Layout>
+const frozen_statistics& frozen_map<Key, Value, Place, Layout>::statistics() const {
+  static const frozen_statistics none;
+  return built_ ? built_->facts : none;
+}
+
 /// rebuild_async, for pairs and for keys alone.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 void frozen_map<Key, Value, Place, Layout>::refill(const Place& place, const Source& source) {
-  if (source.size() > built_.most) {
+  const std::size_t most = built_ ? built_->most : 0;
+  if (!built_ || source.size() > most) {
     detail::raise<invalid_argument>({"roost::frozen_map::rebuild_async: ", source.size(),
-                                     " pairs, but the map was built for ", built_.most, "; call rebuild"});
+                                     " pairs, but the map was built for ", most, "; call rebuild"});
   }
   constexpr bool has_values = !std::is_same_v<Value, none>;
-  array<std::uint64_t, Place> first(place, has_values ? built_.facts.capacity : 0);
+  array<std::uint64_t, Place> first(place, has_values ? built_->facts.capacity : 0);
   const detail::clear_slot<ref_type> clear{ref()};
   const auto fill_table = [&](const placed_table& table, const auto& pairs) {
-    built_.facts.scratch_bytes =
-        fill(place, pairs, built_, table, detail::rooms_of(built_.plan).front()) + first.bytes();
-    after(place, built_, detail::outcome::failed, capacity(), detail::clear_slot<placed_table>{table});
-    if constexpr (has_values) keep_first(place, pairs, built_, table, first);
+    built_->facts.scratch_bytes =
+        fill(place, pairs, *built_, table, detail::rooms_of(built_->plan).front()) + first.bytes();
+    after(place, *built_, detail::outcome::failed, capacity(), detail::clear_slot<placed_table>{table});
+    if constexpr (has_values) keep_first(place, pairs, *built_, table, first);
   };
-  built_.asked = source.size();
+  built_->asked = source.size();
   try {
     if constexpr (by_position) {
-      const placed_storage positions(place, built_.plan);
+      const placed_storage positions(place, built_->plan);
       fill_table(positions.ref(), detail::pairs_by_position<Source>{source});
       copy_values(place, source, positions.ref(), ref());
-      built_.facts.scratch_bytes += positions.bytes();
+      built_->facts.scratch_bytes += positions.bytes();
     } else {
       fill_table(ref(), source);
     }
   } catch (...) {
-    built_.asked = 0;
-    place.fill(built_.counted.data(), 0, built_.counted.bytes());
+    built_->asked = 0;
+    place.fill(built_->counted.data(), 0, built_->counted.bytes());
     place.for_each(capacity(), clear);
-    take_over(built_, {});
+    take_over(*built_, {});
     throw;
   }
 }
 
 template <class Key, class Value, class Place, class Layout>
 void frozen_map<Key, Value, Place, Layout>::finish(const Place& place) {
+  if (!built_) return;
   counts sum;
-  place.copy_to_host(&sum, built_.counted.data(), sizeof(sum));
-  take_over(built_, sum);
+  place.copy_to_host(&sum, built_->counted.data(), sizeof(sum));
+  take_over(*built_, sum);
   if (!sum.failed()) return;
   detail::raise<build_error>(
-      {"roost::frozen_map::finish: the ", built_.asked,
+      {"roost::frozen_map::finish: the ", built_->asked,
        " pairs of the last rebuild_async did not fit the regions that the map has, and it is "
        "empty; call rebuild"});
 }
@@ -317,8 +336,9 @@ template <class Queries, class Results>
 bulk_report frozen_map<Key, Value, Place, Layout>::find(const Place& place, const Queries& queries,
                                                         Results&& results, Value missing,
                                                         bulk_options how) const {
-  return detail::find_values(place, ref(), bytes(), queries, results, missing, how,
-                             "roost::frozen_map::find");
+  constexpr const char* where = "roost::frozen_map::find";
+  if (!built_) return detail::find_no_values<Key>(place, queries, results, missing, where);
+  return detail::find_values(place, ref(), bytes(), queries, results, missing, how, where);
 }
 
 template <class Key, class Value, class Place, class Layout>
@@ -327,22 +347,25 @@ template <class Queries, class Results, class Found>
 bulk_report frozen_map<Key, Value, Place, Layout>::find(const Place& place, const Queries& queries,
                                                         Results&& results, Found&& found,
                                                         bulk_options how) const {
-  return detail::find_values_there(place, ref(), bytes(), queries, results, found, how,
-                                   "roost::frozen_map::find");
+  constexpr const char* where = "roost::frozen_map::find";
+  if (!built_) return detail::find_nothing<Key>(place, queries, found, where);
+  return detail::find_values_there(place, ref(), bytes(), queries, results, found, how, where);
 }
 
 template <class Key, class Value, class Place, class Layout>
 template <class Queries, class Results>
 bulk_report frozen_map<Key, Value, Place, Layout>::contains(const Place& place, const Queries& queries,
                                                             Results&& results, bulk_options how) const {
-  return detail::find_contained(place, ref(), bytes(), queries, results, how, "roost::frozen_map::contains");
+  constexpr const char* where = "roost::frozen_map::contains";
+  if (!built_) return detail::find_nothing<Key>(place, queries, results, where);
+  return detail::find_contained(place, ref(), bytes(), queries, results, how, where);
 }
 
 template <class Key, class Value, class Place, class Layout>
 template <class Queries>
 std::size_t frozen_map<Key, Value, Place, Layout>::count_found(const Place& place,
                                                                const Queries& queries) const {
-  return detail::count_all(place, ref(), bytes(), queries);
+  return built_ ? detail::count_all(place, ref(), bytes(), queries) : 0;
 }
 
 template <class Key, class Value, class Place, class Layout>
@@ -351,14 +374,14 @@ std::size_t frozen_map<Key, Value, Place, Layout>::retrieve_all(const Place& pla
                                                                 Values&& values) const {
   Key* const keys_to = detail::output<Key>(keys, size(), "roost::frozen_map::retrieve_all");
   Value* const values_to = detail::output<Value>(values, size(), "roost::frozen_map::retrieve_all");
-  detail::retrieve_pairs(place, ref(), keys_to, values_to, size());
+  if (built_) detail::retrieve_pairs(place, ref(), keys_to, values_to, size());
   return size();
 }
 
 template <class Key, class Value, class Place, class Layout>
 template <class F>
 void frozen_map<Key, Value, Place, Layout>::for_each(const Place& place, const F& f) const {
-  place.for_each(capacity(), detail::visit_slot<ref_type, F>{ref(), f});
+  if (built_) place.for_each(capacity(), detail::visit_slot<ref_type, F>{ref(), f});
 }
 
 template <class Key, class Value, class Place, class Layout>
@@ -370,8 +393,8 @@ double frozen_map<Key, Value, Place, Layout>::mean_probes(const Place& place) co
 
 template <class Key, class Value, class Place, class Layout>
 bool frozen_map<Key, Value, Place, Layout>::valid(const Place& place) const {
-  return capacity() == ref().capacity() &&
-         place.sum(capacity(), detail::good_slot<ref_type>{ref()}) == size();
+  return !built_ || (capacity() == ref().capacity() &&
+                     place.sum(capacity(), detail::good_slot<ref_type>{ref()}) == size());
 }
 
 template <class Key, class Value, class Place, class Layout>
@@ -383,7 +406,7 @@ class frozen_map<Key, Value, Place, Layout>::iterator {
   using pointer = void;
   using reference = value_type;
 
-  iterator(const ref_type& table, std::uint64_t slot) : table_(&table), slot_(slot) { skip(); }
+  iterator(const ref_type* table, std::uint64_t slot) : table_(table), slot_(slot) { skip(); }
   value_type operator*() const { return detail::make_pair(table_->key_at(slot_), table_->value_at(slot_)); }
   iterator& operator++() {
     ++slot_;
@@ -395,7 +418,7 @@ class frozen_map<Key, Value, Place, Layout>::iterator {
 
  private:
   void skip() {
-    while (slot_ < table_->capacity() && !table_->occupied(slot_)) ++slot_;
+    while (table_ != nullptr && slot_ < table_->capacity() && !table_->occupied(slot_)) ++slot_;
   }
   const ref_type* table_;
   std::uint64_t slot_;
@@ -405,14 +428,14 @@ template <class Key, class Value, class Place, class Layout>
 auto frozen_map<Key, Value, Place, Layout>::begin() const -> iterator
   requires std::is_same_v<Place, host>
 {
-  return iterator(ref(), 0);
+  return built_ ? iterator(&ref(), 0) : iterator(nullptr, 0);
 }
 
 template <class Key, class Value, class Place, class Layout>
 auto frozen_map<Key, Value, Place, Layout>::end() const -> iterator
   requires std::is_same_v<Place, host>
 {
-  return iterator(ref(), capacity());
+  return built_ ? iterator(&ref(), capacity()) : iterator(nullptr, 0);
 }
 
 }  // namespace roost

@@ -124,7 +124,9 @@ class region_build {
         count_(layout.from.count(region)) {}
 
   ROOST_FN void run() const {
-    bool good = count_ <= my_.slots && count_in() && !layout_.seal(team_, region_, items_, my_, true);
+    bool twice = false;  // some key is there twice, as far as this worker saw
+    bool good =
+        count_ <= my_.slots && count_in(twice) && layout_.seal(team_, region_, items_, my_, twice, true);
     std::uint64_t placed = count_;
     if (!good) {
       good = place_by_claims();
@@ -141,11 +143,11 @@ class region_build {
  private:
   ROOST_FN bool place_by_claims() const {
     return layout_.place_by_claims(team_, region_, items_, count_, my_) &&
-           !layout_.seal(team_, region_, items_, my_, false);
+           layout_.seal(team_, region_, items_, my_, false, false);
   }
 
-  /// Returns false if too many pairs found no place, or some key is there twice.
-  ROOST_FN bool count_in() const {
+  /// Returns false if too many pairs found no place.
+  ROOST_FN bool count_in(bool& twice) const {
     constexpr int per_worker = tuning<typename Team::place>::build_held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
     const auto count = static_cast<std::uint32_t>(count_);
@@ -187,11 +189,10 @@ class region_build {
       lost |= !layout_.put_aside(team_, my_, items_, i, at);
     });
     if (team_.any(lost)) return false;
-    bool twice = false;
     for_each_of(team_, strays, [&](std::uint32_t i) {
       twice |= layout_.passed_its_key(my_, items_, my_.stray[i], region_);
     });
-    return !team_.any(twice);  // and nobody looks at the slots any more
+    return true;
   }
 
   const Team& team_;

@@ -155,8 +155,7 @@ struct frequent_keys {
   array<std::uint16_t, Place> slot;
   regions_and_frequent_keys<Key> region_of;
 
-  frequent_keys(const Place& place, const leading_bits& regions)
-      : keys(place, 0), slot(place, 0), region_of(regions) {}
+  explicit frequent_keys(const leading_bits& regions) : region_of(regions) {}
 
   std::uint32_t regions() const { return region_of.spread.regions + region_of.count; }
 

@@ -285,6 +285,18 @@ frozen_multimap<Key, Value, Place>::frozen_multimap(const Place& place, const Ke
           place, grouped(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_multimap"), chosen),
           chosen) {}
 
+/// results[i] = what the answer makes of queries[i]. Zeros are what it makes of absent keys.
+template <class Key, class Value, class Place>
+template <class Sequence, class Answer>
+bulk_report frozen_multimap<Key, Value, Place>::look_up(const Place& place, const Sequence& queries,
+                                                        const Answer& answer,
+                                                        typename Answer::result* results,
+                                                        const bulk_options& how) const {
+  if (!empty()) return detail::probe_all(place, numbers_.ref(), numbers_.bytes(), queries, answer, how);
+  place.fill(results, 0, queries.size() * sizeof(*results));
+  return {path::direct, 1, 0};
+}
+
 template <class Key, class Value, class Place>
 template <class Queries, class Counts>
 bulk_report frozen_multimap<Key, Value, Place>::count(const Place& place, const Queries& queries,
@@ -293,8 +305,7 @@ bulk_report frozen_multimap<Key, Value, Place>::count(const Place& place, const 
   static_assert(std::is_integral_v<count_type> && !std::is_same_v<count_type, bool>, "counts are integers");
   const auto sequence = detail::sequence_as<Key>(queries);
   count_type* const to = detail::output<count_type>(counts, sequence.size(), "roost::frozen_multimap::count");
-  return detail::probe_all(place, numbers_.ref(), numbers_.bytes(), sequence,
-                           detail::write_count<count_type>(offsets_.data(), to), how);
+  return look_up(place, sequence, detail::write_count<count_type>(offsets_.data(), to), to, how);
 }
 
 template <class Key, class Value, class Place>
@@ -303,8 +314,7 @@ std::uint64_t frozen_multimap<Key, Value, Place>::count_matches(const Place& pla
                                                                 bulk_options how) const {
   const auto sequence = detail::sequence_as<Key>(queries);
   array<std::uint64_t, Place> runs(place, sequence.size());
-  detail::probe_all(place, numbers_.ref(), numbers_.bytes(), sequence,
-                    detail::write_run(offsets_.data(), runs.data()), how);
+  look_up(place, sequence, detail::write_run(offsets_.data(), runs.data()), runs.data(), how);
   return place.sum(runs.size(), detail::count_of_run{runs.data(), offsets_.data(), key_count(), 0});
 }
 
@@ -333,8 +343,7 @@ auto frozen_multimap<Key, Value, Place>::match_at_least(const Place& place, cons
   matches result(place, n);
   result.values_ = values_.data();
   result.missing_ = missing;
-  detail::probe_all(place, numbers_.ref(), numbers_.bytes(), sequence,
-                    detail::write_run(offsets_.data(), result.runs_.data()), how);
+  look_up(place, sequence, detail::write_run(offsets_.data(), result.runs_.data()), result.runs_.data(), how);
   const detail::count_of_run count{result.runs_.data(), offsets_.data(), key_count(), least};
   std::uint64_t* const offsets = result.offsets_.data();
   place.fill(offsets + n, 0, sizeof(*offsets));
@@ -389,6 +398,7 @@ std::size_t frozen_multimap<Key, Value, Place>::retrieve_all(const Place& place,
 
 template <class Key, class Value, class Place>
 bool frozen_multimap<Key, Value, Place>::valid(const Place& place) const {
+  if (empty()) return numbers_.empty();
   return numbers_.size() == key_count() &&
          place.sum(key_count(), detail::good_group<typename map::ref_type, Key>{numbers_.ref(), keys_.data(),
                                                                                 offsets_.data()}) == size();

@@ -51,9 +51,6 @@ struct groups {
   std::optional<items_of_groups<Key, Value, Place>> items;
   std::size_t scratch_bytes = 0;
 
-  explicit groups(const Place& place)
-      : keys(place, 0), counts(place, 0), values(place, 0), numbered_keys(place, 0), begins(place, 0) {}
-
   std::size_t size() const { return keys.size(); }
 };
 
@@ -77,15 +74,7 @@ class grouper {
  public:
   /// `tighter`: a region has so many times fewer items than it could.
   grouper(const Place& place, std::size_t n, std::uint64_t seed, double tighter)
-      : place_(place),
-        n_(n),
-        frequent_(place, {seed, regions_for(n, tighter)}),
-        keys_(place, 0),
-        values_(place, 0),
-        counts_(place, 0),
-        failed_(place, 1),
-        sizes_(place, 0),
-        numbers_(place, 0) {}
+      : place_(place), n_(n), frequent_({seed, regions_for(n, tighter)}), failed_(place, 1) {}
 
   /// False if the keys of some region are too many.
   template <class Source>
@@ -117,7 +106,7 @@ class grouper {
   result_type pack() {
     std::uint64_t size = 0;
     place_.copy_to_host(&size, sizes_.data() + frequent_.regions(), sizeof(size));
-    result_type result(place_);
+    result_type result;
     result.keys = array<Key, Place>(place_, size);
     result.counts = array<std::uint64_t, Place>(place_, size + (ordered ? 1 : 0));
     if constexpr (!ordered) result.values = array<Value, Place>(place_, size);
@@ -175,7 +164,7 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, const c
   using Key = decltype(item::key);
   using Value = decltype(item::value);
   if (source.size() == 0) {
-    groups<Key, Value, Place> none(place);
+    groups<Key, Value, Place> none;
     none.counts = array<std::uint64_t, Place>(place, 1);
     none.region_of = {seed, 2};
     none.begins = array<std::uint64_t, Place>(place, 3);

@@ -172,6 +172,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
 
 template <class Key, class Place>
 bool two_way_index<Key, Place>::valid(const Place& place) const {
+  if (empty()) return indices_.empty();
   return indices_.size() == size() &&
          place.sum(size(), detail::good_index<typename map::ref_type, Key>{indices_.ref(), keys_.data(),
                                                                            counts_.data()}) == size();

@@ -498,6 +498,30 @@ bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table
   return probe_all(place, ref, table_bytes, sequence, write_contained{to}, options, way);
 }
 
+// The same of a table that has nothing.
+
+template <class Value>
+struct write_missing {
+  Value* results;
+  Value missing;
+  ROOST_FN void operator()(std::size_t i) const { results[i] = missing; }
+};
+
+template <class Key, class Place, class Queries, class Results, class Value>
+bulk_report find_no_values(const Place& place, const Queries& queries, Results&& results,
+                           const Value& missing, const char* where) {
+  const std::size_t n = sequence_as<Key>(queries).size();
+  place.for_each(n, write_missing<Value>{output<Value>(results, n, where), missing});
+  return {path::direct, 1, 0};
+}
+
+template <class Key, class Place, class Queries, class Found>
+bulk_report find_nothing(const Place& place, const Queries& queries, Found&& found, const char* where) {
+  const std::size_t n = sequence_as<Key>(queries).size();
+  place.fill(output<bool>(found, n, where), 0, n);
+  return {path::direct, 1, 0};
+}
+
 /// The keys of a range for a table of Key, as pairs without values.
 template <class Key, class Keys>
 auto alone_as(const Keys& keys) {

@@ -7,12 +7,12 @@
 // Lookups in steps. A layout says where a lookup begins and what one step of it does; a step reads one piece
 // of memory (a sector, a bucket, a slot). What goes through the steps is here, once for all layouts:
 //
-//     table.with_format(f)           f(format), and `format` is what the table chose at run time, as a
-//     constant table.start(key)               -> lookup: where the key's lookup begins table.read(format, at)
-//     reads what is there table.step(format, at, hit)    looks at it: true if that ends the lookup, and if
-//     the key is there, `hit`
-//                                    says so; false if the lookup goes on, and `at` is where
-//     table.fetch(at)                prefetches what the next read will read
+//     table.with_format(f)              f(format), and `format` is what the table chose at run time, as a
+//     constant table.start(key)                  -> lookup: where the key's lookup begins table.read(format,
+//     at)            reads what is there table.match(format, at)           the slot of the key in what was
+//     read, or a negative number table.take(format, at, slot, hit) what the slot holds table.goes_on(format,
+//     at, hit)    without a match: false if the lookup ends here, and `at` is where it goes on
+//     table.fetch(at)                   prefetches what the next read will read
 //
 // Reads stand at the end of loops: so nvcc asks for all of a piece at once, not for its second half where it
 // is needed.
@@ -49,9 +49,24 @@ ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type&
     hit_in<Table> hit;
     auto at = table.start(key);
     table.read(format, at);
-    while (!table.step(format, at, hit)) table.read(format, at);
-    return hit;
+    for (;;) {  // with two ways out: a warp whose threads leave by one comes together in each round
+      if (const int slot = table.match(format, at); slot >= 0) {
+        table.take(format, at, slot, hit);
+        return hit;
+      }
+      if (!table.goes_on(format, at, hit)) return hit;
+      table.read(format, at);
+    }
   });
+}
+
+/// Looks at what was read: true if that ends the lookup.
+template <class Table, class Format, class Lookup>
+ROOST_FN bool probe_step(const Table& table, Format format, Lookup& at, hit_in<Table>& hit) {
+  const int slot = table.match(format, at);
+  if (slot < 0) return !table.goes_on(format, at, hit);
+  table.take(format, at, slot, hit);
+  return true;
 }
 
 /// put(i, hit) for the keys of numbers first, first + apart, ... below end. One loop over all steps, not one
@@ -64,7 +79,7 @@ ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& k
   table.read(format, at);
   for (std::uint64_t i = first;;) {
     hit_in<Table> hit;
-    if (table.step(format, at, hit)) {
+    if (probe_step(table, format, at, hit)) {
       put(i, hit);
       i += apart;
       if (i >= end) return;
@@ -82,7 +97,7 @@ ROOST_FN bool probe_first(const Table& table, const typename Table::key_type& ke
     auto at = table.start(key);
     hit_in<Table> hit;
     table.read(format, at);
-    const bool ends = table.step(format, at, hit);
+    const bool ends = probe_step(table, format, at, hit);
     if (ends) {
       put(hit);
     } else {

@@ -97,8 +97,7 @@ class partitioner {
         regions_(regions),
         room_(Kind.stable ? roost::room::exact : room),
         capacity_(capacity),
-        overflowed_(overflowed),
-        result_(place) {}
+        overflowed_(overflowed) {}
 
   /// region_of(key) must be below `regions`. Asynchronous.
   template <class Source, class RegionOf>
@@ -291,7 +290,7 @@ template <class Item, class Place>
 template <bool OnePass, class Result, class To>
 void partitioned<Item, Place>::restore_each(const Place& place, const Result* from, const To& to,
                                             const std::uint32_t* unless) const {
-  array<Result, Place> between(place, 0);
+  array<Result, Place> between;
   for (std::size_t i = kept_.size(); i-- > 0;) {
     auto& pass = kept_[i];
     const auto run = [&](const auto& target) {

@@ -120,8 +120,7 @@ std::size_t sort_unique(const cuda& place, const Source& source, Key* keys, Valu
 
 template <class Key, class Value, class Place>
 template <class Keys, class Values>
-sorted_map<Key, Value, Place>::sorted_map(const Place& place, const Keys& keys, const Values& values)
-    : keys_(place, 0), values_(place, 0) {
+sorted_map<Key, Value, Place>::sorted_map(const Place& place, const Keys& keys, const Values& values) {
   const auto source = detail::zip_as<Key, Value>(keys, values, "roost::sorted_map");
   if (source.size() == 0) return;
   keys_ = array<Key, Place>(place, source.size());
