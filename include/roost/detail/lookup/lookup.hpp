@@ -124,7 +124,9 @@ ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& q
       if constexpr (ahead != 0) {
         if (i + ahead < n) table.prefetch(key_of_query(queries[first + i + ahead]));
       }
-      put(first + i, answer_one(table, queries[first + i], answer));
+      const std::remove_cvref_t<decltype(queries[0])> query =
+          queries[first + i];  // a copy: changes might change what a reference shows
+      put(first + i, answer_one(table, query, answer));
     });
   } else {
     const auto put_hit = [&](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); };
