@@ -1,8 +1,8 @@
 #pragma once
 
+#include "collaborating_lanes.hpp"
 #include "cuckoo_global.hpp"
 #include "report.hpp"
-#include "roost/stadium_map.hpp"
 #include "timing.hpp"
 #include "workload.hpp"
 
@@ -401,6 +401,17 @@ void reproduce_stadium_costs(const Place& place, const reproduction& options) {
   options.report(told);
 }
 
+/// Inserts new pairs directly, by lanes that are alone or collaborate.
+template <class Place, class Key, class Value>
+void insert_lanes(const Place& place, stadium_map<Key, Value, Place>& map, std::span<const Key> keys,
+                  std::span<const Value> values, bool together) {
+  if (together) {
+    insert_collaborating(place, map, keys, values);
+  } else {
+    map.insert_new(place, keys, values, {.path = path::direct});
+  }
+}
+
 /// Figure 13: a table is filled to a load of 0.95 in 50 steps, by lanes that are alone and by lanes that
 /// collaborate.
 template <class Place>
@@ -415,13 +426,12 @@ void reproduce_stadium_lanes(const Place& place, const reproduction& options) {
                     {"load factor", "alone", "together"},
                     {}};
   for (int s = 0; s < steps; ++s) told.rows.push_back({text(0.95 * s / steps, 2)});
-  for (const insert_lanes lanes : {insert_lanes::alone, insert_lanes::together}) {
+  for (const bool together : {false, true}) {
     stadium_map<u64, u64, Place> map(place, n,
                                      {.load_factor = 0.95,
                                       .ticket_bits = 4,
                                       .bodies = residence::place,
                                       .grows = false,
-                                      .lanes = lanes,
                                       .region_slots = 1u << 31});
     std::vector<std::vector<double>> times(steps);
     for (int repetition = -1; repetition < options.repetitions; ++repetition) {
@@ -431,8 +441,8 @@ void reproduce_stadium_lanes(const Place& place, const reproduction& options) {
           return std::as_const(all).span().subspan(static_cast<std::size_t>(s) * step, step);
         };
         place.synchronize();
-        const double ms = milliseconds(
-            place, [&] { map.insert_new(place, part(keys), part(values), {.path = path::direct}); });
+        const double ms =
+            milliseconds(place, [&] { insert_lanes(place, map, part(keys), part(values), together); });
         if (repetition >= 0) times[static_cast<std::size_t>(s)].push_back(ms);
       }
       if (map.size(place) != step * steps) throw error("roost reproduce: stadium_map has lost keys");
@@ -475,23 +485,21 @@ void reproduce_stadium_parts(const Place& place, const reproduction& options, re
   }
   for (const int bits : {1, 2, 4, 8}) {
     std::vector<std::string> row{std::to_string(bits)};
-    for (const insert_lanes lanes : {insert_lanes::alone, insert_lanes::together}) {
+    for (const bool together : {false, true}) {
       map_type map(place, n,
                    {.load_factor = 0.85,
                     .ticket_bits = bits,
                     .bodies = bodies,
                     .grows = false,
-                    .lanes = lanes,
                     .region_slots = 1u << 31});
       row.push_back(rate(median_milliseconds(
           place, 1, options.repetitions, [&] { map.clear(place); },
           [&] {
-            map.insert_new(place, std::as_const(keys).span(), std::as_const(values).span(),
-                           {.path = path::direct});
+            insert_lanes(place, map, std::as_const(keys).span(), std::as_const(values).span(), together);
           })));
       stadium_trial<map_type, Place> trial(place, map, n, options.repetitions, "stadium_map");
       const double find = trial.find(0);  // which also checks what was inserted
-      if (lanes == insert_lanes::alone) continue;
+      if (!together) continue;
       row.push_back(rate(find));
       row.push_back(rate(trial.find(2)));
     }

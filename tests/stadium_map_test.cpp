@@ -4,6 +4,7 @@
 #include <fstream>
 #include <roost/stadium_map.hpp>
 
+#include "collaborating_lanes.hpp"
 #include "support/stadium.hpp"
 
 // stadium_map in bulk, against an oracle. What happens between threads stands in stadium_races_test.cpp.
@@ -73,12 +74,9 @@ TYPED_TEST(stadium_map, takes_new_keys) {
       second(keys.begin() + static_cast<std::ptrdiff_t>(n), keys.end());
   for (const path way : {path::direct, path::regional, path::streamed}) {
     for (const int ticket_bits : {1, 2, 4, 8}) {
-      const auto lanes = std::array{roost::insert_lanes::automatic, roost::insert_lanes::alone,
-                                    roost::insert_lanes::together}[ticket_bits % 3];
       pair_of_maps<TypeParam> maps(ticket_bits == 8 ? 0 : n,
                                    {.ticket_bits = ticket_bits,
                                     .bodies = way == path::streamed ? residence::host : residence::automatic,
-                                    .lanes = lanes,
                                     .region_slots = 1000});
       for (const auto& these : {first, second, first}) {
         const auto report = maps.map.insert_new(test_place(), upload(these), upload(values), {.path = way});
@@ -94,19 +92,25 @@ TYPED_TEST(stadium_map, takes_new_keys) {
 }
 
 TEST(stadium_map_calls, new_keys_fill_every_slot_whoever_inserts_them) {
-  for (const auto lanes :
-       {roost::insert_lanes::automatic, roost::insert_lanes::alone, roost::insert_lanes::together}) {
+  for (const bool together : {false, true}) {
     for (const std::uint32_t region_slots : {101u, 1u << 30}) {
       for (const std::size_t n : {1, 31, 33, 3000, 40000}) {
         roost::stadium_map<u32, u64, place_type> map(
-            test_place(), n,
-            {.load_factor = 1, .grows = false, .lanes = lanes, .region_slots = region_slots});
+            test_place(), n, {.load_factor = 1, .grows = false, .region_slots = region_slots});
         const std::size_t slots = map.capacity(), more = 100;
         const auto keys = from_numbers<u32>(different_numbers(slots + more, n));
         const auto values = from_numbers<u64>(random_numbers(slots + more, n));
-        const auto report = map.insert_new(test_place(), upload(keys), upload(values));
-        EXPECT_EQ(report.inserted, slots);
-        EXPECT_EQ(report.full, more);
+        const auto keys_there = upload(keys);
+        const auto values_there = upload(values);
+        if (together) {
+          EXPECT_EQ(
+              roost::bench::insert_collaborating(test_place(), map, keys_there.span(), values_there.span()),
+              slots);
+        } else {
+          const auto report = map.insert_new(test_place(), keys_there, values_there);
+          EXPECT_EQ(report.inserted, slots);
+          EXPECT_EQ(report.full, more);
+        }
         EXPECT_TRUE(map.valid(test_place()));
         auto found = filled<u64>(keys.size(), 1);
         map.find(test_place(), upload(keys), found, 0);

@@ -25,10 +25,6 @@ const std::map<std::string, roost::residence> residences{{"automatic", roost::re
                                                          {"place", roost::residence::place},
                                                          {"host", roost::residence::host}};
 
-const std::map<std::string, roost::insert_lanes> lanes{{"automatic", roost::insert_lanes::automatic},
-                                                       {"alone", roost::insert_lanes::alone},
-                                                       {"together", roost::insert_lanes::together}};
-
 const std::map<std::string, key_pattern> key_patterns{{"mixed", key_pattern::mixed},
                                                       {"consecutive", key_pattern::consecutive},
                                                       {"strided", key_pattern::strided},
@@ -341,11 +337,6 @@ void add_bench(CLI::App& app) {
                    "such as 8GiB; the rest goes to host memory")
       ->transform(CLI::AsSizeValue(false))
       ->option_text("BYTES");
-  command
-      ->add_option("--lanes", options->stadium.lanes,
-                   "stadium_map: how the threads of a GPU share the work of a build")
-      ->transform(CLI::CheckedTransformer(lanes))
-      ->option_text("{automatic,alone,together}=automatic");
   command
       ->add_option("--region-slots", options->stadium.region_slots,
                    "stadium_map: approximate slots per region; 4000000000 makes one region, as in the paper")

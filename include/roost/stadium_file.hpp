@@ -21,7 +21,7 @@ void save(const Place& place, const stadium_map<Key, Value, Place>& map, const s
 
 /// Loads a map that save() has written, on any place. Key and Value must be the types that were saved; their
 /// sizes are checked. The byte order must be that of this machine. `bodies` and `budget` are as in
-/// stadium_options; the other options are those of the saved map, except that `lanes` is automatic.
+/// stadium_options; the other options are those of the saved map.
 /// Synchronises. Throws file_error for a file that does not exist, is not a saved map, is truncated or is
 /// damaged. Throws out_of_memory.
 template <class Key, class Value, class Place>

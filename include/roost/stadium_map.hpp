@@ -27,17 +27,6 @@ enum class residence : std::uint8_t {
   host
 };
 
-/// How the threads of a GPU share the work of a bulk insert_new.
-enum class insert_lanes : std::uint8_t {
-  /// Alone up to the load from which together is faster, together from then on (the hybrid of the paper). On
-  /// an H200, together was not faster at any load.
-  automatic,
-  /// Each thread inserts one pair after the other, and waits for threads of its warp that probe more slots.
-  alone,
-  /// A thread that is done takes over a pair that others have put aside: collaborating lanes (section III.C).
-  together
-};
-
 /// Options of stadium_map.
 struct stadium_options {
   /// The share of the slots, in (0, 1], that keys may occupy before bulk calls make room. A lookup of an
@@ -58,9 +47,6 @@ struct stadium_options {
   /// Whether bulk inserts move the keys to a larger table when there is no room. If not, keys that find no
   /// room are counted as `full`.
   bool grows = true;
-  /// How the threads of a GPU share a bulk insert_new. This changes the cost, not the result. On the host,
-  /// and for streamed batches, each thread always handles one pair after the other.
-  insert_lanes lanes = insert_lanes::automatic;
   /// Approximate number of slots of a region; 0: chosen for the place. A number larger than the table makes
   /// it a single region, as in the paper.
   std::uint32_t region_slots = 0;
@@ -334,8 +320,6 @@ class stadium_map {
   template <class Change, class Source>
   insert_report put_all(const Place& place, const Source& source, const Change& change,
                         const bulk_options& how);
-  template <class Part>
-  void put_new(const Place& place, const Part& part, path way, insert_report& report);
   template <class Change, class Source>
   void put(const Place& place, const Source& source, const Change& change, bool grows, insert_report& report);
   detail::board_filler<ref_type> inserter() const { return {table()}; }

@@ -77,7 +77,7 @@ for path in direct regional; do
 done
 
 # A stadium_map of each kind that is asked for.
-[[ $(ok_rows --log2n 10,17 --table stadium_map --ticket-bits 1,2,4,8 --bodies place,host --lanes together --region-slots 5000 --ops build,find_half,erase --reps 1) -eq 48 ]] ||
+[[ $(ok_rows --log2n 10,17 --table stadium_map --ticket-bits 1,2,4,8 --bodies place,host --region-slots 5000 --ops build,find_half,erase --reps 1) -eq 48 ]] ||
   fail "kinds of stadium_map: $(cat stdout stderr)"
 [[ $(grep -c '^stadium_map_2_host,' stdout) -eq 6 ]] || fail "the kind is not told: $(cat stdout)"
 [[ $(ok_rows --log2n 0,10,14 --table stadium_map --bodies place,host --region-slots 100 --ops grow --reps 2) -eq 6 ]] || fail "tables that grow: $(cat stdout stderr)"
@@ -86,7 +86,6 @@ done
 refused "ticket-bits" bench --ticket-bits 3
 refused "bodies" bench --bodies moon
 refused "budget" bench --budget much
-refused "lanes" bench --lanes both
 
 # Keys that come several times: two tables that group, beside sorting and the standard library's map.
 [[ $(ok_rows --log2n 0,5,14,20 --ops group --copies 1,8,zipf,half --reps 1) -eq 60 ]] || fail "groups: $(cat stdout stderr)"

@@ -625,10 +625,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   // once.)
 
   struct fresh {  // insert_new
-    static constexpr bool repeatable = true, searches = false, keeps = false, collaborates = false;
-  };
-  struct fresh_together : fresh {  // the same by lanes that collaborate
-    static constexpr bool collaborates = true;
+    static constexpr bool repeatable = true, searches = false, keeps = false;
   };
   struct keep {
     static constexpr bool repeatable = true, searches = true, keeps = true;

@@ -305,60 +305,6 @@ ROOST_FN void for_each_in_step(const Team& team, std::uint32_t n, const Body& bo
   }
 }
 
-/// Jobs 0, 1, ... n - 1 of which each takes any number of attempts, so that neighbours all have something to
-/// do: start(i) makes job i, attempt(job) returns whether it can be finished, finish(job) does that. Whose
-/// job can be finished hands it on, to be finished as soon as there is one for each neighbour, and takes a
-/// job that others have put aside. As long as there are enough of these all go on; else who has one puts it
-/// aside, and all start others (Khorasani et al. 2015, section III.C, Figure 12; there who attempts also
-/// finishes). `memory`: room for 3 * Team::size jobs.
-template <class Job, class Team, class Start, class Attempt, class Finish>
-ROOST_FN void for_each_collaborating(const Team& team, std::uint32_t n, Job* memory, const Start& start,
-                                     const Attempt& attempt, const Finish& finish) {
-  constexpr std::uint32_t neighbours = Team::near_size;
-  const auto rank = static_cast<std::uint32_t>(team.rank()), lane = rank % neighbours;
-  const std::uint32_t before_me = (1u << lane) - 1;
-  const std::uint32_t each = ceil_div(n, static_cast<std::uint32_t>(Team::size)) *
-                             neighbours;  // jobs of neighbours: they follow each other
-  const std::uint32_t first = smaller(n, rank / neighbours * each), last = smaller(n, first + each);
-  Job* const aside = memory + 3 * (rank - lane);
-  Job* const ready = aside + neighbours;
-  std::uint32_t waiting = 0, to_finish = 0;  // jobs in these
-  Job mine{};
-  const auto go_on = [&](bool has_job) {  // returns who could not finish
-    const bool is_ready = has_job && attempt(mine);
-    const std::uint32_t all_ready = team.ballot_near(is_ready),
-                        others = team.ballot_near(has_job && !is_ready);
-    if (is_ready) ready[to_finish + count_bits(all_ready & before_me)] = mine;
-    to_finish += count_bits(all_ready);
-    team.sync_near();
-    if (to_finish >= neighbours) {
-      to_finish -= neighbours;
-      finish(ready[to_finish + lane]);
-      team.sync_near();
-    }
-    return others;
-  };
-  ROOST_ROLLED
-  for (std::uint32_t i = first; i < last; i += neighbours) {
-    if (i + lane < last) mine = start(i + lane);
-    std::uint32_t going = go_on(i + lane < last);
-    ROOST_ROLLED
-    while (waiting + count_bits(going) >= neighbours) {
-      if ((going >> lane & 1) == 0) mine = aside[waiting - 1 - count_bits(~going & before_me)];
-      waiting -= neighbours - count_bits(going);
-      team.sync_near();
-      going = go_on(true);
-    }
-    if ((going >> lane & 1) != 0) aside[waiting + count_bits(going & before_me)] = mine;
-    waiting += count_bits(going);
-    team.sync_near();
-  }
-  if (lane < waiting) mine = aside[lane];
-  ROOST_ROLLED
-  for (std::uint32_t going = (1u << waiting) - 1; going != 0;) going = go_on((going >> lane & 1) != 0);
-  if (lane < to_finish) finish(ready[lane]);
-}
-
 /// Hands out a team's scratch memory piece by piece. With a null base it only counts the bytes, so that a
 /// kernel says how much scratch it needs with the code that uses it.
 class scratch_memory {

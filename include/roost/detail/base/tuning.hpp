@@ -64,11 +64,6 @@ struct tuning<cuda> {
   static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
   static constexpr int fill_threads = 384;  // of a region of a table that changes: 40 registers each
   static constexpr int fill_teams_at_once = 4;
-  static constexpr std::uint32_t put_tile_together =
-      512;  // pairs of a team whose lanes collaborate, at least,
-  static constexpr std::size_t put_teams_together = 2048;  // and such teams at most,
-  static constexpr double together_load =
-      2;  // which they do from this load on: never, as memory is what inserts wait for
   static constexpr std::uint32_t board_region_slots = 1 << 16;  // of a ticket board
   static constexpr std::uint32_t guards_most = 1 << 20;         // for a quarter of a million threads
   static constexpr std::size_t far_reach =
@@ -121,9 +116,6 @@ struct tuning<host> {
   static constexpr std::size_t far_access_bytes = 1;  // nothing is far
   static constexpr std::size_t staged_bytes = std::size_t{48} << 20;
   static constexpr std::size_t staged_bytes_most = ~std::size_t{0};
-  static constexpr std::uint32_t put_tile_together = 512;
-  static constexpr std::size_t put_teams_together = 64;
-  static constexpr double together_load = 2;  // never
 };
 
 /// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16

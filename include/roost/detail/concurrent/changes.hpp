@@ -42,25 +42,14 @@ struct tile_list {
 template <class Place, class Table, class Source, class Change>
 struct put_tiles {
   static constexpr int threads = tuning<cuda>::find_threads;
-  static constexpr bool collaborates = requires { requires Change::collaborates; };
-  static constexpr std::size_t workers = std::is_same_v<Place, host> ? 1 : threads;
   static constexpr bool adds_up =
       !Change::repeatable && requires { Table::bucket_slots; };  // copies of a key, first
   static constexpr std::uint32_t small_buckets = adds_up ? tuning<Place>::put_small_buckets : 0;
   using bucket = typename Table::bucket;
   using value = typename Table::value_type;
 
-  /// Pairs of a team, of n. Who collaborates has many, as the last ones of a tile keep few busy.
-  ROOST_FN static std::uint32_t tile_of(std::size_t n) {
-    using tuned = tuning<Place>;
-    if constexpr (collaborates) {
-      return larger(tuned::put_tile_together,
-                    static_cast<std::uint32_t>(ceil_div<std::size_t>(n, tuned::put_teams_together)));
-    } else {
-      return tuned::put_tile;
-    }
-  }
-  static std::size_t tiles_of(std::size_t n) { return ceil_div<std::size_t>(n, tile_of(n)); }
+  static constexpr std::uint32_t tile = tuning<Place>::put_tile;
+  static std::size_t tiles_of(std::size_t n) { return ceil_div<std::size_t>(n, tile); }
 
   Table table;
   Source source;
@@ -68,25 +57,14 @@ struct put_tiles {
   tile_list list;
   left_over<pair<typename Table::key_type, value>> left;
 
-  /// A pair that collaborating lanes are at. Aligned, so that it is copied by few instructions.
-  template <class T>
-  struct alignas(16) job_of {
-    std::uint32_t item;
-    typename T::way at;
-  };
-  struct no_job {};
-  using job = typename std::conditional_t<collaborates, std::type_identity<job_of<Table>>,
-                                          std::type_identity<no_job>>::type;
-
   struct pieces {
     std::uint32_t* inserted;
     std::uint32_t* enough;
     bucket* small;
-    job* jobs;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     return {memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1),
-            memory.take<bucket>(4 * small_buckets), memory.take<job>(collaborates ? 3 * workers : 0)};
+            memory.take<bucket>(4 * small_buckets)};
   }
 
   template <class Team>
@@ -104,39 +82,27 @@ struct put_tiles {
     for_each_of(team, 4 * small_buckets, [&](std::uint32_t b) { my.small[b] = bucket{}; });
     team.sync();
     if (*my.enough) return;
-    const std::uint32_t tile = tile_of(source.size());
     const std::uint64_t first = std::uint64_t{number} * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, source.size() - first));
     std::uint32_t inserted = 0;
-    const auto note = [&](insertion what, const auto& key, const value& v) {
+    const auto put = [&](const auto& key, const value& v) {
+      const insertion what = table.put(key, v, change);
       inserted += what == insertion::inserted;
       if (what == insertion::full) left.add(make_pair(key, v));
     };
-    const auto put = [&](const auto& key, const value& v) { note(table.put(key, v, change), key, v); };
-    if constexpr (collaborates) {
-      for_each_collaborating(
-          team, n, my.jobs, [&](std::uint32_t i) { return job{i, table.first_step(source[first + i].key)}; },
-          [&](job& mine) { return !source.wanted(first + mine.item) || table.reserve(mine.at); },
-          [&](const job& mine) {
-            if (!source.wanted(first + mine.item)) return;
-            const auto item = source[first + mine.item];
-            note(table.fill(mine.at, item.key, value_of(item)), item.key, value_of(item));
-          });
-    } else {
-      for_each_of(team, n, [&](std::uint32_t i) {
-        if constexpr (ahead != 0) {
-          if (i + ahead < n) table.prefetch(source[first + i + ahead].key);
-        }
-        if (!source.wanted(first + i)) return;
-        const auto item = source[first + i];
-        if constexpr (small_buckets != 0) {
-          if (table.template put_in_small<team_access>(my.small, small_buckets, item.key, value_of(item),
-                                                       change) != insertion::full)
-            return;
-        }
-        put(item.key, value_of(item));
-      });
-    }
+    for_each_of(team, n, [&](std::uint32_t i) {
+      if constexpr (ahead != 0) {
+        if (i + ahead < n) table.prefetch(source[first + i + ahead].key);
+      }
+      if (!source.wanted(first + i)) return;
+      const auto item = source[first + i];
+      if constexpr (small_buckets != 0) {
+        if (table.template put_in_small<team_access>(my.small, small_buckets, item.key, value_of(item),
+                                                     change) != insertion::full)
+          return;
+      }
+      put(item.key, value_of(item));
+    });
     if constexpr (small_buckets != 0) {
       team.sync();
       for_each_of(team, 4 * small_buckets * Table::bucket_slots, [&](std::uint32_t i) {

@@ -22,13 +22,6 @@ struct board_filler {
     return table.template put<ticket_board::among_inserts>(key, value, change);
   }
   ROOST_PREFETCH_FN void prefetch(const key_type& key) const { table.prefetch(key); }
-
-  using way = typename Table::way;
-  ROOST_FN way first_step(const key_type& key) const { return table.first_step(key); }
-  ROOST_FN bool reserve(way& at) const { return table.template reserve<ticket_board::among_inserts>(at); }
-  ROOST_FN insertion fill(const way& at, const key_type& key, const value_type& value) const {
-    return table.fill(at, key, value);
-  }
 };
 
 /// The pairs of a table's slots, of which some are empty.

@@ -168,25 +168,6 @@ void stadium_map<Key, Value, Place>::launch_put(const Place& place, array<detail
   report.inserted += sum.inserted - inserted;
 }
 
-/// New pairs. The table has room for them, or does not grow.
-template <class Key, class Value, class Place>
-template <class Part>
-void stadium_map<Key, Value, Place>::put_new(const Place& place, const Part& part, path way,
-                                             insert_report& report) {
-  const std::size_t n = part.size(), live = known_->live;
-  const auto threshold =
-      static_cast<std::size_t>(detail::tuning<Place>::together_load * static_cast<double>(capacity()));
-  std::size_t alone = threshold - detail::smaller(threshold, live);  // pairs
-  if (way == path::regional) alone = live + n > threshold ? 0 : n;   // regions are filled one by one
-  if (options_.lanes != insert_lanes::automatic) alone = options_.lanes == insert_lanes::alone ? n : 0;
-  Part some = part;
-  some.count = detail::smaller(alone, n);
-  if (some.count != 0) put(place, some, typename ref_type::fresh(), false, report);
-  some.first += some.count;
-  some.count = n - some.count;
-  if (some.count != 0) put(place, some, typename ref_type::fresh_together(), false, report);
-}
-
 /// Partitioned pairs, part after part while its bodies are in memory of the place. The table has room for
 /// them, or does not grow.
 template <class Key, class Value, class Place>
@@ -250,7 +231,7 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
   const bool grows = options_.grows && !tells && room() < n;
   const auto put_some = [&](const auto& part) {
     if constexpr (tells) {
-      put_new(place, part, report.path, report);
+      put(place, part, typename ref_type::fresh(), false, report);
     } else {
       put(place, part, change, grows, report);
     }
