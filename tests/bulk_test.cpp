@@ -75,7 +75,7 @@ TEST(bulk, keeps_to_its_scratch_memory) {
                     map.find(queries, 7, {.path = roost::path::regional, .scratch_bytes_most = 0}, &report)),
       0u);
   EXPECT_EQ(report.chunks,
-            roost::detail::ceil_div(queries.size(), roost::detail::tuning<place_type>::regional_chunk_least))
+            roost::detail::ceil_div(queries.size(), roost::detail::find_tuning<place_type>::chunk_least))
       << "no memory at all is read as the least that works";
 }
 

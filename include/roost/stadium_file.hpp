@@ -160,7 +160,7 @@ struct stadium_file {
   static bool makes_sense(const header& it) {
     return std::has_single_bit(it.ticket_bits) && it.ticket_bits <= 8 && it.grows <= 1 &&
            it.load_factor > 0 && it.load_factor <= 1 && std::has_single_bit(it.guards) &&
-           it.guards <= tuning<cuda>::guards_most && it.regions != 0 && it.regions < 1u << 31 &&
+           it.guards <= stadium_tuning<cuda>::guards_most && it.regions != 0 && it.regions < 1u << 31 &&
            it.region_slots > 2 && it.region_slots < 1u << 31 &&
            prime_from(it.region_slots) == it.region_slots &&
            it.region_words ==

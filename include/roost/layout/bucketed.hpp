@@ -116,10 +116,10 @@ template <class Place, class Key, class Value>
 class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, Value> {
  public:
   using typename lookups<table, Key, Value>::hit;
-  using bucket = bucket_of<detail::tuning<Place>::bucket_bytes, Key, Value>;
+  using bucket = bucket_of<detail::build_tuning<Place>::bucket_bytes, Key, Value>;
   static constexpr int bucket_slots = bucket::slots;
   /// What a probe reads at once: a bucket of the usual size with its values, of a larger one the keys.
-  static constexpr bool reads_values = sizeof(bucket) <= detail::tuning<Place>::bucket_bytes;
+  static constexpr bool reads_values = sizeof(bucket) <= detail::build_tuning<Place>::bucket_bytes;
   using read_type = std::conditional_t<reads_values, bucket, typename bucket::key_block>;
 
   table(bucket* buckets, std::uint32_t regions, std::uint32_t region_buckets, std::uint64_t seed,
@@ -281,7 +281,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
         {"roost::bucketed: load factor ", options.load_factor, " asked for; give more than 0 and at most 1"});
   }
   using bucket = typename table<Place, Key, Value>::bucket;
-  using tuned = detail::tuning<Place>;
+  using tuned = detail::build_tuning<Place>;
   const double slots = static_cast<double>(n) / options.load_factor;
   // A region's slots should hold the spread of a random split without more room than the load factor gives:
   // full regions must be large.
@@ -306,9 +306,9 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
 /// Builds one region: what detail::region_build asks of a layout.
 template <class Place, class Key, class Value>
 struct bucketed::builder {
-  static constexpr int threads = detail::tuning<cuda>::build_threads;
+  static constexpr int threads = detail::build_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
-  static constexpr int teams_at_once = detail::tuning<cuda>::build_teams_at_once;
+  static constexpr int teams_at_once = detail::build_tuning<cuda>::teams_at_once;
   using item = pair<Key, Value>;
   using bucket = typename table<Place, Key, Value>::bucket;
   static constexpr int slots_of_bucket = bucket::slots;

@@ -161,7 +161,7 @@ class probing::reader {
   using hit = detail::hit<Value>;
   using slot = slot_word<Key, Value>;
   using word = typename slot::word;
-  static constexpr int bucket_slots = detail::tuning<Place>::bucket_bytes / sizeof(word);
+  static constexpr int bucket_slots = detail::build_tuning<Place>::bucket_bytes / sizeof(word);
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
 
   /// Slots that are read at once.
@@ -705,8 +705,8 @@ probing::plan probing::make_plan_within(std::size_t bytes, std::uint64_t seed) {
     detail::raise<invalid_argument>(
         {"roost::probing: ", bytes, " bytes of storage; give ", 4 * sizeof(bucket), " at least"});
   plan p{};
-  p.regions = 4 * static_cast<std::uint32_t>(
-                      detail::ceil_div(buckets * sizeof(bucket) / 4, detail::tuning<Place>::region_bytes));
+  p.regions = 4 * static_cast<std::uint32_t>(detail::ceil_div(buckets * sizeof(bucket) / 4,
+                                                              detail::build_tuning<Place>::region_bytes));
   detail::check_table_bytes(static_cast<double>(bytes), p.regions, "roost::probing");
   p.region_buckets = static_cast<std::uint32_t>(buckets / p.regions);
   while (!detail::is_prime_or_1(p.region_buckets)) --p.region_buckets;
@@ -720,7 +720,7 @@ probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   constexpr double bucket_slots = table::bucket_slots;
   const double buckets = slots / bucket_slots;
   const double quarters =
-      std::ceil(buckets * sizeof(typename table::bucket) / 4 / detail::tuning<Place>::region_bytes);
+      std::ceil(buckets * sizeof(typename table::bucket) / 4 / detail::build_tuning<Place>::region_bytes);
   detail::check_table_bytes(buckets * sizeof(typename table::bucket), 4 * quarters, "roost::probing");
   plan p{};
   p.regions = 4 * static_cast<std::uint32_t>(std::max(1.0, quarters));

@@ -170,7 +170,7 @@ struct ticket_board {
     template <class Place>
     plan of_regions(double n) const;
 
-    static constexpr std::uint32_t parts_least = 64, parts_most = detail::tuning<cuda>::digits_most;
+    static constexpr std::uint32_t parts_least = 64, parts_most = detail::partition_tuning<cuda>::digits_most;
   };
 
   /// What is known of a region.
@@ -906,7 +906,7 @@ ticket_board::plan ticket_board::plan::of_regions(double n) const {
   plan p = *this;
   p.regions = static_cast<std::uint32_t>(n);
   p.guards = 64;
-  while (p.guards < detail::tuning<Place>::guards_most && p.guards < p.slots() / 8) p.guards *= 2;
+  while (p.guards < detail::stadium_tuning<Place>::guards_most && p.guards < p.slots() / 8) p.guards *= 2;
   return p;
 }
 

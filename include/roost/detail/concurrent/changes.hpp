@@ -41,14 +41,14 @@ struct tile_list {
 /// many copies of few keys do not queue for their slots.
 template <class Place, class Table, class Source, class Change>
 struct put_tiles {
-  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr int threads = find_tuning<cuda>::threads;
   static constexpr bool adds_up =
       !Change::repeatable && requires { Table::bucket_slots; };  // copies of a key, first
-  static constexpr std::uint32_t small_buckets = adds_up ? tuning<Place>::put_small_buckets : 0;
+  static constexpr std::uint32_t small_buckets = adds_up ? change_tuning<Place>::small_buckets : 0;
   using bucket = typename Table::bucket;
   using value = typename Table::value_type;
 
-  static constexpr std::uint32_t tile = tuning<Place>::put_tile;
+  static constexpr std::uint32_t tile = change_tuning<Place>::tile;
   static std::size_t tiles_of(std::size_t n) { return ceil_div<std::size_t>(n, tile); }
 
   Table table;
@@ -69,7 +69,7 @@ struct put_tiles {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
+    constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
     scratch_memory all(memory);
     const pieces my = scratch(all);
     const std::uint32_t number =
@@ -238,7 +238,7 @@ template <class Value>
 struct write_operation_result {
   using result = operation_result<Value>;
   static constexpr bool changes = true;
-  static constexpr int teams_at_once = tuning<cuda>::run_teams_at_once(sizeof(Value));
+  static constexpr int teams_at_once = find_tuning<cuda>::run_teams_at_once(sizeof(Value));
   result* results;
   template <class Table, class Key>
   ROOST_FN result operator()(const Table& table, const operation<Key, Value>& mine) const {

@@ -71,9 +71,9 @@ struct no_pairs {
 /// become free first, in regions that never were full: so no key of theirs lies in the next one.
 template <class Place, class Table, class From, class Change>
 struct fill_regions {
-  static constexpr int threads = tuning<cuda>::fill_threads;
+  static constexpr int threads = change_tuning<cuda>::fill_threads;
   static constexpr bool large_scratch = true;
-  static constexpr int teams_at_once = tuning<cuda>::fill_teams_at_once;
+  static constexpr int teams_at_once = change_tuning<cuda>::fill_teams_at_once;
   static constexpr bool keeps = std::is_same_v<Change, typename Table::keep>;
   using bucket = typename Table::bucket;
   using item = pair<typename Table::key_type, typename Table::value_type>;

@@ -361,10 +361,10 @@ class slot_table {
 
   /// Whether a batch goes region after region, if there is room for it.
   bool goes_by_region(std::size_t n, const bulk_options& how) const {
-    using tuned = tuning<Place>;
-    const bool pays = plan_.regions >= tuned::put_regions &&
-                      static_cast<double>(n) * buckets_read(n) >=
-                          static_cast<double>(capacity()) / tuned::put_regional_share;
+    using tuned = change_tuning<Place>;
+    const bool pays =
+        plan_.regions >= tuned::regions &&
+        static_cast<double>(n) * buckets_read(n) >= static_cast<double>(capacity()) / tuned::regional_share;
     return asks_for_regions(how.path) || (how.path == path::automatic && pays);
   }
 

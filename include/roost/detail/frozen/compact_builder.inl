@@ -9,9 +9,9 @@ struct compact::builder {
   using table_type = table<Place, Key, Value>;
   using hash_type = typename table_type::hash_type;
   static constexpr bool on_host = std::is_same_v<Place, host>;
-  static constexpr int threads = detail::tuning<cuda>::build_threads;
+  static constexpr int threads = detail::build_tuning<cuda>::threads;
   static constexpr int teams_at_once =
-      detail::tuning<cuda>::compact_build_teams_at_once(table_type::pair_bytes);
+      detail::build_tuning<cuda>::compact_teams_at_once(table_type::pair_bytes);
 
   table_type to;
   detail::region_items<item> from;

@@ -34,7 +34,7 @@ inline double expected_homeless(double mean, int slots, std::uint32_t tries) {
 template <class Place, class Key, class Value>
 compact::plan compact::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts) {
   using here = table<Place, Key, Value>;
-  using tuned = detail::tuning<Place>;
+  using tuned = detail::build_tuning<Place>;
   if (!(options.load_factor > 0 && options.load_factor <= 4)) {
     detail::raise<invalid_argument>(
         {"roost::compact: load factor ", options.load_factor, " asked for; give more than 0 and at most 4"});

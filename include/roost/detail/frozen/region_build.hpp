@@ -148,7 +148,7 @@ class region_build {
 
   /// Returns false if too many pairs found no place.
   ROOST_FN bool count_in(bool& twice) const {
-    constexpr int per_worker = tuning<typename Team::place>::build_held;
+    constexpr int per_worker = build_tuning<typename Team::place>::held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
     const auto count = static_cast<std::uint32_t>(count_);
     layout_.clear(team_, region_, my_);

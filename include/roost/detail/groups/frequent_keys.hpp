@@ -13,7 +13,7 @@ namespace roost::detail {
 /// hashes.
 template <class Key>
 struct regions_and_frequent_keys {
-  static constexpr std::uint32_t slots = tuning<cuda>::group_sample;
+  static constexpr std::uint32_t slots = group_tuning<cuda>::sample;
 
   leading_bits spread;
   int shift = 0;  // regions with the same leading bits share a slot: fewer than `slots`
@@ -58,7 +58,7 @@ template <class Place, class Key, class Source>
 struct find_frequent_keys {
   static constexpr int threads = 1024;
   static constexpr bool large_scratch = true;
-  static constexpr std::uint32_t sample = tuning<cuda>::group_sample;
+  static constexpr std::uint32_t sample = group_tuning<cuda>::sample;
   static constexpr std::uint32_t least = 4;  // in the sample: fewer tell little
   static constexpr std::uint32_t most = sample / least;
   using frequent_regions = regions_and_frequent_keys<Key>;
@@ -185,7 +185,7 @@ struct frequent_keys {
 template <class Place, class Key, class Put>
 struct each_frequent_item {
   static constexpr int threads = 256;
-  static constexpr std::uint32_t tile = tuning<Place>::expand_tile;
+  static constexpr std::uint32_t tile = group_tuning<Place>::expand_tile;
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   regions_and_frequent_keys<Key> region_of;

@@ -79,7 +79,7 @@ struct count_of_run {
 template <class Place, class Put>
 struct expand_tiles {
   static constexpr int threads = 256;
-  static constexpr std::uint32_t tile = tuning<Place>::expand_tile;
+  static constexpr std::uint32_t tile = group_tuning<Place>::expand_tile;
 
   const std::uint64_t* offsets;
   std::uint64_t lists;

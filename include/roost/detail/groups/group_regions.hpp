@@ -23,9 +23,9 @@ struct group_output {
 template <class Place, class Key, class Value, bool Ordered>
 struct group_regions {
   static constexpr bool one_worker = std::is_same_v<Place, host>;
-  static constexpr int threads = tuning<cuda>::group_threads;
+  static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
-  static constexpr int teams_at_once = tuning<cuda>::group_teams_at_once + (Ordered ? 0 : 1);
+  static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once + (Ordered ? 0 : 1);
   static constexpr std::uint32_t tile = group_tile<Place, Key, Value>;
   static constexpr std::uint32_t digits =
       256;  // of groups' numbers, for the order in one step; else two steps of
@@ -252,7 +252,7 @@ struct pack_groups {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte*) const {
-    constexpr int per_worker = tuning<Place>::build_held;
+    constexpr int per_worker = build_tuning<Place>::held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
     const std::uint64_t offset = Ordered ? begins[region] : 0;
     const auto size = static_cast<std::uint32_t>(from.sizes[region + 1] - from.sizes[region]);

@@ -79,7 +79,7 @@ class grouper {
   /// False if the keys of some region are too many.
   template <class Source>
   bool run(const Source& source) {
-    frequent_.sample(place_, source, static_cast<double>(tuning<Place>::group_tiles_most) * kernel::tile);
+    frequent_.sample(place_, source, static_cast<double>(group_tuning<Place>::tiles_most) * kernel::tile);
     partitioner<Place, pair<Key, Value>, partitioning> partitioner(place_, frequent_.regions(), room::exact,
                                                                    nullptr);
     parts_.emplace(partitioner.run(source, frequent_.region_of));

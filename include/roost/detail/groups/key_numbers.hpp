@@ -13,10 +13,10 @@ namespace roost::detail {
 template <class Place, class Key, class Value>
 constexpr std::uint32_t group_tile = [] {
   constexpr std::size_t fit =
-      tuning<Place>::group_bytes / (sizeof(Key) + larger(sizeof(Key), sizeof(Value)) + 22);
-  constexpr std::size_t threads = tuning<cuda>::group_threads;
+      group_tuning<Place>::bytes / (sizeof(Key) + larger(sizeof(Key), sizeof(Value)) + 22);
+  constexpr std::size_t threads = group_tuning<cuda>::threads;
   return static_cast<std::uint32_t>(
-      larger<std::size_t>(smaller<std::size_t>(fit / threads, tuning<Place>::group_held_most), 1) * threads);
+      larger<std::size_t>(smaller<std::size_t>(fit / threads, group_tuning<Place>::held_most), 1) * threads);
 }();
 
 /// A number for each of a team's items: a thread of a block has its own in registers.

@@ -118,7 +118,7 @@ template <class Place, driver Driver, bool ByRegion, class Team, class Table, cl
 ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& queries, std::uint64_t first,
                           std::uint32_t n, const Answer& answer,
                           [[maybe_unused]] const deferred_queries& deferred, const Put& put) {
-  constexpr std::uint32_t ahead = tuning<Place>::find_ahead;
+  constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
   if constexpr (Driver == driver::one_by_one) {
     for_each_of(team, n, [&](std::uint32_t i) {
       if constexpr (ahead != 0) {
@@ -167,10 +167,9 @@ constexpr int teams_at_once_for = [] {
 /// The direct way.
 template <class Place, class Ref, class Queries, class Answer, driver Driver>
 struct probe_tiles {
-  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr int threads = find_tuning<cuda>::threads;
   static constexpr int teams_at_once = teams_at_once_for<Answer>;
-  static constexpr std::uint32_t tile =
-      Driver == driver::interleaved ? tuning<Place>::find_pairs_tile : tuning<Place>::find_tile;
+  static constexpr std::uint32_t tile = find_tuning<Place>::tile(Driver, false);
 
   Ref ref;
   Queries queries;
@@ -243,10 +242,9 @@ auto order_of_queries(const Order& order) {
 template <class Place, class Ref, class Query, class Answer>
 struct probe_region_tiles {
   static constexpr driver chosen = driver_for<Place, Ref, Answer, true>;
-  static constexpr int threads = tuning<cuda>::find_threads;
+  static constexpr int threads = find_tuning<cuda>::threads;
   static constexpr int teams_at_once = teams_at_once_for<Answer>;
-  static constexpr std::uint32_t tile =
-      chosen == driver::interleaved ? tuning<Place>::find_each_tile : tuning<Place>::find_region_tile;
+  static constexpr std::uint32_t tile = find_tuning<Place>::tile(chosen, true);
 
   Ref ref;
   queries_of_items<Query> queries;
@@ -284,8 +282,8 @@ inline bool asks_for_regions(path way) { return way == path::regional || way == 
 /// Whether the regional way is the faster one.
 template <class Place, class Ref>
 bool by_region_pays(std::size_t table_bytes, std::size_t queries) {
-  return in_hash_order<Ref> && table_bytes >= tuning<Place>::regional_table_bytes &&
-         queries >= tuning<Place>::regional_queries;
+  return in_hash_order<Ref> && table_bytes >= find_tuning<Place>::table_bytes &&
+         queries >= find_tuning<Place>::queries;
 }
 
 /// How a batch goes by region: into how many, and how many items at once.
@@ -299,7 +297,7 @@ template <class Place>
 regional_plan plan_chunks(std::uint32_t regions, std::size_t n, std::size_t bytes_of_item,
                           std::size_t scratch_bytes_most) {
   const std::size_t fit =
-      larger<std::size_t>(scratch_bytes_most / bytes_of_item, tuning<Place>::regional_chunk_least);
+      larger<std::size_t>(scratch_bytes_most / bytes_of_item, find_tuning<Place>::chunk_least);
   return {regions, ceil_div(n, ceil_div(n, fit))};
 }
 
@@ -314,11 +312,11 @@ struct all_regions {
   }
   regional_plan plan(std::size_t table_bytes, std::size_t n, std::size_t bytes_of_item,
                      const bulk_options& options) const {
-    using tuned = tuning<Place>;
-    const std::size_t windows = ceil_div(table_bytes, tuned::regional_window_bytes);
+    using tuned = find_tuning<Place>;
+    const std::size_t windows = ceil_div(table_bytes, tuned::window_bytes);
     return plan_chunks<Place>(
-        static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, tuned::digits_most)), n, bytes_of_item,
-        options.scratch_bytes_or(tuned::regional_scratch_bytes));
+        static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, partition_tuning<Place>::digits_most)),
+        n, bytes_of_item, options.scratch_bytes_or(tuned::scratch_bytes));
   }
   /// run(ref, first, count) for regions [first, first + count) of the plan.
   template <class Ref, class Run>
@@ -358,8 +356,7 @@ template <class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
                     const answers_from<Answer>& to) {
   if constexpr (driver_for<Place, Ref, Answer, false> == driver::interleaved) {
-    if (table_bytes >= tuning<Place>::regional_table_bytes)
-      return probe_directly<true>(place, ref, queries, to);
+    if (table_bytes >= find_tuning<Place>::table_bytes) return probe_directly<true>(place, ref, queries, to);
   }
   probe_directly(place, ref, queries, to);
 }

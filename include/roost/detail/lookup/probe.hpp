@@ -107,19 +107,13 @@ ROOST_FN bool probe_first(const Table& table, const typename Table::key_type& ke
   });
 }
 
-/// How a team goes through the lookups of a tile.
-enum class driver {
-  one_by_one,   // each to its end
-  interleaved,  // probe_interleaved
-  deferred      // probe_first of all; those that it does not end come afterwards
-};
-
-/// For queries by region, or direct ones of a table that the cache does not hold.
+/// How a team goes through the lookups of a tile: queries by region, or direct ones of a table that the cache
+/// does not hold.
 template <class Place, class Table, bool ByRegion>
 constexpr driver driver_of = [] {
   if constexpr (!has_steps<Table>) {
     return driver::one_by_one;
-  } else if constexpr (tuning<Place>::find_waits) {
+  } else if constexpr (find_tuning<Place>::defers) {
     return Table::defers ? driver::deferred : driver::one_by_one;
   } else {
     return (ByRegion ? Table::interleaves_by_region : Table::interleaves_directly) ? driver::interleaved

@@ -105,7 +105,7 @@ class partitioner {
     std::uint32_t bits = 1;
     while ((std::uint64_t{1} << bits) < regions_) ++bits;
     const std::uint32_t passes =
-        Kind.one_pass || regions_ <= tuning<Place>::digits_most ? 1 : ceil_div(bits, digit_bits);
+        Kind.one_pass || regions_ <= partition_tuning<Place>::digits_most ? 1 : ceil_div(bits, digit_bits);
     result_.input_items_ = source.size();
     std::uint32_t shift = bits;
     for (std::uint32_t i = 0; i < passes; ++i) {
@@ -129,7 +129,7 @@ class partitioner {
  private:
   static constexpr std::uint32_t digit_bits = [] {
     std::uint32_t bits = 0;
-    while ((2u << bits) <= tuning<Place>::digits_most) ++bits;
+    while ((2u << bits) <= partition_tuning<Place>::digits_most) ++bits;
     return bits;
   }();
 

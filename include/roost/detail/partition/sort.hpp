@@ -25,7 +25,8 @@ template <class Place, class Source>
 auto sort_pairs(const Place& place, const Source& source, std::uint32_t bits) {
   using item = std::remove_cvref_t<decltype(source[0])>;
   constexpr partition_kind kind{.stable = true, .one_pass = true};
-  constexpr auto bits_most = static_cast<std::uint32_t>(std::bit_width(tuning<Place>::digits_most) - 1);
+  constexpr auto bits_most =
+      static_cast<std::uint32_t>(std::bit_width(partition_tuning<Place>::digits_most) - 1);
   const std::uint32_t passes = larger(1u, ceil_div(bits, bits_most)),
                       width = larger(1u, ceil_div(bits, passes));
   const auto pass = [&](const auto& from, std::uint32_t number) {

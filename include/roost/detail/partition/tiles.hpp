@@ -95,7 +95,7 @@ struct tile_cursors {
 /// Counts the items of every child region.
 template <class Place, class Item, class Source, class RegionOf, class Cursors>
 struct count_tiles {
-  static constexpr int threads = tuning<cuda>::partition_threads;
+  static constexpr int threads = partition_tuning<cuda>::threads;
   Source source;
   RegionOf region_of;
   tile_map tiles;
@@ -142,8 +142,8 @@ struct no_way_back {};
 template <class Place, class Item, class Source, class RegionOf, class Cursors, class Back>
 struct scatter_tiles {
   static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
-  static constexpr int threads = tuning<cuda>::partition_threads;
-  static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once(sizeof(Item));
+  static constexpr int threads = partition_tuning<cuda>::threads;
+  static constexpr int teams_at_once = partition_tuning<cuda>::teams_at_once(sizeof(Item));
   static constexpr bool large_scratch = sizeof(Item) > 96;  // of which a tile has as many as of these
   Source source;
   RegionOf region_of;
@@ -165,7 +165,7 @@ struct scatter_tiles {
     std::uint16_t* warp_counts;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    constexpr std::uint32_t digits = tuning<Place>::digits_most;  // a constant, so that offsets are
+    constexpr std::uint32_t digits = partition_tuning<Place>::digits_most;  // a constant, so that offsets are
     constexpr std::uint32_t items = tile_items<Place, Item>;
     constexpr bool one_worker = std::is_same_v<Place, host>;
     constexpr std::uint32_t ranks =
@@ -277,8 +277,8 @@ struct scatter_tiles {
 /// Brings results from a pass's output order to its input order: to.put(i, result).
 template <class Place, class Item, class Result, class To>
 struct restore_tiles {
-  static constexpr int threads = tuning<cuda>::partition_threads;
-  static constexpr int teams_at_once = tuning<cuda>::partition_teams_at_once(sizeof(Result));
+  static constexpr int threads = partition_tuning<cuda>::threads;
+  static constexpr int teams_at_once = partition_tuning<cuda>::teams_at_once(sizeof(Result));
   static constexpr bool large_scratch = sizeof(Result) > 8;  // tiles are as large as their items allow
   const Result* from;
   To to;

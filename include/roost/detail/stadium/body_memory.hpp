@@ -176,7 +176,7 @@ class reachable<cuda> {
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
     const device_memory_pool& pool = device_memory_pool::of(place.device());
     if (place.memory() == &pool) free += pool.kept();
-    return static_cast<std::size_t>(tuning<cuda>::bodies_share * static_cast<double>(free));
+    return static_cast<std::size_t>(stadium_tuning<cuda>::bodies_share * static_cast<double>(free));
   }
 
  private:

@@ -47,8 +47,7 @@ class stadium_regions : public all_regions<Place> {
 
   /// What a batch may take at once if nobody says how much.
   static std::size_t scratch_bytes(const Place& place) {
-    const std::size_t free = reachable<Place>::free_bytes(place),
-                      least = tuning<Place>::regional_scratch_bytes;
+    const std::size_t free = reachable<Place>::free_bytes(place), least = find_tuning<Place>::scratch_bytes;
     return free == ~std::size_t{0} ? least : larger(least, free / 2);
   }
 
@@ -90,7 +89,8 @@ class stadium_regions : public all_regions<Place> {
     const std::uint32_t most = plan.parts();
     const std::uint64_t near_of_most = near_slots / (plan.slots() / most);
     std::uint32_t parts = smaller(
-        most, static_cast<std::uint32_t>(8 + plan.slots() * item_bytes / tuning<Place>::staged_bytes));
+        most,
+        static_cast<std::uint32_t>(8 + plan.slots() * item_bytes / stadium_tuning<Place>::staged_bytes));
     while (most % parts != 0 || near_of_most % (most / parts) != 0) ++parts;
     return parts;
   }

@@ -14,7 +14,7 @@ auto stadium_map<Key, Value, Place>::checked(const options& options) -> const st
 template <class Key, class Value, class Place>
 ticket_board::plan stadium_map<Key, Value, Place>::plan_for(double n, const options& options) {
   const std::uint32_t region_slots =
-      options.region_slots != 0 ? options.region_slots : detail::tuning<Place>::board_region_slots;
+      options.region_slots != 0 ? options.region_slots : detail::stadium_tuning<Place>::region_slots;
   return ticket_board::make_plan<Place>(slots_for(n, checked(options)), options.ticket_bits, region_slots,
                                         options.seed);
 }
@@ -93,7 +93,7 @@ detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const
                                                                            bool unchanged,
                                                                            detail::staged_copies copies,
                                                                            const Bodies& bodies) const {
-  using tuned = detail::tuning<Place>;
+  using tuned = detail::stadium_tuning<Place>;
   using regions = detail::stadium_regions<Place>;
   const std::size_t far = bodies_.far_bytes(), parts = plan_.parts(), part_slots = plan_.slots() / parts;
   const bool reaches_far = far > tuned::far_reach && n >= tuned::far_queries;
@@ -126,7 +126,8 @@ detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const
   const auto sequence = detail::sequence_as<Key>(queries);
   const std::size_t n = sequence.size();
   return regions_for(place, n, how, known_.has_value(), {.in = true, .out = false}, [&] {
-    const std::size_t sample = detail::smaller(n, detail::tuning<Place>::far_sample), step = n / sample;
+    const std::size_t sample = detail::smaller(n, detail::stadium_tuning<Place>::far_sample),
+                      step = n / sample;
     using looks = detail::seems_to_be_there<reader_type, std::remove_const_t<decltype(sequence)>>;
     return place.sum(sample, looks{lookups(), sequence, step}) * step;
   });
