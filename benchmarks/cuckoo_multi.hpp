@@ -59,8 +59,8 @@ struct build_cuckoo_runs {
     std::uint32_t offset;  // in its key's run
   };
 
-  cuckoo_runs<Key> to;
-  detail::region_items<item> from;
+  cuckoo_runs<Key> target;
+  detail::region_items<item> source;
   placed* rest;  // one for each item
   Value* values;
 
@@ -80,11 +80,11 @@ struct build_cuckoo_runs {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region_index, std::byte* memory) const {
     detail::scratch_memory all(memory);
-    const pieces my = scratch(all);
+    const pieces parts = scratch(all);
     const auto region = static_cast<std::uint32_t>(region_index);
-    const item* const items = from.first(region);
-    const std::uint64_t begin = from.begins[region];
-    const auto n = static_cast<std::uint32_t>(from.count(region));
+    const item* const items = source.first(region);
+    const std::uint64_t begin = source.begins[region];
+    const auto n = static_cast<std::uint32_t>(source.count(region));
 
     constexpr std::uint32_t per_worker =
         4;  // items that a worker keeps in registers; of the others he keeps notes in memory
@@ -105,47 +105,47 @@ struct build_cuckoo_runs {
     for (; rounds == 0 && attempt < seeds_most; ++attempt) {
       seed = mix32(region, mix32(attempt)) & ~cuckoo::ours;
       if (attempt >= seeds_most / 2) seed |= cuckoo::ours;
-      rounds = place(team, for_each_item, seed, my);
+      rounds = place(team, for_each_item, seed, parts);
     }
     if (rounds == 0) {
-      if (team.rank() == 0) detail::fetch_add(from.counts->overfull, std::uint64_t{1});
+      if (team.rank() == 0) detail::fetch_add(source.counts->overfull, std::uint64_t{1});
       return;
     }
 
-    detail::for_each_of(team, cuckoo::region_slots, [&](std::uint32_t s) { my.count[s] = 0; });
-    if (team.rank() == 0) *my.reserved = *my.different = 0;
+    detail::for_each_of(team, cuckoo::region_slots, [&](std::uint32_t s) { parts.count[s] = 0; });
+    if (team.rank() == 0) *parts.reserved = *parts.different = 0;
     team.sync();
     for_each_item([&](std::uint32_t, placed& it) {
       if constexpr (has_values) {
-        it.offset = team.fetch_add(my.count[it.slot], 1u);
+        it.offset = team.fetch_add(parts.count[it.slot], 1u);
       } else {
-        team.exchange(my.count[it.slot], 1u);
+        team.exchange(parts.count[it.slot], 1u);
       }
     });
     team.sync();
     std::uint32_t different = 0;
     detail::for_each_of(team, cuckoo::region_slots, [&](std::uint32_t s) {
-      const std::uint32_t count = my.count[s];
+      const std::uint32_t count = parts.count[s];
       cuckoo_run<Key> run{};
       if (count != 0) {
         ++different;
-        if constexpr (has_values) my.first[s] = team.fetch_add(*my.reserved, count);
-        run = {my.key[s], count, has_values ? begin + my.first[s] : 0};
+        if constexpr (has_values) parts.first[s] = team.fetch_add(*parts.reserved, count);
+        run = {parts.key[s], count, has_values ? begin + parts.first[s] : 0};
       }
-      to.slots[to.slot(region, s)] = run;
+      target.slots[target.slot(region, s)] = run;
     });
-    if (different != 0) team.fetch_add(*my.different, different);
+    if (different != 0) team.fetch_add(*parts.different, different);
     team.sync();
     if constexpr (has_values) {
       for_each_item([&](std::uint32_t i, const placed& it) {
-        values[begin + my.first[it.slot] + it.offset] = items[i].value;
+        values[begin + parts.first[it.slot] + it.offset] = items[i].value;
       });
     }
     if (team.rank() == 0) {
-      to.seeds[region] = seed;
-      detail::fetch_add(from.counts->placed, std::uint64_t{*my.different});
-      detail::fetch_add(from.counts->rounds, static_cast<std::uint64_t>(rounds));
-      if (attempt > 1) detail::fetch_add(from.counts->region_restarts, std::uint64_t{attempt - 1});
+      target.seeds[region] = seed;
+      detail::fetch_add(source.counts->placed, std::uint64_t{*parts.different});
+      detail::fetch_add(source.counts->rounds, static_cast<std::uint64_t>(rounds));
+      if (attempt > 1) detail::fetch_add(source.counts->region_restarts, std::uint64_t{attempt - 1});
     }
   }
 
@@ -153,7 +153,7 @@ struct build_cuckoo_runs {
   /// go the same way. Returns how many rounds it took, or 0 for too many.
   template <class Team, class ForEachItem>
   ROOST_FN static int place(const Team& team, const ForEachItem& for_each_item, std::uint32_t seed,
-                            const pieces& my) {
+                            const pieces& parts) {
     constexpr std::uint32_t nowhere = ~0u;
     for_each_item([&](std::uint32_t, placed& it) { it.slot = nowhere; });
     for (int step = 0; step < 3 * cuckoo::rounds_most; ++step) {
@@ -161,12 +161,12 @@ struct build_cuckoo_runs {
       for_each_item([&](std::uint32_t, placed& it) {
         if (it.slot != nowhere) return;
         it.slot = subtable * cuckoo::subtable_slots + cuckoo::slot_in_subtable(it.key, subtable, seed);
-        team.exchange(my.key[it.slot], it.key);  // whoever writes last is there
+        team.exchange(parts.key[it.slot], it.key);  // whoever writes last is there
       });
       team.sync();
       bool homeless = false;
       for_each_item([&](std::uint32_t, placed& it) {
-        if (my.key[it.slot] == it.key) return;
+        if (parts.key[it.slot] == it.key) return;
         it.slot = nowhere;
         homeless = true;
       });

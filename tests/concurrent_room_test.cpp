@@ -218,7 +218,8 @@ TEST(concurrent_room, refs_of_a_map_of_fixed_size_stay_valid) {
   EXPECT_GT(map.insert(cpu, others, others).rehashes, 0);
   for (std::size_t i = 0; i < in.size(); ++i) ASSERT_EQ(ref.contains(in[i]), i >= in.size() / 2);
   map_type other = std::move(map);
-  EXPECT_EQ(other.size(cpu), ref.contains(others[0]) ? other.count_found(cpu, in) + other.count_found(cpu, others) : 0);
+  EXPECT_EQ(other.size(cpu),
+            ref.contains(others[0]) ? other.count_found(cpu, in) + other.count_found(cpu, others) : 0);
 }
 
 TEST(concurrent_room, replace_compares_the_value_and_nothing_else) {

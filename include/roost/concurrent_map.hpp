@@ -45,15 +45,15 @@ namespace roost {
 template <class Key, class Value, class Place = host>
 class concurrent_map {
   static_assert(detail::check_types<Key, Value>());
-  using values = detail::values_of_map<Key, Value, Place>;
-  using slots = typename values::slots;
+  using value_store = detail::values_of_map<Key, Value, Place>;
+  using slots = typename value_store::slots;
 
  public:
   using key_type = Key;
   using mapped_type = Value;
   using options = concurrent_options;
-  using ref_type = typename values::ref_type;
-  using reader_type = typename values::reader_type;
+  using ref_type = typename value_store::ref_type;
+  using reader_type = typename value_store::reader_type;
 
   /// An empty map with room for n keys at the load factor. Asynchronous on cuda. Throws invalid_argument,
   /// out_of_memory.
@@ -216,7 +216,7 @@ class concurrent_map {
   }
 
   slots slots_;
-  values values_;
+  value_store values_;
 };
 
 }  // namespace roost

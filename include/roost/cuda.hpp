@@ -89,9 +89,9 @@ class cuda {
   void deallocate(void* memory, std::size_t bytes) const noexcept {
     memory_->deallocate(memory, bytes, stream_);
   }
-  void copy(void* to, const void* from, std::size_t bytes) const;
-  void copy_from_host(void* to, const void* from, std::size_t bytes) const;
-  void copy_to_host(void* to, const void* from, std::size_t bytes) const;  // synchronises
+  void copy(void* target, const void* source, std::size_t bytes) const;
+  void copy_from_host(void* target, const void* source, std::size_t bytes) const;
+  void copy_to_host(void* target, const void* source, std::size_t bytes) const;  // synchronises
   void fill(void* memory, int byte, std::size_t bytes) const;
 
   /// Runs kernel(team, i, scratch) for every i in [0, teams); a team is a block of Kernel::threads threads.
@@ -99,8 +99,9 @@ class cuda {
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
-  /// to[i] = from[0] + ... + from[i - 1], for sums below 2^62. `to` may be `from`. Asynchronous.
-  void exclusive_scan(const std::uint64_t* from, std::uint64_t* to, std::size_t n) const;
+  /// target[i] = source[0] + ... + source[i - 1], for sums below 2^62. `target` may be `source`.
+  /// Asynchronous.
+  void exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const;
 
   /// The sum of f(i) for i in [0, n). Synchronises.
   template <class F>

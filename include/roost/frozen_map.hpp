@@ -213,7 +213,7 @@ class frozen_map {
                          array<std::uint64_t, Place>& first);
   template <class Source>
   static void copy_values(const Place& place, const Source& source, const placed_table& positions,
-                          const ref_type& to);
+                          const ref_type& target);
   template <class F>
   static void after(const Place& place, const built& b, detail::outcome when, std::size_t n, const F& f);
   static void take_over(built& b, const counts& sum);

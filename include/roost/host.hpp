@@ -115,11 +115,15 @@ class host {
   void expect_room(std::size_t bytes) const;
   void* allocate(std::size_t bytes) const;
   void deallocate(void* memory, std::size_t bytes) const noexcept;
-  void copy(void* to, const void* from, std::size_t bytes) const {
-    if (bytes) std::memcpy(to, from, bytes);
+  void copy(void* target, const void* source, std::size_t bytes) const {
+    if (bytes) std::memcpy(target, source, bytes);
   }
-  void copy_from_host(void* to, const void* from, std::size_t bytes) const { copy(to, from, bytes); }
-  void copy_to_host(void* to, const void* from, std::size_t bytes) const { copy(to, from, bytes); }
+  void copy_from_host(void* target, const void* source, std::size_t bytes) const {
+    copy(target, source, bytes);
+  }
+  void copy_to_host(void* target, const void* source, std::size_t bytes) const {
+    copy(target, source, bytes);
+  }
   void fill(void* memory, int byte, std::size_t bytes) const {
     if (bytes) std::memset(memory, byte, bytes);
   }
@@ -128,9 +132,9 @@ class host {
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
-  /// to[i] = from[0] + ... + from[i - 1], for sums below 2^62. `to` may be `from`.
-  void exclusive_scan(const std::uint64_t* from, std::uint64_t* to, std::size_t n) const {
-    std::exclusive_scan(from, from + n, to, std::uint64_t{0});
+  /// target[i] = source[0] + ... + source[i - 1], for sums below 2^62. `target` may be `source`.
+  void exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const {
+    std::exclusive_scan(source, source + n, target, std::uint64_t{0});
   }
 
   /// The sum of f(i) for i in [0, n).

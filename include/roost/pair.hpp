@@ -80,10 +80,10 @@ struct value_pieces {
   static constexpr std::size_t count = sizeof(Value) / sizeof(word);
 
   /// Copies piece i.
-  ROOST_FN static void copy(const Value* from, Value* to, std::size_t i) {
+  ROOST_FN static void copy(const Value* source, Value* target, std::size_t i) {
     word piece;
-    memcpy(&piece, reinterpret_cast<const char*>(from) + i * sizeof(word), sizeof(word));
-    memcpy(reinterpret_cast<char*>(to) + i * sizeof(word), &piece, sizeof(word));
+    memcpy(&piece, reinterpret_cast<const char*>(source) + i * sizeof(word), sizeof(word));
+    memcpy(reinterpret_cast<char*>(target) + i * sizeof(word), &piece, sizeof(word));
   }
 };
 

@@ -63,17 +63,19 @@ class partitioned {
   /// All bytes that the call allocated, those that it has given back included.
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
-  /// The way back: to[i] = from[where item i of the input has gone]. `from`: extent() results, in the order
-  /// of items(). `to`: one result for each input item, in the order of the input. Both are contiguous memory
-  /// of the place, of one trivially copyable type. Asynchronous on cuda; streams each result once a pass.
-  /// Throws invalid_argument if the partition was made without way_back or a range is too short.
+  /// The way back: target[i] = source[where item i of the input has gone]. `source`: extent() results, in the
+  /// order of items(). `target`: one result for each input item, in the order of the input. Both are
+  /// contiguous memory of the place, of one trivially copyable type. Asynchronous on cuda; streams each
+  /// result once a pass. Throws invalid_argument if the partition was made without way_back or a range is too
+  /// short.
   template <class From, class To>
-  void restore(const Place& place, const From& from, To&& to) const;
+  void restore(const Place& place, const From& source, To&& target) const;
 
   /// The same with to.put(i, result) for each input item; does nothing if *unless, memory of the place, is
   /// not 0. OnePass: the partition is known to have taken one pass.
   template <bool OnePass = false, class Result, class To>
-  void restore_each(const Place& place, const Result* from, const To& to, const std::uint32_t* unless) const;
+  void restore_each(const Place& place, const Result* source, const To& target,
+                    const std::uint32_t* unless) const;
 
  private:
   template <class, class, detail::partition_kind>

@@ -97,16 +97,16 @@ class sorted_map {
   template <class Queries, class Results>
   void find(const Place& place, const Queries& queries, Results&& results, Value missing) const {
     const auto sequence = detail::sequence_as<Key>(queries);
-    Value* const to = detail::output<Value>(results, sequence.size(), "roost::sorted_map::find");
-    detail::probe_all(place, ref(), bytes(), sequence, detail::write_value<Value>{to, missing}, {});
+    Value* const target = detail::output<Value>(results, sequence.size(), "roost::sorted_map::find");
+    detail::probe_all(place, ref(), bytes(), sequence, detail::write_value<Value>{target, missing}, {});
   }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   void contains(const Place& place, const Queries& queries, Results&& results) const {
     const auto sequence = detail::sequence_as<Key>(queries);
-    bool* const to = detail::output<bool>(results, sequence.size(), "roost::sorted_map::contains");
-    detail::probe_all(place, ref(), bytes(), sequence, detail::write_contained{to}, {});
+    bool* const target = detail::output<bool>(results, sequence.size(), "roost::sorted_map::contains");
+    detail::probe_all(place, ref(), bytes(), sequence, detail::write_contained{target}, {});
   }
 
   /// Returns how many of the queries are present. Synchronises.

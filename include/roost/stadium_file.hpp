@@ -49,9 +49,9 @@ struct stadium_file {
     double load_factor;
   };
 
-  static void save(const Place& place, const map& from, const std::filesystem::path& file) {
-    const auto& plan = from.plan_;
-    const auto& options = from.options_;
+  static void save(const Place& place, const map& source, const std::filesystem::path& file) {
+    const auto& plan = source.plan_;
+    const auto& options = source.options_;
     header first{};
     std::memcpy(first.mark, mark.data(), mark.size());
     first.ticket_bits = static_cast<std::uint32_t>(options.ticket_bits);
@@ -63,38 +63,38 @@ struct stadium_file {
     first.guards = plan.guards;
     first.seed = plan.seed;
     first.load_factor = options.load_factor;
-    const auto heads = copy_to_host(place, from.heads_);
-    const auto words = copy_to_host(place, from.words_);
+    const auto heads = copy_to_host(place, source.heads_);
+    const auto words = copy_to_host(place, source.words_);
     const ticket_board::reader<host, Key, Value> board(
         {const_cast<std::uint64_t*>(words.data()), nullptr, nullptr, nullptr, nullptr, 0}, plan);
 
-    file_writer to(file);
-    to.write(&first, sizeof(first));
-    to.write(heads.data(), heads.size() * sizeof(head));
-    to.write(words.data(), words.size() * sizeof(words[0]));
-    for_each_piece(plan.slots(), from.bodies_.near_size(), [&](std::size_t slot, std::size_t n, bool near) {
+    file_writer target(file);
+    target.write(&first, sizeof(first));
+    target.write(heads.data(), heads.size() * sizeof(head));
+    target.write(words.data(), words.size() * sizeof(words[0]));
+    for_each_piece(plan.slots(), source.bodies_.near_size(), [&](std::size_t slot, std::size_t n, bool near) {
       std::vector<item> bodies(n);
       if (near) {
-        place.copy_to_host(bodies.data(), from.bodies_.near() + slot, n * sizeof(item));
+        place.copy_to_host(bodies.data(), source.bodies_.near() + slot, n * sizeof(item));
       } else {
-        std::memcpy(static_cast<void*>(bodies.data()), from.bodies_.far() + (slot - from.bodies_.near_size()),
-                    n * sizeof(item));
+        std::memcpy(static_cast<void*>(bodies.data()),
+                    source.bodies_.far() + (slot - source.bodies_.near_size()), n * sizeof(item));
       }
       for (std::size_t i = 0; i < n; ++i) {  // do not write what uninitialised memory held before
         if (!board.occupied(slot + i) && !board.erased(slot + i))
           std::memset(static_cast<void*>(&bodies[i]), 0, sizeof(item));
       }
-      to.write(bodies.data(), n * sizeof(item));
+      target.write(bodies.data(), n * sizeof(item));
     });
-    to.finish();
+    target.finish();
   }
 
   static map load(const Place& place, const std::filesystem::path& file, residence bodies,
                   std::size_t budget) {
-    const file_reader from(file, mark);
+    const file_reader source(file, mark);
     header first;
-    if (from.size() < sizeof(first)) throw_file_error(file, "is no saved stadium_map: it is too short");
-    std::memcpy(&first, from.data(), sizeof(first));
+    if (source.size() < sizeof(first)) throw_file_error(file, "is no saved stadium_map: it is too short");
+    std::memcpy(&first, source.data(), sizeof(first));
     const header own{};
     if (first.byte_order != own.byte_order)
       throw_file_error(file, "was saved by a machine with another order of bytes");
@@ -123,15 +123,15 @@ struct stadium_file {
                                   first.guards,
                                   first.seed};
     // Each part is compared before they are added: numbers that are too large would make a small sum.
-    const std::size_t parts = from.size() - sizeof(first), heads_at = sizeof(first),
+    const std::size_t parts = source.size() - sizeof(first), heads_at = sizeof(first),
                       words_at = heads_at + plan.regions * sizeof(head),
                       bodies_at = words_at + plan.words() * sizeof(std::uint64_t);
     if (plan.regions > parts / sizeof(head) || plan.words() > parts / sizeof(std::uint64_t) ||
-        plan.slots() > parts / sizeof(item) || from.size() != bodies_at + plan.slots() * sizeof(item))
+        plan.slots() > parts / sizeof(item) || source.size() != bodies_at + plan.slots() * sizeof(item))
       throw_file_error(file, "is no stadium_map: its parts have other sizes than its head says");
     for (std::uint32_t r = 0; r < plan.regions; ++r) {
       head it;
-      std::memcpy(&it, from.data() + heads_at + r * sizeof(it), sizeof(it));
+      std::memcpy(&it, source.data() + heads_at + r * sizeof(it), sizeof(it));
       if (it.flags > (head::used_up | head::packed) || it.longest > plan.region_slots ||
           it.far >= plan.regions) {
         throw_file_error(
@@ -139,20 +139,20 @@ struct stadium_file {
       }
     }
 
-    map to(place, plan, options);
-    to.known_ = std::nullopt;
-    place.copy_from_host(to.heads_.data(), from.data() + heads_at, to.heads_.bytes());
-    place.copy_from_host(to.words_.data(), from.data() + words_at, to.words_.bytes());
-    const char* const all = from.data() + bodies_at;
-    const std::size_t near = to.bodies_.near_size();
-    if (near != 0) place.copy_from_host(to.bodies_.near(), all, near * sizeof(item));
+    map target(place, plan, options);
+    target.known_ = std::nullopt;
+    place.copy_from_host(target.heads_.data(), source.data() + heads_at, target.heads_.bytes());
+    place.copy_from_host(target.words_.data(), source.data() + words_at, target.words_.bytes());
+    const char* const all = source.data() + bodies_at;
+    const std::size_t near = target.bodies_.near_size();
+    if (near != 0) place.copy_from_host(target.bodies_.near(), all, near * sizeof(item));
     if (near != plan.slots())
-      std::memcpy(static_cast<void*>(to.bodies_.far()), all + near * sizeof(item),
+      std::memcpy(static_cast<void*>(target.bodies_.far()), all + near * sizeof(item),
                   (plan.slots() - near) * sizeof(item));
-    to.count_slots(place);  // synchronises, before the file is closed
-    if (place.sum(to.words_.size(), bad_word{to.words_.data(), plan, plan.tickets.lowest()}) != 0)
+    target.count_slots(place);  // synchronises, before the file is closed
+    if (place.sum(target.words_.size(), bad_word{target.words_.data(), plan, plan.tickets.lowest()}) != 0)
       throw_file_error(file, "is no stadium_map: its tickets do not make sense");
-    return to;
+    return target;
   }
 
  private:

@@ -331,7 +331,7 @@ class stadium_map {
                     const Change& change, insert_report& report, bool& begun);
   void count_slots(const Place& place);
   void make_room(const Place& place, std::size_t more, insert_report& report);
-  void grow(const Place& place, const ticket_board::plan& to, std::uint32_t parts);
+  void grow(const Place& place, const ticket_board::plan& target, std::uint32_t parts);
 
   options options_;
   ticket_board::plan plan_;

@@ -120,8 +120,8 @@ class pair_of_maps {
           0u);
     }
     EXPECT_EQ(map.size(test_place()), oracle.size());
-    EXPECT_EQ(map.count_found(test_place(),
-                        upload(std::vector<key>(queries.begin() + static_cast<std::ptrdiff_t>(others.size()),
+    EXPECT_EQ(map.count_found(test_place(), upload(std::vector<key>(
+                                                queries.begin() + static_cast<std::ptrdiff_t>(others.size()),
                                                 queries.end()))),
               oracle.size());
     auto keys_out = filled<key>(oracle.size(), key{});

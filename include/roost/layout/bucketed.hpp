@@ -180,33 +180,36 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   }
 
   ROOST_FN lookup start(const Key& key) const {
-    const place_of_key at = home(key);
-    return {key, std::uint64_t{at.region} * region_buckets_, at.bucket, 0, {}};
+    const place_of_key position = home(key);
+    return {key, std::uint64_t{position.region} * region_buckets_, position.bucket, 0, {}};
   }
 
-  ROOST_FN void read(none, lookup& at) const {
+  ROOST_FN void read(none, lookup& position) const {
     if constexpr (reads_values) {
-      at.here = detail::load(buckets_ + at.first + at.bucket);
+      position.here = detail::load(buckets_ + position.first + position.bucket);
     } else {
-      at.here = detail::load(&buckets_[at.first + at.bucket].keys);
+      position.here = detail::load(&buckets_[position.first + position.bucket].keys);
     }
   }
 
-  ROOST_FN int match(none, const lookup& at) const { return slot_in(keys_of(at.here), at.key); }
-
-  ROOST_FN void take(none, const lookup& at, int slot, hit& result) const {
-    const std::uint64_t b = at.first + at.bucket;
-    result = {value_in(at.here, b, slot), b * bucket_slots + static_cast<unsigned>(slot), at.steps + 1};
+  ROOST_FN int match(none, const lookup& position) const {
+    return slot_in(keys_of(position.here), position.key);
   }
 
-  ROOST_FN bool goes_on(none, lookup& at, hit&) const {
-    at.bucket = at.bucket + 1 == region_buckets_ ? 0 : at.bucket + 1;
-    return overflowed(keys_of(at.here)) & (++at.steps < region_buckets_);  // & is one branch
+  ROOST_FN void take(none, const lookup& position, int slot, hit& result) const {
+    const std::uint64_t b = position.first + position.bucket;
+    result = {value_in(position.here, b, slot), b * bucket_slots + static_cast<unsigned>(slot),
+              position.steps + 1};
   }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
+  ROOST_FN bool goes_on(none, lookup& position, hit&) const {
+    position.bucket = position.bucket + 1 == region_buckets_ ? 0 : position.bucket + 1;
+    return overflowed(keys_of(position.here)) & (++position.steps < region_buckets_);  // & is one branch
+  }
+
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
 #if !ROOST_ON_DEVICE
-    const bucket* const next = buckets_ + at.first + at.bucket;
+    const bucket* const next = buckets_ + position.first + position.bucket;
     __builtin_prefetch(next);
     __builtin_prefetch(next + 1);
 #endif
@@ -313,8 +316,8 @@ struct bucketed::builder {
   using bucket = typename table<Place, Key, Value>::bucket;
   static constexpr int slots_of_bucket = bucket::slots;
 
-  table<Place, Key, Value> to;
-  detail::region_items<item> from;
+  table<Place, Key, Value> target;
+  detail::region_items<item> source;
 
   struct pieces {
     static constexpr std::uint32_t unit_slots = bucket::slots;
@@ -334,40 +337,40 @@ struct bucketed::builder {
   };
 
   builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items)
-      : to(table), from(items) {}
+      : target(table), source(items) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
-    pieces my;
-    my.slots = std::uint64_t{to.region_buckets_} * slots_of_bucket;
-    my.strays_most = to.region_buckets_ * slots_of_bucket / 2;
-    my.count = memory.take<std::uint32_t>(to.region_buckets_);
-    my.placed = memory.take<std::uint32_t>(1);
-    my.strays = memory.take<std::uint32_t>(1);
-    my.stray = memory.take<std::uint32_t>(my.strays_most);
+    pieces parts;
+    parts.slots = std::uint64_t{target.region_buckets_} * slots_of_bucket;
+    parts.strays_most = target.region_buckets_ * slots_of_bucket / 2;
+    parts.count = memory.take<std::uint32_t>(target.region_buckets_);
+    parts.placed = memory.take<std::uint32_t>(1);
+    parts.strays = memory.take<std::uint32_t>(1);
+    parts.stray = memory.take<std::uint32_t>(parts.strays_most);
     const std::size_t bytes =
-        detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * to.region_buckets_;
-    my.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));
-    my.owner = reinterpret_cast<std::uint32_t*>(my.buckets);
-    return my;
+        detail::larger(sizeof(bucket), slots_of_bucket * sizeof(std::uint32_t)) * target.region_buckets_;
+    parts.buckets = reinterpret_cast<bucket*>(memory.take<std::byte>(bytes));
+    parts.owner = reinterpret_cast<std::uint32_t*>(parts.buckets);
+    return parts;
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
-    if (from.lack_some()) return;
+    if (source.lack_some()) return;
     detail::scratch_memory all(memory);
-    const pieces my = scratch(all);
-    detail::region_build(team, *this, region, my).run();
+    const pieces parts = scratch(all);
+    detail::region_build(team, *this, region, parts).run();
   }
 
   /// A pair on its way through the buckets.
   struct walk {
     std::uint32_t bucket;
     ROOST_FN std::uint32_t unit() const { return bucket; }
-    ROOST_FN void next(const builder& b) { bucket = bucket + 1 == b.to.region_buckets_ ? 0 : bucket + 1; }
+    ROOST_FN void next(const builder& b) { bucket = bucket + 1 == b.target.region_buckets_ ? 0 : bucket + 1; }
   };
   template <class Pieces>
   ROOST_FN walk home(const Key& key, std::uint32_t) const {
-    return {to.home(key).bucket};
+    return {target.home(key).bucket};
   }
 
   // What a worker may walk on average. Keys that were chosen to share a home walk farther than those of a
@@ -380,14 +383,14 @@ struct bucketed::builder {
     ROOST_FN void begin() { left += steps_of_stray; }
     ROOST_FN bool go_on() { return left != 0 && left-- != 0; }
   };
-  ROOST_FN steps walks(const pieces&) const { return {std::uint64_t{4} * to.region_buckets_}; }
+  ROOST_FN steps walks(const pieces&) const { return {std::uint64_t{4} * target.region_buckets_}; }
 
   template <class Team>
-  ROOST_FN void clear(const Team& team, std::uint32_t region, const pieces& my) const {
-    const Key empty = to.empty_.of(region);
-    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
-      my.count[b] = 0;
-      clear(my.buckets[b], empty);
+  ROOST_FN void clear(const Team& team, std::uint32_t region, const pieces& parts) const {
+    const Key empty = target.empty_.of(region);
+    detail::for_each_of(team, target.region_buckets_, [&](std::uint32_t b) {
+      parts.count[b] = 0;
+      clear(parts.buckets[b], empty);
     });
   }
   ROOST_FN static void clear(bucket& b, const Key& empty) {
@@ -395,8 +398,8 @@ struct bucketed::builder {
     for (int s = 0; s < slots_of_bucket; ++s) b.keys.key[s] = empty;
   }
 
-  ROOST_FN void put(const pieces& my, const walk& at, std::uint32_t s, const item& mine) const {
-    my.buckets[at.bucket].set(static_cast<int>(s), mine);
+  ROOST_FN void put(const pieces& parts, const walk& position, std::uint32_t s, const item& mine) const {
+    parts.buckets[position.bucket].set(static_cast<int>(s), mine);
   }
 
   // A bucket's count tells that pairs went on from it, and there is no stash.
@@ -408,14 +411,15 @@ struct bucketed::builder {
   }
 
   /// Whether a stray has passed a pair with its key.
-  ROOST_FN bool passed_its_key(const pieces& my, const item*, std::uint32_t place,
+  ROOST_FN bool passed_its_key(const pieces& parts, const item*, std::uint32_t place,
                                [[maybe_unused]] std::uint32_t region) const {
     const std::uint32_t last = place / slots_of_bucket;
-    const Key key = my.buckets[last].keys.key[place % slots_of_bucket];
+    const Key key = parts.buckets[last].keys.key[place % slots_of_bucket];
     bool passed = false;
-    for (walk at = home<pieces>(key, region); at.bucket != last; at.next(*this)) {
+    for (walk position = home<pieces>(key, region); position.bucket != last; position.next(*this)) {
       ROOST_UNROLL
-      for (int s = 0; s < slots_of_bucket; ++s) passed |= same_key(my.buckets[at.bucket].keys.key[s], key);
+      for (int s = 0; s < slots_of_bucket; ++s)
+        passed |= same_key(parts.buckets[position.bucket].keys.key[s], key);
     }
     return passed;
   }
@@ -423,47 +427,47 @@ struct bucketed::builder {
   /// Returns false if the different keys are too many, or too many of them share a home.
   template <class Team>
   ROOST_FN bool place_by_claims(const Team& team, std::uint32_t, const item* items, std::uint64_t count,
-                                const pieces& my) const {
-    const std::uint32_t slots = to.region_buckets_ * slots_of_bucket;
-    detail::for_each_of(team, slots, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
-    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) { my.count[b] = 0; });
+                                const pieces& parts) const {
+    const std::uint32_t slots = target.region_buckets_ * slots_of_bucket;
+    detail::for_each_of(team, slots, [&](std::uint32_t s) { parts.owner[s] = detail::no_owner; });
+    detail::for_each_of(team, target.region_buckets_, [&](std::uint32_t b) { parts.count[b] = 0; });
     std::uint64_t steps_left = slots;
-    return detail::claim_each(team, count, my.placed, [&](std::uint32_t i) {
+    return detail::claim_each(team, count, parts.placed, [&](std::uint32_t i) {
       steps_left += steps_of_claim;
       const auto on_pass = [&](std::uint32_t slot) {
         --steps_left;
         if (slot % slots_of_bucket == slots_of_bucket - 1)
-          team.exchange(my.count[slot / slots_of_bucket], 1u);
+          team.exchange(parts.count[slot / slots_of_bucket], 1u);
       };
-      return detail::claim_slot(team, my.owner, slots, to.home(items[i].key).bucket * slots_of_bucket, items,
-                                i, detail::smaller<std::uint64_t>(slots, steps_left), on_pass);
+      return detail::claim_slot(team, parts.owner, slots, target.home(items[i].key).bucket * slots_of_bucket,
+                                items, i, detail::smaller<std::uint64_t>(slots, steps_left), on_pass);
     });
   }
 
   /// Writes the region; false if two pairs of a bucket have the same key, which claims exclude, or `twice`.
   template <class Team>
-  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const pieces& my, bool twice,
-                     bool by_counting) const {
-    bucket* const out = to.buckets_ + std::uint64_t{region} * to.region_buckets_;
+  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const pieces& parts,
+                     bool twice, bool by_counting) const {
+    bucket* const out = target.buckets_ + std::uint64_t{region} * target.region_buckets_;
     if (by_counting) {
       if (team.any(twice)) return false;  // and from here on nobody looks for copies in buckets, which change
-      detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
-        const std::uint32_t n = detail::smaller<std::uint32_t>(my.count[b], slots_of_bucket);
-        twice |= finish(my.buckets[b], n, my.count[b] > slots_of_bucket);
+      detail::for_each_of(team, target.region_buckets_, [&](std::uint32_t b) {
+        const std::uint32_t n = detail::smaller<std::uint32_t>(parts.count[b], slots_of_bucket);
+        twice |= finish(parts.buckets[b], n, parts.count[b] > slots_of_bucket);
       });
       if (team.any(twice)) return false;
-      detail::write_out(team, my.buckets, to.region_buckets_, out);
+      detail::write_out(team, parts.buckets, target.region_buckets_, out);
       return true;
     }
-    const Key empty = to.empty_.of(region);
-    detail::for_each_of(team, to.region_buckets_, [&](std::uint32_t b) {
+    const Key empty = target.empty_.of(region);
+    detail::for_each_of(team, target.region_buckets_, [&](std::uint32_t b) {
       bucket mine;
       clear(mine, empty);
       std::uint32_t n = 0;
-      for (; n < slots_of_bucket && my.owner[b * slots_of_bucket + n] != detail::no_owner; ++n) {
-        mine.set(static_cast<int>(n), items[my.owner[b * slots_of_bucket + n]]);
+      for (; n < slots_of_bucket && parts.owner[b * slots_of_bucket + n] != detail::no_owner; ++n) {
+        mine.set(static_cast<int>(n), items[parts.owner[b * slots_of_bucket + n]]);
       }
-      static_cast<void>(finish(mine, n, my.count[b] != 0));
+      static_cast<void>(finish(mine, n, parts.count[b] != 0));
       out[b] = mine;
     });
     return true;

@@ -256,41 +256,41 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   ROOST_FN lookup start(const Key& key) const {
     const hash_type hash = hash_of(key, seed_);
-    const auto at = split_hash(hash, all_sectors_);
-    const auto remainder = static_cast<hash_type>(split_hash(at.rest, remainders_).digit);
-    return {key, hash, remainder, at.digit, remainder, 1, {}};
+    const auto position = split_hash(hash, all_sectors_);
+    const auto remainder = static_cast<hash_type>(split_hash(position.rest, remainders_).digit);
+    return {key, hash, remainder, position.digit, remainder, 1, {}};
   }
 
   template <class Format>
-  ROOST_FN void read(Format, lookup& at) const {
-    at.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + at.number));
+  ROOST_FN void read(Format, lookup& position) const {
+    position.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + position.number));
   }
 
   template <class Format>
-  ROOST_FN int match(Format, const lookup& at) const {
-    return lowest(matches<Format>(at.here, at.tag));
+  ROOST_FN int match(Format, const lookup& position) const {
+    return lowest(matches<Format>(position.here, position.tag));
   }
 
   template <class Format>
-  ROOST_FN void take(Format, const lookup& at, int slot, hit& result) const {
-    result = {value_in<Format>(at.here, at.number, slot),
-              at.number * Format()().slots + static_cast<unsigned>(slot), at.t};
+  ROOST_FN void take(Format, const lookup& position, int slot, hit& result) const {
+    result = {value_in<Format>(position.here, position.number, slot),
+              position.number * Format()().slots + static_cast<unsigned>(slot), position.t};
   }
 
   template <class Format>
-  ROOST_FN bool goes_on(Format, lookup& at, hit& result) const {
-    if (!marked<Format>(at.here, mark_of(at.remainder, Format()().log2_marks))) return false;
-    if (at.t == tries_) {
-      look_in_stash(at, result);
+  ROOST_FN bool goes_on(Format, lookup& position, hit& result) const {
+    if (!marked<Format>(position.here, mark_of(position.remainder, Format()().log2_marks))) return false;
+    if (position.t == tries_) {
+      look_in_stash(position, result);
       return false;
     }
-    next<Format>(at);
+    next<Format>(position);
     return true;
   }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(sectors_ + at.number);
+    __builtin_prefetch(sectors_ + position.number);
 #endif
   }
 
@@ -355,21 +355,21 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
   template <class Format>
-  ROOST_FN void next(lookup& at) const {
-    const std::uint64_t end = (split_hash(at.hash, regions_).digit + 1) * region_sectors_;
-    at.number += step_of(at.remainder, Format()().log2_marks);
-    if (at.number >= end) at.number -= region_sectors_;
-    at.tag += remainders_;
-    ++at.t;
+  ROOST_FN void next(lookup& position) const {
+    const std::uint64_t end = (split_hash(position.hash, regions_).digit + 1) * region_sectors_;
+    position.number += step_of(position.remainder, Format()().log2_marks);
+    if (position.number >= end) position.number -= region_sectors_;
+    position.tag += remainders_;
+    ++position.t;
   }
 
-  ROOST_FN void look_in_stash(const lookup& at, hit& result) const {
-    const auto region = static_cast<std::uint32_t>(split_hash(at.hash, regions_).digit);
+  ROOST_FN void look_in_stash(const lookup& position, hit& result) const {
+    const auto region = static_cast<std::uint32_t>(split_hash(position.hash, regions_).digit);
     const std::uint64_t first = std::uint64_t{region} * region_stash_;
-    std::uint32_t i = stash_start(at.hash);
+    std::uint32_t i = stash_start(position.hash);
     for (std::uint32_t step = 0; step < region_stash_; ++step) {
       const item here = stash_[first + i];
-      if (same_key(here.key, at.key)) {
+      if (same_key(here.key, position.key)) {
         result = {detail::value_of(here), stash_begin() + first + i, tries_ + 1};
         return;
       }

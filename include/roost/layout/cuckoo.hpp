@@ -167,23 +167,25 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     return {key, region, seeds_[region], 0, {}};
   }
 
-  ROOST_FN void read(none, lookup& at) const { at.here = slots_[slot_of_try(at)]; }
+  ROOST_FN void read(none, lookup& position) const { position.here = slots_[slot_of_try(position)]; }
 
-  ROOST_FN int match(none, const lookup& at) const { return same_key(at.here.key, at.key) ? 0 : -1; }
+  ROOST_FN int match(none, const lookup& position) const {
+    return same_key(position.here.key, position.key) ? 0 : -1;
+  }
 
-  ROOST_FN void take(none, const lookup& at, int, hit& result) const {
+  ROOST_FN void take(none, const lookup& position, int, hit& result) const {
     if constexpr (detail::is_large_value<Value>) {
-      result = {none(), slot_of_try(at), at.subtable + 1};
+      result = {none(), slot_of_try(position), position.subtable + 1};
     } else {
-      result = {detail::value_of(at.here), slot_of_try(at), at.subtable + 1};
+      result = {detail::value_of(position.here), slot_of_try(position), position.subtable + 1};
     }
   }
 
-  ROOST_FN bool goes_on(none, lookup& at, hit&) const { return ++at.subtable < 3; }
+  ROOST_FN bool goes_on(none, lookup& position, hit&) const { return ++position.subtable < 3; }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(slots_ + slot_of_try(at));
+    __builtin_prefetch(slots_ + slot_of_try(position));
 #endif
   }
 
@@ -195,8 +197,9 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     return (std::uint64_t{subtable} * region_of_.regions + region) * subtable_slots + s;
   }
 
-  ROOST_FN std::uint64_t slot_of_try(const lookup& at) const {
-    return slot(at.region, at.subtable, slot_in_subtable(at.key, at.subtable, at.seed));
+  ROOST_FN std::uint64_t slot_of_try(const lookup& position) const {
+    return slot(position.region, position.subtable,
+                slot_in_subtable(position.key, position.subtable, position.seed));
   }
 
   item* slots_;
@@ -243,8 +246,8 @@ struct cuckoo::builder {
   static constexpr std::uint32_t claims =
       2048;  // slots to find the different keys of a region that holds copies
 
-  table<Place, Key, Value> to;
-  detail::region_items<item> from;
+  table<Place, Key, Value> target;
+  detail::region_items<item> source;
 
   struct pieces {
     std::uint32_t* slot;    // of the three sub-tables: number of an item
@@ -255,7 +258,7 @@ struct cuckoo::builder {
   };
 
   builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items)
-      : to(table), from(items) {}
+      : target(table), source(items) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
     return {memory.take<std::uint32_t>(region_slots), memory.take<std::uint32_t>(region_most),
@@ -264,16 +267,16 @@ struct cuckoo::builder {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region_index, std::byte* memory) const {
-    if (from.lack_some()) return;
+    if (source.lack_some()) return;
     detail::scratch_memory all(memory);
-    const pieces my = scratch(all);
+    const pieces parts = scratch(all);
     const auto region = static_cast<std::uint32_t>(region_index);
-    const item* const items = from.first(region);
-    const std::uint64_t count = from.count(region);
+    const item* const items = source.first(region);
+    const std::uint64_t count = source.count(region);
     std::uint32_t n = static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(count, region_most));
     const bool copies = count > region_most;
-    if (copies && !find_different(team, items, count, my, n)) {
-      if (team.rank() == 0) detail::fetch_add(from.counts->overfull, std::uint64_t{1});
+    if (copies && !find_different(team, items, count, parts, n)) {
+      if (team.rank() == 0) detail::fetch_add(source.counts->overfull, std::uint64_t{1});
       return;
     }
 
@@ -281,7 +284,7 @@ struct cuckoo::builder {
     Key key[per_worker];
     std::uint32_t number[per_worker];
     detail::for_each_held<per_worker>(team, n, [&](int held, int i) {
-      number[held] = copies ? my.number[i] : static_cast<std::uint32_t>(i);
+      number[held] = copies ? parts.number[i] : static_cast<std::uint32_t>(i);
       key[held] = items[number[held]].key;
     });
 
@@ -289,16 +292,16 @@ struct cuckoo::builder {
     for (std::uint32_t attempt = 0; attempt < seeds_most; ++attempt) {
       std::uint32_t seed = mix32(region, mix32(attempt)) & ~ours;
       if (attempt >= 8) seed |= ours;
-      const int rounds = try_seed<per_worker>(team, items, n, key, number, seed, my);
+      const int rounds = try_seed<per_worker>(team, items, n, key, number, seed, parts);
       if (rounds == 0) continue;
-      write(team, region, items, seed, my);
+      write(team, region, items, seed, parts);
       if (team.rank() == 0) {
-        detail::fetch_add(from.counts->rounds, static_cast<std::uint64_t>(rounds));
-        if (attempt != 0) detail::fetch_add(from.counts->region_restarts, std::uint64_t{attempt});
+        detail::fetch_add(source.counts->rounds, static_cast<std::uint64_t>(rounds));
+        if (attempt != 0) detail::fetch_add(source.counts->region_restarts, std::uint64_t{attempt});
       }
       return;
     }
-    if (team.rank() == 0) detail::fetch_add(from.counts->overfull, std::uint64_t{1});
+    if (team.rank() == 0) detail::fetch_add(source.counts->overfull, std::uint64_t{1});
   }
 
  private:
@@ -307,19 +310,20 @@ struct cuckoo::builder {
   /// Lists the different items of a region that holds more than 512; false if those are more than 512 too.
   template <class Team>
   ROOST_FN static bool find_different(const Team& team, const item* items, std::uint64_t count,
-                                      const pieces& my, std::uint32_t& n) {
-    detail::for_each_of(team, claims, [&](std::uint32_t s) { my.owner[s] = detail::no_owner; });
-    const bool fit = detail::claim_each(team, count, my.different, [&](std::uint32_t i) {
+                                      const pieces& parts, std::uint32_t& n) {
+    detail::for_each_of(team, claims, [&](std::uint32_t s) { parts.owner[s] = detail::no_owner; });
+    const bool fit = detail::claim_each(team, count, parts.different, [&](std::uint32_t i) {
       const auto start =
           static_cast<std::uint32_t>(split_hash(hash_of(items[i].key, 0x243f6a88), claims).digit);
-      return detail::claim_slot(team, my.owner, claims, start, items, i, claims, [](std::uint32_t) {});
+      return detail::claim_slot(team, parts.owner, claims, start, items, i, claims, [](std::uint32_t) {});
     });
-    n = *my.different;
+    n = *parts.different;
     if (!fit || n > region_most) return false;
-    if (team.rank() == 0) *my.placed = 0;
+    if (team.rank() == 0) *parts.placed = 0;
     team.sync();
     detail::for_each_of(team, claims, [&](std::uint32_t s) {
-      if (my.owner[s] != detail::no_owner) my.number[team.fetch_add(*my.placed, 1u)] = my.owner[s];
+      if (parts.owner[s] != detail::no_owner)
+        parts.number[team.fetch_add(*parts.placed, 1u)] = parts.owner[s];
     });
     team.sync();
     return true;
@@ -328,25 +332,25 @@ struct cuckoo::builder {
   /// The paper's rounds: returns how many it took, or 0 for too many.
   template <int PerWorker, class Team>
   ROOST_FN static int try_seed(const Team& team, const item* items, std::uint32_t n, const Key* key,
-                               const std::uint32_t* number, std::uint32_t seed, const pieces& my) {
-    detail::for_each_of(team, region_slots, [&](std::uint32_t s) { my.slot[s] = detail::no_owner; });
-    if (team.rank() == 0) *my.placed = 0;
-    std::uint32_t at[PerWorker];  // the slot that an item has written to, or nowhere
-    detail::for_each_held<PerWorker>(team, n, [&](int held, int) { at[held] = nowhere; });
+                               const std::uint32_t* number, std::uint32_t seed, const pieces& parts) {
+    detail::for_each_of(team, region_slots, [&](std::uint32_t s) { parts.slot[s] = detail::no_owner; });
+    if (team.rank() == 0) *parts.placed = 0;
+    std::uint32_t position[PerWorker];  // the slot that an item has written to, or nowhere
+    detail::for_each_held<PerWorker>(team, n, [&](int held, int) { position[held] = nowhere; });
     team.sync();
     for (int step = 0; step < 3 * rounds_most; ++step) {
       const auto subtable = static_cast<std::uint32_t>(step % 3);
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
-        if (at[held] != nowhere) return;
-        at[held] = subtable * subtable_slots + slot_in_subtable(key[held], subtable, seed);
-        team.exchange(my.slot[at[held]], number[held]);  // whoever writes last is there
+        if (position[held] != nowhere) return;
+        position[held] = subtable * subtable_slots + slot_in_subtable(key[held], subtable, seed);
+        team.exchange(parts.slot[position[held]], number[held]);  // whoever writes last is there
       });
       team.sync();
       bool homeless = false;
       detail::for_each_held<PerWorker>(team, n, [&](int held, int) {
-        const std::uint32_t there = my.slot[at[held]];
+        const std::uint32_t there = parts.slot[position[held]];
         if (there == number[held] || same_key(items[there].key, key[held])) return;  // a copy stands for all
-        at[held] = nowhere;
+        position[held] = nowhere;
         homeless = true;
       });
       if (!team.any(homeless)) return step / 3 + 1;
@@ -356,20 +360,20 @@ struct cuckoo::builder {
 
   template <class Team>
   ROOST_FN void write(const Team& team, std::uint32_t region, const item* items, std::uint32_t seed,
-                      const pieces& my) const {
+                      const pieces& parts) const {
     std::uint32_t placed = 0;
-    const item empty = detail::make_pair(to.empty_.of(region), Value{});
+    const item empty = detail::make_pair(target.empty_.of(region), Value{});
     detail::for_each_of(team, region_slots, [&](std::uint32_t s) {
-      const std::uint32_t number = my.slot[s];
+      const std::uint32_t number = parts.slot[s];
       placed += number != detail::no_owner;
-      to.slots_[to.slot(region, s / subtable_slots, s % subtable_slots)] =
+      target.slots_[target.slot(region, s / subtable_slots, s % subtable_slots)] =
           number == detail::no_owner ? empty : items[number];
     });
-    if (placed != 0) team.fetch_add(*my.placed, placed);
+    if (placed != 0) team.fetch_add(*parts.placed, placed);
     team.sync();
     if (team.rank() == 0) {
-      detail::fetch_add(from.counts->placed, std::uint64_t{*my.placed});
-      to.seeds_[region] = seed;
+      detail::fetch_add(source.counts->placed, std::uint64_t{*parts.placed});
+      target.seeds_[region] = seed;
     }
   }
 };

@@ -74,25 +74,25 @@ class indexed::reader {
   }
   ROOST_FN lookup start(const Key& key) const { return slots_.start(key); }
   template <class Access>
-  ROOST_FN void read(Access access, lookup& at) const {
-    slots_.read(access, at);
+  ROOST_FN void read(Access access, lookup& position) const {
+    slots_.read(access, position);
   }
   template <class Access>
-  ROOST_FN int match(Access access, const lookup& at) const {
-    return slots_.match(access, at);
+  ROOST_FN int match(Access access, const lookup& position) const {
+    return slots_.match(access, position);
   }
   template <class Access>
-  ROOST_FN void take(Access access, const lookup& at, int slot, hit& result) const {
+  ROOST_FN void take(Access access, const lookup& position, int slot, hit& result) const {
     detail::hit<index_type> number;
-    slots_.take(access, at, slot, number);
+    slots_.take(access, position, slot, number);
     if (number) result = {value_of(one_lane(), *number), number.slot, number.probes};
   }
   template <class Access>
-  ROOST_FN bool goes_on(Access access, lookup& at, hit&) const {
+  ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
     detail::hit<index_type> none;
-    return slots_.goes_on(access, at, none);
+    return slots_.goes_on(access, position, none);
   }
-  ROOST_PREFETCH_FN void fetch(const lookup& at) const { slots_.fetch(at); }
+  ROOST_PREFETCH_FN void fetch(const lookup& position) const { slots_.fetch(position); }
 
   /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const { slots_.prefetch(key); }
@@ -121,10 +121,10 @@ class indexed::reader {
  protected:
   template <class Lanes>
   ROOST_FN Value value_of(const Lanes& lanes, index_type number) const {
-    const Value* const from = entries_.values + number;
-    detail::observe(from);
+    const Value* const source = entries_.values + number;
+    detail::observe(source);
     lanes.sync();  // one lane has read the slot
-    return *from;
+    return *source;
   }
   template <class Lanes>
   ROOST_FN found<Value> at(const Lanes& lanes, const found<index_type>& number) const {
@@ -231,16 +231,16 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   ROOST_FN found<index_type> take(const Lanes& lanes) const {
     std::uint64_t number = 0;
     if (lanes.rank() == 0) number = detail::fetch_add(*this->entries_.taken, std::uint64_t{1});
-    number = lanes.from(0, number);
+    number = lanes.from_lane(0, number);
     return number < this->entries_.room ? found<index_type>(static_cast<index_type>(number))
                                         : found<index_type>();
   }
   template <class Lanes, class Make>
   ROOST_FN void write(const Lanes& lanes, index_type number, const Make& make) const {
     if (lanes.rank() == 0) {
-      Value* const to = this->entries_.values + number;
-      *to = make();
-      detail::publish(to);
+      Value* const target = this->entries_.values + number;
+      *target = make();
+      detail::publish(target);
     }
     lanes.sync();  // any lane may change the slot
   }

@@ -22,7 +22,7 @@ struct one_lane {
   ROOST_FN static void sync() {}
   ROOST_FN static unsigned ballot(bool mine) { return mine ? 1 : 0; }
   template <class T>
-  ROOST_FN static T from(unsigned, const T& mine) {
+  ROOST_FN static T from_lane(unsigned, const T& mine) {
     return mine;
   }
 };
@@ -38,7 +38,7 @@ class tile_lanes {
   __device__ void sync() const { tile_.sync(); }
   __device__ unsigned ballot(bool mine) const { return tile_.ballot(mine); }
   template <class T>
-  __device__ T from(unsigned lane, const T& mine) const {
+  __device__ T from_lane(unsigned lane, const T& mine) const {
     return tile_.shfl(mine, lane);
   }
 
@@ -182,7 +182,7 @@ class probing::reader {
           result = here.answer();
           return true;
         });
-    return leader == no_lane ? result : lanes.from(static_cast<unsigned>(leader), result);
+    return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
   /// True if the key is there.
@@ -237,13 +237,13 @@ class probing::reader {
     return static_cast<std::uint32_t>(
         split_hash(split_hash(hash_in_quarter(w, quarter), plan_.regions).rest, plan_.region_buckets).digit);
   }
-  /// Calls visit(number) for the buckets that a word's key passes on that way before bucket `to`, where it
-  /// lies, as long as that says true.
+  /// Calls visit(number) for the buckets that a word's key passes on that way before bucket `target`, where
+  /// it lies, as long as that says true.
   template <class Visit>
-  ROOST_FN void walk_in_region(const word& w, std::uint64_t quarter, std::uint32_t to,
+  ROOST_FN void walk_in_region(const word& w, std::uint64_t quarter, std::uint32_t target,
                                const Visit& visit) const {
     path way = path_of_hash(hash_in_quarter(w, quarter));
-    for (std::uint32_t step = 1; step < way.buckets && way.number != to && visit(way.number); ++step)
+    for (std::uint32_t step = 1; step < way.buckets && way.number != target && visit(way.number); ++step)
       way.next();
   }
 
@@ -290,35 +290,36 @@ class probing::reader {
   ROOST_FN lookup start(const Key& key) const { return {path_of(key), 0, {}}; }
 
   template <class Access>
-  ROOST_FN void read(Access, lookup& at) const {
-    Access::load(at.way.quarter[at.way.here()].slots, at.here);
+  ROOST_FN void read(Access, lookup& position) const {
+    Access::load(position.way.quarter[position.way.here()].slots, position.here);
   }
 
   /// The slot may be that of an erased key.
   template <class Access>
-  ROOST_FN int match(Access, const lookup& at) const {
-    return first_bit(sight::bits_of(at.here, [&](const word& w) { return slot::is_of(w, at.way.key); }));
+  ROOST_FN int match(Access, const lookup& position) const {
+    return first_bit(
+        sight::bits_of(position.here, [&](const word& w) { return slot::is_of(w, position.way.key); }));
   }
 
   template <class Access>
-  ROOST_FN void take(Access, const lookup& at, int s, hit& result) const {
-    const word there = sight::word_at(at.here, s);
+  ROOST_FN void take(Access, const lookup& position, int s, hit& result) const {
+    const word there = sight::word_at(position.here, s);
     if (!slot::is_there(there)) return;
-    const std::uint64_t b = static_cast<std::uint64_t>(at.way.quarter - buckets_) + at.way.here();
-    result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), at.steps + 1};
+    const std::uint64_t b = static_cast<std::uint64_t>(position.way.quarter - buckets_) + position.way.here();
+    result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), position.steps + 1};
   }
 
   template <class Access>
-  ROOST_FN bool goes_on(Access, lookup& at, hit&) const {
-    const unsigned free = sight::bits_of(at.here, [](const word& w) { return slot::is_free(w); });
-    if ((free != 0) | (++at.steps == at.way.steps)) return false;  // | is one branch
-    at.way.next();
+  ROOST_FN bool goes_on(Access, lookup& position, hit&) const {
+    const unsigned free = sight::bits_of(position.here, [](const word& w) { return slot::is_free(w); });
+    if ((free != 0) | (++position.steps == position.way.steps)) return false;  // | is one branch
+    position.way.next();
     return true;
   }
 
-  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& at) const {
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(at.way.quarter + at.way.here());
+    __builtin_prefetch(position.way.quarter + position.way.here());
 #endif
   }
 
@@ -409,7 +410,7 @@ class probing::reader {
         const int leader = first_bit(votes);
         bool done = false;
         if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here);
-        if (lanes.from(static_cast<unsigned>(leader), done)) return leader;
+        if (lanes.from_lane(static_cast<unsigned>(leader), done)) return leader;
       }
       for (std::uint32_t l = 0; l < lanes.size(); ++l) mine.next();
     }
@@ -513,7 +514,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
           }
           return true;
         });
-    return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
+    return leader == base::no_lane ? false : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
   /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it
@@ -526,12 +527,12 @@ class probing::table : public probing::reader<Place, Key, Value> {
     const int leader = base::template follow<detail::shared_access>(
         lanes, way, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine != 0) {
-            word* const at = way.quarter[b].slots + base::first_bit(here.mine);
-            result = (detail::shared_access::set_key_bits(at, slot::erased) & slot::erased) == 0;
+            word* const position = way.quarter[b].slots + base::first_bit(here.mine);
+            result = (detail::shared_access::set_key_bits(position, slot::erased) & slot::erased) == 0;
           }
           return true;
         });
-    return leader == base::no_lane ? false : lanes.from(static_cast<unsigned>(leader), result);
+    return leader == base::no_lane ? false : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
@@ -597,8 +598,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
     static constexpr bool repeatable = true;
     ROOST_FN static constexpr bool inserts() { return true; }
     template <class Access>
-    ROOST_FN bool change(word* at, word&, const Value& value) const {
-      if constexpr (slot::has_value) Access::set_value(at, slot::value_part(value));
+    ROOST_FN bool change(word* position, word&, const Value& value) const {
+      if constexpr (slot::has_value) Access::set_value(position, slot::value_part(value));
       return true;
     }
   };
@@ -608,14 +609,14 @@ class probing::table : public probing::reader<Place, Key, Value> {
     ROOST_FN static constexpr bool inserts() { return true; }
     F f;
     template <class Access>
-    ROOST_FN bool change(word* at, word& seen, const Value& value) const {
+    ROOST_FN bool change(word* position, word& seen, const Value& value) const {
       if constexpr (std::is_same_v<F, plus> && std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
-        Access::add_to_value(at, slot::value_part(value));
+        Access::add_to_value(position, slot::value_part(value));
         return true;
       } else {
         const Value wanted = f(slot::value(seen), value);
-        const word before =
-            Access::compare_exchange(at, seen, slot::make(slot::key_part(seen), slot::value_part(wanted)));
+        const word before = Access::compare_exchange(
+            position, seen, slot::make(slot::key_part(seen), slot::value_part(wanted)));
         const bool done = before == seen;
         seen = before;
         return done;
@@ -630,10 +631,10 @@ class probing::table : public probing::reader<Place, Key, Value> {
     bool stores, assigns, erases;
     ROOST_FN bool inserts() const { return stores; }
     template <class Access>
-    ROOST_FN bool change(word* at, word& seen, const Value& value) const {
-      if (assigns) return assign().template change<Access>(at, seen, value);
+    ROOST_FN bool change(word* position, word& seen, const Value& value) const {
+      if (assigns) return assign().template change<Access>(position, seen, value);
       if (!erases) return true;
-      const auto part = Access::set_key_bits(at, slot::erased);
+      const auto part = Access::set_key_bits(position, slot::erased);
       if ((part & slot::erased) == 0) return true;
       seen = slot::make(part, 0);
       return false;
@@ -652,17 +653,17 @@ class probing::table : public probing::reader<Place, Key, Value> {
                                     const Change& change) {
     const word fresh = slot::make(way.key, slot::value_part(value));
     put_result result{insertion::full, word{}, 0};
-    const auto meet = [&](word* at, word seen) {  // the slot is the key's
+    const auto meet = [&](word* position, word seen) {  // the slot is the key's
       for (;;) {
         result.what = insertion::present;
         result.seen = seen;
         if (slot::is_there(seen)) {
-          if (change.template change<Access>(at, seen, value)) return;
+          if (change.template change<Access>(position, seen, value)) return;
         } else if (!change.inserts()) {
           result.what = insertion::full;
           return;
         } else {
-          const word before = Access::compare_exchange(at, seen, fresh);
+          const word before = Access::compare_exchange(position, seen, fresh);
           if (before == seen) {
             result.what = insertion::inserted;
             return;
@@ -692,8 +693,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
           return true;
         });
     if (leader == base::no_lane) return result;
-    return {lanes.from(static_cast<unsigned>(leader), result.what),
-            lanes.from(static_cast<unsigned>(leader), result.seen), result.bucket};
+    return {lanes.from_lane(static_cast<unsigned>(leader), result.what),
+            lanes.from_lane(static_cast<unsigned>(leader), result.seen), result.bucket};
   }
 };
 

@@ -27,14 +27,14 @@ struct shared_bytes {
                                             std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
   static constexpr int count = Bytes / sizeof(word);
 
-  ROOST_FN static void load(const void* from, void* to) { load_pieces<false>(from, to); }
+  ROOST_FN static void load(const void* source, void* target) { load_pieces<false>(source, target); }
   /// Before all loads that follow.
-  ROOST_FN static void load_first(const void* from, void* to) { load_pieces<true>(from, to); }
-  ROOST_FN static void store(void* to, const void* from) {
+  ROOST_FN static void load_first(const void* source, void* target) { load_pieces<true>(source, target); }
+  ROOST_FN static void store(void* target, const void* source) {
     word words[count];
-    memcpy(words, from, Bytes);
+    memcpy(words, source, Bytes);
     ROOST_UNROLL
-    for (int i = 0; i < count; ++i) shared_access::store(static_cast<word*>(to) + i, words[i]);
+    for (int i = 0; i < count; ++i) shared_access::store(static_cast<word*>(target) + i, words[i]);
   }
 
  private:
@@ -45,17 +45,17 @@ struct shared_bytes {
   static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
 
   template <bool First>
-  ROOST_FN static void load_pieces(const void* from, void* to) {
+  ROOST_FN static void load_pieces(const void* source, void* target) {
 #if ROOST_ON_DEVICE
     if constexpr (pieces < count) {
       const std::uint32_t skipped =
-          unit >= piece ? 0 : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from) % piece);
+          unit >= piece ? 0 : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(source) % piece);
       constexpr int words_of_piece = piece / 4, n = pieces * words_of_piece;
       std::uint32_t words[n];
       ROOST_UNROLL
       for (int i = 0; i < pieces; ++i) {
         std::uint64_t both[2] = {};
-        load_piece<First>(static_cast<const unsigned char*>(from) - skipped + i * piece,
+        load_piece<First>(static_cast<const unsigned char*>(source) - skipped + i * piece,
                           i * piece < skipped + Bytes, both);
         memcpy(words + i * words_of_piece, both, piece);
       }
@@ -69,31 +69,31 @@ struct shared_bytes {
         ROOST_UNROLL
         for (int i = 0; i + 1 < n; ++i) words[i] = __funnelshift_r(words[i], words[i + 1], 8 * (skipped % 4));
       }
-      memcpy(to, words, Bytes);
+      memcpy(target, words, Bytes);
     } else
 #endif
     {
       word words[count];
       ROOST_UNROLL
       for (int i = 0; i < count; ++i) {
-        const word* const at = static_cast<const word*>(from) + i;
-        words[i] = First ? shared_access::load_first(at) : shared_access::load(at);
+        const word* const position = static_cast<const word*>(source) + i;
+        words[i] = First ? shared_access::load_first(position) : shared_access::load(position);
       }
-      memcpy(to, words, Bytes);
+      memcpy(target, words, Bytes);
     }
   }
 #if ROOST_ON_DEVICE
   template <bool First>
-  ROOST_FN static void load_piece(const void* from, bool wanted, std::uint64_t* to) {
+  ROOST_FN static void load_piece(const void* source, bool wanted, std::uint64_t* target) {
     if constexpr (First) {
       asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.acquire.gpu.v2.b64 {%0, %1}, [%2]; }"
-                   : "+l"(to[0]), "+l"(to[1])
-                   : "l"(from), "r"(static_cast<std::uint32_t>(wanted))
+                   : "+l"(target[0]), "+l"(target[1])
+                   : "l"(source), "r"(static_cast<std::uint32_t>(wanted))
                    : "memory");
     } else {
       asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.relaxed.gpu.v2.b64 {%0, %1}, [%2]; }"
-                   : "+l"(to[0]), "+l"(to[1])
-                   : "l"(from), "r"(static_cast<std::uint32_t>(wanted))
+                   : "+l"(target[0]), "+l"(target[1])
+                   : "l"(source), "r"(static_cast<std::uint32_t>(wanted))
                    : "memory");
     }
   }
@@ -236,8 +236,8 @@ class ticket_board::reader {
   ROOST_FN found<Value> find(const Key& key) const {
     found<Value> result;
     const hashes mine = hashes_of(key);
-    way at = way_of(mine);
-    follow(at, [&](const way& here, std::uint64_t ticket) {
+    way position = way_of(mine);
+    follow(position, [&](const way& here, std::uint64_t ticket) {
       if (never_used(ticket)) return true;
       return ticket == mine.ticket && read(here, key, mine, result);
     });
@@ -256,9 +256,9 @@ class ticket_board::reader {
   /// with other threads.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const Key& key) const {
 #if !ROOST_ON_DEVICE
-    const way at = way_of(hashes_of(key));
-    __builtin_prefetch(word_at(at));
-    __builtin_prefetch(body_at(at));
+    const way position = way_of(hashes_of(key));
+    __builtin_prefetch(word_at(position));
+    __builtin_prefetch(body_at(position));
 #endif
   }
 
@@ -289,8 +289,8 @@ class ticket_board::reader {
   ROOST_FN bool seems_there(const Key& key) const {
     const hashes mine = hashes_of(key);
     bool result = false;
-    way at = way_of(mine);
-    follow(at, [&](const way&, std::uint64_t ticket) {
+    way position = way_of(mine);
+    follow(position, [&](const way&, std::uint64_t ticket) {
       result = ticket == mine.ticket;
       return result || never_used(ticket);
     });
@@ -352,16 +352,16 @@ class ticket_board::reader {
             start,
             0};
   }
-  ROOST_FN void pass(way& at) const {
-    at.number += at.stride;
-    if (at.number >= plan_.region_slots) at.number -= plan_.region_slots;
-    ++at.step;
+  ROOST_FN void pass(way& position) const {
+    position.number += position.stride;
+    if (position.number >= plan_.region_slots) position.number -= plan_.region_slots;
+    ++position.step;
   }
-  ROOST_FN void leave_region(way& at) const {
-    at.region = at.region + 1 == plan_.regions ? 0 : at.region + 1;
-    ++at.distance;
-    at.number = at.start;
-    at.step = 0;
+  ROOST_FN void leave_region(way& position) const {
+    position.region = position.region + 1 == plan_.regions ? 0 : position.region + 1;
+    ++position.distance;
+    position.number = position.start;
+    position.step = 0;
   }
 
   static constexpr std::uint32_t patience =
@@ -369,16 +369,16 @@ class ticket_board::reader {
 
   /// Goes along a key's way until see(here, ticket) says true, or the key cannot lie further on.
   template <class See>
-  ROOST_FN void follow(way& at, const See& see) const {
+  ROOST_FN void follow(way& position, const See& see) const {
     for (;;) {
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
-      for (; at.step < bound ||
-             at.step < (bound = detail::shared_access::load(&memory_.heads[at.region].longest));
-           pass(at)) {
-        if (see(at, ticket_at(at))) return;
+      for (; position.step < bound ||
+             position.step < (bound = detail::shared_access::load(&memory_.heads[position.region].longest));
+           pass(position)) {
+        if (see(position, ticket_at(position))) return;
       }
-      if (at.distance >= detail::shared_access::load(&memory_.heads[at.home].far)) return;
-      leave_region(at);
+      if (position.distance >= detail::shared_access::load(&memory_.heads[position.home].far)) return;
+      leave_region(position);
     }
   }
 
@@ -386,8 +386,8 @@ class ticket_board::reader {
   template <class OnHit>
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
     const hashes mine = hashes_of(key);
-    way at = way_of(mine);
-    follow(at, [&](const way& here, std::uint64_t ticket) {
+    way position = way_of(mine);
+    follow(position, [&](const way& here, std::uint64_t ticket) {
       if (counted != nullptr) ++counted->tickets;
       if (never_used(ticket)) return true;
       if (ticket != mine.ticket) return false;
@@ -404,33 +404,35 @@ class ticket_board::reader {
   ROOST_FN static bool is_there(std::uint64_t ticket) { return (ticket & 3) == 0; }
   ROOST_FN static bool is_erased(std::uint64_t ticket) { return (ticket & 3) == shape::available; }
 
-  ROOST_FN std::uint64_t* word_at(const way& at) const {
-    return memory_.words + std::uint64_t{at.region} * plan_.region_words + plan_.tickets.word_of(at.number);
+  ROOST_FN std::uint64_t* word_at(const way& position) const {
+    return memory_.words + std::uint64_t{position.region} * plan_.region_words +
+           plan_.tickets.word_of(position.number);
   }
   /// The lowest bit of a ticket in its word.
-  ROOST_FN std::uint32_t bit_of(const way& at) const {
-    return (at.number - plan_.tickets.word_of(at.number) * plan_.tickets.per_word) * plan_.tickets.width;
+  ROOST_FN std::uint32_t bit_of(const way& position) const {
+    return (position.number - plan_.tickets.word_of(position.number) * plan_.tickets.per_word) *
+           plan_.tickets.width;
   }
-  ROOST_FN std::uint64_t ticket_at(const way& at) const {
-    return detail::shared_access::load(word_at(at)) >> bit_of(at) & plan_.tickets.mask();
+  ROOST_FN std::uint64_t ticket_at(const way& position) const {
+    return detail::shared_access::load(word_at(position)) >> bit_of(position) & plan_.tickets.mask();
   }
-  ROOST_FN std::uint64_t slot_number(const way& at) const {
-    return std::uint64_t{at.region} * plan_.region_slots + at.number;
+  ROOST_FN std::uint64_t slot_number(const way& position) const {
+    return std::uint64_t{position.region} * plan_.region_slots + position.number;
   }
   ROOST_FN std::uint64_t ticket_of_slot(std::uint64_t slot) const { return ticket_at(way_to(slot)); }
   ROOST_FN way way_to(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
-    way at{};
-    at.region = region;
-    at.number = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
-    return at;
+    way position{};
+    position.region = region;
+    position.number = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
+    return position;
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
     if (slot - memory_.staged_first < memory_.staged_slots)
       return memory_.staged + (slot - memory_.staged_first);
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
-  ROOST_FN item* body_at(const way& at) const { return body_of_slot(slot_number(at)); }
+  ROOST_FN item* body_at(const way& position) const { return body_of_slot(slot_number(position)); }
   ROOST_FN std::uint32_t* guard_of(const hashes& mine) const {
     return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
   }
@@ -442,37 +444,37 @@ class ticket_board::reader {
       small ? sizeof(item) : detail::ceil_div(sizeof(Key), alignof(item)) * alignof(item);  // in whole words
   static constexpr std::size_t value_at_byte = detail::ceil_div(sizeof(Key), alignof(Value)) * alignof(Value);
   static constexpr std::size_t value_alignment = alignof(item) | value_at_byte;  // as shared_bytes takes it
-  ROOST_FN static const unsigned char* value_bytes(const item* at) {
-    return reinterpret_cast<const unsigned char*>(at) + value_at_byte;
+  ROOST_FN static const unsigned char* value_bytes(const item* position) {
+    return reinterpret_cast<const unsigned char*>(position) + value_at_byte;
   }
-  ROOST_FN static item body_of(const item* at) {
+  ROOST_FN static item body_of(const item* position) {
     item body;
-    detail::shared_bytes<alignof(item), sizeof(item)>::load(at, &body);
+    detail::shared_bytes<alignof(item), sizeof(item)>::load(position, &body);
     return body;
   }
-  ROOST_FN static Key key_of(const item* at) {
+  ROOST_FN static Key key_of(const item* position) {
     unsigned char bytes[key_bytes];
-    detail::shared_bytes<alignof(item), key_bytes>::load(at, bytes);
+    detail::shared_bytes<alignof(item), key_bytes>::load(position, bytes);
     Key key;
     memcpy(&key, bytes, sizeof(Key));
     return key;
   }
 
-  ROOST_FN static Value value_of(const item* at) {
+  ROOST_FN static Value value_of(const item* position) {
     Value value;
-    detail::shared_bytes<value_alignment, sizeof(Value)>::load(value_bytes(at), &value);
+    detail::shared_bytes<value_alignment, sizeof(Value)>::load(value_bytes(position), &value);
     return value;
   }
 
   /// Loads the value of a body if it is a key's: of a large one the key first.
-  ROOST_FN static bool load_if_of(const item* at, const Key& key, Value& value) {
+  ROOST_FN static bool load_if_of(const item* position, const Key& key, Value& value) {
     if constexpr (small) {
-      const item body = body_of(at);
+      const item body = body_of(position);
       value = body.value;
       return same_key(body.key, key);
     } else {
-      if (!same_key(key_of(at), key)) return false;
-      value = value_of(at);
+      if (!same_key(key_of(position), key)) return false;
+      value = value_of(position);
       return true;
     }
   }
@@ -500,33 +502,33 @@ class ticket_board::reader {
     }
     if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
       observe(here);
-      const item* const at = body_at(here);
+      const item* const position = body_at(here);
       if constexpr (small) {
         item body;
-        detail::shared_bytes<alignof(item), sizeof(item)>::load_first(at, &body);
+        detail::shared_bytes<alignof(item), sizeof(item)>::load_first(position, &body);
         if (!same_key(body.key, key)) return false;
         value = body.value;
       } else {
-        if (!same_key(key_of(at), key)) return false;
-        detail::shared_bytes<value_alignment, sizeof(Value)>::load_first(value_bytes(at), &value);
+        if (!same_key(key_of(position), key)) return false;
+        detail::shared_bytes<value_alignment, sizeof(Value)>::load_first(value_bytes(position), &value);
       }
       if (ticket_at(here) == mine.ticket) result = found<Value>(value);
       return true;
     }
     std::uint32_t* const guard = guard_of(mine);
-    const item* const at = body_at(here);
+    const item* const position = body_at(here);
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
       const std::uint32_t before = detail::shared_access::load(guard);
-      detail::observe(at);  // the body that the ticket and the guard tell of
-      if (!load_if_of(at, key, value)) return false;
-      detail::observe(at);  // what comes now is read after it
+      detail::observe(position);  // the body that the ticket and the guard tell of
+      if (!load_if_of(position, key, value)) return false;
+      detail::observe(position);  // what comes now is read after it
       if (before % 2 == 0 && detail::shared_access::load(guard) == before) {
         result = found<Value>(value);
         return true;
       }
       // Where writers leave no gap a reader waits for its turn, as they do.
       const auto take_value = [&] {
-        if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(at));
+        if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(position));
       };
       if (pause > 4096 && hold(guard, take_value)) return true;
       detail::shared_access::wait(pause);
@@ -633,20 +635,20 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   };
   struct assign {
     static constexpr bool repeatable = true, searches = true, keeps = false;
-    ROOST_FN void change(item* at, const Value& value) const { store_value(at, value); }
+    ROOST_FN void change(item* position, const Value& value) const { store_value(position, value); }
   };
   template <class F>
   struct apply {
     static constexpr bool repeatable = false, searches = true, keeps = false;
     F f;
-    ROOST_FN void change(item* at, const Value& value) const {
-      store_value(at, f(base::value_of(at), value));
+    ROOST_FN void change(item* position, const Value& value) const {
+      store_value(position, f(base::value_of(position), value));
     }
   };
   struct keep_and_tell {
     static constexpr bool repeatable = true, searches = true, keeps = false;
     Value* seen;
-    ROOST_FN void change(item* at, const Value&) const { *seen = base::value_of(at); }
+    ROOST_FN void change(item* position, const Value&) const { *seen = base::value_of(position); }
   };
 
   /// The one insert.
@@ -678,12 +680,12 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN way first_step(const Key& key) const { return this->way_of(this->hashes_of(key)); }
   /// Tries the next slot of a way: true if it is reserved now, or if there is none in the whole table.
   template <class Mode>
-  ROOST_FN bool reserve(way& at) const {
-    return reserve<Mode>(at, reserved());
+  ROOST_FN bool reserve(way& position) const {
+    return reserve<Mode>(position, reserved());
   }
   /// Stores the pair in the slot that reserve() has found.
-  ROOST_FN insertion fill(const way& at, const Key& key, const Value& value) const {
-    return fill(at, this->hashes_of(key), key, value);
+  ROOST_FN insertion fill(const way& position, const Key& key, const Value& value) const {
+    return fill(position, this->hashes_of(key), key, value);
   }
 
   // What a sweep stands on, beside which there is nothing else.
@@ -694,14 +696,15 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN std::uint32_t walk_to(std::uint32_t region, std::uint32_t number, const Visit& visit) const {
     const std::uint64_t slot = std::uint64_t{region} * this->plan_.region_slots + number;
     this->observe(in_region(region, number));
-    way at = this->way_of(this->hashes_of(this->key_at(slot)));
-    at.region = region;
-    while (at.number != number && at.step < this->plan_.region_slots && visit(at.number)) this->pass(at);
-    return at.step;
+    way position = this->way_of(this->hashes_of(this->key_at(slot)));
+    position.region = region;
+    while (position.number != number && position.step < this->plan_.region_slots && visit(position.number))
+      this->pass(position);
+    return position.step;
   }
   /// Moves the body of a slot to one of an erased key; false if another was faster.
-  ROOST_FN bool move(std::uint32_t region, std::uint32_t from, std::uint32_t to) const {
-    const way source = in_region(region, from), target = in_region(region, to);
+  ROOST_FN bool move(std::uint32_t region, std::uint32_t source_number, std::uint32_t target_number) const {
+    const way source = in_region(region, source_number), target = in_region(region, target_number);
     for (taking now{}; !now.is_done;) {
       now = take<among_inserts>(target, reserved());
       if (!now.is_available) return false;
@@ -715,8 +718,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return true;
   }
   ROOST_FN void free(std::uint32_t region, std::uint32_t number) const {
-    const way at = in_region(region, number);
-    detail::fetch_or(*this->word_at(at), this->plan_.tickets.mask() << this->bit_of(at));
+    const way position = in_region(region, number);
+    detail::fetch_or(*this->word_at(position), this->plan_.tickets.mask() << this->bit_of(position));
   }
   ROOST_FN bool erased_in(std::uint32_t region, std::uint32_t number) const {
     return base::is_erased(this->ticket_at(in_region(region, number)));
@@ -727,27 +730,27 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
 
  private:
   ROOST_FN static way in_region(std::uint32_t region, std::uint32_t number) {
-    way at{};
-    at.region = region;
-    at.number = number;
-    return at;
+    way position{};
+    position.region = region;
+    position.number = number;
+    return position;
   }
 
   /// The value of a body that others may read, while its guard is held.
-  ROOST_FN static void store_value(item* at, const Value& value) {
-    detail::publish(at);  // readers see the guard's odd number before
+  ROOST_FN static void store_value(item* position, const Value& value) {
+    detail::publish(position);  // readers see the guard's odd number before
     detail::shared_bytes<base::value_alignment, sizeof(Value)>::store(
-        const_cast<unsigned char*>(base::value_bytes(at)), &value);
+        const_cast<unsigned char*>(base::value_bytes(position)), &value);
   }
 
   template <class Mode, class Change>
   ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine,
                                  const Change& change) const {
     bool present = false, own = false, room = false;
-    way at = this->way_of(mine), to = at;
-    this->follow(at, [&](const way& here, std::uint64_t ticket) {
+    way position = this->way_of(mine), target = position;
+    this->follow(position, [&](const way& here, std::uint64_t ticket) {
       if (base::never_used(ticket)) {
-        if (!room) to = here;
+        if (!room) target = here;
         room = true;
         return true;
       }
@@ -759,30 +762,30 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
       if (!room && base::is_erased(ticket)) {
         own = !Mode::reuses && ticket == (mine.ticket | shape::available) && this->holds(here, key);
         room = own || Mode::reuses;
-        if (room) to = here;
+        if (room) target = here;
       }
       return false;
     });
     if (present) return insertion::present;
     if (!own) {
-      const insertion what = settle<Mode>(room ? to : this->way_of(mine), mine, key, value);
+      const insertion what = settle<Mode>(room ? target : this->way_of(mine), mine, key, value);
       // Others may have been faster, and before the slot there may be some that no key's way has come to:
       // then from the beginning.
       return what == insertion::full && room ? settle<Mode>(this->way_of(mine), mine, key, value) : what;
     }
-    item* const body = this->body_at(to);
+    item* const body = this->body_at(target);
     store_value(body, value);
-    detail::shared_access::clear_last(this->word_at(to), shape::available << this->bit_of(to));
+    detail::shared_access::clear_last(this->word_at(target), shape::available << this->bit_of(target));
     return insertion::inserted;
   }
 
-  /// Stores a pair in the first available slot of its key's way, from `at` on. At once: the ticket tells of
-  /// the body before it is there, as nobody reads one.
+  /// Stores a pair in the first available slot of its key's way, from `position` on. At once: the ticket
+  /// tells of the body before it is there, as nobody reads one.
   template <class Mode, bool AtOnce = false>
-  ROOST_FN insertion settle(way at, const hashes& mine, const Key& key, const Value& value) const {
-    while (!reserve<Mode>(at, AtOnce ? mine.ticket : reserved())) {
+  ROOST_FN insertion settle(way position, const hashes& mine, const Key& key, const Value& value) const {
+    while (!reserve<Mode>(position, AtOnce ? mine.ticket : reserved())) {
     }
-    return fill<AtOnce>(at, mine, key, value);
+    return fill<AtOnce>(position, mine, key, value);
   }
 
   /// A ticket without a body and info bits yet, which announce() clears.
@@ -799,20 +802,22 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <class Mode>
-  ROOST_FN bool reserve(way& at, std::uint64_t ticket) const {
-    if (at.distance == this->plan_.regions) return true;
-    const taking now = take<Mode>(at, ticket);
+  ROOST_FN bool reserve(way& position, std::uint64_t ticket) const {
+    if (position.distance == this->plan_.regions) return true;
+    const taking now = take<Mode>(position, ticket);
     if (now.is_available) return now.is_done;
-    this->pass(at);
-    const bool all_seen = at.step == this->plan_.region_slots;
-    if (!all_seen && at.step % base::patience != 0) return false;
-    auto& flags = this->memory_.heads[at.region].flags;
+    this->pass(position);
+    const bool all_seen = position.step == this->plan_.region_slots;
+    if (!all_seen && position.step % base::patience != 0) return false;
+    auto& flags = this->memory_.heads[position.region].flags;
     if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
     if (all_seen || (detail::shared_access::load(&flags) & Mode::no_room) != 0) {
       do {
-        stays<Mode>() ? static_cast<void>(at.distance = this->plan_.regions) : this->leave_region(at);
-      } while (at.distance < this->plan_.regions &&
-               (detail::shared_access::load(&this->memory_.heads[at.region].flags) & Mode::no_room) != 0);
+        stays<Mode>() ? static_cast<void>(position.distance = this->plan_.regions)
+                      : this->leave_region(position);
+      } while (position.distance < this->plan_.regions &&
+               (detail::shared_access::load(&this->memory_.heads[position.region].flags) & Mode::no_room) !=
+                   0);
     }
     return false;
   }
@@ -824,9 +829,9 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     bool is_done;  // if not, though it is available: a ticket beside it, in the same word, has changed
   };
   template <class Mode>
-  ROOST_FN taking take(const way& at, std::uint64_t ticket) const {
-    std::uint64_t* const word = this->word_at(at);
-    const std::uint32_t bit = this->bit_of(at);
+  ROOST_FN taking take(const way& position, std::uint64_t ticket) const {
+    std::uint64_t* const word = this->word_at(position);
+    const std::uint32_t bit = this->bit_of(position);
     const std::uint64_t seen = detail::shared_access::load(word);
     const std::uint64_t next = (seen & ~(this->plan_.tickets.mask() << bit)) | ticket << bit;
     const bool is_available =
@@ -835,36 +840,37 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   }
 
   template <bool Announced = false>
-  ROOST_FN insertion fill(const way& at, const hashes& mine, const Key& key, const Value& value) const {
-    if (at.distance == this->plan_.regions) return insertion::full;
-    item* const to = this->body_at(at);
-    write_body(to, item{key, value});
-    if (at.step >= base::patience) detail::fetch_max(this->memory_.heads[at.region].longest, at.step + 1);
-    if (at.distance != 0) detail::fetch_max(this->memory_.heads[at.home].far, at.distance);
-    if (!Announced) announce(at, mine.ticket);
+  ROOST_FN insertion fill(const way& position, const hashes& mine, const Key& key, const Value& value) const {
+    if (position.distance == this->plan_.regions) return insertion::full;
+    item* const target = this->body_at(position);
+    write_body(target, item{key, value});
+    if (position.step >= base::patience)
+      detail::fetch_max(this->memory_.heads[position.region].longest, position.step + 1);
+    if (position.distance != 0) detail::fetch_max(this->memory_.heads[position.home].far, position.distance);
+    if (!Announced) announce(position, mine.ticket);
     return insertion::inserted;
   }
 
   /// Says that the body of a reserved slot is there.
-  ROOST_FN void announce(const way& at, std::uint64_t ticket) const {
+  ROOST_FN void announce(const way& position, std::uint64_t ticket) const {
     const std::uint64_t cleared = ~ticket & this->plan_.tickets.mask() & ~shape::available;
-    detail::shared_access::clear_last(this->word_at(at), cleared << this->bit_of(at));
+    detail::shared_access::clear_last(this->word_at(position), cleared << this->bit_of(position));
   }
 
   /// A body that nobody else sees yet. 16 bytes at a time where the type allows it: a write to the host's
   /// memory is dear, whatever its size.
-  ROOST_FN static void write_body(item* to, const item& body) {
+  ROOST_FN static void write_body(item* target, const item& body) {
 #if ROOST_ON_DEVICE
     if constexpr (alignof(item) % 16 == 0) {
       uint4 pieces[sizeof(item) / 16];
       memcpy(pieces, &body, sizeof(item));
       ROOST_UNROLL
       for (int i = 0; i < static_cast<int>(sizeof(item) / 16); ++i)
-        reinterpret_cast<uint4*>(to)[i] = pieces[i];
+        reinterpret_cast<uint4*>(target)[i] = pieces[i];
       return;
     }
 #endif
-    detail::shared_bytes<alignof(item), sizeof(item)>::store(to, &body);
+    detail::shared_bytes<alignof(item), sizeof(item)>::store(target, &body);
   }
 };
 

@@ -39,8 +39,8 @@ struct alignas(16) two_words {
 
 /// One half of a slot: first the key's, then the value's. Sets have the first only.
 template <class Part, class Word>
-ROOST_FN Part* half_of(Word* at, int which) {
-  return reinterpret_cast<Part*>(at) + which;
+ROOST_FN Part* half_of(Word* position, int which) {
+  return reinterpret_cast<Part*>(position) + which;
 }
 
 #if ROOST_ON_DEVICE
@@ -55,34 +55,34 @@ ROOST_FN int lane_of_warp() {
 /// Access to slots that several workers change at the same time.
 struct shared_access {
   template <class Word>
-  ROOST_FN static Word load(const Word* from) {
+  ROOST_FN static Word load(const Word* source) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
-      return load_unlocked(from);
+      return load_unlocked(source);
     } else {
 #if ROOST_ON_DEVICE  // past the first-level cache, which does not hear of other multiprocessors' changes
       if constexpr (sizeof(Word) == 16) {
         Word word;
         asm volatile("{ .reg .b128 both; ld.relaxed.gpu.b128 both, [%2]; mov.b128 {%0, %1}, both; }"
                      : "=l"(word.low), "=l"(word.high)
-                     : "l"(from)
+                     : "l"(source)
                      : "memory");
         return word;
       } else {
-        return *const_cast<const volatile Word*>(from);
+        return *const_cast<const volatile Word*>(source);
       }
 #else
       if constexpr (sizeof(Word) == 16) {
 #if defined(__x86_64__)  // one load of 16 bytes is atomic on every processor with AVX
         using vector = long long __attribute__((vector_size(16)));
         vector both;
-        asm volatile("movdqa %1, %0" : "=x"(both) : "m"(*reinterpret_cast<const vector*>(from)));
+        asm volatile("movdqa %1, %0" : "=x"(both) : "m"(*reinterpret_cast<const vector*>(source)));
         return {static_cast<std::uint64_t>(both[0]), static_cast<std::uint64_t>(both[1])};
 #else
-        const uint128 both = __atomic_load_n(reinterpret_cast<const uint128*>(from), __ATOMIC_RELAXED);
+        const uint128 both = __atomic_load_n(reinterpret_cast<const uint128*>(source), __ATOMIC_RELAXED);
         return {static_cast<std::uint64_t>(both), static_cast<std::uint64_t>(both >> 64)};
 #endif
       } else {
-        return __atomic_load_n(from, __ATOMIC_RELAXED);
+        return __atomic_load_n(source, __ATOMIC_RELAXED);
       }
 #endif
     }
@@ -90,26 +90,26 @@ struct shared_access {
 
   /// A load that comes before all that follow it.
   template <class Word>
-  ROOST_FN static Word load_first(const Word* from) {
+  ROOST_FN static Word load_first(const Word* source) {
 #if ROOST_ON_DEVICE
     Word word;
     if constexpr (sizeof(Word) == 8) {
-      asm volatile("ld.acquire.gpu.b64 %0, [%1];" : "=l"(word) : "l"(from) : "memory");
+      asm volatile("ld.acquire.gpu.b64 %0, [%1];" : "=l"(word) : "l"(source) : "memory");
     } else if constexpr (sizeof(Word) == 4) {
-      asm volatile("ld.acquire.gpu.b32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
+      asm volatile("ld.acquire.gpu.b32 %0, [%1];" : "=r"(word) : "l"(source) : "memory");
     } else {
-      word = load(from);
+      word = load(source);
       asm volatile("fence.acq_rel.gpu;" ::: "memory");
     }
     return word;
 #else
-    return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(source, __ATOMIC_ACQUIRE);
 #endif
   }
 
   /// Slots that lie side by side, in 16-byte loads.
   template <int N, class Word>
-  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
+  ROOST_FN static void load(const Word* source, Word (&target)[N]) {
 #if ROOST_ON_DEVICE
     if constexpr (sizeof(Word) < 16 && N * sizeof(Word) % 16 == 0) {
       std::uint64_t pieces[N * sizeof(Word) / 8];
@@ -117,25 +117,25 @@ struct shared_access {
       for (int i = 0; i < static_cast<int>(N * sizeof(Word) / 16); ++i) {
         asm volatile("ld.relaxed.gpu.v2.u64 {%0, %1}, [%2];"
                      : "=l"(pieces[2 * i]), "=l"(pieces[2 * i + 1])
-                     : "l"(reinterpret_cast<const char*>(from) + 16 * i)
+                     : "l"(reinterpret_cast<const char*>(source) + 16 * i)
                      : "memory");
       }
-      memcpy(to, pieces, sizeof(to));
+      memcpy(target, pieces, sizeof(target));
     } else
 #endif
     {
       ROOST_UNROLL
-      for (int i = 0; i < N; ++i) to[i] = load(from + i);
+      for (int i = 0; i < N; ++i) target[i] = load(source + i);
     }
   }
 
   /// Puts `desired` where `expected` stands, and returns what stood there.
   template <class Word>
-  ROOST_FN static Word compare_exchange(Word* at, const Word& expected, const Word& desired) {
+  ROOST_FN static Word compare_exchange(Word* position, const Word& expected, const Word& desired) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
-      const Word before = load(at);  // no need to wait for the lock to be told no
+      const Word before = load(position);  // no need to wait for the lock to be told no
       if (!(before == expected)) return before;
-      return change_locked(at, [&](Word& word) {
+      return change_locked(position, [&](Word& word) {
         if (word == expected) word = desired;
       });
     } else {
@@ -147,35 +147,35 @@ struct shared_access {
             "atom.relaxed.gpu.cas.b128 was, [%2], is, wants; "
             "mov.b128 {%0, %1}, was; }"
             : "=l"(before.low), "=l"(before.high)
-            : "l"(at), "l"(expected.low), "l"(expected.high), "l"(desired.low), "l"(desired.high)
+            : "l"(position), "l"(expected.low), "l"(expected.high), "l"(desired.low), "l"(desired.high)
             : "memory");
         return before;
       } else if constexpr (sizeof(Word) == 8) {
         using bits = unsigned long long;
-        return static_cast<Word>(
-            atomicCAS(reinterpret_cast<bits*>(at), static_cast<bits>(expected), static_cast<bits>(desired)));
+        return static_cast<Word>(atomicCAS(reinterpret_cast<bits*>(position), static_cast<bits>(expected),
+                                           static_cast<bits>(desired)));
       } else {
-        return atomicCAS(at, expected, desired);
+        return atomicCAS(position, expected, desired);
       }
 #else
       if constexpr (sizeof(Word) == 16) {
 #if defined(__x86_64__)
         Word before = expected;
         asm volatile("lock cmpxchg16b %0"
-                     : "+m"(*at), "+a"(before.low), "+d"(before.high)
+                     : "+m"(*position), "+a"(before.low), "+d"(before.high)
                      : "b"(desired.low), "c"(desired.high)
                      : "cc", "memory");
         return before;
 #else
         uint128 before = static_cast<uint128>(expected.high) << 64 | expected.low;
         const uint128 wanted = static_cast<uint128>(desired.high) << 64 | desired.low;
-        __atomic_compare_exchange_n(reinterpret_cast<uint128*>(at), &before, wanted, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED);
+        __atomic_compare_exchange_n(reinterpret_cast<uint128*>(position), &before, wanted, false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
         return {static_cast<std::uint64_t>(before), static_cast<std::uint64_t>(before >> 64)};
 #endif
       } else {
         Word before = expected;
-        __atomic_compare_exchange_n(at, &before, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        __atomic_compare_exchange_n(position, &before, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
         return before;
       }
 #endif
@@ -184,46 +184,46 @@ struct shared_access {
 
   /// Puts `desired` where zeros stand, and returns what stood there.
   template <bool Repeatable, class Word>
-  ROOST_FN static Word claim(Word* at, const Word& desired) {
-    return compare_exchange(at, Word{}, desired);
+  ROOST_FN static Word claim(Word* position, const Word& desired) {
+    return compare_exchange(position, Word{}, desired);
   }
 
   /// Sets bits of the key's part, and returns what stood there.
   template <class Part, class Word>
-  ROOST_FN static Part set_key_bits(Word* at, Part bits) {
+  ROOST_FN static Part set_key_bits(Word* position, Part bits) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
-      const Part before = load(at).low;
+      const Part before = load(position).low;
       if ((before & bits) == bits) return before;
-      return change_locked(at, [&](Word& word) { word.low |= bits; }).low;
+      return change_locked(position, [&](Word& word) { word.low |= bits; }).low;
     } else {
-      return detail::fetch_or(*half_of<Part>(at, 0), bits);
+      return detail::fetch_or(*half_of<Part>(position, 0), bits);
     }
   }
 
   template <class Part, class Word>
-  ROOST_FN static void set_value(Word* at, Part value) {
+  ROOST_FN static void set_value(Word* position, Part value) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
-      change_locked(at, [&](Word& word) { word.high = value; });
+      change_locked(position, [&](Word& word) { word.high = value; });
     } else {
-      store(half_of<Part>(at, 1), value);
+      store(half_of<Part>(position, 1), value);
     }
   }
 
   template <class Part, class Word>
-  ROOST_FN static void add_to_value(Word* at, Part amount) {
+  ROOST_FN static void add_to_value(Word* position, Part amount) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
-      change_locked(at, [&](Word& word) { word.high += amount; });
+      change_locked(position, [&](Word& word) { word.high += amount; });
     } else {
-      detail::fetch_add(*half_of<Part>(at, 1), amount);
+      detail::fetch_add(*half_of<Part>(position, 1), amount);
     }
   }
 
   template <class Word>
-  ROOST_FN static void store(Word* at, Word value) {
+  ROOST_FN static void store(Word* position, Word value) {
 #if ROOST_ON_DEVICE
-    *const_cast<volatile Word*>(at) = value;
+    *const_cast<volatile Word*>(position) = value;
 #else
-    __atomic_store_n(at, value, __ATOMIC_RELAXED);
+    __atomic_store_n(position, value, __ATOMIC_RELAXED);
 #endif
   }
 
@@ -254,41 +254,41 @@ struct shared_access {
   }
 
   /// compare_exchange before all that follows.
-  ROOST_FN static std::uint32_t compare_exchange_first(std::uint32_t* at, std::uint32_t expected,
+  ROOST_FN static std::uint32_t compare_exchange_first(std::uint32_t* position, std::uint32_t expected,
                                                        std::uint32_t desired) {
 #if ROOST_ON_DEVICE
     std::uint32_t before;
     asm volatile("atom.acquire.gpu.cas.b32 %0, [%1], %2, %3;"
                  : "=r"(before)
-                 : "l"(at), "r"(expected), "r"(desired)
+                 : "l"(position), "r"(expected), "r"(desired)
                  : "memory");
     return before;
 #else
-    __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(position, &expected, desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
     return expected;
 #endif
   }
 
   /// A store after all that went before.
   template <class Word>
-  ROOST_FN static void store_last(Word* at, Word value) {
+  ROOST_FN static void store_last(Word* position, Word value) {
 #if ROOST_ON_DEVICE
     if constexpr (sizeof(Word) == 8) {
-      asm volatile("st.release.gpu.b64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
+      asm volatile("st.release.gpu.b64 [%0], %1;" : : "l"(position), "l"(value) : "memory");
     } else {
-      asm volatile("st.release.gpu.b32 [%0], %1;" : : "l"(at), "r"(value) : "memory");
+      asm volatile("st.release.gpu.b32 [%0], %1;" : : "l"(position), "r"(value) : "memory");
     }
 #else
-    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+    __atomic_store_n(position, value, __ATOMIC_RELEASE);
 #endif
   }
 
   /// Clears bits after all that was written before.
-  ROOST_FN static void clear_last(std::uint64_t* at, std::uint64_t bits) {
+  ROOST_FN static void clear_last(std::uint64_t* position, std::uint64_t bits) {
 #if ROOST_ON_DEVICE
-    asm volatile("red.release.gpu.and.b64 [%0], %1;" : : "l"(at), "l"(~bits) : "memory");
+    asm volatile("red.release.gpu.and.b64 [%0], %1;" : : "l"(position), "l"(~bits) : "memory");
 #else
-    __atomic_fetch_and(at, ~bits, __ATOMIC_RELEASE);
+    __atomic_fetch_and(position, ~bits, __ATOMIC_RELEASE);
 #endif
   }
 
@@ -309,38 +309,38 @@ struct shared_access {
   static constexpr std::uint64_t locked = std::uint64_t{1} << 62;
 
   template <class Change>
-  ROOST_FN static two_words change_locked(two_words* at, const Change& change) {
+  ROOST_FN static two_words change_locked(two_words* position, const Change& change) {
     for (unsigned pause = 32;; pause = smaller(2 * pause, 32768u)) {
-      const std::uint64_t key = load(&at->low);
-      if (key == locked || !lock(&at->low, key)) {
+      const std::uint64_t key = load(&position->low);
+      if (key == locked || !lock(&position->low, key)) {
         wait(pause);
         continue;
       }
-      const two_words before{key, load(&at->high)};
+      const two_words before{key, load(&position->high)};
       two_words word = before;
       change(word);
-      store_last(&at->high, word.high);
-      store_last(&at->low, word.low);
+      store_last(&position->high, word.high);
+      store_last(&position->low, word.low);
       return before;
     }
   }
 
-  ROOST_FN static two_words load_unlocked(const two_words* from) {
+  ROOST_FN static two_words load_unlocked(const two_words* source) {
     for (unsigned pause = 32;; pause = smaller(2 * pause, 32768u)) {
-      const std::uint64_t key = load_first(&from->low);
-      const two_words word{key, load_first(&from->high)};
-      if (key != locked && load(&from->low) == key) return word;
+      const std::uint64_t key = load_first(&source->low);
+      const two_words word{key, load_first(&source->high)};
+      if (key != locked && load(&source->low) == key) return word;
       wait(pause);
     }
   }
 
-  ROOST_FN static bool lock(std::uint64_t* at, std::uint64_t key) {
+  ROOST_FN static bool lock(std::uint64_t* position, std::uint64_t key) {
 #if ROOST_ON_DEVICE
-    const bool mine = compare_exchange(at, key, std::uint64_t{locked}) == key;
+    const bool mine = compare_exchange(position, key, std::uint64_t{locked}) == key;
     __threadfence();
     return mine;
 #else
-    return __atomic_compare_exchange_n(at, &key, locked, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(position, &key, locked, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 #endif
   }
 };
@@ -353,14 +353,14 @@ struct shared_access {
 struct paired_access : shared_access {
   using shared_access::load;
   template <int N, class Word>
-  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
+  ROOST_FN static void load(const Word* source, Word (&target)[N]) {
 #if ROOST_ON_DEVICE
     if constexpr (N * sizeof(Word) == 32 && (sizeof(Word) < 16 || ROOST_WIDE_ATOMICS)) {
       const int lane = lane_of_warp();
       const unsigned here = __activemask();
       const bool both = here >> (lane ^ 1) & 1, second = both && (lane & 1) != 0,
                  first = both && (lane & 1) == 0;
-      const auto mine = reinterpret_cast<std::uint64_t>(from), other = __shfl_xor_sync(here, mine, 1);
+      const auto mine = reinterpret_cast<std::uint64_t>(source), other = __shfl_xor_sync(here, mine, 1);
       Word a[N / 2], b[N / 2];
       shared_access::load(reinterpret_cast<const Word*>(second ? other + 16 : mine),
                           a);  // of the first one's bytes
@@ -375,11 +375,11 @@ struct paired_access : shared_access {
         if (second) halves[i] = got;
         if (first) halves[2 + i] = got;
       }
-      memcpy(to, halves, sizeof(to));
+      memcpy(target, halves, sizeof(target));
       return;
     }
 #endif
-    shared_access::load(from, to);
+    shared_access::load(source, target);
   }
 };
 
@@ -388,29 +388,29 @@ struct paired_access : shared_access {
 struct team_access : shared_access {
   using shared_access::load;
   template <int N, class Word>
-  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
+  ROOST_FN static void load(const Word* source, Word (&target)[N]) {
     struct alignas(16) all {
       Word words[N];
     };
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
-      shared_access::load(from, to);
+      shared_access::load(source, target);
     } else {
-      const all read = detail::load(reinterpret_cast<const all*>(from));
+      const all read = detail::load(reinterpret_cast<const all*>(source));
       ROOST_UNROLL
-      for (int i = 0; i < N; ++i) to[i] = read.words[i];
+      for (int i = 0; i < N; ++i) target[i] = read.words[i];
     }
   }
 
   /// Of 16 bytes, the first 8 are the key; the value may come later, as nobody adds to it and all is read
   /// after the team's next barrier.
   template <bool Repeatable, class Word>
-  ROOST_FN static Word claim(Word* at, const Word& desired) {
+  ROOST_FN static Word claim(Word* position, const Word& desired) {
     if constexpr (sizeof(Word) == 16 && Repeatable && ROOST_WIDE_ATOMICS) {
-      const std::uint64_t before = compare_exchange(&at->low, std::uint64_t{0}, desired.low);
-      if (before == 0) at->high = desired.high;
+      const std::uint64_t before = compare_exchange(&position->low, std::uint64_t{0}, desired.low);
+      if (before == 0) position->high = desired.high;
       return {before, 0};
     } else {
-      return compare_exchange(at, Word{}, desired);
+      return compare_exchange(position, Word{}, desired);
     }
   }
 };
@@ -419,46 +419,46 @@ struct team_access : shared_access {
 /// and in parts.
 struct sole_access {
   template <class Word>
-  ROOST_FN static Word load(const Word* from) {
+  ROOST_FN static Word load(const Word* source) {
     Word word;
-    memcpy(&word, from, sizeof(Word));
+    memcpy(&word, source, sizeof(Word));
     return word;
   }
   template <int N, class Word>
-  ROOST_FN static void load(const Word* from, Word (&to)[N]) {
-    memcpy(to, from, sizeof(to));
+  ROOST_FN static void load(const Word* source, Word (&target)[N]) {
+    memcpy(target, source, sizeof(target));
   }
   template <class Word>
-  ROOST_FN static Word compare_exchange(Word* at, const Word& expected, const Word& desired) {
-    const Word before = load(at);
-    if (before == expected) store(at, desired);
+  ROOST_FN static Word compare_exchange(Word* position, const Word& expected, const Word& desired) {
+    const Word before = load(position);
+    if (before == expected) store(position, desired);
     return before;
   }
   template <bool Repeatable, class Word>
-  ROOST_FN static Word claim(Word* at, const Word& desired) {
-    return compare_exchange(at, Word{}, desired);
+  ROOST_FN static Word claim(Word* position, const Word& desired) {
+    return compare_exchange(position, Word{}, desired);
   }
   template <class Part, class Word>
-  ROOST_FN static Part set_key_bits(Word* at, Part bits) {
-    Part* const key = half_of<Part>(at, 0);
+  ROOST_FN static Part set_key_bits(Word* position, Part bits) {
+    Part* const key = half_of<Part>(position, 0);
     const Part before = load(key);
     store(key, static_cast<Part>(before | bits));
     return before;
   }
   template <class Part, class Word>
-  ROOST_FN static void set_value(Word* at, Part value) {
-    store(half_of<Part>(at, 1), value);
+  ROOST_FN static void set_value(Word* position, Part value) {
+    store(half_of<Part>(position, 1), value);
   }
   template <class Part, class Word>
-  ROOST_FN static void add_to_value(Word* at, Part amount) {
-    Part* const value = half_of<Part>(at, 1);
+  ROOST_FN static void add_to_value(Word* position, Part amount) {
+    Part* const value = half_of<Part>(position, 1);
     store(value, static_cast<Part>(load(value) + amount));
   }
 
  private:
   template <class Word>
-  ROOST_FN static void store(Word* at, Word value) {
-    memcpy(at, &value, sizeof(Word));
+  ROOST_FN static void store(Word* position, Word value) {
+    memcpy(position, &value, sizeof(Word));
   }
 };
 

@@ -114,13 +114,13 @@ struct sum_numbers {
   }
 };
 
-/// to[i] = from[0] + ... + from[i - 1], in one pass: each block publishes the sum of its tile, and adds up
-/// what the blocks before it have published (Merrill and Garland, Single-pass parallel prefix scan with
-/// decoupled look-back, 2016). Tiles are numbered in the order in which blocks begin, so that no block waits
-/// for one that has not begun.
+/// target[i] = source[0] + ... + source[i - 1], in one pass: each block publishes the sum of its tile, and
+/// adds up what the blocks before it have published (Merrill and Garland, Single-pass parallel prefix scan
+/// with decoupled look-back, 2016). Tiles are numbered in the order in which blocks begin, so that no block
+/// waits for one that has not begun.
 template <int Threads>
 __global__ void __launch_bounds__(Threads)
-    scan_kernel(const std::uint64_t* from, std::uint64_t* to, std::size_t n, std::uint64_t* begun) {
+    scan_kernel(const std::uint64_t* source, std::uint64_t* target, std::size_t n, std::uint64_t* begun) {
 #if ROOST_ON_DEVICE
   constexpr int rows = 8, warps = Threads / 32;  // of 64 numbers, two for a lane
   constexpr std::uint64_t tile_sum = std::uint64_t{1} << 62, sum_up_to_tile = std::uint64_t{2} << 62;
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(Threads)
   ROOST_UNROLL
   for (int r = 0; r < rows; ++r) {
     const std::size_t i = first + r * 64;
-    even[r] = i < n ? from[i] : 0;
-    odd[r] = i + 1 < n ? from[i + 1] : 0;
+    even[r] = i < n ? source[i] : 0;
+    odd[r] = i + 1 < n ? source[i + 1] : 0;
   }
   ROOST_UNROLL
   for (int r = 0; r < rows; ++r) {
@@ -178,8 +178,8 @@ __global__ void __launch_bounds__(Threads)
   ROOST_UNROLL
   for (int r = 0; r < rows; ++r) {
     const std::size_t i = first + r * 64;
-    if (i < n) to[i] = before + even[r];
-    if (i + 1 < n) to[i + 1] = before + odd[r];
+    if (i < n) target[i] = before + even[r];
+    if (i + 1 < n) target[i + 1] = before + odd[r];
   }
 #endif
 }
@@ -269,20 +269,20 @@ inline void cuda::synchronize() const {
   detail::check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
-inline void cuda::copy(void* to, const void* from, std::size_t bytes) const {
+inline void cuda::copy(void* target, const void* source, std::size_t bytes) const {
   if (bytes == 0) return;
-  detail::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+  detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
 }
 
-inline void cuda::copy_from_host(void* to, const void* from, std::size_t bytes) const {
+inline void cuda::copy_from_host(void* target, const void* source, std::size_t bytes) const {
   if (bytes == 0) return;
-  detail::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_),
+  detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream_),
                 "cudaMemcpyAsync to the device");
 }
 
-inline void cuda::copy_to_host(void* to, const void* from, std::size_t bytes) const {
+inline void cuda::copy_to_host(void* target, const void* source, std::size_t bytes) const {
   if (bytes != 0) {
-    detail::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_),
+    detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream_),
                   "cudaMemcpyAsync to the host");
   }
   synchronize();
@@ -343,14 +343,14 @@ void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& ke
   }
 }
 
-inline void cuda::exclusive_scan(const std::uint64_t* from, std::uint64_t* to, std::size_t n) const {
+inline void cuda::exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const {
   if (n == 0) return;
   constexpr int threads = 256;
   const std::size_t tiles = detail::ceil_div<std::size_t>(n, threads * 16);
   const detail::scratch_block scratch(*this, (tiles + 1) * sizeof(std::uint64_t));
   fill(scratch.get(), 0, (tiles + 1) * sizeof(std::uint64_t));
   auto* begun = static_cast<std::uint64_t*>(scratch.get());
-  void* arguments[] = {&from, &to, &n, &begun};
+  void* arguments[] = {&source, &target, &n, &begun};
   start(reinterpret_cast<const void*>(&detail::scan_kernel<threads>), tiles, threads, 0, arguments,
         "launch of a scan");
 }

@@ -25,10 +25,10 @@ inline host_memory_pool& host_memory_pool::instance() {
 // and a little more as their regions have other room to spare.
 inline auto host_memory_pool::best_fit(std::size_t bytes, std::size_t alignment) -> pieces::iterator {
   auto best = kept_.end();
-  for (auto at = kept_.begin(); at != kept_.end(); ++at) {
-    const piece& p = at->second;
+  for (auto position = kept_.begin(); position != kept_.end(); ++position) {
+    const piece& p = position->second;
     if (p.alignment < alignment || p.bytes < bytes || p.bytes - bytes > bytes + bytes / 2) continue;
-    if (best == kept_.end() || p.bytes < best->second.bytes) best = at;
+    if (best == kept_.end() || p.bytes < best->second.bytes) best = position;
   }
   return best;
 }

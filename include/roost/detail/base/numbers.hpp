@@ -15,16 +15,16 @@ auto numbers_to(std::size_t n) {
   return computed(n, number<T>());
 }
 
-/// to[i] = f(i)
+/// target[i] = f(i)
 template <class F, class T>
 struct write_number {
   F f;
-  T* to;
-  ROOST_FN void operator()(std::size_t i) const { to[i] = f(i); }
+  T* target;
+  ROOST_FN void operator()(std::size_t i) const { target[i] = f(i); }
 };
 template <class Place, class F, class T>
-void write_numbers(const Place& place, std::size_t n, const F& f, T* to) {
-  place.for_each(n, write_number<F, T>{f, to});
+void write_numbers(const Place& place, std::size_t n, const F& f, T* target) {
+  place.for_each(n, write_number<F, T>{f, target});
 }
 
 // Binary search.

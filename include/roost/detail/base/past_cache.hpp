@@ -25,27 +25,27 @@ ROOST_FN void past_cache_done() {
 
 /// Writes one of many neighbours: together they fill lines.
 template <class T>
-ROOST_FN void write_past_cache(T* to, const T& value) {
+ROOST_FN void write_past_cache(T* target, const T& value) {
   static_assert(alignof(T) % 16 == 0);
 #if ROOST_PAST_CACHE && !ROOST_ON_DEVICE
   for (std::size_t i = 0; i < sizeof(T) / 16; ++i) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i,
+    _mm_stream_si128(reinterpret_cast<__m128i*>(target) + i,
                      _mm_load_si128(reinterpret_cast<const __m128i*>(&value) + i));
   }
 #else
-  *to = value;
+  *target = value;
 #endif
 }
 
 /// Copies bytes: the whole lines among them past the cache, since a line of which others have a part is
 /// written again soon.
-ROOST_FN void copy_past_cache(void* to, const void* from, std::size_t bytes) {
+ROOST_FN void copy_past_cache(void* target_bytes, const void* source_bytes, std::size_t bytes) {
   if (bytes == 0) return;  // also from and to nowhere
-  auto* target = static_cast<char*>(to);
-  auto* source = static_cast<const char*>(from);
+  auto* target = static_cast<char*>(target_bytes);
+  auto* source = static_cast<const char*>(source_bytes);
 #if ROOST_PAST_CACHE && !ROOST_ON_DEVICE
   constexpr std::size_t line = 64;
-  const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
+  const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(target) % line) % line;
   if (head + line <= bytes) {
     memcpy(target, source, head);
     target += head, source += head, bytes -= head;

@@ -115,10 +115,10 @@ using element_of = std::remove_cvref_t<decltype(std::declval<const sequence_of<R
 template <class From, class To>
 constexpr bool keeps_every_value = [] {
   if constexpr (std::is_arithmetic_v<From> && std::is_arithmetic_v<To>) {
-    using from = std::numeric_limits<From>;
-    using to = std::numeric_limits<To>;
-    return (from::is_integer || !to::is_integer) && (to::is_signed || !from::is_signed) &&
-           from::digits <= to::digits;
+    using source = std::numeric_limits<From>;
+    using target = std::numeric_limits<To>;
+    return (source::is_integer || !target::is_integer) && (target::is_signed || !source::is_signed) &&
+           source::digits <= target::digits;
   } else {
     return std::is_same_v<From, To>;
   }
@@ -127,10 +127,10 @@ constexpr bool keeps_every_value = [] {
 /// A sequence of numbers as another type, which keeps their values.
 template <class T, class Sequence>
 struct converted {
-  Sequence from;
+  Sequence source;
 
-  std::size_t size() const { return from.size(); }
-  ROOST_FN T operator[](std::size_t i) const { return static_cast<T>(from[i]); }
+  std::size_t size() const { return source.size(); }
+  ROOST_FN T operator[](std::size_t i) const { return static_cast<T>(source[i]); }
 };
 
 /// What a kernel holds of a user's range of keys, values or operations for a table of T. Every bulk call

@@ -98,12 +98,12 @@ ROOST_FN T scan_warp(T sum) {
 }
 
 /// Makes a word known to other blocks, and looks at one.
-ROOST_FN void publish_word(std::uint64_t* at, std::uint64_t word) {
-  asm volatile("st.relaxed.gpu.b64 [%0], %1;" : : "l"(at), "l"(word) : "memory");
+ROOST_FN void publish_word(std::uint64_t* position, std::uint64_t word) {
+  asm volatile("st.relaxed.gpu.b64 [%0], %1;" : : "l"(position), "l"(word) : "memory");
 }
-ROOST_FN std::uint64_t published_word(const std::uint64_t* at) {
+ROOST_FN std::uint64_t published_word(const std::uint64_t* position) {
   std::uint64_t word;
-  asm volatile("ld.relaxed.gpu.b64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
+  asm volatile("ld.relaxed.gpu.b64 %0, [%1];" : "=l"(word) : "l"(position) : "memory");
   return word;
 }
 #endif

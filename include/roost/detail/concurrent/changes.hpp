@@ -71,17 +71,17 @@ struct put_tiles {
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
     scratch_memory all(memory);
-    const pieces my = scratch(all);
+    const pieces parts = scratch(all);
     const std::uint32_t number =
         list.tiles == nullptr ? static_cast<std::uint32_t>(index) : list.tiles[index];
     if (team.rank() == 0) {
-      *my.inserted = 0;
-      *my.enough = list.put_off != nullptr && shared_access::load(&left.counts->inserted) >= list.most;
-      if (*my.enough) list.put_off[fetch_add(left.counts->put_off, 1u)] = number;
+      *parts.inserted = 0;
+      *parts.enough = list.put_off != nullptr && shared_access::load(&left.counts->inserted) >= list.most;
+      if (*parts.enough) list.put_off[fetch_add(left.counts->put_off, 1u)] = number;
     }
-    for_each_of(team, 4 * small_buckets, [&](std::uint32_t b) { my.small[b] = bucket{}; });
+    for_each_of(team, 4 * small_buckets, [&](std::uint32_t b) { parts.small[b] = bucket{}; });
     team.sync();
-    if (*my.enough) return;
+    if (*parts.enough) return;
     const std::uint64_t first = std::uint64_t{number} * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, source.size() - first));
     std::uint32_t inserted = 0;
@@ -97,7 +97,7 @@ struct put_tiles {
       if (!source.wanted(first + i)) return;
       const auto item = source[first + i];
       if constexpr (small_buckets != 0) {
-        if (table.template put_in_small<team_access>(my.small, small_buckets, item.key, value_of(item),
+        if (table.template put_in_small<team_access>(parts.small, small_buckets, item.key, value_of(item),
                                                      change) != insertion::full)
           return;
       }
@@ -107,14 +107,15 @@ struct put_tiles {
       team.sync();
       for_each_of(team, 4 * small_buckets * Table::bucket_slots, [&](std::uint32_t i) {
         const std::uint32_t b = i / Table::bucket_slots;
-        const auto& word = my.small[b].slots[i % Table::bucket_slots];
+        const auto& word = parts.small[b].slots[i % Table::bucket_slots];
         if (Table::slot::is_there(word))
           put(table.key_in_quarter(word, b / small_buckets), Table::slot::value(word));
       });
     }
-    if (inserted != 0) team.fetch_add(*my.inserted, inserted);
+    if (inserted != 0) team.fetch_add(*parts.inserted, inserted);
     team.sync();
-    if (team.rank() == 0 && *my.inserted != 0) fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
+    if (team.rank() == 0 && *parts.inserted != 0)
+      fetch_add(left.counts->inserted, std::uint64_t{*parts.inserted});
   }
 };
 
@@ -188,7 +189,7 @@ struct write_erased {
 
 /// Writes a struct with the bytes between its members, so that no sector is written in parts.
 template <class T>
-ROOST_FN void store_whole(T* to, const T& value) {
+ROOST_FN void store_whole(T* target, const T& value) {
 #if ROOST_ON_DEVICE
   using word = std::conditional_t<alignof(T) == 8, std::uint64_t,
                                   std::conditional_t<alignof(T) == 4, std::uint32_t, std::uint8_t>>;
@@ -196,9 +197,9 @@ ROOST_FN void store_whole(T* to, const T& value) {
   word bits[words];
   memcpy(bits, &value, sizeof(T));
   ROOST_UNROLL
-  for (int i = 0; i < words; ++i) reinterpret_cast<word*>(to)[i] = bits[i];
+  for (int i = 0; i < words; ++i) reinterpret_cast<word*>(target)[i] = bits[i];
 #else
-  *to = value;
+  *target = value;
 #endif
 }
 

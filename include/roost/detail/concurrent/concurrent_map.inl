@@ -46,9 +46,9 @@ template <class Operations, class Results>
 bulk_report concurrent_map<Key, Value, Place>::run(const Place& place, const Operations& operations,
                                                    Results&& results) {
   const auto sequence = detail::sequence_as<operation<Key, Value>>(operations);
-  auto* const to =
+  auto* const target =
       detail::output<operation_result<Value>>(results, sequence.size(), "roost::concurrent_map::run");
-  detail::run_all(place, ref(), sequence, to);
+  detail::run_all(place, ref(), sequence, target);
   return {path::direct, 1, 0};
 }
 

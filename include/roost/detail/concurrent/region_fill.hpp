@@ -26,18 +26,18 @@ struct pairs_of_partition {
   }
 };
 
-/// The pairs of another table with the same hash, by region of the table `to`. As the regions of both stand
-/// in the order of the hash, they are in few regions.
+/// The pairs of another table with the same hash, by region of the table `target`. As the regions of both
+/// stand in the order of the hash, they are in few regions.
 template <class Table>
 struct pairs_of_table {
-  Table from, to;
+  Table source, target;
 
   ROOST_FN bool lack_some() const { return false; }
 
   template <class Team, class F>
   ROOST_FN void for_each(const Team& team, std::size_t region, const F& f) const {
-    const probing::plan& old = from.geometry();
-    const std::uint64_t regions = to.geometry().regions, quarter = old.regions / 4,
+    const probing::plan& old = source.geometry();
+    const std::uint64_t regions = target.geometry().regions, quarter = old.regions / 4,
                         quarter_first = region / (regions / 4) * quarter;
     const std::uint64_t first = region * old.regions / regions,
                         last = ceil_div((region + 1) * old.regions, regions);
@@ -48,12 +48,12 @@ struct pairs_of_table {
       const std::uint64_t b0 = (r < quarter_first + quarter ? r : r - quarter) * old.region_buckets;
       bool mine_free = false;
       for_each_of(team, old.region_buckets * Table::bucket_slots, [&](std::uint32_t i) {
-        const auto word = from.word_at(b0 * Table::bucket_slots + i);
+        const auto word = source.word_at(b0 * Table::bucket_slots + i);
         mine_free |= Table::slot::is_free(word);
         if (!Table::slot::is_there(word)) return;
         const auto item =
-            make_pair(from.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
-        if (to.region_number(item.key) == region) f(item);
+            make_pair(source.key_of(word, b0 + i / Table::bucket_slots), Table::slot::value(word));
+        if (target.region_number(item.key) == region) f(item);
       });
       some_free = team.any(mine_free);
     }
@@ -79,7 +79,7 @@ struct fill_regions {
   using item = pair<typename Table::key_type, typename Table::value_type>;
 
   Table table;
-  From from;
+  From source;
   Change change;
   bool empty;   // the table is new; else pairs come to those that are there
   bool sweeps;  // there may be erased keys
@@ -109,53 +109,53 @@ struct fill_regions {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     using access = std::conditional_t<Team::size == 1, sole_access, team_access>;
-    if (from.lack_some()) return;
+    if (source.lack_some()) return;
     scratch_memory all(memory);
-    const pieces my = scratch(all);
+    const pieces parts = scratch(all);
     const auto region = static_cast<std::uint32_t>(index);
     const std::uint32_t buckets = table.geometry().region_buckets;
     bucket* const there = table.region_of(region);
-    if (team.rank() == 0) *my.inserted = *my.freed = *my.strays = 0;
-    if (!empty) copy_in(team, there, buckets, my.buckets);
+    if (team.rank() == 0) *parts.inserted = *parts.freed = *parts.strays = 0;
+    if (!empty) copy_in(team, there, buckets, parts.buckets);
     for_each_of(team, buckets, [&](std::uint32_t b) {
-      if (empty) my.buckets[b] = bucket{};
-      my.changed[b] = empty;
+      if (empty) parts.buckets[b] = bucket{};
+      parts.changed[b] = empty;
     });
     team.sync();
-    if (sweeps) take_out_erased<access>(team, my, region);
-    if (std::is_same_v<From, no_pairs> && *my.freed == 0) return;
+    if (sweeps) take_out_erased<access>(team, parts, region);
+    if (std::is_same_v<From, no_pairs> && *parts.freed == 0) return;
     std::uint32_t inserted = 0;
     const auto put = [&](const item& mine, std::uint32_t steps) {
       const auto done =
-          table.template put_in_region<access>(my.buckets, mine.key, value_of(mine), change, steps);
+          table.template put_in_region<access>(parts.buckets, mine.key, value_of(mine), change, steps);
       inserted += done.what == insertion::inserted;
       if (done.what == insertion::inserted || (!keeps && done.what == insertion::present))
-        my.changed[done.bucket] = 1;
+        parts.changed[done.bucket] = 1;
       return done.what != insertion::full;
     };
     // On cuda those that find their home full come together first: a loop in which few of a block's
     // neighbours go on is slow.
-    from.for_each(team, region, [&](const item& mine) {
+    source.for_each(team, region, [&](const item& mine) {
       if constexpr (Team::size != 1) {
         if (put(mine, 1)) return;
-        const std::uint32_t i = team.fetch_add(*my.strays, 1u);
+        const std::uint32_t i = team.fetch_add(*parts.strays, 1u);
         if (i < most_strays()) {
-          my.stray[i] = mine;
+          parts.stray[i] = mine;
           return;
         }
       }
       if (!put(mine, buckets)) left.add(mine);
     });
     team.sync();
-    for_each_of(team, smaller(*my.strays, most_strays()), [&](std::uint32_t i) {
-      if (!put(my.stray[i], buckets)) left.add(my.stray[i]);
+    for_each_of(team, smaller(*parts.strays, most_strays()), [&](std::uint32_t i) {
+      if (!put(parts.stray[i], buckets)) left.add(parts.stray[i]);
     });
-    team.add_near(*my.inserted, inserted);
+    team.add_near(*parts.inserted, inserted);
     team.sync();
-    write_out(team, my.buckets, buckets, there, my.changed);
+    write_out(team, parts.buckets, buckets, there, parts.changed);
     if (team.rank() == 0) {
-      fetch_add(left.counts->inserted, std::uint64_t{*my.inserted});
-      if (*my.freed != 0) fetch_add(left.counts->freed, std::uint64_t{*my.freed});
+      fetch_add(left.counts->inserted, std::uint64_t{*parts.inserted});
+      if (*parts.freed != 0) fetch_add(left.counts->freed, std::uint64_t{*parts.freed});
     }
   }
 
@@ -163,16 +163,16 @@ struct fill_regions {
   /// its way that has such a slot. Then those become free that lie in buckets which no key passes; the others
   /// stay for another time. If too many keys are outside, all stays as it is.
   template <class Access, class Team>
-  ROOST_FN void take_out_erased(const Team& team, const pieces& my, std::uint32_t region) const {
+  ROOST_FN void take_out_erased(const Team& team, const pieces& parts, std::uint32_t region) const {
     using slot = typename Table::slot;
     constexpr std::uint32_t bucket_slots = Table::bucket_slots;
     const std::uint32_t quarter = region / (table.geometry().regions / 4),
                         buckets = table.geometry().region_buckets;
-    auto* const strays = reinterpret_cast<std::uint32_t*>(my.stray);  // slots
+    auto* const strays = reinterpret_cast<std::uint32_t*>(parts.stray);  // slots
     const auto most = static_cast<std::uint32_t>(most_strays() * sizeof(item) / sizeof(std::uint32_t));
     bool some_erased = false, some_free = false;
     for_each_of(team, buckets, [&](std::uint32_t b) {
-      const bucket here = load(my.buckets + b);
+      const bucket here = load(parts.buckets + b);
       bool erased = false;
       ROOST_UNROLL
       for (std::uint32_t s = 0; s < bucket_slots; ++s) {
@@ -180,33 +180,33 @@ struct fill_regions {
         erased |= slot::is_erased(word);
         some_free |= slot::is_free(word);
         if (!slot::is_there(word) || table.home_in_region(word, quarter) == b) continue;
-        const std::uint32_t i = team.fetch_add(*my.strays, 1u);
+        const std::uint32_t i = team.fetch_add(*parts.strays, 1u);
         if (i < most) strays[i] = b * bucket_slots + s;
       }
-      my.erased[b] = erased;
-      if (b % 32 == 0) my.passed[b / 32] = 0;
+      parts.erased[b] = erased;
+      if (b % 32 == 0) parts.passed[b / 32] = 0;
       some_erased |= erased;
     });
     const bool sensible = team.any(some_erased) && team.any(some_free);
-    const std::uint32_t count = *my.strays;
+    const std::uint32_t count = *parts.strays;
     team.sync();
-    if (team.rank() == 0) *my.strays = 0;
+    if (team.rank() == 0) *parts.strays = 0;
     team.sync();
     if (!sensible || count > most) return;
     for_each_of(team, count, [&](std::uint32_t i) {
       const std::uint32_t own = strays[i] / bucket_slots;
-      auto& mine = my.buckets[own].slots[strays[i] % bucket_slots];  // nobody else changes it
+      auto& mine = parts.buckets[own].slots[strays[i] % bucket_slots];  // nobody else changes it
       const auto moved = mine;
       table.walk_in_region(moved, quarter, own, [&](std::uint32_t b) {
-        std::uint32_t& word = my.passed[b / 32];
+        std::uint32_t& word = parts.passed[b / 32];
         const std::uint32_t bit = 1u << b % 32;
         const bool passed = (team.read(word) & bit) != 0;
-        if (my.erased[b] && !passed) {
-          for (auto& there : my.buckets[b].slots) {
+        if (parts.erased[b] && !passed) {
+          for (auto& there : parts.buckets[b].slots) {
             const auto seen = Access::load(&there);
             if (!slot::is_erased(seen) || !(Access::compare_exchange(&there, seen, moved) == seen)) continue;
             Access::set_key_bits(&mine, slot::erased);
-            my.changed[b] = my.changed[own] = 1;
+            parts.changed[b] = parts.changed[own] = 1;
             return false;
           }
         }
@@ -217,15 +217,15 @@ struct fill_regions {
     team.sync();
     std::uint32_t freed = 0;
     for_each_of(team, buckets, [&](std::uint32_t b) {
-      if ((my.passed[b / 32] >> b % 32 & 1) != 0) return;
-      for (auto& word : my.buckets[b].slots) {
+      if ((parts.passed[b / 32] >> b % 32 & 1) != 0) return;
+      for (auto& word : parts.buckets[b].slots) {
         if (!slot::is_erased(word)) continue;
         word = {};
-        my.changed[b] = 1;
+        parts.changed[b] = 1;
         ++freed;
       }
     });
-    team.add_near(*my.freed, freed);
+    team.add_near(*parts.freed, freed);
     team.sync();
   }
 };
@@ -272,20 +272,22 @@ struct is_neither_free_nor_taken {
 /// Inserts a pair; 1 if there is no room.
 template <class Table>
 struct insert_item {
-  Table to;
+  Table target;
   const pair<typename Table::key_type, typename Table::value_type>* items;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    return to.insert(items[i].key, value_of(items[i])) == insertion::full ? 1 : 0;
+    return target.insert(items[i].key, value_of(items[i])) == insertion::full ? 1 : 0;
   }
 };
 
 /// Inserts the pair of a slot into another table.
 template <class Table>
 struct copy_slot {
-  Table from, to;
+  Table source, target;
   ROOST_FN std::uint64_t operator()(std::size_t slot) const {
-    return from.occupied(slot) && to.insert(from.key_at(slot), from.value_at(slot)) == insertion::full ? 1
-                                                                                                       : 0;
+    return source.occupied(slot) &&
+                   target.insert(source.key_at(slot), source.value_at(slot)) == insertion::full
+               ? 1
+               : 0;
   }
 };
 

@@ -288,10 +288,10 @@ class slot_table {
   /// Inserts by region: pairs of a source that knows which are whose come to an empty table, or to what is
   /// there.
   template <class From, class Change>
-  static counts fill(const Place& place, const table_type& table, const From& from, const Change& change,
+  static counts fill(const Place& place, const table_type& table, const From& source, const Change& change,
                      bool empty, bool sweeps, array<item, Place>& left, array<counts, Place>& counted) {
     using kernel = fill_regions<Place, table_type, From, Change>;
-    const kernel run{table, from, change, empty, sweeps, {left.data(), left.size(), counted.data()}};
+    const kernel run{table, source, change, empty, sweeps, {left.data(), left.size(), counted.data()}};
     place.launch(table.geometry().regions, scratch_bytes_of(run), run);
     counts sum;
     place.copy_to_host(&sum, counted.data(), sizeof(sum));
@@ -420,8 +420,8 @@ class slot_table {
           same_size ? plan_ : plan_for(std::max(*n, static_cast<double>(live)) * more, options_);
       plan.seed = other_hash || attempt >= (same_size ? 1 : 3) ? seed_of_attempt(options_.seed, ++hashes_)
                                                                : plan_.seed;
-      array<bucket, Place> to(place, plan.buckets());
-      const table_type target(to.data(), plan);
+      array<bucket, Place> memory(place, plan.buckets());
+      const table_type target(memory.data(), plan);
       bool good;
       if (plan.seed == plan_.seed) {
         array<counts, Place> counted(place, 1);
@@ -432,14 +432,14 @@ class slot_table {
         good =
             sum.left <= left.size() && place.sum(sum.left, insert_item<table_type>{target, left.data()}) == 0;
       } else {
-        place.fill(to.data(), 0, to.bytes());
+        place.fill(memory.data(), 0, memory.bytes());
         good = place.sum(old.capacity(), copy_slot<table_type>{old, target}) == 0;
       }
       if (!good) continue;
       if (borrowed_ != nullptr || refs_stay) {
-        place.copy(buckets(), to.data(), to.bytes());
+        place.copy(buckets(), memory.data(), memory.bytes());
       } else {
-        owned_ = std::move(to);
+        owned_ = std::move(memory);
       }
       plan_ = plan;
       most_ = {live, 0};

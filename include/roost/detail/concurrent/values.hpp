@@ -7,7 +7,7 @@
 // numbers the slots hold. What a map asks of either:
 //
 //     stored                              what a slot holds
-//     view<Ref>(slots)                    the handle for users
+//     ref(slots)                          the handle for users
 //     store(place, slots, pairs, wanted)  the pairs of a batch with what their slots will hold
 //     apply(f)                            the change that makes a value f(it, the one that comes)
 
@@ -54,9 +54,9 @@ template <class Value, class Values, class Wanted>
 struct write_entries {
   Values values;
   Wanted wanted;
-  Value* to;
+  Value* target;
   ROOST_FN void operator()(std::size_t i) const {
-    if (wanted(i)) to[i] = values[i];
+    if (wanted(i)) target[i] = values[i];
   }
 };
 
@@ -76,14 +76,14 @@ struct apply_to_entries {
   F f;
 
   template <class Access, class Index>
-  ROOST_FN bool change(typename Slot::word* at, typename Slot::word& seen, const Index& mine) const {
+  ROOST_FN bool change(typename Slot::word* position, typename Slot::word& seen, const Index& mine) const {
     const Value given = values[mine];
     const Value* const there = values + Slot::value(seen);
     observe(there);
     values[mine] = f(*there, given);
     publish(values + mine);
     const auto before =
-        Access::compare_exchange(at, seen, Slot::make(Slot::key_part(seen), Slot::value_part(mine)));
+        Access::compare_exchange(position, seen, Slot::make(Slot::key_part(seen), Slot::value_part(mine)));
     const bool done = before == seen;
     if (!done) values[mine] = given;
     seen = before;
@@ -98,8 +98,8 @@ struct compact_entries {
   static constexpr std::uint32_t tile_slots = 2048;
 
   Table table;
-  const Value* from;
-  Value* to;
+  const Value* source;
+  Value* target;
   std::uint64_t* taken;
 
   struct pieces {
@@ -114,24 +114,24 @@ struct compact_entries {
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
     using slot = typename Table::slot;
     scratch_memory all(memory);
-    const pieces my = scratch(all);
+    const pieces parts = scratch(all);
     const std::uint64_t first = tile * tile_slots;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, table.capacity() - first));
-    if (team.rank() == 0) *my.count = 0;
+    if (team.rank() == 0) *parts.count = 0;
     team.sync();
     for_each_of(team, n, [&](std::uint32_t i) {
-      if (table.occupied(first + i)) team.fetch_add(*my.count, 1u);
+      if (table.occupied(first + i)) team.fetch_add(*parts.count, 1u);
     });
     team.sync();
     if (team.rank() == 0) {
-      *my.first = fetch_add(*taken, std::uint64_t{*my.count});
-      *my.count = 0;
+      *parts.first = fetch_add(*taken, std::uint64_t{*parts.count});
+      *parts.count = 0;
     }
     team.sync();
     for_each_of(team, n, [&](std::uint32_t i) {
       if (!table.occupied(first + i)) return;
-      const std::uint64_t number = *my.first + team.fetch_add(*my.count, 1u);
-      to[number] = from[table.value_at(first + i)];
+      const std::uint64_t number = *parts.first + team.fetch_add(*parts.count, 1u);
+      target[number] = source[table.value_at(first + i)];
       auto* const word =
           &table.region_of(0)[(first + i) / Table::bucket_slots].slots[(first + i) % Table::bucket_slots];
       shared_access::set_value(word, slot::value_part(static_cast<typename Table::value_type>(number)));

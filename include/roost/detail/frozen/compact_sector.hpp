@@ -71,10 +71,10 @@ constexpr sector_format densest_format(int bytes, std::uint64_t sectors, int has
   return {};
 }
 
-/// Bits [at, at + width) of a string of words; `at` and `width` are known to the compiler, so that this is a
+/// Bits [position, position + width) of a string of words; both are known to the compiler, so that this is a
 /// shift or two.
-ROOST_FN std::uint64_t bits_of(const std::uint32_t* words, int at, int width) {
-  const int word = at / 32, shift = at % 32;
+ROOST_FN std::uint64_t bits_of(const std::uint32_t* words, int position, int width) {
+  const int word = position / 32, shift = position % 32;
   std::uint64_t bits = words[word] >> shift;
   if (shift + width > 32) bits |= std::uint64_t{words[word + 1]} << (32 - shift);
   if (shift + width > 64) bits |= std::uint64_t{words[word + 2]} << (64 - shift);
@@ -82,8 +82,8 @@ ROOST_FN std::uint64_t bits_of(const std::uint32_t* words, int at, int width) {
 }
 
 /// Puts bits where bits_of() finds them; they were 0.
-ROOST_FN void put_bits(std::uint32_t* words, int at, int width, std::uint64_t bits) {
-  const int word = at / 32, shift = at % 32;
+ROOST_FN void put_bits(std::uint32_t* words, int position, int width, std::uint64_t bits) {
+  const int word = position / 32, shift = position % 32;
   words[word] |= static_cast<std::uint32_t>(bits << shift);
   if (shift + width > 32) words[word + 1] |= static_cast<std::uint32_t>(bits >> (32 - shift));
   if (shift + width > 64) words[word + 2] |= static_cast<std::uint32_t>(bits >> (64 - shift));

@@ -88,19 +88,19 @@ struct place_values {
   using pieces = value_pieces<value>;
   static constexpr std::size_t workers = stored ? pieces::count : 1;  // of a slot
 
-  Positions from;
-  Ref to;
+  Positions positions;
+  Ref target;
   Source source;
 
   ROOST_FN void operator()(std::size_t number) const {
     const std::size_t slot = number / workers, piece = number % workers;
-    if (piece == 0) to.set_key(slot, from.key_at(slot));
-    if (!from.occupied(slot)) return;
-    const std::uint64_t position = from.value_at(slot);
+    if (piece == 0) target.set_key(slot, positions.key_at(slot));
+    if (!positions.occupied(slot)) return;
+    const std::uint64_t position = positions.value_at(slot);
     if constexpr (stored) {
-      pieces::copy(source.values.first + position, to.value_address(slot), piece);
+      pieces::copy(source.values.first + position, target.value_address(slot), piece);
     } else {
-      *to.value_address(slot) = source.values[position];
+      *target.value_address(slot) = source.values[position];
     }
   }
 };
@@ -220,9 +220,10 @@ void frozen_map<Key, Value, Place, Layout>::keep_first(const Place& place, const
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 void frozen_map<Key, Value, Place, Layout>::copy_values(const Place& place, const Source& source,
-                                                        const placed_table& positions, const ref_type& to) {
+                                                        const placed_table& positions,
+                                                        const ref_type& target) {
   using copy = detail::place_values<placed_table, ref_type, Source>;
-  place.for_each(to.capacity() * copy::workers, copy{positions, to, source});
+  place.for_each(target.capacity() * copy::workers, copy{positions, target, source});
 }
 
 template <class Key, class Value, class Place, class Layout>

@@ -108,20 +108,20 @@ struct region_items {
 /// does not work out, keys claim slots one by one, which takes any number of copies of a key.
 ///
 /// `layout` says what belongs to one: home(key) -> where a pair begins its walk, slot_in(where) -> where it
-/// goes from there, put, seal ... `my`: its pieces of scratch.
+/// goes from there, put, seal ... `parts`: its pieces of scratch.
 template <class Team, class Layout, class Pieces>
 class region_build {
   using item = typename Layout::item;
   static constexpr std::uint32_t unit_slots = Pieces::unit_slots;
 
  public:
-  ROOST_FN region_build(const Team& team, const Layout& layout, std::size_t region, const Pieces& my)
+  ROOST_FN region_build(const Team& team, const Layout& layout, std::size_t region, const Pieces& parts)
       : team_(team),
         layout_(layout),
-        my_(my),
+        my_(parts),
         region_(static_cast<std::uint32_t>(region)),
-        items_(layout.from.first(region)),
-        count_(layout.from.count(region)) {}
+        items_(layout.source.first(region)),
+        count_(layout.source.count(region)) {}
 
   ROOST_FN void run() const {
     bool twice = false;  // some key is there twice, as far as this worker saw
@@ -134,9 +134,9 @@ class region_build {
     }
     if (team_.rank() != 0) return;
     if (good) {
-      fetch_add(layout_.from.counts->placed, placed);
+      fetch_add(layout_.source.counts->placed, placed);
     } else {
-      fetch_add(layout_.from.counts->overfull, std::uint64_t{1});
+      fetch_add(layout_.source.counts->overfull, std::uint64_t{1});
     }
   }
 
@@ -159,10 +159,10 @@ class region_build {
       const std::uint32_t n = smaller(at_once, count - first);
       const held_items<per_worker, Team, const item*> held_item(team_, items_, first, n);
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        const auto at = layout_.template home<Pieces>(held_item(held, i).key, region_);
-        const std::uint32_t s = team_.fetch_add(my_.count[at.unit()], 1u);
+        const auto position = layout_.template home<Pieces>(held_item(held, i).key, region_);
+        const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u);
         if (s < unit_slots) {
-          layout_.put(my_, at, s, held_item(held, i));
+          layout_.put(my_, position, s, held_item(held, i));
         } else {
           const std::uint32_t number = team_.fetch_add(*my_.strays, 1u);
           if (number < my_.strays_most) my_.stray[number] = first + static_cast<std::uint32_t>(i);
@@ -176,17 +176,17 @@ class region_build {
     auto walks = layout_.walks(my_);
     for_each_of(team_, strays, [&](std::uint32_t i) {
       const item mine = items_[my_.stray[i]];
-      auto at = layout_.template home<Pieces>(mine.key, region_);
+      auto position = layout_.template home<Pieces>(mine.key, region_);
       for (walks.begin(); walks.go_on();) {
-        layout_.pass(team_, my_, at);
-        at.next(layout_);
-        const std::uint32_t s = team_.fetch_add(my_.count[at.unit()], 1u) & Pieces::count_mask;
+        layout_.pass(team_, my_, position);
+        position.next(layout_);
+        const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u) & Pieces::count_mask;
         if (s >= unit_slots) continue;
-        layout_.put(my_, at, s, mine);
-        my_.stray[i] = my_.place(at.unit(), s);  // from now on the place that it found
+        layout_.put(my_, position, s, mine);
+        my_.stray[i] = my_.place(position.unit(), s);  // from now on the place that it found
         return;
       }
-      lost |= !layout_.put_aside(team_, my_, items_, i, at);
+      lost |= !layout_.put_aside(team_, my_, items_, i, position);
     });
     if (team_.any(lost)) return false;
     for_each_of(team_, strays, [&](std::uint32_t i) {

@@ -66,9 +66,9 @@ struct find_frequent_keys {
   static_assert(slots <= sample);
 
   Source source;
-  std::uint64_t step;      // items for one of the sample
-  std::uint32_t at_least;  // in the sample
-  frequent_regions to;     // which has none yet
+  std::uint64_t step;       // items for one of the sample
+  std::uint32_t at_least;   // in the sample
+  frequent_regions target;  // which has none yet
   Key* frequent;
   std::uint16_t* slot;
   std::uint32_t* count;
@@ -82,15 +82,15 @@ struct find_frequent_keys {
     std::uint32_t* region;  // of each that was chosen
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    pieces my;
-    my.numbers = key_numbers<Key, sample>::take(memory, {to.spread.seed, 1});
-    my.numbers.tile_key = memory.take<Key>(sample);
-    my.counts = memory.take<std::uint32_t>(sample);
-    my.rank = memory.take<std::uint32_t>(sample);
-    my.number = memory.take<std::uint32_t>(std::is_same_v<Place, host> ? sample : 0);
-    my.chosen = memory.take<std::uint32_t>(most);
-    my.region = memory.take<std::uint32_t>(most);
-    return my;
+    pieces parts;
+    parts.numbers = key_numbers<Key, sample>::take(memory, {target.spread.seed, 1});
+    parts.numbers.tile_key = memory.take<Key>(sample);
+    parts.counts = memory.take<std::uint32_t>(sample);
+    parts.rank = memory.take<std::uint32_t>(sample);
+    parts.number = memory.take<std::uint32_t>(std::is_same_v<Place, host> ? sample : 0);
+    parts.chosen = memory.take<std::uint32_t>(most);
+    parts.region = memory.take<std::uint32_t>(most);
+    return parts;
   }
 
   /// Item i of the sample: one of each piece of the items, but not of all the same place.
@@ -104,43 +104,46 @@ struct find_frequent_keys {
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     constexpr int per_worker = static_cast<int>(sample) / Team::size;
     scratch_memory all(memory);
-    const pieces my = scratch(all);
-    my.numbers.clear(team);
-    for_each_of(team, sample, [&](std::uint32_t g) { my.counts[g] = 0; });
+    const pieces parts = scratch(all);
+    parts.numbers.clear(team);
+    for_each_of(team, sample, [&](std::uint32_t g) { parts.counts[g] = 0; });
     team.sync();
     const sampled items{source, step};
     const held_items<per_worker, Team, sampled, true> mine(team, items, 0, sample);
-    item_numbers<per_worker, Team> number(my.number);
-    static_cast<void>(my.numbers.add(team, mine, sample, number,
-                                     [](std::uint32_t, int, int) {}));  // they cannot be too many
-    for_each_held<per_worker, true>(team, sample,
-                                    [&](int held, int i) { team.fetch_add(my.counts[number(held, i)], 1u); });
+    item_numbers<per_worker, Team> number(parts.number);
+    static_cast<void>(parts.numbers.add(team, mine, sample, number,
+                                        [](std::uint32_t, int, int) {}));  // they cannot be too many
+    for_each_held<per_worker, true>(
+        team, sample, [&](int held, int i) { team.fetch_add(parts.counts[number(held, i)], 1u); });
     team.sync();
-    for_each_of(team, sample, [&](std::uint32_t g) { my.rank[g] = my.counts[g] >= at_least ? 1 : 0; });
+    for_each_of(team, sample, [&](std::uint32_t g) { parts.rank[g] = parts.counts[g] >= at_least ? 1 : 0; });
     team.sync();
-    team.exclusive_scan(my.rank, my.rank, sample);
+    team.exclusive_scan(parts.rank, parts.rank, sample);
     team.sync();
-    const std::uint32_t found = my.rank[sample - 1] + (my.counts[sample - 1] >= at_least ? 1 : 0);
+    const std::uint32_t found = parts.rank[sample - 1] + (parts.counts[sample - 1] >= at_least ? 1 : 0);
     for_each_of(team, sample, [&](std::uint32_t g) {
-      if (my.counts[g] < at_least) return;
-      my.chosen[my.rank[g]] = g;
-      my.region[my.rank[g]] = to.spread(my.numbers.key[g]);
+      if (parts.counts[g] < at_least) return;
+      parts.chosen[parts.rank[g]] = g;
+      parts.region[parts.rank[g]] = target.spread(parts.numbers.key[g]);
     });
     team.sync();
-    for_each_of(team, slots, [&](std::uint32_t s) { my.counts[s] = 0; });
+    for_each_of(team, slots, [&](std::uint32_t s) { parts.counts[s] = 0; });
     team.sync();
     for_each_of(team, found, [&](std::uint32_t c) {  // they are few
       std::uint32_t place = 0;
       for (std::uint32_t other = 0; other < found; ++other) {
-        place += my.region[other] < my.region[c] || (my.region[other] == my.region[c] && other < c) ? 1 : 0;
+        place +=
+            parts.region[other] < parts.region[c] || (parts.region[other] == parts.region[c] && other < c)
+                ? 1
+                : 0;
       }
-      frequent[place] = my.numbers.key[my.chosen[c]];
-      team.fetch_add(my.counts[my.region[c] >> to.shift], 1u);
+      frequent[place] = parts.numbers.key[parts.chosen[c]];
+      team.fetch_add(parts.counts[parts.region[c] >> target.shift], 1u);
     });
     team.sync();
-    team.exclusive_scan(my.counts, my.counts, slots);
+    team.exclusive_scan(parts.counts, parts.counts, slots);
     team.sync();
-    for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(my.counts[s]); });
+    for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(parts.counts[s]); });
     if (team.rank() == 0) {
       slot[slots] = static_cast<std::uint16_t>(found);
       *count = found;
@@ -200,9 +203,9 @@ struct each_frequent_item {
     for (; f < region_of.count; ++f) {
       const std::uint32_t region = region_of.of_frequent(f);
       if (begins[region] >= end) return;
-      const std::uint64_t from = larger(begins[region], first);
-      for_each_of(team, static_cast<std::uint32_t>(smaller(ends[region], end) - from),
-                  [&](std::uint32_t i) { put(from + i, region); });
+      const std::uint64_t source = larger(begins[region], first);
+      for_each_of(team, static_cast<std::uint32_t>(smaller(ends[region], end) - source),
+                  [&](std::uint32_t i) { put(source + i, region); });
     }
   }
 };

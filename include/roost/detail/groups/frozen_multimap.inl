@@ -42,7 +42,7 @@ struct answer_of_run {
 struct write_run : answer_of_run<write_run> {
   using result = std::uint64_t;
   result* runs;
-  ROOST_FN write_run(const std::uint64_t* from, result* to) : answer_of_run{from}, runs(to) {}
+  ROOST_FN write_run(const std::uint64_t* source, result* target) : answer_of_run{source}, runs(target) {}
   ROOST_FN static result of_run(std::uint64_t first, std::uint64_t count) {
     return run_word::make(first, count);
   }
@@ -53,8 +53,8 @@ template <class Count>
 struct write_count : answer_of_run<write_count<Count>> {
   using result = Count;
   result* counts;
-  ROOST_FN write_count(const std::uint64_t* from, result* to)
-      : answer_of_run<write_count>{from}, counts(to) {}
+  ROOST_FN write_count(const std::uint64_t* source, result* target)
+      : answer_of_run<write_count>{source}, counts(target) {}
   ROOST_FN static result of_run(std::uint64_t, std::uint64_t count) {
     constexpr std::uint64_t most =
         static_cast<std::make_unsigned_t<Count>>(~Count{0}) >> (std::is_signed_v<Count> ? 1 : 0);
@@ -97,14 +97,14 @@ struct expand_tiles {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     scratch_memory all(memory);
-    const pieces my = scratch(all);
+    const pieces parts = scratch(all);
     const std::uint64_t first = index * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, total - first));
     for_each_of(team, 2, [&](std::uint32_t e) {
-      my.edge[e] = last_at_or_before(std::uint64_t{0}, lists, offsets, first + e * (n - 1));
+      parts.edge[e] = last_at_or_before(std::uint64_t{0}, lists, offsets, first + e * (n - 1));
     });
     team.sync();
-    const std::uint64_t low = my.edge[0], high = my.edge[1] + 1;
+    const std::uint64_t low = parts.edge[0], high = parts.edge[1] + 1;
     if constexpr (Team::size == 1) {
       std::uint64_t list = low;
       for (std::uint64_t i = first; i < first + n; ++i) {
@@ -114,13 +114,13 @@ struct expand_tiles {
     } else if (high - low <= tile) {
       const auto count = static_cast<std::uint32_t>(high - low);
       for_each_of(team, count, [&](std::uint32_t l) {
-        my.start[l] = l == 0 ? 0 : static_cast<std::uint32_t>(offsets[low + l] - first);
+        parts.start[l] = l == 0 ? 0 : static_cast<std::uint32_t>(offsets[low + l] - first);
       });
       const std::uint64_t skipped = first - offsets[low];  // of the first list
       team.sync();
       for_each_of(team, n, [&](std::uint32_t i) {
-        const std::uint32_t l = last_at_or_before(0u, count, my.start, i);
-        put(first + i, low + l, i - my.start[l] + (l == 0 ? skipped : 0));
+        const std::uint32_t l = last_at_or_before(0u, count, parts.start, i);
+        put(first + i, low + l, i - parts.start[l] + (l == 0 ? skipped : 0));
       });
     } else {
       for_each_of(team, n, [&](std::uint32_t i) {
@@ -217,9 +217,9 @@ std::tuple<array<T, Place>...> room_for_matches(const Place& place, std::uint64_
 template <class Value, class Place>
 template <class Values>
 void multimap_matches<Value, Place>::retrieve(const Place& place, Values&& values) const {
-  Value* const to = detail::output<Value>(values, size(), "roost::multimap_matches::retrieve");
+  Value* const target = detail::output<Value>(values, size(), "roost::multimap_matches::retrieve");
   const detail::with_value_of_match<Value, detail::write_match<Value>> put{
-      runs_.data(), values_, missing_, {to}};
+      runs_.data(), values_, missing_, {target}};
   detail::expand(place, offsets_.data(), queries(), size(), put);
 }
 
@@ -236,9 +236,10 @@ void multimap_matches<Value, Place>::retrieve_pairs(const Place& place, Queries&
                                      sizeof(query), " bytes; give larger ones"});
   }
   query* const queries_to = detail::output<query>(queries, size(), where);
-  Value* const to = detail::output<Value>(values, size(), where);
+  Value* const target = detail::output<Value>(values, size(), where);
   using write = detail::write_both<query, Value>;
-  const detail::with_value_of_match<Value, write> put{runs_.data(), values_, missing_, write{queries_to, to}};
+  const detail::with_value_of_match<Value, write> put{runs_.data(), values_, missing_,
+                                                      write{queries_to, target}};
   detail::expand(place, offsets_.data(), this->queries(), size(), put);
 }
 
@@ -304,8 +305,9 @@ bulk_report frozen_multimap<Key, Value, Place>::count(const Place& place, const 
   using count_type = std::remove_cvref_t<decltype(*detail::data_of(counts))>;
   static_assert(std::is_integral_v<count_type> && !std::is_same_v<count_type, bool>, "counts are integers");
   const auto sequence = detail::sequence_as<Key>(queries);
-  count_type* const to = detail::output<count_type>(counts, sequence.size(), "roost::frozen_multimap::count");
-  return look_up(place, sequence, detail::write_count<count_type>(offsets_.data(), to), to, how);
+  count_type* const target =
+      detail::output<count_type>(counts, sequence.size(), "roost::frozen_multimap::count");
+  return look_up(place, sequence, detail::write_count<count_type>(offsets_.data(), target), target, how);
 }
 
 template <class Key, class Value, class Place>
@@ -390,9 +392,9 @@ std::size_t frozen_multimap<Key, Value, Place>::retrieve_all(const Place& place,
                                                              Values&& values) const {
   constexpr const char* where = "roost::frozen_multimap::retrieve_all";
   using write = detail::write_both<Key, Value>;
-  const write to{detail::output<Key>(keys, size(), where), detail::output<Value>(values, size(), where)};
+  const write target{detail::output<Key>(keys, size(), where), detail::output<Value>(values, size(), where)};
   detail::expand(place, offsets_.data(), key_count(), size(),
-                 detail::with_pair_of_group<Key, Value, write>{keys_.data(), values_.data(), to});
+                 detail::with_pair_of_group<Key, Value, write>{keys_.data(), values_.data(), target});
   return size();
 }
 

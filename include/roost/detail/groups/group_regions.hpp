@@ -37,7 +37,7 @@ struct group_regions {
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   regions_and_frequent_keys<Key> region_of;
-  group_output<Key, Value> to;
+  group_output<Key, Value> target;
 
   struct pieces {
     key_numbers<Key, tile> numbers;
@@ -52,39 +52,39 @@ struct group_regions {
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     constexpr bool sorts = Ordered && !one_worker;
-    pieces my{};
-    my.numbers = key_numbers<Key, tile>::take(memory, region_of.spread,
-                                              (sorts ? 2 : 1) * key_numbers<Key, tile>::slots_least);
-    my.next = memory.take<std::uint32_t>(tile);
-    my.number = memory.take<std::uint32_t>(one_worker ? tile : 0);
+    pieces parts{};
+    parts.numbers = key_numbers<Key, tile>::take(memory, region_of.spread,
+                                                 (sorts ? 2 : 1) * key_numbers<Key, tile>::slots_least);
+    parts.next = memory.take<std::uint32_t>(tile);
+    parts.number = memory.take<std::uint32_t>(one_worker ? tile : 0);
     if constexpr (sorts) {
-      my.tile_start = my.numbers.slot + key_numbers<Key, tile>::slots_least;
-      my.tile_number = my.tile_start + tile;
+      parts.tile_start = parts.numbers.slot + key_numbers<Key, tile>::slots_least;
+      parts.tile_number = parts.tile_start + tile;
     }
-    my.digit_count = memory.take<std::uint32_t>(sorts ? digits : 0);
-    my.warp_count = memory.take<std::uint16_t>(sorts ? rank_counters<block_team<threads>>(digits) : 0);
+    parts.digit_count = memory.take<std::uint32_t>(sorts ? digits : 0);
+    parts.warp_count = memory.take<std::uint16_t>(sorts ? rank_counters<block_team<threads>>(digits) : 0);
     scratch_memory same = memory;
-    my.numbers.tile_key = memory.take<Key>(tile);
-    my.tile_value = same.take<Value>(sorts ? tile : 0);
+    parts.numbers.tile_key = memory.take<Key>(tile);
+    parts.tile_value = same.take<Value>(sorts ? tile : 0);
     if (same.used() > memory.used()) memory = same;
-    return my;
+    return parts;
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     constexpr int per_worker = static_cast<int>(tile) / Team::size;
     scratch_memory all(memory);
-    pieces my = scratch(all);
+    pieces parts = scratch(all);
     const std::uint64_t first = begins[region], count = ends[region] - first;
     const bool one_tile = count <= tile;
-    if (!one_tile) my.numbers.slots = key_numbers<Key, tile>::slots_least;
+    if (!one_tile) parts.numbers.slots = key_numbers<Key, tile>::slots_least;
     if (!one_tile && region_of.is_frequent(items[first].key)) {
       if (team.rank() == 0) write_only_group(region, first, count);
       return;
     }
-    fill_words(team, my.next, tile, 0);
-    my.numbers.clear(team);
-    item_numbers<per_worker, Team> number(my.number);
+    fill_words(team, parts.next, tile, 0);
+    parts.numbers.clear(team);
+    item_numbers<per_worker, Team> number(parts.number);
     const auto each_tile = [&](const auto& body) {
       for (std::uint64_t done = 0; done < count; done += tile) {
         const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - done));
@@ -94,119 +94,124 @@ struct group_regions {
       return true;
     };
     const auto count_items = [&](std::uint32_t n) {
-      for_each_held<per_worker, true>(team, n,
-                                      [&](int held, int i) { team.fetch_add(my.next[number(held, i)], 1u); });
+      for_each_held<per_worker, true>(
+          team, n, [&](int held, int i) { team.fetch_add(parts.next[number(held, i)], 1u); });
       team.sync();
     };
-    const bool fits = each_tile([&](const auto& mine, std::uint32_t n, [[maybe_unused]] std::uint64_t at) {
-      const bool good = my.numbers.add(team, mine, n, number, [&](std::uint32_t g, int held, int i) {
-        to.keys[first + g] = mine(held, i).key;
-        if constexpr (!Ordered) to.values[first + g] = mine(held, i).value;
-      });
-      if (!good) return false;
-      if constexpr (Ordered) {
-        if (one_tile && *my.numbers.size == n) {  // all keys are different: their order is that of the items
-          for_each_held<per_worker, true>(team, n, [&](int held, int i) {
-            to.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
-            to.counts[first + static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(i);
+    const bool fits =
+        each_tile([&](const auto& mine, std::uint32_t n, [[maybe_unused]] std::uint64_t position) {
+          const bool good = parts.numbers.add(team, mine, n, number, [&](std::uint32_t g, int held, int i) {
+            target.keys[first + g] = mine(held, i).key;
+            if constexpr (!Ordered) target.values[first + g] = mine(held, i).value;
           });
+          if (!good) return false;
+          if constexpr (Ordered) {
+            if (one_tile &&
+                *parts.numbers.size == n) {  // all keys are different: their order is that of the items
+              for_each_held<per_worker, true>(team, n, [&](int held, int i) {
+                target.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
+                target.counts[first + static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(i);
+              });
+              return true;
+            }
+            const std::uint32_t groups = *parts.numbers.size;
+            const bool counted_in_order = Team::size > 1 && one_tile && groups <= digits;
+            if (!counted_in_order) count_items(n);
+            if (one_tile) {
+              if (!counted_in_order) write_starts(team, parts, first);
+              put_in_order<per_worker>(team, parts, first, mine, n, true, number);
+              if (counted_in_order)
+                for_each_of(team, groups,
+                            [&](std::uint32_t g) { target.counts[first + g] = parts.digit_count[g]; });
+            }
+          } else {
+            if (target.numbers != nullptr) {
+              for_each_held<per_worker, true>(team, n, [&](int held, int i) {
+                target.numbers[position + static_cast<std::uint32_t>(i)] =
+                    static_cast<std::uint16_t>(number(held, i));
+              });
+            }
+            count_items(n);
+          }
           return true;
-        }
-        const std::uint32_t groups = *my.numbers.size;
-        const bool counted_in_order = Team::size > 1 && one_tile && groups <= digits;
-        if (!counted_in_order) count_items(n);
-        if (one_tile) {
-          if (!counted_in_order) write_starts(team, my, first);
-          put_in_order<per_worker>(team, my, first, mine, n, true, number);
-          if (counted_in_order)
-            for_each_of(team, groups, [&](std::uint32_t g) { to.counts[first + g] = my.digit_count[g]; });
-        }
-      } else {
-        if (to.numbers != nullptr) {
-          for_each_held<per_worker, true>(team, n, [&](int held, int i) {
-            to.numbers[at + static_cast<std::uint32_t>(i)] = static_cast<std::uint16_t>(number(held, i));
-          });
-        }
-        count_items(n);
-      }
-      return true;
-    });
+        });
     if (!fits) {
-      if (team.rank() == 0) fetch_add(*to.failed, 1u);
+      if (team.rank() == 0) fetch_add(*target.failed, 1u);
       return;
     }
-    if (team.rank() == 0) to.sizes[region] = *my.numbers.size;
+    if (team.rank() == 0) target.sizes[region] = *parts.numbers.size;
     if constexpr (Ordered) {
       if (one_tile) return;
-      write_starts(team, my, first);
+      write_starts(team, parts, first);
       each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
         for_each_held<per_worker, true>(
-            team, n, [&](int held, int i) { number(held, i) = my.numbers.number_of(mine(held, i).key); });
-        put_in_order<per_worker>(team, my, first, mine, n, false, number);
+            team, n, [&](int held, int i) { number(held, i) = parts.numbers.number_of(mine(held, i).key); });
+        put_in_order<per_worker>(team, parts, first, mine, n, false, number);
         return true;
       });
     } else {
-      for_each_of(team, *my.numbers.size, [&](std::uint32_t g) { to.counts[first + g] = my.next[g]; });
+      for_each_of(team, *parts.numbers.size,
+                  [&](std::uint32_t g) { target.counts[first + g] = parts.next[g]; });
     }
   }
 
   /// The group of a frequent key: all items of its region. What is to do for each of them,
   /// for_each_frequent_item does.
   ROOST_FN void write_only_group(std::size_t region, std::uint64_t first, std::uint64_t count) const {
-    to.sizes[region] = 1;
-    to.keys[first] = items[first].key;
-    if constexpr (!Ordered) to.values[first] = items[first].value;
-    to.counts[first] = Ordered ? 0 : static_cast<std::uint32_t>(count);
+    target.sizes[region] = 1;
+    target.keys[first] = items[first].key;
+    if constexpr (!Ordered) target.values[first] = items[first].value;
+    target.counts[first] = Ordered ? 0 : static_cast<std::uint32_t>(count);
   }
 
   template <class Team>
-  ROOST_FN void write_starts(const Team& team, const pieces& my, std::uint64_t first) const {
-    const std::uint32_t groups = *my.numbers.size;
-    team.exclusive_scan(my.next, my.next, groups);
+  ROOST_FN void write_starts(const Team& team, const pieces& parts, std::uint64_t first) const {
+    const std::uint32_t groups = *parts.numbers.size;
+    team.exclusive_scan(parts.next, parts.next, groups);
     team.sync();
-    for_each_of(team, groups, [&](std::uint32_t g) { to.counts[first + g] = my.next[g]; });
+    for_each_of(team, groups, [&](std::uint32_t g) { target.counts[first + g] = parts.next[g]; });
   }
 
   /// Writes the values of a tile behind those of earlier tiles.
   template <int PerWorker, class Team, class Items>
-  ROOST_FN void put_in_order(const Team& team, const pieces& my, std::uint64_t first, const Items& mine,
+  ROOST_FN void put_in_order(const Team& team, const pieces& parts, std::uint64_t first, const Items& mine,
                              std::uint32_t n, bool one_tile, item_numbers<PerWorker, Team>& number) const {
     if constexpr (Team::size == 1) {
       for (int i = 0; i < static_cast<int>(n); ++i)
-        to.values[first + my.next[number(i, i)]++] = mine(i, i).value;
+        target.values[first + parts.next[number(i, i)]++] = mine(i, i).value;
     } else {
       Value value[PerWorker];
       for_each_held<PerWorker, true>(team, n, [&](int held, int i) { value[held] = mine(held, i).value; });
-      const std::uint32_t groups = *my.numbers.size;
+      const std::uint32_t groups = *parts.numbers.size;
       if (groups <= digits) {
-        sort_by_digit<PerWorker>(team, my, n, number, value, groups, [](std::uint32_t g) { return g; });
+        sort_by_digit<PerWorker>(team, parts, n, number, value, groups, [](std::uint32_t g) { return g; });
       } else {
-        sort_by_digit<PerWorker>(team, my, n, number, value, 1 << step_bits,
+        sort_by_digit<PerWorker>(team, parts, n, number, value, 1 << step_bits,
                                  [](std::uint32_t g) { return g & ((1u << step_bits) - 1); });
         for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
-          number(held, i) = my.tile_number[i];
-          value[held] = my.tile_value[i];
+          number(held, i) = parts.tile_number[i];
+          value[held] = parts.tile_value[i];
         });
-        sort_by_digit<PerWorker>(team, my, n, number, value, ((groups - 1) >> step_bits) + 1,
+        sort_by_digit<PerWorker>(team, parts, n, number, value, ((groups - 1) >> step_bits) + 1,
                                  [](std::uint32_t g) { return g >> step_bits; });
       }
       if (one_tile)
-        return for_each_of(team, n, [&](std::uint32_t i) { to.values[first + i] = my.tile_value[i]; });
+        return for_each_of(team, n, [&](std::uint32_t i) { target.values[first + i] = parts.tile_value[i]; });
       const auto begins_group = [&](std::uint32_t i) {
-        return i == 0 || my.tile_number[i - 1] != my.tile_number[i];
+        return i == 0 || parts.tile_number[i - 1] != parts.tile_number[i];
       };
       for_each_of(team, n, [&](std::uint32_t i) {
-        if (begins_group(i)) my.tile_start[my.tile_number[i]] = i;
+        if (begins_group(i)) parts.tile_start[parts.tile_number[i]] = i;
       });
       team.sync();
       for_each_of(team, n, [&](std::uint32_t i) {
-        const std::uint32_t g = my.tile_number[i];
-        to.values[first + my.next[g] + (i - my.tile_start[g])] = my.tile_value[i];
+        const std::uint32_t g = parts.tile_number[i];
+        target.values[first + parts.next[g] + (i - parts.tile_start[g])] = parts.tile_value[i];
       });
       team.sync();
       for_each_of(team, n, [&](std::uint32_t i) {
         if (i + 1 == n || begins_group(i + 1))
-          my.next[my.tile_number[i]] += i + 1 - my.tile_start[my.tile_number[i]];
+          parts.next[parts.tile_number[i]] += i + 1 - parts.tile_start[parts.tile_number[i]];
       });
       team.sync();
     }
@@ -214,19 +219,19 @@ struct group_regions {
 
   /// One step of a radix sort of a tile by the numbers of its groups.
   template <int PerWorker, class Team, class DigitOf>
-  ROOST_FN void sort_by_digit(const Team& team, const pieces& my, std::uint32_t n,
+  ROOST_FN void sort_by_digit(const Team& team, const pieces& parts, std::uint32_t n,
                               item_numbers<PerWorker, Team>& number, const Value (&value)[PerWorker],
                               std::uint32_t digit_count, const DigitOf& digit_of) const {
     std::uint32_t rank[PerWorker];
     rank_in_order(
-        team, n, digit_count, [&](int held, int i) { return digit_of(number(held, i)); }, my.warp_count,
-        my.digit_count, rank);
-    team.exclusive_scan(my.digit_count, my.digit_count, digit_count);
+        team, n, digit_count, [&](int held, int i) { return digit_of(number(held, i)); }, parts.warp_count,
+        parts.digit_count, rank);
+    team.exclusive_scan(parts.digit_count, parts.digit_count, digit_count);
     team.sync();
     for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
-      const std::uint32_t at = my.digit_count[digit_of(number(held, i))] + rank[held];
-      my.tile_number[at] = number(held, i);
-      my.tile_value[at] = value[held];
+      const std::uint32_t position = parts.digit_count[digit_of(number(held, i))] + rank[held];
+      parts.tile_number[position] = number(held, i);
+      parts.tile_value[position] = value[held];
     });
     team.sync();
   }
@@ -234,16 +239,16 @@ struct group_regions {
 
 template <class Key, class Value>
 struct copy_value {
-  const pair<Key, Value>* from;
-  Value* to;
-  ROOST_FN void operator()(std::uint64_t i, std::uint32_t) const { to[i] = from[i].value; }
+  const pair<Key, Value>* source;
+  Value* target;
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t) const { target[i] = source[i].value; }
 };
 
 /// Brings the groups of all regions together.
 template <class Place, class Key, class Value, bool Ordered>
 struct pack_groups {
   static constexpr int threads = 256;
-  group_output<Key, Value> from;  // sizes: of the groups in regions before, one more than regions
+  group_output<Key, Value> source;  // sizes: of the groups in regions before, one more than regions
   const std::uint64_t* begins;
   Key* keys;
   Value* values;                       // of groups that are not ordered
@@ -255,19 +260,19 @@ struct pack_groups {
     constexpr int per_worker = build_tuning<Place>::held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
     const std::uint64_t offset = Ordered ? begins[region] : 0;
-    const auto size = static_cast<std::uint32_t>(from.sizes[region + 1] - from.sizes[region]);
+    const auto size = static_cast<std::uint32_t>(source.sizes[region + 1] - source.sizes[region]);
     for (std::uint32_t done = 0; done < size; done += at_once) {
       const std::uint32_t n = smaller(at_once, size - done);
-      const std::uint64_t first = begins[region] + done, at = from.sizes[region] + done;
+      const std::uint64_t first = begins[region] + done, position = source.sizes[region] + done;
       const held_items<per_worker, Team, const Key*> key(
-          team, from.keys, first, n);  // all on their way before the first is waited for
-      const held_items<per_worker, Team, const std::uint32_t*> count(team, from.counts, first, n);
+          team, source.keys, first, n);  // all on their way before the first is waited for
+      const held_items<per_worker, Team, const std::uint32_t*> count(team, source.counts, first, n);
       for_each_held<per_worker>(team, n, [&](int held, int i) {
-        const std::uint64_t g = at + static_cast<std::uint32_t>(i);
+        const std::uint64_t g = position + static_cast<std::uint32_t>(i);
         keys[g] = key(held, i);
         counts[g] = offset + count(held, i);
         if (numbered != nullptr) numbered[g] = {key(held, i), static_cast<std::uint32_t>(g)};
-        if constexpr (!Ordered) values[g] = from.values[first + static_cast<std::uint32_t>(i)];
+        if constexpr (!Ordered) values[g] = source.values[first + static_cast<std::uint32_t>(i)];
       });
     }
   }

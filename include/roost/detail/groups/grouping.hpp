@@ -185,11 +185,11 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, const c
 
 /// A map of pairs of the groups' keys, in the order of the groups: built as they lie.
 template <class Map, class Place, class Key, class Value>
-Map map_of_groups(const Place& place, const groups<Key, Value, Place>& from,
+Map map_of_groups(const Place& place, const groups<Key, Value, Place>& all,
                   const array<pair<Key, std::uint32_t>, Place>& pairs, double load_factor) {
-  const items_in_order<pair<Key, std::uint32_t>> source{pairs.data(), pairs.size(), from.region_of,
-                                                        from.begins.data()};
-  return frozen_source::build<Map>(place, source, {.load_factor = load_factor, .seed = from.region_of.seed});
+  const items_in_order<pair<Key, std::uint32_t>> source{pairs.data(), pairs.size(), all.region_of,
+                                                        all.begins.data()};
+  return frozen_source::build<Map>(place, source, {.load_factor = load_factor, .seed = all.region_of.seed});
 }
 
 /// What of_group has of the groups of a region's items; not of a frequent key's.
@@ -203,7 +203,7 @@ struct answer_regions {
   const std::uint64_t* groups_before;
   const std::uint16_t* numbers;
   const T* of_group;
-  T* to;
+  T* target;
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte*) const {
@@ -220,7 +220,8 @@ struct answer_regions {
       if constexpr (Team::size > 1)
         for_each_held<per_worker>(team, n, [&](int held, int i) { mine[held] = of_mine[number(held, i)]; });
       for_each_held<per_worker>(team, n, [&](int held, int i) {
-        to[first + static_cast<std::uint32_t>(i)] = Team::size > 1 ? mine[held] : of_mine[number(held, i)];
+        target[first + static_cast<std::uint32_t>(i)] =
+            Team::size > 1 ? mine[held] : of_mine[number(held, i)];
       });
     }
   }
@@ -230,18 +231,18 @@ template <class T>
 struct answer_of_only_group {
   const std::uint64_t* groups_before;
   const T* of_group;
-  T* to;
+  T* target;
   ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
-    to[i] = of_group[groups_before[region]];
+    target[i] = of_group[groups_before[region]];
   }
 };
 
-/// to[i] = what of_group has of the group of item i, for groups with the way back.
+/// target[i] = what of_group has of the group of item i, for groups with the way back.
 template <class T, class Key, class Value, class Place>
-void write_of_each_item(const Place& place, const groups<Key, Value, Place>& from, const T* of_group,
-                        array<T, Place>& to) {
-  if (!from.items) return;  // there are none
-  const auto& [parts, frequent, groups_before, numbers] = *from.items;
+void write_of_each_item(const Place& place, const groups<Key, Value, Place>& source, const T* of_group,
+                        array<T, Place>& target) {
+  if (!source.items) return;  // there are none
+  const auto& [parts, frequent, groups_before, numbers] = *source.items;
   array<T, Place> in_regions(place, numbers.size());
   using kernel = answer_regions<Place, Key, Value, T>;
   const kernel run{parts.items(),        parts.begins(), parts.ends(), frequent.region_of,
@@ -249,7 +250,7 @@ void write_of_each_item(const Place& place, const groups<Key, Value, Place>& fro
   place.launch(parts.regions(), 0, run);
   for_each_frequent_item(place, parts, frequent.region_of, numbers.size(),
                          answer_of_only_group<T>{groups_before.data(), of_group, in_regions.data()});
-  parts.restore(place, in_regions, to);
+  parts.restore(place, in_regions, target);
 }
 
 }  // namespace roost::detail

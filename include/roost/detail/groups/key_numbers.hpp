@@ -69,14 +69,14 @@ struct key_numbers {
 
   ROOST_FN static key_numbers take(scratch_memory& memory, const leading_bits& region_of,
                                    std::uint32_t slots = slots_least) {
-    key_numbers my;
-    my.region_of = region_of;
-    my.slots = slots;
-    my.slot = memory.take<std::uint32_t>(slots);
-    my.size = memory.take<std::uint32_t>(1);
-    my.warp_counts = memory.take<std::uint32_t>(32);
-    my.key = memory.take<Key>(Tile);
-    return my;
+    key_numbers parts;
+    parts.region_of = region_of;
+    parts.slots = slots;
+    parts.slot = memory.take<std::uint32_t>(slots);
+    parts.size = memory.take<std::uint32_t>(1);
+    parts.warp_counts = memory.take<std::uint32_t>(32);
+    parts.key = memory.take<Key>(Tile);
+    return parts;
   }
 
   template <class Team>

@@ -6,12 +6,12 @@
 namespace roost {
 namespace detail {
 
-/// from[order[i]]
+/// source[order[i]]
 template <class T>
 struct in_order {
-  const T* from;
+  const T* source;
   const std::uint32_t* order;
-  ROOST_FN T operator()(std::size_t i) const { return from[order[i]]; }
+  ROOST_FN T operator()(std::size_t i) const { return source[order[i]]; }
 };
 
 template <class Key>
@@ -33,10 +33,10 @@ struct write_index {
 struct count_again {
   const std::uint32_t* indices;
   std::uint32_t no_index;
-  const std::uint64_t* from;
+  const std::uint64_t* source;
   std::uint64_t* counts;
   ROOST_FN void operator()(std::size_t g) const {
-    if (indices[g] != no_index) counts[indices[g]] += from[g];
+    if (indices[g] != no_index) counts[indices[g]] += source[g];
   }
 };
 
@@ -67,21 +67,22 @@ struct sorted_group {
 
 /// The numbers of groups that are new, in the order in which they get indices. `items`: of all groups.
 template <class Key, class Place>
-array<std::uint32_t, Place> order_of_groups(const Place& place, const groups<Key, std::uint32_t, Place>& from,
+array<std::uint32_t, Place> order_of_groups(const Place& place,
+                                            const groups<Key, std::uint32_t, Place>& source,
                                             array<std::uint32_t, Place>&& fresh, index_order order,
                                             std::size_t items) {
   const auto sort_by = [&](const auto& numbers, std::uint32_t bits) {
     using number = std::remove_cvref_t<decltype(*numbers.data())>;
-    const sized<group_by_number<number>> source{{numbers.data(), fresh.data()}, fresh.size()};
-    const auto sorted = sort_pairs(place, source, bits);
+    const sized<group_by_number<number>> pairs{{numbers.data(), fresh.data()}, fresh.size()};
+    const auto sorted = sort_pairs(place, pairs, bits);
     write_numbers(place, fresh.size(),
                   sorted_group<std::remove_cvref_t<decltype(*sorted.items())>>{sorted.items()}, fresh.data());
   };
   if (order == index_order::first_occurrence) {
-    sort_by(from.values, static_cast<std::uint32_t>(std::bit_width(items)));
+    sort_by(source.values, static_cast<std::uint32_t>(std::bit_width(items)));
   } else if (order == index_order::by_key) {
     if constexpr (std::is_integral_v<Key>) {
-      sort_by(from.keys, 8 * sizeof(Key));
+      sort_by(source.keys, 8 * sizeof(Key));
     } else {
       detail::raise<invalid_argument>(
           {"roost::two_way_index: keys that are not integers cannot be put in order by_key; take "

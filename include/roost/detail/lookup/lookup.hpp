@@ -174,7 +174,7 @@ struct probe_tiles {
   Ref ref;
   Queries queries;
   std::uint64_t count;
-  answers_from<Answer> to;
+  answers_from<Answer> target;
   const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
   std::uint64_t tiles_of_team;
 
@@ -191,8 +191,8 @@ struct probe_tiles {
       const std::uint64_t first = (index * tiles_of_team + t) * tile;
       if (first >= count) return;
       const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
-      answer_tile<Place, Driver, false>(team, ref, queries, first, n, to.answer, deferred,
-                                        [&](std::uint64_t i, const auto& result) { to.put(i, result); });
+      answer_tile<Place, Driver, false>(team, ref, queries, first, n, target.answer, deferred,
+                                        [&](std::uint64_t i, const auto& result) { target.put(i, result); });
     }
   }
 };
@@ -200,12 +200,12 @@ struct probe_tiles {
 /// `large`: the cache does not hold the table.
 template <bool Large = false, class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, const Queries& queries,
-                    const answers_from<Answer>& to, const std::uint32_t* only_if = nullptr) {
+                    const answers_from<Answer>& target, const std::uint32_t* only_if = nullptr) {
   constexpr driver chosen = driver_for<Place, Ref, Answer, false>;
   using kernel = probe_tiles<Place, Ref, Queries, Answer,
                              chosen == driver::interleaved && !Large ? driver::one_by_one : chosen>;
   const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
-  const kernel run{ref, queries, queries.size(), to, only_if, tiles_of_team};
+  const kernel run{ref, queries, queries.size(), target, only_if, tiles_of_team};
   place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile * tiles_of_team), scratch_bytes_of(run),
                run);
 }
@@ -329,7 +329,7 @@ struct all_regions {
 /// few keys may overflow the room that their regions have: the device sees it, and goes direct.
 template <class Place, class Ref, class Queries, class Answer, class Way>
 std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Queries& queries,
-                            const answers_from<Answer>& to, const Way& way, bool& begun) {
+                            const answers_from<Answer>& target, const Way& way, bool& begun) {
   using query = element_of<Queries>;
   constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
   array<std::uint32_t, Place> overflowed(place, 1);
@@ -343,22 +343,23 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
   begun = true;
   way.run(ref, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
     const kernel run{here,  {parts.items()}, parts.begins() + first, parts.ends() + first,
-                     tiles, to.answer,       answers.data(),         overflowed.data()};
+                     tiles, target.answer,   answers.data(),         overflowed.data()};
     place.launch(tiles * count, scratch_bytes_of(run), run);
   });
-  parts.template restore_each<true>(place, answers.data(), to, overflowed.data());
-  probe_directly(place, ref, queries, to, overflowed.data());
+  parts.template restore_each<true>(place, answers.data(), target, overflowed.data());
+  probe_directly(place, ref, queries, target, overflowed.data());
   return parts.scratch_bytes() + answers.bytes();
 }
 
 /// The direct way for a table of so many bytes.
 template <class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
-                    const answers_from<Answer>& to) {
+                    const answers_from<Answer>& target) {
   if constexpr (driver_for<Place, Ref, Answer, false> == driver::interleaved) {
-    if (table_bytes >= find_tuning<Place>::table_bytes) return probe_directly<true>(place, ref, queries, to);
+    if (table_bytes >= find_tuning<Place>::table_bytes)
+      return probe_directly<true>(place, ref, queries, target);
   }
-  probe_directly(place, ref, queries, to);
+  probe_directly(place, ref, queries, target);
 }
 
 /// Every bulk lookup: chooses the way, and goes it.
@@ -463,12 +464,12 @@ bulk_report find_values(const Place& place, const Ref& ref, std::size_t table_by
                         Results&& results, const Value& missing, const bulk_options& options,
                         const char* where, const Way& way = {}) {
   const auto sequence = sequence_as<typename Ref::key_type>(queries);
-  Value* const to = output<Value>(results, sequence.size(), where);
+  Value* const target = output<Value>(results, sequence.size(), where);
   if constexpr (has_large_values<Ref>) {
-    const copy_value_of_slot<Ref, true> copy{ref, nullptr, to, nullptr, missing};
+    const copy_value_of_slot<Ref, true> copy{ref, nullptr, target, nullptr, missing};
     return find_large_values(place, ref, table_bytes, sequence, copy, options, way);
   } else {
-    return probe_all(place, ref, table_bytes, sequence, write_value<Value>{to, missing}, options, way);
+    return probe_all(place, ref, table_bytes, sequence, write_value<Value>{target, missing}, options, way);
   }
 }
 
@@ -478,13 +479,14 @@ bulk_report find_values_there(const Place& place, const Ref& ref, std::size_t ta
                               const bulk_options& options, const char* where, const Way& way = {}) {
   using value = typename Ref::value_type;
   const auto sequence = sequence_as<typename Ref::key_type>(queries);
-  value* const to = output<value>(results, sequence.size(), where);
+  value* const target = output<value>(results, sequence.size(), where);
   bool* const here = output<bool>(found, sequence.size(), where);
   if constexpr (has_large_values<Ref>) {
-    const copy_value_of_slot<Ref, false> copy{ref, nullptr, to, here, {}};
+    const copy_value_of_slot<Ref, false> copy{ref, nullptr, target, here, {}};
     return find_large_values(place, ref, table_bytes, sequence, copy, options, way);
   } else {
-    return probe_all(place, ref, table_bytes, sequence, write_value_and_found<value>{to, here}, options, way);
+    return probe_all(place, ref, table_bytes, sequence, write_value_and_found<value>{target, here}, options,
+                     way);
   }
 }
 
@@ -493,8 +495,8 @@ bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table
                            const Queries& queries, Results&& results, const bulk_options& options,
                            const char* where, const Way& way = {}) {
   const auto sequence = sequence_as<typename Ref::key_type>(queries);
-  bool* const to = output<bool>(results, sequence.size(), where);
-  return probe_all(place, ref, table_bytes, sequence, write_contained{to}, options, way);
+  bool* const target = output<bool>(results, sequence.size(), where);
+  return probe_all(place, ref, table_bytes, sequence, write_contained{target}, options, way);
 }
 
 // The same of a table that has nothing.

@@ -7,12 +7,13 @@
 // Lookups in steps. A layout says where a lookup begins and what one step of it does; a step reads one piece
 // of memory (a sector, a bucket, a slot). What goes through the steps is here, once for all layouts:
 //
-//     table.with_format(f)              f(format), and `format` is what the table chose at run time, as a
-//     constant table.start(key)                  -> lookup: where the key's lookup begins table.read(format,
-//     at)            reads what is there table.match(format, at)           the slot of the key in what was
-//     read, or a negative number table.take(format, at, slot, hit) what the slot holds table.goes_on(format,
-//     at, hit)    without a match: false if the lookup ends here, and `at` is where it goes on
-//     table.fetch(at)                   prefetches what the next read will read
+// - table.with_format(f): calls f(format); `format` is what the table chose at run time, as a constant.
+// - table.start(key): the lookup of a key where it begins.
+// - table.read(format, lookup): reads what is there.
+// - table.match(format, lookup): the slot of the key in what was read, or a negative number.
+// - table.take(format, lookup, slot, hit): what the slot holds.
+// - table.goes_on(format, lookup, hit): without a match, takes the lookup on; false if it ends here.
+// - table.fetch(lookup): prefetches what the next read will read.
 //
 // Reads stand at the end of loops: so nvcc asks for all of a piece at once, not for its second half where it
 // is needed.
@@ -25,8 +26,8 @@ struct hit : found<Value> {
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
 
   hit() = default;
-  ROOST_FN hit(const Value& value, std::uint64_t slot, std::uint32_t probes)
-      : found<Value>(value), slot(slot), probes(probes) {}
+  ROOST_FN hit(const Value& value, std::uint64_t where, std::uint32_t reads)
+      : found<Value>(value), slot(where), probes(reads) {}
 
   std::uint64_t slot = no_slot;
   std::uint32_t probes = 0;  // pieces of memory that were read
@@ -47,25 +48,25 @@ template <class Table>
 ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type& key) {
   return table.with_format([&](auto format) {
     hit_in<Table> hit;
-    auto at = table.start(key);
-    table.read(format, at);
+    auto position = table.start(key);
+    table.read(format, position);
     for (;;) {  // with two ways out: a warp whose threads leave by one comes together in each round
-      if (const int slot = table.match(format, at); slot >= 0) {
-        table.take(format, at, slot, hit);
+      if (const int slot = table.match(format, position); slot >= 0) {
+        table.take(format, position, slot, hit);
         return hit;
       }
-      if (!table.goes_on(format, at, hit)) return hit;
-      table.read(format, at);
+      if (!table.goes_on(format, position, hit)) return hit;
+      table.read(format, position);
     }
   });
 }
 
 /// Looks at what was read: true if that ends the lookup.
 template <class Table, class Format, class Lookup>
-ROOST_FN bool probe_step(const Table& table, Format format, Lookup& at, hit_in<Table>& hit) {
-  const int slot = table.match(format, at);
-  if (slot < 0) return !table.goes_on(format, at, hit);
-  table.take(format, at, slot, hit);
+ROOST_FN bool probe_step(const Table& table, Format format, Lookup& position, hit_in<Table>& hit) {
+  const int slot = table.match(format, position);
+  if (slot < 0) return !table.goes_on(format, position, hit);
+  table.take(format, position, slot, hit);
   return true;
 }
 
@@ -75,17 +76,17 @@ template <class Table, class Format, class Keys, class Put>
 ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, std::uint64_t first,
                                 std::uint64_t end, std::uint64_t apart, const Put& put) {
   if (first >= end) return;
-  auto at = table.start(keys[first]);
-  table.read(format, at);
+  auto position = table.start(keys[first]);
+  table.read(format, position);
   for (std::uint64_t i = first;;) {
     hit_in<Table> hit;
-    if (probe_step(table, format, at, hit)) {
+    if (probe_step(table, format, position, hit)) {
       put(i, hit);
       i += apart;
       if (i >= end) return;
-      at = table.start(keys[i]);
+      position = table.start(keys[i]);
     }
-    table.read(format, at);
+    table.read(format, position);
   }
 }
 
@@ -94,14 +95,14 @@ ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& k
 template <class Table, class Put>
 ROOST_FN bool probe_first(const Table& table, const typename Table::key_type& key, const Put& put) {
   return table.with_format([&](auto format) {
-    auto at = table.start(key);
+    auto position = table.start(key);
     hit_in<Table> hit;
-    table.read(format, at);
-    const bool ends = probe_step(table, format, at, hit);
+    table.read(format, position);
+    const bool ends = probe_step(table, format, position, hit);
     if (ends) {
       put(hit);
     } else {
-      table.fetch(at);
+      table.fetch(position);
     }
     return ends;
   });

@@ -75,11 +75,11 @@ struct retrieve_tiles {
     for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, ref.capacity() - first)),
                 [&](std::uint32_t i) {
                   if (!ref.occupied(first + i)) return;
-                  const std::uint32_t at = team.fetch_add(*taken, 1u);
-                  if (places == nullptr || places[tile] + at >= room) return;
-                  keys[places[tile] + at] = ref.key_at(first + i);
+                  const std::uint32_t position = team.fetch_add(*taken, 1u);
+                  if (places == nullptr || places[tile] + position >= room) return;
+                  keys[places[tile] + position] = ref.key_at(first + i);
                   if constexpr (!std::is_same_v<value, none>)
-                    values[places[tile] + at] = ref.value_at(first + i);
+                    values[places[tile] + position] = ref.value_at(first + i);
                 });
     team.sync();
     if (counts != nullptr && team.rank() == 0) counts[tile] = *taken;

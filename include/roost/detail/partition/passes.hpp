@@ -75,9 +75,9 @@ struct begin_in_order {
     const std::size_t parent = child >> pass.fan_bits, digit = child - (parent << pass.fan_bits);
     const std::uint64_t first = first_tile == nullptr ? 0 : first_tile[parent];
     const std::uint64_t stride = first_tile == nullptr ? tiles : first_tile[parent + 1] - first;
-    const std::uint64_t* const at = cursor + first * pass.digits + digit * stride;
-    begin[child] = at[0];
-    end[child] = at[stride];
+    const std::uint64_t* const position = cursor + first * pass.digits + digit * stride;
+    begin[child] = position[0];
+    end[child] = position[stride];
   }
 };
 
@@ -272,39 +272,39 @@ auto checked_partition(const Place& place, const Source& source, const partition
 
 template <class Item, class Place>
 template <class From, class To>
-void partitioned<Item, Place>::restore(const Place& place, const From& from, To&& to) const {
+void partitioned<Item, Place>::restore(const Place& place, const From& source, To&& target) const {
   using Result = detail::element_of<From>;
   if (kept_.empty()) {
     detail::raise<invalid_argument>(
         {"roost::partitioned::restore: the way back was not kept; partition with way_back = true"});
   }
-  if (std::ranges::size(from) < extent() || std::ranges::size(to) < input_items_) {
-    detail::raise<invalid_argument>({"roost::partitioned::restore: ", std::ranges::size(from),
-                                     " results in and room for ", std::ranges::size(to), " out; needed are ",
-                                     extent(), " and ", input_items_});
+  if (std::ranges::size(source) < extent() || std::ranges::size(target) < input_items_) {
+    detail::raise<invalid_argument>({"roost::partitioned::restore: ", std::ranges::size(source),
+                                     " results in and room for ", std::ranges::size(target),
+                                     " out; needed are ", extent(), " and ", input_items_});
   }
-  restore_each(place, detail::data_of(from), detail::put_to<Result>{detail::data_of(to)}, nullptr);
+  restore_each(place, detail::data_of(source), detail::put_to<Result>{detail::data_of(target)}, nullptr);
 }
 
 template <class Item, class Place>
 template <bool OnePass, class Result, class To>
-void partitioned<Item, Place>::restore_each(const Place& place, const Result* from, const To& to,
+void partitioned<Item, Place>::restore_each(const Place& place, const Result* source, const To& target,
                                             const std::uint32_t* unless) const {
   array<Result, Place> between;
   for (std::size_t i = kept_.size(); i-- > 0;) {
     auto& pass = kept_[i];
-    const auto run = [&](const auto& target) {
-      const detail::restore_tiles<Place, Item, Result, std::remove_cvref_t<decltype(target)>> kernel{
-          from, target, pass.map(), pass.digits, pass.back(), unless};
+    const auto run = [&](const auto& results) {
+      const detail::restore_tiles<Place, Item, Result, std::remove_cvref_t<decltype(results)>> kernel{
+          source, results, pass.map(), pass.digits, pass.back(), unless};
       place.launch(pass.tiles, detail::scratch_bytes_of(kernel), kernel);
     };
     if (i == 0) {
-      run(to);
+      run(target);
     } else if constexpr (!OnePass) {
       array<Result, Place> next(place, pass.position.size());
       run(detail::put_to<Result>{next.data()});
       between = std::move(next);
-      from = between.data();
+      source = between.data();
     }
   }
 }

@@ -16,7 +16,7 @@ struct select_tiles {
   Holds holds;
   std::uint64_t* counts;        // of each tile: where to count to,
   const std::uint64_t* places;  // or where its first goes
-  T* to;
+  T* target;
 
   ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(tile); }
 
@@ -37,7 +37,7 @@ struct select_tiles {
       return;
     }
     for_each_of(team, count, [&](std::uint32_t i) {
-      if (holds(first + i)) to[places[index] + rank[i]] = static_cast<T>(first + i);
+      if (holds(first + i)) target[places[index] + rank[i]] = static_cast<T>(first + i);
     });
   }
 };

@@ -29,9 +29,9 @@ auto sort_pairs(const Place& place, const Source& source, std::uint32_t bits) {
       static_cast<std::uint32_t>(std::bit_width(partition_tuning<Place>::digits_most) - 1);
   const std::uint32_t passes = larger(1u, ceil_div(bits, bits_most)),
                       width = larger(1u, ceil_div(bits, passes));
-  const auto pass = [&](const auto& from, std::uint32_t number) {
+  const auto pass = [&](const auto& items, std::uint32_t number) {
     return partitioner<Place, item, kind>(place, 1u << width, room::exact, nullptr)
-        .run(from, digit_at{number * width, width});
+        .run(items, digit_at{number * width, width});
   };
   auto sorted = pass(source, 0);
   for (std::uint32_t i = 1; i < passes; ++i)

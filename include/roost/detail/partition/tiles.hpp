@@ -110,20 +110,20 @@ struct count_tiles {
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
     scratch_memory pieces(memory);
     std::uint32_t* const count = scratch(pieces);
-    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
-    const std::uint32_t first_child = at.parent << pass.fan_bits;
+    const tile_place range = locate(tiles, tile, tile_items<Place, Item>);
+    const std::uint32_t first_child = range.parent << pass.fan_bits;
     for_each_of(team, pass.digits, [&](std::uint32_t d) { count[d] = 0; });
     team.sync();
     constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
     const held_items<per_worker, Team, Source> item(
-        team, source, at.first, at.count);  // all on their way before the first is waited for
-    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+        team, source, range.first, range.count);  // all on their way before the first is waited for
+    for_each_held<per_worker>(team, range.count, [&](int held, int i) {
       const std::uint32_t child = region_of(item(held, i).key) >> pass.shift;
       team.fetch_add(count[child - first_child], 1u);
     });
     team.sync();
-    const auto to = counts.of(tiles, pass, tile, at.parent);
-    for_each_of(team, pass.digits, [&](std::uint32_t d) { to.count(d, count[d]); });
+    const auto target = counts.of(tiles, pass, tile, range.parent);
+    for_each_of(team, pass.digits, [&](std::uint32_t d) { target.count(d, count[d]); });
   }
 };
 
@@ -181,87 +181,87 @@ struct scatter_tiles {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
     scratch_memory all(memory);
-    const pieces my = scratch(all);
-    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
-    const std::uint32_t first_child = at.parent << pass.fan_bits;
+    const pieces parts = scratch(all);
+    const tile_place range = locate(tiles, tile, tile_items<Place, Item>);
+    const std::uint32_t first_child = range.parent << pass.fan_bits;
     const auto digit_of = [&](const Item& item) { return (region_of(item.key) >> pass.shift) - first_child; };
     const auto end_of = [&](std::uint32_t d) { return (std::uint64_t{first_child} + d + 1) * capacity; };
 
     constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
     constexpr bool counts_ranks = Cursors::in_order && Team::size > 1;
-    const auto cursor = cursors.of(tiles, pass, tile, at.parent);
+    const auto cursor = cursors.of(tiles, pass, tile, range.parent);
     if constexpr (!counts_ranks) {
-      for_each_of(team, pass.digits, [&](std::uint32_t d) { my.count[d] = 0; });
+      for_each_of(team, pass.digits, [&](std::uint32_t d) { parts.count[d] = 0; });
       team.sync();
     }
-    const held_items<per_worker, Team, Source, counts_ranks> item(team, source, at.first, at.count);
+    const held_items<per_worker, Team, Source, counts_ranks> item(team, source, range.first, range.count);
     std::uint32_t rank[Team::size == 1 ? 1 : per_worker];  // among the tile's items of the same digit
     if constexpr (Cursors::in_order) {                     // on their way with the items
-      for_each_of(team, pass.digits, [&](std::uint32_t d) { my.shift_by[d] = cursor[d]; });
+      for_each_of(team, pass.digits, [&](std::uint32_t d) { parts.shift_by[d] = cursor[d]; });
     }
     if constexpr (counts_ranks) {
       rank_in_order(
-          team, at.count, pass.digits, [&](int held, int i) { return digit_of(item(held, i)); },
-          my.warp_counts, my.count, rank);
+          team, range.count, pass.digits, [&](int held, int i) { return digit_of(item(held, i)); },
+          parts.warp_counts, parts.count, rank);
     } else {
-      for_each_held<per_worker>(team, at.count, [&](int held, int i) {
+      for_each_held<per_worker>(team, range.count, [&](int held, int i) {
         const std::uint32_t d = digit_of(item(held, i));
         if constexpr (Team::size == 1) {
-          my.digit[i] = static_cast<std::uint16_t>(d);
-          ++my.count[d];
+          parts.digit[i] = static_cast<std::uint16_t>(d);
+          ++parts.count[d];
         } else {
-          rank[held] = team.fetch_add(my.count[d], 1u);
+          rank[held] = team.fetch_add(parts.count[d], 1u);
         }
       });
       team.sync();
     }
-    team.exclusive_scan(my.count, my.start, pass.digits);
+    team.exclusive_scan(parts.count, parts.start, pass.digits);
     team.sync();
     bool full = false;
     for_each_of(team, pass.digits, [&](std::uint32_t d) {
       std::uint64_t first;
       if constexpr (Cursors::in_order) {
-        first = my.shift_by[d];
+        first = parts.shift_by[d];
       } else {
-        first = cursor.take(d, my.count[d]);
-        full |= capacity != 0 && first + my.count[d] > end_of(d);
+        first = cursor.take(d, parts.count[d]);
+        full |= capacity != 0 && first + parts.count[d] > end_of(d);
       }
-      my.shift_by[d] = first - my.start[d];
+      parts.shift_by[d] = first - parts.start[d];
       if constexpr (keeps_way_back) {
-        back.start[tile * pass.digits + d] = static_cast<std::uint16_t>(my.start[d]);
-        back.shift_by[tile * pass.digits + d] = my.shift_by[d];
+        back.start[tile * pass.digits + d] = static_cast<std::uint16_t>(parts.start[d]);
+        back.shift_by[tile * pass.digits + d] = parts.shift_by[d];
       }
     });
 
-    for_each_held<per_worker, counts_ranks>(team, at.count, [&](int held, int i) {
+    for_each_held<per_worker, counts_ranks>(team, range.count, [&](int held, int i) {
       std::uint32_t position;
       if constexpr (Team::size == 1) {
-        position = my.start[my.digit[i]]++;  // where the next digit starts, in the end
+        position = parts.start[parts.digit[i]]++;  // where the next digit starts, in the end
       } else {
-        position = my.start[digit_of(item(held, i))] + rank[held];
+        position = parts.start[digit_of(item(held, i))] + rank[held];
       }
-      my.staged[position] = item(held, i);
+      parts.staged[position] = item(held, i);
       if constexpr (keeps_way_back)
-        back.position[at.first + static_cast<std::uint32_t>(i)] = static_cast<std::uint16_t>(position);
+        back.position[range.first + static_cast<std::uint32_t>(i)] = static_cast<std::uint16_t>(position);
     });
     // clip: some child is full, so that the end of each must be watched
     const auto send = [&](auto clip) {
       if constexpr (Team::size == 1) {
         std::uint64_t position = 0;
         for (std::uint32_t d = 0; d < pass.digits; ++d) {
-          const std::uint64_t next = my.start[d], to = my.shift_by[d] + position;
+          const std::uint64_t next = parts.start[d], target = parts.shift_by[d] + position;
           std::uint64_t n = next - position;
-          if (clip) n = to < end_of(d) ? smaller(n, end_of(d) - to) : 0;
-          copy_past_cache(out + to, my.staged + position, n * sizeof(Item));
+          if (clip) n = target < end_of(d) ? smaller(n, end_of(d) - target) : 0;
+          copy_past_cache(out + target, parts.staged + position, n * sizeof(Item));
           position = next;
         }
         past_cache_done();
       } else {  // neighbours write neighbours
-        for_each_of(team, at.count, [&](std::uint32_t i) {
-          const Item mine = my.staged[i];
+        for_each_of(team, range.count, [&](std::uint32_t i) {
+          const Item mine = parts.staged[i];
           const std::uint32_t d = digit_of(mine);
-          const std::uint64_t to = my.shift_by[d] + i;
-          if (!clip || to < end_of(d)) out[to] = mine;
+          const std::uint64_t target = parts.shift_by[d] + i;
+          if (!clip || target < end_of(d)) out[target] = mine;
         });
       }
     };
@@ -280,8 +280,8 @@ struct restore_tiles {
   static constexpr int threads = partition_tuning<cuda>::threads;
   static constexpr int teams_at_once = partition_tuning<cuda>::teams_at_once(sizeof(Result));
   static constexpr bool large_scratch = sizeof(Result) > 8;  // tiles are as large as their items allow
-  const Result* from;
-  To to;
+  const Result* source;
+  To target;
   tile_map tiles;
   std::uint32_t digits;
   way_back_of_pass back;
@@ -306,43 +306,44 @@ struct restore_tiles {
     constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
     if (unless != nullptr && *unless != 0) return;
     scratch_memory all(memory);
-    const pieces my = scratch(all);
-    const tile_place at = locate(tiles, tile, tile_items<Place, Item>);
-    const held_items<per_worker, Team, const std::uint16_t*> position(team, back.position, at.first,
-                                                                      at.count);
+    const pieces parts = scratch(all);
+    const tile_place range = locate(tiles, tile, tile_items<Place, Item>);
+    const held_items<per_worker, Team, const std::uint16_t*> position(team, back.position, range.first,
+                                                                      range.count);
     for_each_of(team, digits, [&](std::uint32_t d) {
-      my.start[d] = back.start[tile * digits + d];
-      my.shift_by[d] = back.shift_by[tile * digits + d];
+      parts.start[d] = back.start[tile * digits + d];
+      parts.shift_by[d] = back.shift_by[tile * digits + d];
     });
-    if (team.rank() == 0) my.start[digits] = at.count;
+    if (team.rank() == 0) parts.start[digits] = range.count;
     team.sync();
-    for_each_of(team, ceil_div(at.count, chunk), [&](std::uint32_t c) {
-      my.digit[c] = static_cast<std::uint16_t>(last_at_or_before(0u, digits, my.start, c * chunk));
+    for_each_of(team, ceil_div(range.count, chunk), [&](std::uint32_t c) {
+      parts.digit[c] = static_cast<std::uint16_t>(last_at_or_before(0u, digits, parts.start, c * chunk));
     });
     team.sync();
-    const auto source = [&](int i) {
-      std::uint32_t d = my.digit[static_cast<std::uint32_t>(i) / chunk];
-      while (my.start[d + 1] <= static_cast<std::uint32_t>(i)) ++d;
-      return my.shift_by[d] + static_cast<std::uint32_t>(i);
+    const auto answer_at = [&](int i) {
+      std::uint32_t d = parts.digit[static_cast<std::uint32_t>(i) / chunk];
+      while (parts.start[d + 1] <= static_cast<std::uint32_t>(i)) ++d;
+      return parts.shift_by[d] + static_cast<std::uint32_t>(i);
     };
     if constexpr (Team::size == 1) {
-      for (int i = 0; i < static_cast<int>(at.count); ++i) my.gathered[i] = from[source(i)];
+      for (int i = 0; i < static_cast<int>(range.count); ++i) parts.gathered[i] = source[answer_at(i)];
     } else {  // all reads of a thread are on their way before the first is waited for
       Result mine[per_worker];
-      for_each_held<per_worker>(team, at.count, [&](int held, int i) { mine[held] = from[source(i)]; });
-      for_each_held<per_worker>(team, at.count, [&](int held, int i) { my.gathered[i] = mine[held]; });
+      for_each_held<per_worker>(team, range.count,
+                                [&](int held, int i) { mine[held] = source[answer_at(i)]; });
+      for_each_held<per_worker>(team, range.count, [&](int held, int i) { parts.gathered[i] = mine[held]; });
     }
     team.sync();
-    for_each_held<per_worker>(team, at.count, [&](int held, int i) {
-      to.put(at.first + static_cast<std::uint32_t>(i), my.gathered[position(held, i)]);
+    for_each_held<per_worker>(team, range.count, [&](int held, int i) {
+      target.put(range.first + static_cast<std::uint32_t>(i), parts.gathered[position(held, i)]);
     });
   }
 };
 
 template <class Result>
 struct put_to {
-  Result* to;
-  ROOST_FN void put(std::size_t i, const Result& result) const { to[i] = result; }
+  Result* target;
+  ROOST_FN void put(std::size_t i, const Result& result) const { target[i] = result; }
 };
 
 }  // namespace roost::detail

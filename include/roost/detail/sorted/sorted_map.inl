@@ -32,13 +32,13 @@ template <class Source, class Key, class Value>
 std::size_t sort_unique(const host& place, const Source& source, Key* keys, Value* values) {
   struct numbered {
     Key key;
-    std::size_t at;
+    std::size_t position;
   };
   const std::size_t n = source.size();
   array<numbered, host> order(place, n);
   place.for_each(n, [&](std::size_t i) { order.data()[i] = {source.keys[i], i}; });
   const auto less = [](const numbered& a, const numbered& b) {
-    return a.key != b.key ? a.key < b.key : a.at < b.at;
+    return a.key != b.key ? a.key < b.key : a.position < b.position;
   };
 #if defined(__SANITIZE_THREAD__)
   std::sort(order.begin(), order.end(),
@@ -51,7 +51,7 @@ std::size_t sort_unique(const host& place, const Source& source, Key* keys, Valu
   const auto size = static_cast<std::size_t>(last - order.begin());
   place.for_each(size, [&](std::size_t i) {
     keys[i] = order.data()[i].key;
-    values[i] = source.values[order.data()[i].at];
+    values[i] = source.values[order.data()[i].position];
   });
   return size;
 }

@@ -40,14 +40,14 @@ struct pairs_of_slots {
 /// Counts the keys of slots by the regions that they go to in a table that has grown.
 template <class Table>
 struct count_homes {
-  Table from, to;
+  Table source, target;
   std::uint64_t part_slots;    // that they come from,
   std::uint32_t part_regions;  // and go to
   std::uint32_t* keys;         // of each region
   std::uint64_t* strays;       // keys that go to another part, as those that lie beyond their home may
   ROOST_FN void operator()(std::size_t slot) const {
-    if (!from.occupied(slot)) return;
-    const std::uint32_t home = to.first_step(from.key_at(slot)).home;
+    if (!source.occupied(slot)) return;
+    const std::uint32_t home = target.first_step(source.key_at(slot)).home;
     fetch_add(keys[home], 1u);
     if (home / part_regions != slot / part_slots) fetch_add(*strays, std::uint64_t{1});
   }

@@ -310,10 +310,10 @@ void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
     } catch (const out_of_memory&) {  // the other way may take less memory of the place
     }
   }
-  stadium_map to(place, n, options_);
+  stadium_map target(place, n, options_);
   insert_report report;
-  to.put(place, detail::pairs_of_slots<ref_type>{table()}, typename ref_type::fresh(), false, report);
-  *this = std::move(to);
+  target.put(place, detail::pairs_of_slots<ref_type>{table()}, typename ref_type::fresh(), false, report);
+  *this = std::move(target);
 }
 
 /// Moves the keys to more regions of as many slots, where bodies lie: the memory of the host that they have
@@ -321,26 +321,28 @@ void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
 /// where another still is. Takes memory of the place for the board and for some parts. Throws out_of_memory,
 /// and then nothing has changed.
 template <class Key, class Value, class Place>
-void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board::plan& to,
+void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board::plan& target,
                                           std::uint32_t parts) {
   using filler = detail::board_filler<ref_type>;
   using pairs = detail::part_of<detail::pairs_of_slots<ref_type>, detail::is_occupied<ref_type>>;
   using some = detail::part_of<const item*, detail::all_wanted>;
   using fresh = typename ref_type::fresh;
-  const std::uint64_t from_slots = plan_.slots() / parts, to_slots = to.slots() / parts;
-  const std::uint64_t unit = to.slots() / to.parts(ticket_board::plan::parts_least);
+  const std::uint64_t from_slots = plan_.slots() / parts, to_slots = target.slots() / parts;
+  const std::uint64_t unit = target.slots() / target.parts(ticket_board::plan::parts_least);
   const std::uint64_t near = bodies_.near_size() / unit * unit;
   const std::size_t from_bytes = from_slots * sizeof(item), to_bytes = to_slots * sizeof(item);
 
   // Who does not find room in a part is noted, so it must be known how many that will be.
-  stadium_map larger(place, to, options_, detail::body_memory<item, Place>(place, 0, 0));
-  array<std::uint32_t, Place> keys(place, to.regions);
+  stadium_map larger(place, target, options_, detail::body_memory<item, Place>(place, 0, 0));
+  array<std::uint32_t, Place> keys(place, target.regions);
   array<std::uint64_t, Place> strays(place, 1);
   place.fill(keys.data(), 0, keys.bytes());
   place.fill(strays.data(), 0, strays.bytes());
-  place.for_each(capacity(), detail::count_homes<ref_type>{table(), larger.table(), from_slots,
-                                                           to.regions / parts, keys.data(), strays.data()});
-  const std::uint64_t too_many = place.sum(to.regions, detail::keys_too_many{keys.data(), to.region_slots});
+  place.for_each(capacity(),
+                 detail::count_homes<ref_type>{table(), larger.table(), from_slots, target.regions / parts,
+                                               keys.data(), strays.data()});
+  const std::uint64_t too_many =
+      place.sum(target.regions, detail::keys_too_many{keys.data(), target.region_slots});
   array<item, Place> left(place, copy_to_host(place, strays)[0] + too_many);
   array<detail::put_counts, Place> counted(place, 1);
   detail::put_counts sum;
@@ -356,7 +358,7 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
            pairs{{table()}, {table()}, 0, 0});  // so that the code is there, which takes memory, too
   put_some(larger.table(), some{left.data(), {}, 0, 0});
   place.synchronize();
-  bodies_.make_room(to.slots(), near);  // nothing can fail after it
+  bodies_.make_room(target.slots(), near);  // nothing can fail after it
 
   const auto bytes_at = [&](std::uint64_t slot, std::uint64_t near_slots) {
     return reinterpret_cast<std::byte*>(slot < near_slots ? bodies_.near() + slot
@@ -369,12 +371,12 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
   };
   staging.each(parts, piece, [&](std::size_t i, std::byte* buffer) {
     const std::uint64_t part = parts - 1 - i;
-    const ref_type from = detail::staged(table(), buffer, part, from_slots);
+    const ref_type source = detail::staged(table(), buffer, part, from_slots);
     put_some(detail::staged(larger.table(), buffer + from_bytes, part, to_slots),
-             pairs{{from}, {from}, part * from_slots, from_slots});
+             pairs{{source}, {source}, part * from_slots, from_slots});
   });
   std::swap(bodies_, larger.bodies_);
-  larger.bodies_.resize(to.slots(), near);
+  larger.bodies_.resize(target.slots(), near);
   larger.known_ = std::nullopt;
   *this = std::move(larger);
   place.copy_to_host(&sum, counted.data(), sizeof(sum));
@@ -477,14 +479,14 @@ template <class Operations, class Results>
 bulk_report stadium_map<Key, Value, Place>::run(const Place& place, const Operations& operations,
                                                 Results&& results, bulk_options how) {
   const auto sequence = detail::sequence_as<operation<Key, Value>>(operations);
-  auto* const to =
+  auto* const target =
       detail::output<operation_result<Value>>(results, sequence.size(), "roost::stadium_map::run");
   known_ = std::nullopt;
   // Never streamed, whatever `how` says: inserts could not go on beyond a part.
   const auto regions =
       regions_for(place, sequence.size(), {.path = path::regional}, false, {}, [] { return std::size_t{0}; });
-  return detail::probe_all(place, table(), bytes(), sequence, detail::write_operation_result<Value>{to}, how,
-                           regions);
+  return detail::probe_all(place, table(), bytes(), sequence, detail::write_operation_result<Value>{target},
+                           how, regions);
 }
 
 template <class Key, class Value, class Place>

@@ -11,9 +11,9 @@ namespace roost::detail {
 /// What is copied of a piece, to the front of its buffer before the work, and from the buffer after it. Null:
 /// nothing.
 struct staged_piece {
-  const std::byte* from;
+  const std::byte* source;
   std::size_t from_bytes;
-  std::byte* to;
+  std::byte* target;
   std::size_t to_at, to_bytes;  // to_at: where in the buffer
 };
 
@@ -33,9 +33,9 @@ class staging<host> {
   void each(std::size_t count, const Piece& piece, const Work& work) {
     for (std::size_t i = 0; i < count; ++i) {
       const staged_piece mine = piece(i);
-      if (mine.from != nullptr) std::memcpy(buffer_.data(), mine.from, mine.from_bytes);
+      if (mine.source != nullptr) std::memcpy(buffer_.data(), mine.source, mine.from_bytes);
       work(i, buffer_.data());
-      if (mine.to != nullptr) std::memcpy(mine.to, buffer_.data() + mine.to_at, mine.to_bytes);
+      if (mine.target != nullptr) std::memcpy(mine.target, buffer_.data() + mine.to_at, mine.to_bytes);
     }
   }
 
@@ -83,11 +83,11 @@ class staging<cuda> {
       turn& now = turns_[i % buffers];
       std::byte* const buffer = buffers_.data() + i % buffers * bytes_;
       if (i >= buffers) check(cudaStreamWaitEvent(in_.get(), now.free.get(), 0), "cudaStreamWaitEvent");
-      if (mine.from != nullptr) copy(buffer, mine.from, mine.from_bytes, in_.get());
+      if (mine.source != nullptr) copy(buffer, mine.source, mine.from_bytes, in_.get());
       after(in_.get(), now.there, place_.stream());
       work(i, buffer);
       after(place_.stream(), now.done, out_.get());
-      if (mine.to != nullptr) copy(mine.to, buffer + mine.to_at, mine.to_bytes, out_.get());
+      if (mine.target != nullptr) copy(mine.target, buffer + mine.to_at, mine.to_bytes, out_.get());
       check(cudaEventRecord(now.free.get(), out_.get()), "cudaEventRecord");
     }
     after(out_.get(), begun_, place_.stream());
@@ -128,8 +128,8 @@ class staging<cuda> {
     check(cudaStreamWaitEvent(second, mark.get(), 0), "cudaStreamWaitEvent");
   }
 
-  static void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
+  static void copy(void* target, const void* source, std::size_t bytes, cudaStream_t stream) {
+    check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
   }
 
   const cuda place_;

@@ -80,14 +80,14 @@ class file_writer {
     if (ours_) static_cast<void>(::unlink(partial_.c_str()));
   }
 
-  void write(const void* from, std::size_t bytes) {
-    const char* at = static_cast<const char*>(from);
+  void write(const void* source, std::size_t bytes) {
+    const char* position = static_cast<const char*>(source);
     while (bytes != 0) {
       const std::size_t piece = std::min<std::size_t>(bytes, file_end::block - bytes_ % file_end::block);
       if (bytes_ % file_end::block == 0) XXH3_64bits_reset(&hash_);
-      XXH3_64bits_update(&hash_, at, piece);
-      put(at, piece);
-      at += piece;
+      XXH3_64bits_update(&hash_, position, piece);
+      put(position, piece);
+      position += piece;
       bytes -= piece;
       bytes_ += piece;
       if (bytes_ % file_end::block == 0) checksums_.push_back(XXH3_64bits_digest(&hash_));
@@ -138,13 +138,13 @@ class file_writer {
       return true;  // file systems without permissions refuse all calls
     return ::fchmod(to_.get(), permissions) == 0;
   }
-  void put(const void* from, std::size_t bytes) {
-    const char* at = static_cast<const char*>(from);
+  void put(const void* source, std::size_t bytes) {
+    const char* position = static_cast<const char*>(source);
     while (bytes != 0) {
-      const ssize_t written = ::write(to_.get(), at, bytes);
+      const ssize_t written = ::write(to_.get(), position, bytes);
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) refuse(partial_, "cannot be written");
-      at += written;
+      position += written;
       bytes -= static_cast<std::size_t>(written);
     }
   }
@@ -168,15 +168,15 @@ class file_reader {
  public:
   /// `mark`: what the file begins with.
   file_reader(const std::filesystem::path& file, std::string_view mark) : file_(file) {
-    const descriptor from(::open(file.c_str(),
-                                 O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe would wait for a writer
+    const descriptor source(::open(file.c_str(),
+                                   O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe would wait for a writer
     struct stat facts;
-    if (from.get() < 0 || ::fstat(from.get(), &facts) != 0)
+    if (source.get() < 0 || ::fstat(source.get(), &facts) != 0)
       throw_file_error(file, std::string("cannot be read: ") + std::strerror(errno));
     if (!S_ISREG(facts.st_mode)) throw_file_error(file, "is not a regular file");
     mapped_ = static_cast<std::size_t>(facts.st_size);
     if (mapped_ != 0) {
-      void* const memory = ::mmap(nullptr, mapped_, PROT_READ, MAP_PRIVATE, from.get(), 0);
+      void* const memory = ::mmap(nullptr, mapped_, PROT_READ, MAP_PRIVATE, source.get(), 0);
       if (memory == MAP_FAILED)
         throw_file_error(file, std::string("cannot be mapped: ") + std::strerror(errno));
       memory_ = static_cast<const char*>(memory);
