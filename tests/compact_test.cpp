@@ -144,6 +144,11 @@ TEST(compact, keys_that_crowd_in_sectors_go_to_the_stash_or_get_other_hashes) {
 struct hashed_key {
   ROOST_FN u32 operator()(std::size_t i) const { return roost::mix32(static_cast<u32>(i), 99); }
 };
+/// The last n / 8 keys of a table of n, and as many others.
+struct some_keys {
+  std::size_t n;
+  ROOST_FN u32 operator()(std::size_t i) const { return hashed_key()(n - n / 8 + i); }
+};
 struct value_of_number {
   ROOST_FN u32 operator()(std::size_t i) const { return static_cast<u32>(3 * i + 1); }
 };
@@ -173,7 +178,7 @@ TEST(compact, large_tables_have_the_densest_sectors) {
   EXPECT_NEAR(map.load_factor(), 1.2, 0.002);
   EXPECT_LT(map.bytes(), n * 8) << "a table smaller than its input";
   EXPECT_EQ(map.statistics().restarts, 0);
-  EXPECT_EQ(map.count_found(test_place(), roost::computed(2 * n, hashed_key())), n);
+  EXPECT_EQ(map.count_found(test_place(), roost::computed(n / 4, some_keys{n})), n / 8);
   const auto sum = filled<u64>(1, 0);
   map.for_each(test_place(), sum_pairs{const_cast<u64*>(sum.data())});
   EXPECT_EQ(download(sum)[0], test_place().sum(n, pair_number{1}));
@@ -187,11 +192,10 @@ TEST(compact, large_sets_take_less_than_two_bytes_a_key) {
                                                                {.load_factor = 2.5});
   EXPECT_EQ(set.size(), n);
   EXPECT_LT(static_cast<double>(set.bytes()) / n, 1.75);
-  EXPECT_EQ(set.count_found(test_place(), roost::computed(2 * n, hashed_key())), n);
+  EXPECT_EQ(set.count_found(test_place(), roost::computed(n / 4, some_keys{n})), n / 8);
   const auto sum = filled<u64>(1, 0);
   set.for_each(test_place(), sum_keys{const_cast<u64*>(sum.data())});
   EXPECT_EQ(download(sum)[0], test_place().sum(n, pair_number{0}));
-  EXPECT_TRUE(set.valid(test_place()));
 }
 
 struct hashed_keys {
