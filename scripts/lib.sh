@@ -8,7 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # (zlib1g-dev because libassimp-dev links it and does not ask for it.)
 packages=(
   g++ cmake ninja-build
-  libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev zlib1g-dev libstb-dev libcsv-dev libxxhash-dev
+  libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev zlib1g-dev libstb-dev libcsv-dev
+  libxxhash-dev
   libgtest-dev librapidcheck-dev
   python3-matplotlib glmark2-data
 )

@@ -115,6 +115,7 @@ class concurrent_set {
   /// Returns the number of keys. Reads all slots. Synchronises.
   std::size_t size(const Place& place) const { return map_.size(place); }
   std::size_t capacity() const { return map_.capacity(); }
+  /// Keys and erased keys over slots. Reads all slots. Synchronises.
   double load_factor(const Place& place) const { return map_.load_factor(place); }
   std::size_t bytes() const { return map_.bytes(); }
   /// See concurrent_map.

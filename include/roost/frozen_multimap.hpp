@@ -238,6 +238,7 @@ class frozen_multimap {
   /// Statistics of the table of distinct keys; scratch_bytes and duplicates are those of the whole build.
   const frozen_statistics& statistics() const { return statistics_; }
   const frozen_statistics& statistics(const Place&) const { return statistics_; }
+  /// Of the table of distinct keys.
   double load_factor() const { return numbers_.load_factor(); }
   double load_factor(const Place&) const { return load_factor(); }
 

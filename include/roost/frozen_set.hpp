@@ -80,6 +80,7 @@ class frozen_set {
   /// The handle for kernels and host loops, used as ref().contains(key).
   const ref_type& ref() const { return map_.ref(); }
 
+  /// See frozen_map.
   std::size_t size() const { return map_.size(); }
   std::size_t size(const Place&) const { return size(); }
   bool empty() const { return map_.empty(); }

@@ -135,6 +135,7 @@ class two_way_index {
   std::size_t size() const { return keys_.size(); }
   std::size_t size(const Place&) const { return size(); }
   bool empty() const { return size() == 0; }
+  /// Of the table: see its layout.
   double load_factor() const { return indices_.load_factor(); }
   double load_factor(const Place&) const { return load_factor(); }
   /// Statistics of the table.

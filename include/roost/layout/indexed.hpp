@@ -26,7 +26,7 @@ struct indexed {
   struct entries {
     Value* values;
     std::uint64_t room;
-    std::uint64_t* taken;  // more than `room` if some were asked for in vain
+    std::uint64_t* taken;  // exceeds `room` after requests that found no entry
   };
 
   template <class Place, class Key, class Value>

@@ -227,10 +227,10 @@ struct shared_access {
 #endif
   }
 
-  /// Takes a lock for all threads of a warp that come here for it at the same time: take() and give_back()
-  /// once, between them f() for one thread after the other. Nothing and false if take() says false. So a
-  /// crowd asks once a warp, and nobody sleeps beside a neighbour who has the lock. Each host thread by
-  /// itself.
+  /// Takes a lock for all threads of a warp that want it at the same time: calls take() and give_back() once,
+  /// and between them f() for one thread after the other. If take() returns false, f() is not called, and the
+  /// result is false. A warp tries the lock once, and its threads never wait for each other. On the host each
+  /// thread takes the lock for itself.
   template <class Take, class F, class GiveBack>
   ROOST_FN static bool in_turn([[maybe_unused]] const void* lock, const Take& take, const F& f,
                                const GiveBack& give_back) {

@@ -263,7 +263,7 @@ class values_in_entries {
   }
 
   array<Value, Place> values_;
-  array<std::uint64_t, Place> taken_;  // entries, more than there are if some were asked for in vain
+  array<std::uint64_t, Place> taken_;  // entries; exceeds their number after requests that found none
 };
 
 template <class Key, class Value, class Place>

@@ -296,8 +296,8 @@ void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
   const double slots = slots_for(static_cast<double>(n), options_);
   if (bodies_.can_grow() && plan_.regions % plan::parts_least == 0 &&
       slots > static_cast<double>(capacity())) {
-    // More regions in as many parts of the table: many parts if they are whole regions of little more slots
-    // than were asked for.
+    // More regions, and the same number of parts. Many parts, as long as whole regions exceed the requested
+    // slots by little.
     const std::uint32_t parts =
         plan_.parts(detail::larger(plan::parts_least, detail::smaller(plan::parts_most, plan_.regions / 8)));
     const auto rounded = [](double x, double of) { return std::ceil(x / of) * of; };
