@@ -53,55 +53,93 @@ TEST(grouping, frequent_keys_have_regions_behind_those_that_they_would_be_in) {
   }
 }
 
-/// Groups of keys, each with its place in the input, against what they promise.
-template <bool Ordered, class Key>
-void check(const std::vector<u64>& numbers) {
-  const auto& place = test_place();
-  const std::vector<Key> keys = from_numbers<Key>(numbers);
-  const auto input = upload(keys);
-  const auto places = roost::detail::numbers_to<u32>(keys.size());
-  const roost::detail::zipped<roost::detail::sequence<const Key*>, std::remove_const_t<decltype(places)>>
-      source{{input.data(), input.size()}, places};
-  const auto groups = roost::detail::group<roost::detail::group_kind{
-      .values_in_order = Ordered, .numbered_keys = Ordered, .way_back = !Ordered}>(place, source, 3, "test");
-  const std::vector<Key> different = roost::copy_to_host(place, groups.keys);
-  const std::vector<u64> begins = roost::copy_to_host(place, groups.begins),
-                         counts = roost::copy_to_host(place, groups.counts);
-  oracle_map<Key, std::vector<u32>> oracle;
-  for (u32 i = 0; i < keys.size(); ++i) oracle[keys[i]].push_back(i);
-  ASSERT_EQ(different.size(), oracle.size());
-  ASSERT_EQ(begins.size(), groups.region_of.regions + std::size_t{1});
+/// The keys of each region are where its begins say.
+template <class Key, class Result>
+void check_regions(const std::vector<Key>& different, const Result& result) {
+  const std::vector<u64> begins = roost::copy_to_host(test_place(), result.begins);
+  ASSERT_EQ(begins.size(), result.region_of.regions + std::size_t{1});
   EXPECT_EQ(begins.front(), 0u);
   EXPECT_EQ(begins.back(), different.size());
   std::size_t wrong = 0;
   for (std::size_t r = 0; r + 1 < begins.size(); ++r) {
-    for (u64 g = begins[r]; g < begins[r + 1]; ++g) wrong += groups.region_of(different[g]) != r;
-  }
-  EXPECT_EQ(wrong, 0u);
-  if constexpr (Ordered) {
-    const std::vector<u32> values = roost::copy_to_host(place, groups.values);
-    const auto numbered = roost::copy_to_host(place, groups.numbered_keys);
-    ASSERT_EQ(values.size(), keys.size());
-    for (u32 g = 0; g < different.size(); ++g) {
-      const std::vector<u32> mine(values.begin() + static_cast<std::ptrdiff_t>(counts[g]),
-                                  values.begin() + static_cast<std::ptrdiff_t>(counts[g + 1]));
-      wrong += mine != oracle[different[g]] || !(numbered[g].key == different[g]) || numbered[g].value != g;
-    }
-  } else {
-    const std::vector<u32> firsts = roost::copy_to_host(place, groups.values);
-    for (u32 g = 0; g < different.size(); ++g)
-      wrong += firsts[g] != oracle[different[g]].front() || counts[g] != oracle[different[g]].size();
-    auto back = filled<Key>(keys.size(), Key{});
-    roost::detail::write_of_each_item(place, groups, groups.keys.data(), back);
-    EXPECT_TRUE(roost::copy_to_host(place, back) == keys);
+    for (u64 g = begins[r]; g < begins[r + 1]; ++g) wrong += result.region_of(different[g]) != r;
   }
   EXPECT_EQ(wrong, 0u);
 }
 
 template <class Key>
-void check(const std::vector<u64>& numbers) {
-  check<true, Key>(numbers);
-  check<false, Key>(numbers);
+auto with_places(const roost::array<Key, place_type>& input) {
+  const auto places = roost::detail::numbers_to<u32>(input.size());
+  return roost::detail::zipped<roost::detail::sequence<const Key*>, std::remove_const_t<decltype(places)>>{
+      {input.data(), input.size()}, places};
+}
+
+/// Groups of keys, each with its place in the input, against what they promise.
+template <class Key>
+void check_groups(const std::vector<Key>& keys, const oracle_map<Key, std::vector<u32>>& oracle) {
+  const auto& place = test_place();
+  const auto input = upload(keys);
+  const auto groups = roost::detail::group(place, with_places(input), 3, true, "test");
+  const std::vector<Key> different = roost::copy_to_host(place, groups.keys);
+  const std::vector<u64> offsets = roost::copy_to_host(place, groups.offsets);
+  const std::vector<u32> values = roost::copy_to_host(place, groups.values);
+  const auto numbered = roost::copy_to_host(place, groups.numbered_keys);
+  ASSERT_EQ(different.size(), oracle.size());
+  ASSERT_EQ(values.size(), keys.size());
+  check_regions(different, groups);
+  std::size_t wrong = 0;
+  for (u32 g = 0; g < different.size(); ++g) {
+    const std::vector<u32> mine(values.begin() + static_cast<std::ptrdiff_t>(offsets[g]),
+                                values.begin() + static_cast<std::ptrdiff_t>(offsets[g + 1]));
+    const auto wanted = oracle.find(different[g]);
+    wrong += wanted == oracle.end() || mine != wanted->second || !(numbered[g].key == different[g]) ||
+             numbered[g].value != g;
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
+/// The same of numbers of keys. `in_order`: no two keys' words are the same, so that the keys come in the
+/// order of their hashes.
+template <class Key>
+void check_numbers(const std::vector<Key>& keys, const oracle_map<Key, std::vector<u32>>& oracle,
+                   bool in_order) {
+  const auto& place = test_place();
+  const auto input = upload(keys);
+  const auto all = roost::detail::number_keys<u32>(
+      place, with_places(input), 3,
+      {.keys = true, .pairs = true, .counts = true, .first = true, .numbers = true}, "test");
+  const std::vector<Key> different = roost::copy_to_host(place, all.keys);
+  const auto pairs = roost::copy_to_host(place, all.pairs);
+  const std::vector<u64> counts = roost::copy_to_host(place, all.counts);
+  const std::vector<u32> first = roost::copy_to_host(place, all.first);
+  auto numbers = filled<u32>(keys.size(), 77);
+  all.numbers_of_items(place, numbers);
+  const std::vector<u32> number = roost::copy_to_host(place, numbers);
+  ASSERT_EQ(all.size, oracle.size());
+  ASSERT_EQ(different.size(), oracle.size());
+  ASSERT_EQ(pairs.size(), oracle.size());
+  ASSERT_EQ(counts.size(), oracle.size());
+  ASSERT_EQ(first.size(), oracle.size());
+  if (!keys.empty()) check_regions(different, all);
+  std::size_t wrong = 0;
+  for (u32 g = 0; g < different.size(); ++g) {
+    const auto wanted = oracle.find(different[g]);
+    wrong += wanted == oracle.end() || counts[g] != wanted->second.size() ||
+             first[g] != wanted->second.front() || !(pairs[g].key == different[g]) || pairs[g].value != g;
+    wrong += in_order && g != 0 && roost::hash_of(different[g - 1], 3) >= roost::hash_of(different[g], 3);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    wrong += number[i] >= different.size() || !(different[number[i]] == keys[i]);
+  EXPECT_EQ(wrong, 0u);
+}
+
+template <class Key>
+void check(const std::vector<u64>& numbers, bool in_order = sizeof(Key) <= 4) {
+  const std::vector<Key> keys = from_numbers<Key>(numbers);
+  oracle_map<Key, std::vector<u32>> oracle;
+  for (u32 i = 0; i < keys.size(); ++i) oracle[keys[i]].push_back(i);
+  check_groups(keys, oracle);
+  check_numbers(keys, oracle, in_order);
 }
 
 TEST(grouping, comes_in_the_order_of_hashes) {
@@ -118,7 +156,57 @@ TEST(grouping, of_as_many_keys_as_a_team_has_numbers_for) {
   constexpr u32 most = roost::detail::group_tile<place_type, u32, u32>;
   for (const u32 n : {most - 1, most, most + 1, most + 2}) {
     const std::vector<u32> close = close_keys(n, 1u << 30, 3);
-    check<u32>({close.begin(), close.end()});
+    check<u32>({close.begin(), close.end()}, false);
+  }
+}
+
+TEST(grouping, numbers_as_many_keys_as_a_region_may_have) {
+  constexpr u32 most = roost::detail::numbering_tile<place_type, u32>;
+  for (const u32 n : {most - 1, most, most + 1}) {
+    const std::vector<u32> close = close_keys(n, 1u << 30, 3);
+    check<u32>({close.begin(), close.end()}, false);
+  }
+}
+
+/// Words of 31 bits of a region are not enough to tell these keys apart: others are tried.
+TEST(grouping, numbers_keys_whose_hashes_differ_in_low_bits_only) {
+  std::vector<u64> numbers;
+  for (const u64 first : {u64{0}, u64{1} << 63, ~u64{0} - 3000}) {
+    for (u64 i = 0; i < 3000; ++i) numbers.push_back(roost::key_of_hash<u64>(first + i, 3));
+  }
+  check<u64>(numbers, false);
+  for (u64 i = 0; i < 4000; ++i) numbers.push_back(numbers[roost::mix64(i) % numbers.size()]);
+  check<u64>(numbers, false);
+}
+
+template <class Key>
+void check_words(std::uint32_t regions) {
+  const roost::detail::leading_bits region_of{5, regions};
+  std::vector<typename std::conditional_t<sizeof(Key) <= 4, u32, u64>> hashes{0, 1};
+  using hash = typename decltype(hashes)::value_type;
+  for (u64 i = 1; i < 3000; ++i) {
+    hashes.push_back(static_cast<hash>(roost::mix64(i)));
+    const auto edge = static_cast<hash>((roost::detail::uint128{i % regions} << 8 * sizeof(hash)) / regions);
+    for (const hash near : {edge, static_cast<hash>(edge + 1), static_cast<hash>(edge - 1)})
+      hashes.push_back(near);
+  }
+  hashes.push_back(static_cast<hash>(~hash{0}));
+  std::size_t wrong = 0;
+  for (const hash h : hashes) {
+    const Key key = roost::key_of_hash<Key>(h, 5);
+    roost::detail::region_words<Key> words(region_of, region_of(key));
+    for (int attempt = 0; attempt < 4; ++attempt, words.try_others()) {
+      const auto [word, rest] = words.of(key);
+      wrong += word >> 31 != 0 || !(words.key(word, rest) == key);
+    }
+  }
+  EXPECT_EQ(wrong, 0u) << regions;
+}
+
+TEST(grouping, words_tell_keys) {
+  for (const u32 regions : {2u, 3u, 4u, 5u, 7u, 64u, 1000u, 21930u, 65536u, 1u << 20, (1u << 20) + 7}) {
+    check_words<u32>(regions);
+    check_words<u64>(regions);
   }
 }
 

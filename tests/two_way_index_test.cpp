@@ -101,6 +101,17 @@ class two_way_index : public testing::Test {
     EXPECT_EQ((oracle_set<Key>(different.begin(), different.end()).size()), oracle.size());
     EXPECT_EQ(different.size(), oracle.size());
     for (const Key& key : different) wrong += oracle.count(key) == 0;
+    const auto with_inverse = roost::unique_inverse(place, upload(all), order);
+    EXPECT_TRUE(download(with_inverse.keys) == different);
+    const std::vector<u32> inverse = download(with_inverse.inverse);
+    ASSERT_EQ(inverse.size(), all.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      wrong += inverse[i] >= different.size() || !(different[inverse[i]] == all[i]);
+    const auto with_counts = roost::unique_counts(place, upload(all), order);
+    EXPECT_TRUE(download(with_counts.keys) == different);
+    const std::vector<u64> counted = download(with_counts.counts);
+    ASSERT_EQ(counted.size(), different.size());
+    for (std::size_t i = 0; i < counted.size(); ++i) wrong += counted[i] != counts[different[i]];
     EXPECT_EQ(wrong, 0u);
   }
 

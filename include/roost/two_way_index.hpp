@@ -14,8 +14,13 @@ namespace roost {
 enum class index_order {
   first_occurrence,  ///< by first occurrence in the input
   by_key,            ///< ascending: keys must be integers
-  any                ///< the fastest; places may differ
+  any                ///< by the hash of the key: the fastest. Places may differ
 };
+
+namespace detail {
+template <class Key, class Place>
+struct new_keys;
+}
 
 /// Numbers the distinct keys of a batch. A lookup maps a key to its index, and an array maps an index to its
 /// key (Alcantara et al. 2009, section 4.3). For arbitrary ids that must become rows of a matrix: graphs,
@@ -32,9 +37,9 @@ enum class index_order {
 /// 2^32 - 2 distinct keys, and as many keys in one batch. More keys can be added; existing indices do not
 /// change.
 ///
-/// Cost: a build moves the batch two or three times, builds a frozen_map of all distinct keys, and brings the
-/// indices back into input order. It takes scratch memory of about four times a batch of keys with four more
-/// bytes each.
+/// Cost: a build moves the batch twice, builds a frozen_map of all distinct keys, and brings the indices back
+/// into input order. It takes scratch memory of about four times a batch of keys with four more bytes each.
+/// unique_inverse() gives keys and indices without a table.
 ///
 /// Threads, streams, failure: as in frozen_map. add() must not overlap with any other call.
 template <class Key, class Place = host>
@@ -51,6 +56,7 @@ class two_way_index {
     index_order order = index_order::first_occurrence;
     double load_factor = 0.8;  ///< of the table: see its layout
     std::uint64_t seed = 0;    ///< chooses the hash functions
+    bool counts = true;        ///< counts() is wanted; without, orders other than `any` are faster
   };
 
   /// The handle for kernels and host loops. Trivially copyable, and valid until keys are added. Any number of
@@ -123,6 +129,7 @@ class two_way_index {
 
   /// The key of each index, and how often it appeared in all batches. Memory of the place.
   std::span<const Key> keys() const { return keys_.span(); }
+  /// (Empty without options::counts.)
   std::span<const std::uint64_t> counts() const { return counts_.span(); }
   /// The index of each key in the constructor's batch (add() returns the indices of its batch).
   std::span<const std::uint32_t> indices() const { return input_.span(); }
@@ -148,6 +155,10 @@ class two_way_index {
   bool valid(const Place& place) const;
 
  private:
+  template <class Batch>
+  array<std::uint32_t, Place> add(const Place& place, Batch& batch, detail::new_keys<Key, Place>&& fresh,
+                                  std::size_t items);
+
   options options_{};
   array<Key, Place> keys_;
   array<std::uint64_t, Place> counts_;
@@ -164,6 +175,30 @@ two_way_index(const Place&, const Keys&, typename two_way_index<detail::element_
 /// Returns the distinct keys of a range, each once. Synchronises. Throws as two_way_index does.
 template <class Place, class Keys>
 auto unique(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
+
+/// What unique_inverse returns: keys[inverse[i]] is key i of the range.
+template <class Key, class Place>
+struct unique_keys_inverse {
+  array<Key, Place> keys;
+  array<std::uint32_t, Place> inverse;
+};
+
+/// Returns the distinct keys of a range, and for each key of the range its place among them. As a
+/// two_way_index, without a table. Synchronises. Throws as two_way_index does.
+template <class Place, class Keys>
+auto unique_inverse(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
+
+/// What unique_counts returns: keys[i] comes counts[i] times.
+template <class Key, class Place>
+struct unique_keys_counts {
+  array<Key, Place> keys;
+  array<std::uint64_t, Place> counts;
+};
+
+/// Returns the distinct keys of a range, and how often each comes. Synchronises. Throws as two_way_index
+/// does.
+template <class Place, class Keys>
+auto unique_counts(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
 
 /// Returns the number of distinct keys of a range. Synchronises.
 template <class Place, class Keys>

@@ -114,23 +114,17 @@ struct sum_numbers {
   }
 };
 
-/// target[i] = source[0] + ... + source[i - 1], in one pass: each block publishes the sum of its tile, and
-/// adds up what the blocks before it have published (Merrill and Garland, Single-pass parallel prefix scan
-/// with decoupled look-back, 2016). Tiles are numbered in the order in which blocks begin, so that no block
-/// waits for one that has not begun.
+/// target[i] = source[0] + ... + source[i - 1], in one pass: each block learns what those with earlier tiles
+/// add up to.
 template <int Threads>
-__global__ void __launch_bounds__(Threads)
-    scan_kernel(const std::uint64_t* source, std::uint64_t* target, std::size_t n, std::uint64_t* begun) {
+__global__ void __launch_bounds__(Threads) scan_kernel(const std::uint64_t* source, std::uint64_t* target,
+                                                       std::size_t n, const earlier_teams tiles) {
 #if ROOST_ON_DEVICE
   constexpr int rows = 8, warps = Threads / 32;  // of 64 numbers, two for a lane
-  constexpr std::uint64_t tile_sum = std::uint64_t{1} << 62, sum_up_to_tile = std::uint64_t{2} << 62;
-  constexpr std::uint64_t number = tile_sum - 1;
-  __shared__ std::uint64_t of_warp[warps], tile_of_block, before_tile;
+  __shared__ std::uint64_t of_warp[warps], shared;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  if (threadIdx.x == 0) tile_of_block = fetch_add(*begun, std::uint64_t{1});
-  __syncthreads();
-  const std::uint64_t tile = tile_of_block;
-  std::uint64_t* const published = begun + 1;
+  const block_team<Threads> team;
+  const std::uint64_t tile = tiles.turn(team, &shared);
   const std::size_t first = ((tile * warps + static_cast<std::size_t>(warp)) * 32 * rows + lane) * 2;
   std::uint64_t even[rows], odd[rows], of_mine = 0;
   ROOST_UNROLL
@@ -149,31 +143,10 @@ __global__ void __launch_bounds__(Threads)
   }
   if (lane == 0) of_warp[warp] = of_mine;
   __syncthreads();
-  if (warp == 0) {
-    std::uint64_t of_tile = 0, before = 0;
-    ROOST_UNROLL
-    for (int w = 0; w < warps; ++w) of_tile += of_warp[w];
-    if (tile != 0) {
-      if (lane == 0) publish_word(published + tile, tile_sum | of_tile);
-      for (std::int64_t last = static_cast<std::int64_t>(tile) - 1;; last -= 32) {
-        std::uint64_t word = sum_up_to_tile;
-        if (last >= lane) {
-          do word = published_word(published + last - lane);
-          while (word < tile_sum);
-        }
-        const unsigned ends = __ballot_sync(~0u, word >= sum_up_to_tile);
-        const bool counts = ends == 0 || lane < __ffs(static_cast<int>(ends));
-        before += __shfl_sync(~0u, scan_warp(counts ? word & number : 0), 31);
-        if (ends != 0) break;
-      }
-    }
-    if (lane == 0) {
-      publish_word(published + tile, sum_up_to_tile | (before + of_tile));
-      before_tile = before;
-    }
-  }
-  __syncthreads();
-  std::uint64_t before = before_tile;
+  std::uint64_t of_tile = 0;
+  ROOST_UNROLL
+  for (int w = 0; w < warps; ++w) of_tile += of_warp[w];
+  std::uint64_t before = tiles.sum_before(team, tile, of_tile, &shared);
   for (int w = 0; w < warp; ++w) before += of_warp[w];
   ROOST_UNROLL
   for (int r = 0; r < rows; ++r) {
@@ -347,10 +320,11 @@ inline void cuda::exclusive_scan(const std::uint64_t* source, std::uint64_t* tar
   if (n == 0) return;
   constexpr int threads = 256;
   const std::size_t tiles = detail::ceil_div<std::size_t>(n, threads * 16);
-  const detail::scratch_block scratch(*this, (tiles + 1) * sizeof(std::uint64_t));
-  fill(scratch.get(), 0, (tiles + 1) * sizeof(std::uint64_t));
-  auto* begun = static_cast<std::uint64_t*>(scratch.get());
-  void* arguments[] = {&source, &target, &n, &begun};
+  const std::size_t bytes = detail::earlier_teams::words(tiles) * sizeof(std::uint64_t);
+  const detail::scratch_block scratch(*this, bytes);
+  fill(scratch.get(), 0, bytes);
+  detail::earlier_teams earlier(static_cast<std::uint64_t*>(scratch.get()));
+  void* arguments[] = {&source, &target, &n, &earlier};
   start(reinterpret_cast<const void*>(&detail::scan_kernel<threads>), tiles, threads, 0, arguments,
         "launch of a scan");
 }

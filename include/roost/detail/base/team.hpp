@@ -53,10 +53,12 @@ struct serial_team {
     word = value;
   }
 
-  /// Makes a word of scratch the lesser of it and a value.
+  /// Makes a word of scratch the lesser of it and a value, and returns what was there.
   template <class T>
-  ROOST_FN void fetch_min(T& word, T value) const {
-    if (value < word) word = value;
+  ROOST_FN T fetch_min(T& word, T value) const {
+    const T before = word;
+    if (value < before) word = value;
+    return before;
   }
 
   /// Sets bits of a word of scratch.
@@ -147,8 +149,8 @@ struct block_team {
   }
 
   template <class T>
-  ROOST_FN void fetch_min(T& word, T value) const {
-    atomicMin(&word, value);
+  ROOST_FN T fetch_min(T& word, T value) const {
+    return atomicMin(&word, value);
   }
 
   template <class T>
@@ -205,7 +207,9 @@ struct block_team {
   template <class T>
   ROOST_FN void exchange(T&, T) const {}
   template <class T>
-  ROOST_FN void fetch_min(T&, T) const {}
+  ROOST_FN T fetch_min(T& word, T) const {
+    return word;
+  }
   template <class T>
   ROOST_FN void fetch_or(T&, T) const {}
   template <class T>
@@ -276,13 +280,13 @@ template <int PerWorker, class Source, bool InOrder>
 class held_items<PerWorker, serial_team, Source, InOrder> {
  public:
   ROOST_FN held_items(const serial_team&, const Source& source, std::uint64_t first, std::uint32_t)
-      : source_(source), first_(first) {}
+      : source_(&source), first_(first) {}
   ROOST_FN decltype(auto) operator()(int, int i) const {
-    return source_[first_ + static_cast<std::uint64_t>(i)];
+    return (*source_)[first_ + static_cast<std::uint64_t>(i)];
   }
 
  private:
-  const Source& source_;
+  const Source* source_;
   std::uint64_t first_;
 };
 
@@ -394,13 +398,14 @@ ROOST_FN void fetch_max(std::uint32_t& word, std::uint32_t value) {
 #endif
 }
 
-ROOST_FN void fetch_min(std::uint64_t& word, std::uint64_t value) {
+template <class T>
+ROOST_FN void fetch_min(T& word, std::type_identity_t<T> value) {
 #if ROOST_ON_DEVICE
   // The look before the atomic keeps a word that everybody wants from being a queue.
-  if (*static_cast<volatile std::uint64_t*>(&word) <= value) return;
+  if (*static_cast<volatile T*>(&word) <= value) return;
   atomicMin(atomic_at(word), value);
 #else
-  std::uint64_t seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
+  T seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
   while (seen > value &&
          !__atomic_compare_exchange_n(&word, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }

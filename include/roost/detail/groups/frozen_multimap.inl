@@ -260,8 +260,7 @@ auto frozen_multimap<Key, Value, Place>::grouped(const Place& place, const Sourc
     detail::raise<invalid_argument>({where, ": ", n, what, "; the most are ", most});
   };
   if (source.size() >= detail::run_word::pairs_most) refuse(source.size(), " pairs", "2^40 - 1");
-  groups all = detail::group<detail::group_kind{.values_in_order = true, .numbered_keys = true}>(
-      place, source, options.seed, where);
+  groups all = detail::group(place, source, options.seed, true, where);
   if (all.size() > ~std::uint32_t{0}) refuse(all.size(), " different keys", "2^32 - 1");
   return all;
 }
@@ -269,9 +268,9 @@ auto frozen_multimap<Key, Value, Place>::grouped(const Place& place, const Sourc
 template <class Key, class Value, class Place>
 frozen_multimap<Key, Value, Place>::frozen_multimap(const Place& place, groups&& all, options chosen)
     : options_(chosen),
-      numbers_(detail::map_of_groups<map>(place, all, all.numbered_keys, chosen.load_factor)),
+      numbers_(detail::map_of_keys<map>(place, all, all.numbered_keys, chosen.load_factor)),
       keys_(std::move(all.keys)),
-      offsets_(std::move(all.counts)),
+      offsets_(std::move(all.offsets)),
       values_(std::move(all.values)),
       statistics_(numbers_.statistics()) {
   statistics_.scratch_bytes = detail::larger(statistics_.scratch_bytes, all.scratch_bytes);

@@ -89,12 +89,12 @@ struct divide_by_count {
 template <class Place, class Keys, class Values, class F>
 auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f, const char* where) {
   using value = element_of<Values>;
-  auto all = group<group_kind{.values_in_order = true}>(place, zip_checked(keys, values, where), 0, where);
+  auto all = group(place, zip_checked(keys, values, where), 0, false, where);
   aggregated<element_of<Keys>, value, Place> result{
-      std::move(all.keys), array<value, Place>(place, all.counts.size() - 1),
-      array<std::uint64_t, Place>(place, all.counts.size() - 1)};
-  reduce_lists(place, all.values.data(), all.counts.data(), result.size(), f, result.values.data());
-  write_numbers(place, result.size(), size_of_list{all.counts.data()}, result.counts.data());
+      std::move(all.keys), array<value, Place>(place, all.offsets.size() - 1),
+      array<std::uint64_t, Place>(place, all.offsets.size() - 1)};
+  reduce_lists(place, all.values.data(), all.offsets.data(), result.size(), f, result.values.data());
+  write_numbers(place, result.size(), size_of_list{all.offsets.data()}, result.counts.data());
   place.synchronize();
   return result;
 }

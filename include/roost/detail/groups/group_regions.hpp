@@ -11,24 +11,22 @@ namespace roost::detail {
 template <class Key, class Value>
 struct group_output {
   Key* keys;
-  Value* values;           // of all items of ordered groups; of others the first of each group
-  std::uint32_t* counts;   // items of each; of ordered groups where the first one is, from b on
-  std::uint64_t* sizes;    // groups of each region
-  std::uint16_t* numbers;  // of each item, the number of its group in the region; or null
-  std::uint32_t* failed;   // regions with too many different keys
+  Value* values;          // of all items
+  std::uint32_t* starts;  // where each one's first value is, from b on
+  std::uint64_t* sizes;   // groups of each region
+  std::uint32_t* failed;  // regions with too many different keys
 };
 
-/// Groups the items of a region. Ordered: also puts their values in the order of the groups, and in a group
-/// in the order of the items.
-template <class Place, class Key, class Value, bool Ordered>
+/// Groups the items of a region: puts their values in the order of the groups, and in a group in the order of
+/// the items.
+template <class Place, class Key, class Value>
 struct group_regions {
   static constexpr bool one_worker = std::is_same_v<Place, host>;
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
-  static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once + (Ordered ? 0 : 1);
+  static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
   static constexpr std::uint32_t tile = group_tile<Place, Key, Value>;
-  static constexpr std::uint32_t digits =
-      256;  // of groups' numbers, for the order in one step; else two steps of
+  static constexpr std::uint32_t digits = 256;  // of groups' numbers, for the order in one step; else two of
   static constexpr std::uint32_t step_bits = 6;
   static_assert(one_worker || tile <= 1 << 2 * step_bits);
   using item = pair<Key, Value>;
@@ -51,7 +49,7 @@ struct group_regions {
     Value* tile_value;           // and values, where its keys were
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    constexpr bool sorts = Ordered && !one_worker;
+    constexpr bool sorts = !one_worker;
     pieces parts{};
     parts.numbers = key_numbers<Key, tile>::take(memory, region_of.spread,
                                                  (sorts ? 2 : 1) * key_numbers<Key, tile>::slots_least);
@@ -79,7 +77,7 @@ struct group_regions {
     const bool one_tile = count <= tile;
     if (!one_tile) parts.numbers.slots = key_numbers<Key, tile>::slots_least;
     if (!one_tile && region_of.is_frequent(items[first].key)) {
-      if (team.rank() == 0) write_only_group(region, first, count);
+      if (team.rank() == 0) write_only_group(region, first);
       return;
     }
     fill_words(team, parts.next, tile, 0);
@@ -98,70 +96,49 @@ struct group_regions {
           team, n, [&](int held, int i) { team.fetch_add(parts.next[number(held, i)], 1u); });
       team.sync();
     };
-    const bool fits =
-        each_tile([&](const auto& mine, std::uint32_t n, [[maybe_unused]] std::uint64_t position) {
-          const bool good = parts.numbers.add(team, mine, n, number, [&](std::uint32_t g, int held, int i) {
-            target.keys[first + g] = mine(held, i).key;
-            if constexpr (!Ordered) target.values[first + g] = mine(held, i).value;
-          });
-          if (!good) return false;
-          if constexpr (Ordered) {
-            if (one_tile &&
-                *parts.numbers.size == n) {  // all keys are different: their order is that of the items
-              for_each_held<per_worker, true>(team, n, [&](int held, int i) {
-                target.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
-                target.counts[first + static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(i);
-              });
-              return true;
-            }
-            const std::uint32_t groups = *parts.numbers.size;
-            const bool counted_in_order = Team::size > 1 && one_tile && groups <= digits;
-            if (!counted_in_order) count_items(n);
-            if (one_tile) {
-              if (!counted_in_order) write_starts(team, parts, first);
-              put_in_order<per_worker>(team, parts, first, mine, n, true, number);
-              if (counted_in_order)
-                for_each_of(team, groups,
-                            [&](std::uint32_t g) { target.counts[first + g] = parts.digit_count[g]; });
-            }
-          } else {
-            if (target.numbers != nullptr) {
-              for_each_held<per_worker, true>(team, n, [&](int held, int i) {
-                target.numbers[position + static_cast<std::uint32_t>(i)] =
-                    static_cast<std::uint16_t>(number(held, i));
-              });
-            }
-            count_items(n);
-          }
-          return true;
+    const bool fits = each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
+      const auto write_key = [&](std::uint32_t g, int held, int i) {
+        target.keys[first + g] = mine(held, i).key;
+      };
+      if (!parts.numbers.add(team, mine, n, number, write_key)) return false;
+      const std::uint32_t groups = *parts.numbers.size;
+      if (one_tile && groups == n) {  // all keys are different: their order is that of the items
+        for_each_held<per_worker, true>(team, n, [&](int held, int i) {
+          target.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
+          target.starts[first + static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(i);
         });
+        return true;
+      }
+      const bool counted_in_order = Team::size > 1 && one_tile && groups <= digits;
+      if (!counted_in_order) count_items(n);
+      if (!one_tile) return true;
+      if (!counted_in_order) write_starts(team, parts, first);
+      put_in_order<per_worker>(team, parts, first, mine, n, true, number);
+      if (counted_in_order)
+        for_each_of(team, groups, [&](std::uint32_t g) { target.starts[first + g] = parts.digit_count[g]; });
+      return true;
+    });
     if (!fits) {
       if (team.rank() == 0) fetch_add(*target.failed, 1u);
       return;
     }
     if (team.rank() == 0) target.sizes[region] = *parts.numbers.size;
-    if constexpr (Ordered) {
-      if (one_tile) return;
-      write_starts(team, parts, first);
-      each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
-        for_each_held<per_worker, true>(
-            team, n, [&](int held, int i) { number(held, i) = parts.numbers.number_of(mine(held, i).key); });
-        put_in_order<per_worker>(team, parts, first, mine, n, false, number);
-        return true;
-      });
-    } else {
-      for_each_of(team, *parts.numbers.size,
-                  [&](std::uint32_t g) { target.counts[first + g] = parts.next[g]; });
-    }
+    if (one_tile) return;
+    write_starts(team, parts, first);
+    each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
+      for_each_held<per_worker, true>(
+          team, n, [&](int held, int i) { number(held, i) = parts.numbers.number_of(mine(held, i).key); });
+      put_in_order<per_worker>(team, parts, first, mine, n, false, number);
+      return true;
+    });
   }
 
   /// The group of a frequent key: all items of its region. What is to do for each of them,
   /// for_each_frequent_item does.
-  ROOST_FN void write_only_group(std::size_t region, std::uint64_t first, std::uint64_t count) const {
+  ROOST_FN void write_only_group(std::size_t region, std::uint64_t first) const {
     target.sizes[region] = 1;
     target.keys[first] = items[first].key;
-    if constexpr (!Ordered) target.values[first] = items[first].value;
-    target.counts[first] = Ordered ? 0 : static_cast<std::uint32_t>(count);
+    target.starts[first] = 0;
   }
 
   template <class Team>
@@ -169,7 +146,7 @@ struct group_regions {
     const std::uint32_t groups = *parts.numbers.size;
     team.exclusive_scan(parts.next, parts.next, groups);
     team.sync();
-    for_each_of(team, groups, [&](std::uint32_t g) { target.counts[first + g] = parts.next[g]; });
+    for_each_of(team, groups, [&](std::uint32_t g) { target.starts[first + g] = parts.next[g]; });
   }
 
   /// Writes the values of a tile behind those of earlier tiles.
@@ -245,34 +222,31 @@ struct copy_value {
 };
 
 /// Brings the groups of all regions together.
-template <class Place, class Key, class Value, bool Ordered>
+template <class Place, class Key, class Value>
 struct pack_groups {
   static constexpr int threads = 256;
   group_output<Key, Value> source;  // sizes: of the groups in regions before, one more than regions
   const std::uint64_t* begins;
   Key* keys;
-  Value* values;                       // of groups that are not ordered
-  std::uint64_t* counts;               // ordered: offsets
+  std::uint64_t* offsets;
   pair<Key, std::uint32_t>* numbered;  // or null
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte*) const {
     constexpr int per_worker = build_tuning<Place>::held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
-    const std::uint64_t offset = Ordered ? begins[region] : 0;
     const auto size = static_cast<std::uint32_t>(source.sizes[region + 1] - source.sizes[region]);
     for (std::uint32_t done = 0; done < size; done += at_once) {
       const std::uint32_t n = smaller(at_once, size - done);
       const std::uint64_t first = begins[region] + done, position = source.sizes[region] + done;
       const held_items<per_worker, Team, const Key*> key(
           team, source.keys, first, n);  // all on their way before the first is waited for
-      const held_items<per_worker, Team, const std::uint32_t*> count(team, source.counts, first, n);
+      const held_items<per_worker, Team, const std::uint32_t*> start(team, source.starts, first, n);
       for_each_held<per_worker>(team, n, [&](int held, int i) {
         const std::uint64_t g = position + static_cast<std::uint32_t>(i);
         keys[g] = key(held, i);
-        counts[g] = offset + count(held, i);
+        offsets[g] = begins[region] + start(held, i);
         if (numbered != nullptr) numbered[g] = {key(held, i), static_cast<std::uint32_t>(g)};
-        if constexpr (!Ordered) values[g] = source.values[first + static_cast<std::uint32_t>(i)];
       });
     }
   }

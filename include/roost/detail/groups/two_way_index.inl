@@ -18,7 +18,7 @@ template <class Key>
 struct key_with_index {
   const Key* keys;
   const std::uint32_t* indices;
-  ROOST_FN auto operator()(std::size_t group) const { return make_pair(keys[group], indices[group]); }
+  ROOST_FN auto operator()(std::size_t number) const { return make_pair(keys[number], indices[number]); }
 };
 
 /// indices[order[i]] = first + i
@@ -29,79 +29,246 @@ struct write_index {
   ROOST_FN void operator()(std::size_t i) const { indices[order[i]] = first + static_cast<std::uint32_t>(i); }
 };
 
-/// Counts the groups whose keys have indices.
-struct count_again {
+/// counts[indices[i]] += source[i]
+struct add_counts {
   const std::uint32_t* indices;
-  std::uint32_t no_index;
   const std::uint64_t* source;
   std::uint64_t* counts;
-  ROOST_FN void operator()(std::size_t g) const {
-    if (indices[g] != no_index) counts[indices[g]] += source[g];
+  ROOST_FN void operator()(std::size_t i) const { counts[indices[i]] += source[i]; }
+};
+
+/// target[indices[i]] = source[i]
+template <class T>
+struct put_in_order {
+  const T* source;
+  const std::uint32_t* indices;
+  T* target;
+  ROOST_FN void operator()(std::size_t i) const { target[indices[i]] = source[i]; }
+};
+
+template <class Sequence>
+struct element_at {
+  Sequence sequence;
+  ROOST_FN auto operator()(std::size_t i) const { return sequence[i]; }
+};
+
+/// numbers[i] = of[numbers[i]]
+struct rename_number {
+  const std::uint32_t* of;
+  std::size_t count;
+  std::uint32_t* numbers;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t number = numbers[i];
+    if (number < count) numbers[i] = of[number];  // gaps between regions hold anything
   }
 };
 
-template <class Place>
-array<std::uint32_t, Place> all_numbers(const Place& place, std::size_t n) {
-  array<std::uint32_t, Place> result(place, n);
-  write_numbers(place, n, number<std::uint32_t>(), result.data());
-  return result;
-}
-
-/// A group by an unsigned number in whose order groups are to be: integers in theirs, negative ones first.
-template <class T>
-struct group_by_number {
-  const T* numbers;
-  const std::uint32_t* groups;
+/// A key's number by an unsigned integer in whose order keys are to be: integers in theirs, negative ones
+/// first.
+template <class Key>
+struct number_by_key {
+  const Key* keys;
+  const std::uint32_t* numbers;
   ROOST_FN auto operator[](std::size_t i) const {
-    const auto bits = key_bits(numbers[groups[i]]);
-    constexpr auto sign = static_cast<decltype(bits)>(std::is_signed_v<T> ? 1 : 0) << (8 * sizeof(T) - 1);
-    return make_pair(bits ^ sign, groups[i]);
+    const auto bits = key_bits(keys[numbers[i]]);
+    constexpr auto sign = static_cast<decltype(bits)>(std::is_signed_v<Key> ? 1 : 0) << (8 * sizeof(Key) - 1);
+    return make_pair(bits ^ sign, numbers[i]);
   }
 };
 
 template <class Item>
-struct sorted_group {
+struct sorted_number {
   const Item* sorted;
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return sorted[i].value; }
 };
 
-/// The numbers of groups that are new, in the order in which they get indices. `items`: of all groups.
+/// Puts numbers of keys in the order of the keys.
 template <class Key, class Place>
-array<std::uint32_t, Place> order_of_groups(const Place& place,
-                                            const groups<Key, std::uint32_t, Place>& source,
-                                            array<std::uint32_t, Place>&& fresh, index_order order,
-                                            std::size_t items) {
-  const auto sort_by = [&](const auto& numbers, std::uint32_t bits) {
-    using number = std::remove_cvref_t<decltype(*numbers.data())>;
-    const sized<group_by_number<number>> pairs{{numbers.data(), fresh.data()}, fresh.size()};
-    const auto sorted = sort_pairs(place, pairs, bits);
-    write_numbers(place, fresh.size(),
-                  sorted_group<std::remove_cvref_t<decltype(*sorted.items())>>{sorted.items()}, fresh.data());
-  };
-  if (order == index_order::first_occurrence) {
-    sort_by(source.values, static_cast<std::uint32_t>(std::bit_width(items)));
-  } else if (order == index_order::by_key) {
-    if constexpr (std::is_integral_v<Key>) {
-      sort_by(source.keys, 8 * sizeof(Key));
-    } else {
-      detail::raise<invalid_argument>(
-          {"roost::two_way_index: keys that are not integers cannot be put in order by_key; take "
-           "first_occurrence or any"});
-    }
+void sort_by_key(const Place& place, const array<Key, Place>& keys, array<std::uint32_t, Place>& numbers,
+                 const char* where) {
+  if constexpr (std::is_integral_v<Key>) {
+    const sized<number_by_key<Key>> pairs{{keys.data(), numbers.data()}, numbers.size()};
+    const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
+    write_numbers(place, numbers.size(),
+                  sorted_number<std::remove_cvref_t<decltype(*sorted.items())>>{sorted.items()},
+                  numbers.data());
+  } else {
+    detail::raise<invalid_argument>({where,
+                                     ": keys that are not integers cannot be put in order by_key; take "
+                                     "first_occurrence or any"});
   }
-  return std::move(fresh);
 }
 
-/// Groups a batch of keys with their places in it.
-template <group_kind Kind = group_kind(), class Place, class Sequence>
-auto group_numbered(const Place& place, const Sequence& keys, std::uint64_t seed, const char* where) {
+/// Positions of a batch, a bit for each that is marked, and how many are before each 64.
+struct marks {
+  std::uint64_t* words;
+  std::uint64_t* before;
+
+  ROOST_FN void set(std::uint32_t position) const {
+    fetch_or(words[position / 64], std::uint64_t{1} << position % 64);
+  }
+  ROOST_FN bool has(std::size_t position) const { return (words[position / 64] >> position % 64 & 1) != 0; }
+  ROOST_FN std::uint32_t rank(std::size_t position) const {
+    const std::uint64_t here = words[position / 64] & ((std::uint64_t{1} << position % 64) - 1);
+    return static_cast<std::uint32_t>(before[position / 64]) + count_bits(here);
+  }
+};
+
+/// Marks where keys without an index occur first.
+struct mark_first {
+  const std::uint32_t* first;
+  const std::uint32_t* indices;
+  marks target;
+  ROOST_FN void operator()(std::size_t number) const {
+    if (indices == nullptr || indices[number] == ~0u) target.set(first[number]);
+  }
+};
+
+struct count_marks {
+  const std::uint64_t* words;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return count_bits(words[i]); }
+};
+
+/// The index of a key that has none is its rank by first occurrence, behind the indices before.
+struct index_by_rank {
+  const std::uint32_t* first;
+  marks source;
+  std::uint32_t before;
+  std::uint32_t* indices;
+  bool all;  // no key has an index
+  ROOST_FN void operator()(std::size_t number) const {
+    if (all || indices[number] == ~0u) indices[number] = before + source.rank(first[number]);
+  }
+};
+
+template <class Sequence, class Key>
+struct write_marked {
+  Sequence source;
+  marks marked;
+  Key* target;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (marked.has(i)) target[marked.rank(i)] = source[i];
+  }
+};
+
+/// Marks of positions below n.
+template <class Place>
+struct marked_positions {
+  array<std::uint64_t, Place> words, before;
+  std::size_t count = 0;
+
+  marks ref() { return {words.data(), before.data()}; }
+
+  /// Marks where keys without an index occur first (all keys if `indices` is null).
+  marked_positions(const Place& place, std::size_t n, const array<std::uint32_t, Place>& first,
+                   const std::uint32_t* indices)
+      : words(place, n / 64 + 1), before(place, words.size() + 1) {
+    place.fill(words.data(), 0, words.bytes());
+    place.for_each(first.size(), mark_first{first.data(), indices, ref()});
+    place.fill(before.data() + words.size(), 0, sizeof(std::uint64_t));
+    write_numbers(place, words.size(), count_marks{words.data()}, before.data());
+    place.exclusive_scan(before.data(), before.data(), before.size());
+    std::uint64_t all = 0;
+    place.copy_to_host(&all, before.data() + words.size(), sizeof(all));
+    count = all;
+  }
+};
+
+/// Numbers a batch; with positions, if first occurrences are wanted.
+template <class Position, class Place, class Sequence>
+auto number_batch(const Place& place, const Sequence& keys, std::uint64_t seed, const numbering_kind& kind,
+                  const char* where) {
   constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
   const std::size_t n = keys.size();
   if (n > most)
     detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
-  const auto numbers = numbers_to<std::uint32_t>(n);
-  return group<Kind>(place, zipped<Sequence, std::remove_const_t<decltype(numbers)>>{keys, numbers}, seed,
-                     where);
+  if constexpr (std::is_same_v<Position, none>) {
+    return number_keys<none>(place, alone<Sequence>{keys}, seed, kind, where);
+  } else {
+    const auto positions = numbers_to<Position>(n);
+    return number_keys<Position>(place,
+                                 zipped<Sequence, std::remove_const_t<decltype(positions)>>{keys, positions},
+                                 seed, kind, where);
+  }
+}
+
+/// The keys of a batch that have no index yet, in the order in which they get one.
+template <class Key, class Place>
+struct new_keys {
+  array<Key, Place> keys;
+  array<std::uint32_t, Place> index_of;  // of each of the batch's keys, by its number; empty: that
+};
+
+/// `indices`: of each of the batch's keys, no_index if it has none; empty if none has one. New keys get the
+/// indices from `before` on.
+template <class Place, class Sequence, class Batch>
+auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, index_order order,
+                    array<std::uint32_t, Place>&& indices, std::size_t before, const char* where) {
+  using Key = element_of<Sequence>;
+  const bool all = indices.size() == 0;
+  const auto from_before = static_cast<std::uint32_t>(before);
+  new_keys<Key, Place> result;
+  const auto check = [&](std::size_t count) {
+    if (before + count >= ~std::uint32_t{0})
+      detail::raise<invalid_argument>(
+          {where, ": ", before + count, " different keys; at most 2^32 - 2 have indices"});
+  };
+  if (order == index_order::any && all) {
+    result.keys = std::move(batch.keys);
+  } else if (order != index_order::first_occurrence) {
+    auto fresh = [&] {
+      if (!all) {
+        return select_numbers<std::uint32_t>(place, batch.size,
+                                             is_value<std::uint32_t>{indices.data(), ~std::uint32_t{0}});
+      }
+      array<std::uint32_t, Place> every(place, batch.size);
+      write_numbers(place, every.size(), number<std::uint32_t>(), every.data());
+      return every;
+    }();
+    check(fresh.size());
+    if (order == index_order::by_key) sort_by_key(place, batch.keys, fresh, where);
+    result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
+    result.keys = array<Key, Place>(place, fresh.size());
+    write_numbers(place, fresh.size(), in_order<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
+    place.for_each(fresh.size(), write_index{fresh.data(), from_before, result.index_of.data()});
+    place.synchronize();
+  } else if (all && batch.size == sequence.size()) {  // all are different: they are in order
+    result.keys = array<Key, Place>(place, batch.size);
+    write_numbers(place, batch.size, element_at<Sequence>{sequence}, result.keys.data());
+    result.index_of = std::move(batch.first);
+  } else {
+    marked_positions<Place> marked(place, sequence.size(), batch.first, all ? nullptr : indices.data());
+    check(marked.count);
+    result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
+    place.for_each(batch.size,
+                   index_by_rank{batch.first.data(), marked.ref(), from_before, result.index_of.data(), all});
+    result.keys = array<Key, Place>(place, marked.count);
+    place.for_each(sequence.size(), write_marked<Sequence, Key>{sequence, marked.ref(), result.keys.data()});
+    place.synchronize();
+  }
+  return result;
+}
+
+/// The index of each item of a batch.
+template <class Place, class Batch>
+array<std::uint32_t, Place> indices_of_items(const Place& place, Batch& batch, std::size_t n,
+                                             const array<std::uint32_t, Place>& index_of) {
+  array<std::uint32_t, Place> result(place, n);
+  if (index_of.size() != 0)
+    place.for_each(batch.numbers.size(),
+                   rename_number{index_of.data(), index_of.size(), batch.numbers.data()});
+  batch.numbers_of_items(place, result);
+  return result;
+}
+
+/// Calls f with a batch that is numbered for an order.
+template <class Place, class Sequence, class F>
+auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
+                   numbering_kind kind, const char* where, const F& f) {
+  if (order != index_order::first_occurrence)
+    return f(number_batch<none>(place, sequence, seed, kind, where));
+  kind.first = true;
+  return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
 template <class Ref, class Key>
@@ -111,7 +278,7 @@ struct good_index {
   const std::uint64_t* counts;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     const found<std::uint32_t> index = indices.find(keys[i]);
-    return index && *index == i && counts[i] != 0 ? 1 : 0;
+    return index && *index == i && (counts == nullptr || counts[i] != 0) ? 1 : 0;
   }
 };
 
@@ -123,47 +290,55 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   constexpr const char* where = "roost::two_way_index";
   const auto sequence = detail::sequence_as<Key>(keys);
   const std::size_t before = size();
-  const auto groups =
-      detail::group_numbered<detail::group_kind{.way_back = true}>(place, sequence, options_.seed, where);
+  if (before != 0 && sequence.size() == 0) return {};
+  const bool in_hash_order = before == 0 && options_.order == index_order::any;
+  const detail::numbering_kind kind{
+      .keys = true, .pairs = in_hash_order, .counts = options_.counts, .numbers = true};
+  return detail::with_numbered(place, sequence, options_.seed, options_.order, kind, where, [&](auto batch) {
+    array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
+    if (before != 0) find(place, batch.keys, known);
+    auto fresh =
+        detail::order_new_keys(place, sequence, batch, options_.order, std::move(known), before, where);
+    return add(place, batch, std::move(fresh), sequence.size());
+  });
+}
 
-  array<std::uint32_t, Place> index_of(place, groups.size());
-  auto fresh = [&] {
-    if (before == 0) return detail::all_numbers(place, groups.size());
-    find(place, groups.keys, index_of);
-    return detail::select_numbers<std::uint32_t>(place, groups.size(),
-                                                 detail::is_value<std::uint32_t>{index_of.data(), no_index});
-  }();
-  const auto order =
-      detail::order_of_groups(place, groups, std::move(fresh), options_.order, sequence.size());
-  const std::size_t after = before + order.size();
-  if (after >= no_index)
-    detail::raise<invalid_argument>({where, ": ", after, " different keys; at most 2^32 - 2 have indices"});
-
-  array<Key, Place> all_keys(place, after);
-  array<std::uint64_t, Place> all_counts(place, after);
-  place.copy(all_keys.data(), keys_.data(), keys_.bytes());
-  place.copy(all_counts.data(), counts_.data(), counts_.bytes());
-  detail::write_numbers(place, order.size(), detail::in_order<Key>{groups.keys.data(), order.data()},
-                        all_keys.data() + before);
-  detail::write_numbers(place, order.size(),
-                        detail::in_order<std::uint64_t>{groups.counts.data(), order.data()},
-                        all_counts.data() + before);
-  if (before != 0)
-    place.for_each(groups.size(),
-                   detail::count_again{index_of.data(), no_index, groups.counts.data(), all_counts.data()});
-  place.for_each(order.size(),
-                 detail::write_index{order.data(), static_cast<std::uint32_t>(before), index_of.data()});
+/// Adds keys whose indices are known, and returns the index of each item of their batch.
+template <class Key, class Place>
+template <class Batch>
+array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, Batch& batch,
+                                                           detail::new_keys<Key, Place>&& fresh,
+                                                           std::size_t items) {
+  const std::size_t before = size(), after = before + fresh.keys.size();
+  const array<std::uint32_t, Place>& index_of = fresh.index_of;
+  array<std::uint64_t, Place> all_counts;
+  if (options_.counts && index_of.size() == 0) {
+    all_counts = std::move(batch.counts);
+  } else if (options_.counts) {
+    all_counts = array<std::uint64_t, Place>(place, after);
+    place.copy(all_counts.data(), counts_.data(), counts_.bytes());
+    place.fill(all_counts.data() + before, 0, (after - before) * sizeof(std::uint64_t));
+    place.for_each(batch.size, detail::add_counts{index_of.data(), batch.counts.data(), all_counts.data()});
+  }
+  array<Key, Place> all_keys = std::move(fresh.keys);
+  if (before != 0) {
+    array<Key, Place> both(place, after);
+    place.copy(both.data(), keys_.data(), keys_.bytes());
+    place.copy(both.data() + before, all_keys.data(), all_keys.bytes());
+    all_keys = std::move(both);
+  }
   map indices = [&] {
     if (before != 0)
       return map(place, all_keys, detail::numbers_to<std::uint32_t>(after),
                  {.load_factor = options_.load_factor, .seed = options_.seed});
+    if (index_of.size() == 0)
+      return detail::map_of_keys<map>(place, batch, batch.pairs, options_.load_factor);
     array<pair<Key, std::uint32_t>, Place> pairs(place, after);
-    detail::write_numbers(place, after, detail::key_with_index<Key>{groups.keys.data(), index_of.data()},
+    detail::write_numbers(place, after, detail::key_with_index<Key>{batch.keys.data(), index_of.data()},
                           pairs.data());
-    return detail::map_of_groups<map>(place, groups, pairs, options_.load_factor);
+    return detail::map_of_keys<map>(place, batch, pairs, options_.load_factor);
   }();
-  array<std::uint32_t, Place> result(place, sequence.size());
-  detail::write_of_each_item(place, groups, index_of.data(), result);
+  auto result = detail::indices_of_items(place, batch, items, index_of);
   place.synchronize();
   keys_ = std::move(all_keys);
   counts_ = std::move(all_counts);
@@ -181,21 +356,51 @@ bool two_way_index<Key, Place>::valid(const Place& place) const {
 
 template <class Place, class Keys>
 auto unique(const Place& place, const Keys& keys, index_order order) {
-  using key = detail::element_of<Keys>;
-  auto groups = detail::group_numbered(place, detail::as_sequence(keys), 0, "roost::unique");
-  if (order == index_order::any) return std::move(groups.keys);
-  const auto by = detail::order_of_groups(place, groups, detail::all_numbers(place, groups.size()), order,
-                                          std::ranges::size(keys));
-  array<key, Place> result(place, groups.size());
-  detail::write_numbers(place, result.size(), detail::in_order<key>{groups.keys.data(), by.data()},
-                        result.data());
-  place.synchronize();
-  return result;
+  const auto sequence = detail::as_sequence(keys);
+  constexpr const char* where = "roost::unique";
+  return detail::with_numbered(place, sequence, 0, order, {.keys = true}, where, [&](auto batch) {
+    return detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where)
+        .keys;
+  });
+}
+
+template <class Place, class Keys>
+auto unique_inverse(const Place& place, const Keys& keys, index_order order) {
+  const auto sequence = detail::as_sequence(keys);
+  constexpr const char* where = "roost::unique_inverse";
+  const detail::numbering_kind kind{.keys = true, .numbers = true};
+  return detail::with_numbered(place, sequence, 0, order, kind, where, [&](auto batch) {
+    auto ordered =
+        detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
+    auto inverse = detail::indices_of_items(place, batch, sequence.size(), ordered.index_of);
+    place.synchronize();
+    return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(ordered.keys), std::move(inverse)};
+  });
+}
+
+template <class Place, class Keys>
+auto unique_counts(const Place& place, const Keys& keys, index_order order) {
+  const auto sequence = detail::as_sequence(keys);
+  constexpr const char* where = "roost::unique_counts";
+  const detail::numbering_kind kind{.keys = true, .counts = true};
+  return detail::with_numbered(place, sequence, 0, order, kind, where, [&](auto batch) {
+    auto ordered =
+        detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
+    array<std::uint64_t, Place> counts = std::move(batch.counts);
+    if (ordered.index_of.size() != 0) {
+      array<std::uint64_t, Place> in_order(place, batch.size);
+      place.for_each(batch.size, detail::put_in_order<std::uint64_t>{counts.data(), ordered.index_of.data(),
+                                                                     in_order.data()});
+      counts = std::move(in_order);
+    }
+    place.synchronize();
+    return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(ordered.keys), std::move(counts)};
+  });
 }
 
 template <class Place, class Keys>
 std::size_t unique_count(const Place& place, const Keys& keys) {
-  return unique(place, keys, index_order::any).size();
+  return detail::number_batch<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
 }
 
 }  // namespace roost

@@ -10,9 +10,9 @@ namespace roost {
 namespace detail {
 
 /// Room for a region whose size is about `mean`: six standard deviations of a random split, so that one in a
-/// billion overflows.
-inline std::uint64_t with_slack(double mean, std::uint64_t most) {
-  const double room = std::ceil(mean + 6 * std::sqrt(mean) + 8);
+/// billion overflows. `copies`: items of most keys.
+inline std::uint64_t with_slack(double mean, std::uint64_t most, double copies) {
+  const double room = std::ceil(mean + 6 * std::sqrt(mean * copies) + 8);
   const auto rounded = (static_cast<std::uint64_t>(room) + 15) / 16 * 16;
   return smaller<std::uint64_t>(rounded, (most + 15) / 16 * 16);
 }
@@ -90,13 +90,14 @@ class partitioner {
 
   /// `overflowed`: memory of the place that holds 0; not 0 afterwards if a region with slack was too small:
   /// the result then lacks items, and ends of regions lie beyond them. `capacity`: of every region with
-  /// room::slack; 0: what a random split needs.
+  /// room::slack; 0: what a random split of keys needs that have so many `copies`.
   partitioner(const Place& place, std::uint32_t regions, roost::room room, std::uint32_t* overflowed,
-              std::uint64_t capacity = 0)
+              std::uint64_t capacity = 0, double copies = 1)
       : place_(place),
         regions_(regions),
         room_(Kind.stable ? roost::room::exact : room),
         capacity_(capacity),
+        copies_(copies),
         overflowed_(overflowed) {}
 
   /// region_of(key) must be below `regions`. Asynchronous.
@@ -193,7 +194,7 @@ class partitioner {
     } else if (room_ == room::slack) {
       const double mean =
           static_cast<double>(n) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
-      capacity = last && capacity_ != 0 ? capacity_ : with_slack(mean, n);
+      capacity = last && capacity_ != 0 ? capacity_ : with_slack(mean, n, copies_);
       place_.for_each(pass.children, begin_with_slack{capacity, begin.data(), cursor.data()});
     } else if constexpr (Kind.may_count) {
       place_.fill(cursor.data(), 0, cursor.bytes());
@@ -233,6 +234,7 @@ class partitioner {
   std::uint32_t regions_;
   roost::room room_;
   std::uint64_t capacity_;
+  double copies_;
   std::uint32_t* overflowed_;
   result result_;
 };

@@ -1,0 +1,614 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "roost/detail/base/earlier_teams.hpp"
+#include "roost/detail/groups/frequent_keys.hpp"
+#include "roost/frozen_map.hpp"
+
+// Numbering: each different key of a batch gets a number, in the order of the keys' hashes. The batch is
+// partitioned by the leading bits of the hash. A team inserts the keys of a region in a table whose layout
+// does not depend on the order of insertion: linear probing in which the lesser word always stays (Amble and
+// Knuth, Ordered hash tables, 1974). Such a table stands in the order of the hash, so that a key's number is
+// the count of slots before its own that are taken, and nothing is sorted.
+
+namespace roost::detail {
+
+constexpr std::uint64_t odd_inverse(std::uint64_t odd) {
+  std::uint64_t inverse = odd;  // right in the three lowest bits; each step doubles them
+  for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+/// The keys of a region as words of 31 bits, in the order of their hashes, and what a word does not tell: the
+/// rest. Keys of up to 4 bytes have none; a longer key's word may be that of another key, too. Then other
+/// words are tried.
+template <class Key>
+class region_words {
+  using hash = decltype(hash_of(std::declval<const Key&>()));
+  static constexpr std::uint32_t hash_bits = 8 * sizeof(hash);
+  static constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+
+ public:
+  using rest =
+      std::conditional_t<sizeof(Key) <= 4, none, std::conditional_t<sizeof(Key) <= 8, std::uint32_t, Key>>;
+  static constexpr bool has_rest = !std::is_same_v<rest, none>;
+
+  ROOST_FN region_words(const leading_bits& regions, std::uint32_t region)
+      : seed_(regions.seed), multiplier_(1), inverse_(1) {
+    // Region r has the hashes from r / regions of all hashes on, which are no less than its first.
+    hash quotient = static_cast<hash>(~hash{0} / regions.regions);
+    std::uint64_t remainder = ~hash{0} % regions.regions + std::uint64_t{1};
+    if (remainder == regions.regions) {
+      ++quotient;
+      remainder = 0;
+    }
+    first_ =
+        static_cast<hash>(quotient * region + ceil_div<std::uint64_t>(region * remainder, regions.regions));
+    mask_ = remainder == 0 ? quotient - 1 : quotient;
+    shift_ = 0;
+    while ((mask_ >> (hash_bits - 2 - shift_)) == 0) ++shift_;
+    mask_ = static_cast<hash>(~hash{0} >> (shift_ + 1));
+  }
+
+  struct parts {
+    std::uint32_t word;
+    rest other;
+  };
+  ROOST_FN parts of(const Key& key) const {
+    const hash inside = static_cast<hash>((hash_of(key, seed_) - first_) * multiplier_ & mask_) << shift_;
+    if constexpr (sizeof(Key) <= 4) {
+      return {inside, {}};
+    } else if constexpr (sizeof(Key) <= 8) {
+      return {static_cast<std::uint32_t>(inside >> 32), static_cast<std::uint32_t>(inside)};
+    } else {
+      return {static_cast<std::uint32_t>(inside >> 32), key};
+    }
+  }
+
+  ROOST_FN Key key(std::uint32_t word, [[maybe_unused]] const rest& other) const {
+    if constexpr (sizeof(Key) > 8) {
+      return other;
+    } else {
+      hash inside = word;
+      if constexpr (has_rest) inside = inside << 32 | other;
+      return key_of_hash<Key>(static_cast<hash>(first_ + ((inside >> shift_) * inverse_ & mask_)), seed_);
+    }
+  }
+
+  ROOST_FN static bool same(const rest& a, const rest& b) {
+    if constexpr (has_rest) return same_key(a, b);
+    return true;
+  }
+
+  ROOST_FN void try_others() {
+    multiplier_ = static_cast<hash>(multiplier_ * odd);
+    inverse_ = static_cast<hash>(inverse_ * odd_inverse(odd));
+  }
+
+ private:
+  std::uint64_t seed_;
+  hash first_;  // of the region
+  hash mask_, multiplier_, inverse_;
+  std::uint32_t shift_;
+};
+
+/// What numbering a batch tells. Null: not wanted.
+template <class Key>
+struct numbering_target {
+  Key* keys;
+  pair<Key, std::uint32_t>* pairs;  // each key with its number
+  std::uint64_t* counts;            // items of each key
+  std::uint32_t* first;             // the least position of an item of each key
+  std::uint32_t* numbers;           // of each item, in the order of the regions
+  std::uint64_t* keys_before;       // of each region: keys in those before, and at last all keys
+};
+
+/// What the host looks at.
+struct numbering_outcome {
+  std::uint32_t overflowed;  // the partition ran out of slack
+  std::uint32_t failed;      // regions with too many different keys
+};
+
+/// Different keys that a team can number.
+template <class Place, class Key>
+constexpr std::uint32_t numbering_tile = [] {
+  constexpr std::size_t bytes =
+      17 + (region_words<Key>::has_rest ? sizeof(typename region_words<Key>::rest) : 0);
+  constexpr std::size_t threads = group_tuning<cuda>::threads;
+  constexpr std::size_t fit = group_tuning<Place>::numbering_bytes / bytes / threads;
+  return static_cast<std::uint32_t>(
+      larger<std::size_t>(smaller<std::size_t>(fit, group_tuning<Place>::numbering_held_most), 1) * threads);
+}();
+
+/// Numbers the keys of a region.
+template <class Place, class Key, class Position>
+struct number_regions {
+  static constexpr bool one_worker = std::is_same_v<Place, host>;
+  static constexpr int threads = group_tuning<cuda>::threads;
+  static constexpr bool large_scratch = true;
+  static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
+  static constexpr std::uint32_t tile = numbering_tile<Place, Key>;
+  static constexpr std::uint32_t steps_most = 512;  // of an insertion: more tells of keys with close hashes
+  static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots have no way round
+  static constexpr std::uint32_t none_here = ~0u;
+  using words = region_words<Key>;
+  using item = pair<Key, Position>;
+  using position = Position;
+
+  const item* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  regions_and_frequent_keys<Key> region_of;
+  numbering_target<Key> target;
+  numbering_outcome* outcome;
+  earlier_teams turns;
+
+  struct pieces {
+    std::uint64_t* shared;  // two words, one for each sum of all teams
+    std::uint32_t* slot;
+    std::uint32_t* taken;        // a bit for each slot
+    std::uint32_t* before;       // taken slots before each 32
+    typename words::rest* rest;  // of each key, by its number; so are the others
+    std::uint32_t* count;
+    std::uint32_t* first;
+    std::uint32_t* number;  // of each item, for one worker
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    pieces parts;
+    parts.shared = memory.take<std::uint64_t>(2);
+    parts.slot = memory.take<std::uint32_t>(slots);
+    parts.taken = memory.take<std::uint32_t>(slots / 32);
+    parts.before = memory.take<std::uint32_t>(slots / 32 + 1);
+    parts.rest = memory.take<typename words::rest>(words::has_rest ? tile : 0);
+    parts.count = memory.take<std::uint32_t>(target.counts != nullptr ? tile : 0);
+    parts.first = memory.take<std::uint32_t>(target.first != nullptr ? tile : 0);
+    parts.number = memory.take<std::uint32_t>(one_worker ? tile : 0);
+    return parts;
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const;
+};
+
+/// The work of one team.
+template <class Team, class Kernel>
+class region_numbering {
+  static constexpr std::uint32_t tile = Kernel::tile;
+  static constexpr int per_worker = static_cast<int>(tile) / Team::size;
+  using item = typename Kernel::item;
+  using words = typename Kernel::words;
+  using Key = decltype(item::key);
+  using Position = typename Kernel::position;
+  using tile_items = held_items<per_worker, Team, const item*>;
+
+ public:
+  ROOST_FN region_numbering(const Team& team, const Kernel& kernel, const typename Kernel::pieces& parts,
+                            std::uint64_t region)
+      : team_(team),
+        kernel_(kernel),
+        parts_(parts),
+        region_(region),
+        first_(kernel.begins[region]),
+        count_(kernel.ends[region] - first_),
+        words_(kernel.region_of.spread, count_ == 0 ? 0 : kernel.region_of.spread(kernel.items[first_].key)),
+        mine_(team, kernel.items, first_, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count_))),
+        number_(parts.number) {}
+
+  ROOST_FN void run() {
+    if (count_ > tile && kernel_.region_of.is_frequent(kernel_.items[first_].key)) return write_only_key();
+    std::uint32_t keys = 0;
+    bool good = count_ == 0;
+    ROOST_ROLLED
+    for (int attempt = 0; attempt < 4 && !good; ++attempt) {
+      if (attempt != 0) words_.try_others();
+      keys = insert();
+      good = keys <= tile && (!kernel_wants_items() || number_items());
+    }
+    if (!good) {
+      if (team_.rank() == 0) fetch_add(kernel_.outcome->failed, 1u);
+      keys = 0;
+    }
+    const std::uint64_t base = begin_output(keys);
+    if (keys != 0) write(base, keys);
+  }
+
+ private:
+  ROOST_FN bool kernel_wants_items() const {
+    return words::has_rest || kernel_.target.numbers != nullptr || kernel_.target.counts != nullptr ||
+           kernel_.target.first != nullptr;
+  }
+
+  /// Calls body(n, done) for each tile of items, which then are at hand.
+  template <class Body>
+  ROOST_FN void each_tile(const Body& body) {
+    ROOST_ROLLED
+    for (std::uint64_t done = 0; done < count_; done += tile) {
+      const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count_ - done));
+      if (count_ > tile) mine_ = tile_items(team_, kernel_.items, first_ + done, n);
+      body(n, done);
+    }
+  }
+
+  ROOST_FN static std::uint32_t home(std::uint32_t word) {
+    return static_cast<std::uint32_t>(std::uint64_t{word} * (2 * tile) >> 31);
+  }
+
+  /// Inserts all keys, and counts taken slots; returns how many keys there are, or more than `tile`.
+  ROOST_FN std::uint32_t insert() {
+    fill_words(team_, parts_.slot, Kernel::slots, Kernel::none_here);
+    team_.sync();
+    bool full = false;
+    each_tile([&](std::uint32_t n, std::uint64_t) {
+      for_each_held<per_worker>(team_, n, [&](int held, int i) {
+        std::uint32_t word = words_.of(mine_(held, i).key).word;
+        const std::uint32_t start = home(word);
+        std::uint32_t step = 0;
+        for (; step < Kernel::steps_most; ++step) {
+          std::uint32_t& slot = parts_.slot[start + step];
+          std::uint32_t seen = team_.read(slot);  // most find their key: a look is cheaper
+          if (seen > word) seen = team_.fetch_min(slot, word);
+          if (seen == word || seen == Kernel::none_here) break;
+          word = larger(word, seen);  // the lesser one stays
+        }
+        full |= step == Kernel::steps_most;
+      });
+    });
+    if (team_.any(full)) return ~0u;
+    constexpr std::uint32_t groups = Kernel::slots / 32;
+    if constexpr (Team::size == 1) {
+      for (std::uint32_t g = 0; g < groups; ++g) {
+        std::uint32_t taken = 0;
+        for (std::uint32_t s = 0; s < 32; ++s)
+          taken |= std::uint32_t{parts_.slot[32 * g + s] != Kernel::none_here} << s;
+        parts_.taken[g] = taken;
+        parts_.before[g] = count_bits(taken);
+      }
+    } else {
+      for_each_of(team_, Kernel::slots, [&](std::uint32_t s) {
+        const std::uint32_t taken = team_.ballot_near(parts_.slot[s] != Kernel::none_here);
+        if (s % 32 != 0) return;
+        parts_.taken[s / 32] = taken;
+        parts_.before[s / 32] = count_bits(taken);
+      });
+    }
+    if (team_.rank() == 0) parts_.before[groups] = 0;
+    team_.sync();
+    team_.exclusive_scan(parts_.before, parts_.before, groups + 1);
+    team_.sync();
+    return parts_.before[groups];
+  }
+
+  ROOST_FN std::uint32_t number_of_slot(std::uint32_t s) const {
+    return parts_.before[s / 32] + count_bits(parts_.taken[s / 32] & ((1u << s % 32) - 1));
+  }
+
+  ROOST_FN std::uint32_t number_of(const Key& key) const {
+    const std::uint32_t word = words_.of(key).word;
+    std::uint32_t s = home(word);
+    while (parts_.slot[s] != word) ++s;
+    return number_of_slot(s);
+  }
+
+  /// Looks up the numbers of a tile again, unless they are all at hand.
+  ROOST_FN void look_up_again(std::uint32_t n) {
+    if (count_ <= tile) return;
+    for_each_held<per_worker>(team_, n,
+                              [&](int held, int i) { number_(held, i) = number_of(mine_(held, i).key); });
+  }
+
+  /// Finds each item's number, and counts. False if two keys have the same word.
+  ROOST_FN bool number_items() {
+    for_each_of(team_, tile, [&](std::uint32_t g) {
+      if (kernel_.target.counts != nullptr) parts_.count[g] = 0;
+      if (kernel_.target.first != nullptr) parts_.first[g] = ~0u;
+    });
+    team_.sync();
+    each_tile([&](std::uint32_t n, std::uint64_t) {
+      for_each_held<per_worker>(team_, n, [&](int held, int i) {
+        const Key& key = mine_(held, i).key;
+        const std::uint32_t number = number_of(key);
+        number_(held, i) = number;
+        if constexpr (words::has_rest) parts_.rest[number] = words_.of(key).other;
+        if (kernel_.target.counts != nullptr) team_.fetch_add(parts_.count[number], 1u);
+        if constexpr (!std::is_same_v<Position, none>) {
+          if (kernel_.target.first != nullptr) team_.fetch_min(parts_.first[number], mine_(held, i).value);
+        }
+      });
+    });
+    if constexpr (!words::has_rest) return true;
+    team_.sync();
+    bool other = false;
+    each_tile([&](std::uint32_t n, std::uint64_t) {
+      look_up_again(n);
+      for_each_held<per_worker>(team_, n, [&](int held, int i) {
+        other |= !words::same(parts_.rest[number_(held, i)], words_.of(mine_(held, i).key).other);
+      });
+    });
+    return !team_.any(other);
+  }
+
+  /// Returns how many keys there are in regions before.
+  ROOST_FN std::uint64_t begin_output(std::uint32_t keys) const {
+    const std::uint64_t base = kernel_.turns.sum_before(team_, region_, keys, parts_.shared + 1);
+    if (team_.rank() == 0) kernel_.target.keys_before[region_ + 1] = base + keys;
+    return base;
+  }
+
+  ROOST_FN void write(std::uint64_t base, std::uint32_t keys) {
+    const numbering_target<Key>& target = kernel_.target;
+    if (target.numbers != nullptr) {
+      each_tile([&](std::uint32_t n, std::uint64_t done) {
+        look_up_again(n);
+        for_each_held<per_worker>(team_, n, [&](int held, int i) {
+          target.numbers[first_ + done + static_cast<std::uint32_t>(i)] =
+              static_cast<std::uint32_t>(base) + number_(held, i);
+        });
+      });
+    }
+    for_each_of(team_, keys, [&](std::uint32_t g) {
+      if (target.counts != nullptr) target.counts[base + g] = parts_.count[g];
+      if (target.first != nullptr) target.first[base + g] = parts_.first[g];
+    });
+    if (target.keys == nullptr) return;
+    for_each_of(team_, Kernel::slots, [&](std::uint32_t s) {
+      const std::uint32_t word = parts_.slot[s];
+      if (word == Kernel::none_here) return;
+      const std::uint32_t number = number_of_slot(s);
+      typename words::rest rest{};
+      if constexpr (words::has_rest) rest = parts_.rest[number];
+      write_key(base + number, words_.key(word, rest));
+    });
+  }
+
+  /// The key of a region of one key. What is to do for each of its items, for_each_frequent_item does.
+  ROOST_FN void write_only_key() const {
+    const std::uint64_t base = begin_output(1);
+    if (team_.rank() != 0) return;
+    const numbering_target<Key>& target = kernel_.target;
+    if (target.counts != nullptr) target.counts[base] = count_;
+    if constexpr (!std::is_same_v<Position, none>) {
+      if (target.first != nullptr) target.first[base] = kernel_.items[first_].value;
+    }
+    if (target.keys != nullptr) write_key(base, kernel_.items[first_].key);
+  }
+
+  ROOST_FN void write_key(std::uint64_t number, const Key& key) const {
+    kernel_.target.keys[number] = key;
+    if (kernel_.target.pairs != nullptr)
+      kernel_.target.pairs[number] = {key, static_cast<std::uint32_t>(number)};
+  }
+
+  const Team& team_;
+  const Kernel& kernel_;
+  const typename Kernel::pieces& parts_;
+  std::uint64_t region_;
+  std::uint64_t first_, count_;
+  words words_;
+  tile_items mine_;
+  item_numbers<per_worker, Team> number_;
+};
+
+template <class Place, class Key, class Position>
+template <class Team>
+ROOST_FN void number_regions<Place, Key, Position>::operator()(const Team& team, std::size_t,
+                                                               std::byte* memory) const {
+  if (outcome->overflowed != 0) return;
+  scratch_memory all(memory);
+  const pieces parts = scratch(all);
+  const std::uint64_t region = turns.turn(team, parts.shared);
+  region_numbering<Team, number_regions>(team, *this, parts, region).run();
+}
+
+/// What a caller wants to know of a batch.
+struct numbering_kind {
+  bool keys = false;
+  bool pairs = false;  // of keys and numbers, besides the keys
+  bool counts = false;
+  bool first = false;    // positions in the batch
+  bool numbers = false;  // of items
+};
+
+/// What is known of a batch. What was not wanted is empty.
+template <class Key, class Position, class Place>
+class numbered {
+ public:
+  std::size_t size = 0;  ///< different keys
+  array<Key, Place> keys;
+  array<pair<Key, std::uint32_t>, Place> pairs;
+  array<std::uint64_t, Place> counts;
+  array<std::uint32_t, Place> first;
+  leading_bits region_of{};
+  array<std::uint64_t, Place> begins;  // of each region's keys, and the end
+
+  // of items
+  frequent_keys<Key, Place> frequent{leading_bits{}};
+  std::optional<partitioned<pair<Key, Position>, Place>> parts;
+  array<std::uint64_t, Place> keys_before;  // see numbering_target
+  array<std::uint32_t, Place> numbers;
+
+  /// target[i] = the number of item i.
+  template <class Target>
+  void numbers_of_items(const Place& place, Target& target) const {
+    if (parts) parts->restore(place, numbers, target);
+  }
+};
+
+template <class Key>
+struct first_of_frequent {
+  const pair<Key, std::uint32_t>* items;
+  const std::uint64_t* keys_before;
+  std::uint32_t* first;
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
+    fetch_min(first[keys_before[region]], items[i].value);
+  }
+};
+
+struct number_of_frequent {
+  const std::uint64_t* keys_before;
+  std::uint32_t* numbers;
+  ROOST_FN void operator()(std::uint64_t i, std::uint32_t region) const {
+    numbers[i] = static_cast<std::uint32_t>(keys_before[region]);
+  }
+};
+
+template <class Key>
+struct begin_of_region {
+  regions_and_frequent_keys<Key> region_of;
+  const std::uint64_t* keys_before;
+  ROOST_FN std::uint64_t operator()(std::size_t region) const {
+    return keys_before[region_of.number_of(static_cast<std::uint32_t>(region))];
+  }
+};
+
+/// The number of regions for items: a few more than are needed, so that it can be halved often. Then a table
+/// of few different keys takes the keys of several regions as they lie.
+inline std::uint32_t group_regions_of(double needed) {
+  const auto least = static_cast<std::uint32_t>(larger(2.0, std::ceil(needed)));
+  const std::uint32_t unit = std::bit_floor(larger(least / 64, 1u));
+  return ceil_div(least, unit) * unit;
+}
+
+/// Numbers a batch with one seed.
+template <class Key, class Position, class Place>
+class numberer {
+  using kernel = number_regions<Place, Key, Position>;
+  using item = typename kernel::item;
+  using result_type = numbered<Key, Position, Place>;
+  static constexpr double copies = 8;  // of most keys: more overflow the slack of their region
+
+ public:
+  numberer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const numbering_kind& kind)
+      : place_(place), n_(n), kind_(kind), seed_(seed), tighter_(tighter) {}
+
+  /// Nothing if the keys of some region are too many.
+  template <class Source>
+  std::optional<result_type> run(const Source& source) {
+    const leading_bits spread{seed_, regions_for(n_, tighter_)};
+    result_.frequent = frequent_keys<Key, Place>(spread);
+    result_.frequent.sample(place_, source,
+                            static_cast<double>(group_tuning<Place>::tiles_most) * kernel::tile);
+    for (const room room : {room::slack, room::exact}) {
+      if (room == room::slack && result_.frequent.region_of.count != 0) continue;
+      const numbering_outcome outcome =
+          kind_.numbers ? attempt<true>(source, room) : attempt<false>(source, room);
+      if (outcome.overflowed != 0) continue;
+      if (outcome.failed != 0) return {};
+      finish();
+      return std::move(result_);
+    }
+    return {};
+  }
+
+ private:
+  /// The slack for copies fills a tile.
+  static std::uint32_t regions_for(std::size_t n, double tighter) {
+    const double half = 3 * std::sqrt(copies);
+    const double root = std::sqrt(half * half + kernel::tile - 32) - half;
+    return group_regions_of(static_cast<double>(n) / (root * root) * tighter);
+  }
+
+  template <bool WayBack, class Source>
+  numbering_outcome attempt(const Source& source, room room) {
+    array<numbering_outcome, Place> outcome(place_, 1);
+    place_.fill(outcome.data(), 0, outcome.bytes());
+    const auto& frequent = result_.frequent;
+    const std::uint32_t regions = frequent.regions();
+    partitioner<Place, item, partition_kind{.way_back = WayBack}> partitioner(
+        place_, regions, room, &outcome.data()->overflowed, 0, copies);
+    result_.parts.emplace(partitioner.run(source, frequent.region_of));
+    result_.keys_before = array<std::uint64_t, Place>(place_, std::size_t{regions} + 1);
+    place_.fill(result_.keys_before.data(), 0, sizeof(std::uint64_t));
+    result_.keys = array<Key, Place>(place_, kind_.keys ? n_ : 0);
+    result_.pairs = array<pair<Key, std::uint32_t>, Place>(place_, kind_.pairs ? n_ : 0);
+    result_.counts = array<std::uint64_t, Place>(place_, kind_.counts ? n_ : 0);
+    result_.first = array<std::uint32_t, Place>(place_, kind_.first ? n_ : 0);
+    result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
+    array<std::uint64_t, Place> turns(place_, earlier_teams::words(regions));
+    place_.fill(turns.data(), 0, turns.bytes());
+    const kernel number{result_.parts->items(),
+                        result_.parts->begins(),
+                        result_.parts->ends(),
+                        frequent.region_of,
+                        {result_.keys.data(), result_.pairs.data(), result_.counts.data(),
+                         result_.first.data(), result_.numbers.data(), result_.keys_before.data()},
+                        outcome.data(),
+                        earlier_teams(turns.data())};
+    place_.launch(regions, scratch_bytes_of(number), number);
+    numbering_outcome host_outcome{};
+    place_.copy_to_host(&host_outcome, outcome.data(), sizeof(host_outcome));
+    return host_outcome;
+  }
+
+  void finish() {
+    const auto& frequent = result_.frequent;
+    const std::uint64_t* const keys_before = result_.keys_before.data();
+    if constexpr (!std::is_same_v<Position, none>) {
+      if (kind_.first) {
+        for_each_frequent_item(
+            place_, *result_.parts, frequent.region_of, n_,
+            first_of_frequent<Key>{result_.parts->items(), keys_before, result_.first.data()});
+      }
+    }
+    if (kind_.numbers) {
+      for_each_frequent_item(place_, *result_.parts, frequent.region_of, n_,
+                             number_of_frequent{keys_before, result_.numbers.data()});
+    }
+    result_.region_of = frequent.region_of.spread;
+    result_.begins = array<std::uint64_t, Place>(place_, std::size_t{result_.region_of.regions} + 1);
+    write_numbers(place_, result_.begins.size(), begin_of_region<Key>{frequent.region_of, keys_before},
+                  result_.begins.data());
+    std::uint64_t size = 0;
+    place_.copy_to_host(&size, keys_before + frequent.regions(), sizeof(size));
+    result_.size = size;
+    keep_first(result_.keys);
+    keep_first(result_.pairs);
+    keep_first(result_.counts);
+    keep_first(result_.first);
+  }
+
+  /// Of an array with room for as many keys as items.
+  template <class T>
+  void keep_first(array<T, Place>& of_items) {
+    if (of_items.size() == 0) return;
+    if (result_.size >= of_items.size() / 2) return of_items.truncate(result_.size);
+    array<T, Place> of_keys(place_, result_.size);
+    place_.copy(of_keys.data(), of_items.data(), of_keys.bytes());
+    of_items = std::move(of_keys);
+  }
+
+  const Place& place_;
+  std::size_t n_;
+  numbering_kind kind_;
+  std::uint64_t seed_;
+  double tighter_;
+  result_type result_;
+};
+
+/// Numbers the different keys of a batch in the order of their hashes. The source gives pairs of keys and
+/// positions (or none). Synchronises. Throws out_of_memory, build_error.
+template <class Position, class Place, class Source>
+auto number_keys(const Place& place, const Source& source, std::uint64_t seed, const numbering_kind& kind,
+                 const char* where) {
+  using Key = decltype(std::remove_cvref_t<decltype(source[0])>::key);
+  if (source.size() == 0) {
+    numbered<Key, Position, Place> none_at_all;
+    none_at_all.region_of = {seed, 2};
+    none_at_all.begins = array<std::uint64_t, Place>(place, 3);
+    place.fill(none_at_all.begins.data(), 0, none_at_all.begins.bytes());
+    return none_at_all;
+  }
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    numberer<Key, Position, Place> numberer(place, source.size(), seed_of_attempt(seed, attempt),
+                                            1 + attempt / 4.0, kind);
+    if (auto result = numberer.run(source)) return std::move(*result);
+  }
+  detail::raise<build_error>(
+      {where,
+       ": the keys of some region are more than a team can number, with 4 seeds; keys that were "
+       "chosen to collide?"});
+}
+
+}  // namespace roost::detail
