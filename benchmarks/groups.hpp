@@ -165,17 +165,36 @@ struct wrong_index {
     return !same_key(of_index[indices[i]], keys[i]);
   }
 };
-/// After wrong_index: 1 for an index that no key has, that is not in the order of first occurrence, whose
-/// count is wrong, or that a lookup of its key does not find.
-template <class Ref>
+/// After wrong_index: 1 for an index that no key has, that is not in the order of first occurrence if it
+/// should be, or whose count is wrong if there are counts.
 struct wrong_order {
-  Ref index;
   const std::uint64_t* first;
   const std::uint64_t* counted;
   const std::uint64_t* counts;
+  bool in_order;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    return counted[i] == 0 || counted[i] != counts[i] || (i != 0 && first[i - 1] >= first[i]) ||
-           index.find(index.key_at(static_cast<std::uint32_t>(i))).value_or(~0u) != i;
+    return counted[i] == 0 || (counts != nullptr && counted[i] != counts[i]) ||
+           (in_order && i != 0 && first[i - 1] >= first[i]);
+  }
+};
+/// 1 for an index that a lookup of its key does not find.
+template <class Ref>
+struct wrong_found_index {
+  Ref index;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return index.find(index.key_at(static_cast<std::uint32_t>(i))).value_or(~0u) != i;
+  }
+};
+/// 1 for a key that is not in an index, or has come before; in order: that has another index than its place.
+template <class Ref, class Key>
+struct wrong_unique_key {
+  Ref index;
+  const Key* keys;
+  std::uint32_t* seen;  // of each index: zeros before
+  bool in_order;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const auto number = index.find(keys[i]);
+    return !number || (in_order && *number != i) || detail::fetch_add(seen[*number], 1u) != 0;
   }
 };
 
@@ -286,6 +305,61 @@ std::uint64_t wrong_std_groups(const std::unordered_multimap<Key, Value>& map, c
   return bad + off_by(lists, different);
 }
 #endif
+
+/// two_way_index, and what it consists of, in both orders.
+template <class Place, class Key, class Built, class Report>
+void measure_index(const Place& place, std::span<const Key> keys, std::uint64_t different,
+                   array<std::uint32_t, Place>& seen, const Built& built, const Report& report) {
+  const std::size_t n = keys.size();
+  using index_type = two_way_index<Key, Place>;
+  using ref = typename index_type::ref_type;
+  std::optional<index_type> index;
+  for (const index_order order : {index_order::any, index_order::first_occurrence}) {
+    const bool in_order = order == index_order::first_occurrence;
+    const std::string suffix = in_order ? "" : "_any";
+    const auto named = [&](row line) {
+      line.value_bits = 32;
+      return line;
+    };
+    // Numbers of all items, against the keys that they number.
+    const auto wrong_numbers = [&](const Key* of_number, std::size_t size, const std::uint32_t* numbers,
+                                   const std::uint64_t* counts) {
+      if (size != different) return std::uint64_t{n};
+      array<std::uint64_t, Place> first(place, size), counted(place, size);
+      place.fill(first.data(), 0xff, first.bytes());
+      place.fill(counted.data(), 0, counted.bytes());
+      return place.sum(
+                 n, wrong_index<Key>{keys.data(), numbers, of_number, size, first.data(), counted.data()}) +
+             place.sum(size, wrong_order{first.data(), counted.data(), counts, in_order});
+    };
+    row line = named(built("two_way_index" + suffix, "group", n, index, [&] {
+      index.emplace(place, keys, typename index_type::options{.order = order});
+    }));
+    line.bytes = index->bytes();
+    const bool all = index->indices().size() == n && index->counts().size() == index->size();
+    report(line, !all ? n
+                      : wrong_numbers(index->keys().data(), index->size(), index->indices().data(),
+                                      index->counts().data()) +
+                            place.sum(index->size(), wrong_found_index<ref>{index->ref()}));
+
+    std::optional<unique_keys_inverse<Key, Place>> inverse;
+    line = named(built("unique_inverse" + suffix, "group", n, inverse,
+                       [&] { inverse.emplace(unique_inverse(place, keys, order)); }));
+    report(line, inverse->inverse.size() != n ? n
+                                              : wrong_numbers(inverse->keys.data(), inverse->keys.size(),
+                                                              inverse->inverse.data(), nullptr));
+    inverse.reset();
+
+    std::optional<array<Key, Place>> unique_keys;
+    line = named(built("unique" + suffix, "group", n, unique_keys,
+                       [&] { unique_keys.emplace(unique(place, keys, order)); }));
+    place.fill(seen.data(), 0, seen.bytes());
+    report(line, unique_keys->size() != different
+                     ? n
+                     : place.sum(different, wrong_unique_key<ref, Key>{index->ref(), unique_keys->data(),
+                                                                       seen.data(), in_order}));
+  }
+}
 
 template <class Place, class Key, class Value>
 void measure_groups(const Place& place, const settings& options, std::size_t n) {
@@ -421,24 +495,7 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
                         : place.sum(n, wrong_join<std::uint32_t, Key>{rows->left.data(), rows->right.data(),
                                                                       keys.data(), right.data(), n}));
     }
-    if (asked(index_name, "group")) {
-      std::optional<two_way_index<Key, Place>> index;
-      row line = built(index_name, "group", n, index, [&] { index.emplace(place, all_keys); });
-      line.value_bits = 32;
-      line.bytes = index->bytes();
-      const std::size_t size = index->size();
-      array<std::uint64_t, Place> first(place, size), counted(place, size);
-      place.fill(first.data(), 0xff, first.bytes());
-      place.fill(counted.data(), 0, counted.bytes());
-      const bool all = size == different && index->indices().size() == n && index->counts().size() == size;
-      using ref = typename two_way_index<Key, Place>::ref_type;
-      report(line,
-             !all ? n
-                  : place.sum(n, wrong_index<Key>{keys.data(), index->indices().data(), index->keys().data(),
-                                                  size, first.data(), counted.data()}) +
-                        place.sum(size, wrong_order<ref>{index->ref(), first.data(), counted.data(),
-                                                         index->counts().data()}));
-    }
+    if (asked(index_name, "group")) measure_index(place, all_keys, different, seen, built, report);
     if (asked("sorted_groups", "group")) {
       std::optional<sorted> groups;
       const row line =

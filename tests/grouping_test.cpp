@@ -113,7 +113,7 @@ void check_numbers(const std::vector<Key>& keys, const oracle_map<Key, std::vect
   const std::vector<u64> counts = roost::copy_to_host(place, all.counts);
   const std::vector<u32> first = roost::copy_to_host(place, all.first);
   auto numbers = filled<u32>(keys.size(), 77);
-  all.numbers_of_items(place, numbers);
+  all.of_each_item(place, nullptr, numbers.data());
   const std::vector<u32> number = roost::copy_to_host(place, numbers);
   ASSERT_EQ(all.size, oracle.size());
   ASSERT_EQ(different.size(), oracle.size());

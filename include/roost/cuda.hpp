@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "roost/detail/base/earlier_teams.hpp"
 #include "roost/detail/base/team.hpp"
 #include "roost/error.hpp"
 

@@ -72,9 +72,10 @@ class partitioned {
   void restore(const Place& place, const From& source, To&& target) const;
 
   /// The same with to.put(i, result) for each input item; does nothing if *unless, memory of the place, is
-  /// not 0. OnePass: the partition is known to have taken one pass.
-  template <bool OnePass = false, class Result, class To>
-  void restore_each(const Place& place, const Result* source, const To& target,
+  /// not 0. Results are source[j], stored or computed. OnePass: the partition is known to have taken one
+  /// pass.
+  template <bool OnePass = false, class Source, class To>
+  void restore_each(const Place& place, const Source& source, const To& target,
                     const std::uint32_t* unless) const;
 
  private:

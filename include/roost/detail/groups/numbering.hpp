@@ -411,6 +411,12 @@ struct numbering_kind {
   bool numbers = false;  // of items
 };
 
+struct of_number {
+  const std::uint32_t* numbers;
+  const std::uint32_t* of;
+  ROOST_FN std::uint32_t operator[](std::size_t i) const { return of[numbers[i]]; }
+};
+
 /// What is known of a batch. What was not wanted is empty.
 template <class Key, class Position, class Place>
 class numbered {
@@ -429,10 +435,12 @@ class numbered {
   array<std::uint64_t, Place> keys_before;  // see numbering_target
   array<std::uint32_t, Place> numbers;
 
-  /// target[i] = the number of item i.
-  template <class Target>
-  void numbers_of_items(const Place& place, Target& target) const {
-    if (parts) parts->restore(place, numbers, target);
+  /// target[i] = of[the number of item i], or the number if `of` is null.
+  void of_each_item(const Place& place, const std::uint32_t* of, std::uint32_t* target) const {
+    if (!parts) return;  // there are no items
+    const put_to<std::uint32_t> to{target};
+    if (of == nullptr) return parts->restore_each(place, numbers.data(), to, nullptr);
+    parts->restore_each(place, of_number{numbers.data(), of}, to, nullptr);
   }
 };
 

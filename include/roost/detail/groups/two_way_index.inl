@@ -52,17 +52,6 @@ struct element_at {
   ROOST_FN auto operator()(std::size_t i) const { return sequence[i]; }
 };
 
-/// numbers[i] = of[numbers[i]]
-struct rename_number {
-  const std::uint32_t* of;
-  std::size_t count;
-  std::uint32_t* numbers;
-  ROOST_FN void operator()(std::size_t i) const {
-    const std::uint32_t number = numbers[i];
-    if (number < count) numbers[i] = of[number];  // gaps between regions hold anything
-  }
-};
-
 /// A key's number by an unsigned integer in whose order keys are to be: integers in theirs, negative ones
 /// first.
 template <class Key>
@@ -249,15 +238,12 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
   return result;
 }
 
-/// The index of each item of a batch.
+/// The index of each of n items of a batch.
 template <class Place, class Batch>
-array<std::uint32_t, Place> indices_of_items(const Place& place, Batch& batch, std::size_t n,
+array<std::uint32_t, Place> indices_of_items(const Place& place, const Batch& batch, std::size_t n,
                                              const array<std::uint32_t, Place>& index_of) {
   array<std::uint32_t, Place> result(place, n);
-  if (index_of.size() != 0)
-    place.for_each(batch.numbers.size(),
-                   rename_number{index_of.data(), index_of.size(), batch.numbers.data()});
-  batch.numbers_of_items(place, result);
+  batch.of_each_item(place, index_of.data(), result.data());
   return result;
 }
 

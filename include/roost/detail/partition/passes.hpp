@@ -289,25 +289,27 @@ void partitioned<Item, Place>::restore(const Place& place, const From& source, T
 }
 
 template <class Item, class Place>
-template <bool OnePass, class Result, class To>
-void partitioned<Item, Place>::restore_each(const Place& place, const Result* source, const To& target,
+template <bool OnePass, class Source, class To>
+void partitioned<Item, Place>::restore_each(const Place& place, const Source& source, const To& target,
                                             const std::uint32_t* unless) const {
-  array<Result, Place> between;
-  for (std::size_t i = kept_.size(); i-- > 0;) {
+  using Result = std::remove_cvref_t<decltype(source[0])>;
+  const auto run = [&](std::size_t i, const auto& results, const auto& to) {
     auto& pass = kept_[i];
-    const auto run = [&](const auto& results) {
-      const detail::restore_tiles<Place, Item, Result, std::remove_cvref_t<decltype(results)>> kernel{
-          source, results, pass.map(), pass.digits, pass.back(), unless};
-      place.launch(pass.tiles, detail::scratch_bytes_of(kernel), kernel);
-    };
-    if (i == 0) {
-      run(target);
-    } else if constexpr (!OnePass) {
-      array<Result, Place> next(place, pass.position.size());
-      run(detail::put_to<Result>{next.data()});
+    using kernel = detail::restore_tiles<Place, Item, std::remove_cvref_t<decltype(results)>,
+                                         std::remove_cvref_t<decltype(to)>>;
+    const kernel restore{results, to, pass.map(), pass.digits, pass.back(), unless};
+    place.launch(pass.tiles, detail::scratch_bytes_of(restore), restore);
+  };
+  if (OnePass || kept_.size() == 1) return run(0, source, target);
+  if constexpr (!OnePass) {
+    array<Result, Place> between;
+    for (std::size_t i = kept_.size() - 1; i > 0; --i) {
+      array<Result, Place> next(place, kept_[i].position.size());
+      const detail::put_to<Result> to{next.data()};
+      i + 1 == kept_.size() ? run(i, source, to) : run(i, static_cast<const Result*>(between.data()), to);
       between = std::move(next);
-      source = between.data();
     }
+    run(0, static_cast<const Result*>(between.data()), target);
   }
 }
 

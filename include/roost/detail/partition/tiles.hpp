@@ -274,13 +274,14 @@ struct scatter_tiles {
   }
 };
 
-/// Brings results from a pass's output order to its input order: to.put(i, result).
-template <class Place, class Item, class Result, class To>
+/// Brings results, source[j], from a pass's output order to its input order: to.put(i, result).
+template <class Place, class Item, class Source, class To>
 struct restore_tiles {
+  using Result = std::remove_cvref_t<decltype(std::declval<const Source&>()[0])>;
   static constexpr int threads = partition_tuning<cuda>::threads;
   static constexpr int teams_at_once = partition_tuning<cuda>::teams_at_once(sizeof(Result));
   static constexpr bool large_scratch = sizeof(Result) > 8;  // tiles are as large as their items allow
-  const Result* source;
+  Source source;
   To target;
   tile_map tiles;
   std::uint32_t digits;
