@@ -28,7 +28,7 @@ class array {
 
  public:
   array() = default;
-  array(const Place& place, std::size_t n) : place_(place), size_(n), capacity_(n) {
+  array(const Place& place, std::size_t n) : place_(place), size_(n) {
     if (n > std::size_t(-1) / 2 / sizeof(T)) {
       detail::raise<out_of_memory>(
           {"roost::array: ", n, " elements of ", sizeof(T), " bytes are more than any memory holds"});
@@ -38,27 +38,23 @@ class array {
   array(array&& other) noexcept
       : place_(other.place_),
         data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+        size_(std::exchange(other.size_, 0)) {}
   array& operator=(array&& other) noexcept {
     std::swap(place_, other.place_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
-    std::swap(capacity_, other.capacity_);
     return *this;
   }
   array(const array&) = delete;  // use roost::copy_to_host or Place::copy
   array& operator=(const array&) = delete;
   ~array() {
-    if (data_ != nullptr) place_->deallocate(data_, capacity_ * sizeof(T));
+    if (data_ != nullptr) place_->deallocate(data_, size_ * sizeof(T));
   }
 
   T* data() { return data_; }
   const T* data() const { return data_; }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return size_ * sizeof(T); }
-  /// Keeps the first n elements, of no fewer. Their memory stays as large as it was.
-  void truncate(std::size_t n) { size_ = n; }
   /// An element, where a host can read it.
   T& operator[](std::size_t i)
     requires std::is_same_v<Place, host>
@@ -83,7 +79,6 @@ class array {
   std::optional<Place> place_;
   T* data_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t capacity_ = 0;  // elements that the memory was taken for
 };
 
 /// Copies host memory to a new array of a place. Synchronises, so that the source may go.

@@ -351,6 +351,16 @@ ROOST_FN atomic_word<T>* atomic_at(T& word) {
   return reinterpret_cast<atomic_word<T>*>(&word);
 }
 
+/// What a word holds that others may change at the same time.
+template <class T>
+ROOST_FN T peek(const T& word) {
+#if ROOST_ON_DEVICE
+  return *static_cast<const volatile T*>(&word);
+#else
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+#endif
+}
+
 template <class T>
 ROOST_FN T fetch_add(T& word, T amount) {
 #if ROOST_ON_DEVICE
@@ -389,9 +399,9 @@ ROOST_FN T fetch_and(T& word, T bits) {
 
 ROOST_FN void fetch_max(std::uint32_t& word, std::uint32_t value) {
 #if ROOST_ON_DEVICE
-  if (*static_cast<volatile std::uint32_t*>(&word) < value) atomicMax(&word, value);
+  if (peek(word) < value) atomicMax(&word, value);
 #else
-  std::uint32_t seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
+  std::uint32_t seen = peek(word);
   while (seen < value &&
          !__atomic_compare_exchange_n(&word, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
@@ -402,10 +412,10 @@ template <class T>
 ROOST_FN void fetch_min(T& word, std::type_identity_t<T> value) {
 #if ROOST_ON_DEVICE
   // The look before the atomic keeps a word that everybody wants from being a queue.
-  if (*static_cast<volatile T*>(&word) <= value) return;
+  if (peek(word) <= value) return;
   atomicMin(atomic_at(word), value);
 #else
-  T seen = __atomic_load_n(&word, __ATOMIC_RELAXED);
+  T seen = peek(word);
   while (seen > value &&
          !__atomic_compare_exchange_n(&word, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }

@@ -53,6 +53,11 @@ struct regions_and_frequent_keys {
   }
 };
 
+struct sample_outcome {
+  std::uint32_t frequent;
+  std::uint32_t different;  // keys of the sample
+};
+
 /// Looks for keys that many items have, in a sample; one team.
 template <class Place, class Key, class Source>
 struct find_frequent_keys {
@@ -71,7 +76,7 @@ struct find_frequent_keys {
   frequent_regions target;  // which has none yet
   Key* frequent;
   std::uint16_t* slot;
-  std::uint32_t* count;
+  sample_outcome* outcome;
 
   struct pieces {
     key_numbers<Key, sample> numbers;
@@ -146,7 +151,7 @@ struct find_frequent_keys {
     for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(parts.counts[s]); });
     if (team.rank() == 0) {
       slot[slots] = static_cast<std::uint16_t>(found);
-      *count = found;
+      *outcome = {found, *parts.numbers.size};
     }
   }
 };
@@ -157,6 +162,7 @@ struct frequent_keys {
   array<Key, Place> keys;
   array<std::uint16_t, Place> slot;
   regions_and_frequent_keys<Key> region_of;
+  bool has_copies = false;  // of a key, in the sample
 
   explicit frequent_keys(const leading_bits& regions) : region_of(regions) {}
 
@@ -168,16 +174,20 @@ struct frequent_keys {
     using kernel = find_frequent_keys<Place, Key, Source>;
     const std::size_t n = source.size();
     const double expected = items_most * kernel::sample / static_cast<double>(n);  // in the sample
+    has_copies = false;
     if (expected >= kernel::sample / 2) return;
     keys = array<Key, Place>(place, kernel::most);
     slot = array<std::uint16_t, Place>(place, kernel::slots + 1);
-    array<std::uint32_t, Place> count(place, 1);
+    array<sample_outcome, Place> outcome(place, 1);
     const kernel run{
-        source,      n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
-        region_of,   keys.data(),        slot.data(),
-        count.data()};
+        source,        n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
+        region_of,     keys.data(),        slot.data(),
+        outcome.data()};
     place.launch(1, scratch_bytes_of(run), run);
-    place.copy_to_host(&region_of.count, count.data(), sizeof(region_of.count));
+    sample_outcome seen{};
+    place.copy_to_host(&seen, outcome.data(), sizeof(seen));
+    has_copies = seen.different < kernel::sample;
+    region_of.count = seen.frequent;
     region_of.frequent = keys.data();
     region_of.slot = slot.data();
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "roost/detail/groups/group_regions.hpp"
 #include "roost/detail/groups/numbering.hpp"
 
 // Grouping: items with the same key come together. They are partitioned by region, in order; a team numbers
@@ -32,54 +31,19 @@ class grouper {
 
  public:
   /// `tighter`: a region has so many times fewer items than it could.
-  grouper(const Place& place, std::size_t n, std::uint64_t seed, double tighter)
-      : place_(place), n_(n), frequent_({seed, regions_for(n, tighter)}), failed_(place, 1) {}
+  grouper(const Place& place, std::size_t n, std::uint64_t seed, double tighter, bool numbered)
+      : place_(place), n_(n), numbered_(numbered), frequent_({seed, regions_for(n, tighter)}) {}
 
-  /// False if the keys of some region are too many.
+  /// Nothing if the keys of some region are too many.
   template <class Source>
-  bool run(const Source& source) {
+  std::optional<result_type> run(const Source& source) {
     frequent_.sample(place_, source, static_cast<double>(group_tuning<Place>::tiles_most) * kernel::tile);
-    partitioner<Place, pair<Key, Value>, partition_kind{.stable = true}> partitioner(
-        place_, frequent_.regions(), room::exact, nullptr);
-    parts_.emplace(partitioner.run(source, frequent_.region_of));
-    keys_ = array<Key, Place>(place_, n_);
-    values_ = array<Value, Place>(place_, n_);
-    counts_ = array<std::uint32_t, Place>(place_, n_);
-    sizes_ = array<std::uint64_t, Place>(place_, std::size_t{frequent_.regions()} + 1);
-    place_.fill(failed_.data(), 0, failed_.bytes());
-    place_.fill(sizes_.data(), 0, sizes_.bytes());
-    const kernel group{parts_->items(), parts_->begins(), parts_->ends(), frequent_.region_of, output()};
-    place_.launch(frequent_.regions(), scratch_bytes_of(group), group);
-    for_each_frequent_item(place_, *parts_, frequent_.region_of, n_,
-                           copy_value<Key, Value>{parts_->items(), values_.data()});
-    place_.exclusive_scan(sizes_.data(), sizes_.data(), sizes_.size());
-    std::uint32_t failed = 0;
-    place_.copy_to_host(&failed, failed_.data(), sizeof(failed));
-    return failed == 0;
-  }
-
-  /// Brings the groups of all regions together.
-  result_type pack(bool numbered) {
-    std::uint64_t size = 0;
-    place_.copy_to_host(&size, sizes_.data() + frequent_.regions(), sizeof(size));
-    result_type result;
-    result.keys = array<Key, Place>(place_, size);
-    result.offsets = array<std::uint64_t, Place>(place_, size + 1);
-    result.numbered_keys = array<pair<Key, std::uint32_t>, Place>(place_, numbered ? size : 0);
-    const pack_groups<Place, Key, Value> pack{output(), parts_->begins(), result.keys.data(),
-                                              result.offsets.data(), result.numbered_keys.data()};
-    place_.launch(frequent_.regions(), 0, pack);
-    const std::uint64_t end = n_;
-    place_.copy_from_host(result.offsets.data() + size, &end, sizeof(end));
-    result.region_of = frequent_.region_of.spread;
-    result.begins = array<std::uint64_t, Place>(place_, std::size_t{result.region_of.regions} + 1);
-    write_numbers(place_, result.begins.size(), begin_of_region<Key>{frequent_.region_of, sizes_.data()},
-                  result.begins.data());
-    place_.synchronize();
-    result.scratch_bytes = parts_->scratch_bytes() + keys_.bytes() + values_.bytes() + counts_.bytes() +
-                           sizes_.bytes() + result.numbered_keys.bytes();
-    result.values = std::move(values_);
-    return result;
+    // Keys that all are different need no stable order. The sample may have seen copies; if there are some
+    // that it has not, the first team that finds them ends the attempt.
+    if (!frequent_.has_copies && group_different(source)) return std::move(result_);
+    if (!attempt(source)) return {};
+    finish();
+    return std::move(result_);
   }
 
  private:
@@ -89,18 +53,82 @@ class grouper {
     return group_regions_of(static_cast<double>(n) / mean * tighter);
   }
 
-  group_output<Key, Value> output() {
-    return {keys_.data(), values_.data(), counts_.data(), sizes_.data(), failed_.data()};
+  /// False if some keys come twice.
+  template <class Source>
+  bool group_different(const Source& source) {
+    const leading_bits& spread = frequent_.region_of.spread;
+    numberer<Key, Value, Place> numberer(
+        place_, n_, spread.seed, 1, {.keys = true, .pairs = numbered_, .first = true, .different = true});
+    auto all = numberer.run(source);
+    if (!all) return false;
+    result_.keys = std::move(all->keys);
+    result_.numbered_keys = std::move(all->pairs);
+    result_.values = std::move(all->first);
+    result_.offsets = array<std::uint64_t, Place>(place_, n_ + 1);
+    write_numbers(place_, n_ + 1, number<std::uint64_t>(), result_.offsets.data());
+    result_.region_of = all->region_of;
+    result_.begins = std::move(all->begins);
+    result_.scratch_bytes = all->parts->scratch_bytes();
+    return true;
+  }
+
+  /// False if the keys of some region are too many.
+  template <class Source>
+  bool attempt(const Source& source) {
+    array<group_outcome, Place> outcome(place_, 1);
+    place_.fill(outcome.data(), 0, outcome.bytes());
+    const std::uint32_t regions = frequent_.regions();
+    partitioner<Place, pair<Key, Value>, partition_kind{.stable = true}> partitioner(place_, regions,
+                                                                                     room::exact, nullptr);
+    const auto parts = partitioner.run(source, frequent_.region_of);
+    result_.keys = array<Key, Place>(place_, n_);
+    result_.offsets = array<std::uint64_t, Place>(place_, n_ + 1);
+    result_.values = array<Value, Place>(place_, n_);
+    result_.numbered_keys = array<pair<Key, std::uint32_t>, Place>(place_, numbered_ ? n_ : 0);
+    keys_before_ = array<std::uint64_t, Place>(place_, std::size_t{regions} + 1);
+    place_.fill(keys_before_.data(), 0, sizeof(std::uint64_t));
+    array<std::uint64_t, Place> turns(place_, earlier_teams::words(regions));
+    place_.fill(turns.data(), 0, turns.bytes());
+    const kernel group{parts.items(),
+                       parts.begins(),
+                       parts.ends(),
+                       frequent_.region_of,
+                       {result_.keys.data(), result_.numbered_keys.data(), keys_before_.data()},
+                       result_.offsets.data(),
+                       result_.values.data(),
+                       outcome.data(),
+                       earlier_teams(turns.data())};
+    place_.launch(regions, scratch_bytes_of(group), group);
+    for_each_frequent_item(place_, parts, frequent_.region_of, n_,
+                           copy_value<Key, Value>{parts.items(), result_.values.data()});
+    result_.scratch_bytes = parts.scratch_bytes() + turns.bytes() + keys_before_.bytes() +
+                            result_.keys.bytes() + result_.offsets.bytes() + result_.numbered_keys.bytes();
+    group_outcome seen{};
+    place_.copy_to_host(&seen, outcome.data(), sizeof(seen));
+    return seen.failed == 0;
+  }
+
+  void finish() {
+    std::uint64_t size = 0;
+    place_.copy_to_host(&size, keys_before_.data() + frequent_.regions(), sizeof(size));
+    const std::uint64_t end = n_;
+    place_.copy_from_host(result_.offsets.data() + size, &end, sizeof(end));
+    truncate(place_, result_.keys, size);
+    truncate(place_, result_.offsets, size + 1);
+    truncate(place_, result_.numbered_keys, size);
+    result_.region_of = frequent_.region_of.spread;
+    result_.begins = array<std::uint64_t, Place>(place_, std::size_t{result_.region_of.regions} + 1);
+    write_numbers(place_, result_.begins.size(),
+                  begin_of_region<Key>{frequent_.region_of, keys_before_.data()}, result_.begins.data());
+    place_.synchronize();
   }
 
   const Place& place_;
   std::size_t n_;
+  bool numbered_;
   frequent_keys<Key, Place> frequent_;
-  std::optional<partitioned<pair<Key, Value>, Place>> parts_;
-  array<Key, Place> keys_;  // see group_output
-  array<Value, Place> values_;
-  array<std::uint32_t, Place> counts_, failed_;
-  array<std::uint64_t, Place> sizes_;
+  array<std::uint64_t, Place> keys_before_;
+  result_type result_;
 };
 
 /// Groups items by key; `numbered`: tells the keys with their numbers, too. Synchronises. Throws
@@ -121,8 +149,8 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, bool nu
   }
   for (int attempt = 0; attempt < 4; ++attempt) {
     grouper<Key, Value, Place> grouper(place, source.size(), seed_of_attempt(seed, attempt),
-                                       1 + attempt / 4.0);
-    if (grouper.run(source)) return grouper.pack(numbered);
+                                       1 + attempt / 4.0, numbered);
+    if (auto result = grouper.run(source)) return std::move(*result);
   }
   detail::raise<build_error>(
       {where,

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "roost/detail/base/earlier_teams.hpp"
-#include "roost/detail/groups/frequent_keys.hpp"
+#include "roost/detail/groups/group_regions.hpp"
 #include "roost/frozen_map.hpp"
 
 // Numbering: each different key of a batch gets a number, in the order of the keys' hashes. The batch is
@@ -95,21 +94,12 @@ class region_words {
   std::uint32_t shift_;
 };
 
-/// What numbering a batch tells. Null: not wanted.
-template <class Key>
-struct numbering_target {
-  Key* keys;
-  pair<Key, std::uint32_t>* pairs;  // each key with its number
-  std::uint64_t* counts;            // items of each key
-  std::uint32_t* first;             // the least position of an item of each key
-  std::uint32_t* numbers;           // of each item, in the order of the regions
-  std::uint64_t* keys_before;       // of each region: keys in those before, and at last all keys
-};
-
-/// What the host looks at.
-struct numbering_outcome {
-  std::uint32_t overflowed;  // the partition ran out of slack
-  std::uint32_t failed;      // regions with too many different keys
+/// What numbering a batch tells besides the keys. Null: not wanted.
+template <class Value>
+struct numbering_output {
+  std::uint64_t* counts;   // items of each key
+  Value* first;            // the least value of an item of each key
+  std::uint32_t* numbers;  // of each item, in the order of the regions
 };
 
 /// Different keys that a team can number.
@@ -124,7 +114,7 @@ constexpr std::uint32_t numbering_tile = [] {
 }();
 
 /// Numbers the keys of a region.
-template <class Place, class Key, class Position>
+template <class Place, class Key, class Value>
 struct number_regions {
   static constexpr bool one_worker = std::is_same_v<Place, host>;
   static constexpr int threads = group_tuning<cuda>::threads;
@@ -135,15 +125,17 @@ struct number_regions {
   static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots have no way round
   static constexpr std::uint32_t none_here = ~0u;
   using words = region_words<Key>;
-  using item = pair<Key, Position>;
-  using position = Position;
+  using item = pair<Key, Value>;
+  using value = Value;
 
   const item* items;
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   regions_and_frequent_keys<Key> region_of;
-  numbering_target<Key> target;
-  numbering_outcome* outcome;
+  bool different;  // nobody wants to know of keys that come twice but that there are some
+  key_output<Key> keys;
+  numbering_output<Value> target;
+  group_outcome* outcome;
   earlier_teams turns;
 
   struct pieces {
@@ -153,7 +145,7 @@ struct number_regions {
     std::uint32_t* before;       // taken slots before each 32
     typename words::rest* rest;  // of each key, by its number; so are the others
     std::uint32_t* count;
-    std::uint32_t* first;
+    Value* first;
     std::uint32_t* number;  // of each item, for one worker
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
@@ -164,7 +156,7 @@ struct number_regions {
     parts.before = memory.take<std::uint32_t>(slots / 32 + 1);
     parts.rest = memory.take<typename words::rest>(words::has_rest ? tile : 0);
     parts.count = memory.take<std::uint32_t>(target.counts != nullptr ? tile : 0);
-    parts.first = memory.take<std::uint32_t>(target.first != nullptr ? tile : 0);
+    parts.first = memory.take<Value>(target.first != nullptr ? tile : 0);
     parts.number = memory.take<std::uint32_t>(one_worker ? tile : 0);
     return parts;
   }
@@ -181,8 +173,9 @@ class region_numbering {
   using item = typename Kernel::item;
   using words = typename Kernel::words;
   using Key = decltype(item::key);
-  using Position = typename Kernel::position;
+  using Value = typename Kernel::value;
   using tile_items = held_items<per_worker, Team, const item*>;
+  static constexpr bool has_least = std::is_same_v<Value, std::uint32_t>;  // of several, if keys come twice
 
  public:
   ROOST_FN region_numbering(const Team& team, const Kernel& kernel, const typename Kernel::pieces& parts,
@@ -207,8 +200,9 @@ class region_numbering {
       keys = insert();
       good = keys <= tile && (!kernel_wants_items() || number_items());
     }
-    if (!good) {
-      if (team_.rank() == 0) fetch_add(kernel_.outcome->failed, 1u);
+    const bool copies = good && kernel_.different && keys != count_;
+    if (!good || copies) {
+      if (team_.rank() == 0) fetch_add(copies ? kernel_.outcome->copies : kernel_.outcome->failed, 1u);
       keys = 0;
     }
     const std::uint64_t base = begin_output(keys);
@@ -303,7 +297,9 @@ class region_numbering {
   ROOST_FN bool number_items() {
     for_each_of(team_, tile, [&](std::uint32_t g) {
       if (kernel_.target.counts != nullptr) parts_.count[g] = 0;
-      if (kernel_.target.first != nullptr) parts_.first[g] = ~0u;
+      if constexpr (has_least) {
+        if (kernel_.target.first != nullptr) parts_.first[g] = ~Value{0};
+      }
     });
     team_.sync();
     each_tile([&](std::uint32_t n, std::uint64_t) {
@@ -313,8 +309,10 @@ class region_numbering {
         number_(held, i) = number;
         if constexpr (words::has_rest) parts_.rest[number] = words_.of(key).other;
         if (kernel_.target.counts != nullptr) team_.fetch_add(parts_.count[number], 1u);
-        if constexpr (!std::is_same_v<Position, none>) {
+        if constexpr (has_least) {
           if (kernel_.target.first != nullptr) team_.fetch_min(parts_.first[number], mine_(held, i).value);
+        } else if constexpr (!std::is_same_v<Value, none>) {
+          parts_.first[number] = mine_(held, i).value;  // of the only item, or nobody will look
         }
       });
     });
@@ -333,12 +331,12 @@ class region_numbering {
   /// Returns how many keys there are in regions before.
   ROOST_FN std::uint64_t begin_output(std::uint32_t keys) const {
     const std::uint64_t base = kernel_.turns.sum_before(team_, region_, keys, parts_.shared + 1);
-    if (team_.rank() == 0) kernel_.target.keys_before[region_ + 1] = base + keys;
+    if (team_.rank() == 0) kernel_.keys.keys_before[region_ + 1] = base + keys;
     return base;
   }
 
   ROOST_FN void write(std::uint64_t base, std::uint32_t keys) {
-    const numbering_target<Key>& target = kernel_.target;
+    const numbering_output<Value>& target = kernel_.target;
     if (target.numbers != nullptr) {
       each_tile([&](std::uint32_t n, std::uint64_t done) {
         look_up_again(n);
@@ -352,14 +350,14 @@ class region_numbering {
       if (target.counts != nullptr) target.counts[base + g] = parts_.count[g];
       if (target.first != nullptr) target.first[base + g] = parts_.first[g];
     });
-    if (target.keys == nullptr) return;
+    if (kernel_.keys.keys == nullptr) return;
     for_each_of(team_, Kernel::slots, [&](std::uint32_t s) {
       const std::uint32_t word = parts_.slot[s];
       if (word == Kernel::none_here) return;
       const std::uint32_t number = number_of_slot(s);
       typename words::rest rest{};
       if constexpr (words::has_rest) rest = parts_.rest[number];
-      write_key(base + number, words_.key(word, rest));
+      kernel_.keys.write(base + number, words_.key(word, rest));
     });
   }
 
@@ -367,18 +365,12 @@ class region_numbering {
   ROOST_FN void write_only_key() const {
     const std::uint64_t base = begin_output(1);
     if (team_.rank() != 0) return;
-    const numbering_target<Key>& target = kernel_.target;
+    const numbering_output<Value>& target = kernel_.target;
     if (target.counts != nullptr) target.counts[base] = count_;
-    if constexpr (!std::is_same_v<Position, none>) {
+    if constexpr (!std::is_same_v<Value, none>) {
       if (target.first != nullptr) target.first[base] = kernel_.items[first_].value;
     }
-    if (target.keys != nullptr) write_key(base, kernel_.items[first_].key);
-  }
-
-  ROOST_FN void write_key(std::uint64_t number, const Key& key) const {
-    kernel_.target.keys[number] = key;
-    if (kernel_.target.pairs != nullptr)
-      kernel_.target.pairs[number] = {key, static_cast<std::uint32_t>(number)};
+    kernel_.keys.write(base, kernel_.items[first_].key);
   }
 
   const Team& team_;
@@ -391,11 +383,11 @@ class region_numbering {
   item_numbers<per_worker, Team> number_;
 };
 
-template <class Place, class Key, class Position>
+template <class Place, class Key, class Value>
 template <class Team>
-ROOST_FN void number_regions<Place, Key, Position>::operator()(const Team& team, std::size_t,
-                                                               std::byte* memory) const {
-  if (outcome->overflowed != 0) return;
+ROOST_FN void number_regions<Place, Key, Value>::operator()(const Team& team, std::size_t,
+                                                            std::byte* memory) const {
+  if (team.any(outcome->overflowed != 0 || (different && peek(outcome->copies) != 0))) return;
   scratch_memory all(memory);
   const pieces parts = scratch(all);
   const std::uint64_t region = turns.turn(team, parts.shared);
@@ -407,8 +399,9 @@ struct numbering_kind {
   bool keys = false;
   bool pairs = false;  // of keys and numbers, besides the keys
   bool counts = false;
-  bool first = false;    // positions in the batch
-  bool numbers = false;  // of items
+  bool first = false;      // values; of several of a key the least, if they are positions
+  bool numbers = false;    // of items
+  bool different = false;  // or nothing
 };
 
 struct of_number {
@@ -418,21 +411,21 @@ struct of_number {
 };
 
 /// What is known of a batch. What was not wanted is empty.
-template <class Key, class Position, class Place>
+template <class Key, class Value, class Place>
 class numbered {
  public:
   std::size_t size = 0;  ///< different keys
   array<Key, Place> keys;
   array<pair<Key, std::uint32_t>, Place> pairs;
   array<std::uint64_t, Place> counts;
-  array<std::uint32_t, Place> first;
+  array<Value, Place> first;
   leading_bits region_of{};
   array<std::uint64_t, Place> begins;  // of each region's keys, and the end
 
   // of items
   frequent_keys<Key, Place> frequent{leading_bits{}};
-  std::optional<partitioned<pair<Key, Position>, Place>> parts;
-  array<std::uint64_t, Place> keys_before;  // see numbering_target
+  std::optional<partitioned<pair<Key, Value>, Place>> parts;
+  array<std::uint64_t, Place> keys_before;  // see key_output
   array<std::uint32_t, Place> numbers;
 
   /// target[i] = of[the number of item i], or the number if `of` is null.
@@ -479,12 +472,21 @@ inline std::uint32_t group_regions_of(double needed) {
   return ceil_div(least, unit) * unit;
 }
 
+/// Keeps the first n elements of an array that had room for more, and gives the room back.
+template <class T, class Place>
+void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
+  if (n >= values.size()) return;
+  array<T, Place> kept(place, n);
+  place.copy(kept.data(), values.data(), kept.bytes());
+  values = std::move(kept);
+}
+
 /// Numbers a batch with one seed.
-template <class Key, class Position, class Place>
+template <class Key, class Value, class Place>
 class numberer {
-  using kernel = number_regions<Place, Key, Position>;
+  using kernel = number_regions<Place, Key, Value>;
   using item = typename kernel::item;
-  using result_type = numbered<Key, Position, Place>;
+  using result_type = numbered<Key, Value, Place>;
   static constexpr double copies = 8;  // of most keys: more overflow the slack of their region
 
  public:
@@ -496,14 +498,16 @@ class numberer {
   std::optional<result_type> run(const Source& source) {
     const leading_bits spread{seed_, regions_for(n_, tighter_)};
     result_.frequent = frequent_keys<Key, Place>(spread);
-    result_.frequent.sample(place_, source,
-                            static_cast<double>(group_tuning<Place>::tiles_most) * kernel::tile);
+    if (!kind_.different) {
+      result_.frequent.sample(place_, source,
+                              static_cast<double>(group_tuning<Place>::tiles_most) * kernel::tile);
+    }
     for (const room room : {room::slack, room::exact}) {
       if (room == room::slack && result_.frequent.region_of.count != 0) continue;
-      const numbering_outcome outcome =
+      const group_outcome outcome =
           kind_.numbers ? attempt<true>(source, room) : attempt<false>(source, room);
-      if (outcome.overflowed != 0) continue;
-      if (outcome.failed != 0) return {};
+      if (outcome.overflowed != 0 && !kind_.different) continue;
+      if (outcome.overflowed + outcome.failed + outcome.copies != 0) return {};
       finish();
       return std::move(result_);
     }
@@ -519,8 +523,8 @@ class numberer {
   }
 
   template <bool WayBack, class Source>
-  numbering_outcome attempt(const Source& source, room room) {
-    array<numbering_outcome, Place> outcome(place_, 1);
+  group_outcome attempt(const Source& source, room room) {
+    array<group_outcome, Place> outcome(place_, 1);
     place_.fill(outcome.data(), 0, outcome.bytes());
     const auto& frequent = result_.frequent;
     const std::uint32_t regions = frequent.regions();
@@ -532,7 +536,7 @@ class numberer {
     result_.keys = array<Key, Place>(place_, kind_.keys ? n_ : 0);
     result_.pairs = array<pair<Key, std::uint32_t>, Place>(place_, kind_.pairs ? n_ : 0);
     result_.counts = array<std::uint64_t, Place>(place_, kind_.counts ? n_ : 0);
-    result_.first = array<std::uint32_t, Place>(place_, kind_.first ? n_ : 0);
+    result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
     result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
     array<std::uint64_t, Place> turns(place_, earlier_teams::words(regions));
     place_.fill(turns.data(), 0, turns.bytes());
@@ -540,12 +544,13 @@ class numberer {
                         result_.parts->begins(),
                         result_.parts->ends(),
                         frequent.region_of,
-                        {result_.keys.data(), result_.pairs.data(), result_.counts.data(),
-                         result_.first.data(), result_.numbers.data(), result_.keys_before.data()},
+                        kind_.different,
+                        {result_.keys.data(), result_.pairs.data(), result_.keys_before.data()},
+                        {result_.counts.data(), result_.first.data(), result_.numbers.data()},
                         outcome.data(),
                         earlier_teams(turns.data())};
     place_.launch(regions, scratch_bytes_of(number), number);
-    numbering_outcome host_outcome{};
+    group_outcome host_outcome{};
     place_.copy_to_host(&host_outcome, outcome.data(), sizeof(host_outcome));
     return host_outcome;
   }
@@ -553,7 +558,7 @@ class numberer {
   void finish() {
     const auto& frequent = result_.frequent;
     const std::uint64_t* const keys_before = result_.keys_before.data();
-    if constexpr (!std::is_same_v<Position, none>) {
+    if constexpr (std::is_same_v<Value, std::uint32_t>) {
       if (kind_.first) {
         for_each_frequent_item(
             place_, *result_.parts, frequent.region_of, n_,
@@ -571,20 +576,10 @@ class numberer {
     std::uint64_t size = 0;
     place_.copy_to_host(&size, keys_before + frequent.regions(), sizeof(size));
     result_.size = size;
-    keep_first(result_.keys);
-    keep_first(result_.pairs);
-    keep_first(result_.counts);
-    keep_first(result_.first);
-  }
-
-  /// Of an array with room for as many keys as items.
-  template <class T>
-  void keep_first(array<T, Place>& of_items) {
-    if (of_items.size() == 0) return;
-    if (result_.size >= of_items.size() / 2) return of_items.truncate(result_.size);
-    array<T, Place> of_keys(place_, result_.size);
-    place_.copy(of_keys.data(), of_items.data(), of_keys.bytes());
-    of_items = std::move(of_keys);
+    truncate(place_, result_.keys, size);
+    truncate(place_, result_.pairs, size);
+    truncate(place_, result_.counts, size);
+    truncate(place_, result_.first, size);
   }
 
   const Place& place_;
@@ -596,21 +591,22 @@ class numberer {
 };
 
 /// Numbers the different keys of a batch in the order of their hashes. The source gives pairs of keys and
-/// positions (or none). Synchronises. Throws out_of_memory, build_error.
-template <class Position, class Place, class Source>
+/// positions (or other values, if all keys are different; or none). Synchronises. Throws out_of_memory,
+/// build_error.
+template <class Value, class Place, class Source>
 auto number_keys(const Place& place, const Source& source, std::uint64_t seed, const numbering_kind& kind,
                  const char* where) {
   using Key = decltype(std::remove_cvref_t<decltype(source[0])>::key);
   if (source.size() == 0) {
-    numbered<Key, Position, Place> none_at_all;
+    numbered<Key, Value, Place> none_at_all;
     none_at_all.region_of = {seed, 2};
     none_at_all.begins = array<std::uint64_t, Place>(place, 3);
     place.fill(none_at_all.begins.data(), 0, none_at_all.begins.bytes());
     return none_at_all;
   }
   for (int attempt = 0; attempt < 4; ++attempt) {
-    numberer<Key, Position, Place> numberer(place, source.size(), seed_of_attempt(seed, attempt),
-                                            1 + attempt / 4.0, kind);
+    numberer<Key, Value, Place> numberer(place, source.size(), seed_of_attempt(seed, attempt),
+                                         1 + attempt / 4.0, kind);
     if (auto result = numberer.run(source)) return std::move(*result);
   }
   detail::raise<build_error>(
