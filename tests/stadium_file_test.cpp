@@ -464,6 +464,8 @@ TEST(stadium_files, are_whole_whenever_their_writer_is_killed) {
   const folder here;
   const fs::path file = here / "map";
   ASSERT_EQ(setenv("ROOST_TEST_FILE", file.c_str(), 1), 0);
+  for (const char* const shard : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"})  // which may not be the child's
+    ASSERT_EQ(unsetenv(shard), 0);
   std::mt19937_64 random(1);
   const auto exists_soon = [&] {
     for (int i = 0; i < 6000 && !fs::exists(file); ++i)

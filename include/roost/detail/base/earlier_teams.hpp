@@ -20,12 +20,27 @@ class earlier_teams {
 
   ROOST_FN explicit earlier_teams(std::uint64_t* zeros) : begun_(zeros) {}
 
-  /// 0 for the team that begins first, and so on. The next barrier comes before `shared` is used again.
-  template <class Team>
-  ROOST_FN std::uint64_t turn(const Team& team, std::uint64_t* shared) const {
+  /// 0 for the team that begins first, and so on. meanwhile(): what the team does until it is known. Ends
+  /// with a barrier; another comes before `shared` is used again.
+  template <class Team, class Meanwhile>
+  ROOST_FN std::uint64_t turn(const Team& team, std::uint64_t* shared, const Meanwhile& meanwhile) const {
     if (team.rank() == 0) *shared = fetch_add(*begun_, std::uint64_t{1});
+    meanwhile();
     team.sync();
     return *shared;
+  }
+  template <class Team>
+  ROOST_FN std::uint64_t turn(const Team& team, std::uint64_t* shared) const {
+    return turn(team, shared, [] {});
+  }
+
+  /// Tells the team's number before it asks for those of others, so that these wait less. Not needed.
+  template <class Team>
+  ROOST_FN void announce([[maybe_unused]] const Team& team, [[maybe_unused]] std::uint64_t turn,
+                         [[maybe_unused]] std::uint64_t mine) const {
+#if ROOST_ON_DEVICE
+    if (team.rank() == 0 && turn != 0) publish_word(begun_ + 1 + turn, own | mine);
+#endif
   }
 
   /// Ends with a barrier.

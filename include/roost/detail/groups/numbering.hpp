@@ -15,19 +15,22 @@
 
 namespace roost::detail {
 
-constexpr std::uint64_t odd_inverse(std::uint64_t odd) {
-  std::uint64_t inverse = odd;  // right in the three lowest bits; each step doubles them
+/// odd * odd_inverse(odd) is 1, in the bits that a word has.
+template <class Word>
+ROOST_FN constexpr Word odd_inverse(Word odd) {
+  Word inverse = odd;  // right in the three lowest bits; each step doubles them
   for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
   return inverse;
 }
 
 /// The keys of a region as words of 31 bits, in the order of their hashes, and what a word does not tell: the
 /// rest. Keys of up to 4 bytes have none; a longer key's word may be that of another key, too. Then other
-/// words are tried.
+/// words are tried. The number of regions must be even.
 template <class Key>
 class region_words {
   using hash = decltype(hash_of(std::declval<const Key&>()));
   static constexpr std::uint32_t hash_bits = 8 * sizeof(hash);
+  static constexpr hash mask = static_cast<hash>(~hash{0} >> 1);
   static constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
 
  public:
@@ -35,29 +38,19 @@ class region_words {
       std::conditional_t<sizeof(Key) <= 4, none, std::conditional_t<sizeof(Key) <= 8, std::uint32_t, Key>>;
   static constexpr bool has_rest = !std::is_same_v<rest, none>;
 
-  ROOST_FN region_words(const leading_bits& regions, std::uint32_t region)
-      : seed_(regions.seed), multiplier_(1), inverse_(1) {
-    // Region r has the hashes from r / regions of all hashes on, which are no less than its first.
-    hash quotient = static_cast<hash>(~hash{0} / regions.regions);
-    std::uint64_t remainder = ~hash{0} % regions.regions + std::uint64_t{1};
-    if (remainder == regions.regions) {
-      ++quotient;
-      remainder = 0;
-    }
-    first_ =
-        static_cast<hash>(quotient * region + ceil_div<std::uint64_t>(region * remainder, regions.regions));
-    mask_ = remainder == 0 ? quotient - 1 : quotient;
-    shift_ = 0;
-    while ((mask_ >> (hash_bits - 2 - shift_)) == 0) ++shift_;
-    mask_ = static_cast<hash>(~hash{0} >> (shift_ + 1));
-  }
+  explicit region_words(const leading_bits& region_of)
+      : region_of_(region_of),
+        shift_(static_cast<std::uint32_t>(std::countr_zero(region_of.regions))),
+        inverse_(odd_inverse<hash>(region_of.regions >> shift_)) {}
 
   struct parts {
     std::uint32_t word;
     rest other;
   };
   ROOST_FN parts of(const Key& key) const {
-    const hash inside = static_cast<hash>((hash_of(key, seed_) - first_) * multiplier_ & mask_) << shift_;
+    // A hash times the regions is the region and a fraction, whose lowest bit is 0.
+    const hash fraction = static_cast<hash>(hash_of(key, region_of_.seed) * region_of_.regions) >> 1;
+    const hash inside = static_cast<hash>(fraction * multiplier_) & mask;
     if constexpr (sizeof(Key) <= 4) {
       return {inside, {}};
     } else if constexpr (sizeof(Key) <= 8) {
@@ -67,13 +60,17 @@ class region_words {
     }
   }
 
-  ROOST_FN Key key(std::uint32_t word, [[maybe_unused]] const rest& other) const {
+  /// The way back. `region`: of the key.
+  ROOST_FN Key key(std::uint32_t region, std::uint32_t word, [[maybe_unused]] const rest& other) const {
     if constexpr (sizeof(Key) > 8) {
       return other;
     } else {
       hash inside = word;
-      if constexpr (has_rest) inside = inside << 32 | other;
-      return key_of_hash<Key>(static_cast<hash>(first_ + ((inside >> shift_) * inverse_ & mask_)), seed_);
+      if constexpr (has_rest) inside = static_cast<hash>(inside << 32) | other;
+      const hash fraction = static_cast<hash>(inside * odd_inverse(multiplier_) & mask) << 1;
+      // Both halves of the product, divided by the regions: by a power of two, and by an odd number.
+      const hash product = static_cast<hash>(hash{region} << (hash_bits - shift_)) | fraction >> shift_;
+      return key_of_hash<Key>(static_cast<hash>(product * inverse_), region_of_.seed);
     }
   }
 
@@ -82,16 +79,13 @@ class region_words {
     return true;
   }
 
-  ROOST_FN void try_others() {
-    multiplier_ = static_cast<hash>(multiplier_ * odd);
-    inverse_ = static_cast<hash>(inverse_ * odd_inverse(odd));
-  }
+  ROOST_FN void try_others() { multiplier_ = static_cast<hash>(multiplier_ * odd); }
 
  private:
-  std::uint64_t seed_;
-  hash first_;  // of the region
-  hash mask_, multiplier_, inverse_;
-  std::uint32_t shift_;
+  leading_bits region_of_;
+  std::uint32_t shift_;  // regions = odd number << shift
+  hash inverse_;         // of the odd number
+  hash multiplier_ = 1;
 };
 
 /// What numbering a batch tells besides the keys. Null: not wanted.
@@ -132,6 +126,7 @@ struct number_regions {
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   regions_and_frequent_keys<Key> region_of;
+  words words_of;
   bool different;  // nobody wants to know of keys that come twice but that there are some
   key_output<Key> keys;
   numbering_output<Value> target;
@@ -139,7 +134,8 @@ struct number_regions {
   earlier_teams turns;
 
   struct pieces {
-    std::uint64_t* shared;  // two words, one for each sum of all teams
+    std::uint64_t* shared;  // two words, one for each call of `turns`
+    std::uint32_t* warp_counts;
     std::uint32_t* slot;
     std::uint32_t* taken;        // a bit for each slot
     std::uint32_t* before;       // taken slots before each 32
@@ -151,9 +147,10 @@ struct number_regions {
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     pieces parts;
     parts.shared = memory.take<std::uint64_t>(2);
+    parts.warp_counts = memory.take<std::uint32_t>(32);
     parts.slot = memory.take<std::uint32_t>(slots);
     parts.taken = memory.take<std::uint32_t>(slots / 32);
-    parts.before = memory.take<std::uint32_t>(slots / 32 + 1);
+    parts.before = memory.take<std::uint32_t>(slots / 32);
     parts.rest = memory.take<typename words::rest>(words::has_rest ? tile : 0);
     parts.count = memory.take<std::uint32_t>(target.counts != nullptr ? tile : 0);
     parts.first = memory.take<Value>(target.first != nullptr ? tile : 0);
@@ -186,19 +183,26 @@ class region_numbering {
         region_(region),
         first_(kernel.begins[region]),
         count_(kernel.ends[region] - first_),
-        words_(kernel.region_of.spread, count_ == 0 ? 0 : kernel.region_of.spread(kernel.items[first_].key)),
+        words_(kernel.words_of),
         mine_(team, kernel.items, first_, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count_))),
         number_(parts.number) {}
 
+  /// The table's slots are empty when it begins.
   ROOST_FN void run() {
     if (count_ > tile && kernel_.region_of.is_frequent(kernel_.items[first_].key)) return write_only_key();
     std::uint32_t keys = 0;
     bool good = count_ == 0;
     ROOST_ROLLED
     for (int attempt = 0; attempt < 4 && !good; ++attempt) {
-      if (attempt != 0) words_.try_others();
+      if (attempt != 0) {
+        words_.try_others();
+        fill_words(team_, parts_.slot, Kernel::slots, Kernel::none_here);
+        team_.sync();
+      }
       keys = insert();
-      good = keys <= tile && (!kernel_wants_items() || number_items());
+      if (!words::has_rest && keys <= tile && !kernel_.different)
+        kernel_.turns.announce(team_, region_, keys);
+      good = keys <= tile && number_items(keys);
     }
     const bool copies = good && kernel_.different && keys != count_;
     if (!good || copies) {
@@ -210,11 +214,6 @@ class region_numbering {
   }
 
  private:
-  ROOST_FN bool kernel_wants_items() const {
-    return words::has_rest || kernel_.target.numbers != nullptr || kernel_.target.counts != nullptr ||
-           kernel_.target.first != nullptr;
-  }
-
   /// Calls body(n, done) for each tile of items, which then are at hand.
   template <class Body>
   ROOST_FN void each_tile(const Body& body) {
@@ -232,8 +231,6 @@ class region_numbering {
 
   /// Inserts all keys, and counts taken slots; returns how many keys there are, or more than `tile`.
   ROOST_FN std::uint32_t insert() {
-    fill_words(team_, parts_.slot, Kernel::slots, Kernel::none_here);
-    team_.sync();
     bool full = false;
     each_tile([&](std::uint32_t n, std::uint64_t) {
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
@@ -251,28 +248,9 @@ class region_numbering {
       });
     });
     if (team_.any(full)) return ~0u;
-    constexpr std::uint32_t groups = Kernel::slots / 32;
-    if constexpr (Team::size == 1) {
-      for (std::uint32_t g = 0; g < groups; ++g) {
-        std::uint32_t taken = 0;
-        for (std::uint32_t s = 0; s < 32; ++s)
-          taken |= std::uint32_t{parts_.slot[32 * g + s] != Kernel::none_here} << s;
-        parts_.taken[g] = taken;
-        parts_.before[g] = count_bits(taken);
-      }
-    } else {
-      for_each_of(team_, Kernel::slots, [&](std::uint32_t s) {
-        const std::uint32_t taken = team_.ballot_near(parts_.slot[s] != Kernel::none_here);
-        if (s % 32 != 0) return;
-        parts_.taken[s / 32] = taken;
-        parts_.before[s / 32] = count_bits(taken);
-      });
-    }
-    if (team_.rank() == 0) parts_.before[groups] = 0;
-    team_.sync();
-    team_.exclusive_scan(parts_.before, parts_.before, groups + 1);
-    team_.sync();
-    return parts_.before[groups];
+    return rank_bits<Kernel::slots / 32>(
+        team_, [&](std::uint32_t s) { return parts_.slot[s] != Kernel::none_here; }, parts_.taken,
+        parts_.before, parts_.warp_counts);
   }
 
   ROOST_FN std::uint32_t number_of_slot(std::uint32_t s) const {
@@ -293,26 +271,37 @@ class region_numbering {
                               [&](int held, int i) { number_(held, i) = number_of(mine_(held, i).key); });
   }
 
-  /// Finds each item's number, and counts. False if two keys have the same word.
-  ROOST_FN bool number_items() {
-    for_each_of(team_, tile, [&](std::uint32_t g) {
-      if (kernel_.target.counts != nullptr) parts_.count[g] = 0;
-      if constexpr (has_least) {
-        if (kernel_.target.first != nullptr) parts_.first[g] = ~Value{0};
-      }
-    });
-    team_.sync();
+  /// Finds each item's number, and what else is wanted of the items. False if two keys have the same word.
+  ROOST_FN bool number_items(std::uint32_t keys) {
+    const bool counts = kernel_.target.counts != nullptr && keys != count_,
+               first = kernel_.target.first != nullptr;
+    if (!words::has_rest && !counts && !first && kernel_.target.numbers == nullptr) return true;
+    if (keys != count_ && (counts || first)) {
+      for_each_of(team_, keys, [&](std::uint32_t g) {
+        if (counts) parts_.count[g] = 0;
+        if constexpr (has_least) {
+          if (first) parts_.first[g] = ~Value{0};
+        }
+      });
+      team_.sync();
+    }
     each_tile([&](std::uint32_t n, std::uint64_t) {
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
         const Key& key = mine_(held, i).key;
         const std::uint32_t number = number_of(key);
         number_(held, i) = number;
         if constexpr (words::has_rest) parts_.rest[number] = words_.of(key).other;
-        if (kernel_.target.counts != nullptr) team_.fetch_add(parts_.count[number], 1u);
-        if constexpr (has_least) {
-          if (kernel_.target.first != nullptr) team_.fetch_min(parts_.first[number], mine_(held, i).value);
-        } else if constexpr (!std::is_same_v<Value, none>) {
-          parts_.first[number] = mine_(held, i).value;  // of the only item, or nobody will look
+        if (counts) team_.fetch_add(parts_.count[number], 1u);
+        if constexpr (!std::is_same_v<Value, none>) {
+          if (first) {
+            if constexpr (has_least) {
+              if (keys != count_) {
+                team_.fetch_min(parts_.first[number], mine_(held, i).value);
+                return;
+              }
+            }
+            parts_.first[number] = mine_(held, i).value;  // of the only item, or nobody will look
+          }
         }
       });
     });
@@ -346,19 +335,36 @@ class region_numbering {
         });
       });
     }
+    const bool with_keys = kernel_.keys.keys != nullptr;
+    if (with_keys) collect_words();
+    const std::uint32_t region = kernel_.region_of.spread(kernel_.items[first_].key);
     for_each_of(team_, keys, [&](std::uint32_t g) {
-      if (target.counts != nullptr) target.counts[base + g] = parts_.count[g];
+      if (with_keys) {
+        typename words::rest rest{};
+        if constexpr (words::has_rest) rest = parts_.rest[g];
+        kernel_.keys.write(base + g, words_.key(region, parts_.slot[g], rest));
+      }
+      if (target.counts != nullptr) target.counts[base + g] = keys == count_ ? 1 : parts_.count[g];
       if (target.first != nullptr) target.first[base + g] = parts_.first[g];
     });
-    if (kernel_.keys.keys == nullptr) return;
-    for_each_of(team_, Kernel::slots, [&](std::uint32_t s) {
-      const std::uint32_t word = parts_.slot[s];
-      if (word == Kernel::none_here) return;
-      const std::uint32_t number = number_of_slot(s);
-      typename words::rest rest{};
-      if constexpr (words::has_rest) rest = parts_.rest[number];
-      kernel_.keys.write(base + number, words_.key(word, rest));
-    });
+  }
+
+  /// Moves the words of the keys to the first slots, where each is at its number.
+  ROOST_FN void collect_words() const {
+    constexpr int each = static_cast<int>(Kernel::slots) / Team::size;
+    std::uint32_t word[Team::size == 1 ? 1 : each];
+    if constexpr (Team::size > 1) {
+      ROOST_UNROLL
+      for (int j = 0; j < each; ++j) word[j] = parts_.slot[team_.rank() + j * Team::size];
+      team_.sync();
+    }
+    ROOST_UNROLL
+    for (int j = 0; j < each; ++j) {
+      const auto s = static_cast<std::uint32_t>(team_.rank() + j * Team::size);
+      const std::uint32_t mine = Team::size == 1 ? parts_.slot[s] : word[j];
+      if (mine != Kernel::none_here) parts_.slot[number_of_slot(s)] = mine;
+    }
+    team_.sync();
   }
 
   /// The key of a region of one key. What is to do for each of its items, for_each_frequent_item does.
@@ -387,10 +393,11 @@ template <class Place, class Key, class Value>
 template <class Team>
 ROOST_FN void number_regions<Place, Key, Value>::operator()(const Team& team, std::size_t,
                                                             std::byte* memory) const {
-  if (team.any(outcome->overflowed != 0 || (different && peek(outcome->copies) != 0))) return;
+  if (outcome->overflowed != 0 || (different && team.any(peek(outcome->copies) != 0))) return;
   scratch_memory all(memory);
   const pieces parts = scratch(all);
-  const std::uint64_t region = turns.turn(team, parts.shared);
+  const std::uint64_t region =
+      turns.turn(team, parts.shared, [&] { fill_words(team, parts.slot, slots, none_here); });
   region_numbering<Team, number_regions>(team, *this, parts, region).run();
 }
 
@@ -468,7 +475,7 @@ struct begin_of_region {
 /// of few different keys takes the keys of several regions as they lie.
 inline std::uint32_t group_regions_of(double needed) {
   const auto least = static_cast<std::uint32_t>(larger(2.0, std::ceil(needed)));
-  const std::uint32_t unit = std::bit_floor(larger(least / 64, 1u));
+  const std::uint32_t unit = larger(2u, std::bit_floor(least / 64));
   return ceil_div(least, unit) * unit;
 }
 
@@ -544,6 +551,7 @@ class numberer {
                         result_.parts->begins(),
                         result_.parts->ends(),
                         frequent.region_of,
+                        typename kernel::words(frequent.region_of.spread),
                         kind_.different,
                         {result_.keys.data(), result_.pairs.data(), result_.keys_before.data()},
                         {result_.counts.data(), result_.first.data(), result_.numbers.data()},

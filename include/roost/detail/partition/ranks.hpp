@@ -98,6 +98,52 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
 #endif
 }
 
+/// Looks at 32 * Groups numbers in order: bit i % 32 of bits[i / 32] = holds(i); before[g] = how many hold
+/// that are less than 32 * g. Returns how many hold in all. `warp_counts`: scratch, a word for each warp.
+/// Ends with sync().
+template <std::uint32_t Groups, class Team, class Holds>
+ROOST_FN std::uint32_t rank_bits([[maybe_unused]] const Team& team, const Holds& holds, std::uint32_t* bits,
+                                 std::uint32_t* before, [[maybe_unused]] std::uint32_t* warp_counts) {
+  std::uint32_t all = 0;
+  if constexpr (Team::size == 1) {
+    for (std::uint32_t g = 0; g < Groups; ++g) {
+      std::uint32_t word = 0;
+      for (std::uint32_t i = 0; i < 32; ++i) word |= std::uint32_t{holds(32 * g + i)} << i;
+      bits[g] = word;
+      before[g] = all;
+      all += count_bits(word);
+    }
+  } else {
+#if ROOST_ON_DEVICE
+    constexpr std::uint32_t warps = Team::size / 32, each = Groups / warps;
+    static_assert(Groups % warps == 0 && each <= 32);
+    const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32,
+                        warp = static_cast<std::uint32_t>(team.rank()) / 32, first = warp * each;
+    std::uint32_t mine = 0;  // lane g has group g of the warp
+    ROOST_UNROLL
+    for (std::uint32_t g = 0; g < each; ++g) {
+      const std::uint32_t word = __ballot_sync(~0u, holds(32 * (first + g) + lane));
+      mine = lane == g ? word : mine;
+    }
+    const std::uint32_t up_to_mine = scan_warp(count_bits(mine));
+    if (lane == 31) warp_counts[warp] = up_to_mine;
+    team.sync();
+    std::uint32_t of_others = 0;
+    ROOST_UNROLL
+    for (std::uint32_t w = 0; w < warps; ++w) {
+      of_others = w == warp ? all : of_others;
+      all += warp_counts[w];
+    }
+    if (lane < each) {
+      bits[first + lane] = mine;
+      before[first + lane] = of_others + up_to_mine - count_bits(mine);
+    }
+    team.sync();
+#endif
+  }
+  return all;
+}
+
 /// rank[held] = how many of the n items before the item are wanted, as wanted(held, i) says, asked as
 /// for_each_held<PerWorker, true> would; returns how many of all are. `warp_counts`: scratch, a word for each
 /// warp. Ends with sync().
