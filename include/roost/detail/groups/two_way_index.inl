@@ -221,11 +221,13 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
     write_numbers(place, fresh.size(), in_order<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
     place.for_each(fresh.size(), write_index{fresh.data(), from_before, result.index_of.data()});
     place.synchronize();
-  } else if (all && batch.size == sequence.size()) {  // all are different: they are in order
-    result.keys = array<Key, Place>(place, batch.size);
-    write_numbers(place, batch.size, element_at<Sequence>{sequence}, result.keys.data());
-    result.index_of = std::move(batch.first);
-  } else {
+  } else if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
+    if (all && batch.size == sequence.size()) {  // all are different: they are in order
+      result.keys = array<Key, Place>(place, batch.size);
+      write_numbers(place, batch.size, element_at<Sequence>{sequence}, result.keys.data());
+      result.index_of = std::move(batch.first);
+      return result;
+    }
     marked_positions<Place> marked(place, sequence.size(), batch.first, all ? nullptr : indices.data());
     check(marked.count);
     result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
