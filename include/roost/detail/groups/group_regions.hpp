@@ -1,30 +1,20 @@
 #pragma once
 
-#include "roost/detail/base/earlier_teams.hpp"
 #include "roost/detail/groups/frequent_keys.hpp"
 
-// The kernel of grouping.
+// The kernels of grouping: the groups of each region, then those of all regions together.
 
 namespace roost::detail {
 
-/// What grouping or numbering a batch writes. Null: not wanted.
-template <class Key>
-struct key_output {
+/// What the groups of a region are written to. Group g of a region whose first item is at b stands at b + g,
+/// until it is known how many there are before.
+template <class Key, class Value>
+struct group_output {
   Key* keys;
-  pair<Key, std::uint32_t>* pairs;  // each key with its number
-  std::uint64_t* keys_before;       // of each region: keys in those before, and at last all keys
-
-  ROOST_FN void write(std::uint64_t number, const Key& key) const {
-    if (keys != nullptr) keys[number] = key;
-    if (pairs != nullptr) pairs[number] = {key, static_cast<std::uint32_t>(number)};
-  }
-};
-
-/// What the host looks at.
-struct group_outcome {
-  std::uint32_t overflowed;  // the partition ran out of slack
-  std::uint32_t failed;      // regions with too many different keys
-  std::uint32_t copies;      // regions with copies of a key where all keys should be different
+  Value* values;          // of all items
+  std::uint32_t* starts;  // where each one's first value is, from b on
+  std::uint64_t* sizes;   // groups of each region
+  std::uint32_t* failed;  // regions with too many different keys
 };
 
 /// Groups the items of a region: puts their values in the order of the groups, and in a group in the order of
@@ -45,14 +35,9 @@ struct group_regions {
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   regions_and_frequent_keys<Key> region_of;
-  key_output<Key> target;
-  std::uint64_t* offsets;
-  Value* values;
-  group_outcome* outcome;
-  earlier_teams turns;
+  group_output<Key, Value> target;
 
   struct pieces {
-    std::uint64_t* shared;  // two words, one for each sum of all teams
     key_numbers<Key, tile> numbers;
     std::uint32_t* next;    // of each group: its items, then where the next one goes
     std::uint32_t* number;  // of each item, for one worker
@@ -66,7 +51,6 @@ struct group_regions {
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     constexpr bool sorts = !one_worker;
     pieces parts{};
-    parts.shared = memory.take<std::uint64_t>(2);
     parts.numbers = key_numbers<Key, tile>::take(memory, region_of.spread,
                                                  (sorts ? 2 : 1) * key_numbers<Key, tile>::slots_least);
     parts.next = memory.take<std::uint32_t>(tile);
@@ -85,99 +69,84 @@ struct group_regions {
   }
 
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
+  ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     constexpr int per_worker = static_cast<int>(tile) / Team::size;
     scratch_memory all(memory);
     pieces parts = scratch(all);
-    const std::uint64_t region = turns.turn(team, parts.shared);
     const std::uint64_t first = begins[region], count = ends[region] - first;
     const bool one_tile = count <= tile;
     if (!one_tile) parts.numbers.slots = key_numbers<Key, tile>::slots_least;
-    if (!one_tile && region_of.is_frequent(items[first].key)) return write_only_group(team, parts, region);
-
+    if (!one_tile && region_of.is_frequent(items[first].key)) {
+      if (team.rank() == 0) write_only_group(region, first);
+      return;
+    }
     fill_words(team, parts.next, tile, 0);
     parts.numbers.clear(team);
     item_numbers<per_worker, Team> number(parts.number);
-    using tile_items = held_items<per_worker, Team, const item*, true>;
-    tile_items mine(team, items, first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count)));
     const auto each_tile = [&](const auto& body) {
-      bool good = true;
-      ROOST_ROLLED
-      for (std::uint64_t done = 0; done < count && good; done += tile) {
+      for (std::uint64_t done = 0; done < count; done += tile) {
         const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - done));
-        if (!one_tile) mine = tile_items(team, items, first + done, n);
-        good = body(n);
+        const held_items<per_worker, Team, const item*, true> mine(team, items, first + done, n);
+        if (!body(mine, n, first + done)) return false;
       }
-      return good;
+      return true;
     };
-    bool counted_in_order = false;
-    const bool fits = each_tile([&](std::uint32_t n) {
-      if (!parts.numbers.add(team, mine, n, number, [](std::uint32_t, int, int) {})) return false;
-      counted_in_order =
-          one_tile && (*parts.numbers.size == n || (Team::size > 1 && *parts.numbers.size <= digits));
-      if (counted_in_order) return true;
+    const auto count_items = [&](std::uint32_t n) {
       for_each_held<per_worker, true>(
           team, n, [&](int held, int i) { team.fetch_add(parts.next[number(held, i)], 1u); });
       team.sync();
+    };
+    const bool fits = each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
+      const auto write_key = [&](std::uint32_t g, int held, int i) {
+        target.keys[first + g] = mine(held, i).key;
+      };
+      if (!parts.numbers.add(team, mine, n, number, write_key)) return false;
+      const std::uint32_t groups = *parts.numbers.size;
+      if (one_tile && groups == n) {  // all keys are different: their order is that of the items
+        for_each_held<per_worker, true>(team, n, [&](int held, int i) {
+          target.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
+          target.starts[first + static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(i);
+        });
+        return true;
+      }
+      const bool counted_in_order = Team::size > 1 && one_tile && groups <= digits;
+      if (!counted_in_order) count_items(n);
+      if (!one_tile) return true;
+      if (!counted_in_order) write_starts(team, parts, first);
+      put_in_order<per_worker>(team, parts, first, mine, n, true, number);
+      if (counted_in_order)
+        for_each_of(team, groups, [&](std::uint32_t g) { target.starts[first + g] = parts.digit_count[g]; });
       return true;
     });
-    const std::uint32_t groups = fits ? *parts.numbers.size : 0;
-    if (team.rank() == 0 && groups == 0 && count != 0) fetch_add(outcome->failed, 1u);
-    const std::uint64_t base = begin_output(team, parts, region, groups);
-    if (groups == 0) return;
-    if (groups == count) {  // all keys are different: their order is that of the items
-      for_each_held<per_worker, true>(team, groups, [&](int held, int i) {
-        const auto g = static_cast<std::uint32_t>(i);
-        values[first + g] = mine(held, i).value;
-        target.write(base + g, mine(held, i).key);
-        offsets[base + g] = first + g;
-      });
+    if (!fits) {
+      if (team.rank() == 0) fetch_add(*target.failed, 1u);
       return;
     }
-    if (!counted_in_order) {
-      team.exclusive_scan(parts.next, parts.next, groups);
-      team.sync();
-      write_groups(team, parts, base, first, groups, parts.next);
-    }
-    each_tile([&](std::uint32_t n) {
-      if (!one_tile) {
-        for_each_held<per_worker, true>(
-            team, n, [&](int held, int i) { number(held, i) = parts.numbers.number_of(mine(held, i).key); });
-      }
-      put_in_order<per_worker>(team, parts, first, mine, n, one_tile, number);
+    if (team.rank() == 0) target.sizes[region] = *parts.numbers.size;
+    if (one_tile) return;
+    write_starts(team, parts, first);
+    each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
+      for_each_held<per_worker, true>(
+          team, n, [&](int held, int i) { number(held, i) = parts.numbers.number_of(mine(held, i).key); });
+      put_in_order<per_worker>(team, parts, first, mine, n, false, number);
       return true;
     });
-    if (counted_in_order) write_groups(team, parts, base, first, groups, parts.digit_count);
-  }
-
-  /// Returns how many groups there are in regions before.
-  template <class Team>
-  ROOST_FN std::uint64_t begin_output(const Team& team, const pieces& parts, std::uint64_t region,
-                                      std::uint32_t groups) const {
-    const std::uint64_t base = turns.sum_before(team, region, groups, parts.shared + 1);
-    if (team.rank() == 0) target.keys_before[region + 1] = base + groups;
-    return base;
-  }
-
-  /// `starts`: of each group's values, from the first of the region's on.
-  template <class Team>
-  ROOST_FN void write_groups(const Team& team, const pieces& parts, std::uint64_t base, std::uint64_t first,
-                             std::uint32_t groups, const std::uint32_t* starts) const {
-    for_each_of(team, groups, [&](std::uint32_t g) {
-      target.write(base + g, parts.numbers.key[g]);
-      offsets[base + g] = first + starts[g];
-    });
-    team.sync();  // before starts move on
   }
 
   /// The group of a frequent key: all items of its region. What is to do for each of them,
   /// for_each_frequent_item does.
+  ROOST_FN void write_only_group(std::size_t region, std::uint64_t first) const {
+    target.sizes[region] = 1;
+    target.keys[first] = items[first].key;
+    target.starts[first] = 0;
+  }
+
   template <class Team>
-  ROOST_FN void write_only_group(const Team& team, const pieces& parts, std::uint64_t region) const {
-    const std::uint64_t base = begin_output(team, parts, region, 1);
-    if (team.rank() != 0) return;
-    target.write(base, items[begins[region]].key);
-    offsets[base] = begins[region];
+  ROOST_FN void write_starts(const Team& team, const pieces& parts, std::uint64_t first) const {
+    const std::uint32_t groups = *parts.numbers.size;
+    team.exclusive_scan(parts.next, parts.next, groups);
+    team.sync();
+    for_each_of(team, groups, [&](std::uint32_t g) { target.starts[first + g] = parts.next[g]; });
   }
 
   /// Writes the values of a tile behind those of earlier tiles.
@@ -186,7 +155,7 @@ struct group_regions {
                              std::uint32_t n, bool one_tile, item_numbers<PerWorker, Team>& number) const {
     if constexpr (Team::size == 1) {
       for (int i = 0; i < static_cast<int>(n); ++i)
-        values[first + parts.next[number(i, i)]++] = mine(i, i).value;
+        target.values[first + parts.next[number(i, i)]++] = mine(i, i).value;
     } else {
       Value value[PerWorker];
       for_each_held<PerWorker, true>(team, n, [&](int held, int i) { value[held] = mine(held, i).value; });
@@ -204,7 +173,7 @@ struct group_regions {
                                  [](std::uint32_t g) { return g >> step_bits; });
       }
       if (one_tile)
-        return for_each_of(team, n, [&](std::uint32_t i) { values[first + i] = parts.tile_value[i]; });
+        return for_each_of(team, n, [&](std::uint32_t i) { target.values[first + i] = parts.tile_value[i]; });
       const auto begins_group = [&](std::uint32_t i) {
         return i == 0 || parts.tile_number[i - 1] != parts.tile_number[i];
       };
@@ -214,7 +183,7 @@ struct group_regions {
       team.sync();
       for_each_of(team, n, [&](std::uint32_t i) {
         const std::uint32_t g = parts.tile_number[i];
-        values[first + parts.next[g] + (i - parts.tile_start[g])] = parts.tile_value[i];
+        target.values[first + parts.next[g] + (i - parts.tile_start[g])] = parts.tile_value[i];
       });
       team.sync();
       for_each_of(team, n, [&](std::uint32_t i) {
@@ -250,6 +219,37 @@ struct copy_value {
   const pair<Key, Value>* source;
   Value* target;
   ROOST_FN void operator()(std::uint64_t i, std::uint32_t) const { target[i] = source[i].value; }
+};
+
+/// Brings the groups of all regions together.
+template <class Place, class Key, class Value>
+struct pack_groups {
+  static constexpr int threads = 256;
+  group_output<Key, Value> source;  // sizes: of the groups in regions before, one more than regions
+  const std::uint64_t* begins;
+  Key* keys;
+  std::uint64_t* offsets;
+  pair<Key, std::uint32_t>* numbered;  // or null
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t region, std::byte*) const {
+    constexpr int per_worker = build_tuning<Place>::held;
+    constexpr std::uint32_t at_once = per_worker * Team::size;
+    const auto size = static_cast<std::uint32_t>(source.sizes[region + 1] - source.sizes[region]);
+    for (std::uint32_t done = 0; done < size; done += at_once) {
+      const std::uint32_t n = smaller(at_once, size - done);
+      const std::uint64_t first = begins[region] + done, position = source.sizes[region] + done;
+      const held_items<per_worker, Team, const Key*> key(
+          team, source.keys, first, n);  // all on their way before the first is waited for
+      const held_items<per_worker, Team, const std::uint32_t*> start(team, source.starts, first, n);
+      for_each_held<per_worker>(team, n, [&](int held, int i) {
+        const std::uint64_t g = position + static_cast<std::uint32_t>(i);
+        keys[g] = key(held, i);
+        offsets[g] = begins[region] + start(held, i);
+        if (numbered != nullptr) numbered[g] = {key(held, i), static_cast<std::uint32_t>(g)};
+      });
+    }
+  }
 };
 
 }  // namespace roost::detail

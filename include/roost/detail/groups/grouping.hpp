@@ -1,5 +1,6 @@
 #pragma once
 
+#include "roost/detail/groups/group_regions.hpp"
 #include "roost/detail/groups/numbering.hpp"
 
 // Grouping: items with the same key come together. They are partitioned by region, in order; a team numbers
@@ -41,8 +42,8 @@ class grouper {
     // Keys that all are different need no stable order. The sample may have seen copies; if there are some
     // that it has not, the first team that finds them ends the attempt.
     if (!frequent_.has_copies && group_different(source)) return std::move(result_);
-    if (!attempt(source)) return {};
-    finish();
+    if (!group_regions_of_keys(source)) return {};
+    pack();
     return std::move(result_);
   }
 
@@ -74,60 +75,59 @@ class grouper {
 
   /// False if the keys of some region are too many.
   template <class Source>
-  bool attempt(const Source& source) {
-    array<group_outcome, Place> outcome(place_, 1);
-    place_.fill(outcome.data(), 0, outcome.bytes());
+  bool group_regions_of_keys(const Source& source) {
     const std::uint32_t regions = frequent_.regions();
     partitioner<Place, pair<Key, Value>, partition_kind{.stable = true}> partitioner(place_, regions,
                                                                                      room::exact, nullptr);
-    const auto parts = partitioner.run(source, frequent_.region_of);
-    result_.keys = array<Key, Place>(place_, n_);
-    result_.offsets = array<std::uint64_t, Place>(place_, n_ + 1);
+    parts_.emplace(partitioner.run(source, frequent_.region_of));
+    keys_ = array<Key, Place>(place_, n_);
+    starts_ = array<std::uint32_t, Place>(place_, n_);
+    sizes_ = array<std::uint64_t, Place>(place_, std::size_t{regions} + 1);
+    array<std::uint32_t, Place> failed(place_, 1);
     result_.values = array<Value, Place>(place_, n_);
-    result_.numbered_keys = array<pair<Key, std::uint32_t>, Place>(place_, numbered_ ? n_ : 0);
-    keys_before_ = array<std::uint64_t, Place>(place_, std::size_t{regions} + 1);
-    place_.fill(keys_before_.data(), 0, sizeof(std::uint64_t));
-    array<std::uint64_t, Place> turns(place_, earlier_teams::words(regions));
-    place_.fill(turns.data(), 0, turns.bytes());
-    const kernel group{parts.items(),
-                       parts.begins(),
-                       parts.ends(),
-                       frequent_.region_of,
-                       {result_.keys.data(), result_.numbered_keys.data(), keys_before_.data()},
-                       result_.offsets.data(),
-                       result_.values.data(),
-                       outcome.data(),
-                       earlier_teams(turns.data())};
+    place_.fill(failed.data(), 0, failed.bytes());
+    place_.fill(sizes_.data(), 0, sizes_.bytes());
+    output_ = {keys_.data(), result_.values.data(), starts_.data(), sizes_.data(), failed.data()};
+    const kernel group{parts_->items(), parts_->begins(), parts_->ends(), frequent_.region_of, output_};
     place_.launch(regions, scratch_bytes_of(group), group);
-    for_each_frequent_item(place_, parts, frequent_.region_of, n_,
-                           copy_value<Key, Value>{parts.items(), result_.values.data()});
-    result_.scratch_bytes = parts.scratch_bytes() + turns.bytes() + keys_before_.bytes() +
-                            result_.keys.bytes() + result_.offsets.bytes() + result_.numbered_keys.bytes();
-    group_outcome seen{};
-    place_.copy_to_host(&seen, outcome.data(), sizeof(seen));
-    return seen.failed == 0;
+    for_each_frequent_item(place_, *parts_, frequent_.region_of, n_,
+                           copy_value<Key, Value>{parts_->items(), result_.values.data()});
+    place_.exclusive_scan(sizes_.data(), sizes_.data(), sizes_.size());
+    std::uint32_t failures = 0;
+    place_.copy_to_host(&failures, failed.data(), sizeof(failures));
+    return failures == 0;
   }
 
-  void finish() {
+  /// Brings the groups of all regions together.
+  void pack() {
     std::uint64_t size = 0;
-    place_.copy_to_host(&size, keys_before_.data() + frequent_.regions(), sizeof(size));
+    place_.copy_to_host(&size, sizes_.data() + frequent_.regions(), sizeof(size));
+    result_.keys = array<Key, Place>(place_, size);
+    result_.offsets = array<std::uint64_t, Place>(place_, size + 1);
+    result_.numbered_keys = array<pair<Key, std::uint32_t>, Place>(place_, numbered_ ? size : 0);
+    const pack_groups<Place, Key, Value> pack{output_, parts_->begins(), result_.keys.data(),
+                                              result_.offsets.data(), result_.numbered_keys.data()};
+    place_.launch(frequent_.regions(), 0, pack);
     const std::uint64_t end = n_;
     place_.copy_from_host(result_.offsets.data() + size, &end, sizeof(end));
-    truncate(place_, result_.keys, size);
-    truncate(place_, result_.offsets, size + 1);
-    truncate(place_, result_.numbered_keys, size);
     result_.region_of = frequent_.region_of.spread;
     result_.begins = array<std::uint64_t, Place>(place_, std::size_t{result_.region_of.regions} + 1);
-    write_numbers(place_, result_.begins.size(),
-                  begin_of_region<Key>{frequent_.region_of, keys_before_.data()}, result_.begins.data());
+    write_numbers(place_, result_.begins.size(), begin_of_region<Key>{frequent_.region_of, sizes_.data()},
+                  result_.begins.data());
     place_.synchronize();
+    result_.scratch_bytes = parts_->scratch_bytes() + keys_.bytes() + starts_.bytes() + sizes_.bytes() +
+                            result_.values.bytes() + result_.numbered_keys.bytes();
   }
 
   const Place& place_;
   std::size_t n_;
   bool numbered_;
   frequent_keys<Key, Place> frequent_;
-  array<std::uint64_t, Place> keys_before_;
+  std::optional<partitioned<pair<Key, Value>, Place>> parts_;
+  array<Key, Place> keys_;  // see group_output
+  array<std::uint32_t, Place> starts_;
+  array<std::uint64_t, Place> sizes_;
+  group_output<Key, Value> output_{};
   result_type result_;
 };
 

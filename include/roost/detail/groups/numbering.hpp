@@ -4,7 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "roost/detail/groups/group_regions.hpp"
+#include "roost/detail/base/earlier_teams.hpp"
+#include "roost/detail/groups/frequent_keys.hpp"
 #include "roost/frozen_map.hpp"
 
 // Numbering: each different key of a batch gets a number, in the order of the keys' hashes. The batch is
@@ -88,6 +89,26 @@ class region_words {
   hash multiplier_ = 1;
 };
 
+/// The keys that numbering a batch writes. Null: not wanted.
+template <class Key>
+struct key_output {
+  Key* keys;
+  pair<Key, std::uint32_t>* pairs;  // each key with its number
+  std::uint64_t* keys_before;       // of each region: keys in those before, and at last all keys
+
+  ROOST_FN void write(std::uint64_t number, const Key& key) const {
+    if (keys != nullptr) keys[number] = key;
+    if (pairs != nullptr) pairs[number] = {key, static_cast<std::uint32_t>(number)};
+  }
+};
+
+/// What the host looks at.
+struct numbering_outcome {
+  std::uint32_t overflowed;  // the partition ran out of slack
+  std::uint32_t failed;      // regions with too many different keys
+  std::uint32_t copies;      // regions with copies of a key where all keys should be different
+};
+
 /// What numbering a batch tells besides the keys. Null: not wanted.
 template <class Value>
 struct numbering_output {
@@ -113,7 +134,7 @@ struct number_regions {
   static constexpr bool one_worker = std::is_same_v<Place, host>;
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
-  static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
+  static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once + (sizeof(Key) <= 4 ? 1 : 0);
   static constexpr std::uint32_t tile = numbering_tile<Place, Key>;
   static constexpr std::uint32_t steps_most = 512;  // of an insertion: more tells of keys with close hashes
   static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots have no way round
@@ -130,7 +151,7 @@ struct number_regions {
   bool different;  // nobody wants to know of keys that come twice but that there are some
   key_output<Key> keys;
   numbering_output<Value> target;
-  group_outcome* outcome;
+  numbering_outcome* outcome;
   earlier_teams turns;
 
   struct pieces {
@@ -511,7 +532,7 @@ class numberer {
     }
     for (const room room : {room::slack, room::exact}) {
       if (room == room::slack && result_.frequent.region_of.count != 0) continue;
-      const group_outcome outcome =
+      const numbering_outcome outcome =
           kind_.numbers ? attempt<true>(source, room) : attempt<false>(source, room);
       if (outcome.overflowed != 0 && !kind_.different) continue;
       if (outcome.overflowed + outcome.failed + outcome.copies != 0) return {};
@@ -530,8 +551,8 @@ class numberer {
   }
 
   template <bool WayBack, class Source>
-  group_outcome attempt(const Source& source, room room) {
-    array<group_outcome, Place> outcome(place_, 1);
+  numbering_outcome attempt(const Source& source, room room) {
+    array<numbering_outcome, Place> outcome(place_, 1);
     place_.fill(outcome.data(), 0, outcome.bytes());
     const auto& frequent = result_.frequent;
     const std::uint32_t regions = frequent.regions();
@@ -558,7 +579,7 @@ class numberer {
                         outcome.data(),
                         earlier_teams(turns.data())};
     place_.launch(regions, scratch_bytes_of(number), number);
-    group_outcome host_outcome{};
+    numbering_outcome host_outcome{};
     place_.copy_to_host(&host_outcome, outcome.data(), sizeof(host_outcome));
     return host_outcome;
   }

@@ -29,21 +29,16 @@ struct write_index {
   ROOST_FN void operator()(std::size_t i) const { indices[order[i]] = first + static_cast<std::uint32_t>(i); }
 };
 
-/// counts[indices[i]] += source[i]
+/// counts[indices[i]] += source[i], or = source[i] for keys that had no index: indices from `before` on.
 struct add_counts {
   const std::uint32_t* indices;
   const std::uint64_t* source;
+  std::uint32_t before;
   std::uint64_t* counts;
-  ROOST_FN void operator()(std::size_t i) const { counts[indices[i]] += source[i]; }
-};
-
-/// target[indices[i]] = source[i]
-template <class T>
-struct put_in_order {
-  const T* source;
-  const std::uint32_t* indices;
-  T* target;
-  ROOST_FN void operator()(std::size_t i) const { target[indices[i]] = source[i]; }
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t index = indices[i];
+    counts[index] = (index < before ? counts[index] : 0) + source[i];
+  }
 };
 
 template <class Sequence>
@@ -249,6 +244,23 @@ array<std::uint32_t, Place> indices_of_items(const Place& place, const Batch& ba
   return result;
 }
 
+/// The counts of `size` indices: what they were before, and how often a batch of n items has each key.
+template <class Place, class Batch>
+array<std::uint64_t, Place> counts_by_index(const Place& place, const array<std::uint64_t, Place>& before,
+                                            const Batch& batch, const array<std::uint32_t, Place>& index_of,
+                                            std::size_t size, std::size_t n) {
+  if (before.size() == 0 && batch.size == n) {  // all are 1: in any order
+    array<std::uint64_t, Place> ones(place, n);
+    place.copy(ones.data(), batch.counts.data(), ones.bytes());
+    return ones;
+  }
+  array<std::uint64_t, Place> counts(place, size);
+  place.copy(counts.data(), before.data(), before.bytes());
+  place.for_each(batch.size, add_counts{index_of.data(), batch.counts.data(),
+                                        static_cast<std::uint32_t>(before.size()), counts.data()});
+  return counts;
+}
+
 /// Calls f with a batch that is numbered for an order.
 template <class Place, class Sequence, class F>
 auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
@@ -303,10 +315,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, B
   if (options_.counts && index_of.size() == 0) {
     all_counts = std::move(batch.counts);
   } else if (options_.counts) {
-    all_counts = array<std::uint64_t, Place>(place, after);
-    place.copy(all_counts.data(), counts_.data(), counts_.bytes());
-    place.fill(all_counts.data() + before, 0, (after - before) * sizeof(std::uint64_t));
-    place.for_each(batch.size, detail::add_counts{index_of.data(), batch.counts.data(), all_counts.data()});
+    all_counts = detail::counts_by_index(place, counts_, batch, index_of, after, items);
   }
   array<Key, Place> all_keys = std::move(fresh.keys);
   if (before != 0) {
@@ -374,13 +383,10 @@ auto unique_counts(const Place& place, const Keys& keys, index_order order) {
   return detail::with_numbered(place, sequence, 0, order, kind, where, [&](auto batch) {
     auto ordered =
         detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
-    array<std::uint64_t, Place> counts = std::move(batch.counts);
-    if (ordered.index_of.size() != 0) {
-      array<std::uint64_t, Place> in_order(place, batch.size);
-      place.for_each(batch.size, detail::put_in_order<std::uint64_t>{counts.data(), ordered.index_of.data(),
-                                                                     in_order.data()});
-      counts = std::move(in_order);
-    }
+    auto counts = ordered.index_of.size() == 0
+                      ? std::move(batch.counts)
+                      : detail::counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered.index_of,
+                                                batch.size, sequence.size());
     place.synchronize();
     return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(ordered.keys), std::move(counts)};
   });
