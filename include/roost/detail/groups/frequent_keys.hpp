@@ -126,6 +126,8 @@ struct find_frequent_keys {
     team.exclusive_scan(parts.rank, parts.rank, sample);
     team.sync();
     const std::uint32_t found = parts.rank[sample - 1] + (parts.counts[sample - 1] >= at_least ? 1 : 0);
+    if (team.rank() == 0) *outcome = {found, *parts.numbers.size};
+    if (found == 0) return;
     for_each_of(team, sample, [&](std::uint32_t g) {
       if (parts.counts[g] < at_least) return;
       parts.chosen[parts.rank[g]] = g;
@@ -149,10 +151,7 @@ struct find_frequent_keys {
     team.exclusive_scan(parts.counts, parts.counts, slots);
     team.sync();
     for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(parts.counts[s]); });
-    if (team.rank() == 0) {
-      slot[slots] = static_cast<std::uint16_t>(found);
-      *outcome = {found, *parts.numbers.size};
-    }
+    if (team.rank() == 0) slot[slots] = static_cast<std::uint16_t>(found);
   }
 };
 

@@ -134,7 +134,8 @@ struct number_regions {
   static constexpr bool one_worker = std::is_same_v<Place, host>;
   static constexpr int threads = group_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
-  static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once + (sizeof(Key) <= 4 ? 1 : 0);
+  static constexpr int teams_at_once =
+      group_tuning<cuda>::teams_at_once + (sizeof(pair<Key, Value>) <= 4 ? 1 : 0);
   static constexpr std::uint32_t tile = numbering_tile<Place, Key>;
   static constexpr std::uint32_t steps_most = 512;  // of an insertion: more tells of keys with close hashes
   static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots have no way round
@@ -257,6 +258,7 @@ class region_numbering {
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
         std::uint32_t word = words_.of(mine_(held, i).key).word;
         const std::uint32_t start = home(word);
+        number_(held, i) = word;  // until it has one
         std::uint32_t step = 0;
         for (; step < Kernel::steps_most; ++step) {
           std::uint32_t& slot = parts_.slot[start + step];
@@ -278,18 +280,19 @@ class region_numbering {
     return parts_.before[s / 32] + count_bits(parts_.taken[s / 32] & ((1u << s % 32) - 1));
   }
 
-  ROOST_FN std::uint32_t number_of(const Key& key) const {
-    const std::uint32_t word = words_.of(key).word;
+  ROOST_FN std::uint32_t number_of_word(std::uint32_t word) const {
     std::uint32_t s = home(word);
+    ROOST_ROLLED
     while (parts_.slot[s] != word) ++s;
     return number_of_slot(s);
   }
 
-  /// Looks up the numbers of a tile again, unless they are all at hand.
+  /// Looks up the numbers of a tile's items, unless they are at hand.
   ROOST_FN void look_up_again(std::uint32_t n) {
     if (count_ <= tile) return;
-    for_each_held<per_worker>(team_, n,
-                              [&](int held, int i) { number_(held, i) = number_of(mine_(held, i).key); });
+    for_each_held<per_worker>(team_, n, [&](int held, int i) {
+      number_(held, i) = number_of_word(words_.of(mine_(held, i).key).word);
+    });
   }
 
   /// Finds each item's number, and what else is wanted of the items. False if two keys have the same word.
@@ -307,11 +310,14 @@ class region_numbering {
       team_.sync();
     }
     each_tile([&](std::uint32_t n, std::uint64_t) {
+      if (count_ > tile) {
+        for_each_held<per_worker>(
+            team_, n, [&](int held, int i) { number_(held, i) = words_.of(mine_(held, i).key).word; });
+      }
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        const Key& key = mine_(held, i).key;
-        const std::uint32_t number = number_of(key);
+        const std::uint32_t number = number_of_word(number_(held, i));
         number_(held, i) = number;
-        if constexpr (words::has_rest) parts_.rest[number] = words_.of(key).other;
+        if constexpr (words::has_rest) parts_.rest[number] = words_.of(mine_(held, i).key).other;
         if (counts) team_.fetch_add(parts_.count[number], 1u);
         if constexpr (!std::is_same_v<Value, none>) {
           if (first) {
@@ -372,18 +378,25 @@ class region_numbering {
 
   /// Moves the words of the keys to the first slots, where each is at its number.
   ROOST_FN void collect_words() const {
-    constexpr int each = static_cast<int>(Kernel::slots) / Team::size;
-    std::uint32_t word[Team::size == 1 ? 1 : each];
-    if constexpr (Team::size > 1) {
+    if constexpr (Team::size == 1) {
+      for (std::uint32_t s = 0, number = 0; s < Kernel::slots; ++s) {
+        if (parts_.slot[s] != Kernel::none_here) parts_.slot[number++] = parts_.slot[s];
+      }
+    } else {
+      constexpr std::uint32_t each =
+          Kernel::slots / static_cast<std::uint32_t>(Team::size);  // groups of a warp
+      const std::uint32_t lane = static_cast<std::uint32_t>(team_.rank()) % 32,
+                          first = static_cast<std::uint32_t>(team_.rank()) / 32 * each,
+                          below = (1u << lane) - 1;
+      std::uint32_t word[each];
       ROOST_UNROLL
-      for (int j = 0; j < each; ++j) word[j] = parts_.slot[team_.rank() + j * Team::size];
+      for (std::uint32_t g = 0; g < each; ++g) word[g] = parts_.slot[32 * (first + g) + lane];
       team_.sync();
-    }
-    ROOST_UNROLL
-    for (int j = 0; j < each; ++j) {
-      const auto s = static_cast<std::uint32_t>(team_.rank() + j * Team::size);
-      const std::uint32_t mine = Team::size == 1 ? parts_.slot[s] : word[j];
-      if (mine != Kernel::none_here) parts_.slot[number_of_slot(s)] = mine;
+      ROOST_UNROLL
+      for (std::uint32_t g = 0; g < each; ++g) {
+        const std::uint32_t number = parts_.before[first + g] + count_bits(parts_.taken[first + g] & below);
+        if (word[g] != Kernel::none_here) parts_.slot[number] = word[g];
+      }
     }
     team_.sync();
   }

@@ -181,6 +181,7 @@ template <class Key, class Place>
 struct new_keys {
   array<Key, Place> keys;
   array<std::uint32_t, Place> index_of;  // of each of the batch's keys, by its number; empty: that
+  bool each_item = false;                // of the batch is a new key: its index is its position
 };
 
 /// `indices`: of each of the batch's keys, no_index if it has none; empty if none has one. New keys get the
@@ -221,6 +222,7 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
       result.keys = array<Key, Place>(place, batch.size);
       write_numbers(place, batch.size, element_at<Sequence>{sequence}, result.keys.data());
       result.index_of = std::move(batch.first);
+      result.each_item = true;
       return result;
     }
     marked_positions<Place> marked(place, sequence.size(), batch.first, all ? nullptr : indices.data());
@@ -236,11 +238,15 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
 }
 
 /// The index of each of n items of a batch.
-template <class Place, class Batch>
+template <class Place, class Batch, class Key>
 array<std::uint32_t, Place> indices_of_items(const Place& place, const Batch& batch, std::size_t n,
-                                             const array<std::uint32_t, Place>& index_of) {
+                                             const new_keys<Key, Place>& fresh) {
   array<std::uint32_t, Place> result(place, n);
-  batch.of_each_item(place, index_of.data(), result.data());
+  if (fresh.each_item) {
+    write_numbers(place, n, number<std::uint32_t>(), result.data());
+  } else {
+    batch.of_each_item(place, fresh.index_of.data(), result.data());
+  }
   return result;
 }
 
@@ -335,7 +341,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, B
                           pairs.data());
     return detail::map_of_keys<map>(place, batch, pairs, options_.load_factor);
   }();
-  auto result = detail::indices_of_items(place, batch, items, index_of);
+  auto result = detail::indices_of_items(place, batch, items, fresh);
   place.synchronize();
   keys_ = std::move(all_keys);
   counts_ = std::move(all_counts);
@@ -369,7 +375,7 @@ auto unique_inverse(const Place& place, const Keys& keys, index_order order) {
   return detail::with_numbered(place, sequence, 0, order, kind, where, [&](auto batch) {
     auto ordered =
         detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
-    auto inverse = detail::indices_of_items(place, batch, sequence.size(), ordered.index_of);
+    auto inverse = detail::indices_of_items(place, batch, sequence.size(), ordered);
     place.synchronize();
     return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(ordered.keys), std::move(inverse)};
   });

@@ -116,28 +116,27 @@ ROOST_FN std::uint32_t rank_bits([[maybe_unused]] const Team& team, const Holds&
   } else {
 #if ROOST_ON_DEVICE
     constexpr std::uint32_t warps = Team::size / 32, each = Groups / warps;
-    static_assert(Groups % warps == 0 && each <= 32);
+    static_assert(Groups % warps == 0 && each <= 32 && warps % 4 == 0);
     const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32,
                         warp = static_cast<std::uint32_t>(team.rank()) / 32, first = warp * each;
-    std::uint32_t mine = 0;  // lane g has group g of the warp
     ROOST_UNROLL
     for (std::uint32_t g = 0; g < each; ++g) {
       const std::uint32_t word = __ballot_sync(~0u, holds(32 * (first + g) + lane));
-      mine = lane == g ? word : mine;
+      if (lane == 0) bits[first + g] = word;
     }
-    const std::uint32_t up_to_mine = scan_warp(count_bits(mine));
+    __syncwarp();
+    const std::uint32_t mine = lane < each ? count_bits(bits[first + lane]) : 0, up_to_mine = scan_warp(mine);
     if (lane == 31) warp_counts[warp] = up_to_mine;
     team.sync();
     std::uint32_t of_others = 0;
     ROOST_UNROLL
-    for (std::uint32_t w = 0; w < warps; ++w) {
-      of_others = w == warp ? all : of_others;
-      all += warp_counts[w];
+    for (std::uint32_t w = 0; w < warps; w += 4) {
+      const uint4 counts = *reinterpret_cast<const uint4*>(warp_counts + w);
+      all += counts.x + counts.y + counts.z + counts.w;
+      if (w + 4 == (warp & ~3u)) of_others = all;
     }
-    if (lane < each) {
-      bits[first + lane] = mine;
-      before[first + lane] = of_others + up_to_mine - count_bits(mine);
-    }
+    for (std::uint32_t w = warp & ~3u; w < warp; ++w) of_others += warp_counts[w];
+    if (lane < each) before[first + lane] = of_others + up_to_mine - mine;
     team.sync();
 #endif
   }
