@@ -105,6 +105,14 @@ void check(const std::vector<u64>& key_numbers, const std::vector<u64>& value_nu
     EXPECT_EQ(wrong, 0u);
     EXPECT_EQ(map.count_matches(place, asked, {.path = way}), total);
 
+    const value missing = from_number<value>(77);
+    auto firsts = filled<value>(queries.size(), value{});
+    map.find_first(place, asked, firsts, missing, {.path = way});
+    const auto first = download(firsts);
+    for (std::size_t i = 0; i < queries.size(); ++i)
+      wrong += !(first[i] == (offsets[i] == offsets[i + 1] ? missing : expected[offsets[i]]));
+    EXPECT_EQ(wrong, 0u);
+
     const auto all = map.retrieve(place, asked, {.path = way});
     EXPECT_EQ(roost::copy_to_host(place, all.offsets), offsets);
     EXPECT_TRUE(roost::copy_to_host(place, all.values) == expected);

@@ -153,6 +153,12 @@ class frozen_multimap {
     *this = frozen_multimap(place, keys, values, options_);
   }
 
+  /// results[i] = the first value of queries[i], or `missing`. `results` is contiguous memory of the place,
+  /// at least as long as the queries (invalid_argument otherwise). Asynchronous on cuda.
+  template <class Queries, class Results>
+  bulk_report find_first(const Place& place, const Queries& queries, Results&& results, const Value& missing,
+                         bulk_options how = {}) const;
+
   /// counts[i] = the number of values of queries[i]. `counts` is contiguous memory of the place, at least as
   /// long as the queries (invalid_argument otherwise), of an integer type. A count that the type cannot hold
   /// is stored as the largest value of the type. Asynchronous on cuda.
@@ -234,6 +240,8 @@ class frozen_multimap {
   bool empty() const { return size() == 0; }
   /// The number of distinct keys.
   std::size_t key_count() const { return keys_.size(); }
+  /// True if each key has one value.
+  bool has_unique_keys() const { return key_count() == size(); }
   std::size_t bytes() const { return numbers_.bytes() + keys_.bytes() + offsets_.bytes() + values_.bytes(); }
   /// Statistics of the table of distinct keys; scratch_bytes and duplicates are those of the whole build.
   const frozen_statistics& statistics() const { return statistics_; }

@@ -27,11 +27,11 @@ inline constexpr Row no_row = static_cast<Row>(~Row{0});
 /// type that can number the rows (invalid_argument otherwise).
 ///
 /// A join builds a frozen_multimap of the right side and looks up the left side in it. If you can choose,
-/// pass the shorter side as the right one. To know the number of pairs first, or to write them to your own
-/// memory, build the multimap of row numbers yourself and call match() or match_outer(). To join on several
-/// columns, make each key a struct, for example with roost::computed. Synchronises. Throws out_of_memory,
-/// whose message says how many pairs there are, before any memory is taken for them; invalid_argument,
-/// build_error, device_error.
+/// pass the shorter side as the right one; it is fastest if the keys of the right side are all different. To
+/// know the number of pairs first, or to write them to your own memory, build the multimap of row numbers
+/// yourself and call match() or match_outer(). To join on several columns, make each key a struct, for
+/// example with roost::computed. Synchronises. Throws out_of_memory, whose message says how many pairs there
+/// are, before any memory is taken for them; invalid_argument, build_error, device_error.
 template <class Row = std::uint32_t, class Place, class Left, class Right>
 joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys);
 

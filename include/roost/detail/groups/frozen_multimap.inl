@@ -63,6 +63,32 @@ struct write_count : answer_of_run<write_count<Count>> {
   ROOST_FN void put(std::size_t i, result answer) const { counts[i] = answer; }
 };
 
+/// The first value of a key. `offsets` may be null if each key has one value.
+template <class Value>
+struct write_first_value {
+  using result = Value;
+  const std::uint64_t* offsets;
+  const Value* values;
+  Value missing;
+  result* results;
+  ROOST_FN result of(const found<std::uint32_t>& number) const {
+    if (!number) return missing;
+    return values[offsets == nullptr ? *number : offsets[*number]];
+  }
+  ROOST_FN void put(std::size_t i, const result& answer) const { results[i] = answer; }
+};
+
+/// results[i] = the first value of the key with numbers[i]: of large values.
+template <class Value>
+struct copy_first_value {
+  write_first_value<Value> answer;
+  const std::uint32_t* numbers;
+  ROOST_FN void operator()(std::size_t i) const {
+    const bool there = numbers[i] != ~0u;
+    answer.put(i, answer.of(there ? found<std::uint32_t>(numbers[i]) : found<std::uint32_t>()));
+  }
+};
+
 /// How many matches a query has. `least`: one that has none counts as so many.
 struct count_of_run {
   const std::uint64_t* runs;
@@ -295,6 +321,27 @@ bulk_report frozen_multimap<Key, Value, Place>::look_up(const Place& place, cons
   if (!empty()) return detail::probe_all(place, numbers_.ref(), numbers_.bytes(), queries, answer, how);
   place.fill(results, 0, queries.size() * sizeof(*results));
   return {path::direct, 1, 0};
+}
+
+template <class Key, class Value, class Place>
+template <class Queries, class Results>
+bulk_report frozen_multimap<Key, Value, Place>::find_first(const Place& place, const Queries& queries,
+                                                           Results&& results, const Value& missing,
+                                                           bulk_options how) const {
+  constexpr const char* where = "roost::frozen_multimap::find_first";
+  if (empty()) return detail::find_no_values<Key>(place, queries, results, missing, where);
+  const auto sequence = detail::sequence_as<Key>(queries);
+  Value* const target = detail::output<Value>(results, sequence.size(), where);
+  const detail::write_first_value<Value> answer{has_unique_keys() ? nullptr : offsets_.data(), values_.data(),
+                                                missing, target};
+  if constexpr (sizeof(Value) <= 8) {
+    return look_up(place, sequence, answer, target, how);
+  } else {
+    array<std::uint32_t, Place> numbers(place, sequence.size());
+    const bulk_report report = numbers_.find(place, queries, numbers, ~std::uint32_t{0}, how);
+    place.for_each(numbers.size(), detail::copy_first_value<Value>{answer, numbers.data()});
+    return report;
+  }
 }
 
 template <class Key, class Value, class Place>

@@ -26,11 +26,31 @@ struct join {
     check(left.size(), where);
     check(right.size(), where);
     const frozen_multimap<key, Row, Place> rows(place, right_keys, numbers_to<Row>(right.size()));
+    if (rows.has_unique_keys()) return pairs_of_unique(place, left_keys, left.size(), rows, outer);
     const auto found = outer ? rows.match_outer(place, left_keys, no_row<Row>) : rows.match(place, left_keys);
     auto [left_rows, right_rows] = room_for_matches<Row, Row>(place, found.size(), where);
     found.retrieve_pairs(place, left_rows, right_rows);
     place.synchronize();
     return {std::move(left_rows), std::move(right_rows)};
+  }
+
+  /// A left row has one match at most.
+  static joined_rows<Row, Place> pairs_of_unique(const Place& place, const Left& left_keys, std::size_t n,
+                                                 const frozen_multimap<key, Row, Place>& rows, bool outer) {
+    array<Row, Place> right(place, n);
+    rows.find_first(place, left_keys, right, no_row<Row>);
+    const is_other_value<Row> matches{right.data(), no_row<Row>};
+    if (outer || place.sum(n, matches) == n) {
+      array<Row, Place> left(place, n);
+      write_numbers(place, n, number<Row>(), left.data());
+      place.synchronize();
+      return {std::move(left), std::move(right)};
+    }
+    auto left = select_numbers<Row>(place, n, matches);
+    array<Row, Place> matched(place, left.size());
+    write_numbers(place, left.size(), in_order<Row, Row>{right.data(), left.data()}, matched.data());
+    place.synchronize();
+    return {std::move(left), std::move(matched)};
   }
 
   static array<Row, Place> rows(const Place& place, const Left& left_keys, const Right& right_keys,

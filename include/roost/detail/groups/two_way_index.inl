@@ -7,10 +7,10 @@ namespace roost {
 namespace detail {
 
 /// source[order[i]]
-template <class T>
+template <class T, class Number = std::uint32_t>
 struct in_order {
   const T* source;
-  const std::uint32_t* order;
+  const Number* order;
   ROOST_FN T operator()(std::size_t i) const { return source[order[i]]; }
 };
 

@@ -49,6 +49,13 @@ struct is_value {
   ROOST_FN bool operator()(std::size_t i) const { return values[i] == wanted; }
 };
 
+template <class T>
+struct is_other_value {
+  const T* values;
+  T unwanted;
+  ROOST_FN bool operator()(std::size_t i) const { return values[i] != unwanted; }
+};
+
 /// All i below n for which holds(i), ascending. Synchronises.
 template <class T, class Place, class Holds>
 array<T, Place> select_numbers(const Place& place, std::size_t n, const Holds& holds) {
