@@ -196,8 +196,8 @@ void check_words(std::uint32_t regions) {
     const Key key = roost::key_of_hash<Key>(h, 5);
     roost::detail::region_words<Key> words(region_of);
     for (int attempt = 0; attempt < 4; ++attempt, words.try_others()) {
-      const auto [word, rest] = words.of(key);
-      wrong += word >> 31 != 0 || !(words.key(region_of(key), word, rest) == key);
+      const auto parts = words.of(key);
+      wrong += parts.word >> 31 != 0 || !(words.key(region_of(key), parts) == key);
     }
   }
   EXPECT_EQ(wrong, 0u) << regions;
@@ -214,9 +214,9 @@ TEST(grouping, of_frequent_keys) {
   const std::vector<u32> close = close_keys(8, 1u << 30, 3);  // each has 1 / 16 of all
   std::vector<u64> numbers = random_numbers(sanitized ? 600'000 : 2'000'000, 6);
   for (std::size_t i = 0; i < numbers.size(); i += 2) numbers[i] = close[roost::mix64(i) % close.size()];
-  check<u32>(numbers);
+  check<u32>(numbers, false);  // the region of a frequent key is behind that of its neighbours
   check<sixteen>(numbers);
-  check<u32>(std::vector<u64>(numbers.size(), 3));
+  check<u32>(std::vector<u64>(numbers.size(), 3), false);
 }
 
 }  // namespace

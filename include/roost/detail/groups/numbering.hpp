@@ -24,9 +24,9 @@ ROOST_FN constexpr Word odd_inverse(Word odd) {
   return inverse;
 }
 
-/// The keys of a region as words of 31 bits, in the order of their hashes, and what a word does not tell: the
-/// rest. Keys of up to 4 bytes have none; a longer key's word may be that of another key, too. Then other
-/// words are tried. The number of regions must be even.
+/// The keys of a region as words of 31 bits, in the order of their hashes. A word tells a key of up to 4
+/// bytes. The word of a longer key may be that of another key, too: then other words are tried. The number of
+/// regions must be even.
 template <class Key>
 class region_words {
   using hash = decltype(hash_of(std::declval<const Key&>()));
@@ -35,9 +35,9 @@ class region_words {
   static constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
 
  public:
-  using rest =
-      std::conditional_t<sizeof(Key) <= 4, none, std::conditional_t<sizeof(Key) <= 8, std::uint32_t, Key>>;
-  static constexpr bool has_rest = !std::is_same_v<rest, none>;
+  static constexpr bool tells_key = sizeof(Key) <= 4;
+  /// Of keys of up to 8 bytes, 32 bits more do. Longer ones are found where they are.
+  static constexpr bool rest_tells_key = sizeof(Key) <= 8;
 
   explicit region_words(const leading_bits& region_of)
       : region_of_(region_of),
@@ -45,39 +45,29 @@ class region_words {
         inverse_(odd_inverse<hash>(region_of.regions >> shift_)) {}
 
   struct parts {
-    std::uint32_t word;
-    rest other;
+    std::uint32_t word, rest;
   };
   ROOST_FN parts of(const Key& key) const {
     // A hash times the regions is the region and a fraction, whose lowest bit is 0.
     const hash fraction = static_cast<hash>(hash_of(key, region_of_.seed) * region_of_.regions) >> 1;
     const hash inside = static_cast<hash>(fraction * multiplier_) & mask;
-    if constexpr (sizeof(Key) <= 4) {
-      return {inside, {}};
-    } else if constexpr (sizeof(Key) <= 8) {
-      return {static_cast<std::uint32_t>(inside >> 32), static_cast<std::uint32_t>(inside)};
+    if constexpr (tells_key) {
+      return {inside, 0};
     } else {
-      return {static_cast<std::uint32_t>(inside >> 32), key};
+      return {static_cast<std::uint32_t>(inside >> 32), static_cast<std::uint32_t>(inside)};
     }
   }
 
   /// The way back. `region`: of the key.
-  ROOST_FN Key key(std::uint32_t region, std::uint32_t word, [[maybe_unused]] const rest& other) const {
-    if constexpr (sizeof(Key) > 8) {
-      return other;
-    } else {
-      hash inside = word;
-      if constexpr (has_rest) inside = static_cast<hash>(inside << 32) | other;
-      const hash fraction = static_cast<hash>(inside * odd_inverse(multiplier_) & mask) << 1;
-      // Both halves of the product, divided by the regions: by a power of two, and by an odd number.
-      const hash product = static_cast<hash>(hash{region} << (hash_bits - shift_)) | fraction >> shift_;
-      return key_of_hash<Key>(static_cast<hash>(product * inverse_), region_of_.seed);
-    }
-  }
-
-  ROOST_FN static bool same(const rest& a, const rest& b) {
-    if constexpr (has_rest) return same_key(a, b);
-    return true;
+  ROOST_FN Key key(std::uint32_t region, const parts& source) const
+    requires(rest_tells_key)
+  {
+    hash inside = source.word;
+    if constexpr (!tells_key) inside = static_cast<hash>(inside << 32) | source.rest;
+    const hash fraction = static_cast<hash>(inside * odd_inverse(multiplier_) & mask) << 1;
+    // Both halves of the product, divided by the regions: by a power of two, and by an odd number.
+    const hash product = static_cast<hash>(hash{region} << (hash_bits - shift_)) | fraction >> shift_;
+    return key_of_hash<Key>(static_cast<hash>(product * inverse_), region_of_.seed);
   }
 
   ROOST_FN void try_others() { multiplier_ = static_cast<hash>(multiplier_ * odd); }
@@ -120,8 +110,7 @@ struct numbering_output {
 /// Different keys that a team can number.
 template <class Place, class Key>
 constexpr std::uint32_t numbering_tile = [] {
-  constexpr std::size_t bytes =
-      17 + (region_words<Key>::has_rest ? sizeof(typename region_words<Key>::rest) : 0);
+  constexpr std::size_t bytes = region_words<Key>::tells_key ? 17 : 21;  // of shared memory
   constexpr std::size_t threads = group_tuning<cuda>::threads;
   constexpr std::size_t fit = group_tuning<Place>::numbering_bytes / bytes / threads;
   return static_cast<std::uint32_t>(
@@ -159,9 +148,9 @@ struct number_regions {
     std::uint64_t* shared;  // two words, one for each call of `turns`
     std::uint32_t* warp_counts;
     std::uint32_t* slot;
-    std::uint32_t* taken;        // a bit for each slot
-    std::uint32_t* before;       // taken slots before each 32
-    typename words::rest* rest;  // of each key, by its number; so are the others
+    std::uint32_t* taken;   // a bit for each slot
+    std::uint32_t* before;  // taken slots before each 32
+    std::uint32_t* rest;    // of each key, by its number, or where an item has it; so are the others
     std::uint32_t* count;
     Value* first;
     std::uint32_t* number;  // of each item, for one worker
@@ -173,7 +162,7 @@ struct number_regions {
     parts.slot = memory.take<std::uint32_t>(slots);
     parts.taken = memory.take<std::uint32_t>(slots / 32);
     parts.before = memory.take<std::uint32_t>(slots / 32);
-    parts.rest = memory.take<typename words::rest>(words::has_rest ? tile : 0);
+    parts.rest = memory.take<std::uint32_t>(words::tells_key ? 0 : tile);
     parts.count = memory.take<std::uint32_t>(target.counts != nullptr ? tile : 0);
     parts.first = memory.take<Value>(target.first != nullptr ? tile : 0);
     parts.number = memory.take<std::uint32_t>(one_worker ? tile : 0);
@@ -222,7 +211,7 @@ class region_numbering {
         team_.sync();
       }
       keys = insert();
-      if (!words::has_rest && keys <= tile && !kernel_.different)
+      if (words::tells_key && keys <= tile && !kernel_.different)
         kernel_.turns.announce(team_, region_, keys);
       good = keys <= tile && number_items(keys);
     }
@@ -299,7 +288,7 @@ class region_numbering {
   ROOST_FN bool number_items(std::uint32_t keys) {
     const bool counts = kernel_.target.counts != nullptr && keys != count_,
                first = kernel_.target.first != nullptr;
-    if (!words::has_rest && !counts && !first && kernel_.target.numbers == nullptr) return true;
+    if (words::tells_key && !counts && !first && kernel_.target.numbers == nullptr) return true;
     if (keys != count_ && (counts || first)) {
       for_each_of(team_, keys, [&](std::uint32_t g) {
         if (counts) parts_.count[g] = 0;
@@ -309,7 +298,7 @@ class region_numbering {
       });
       team_.sync();
     }
-    each_tile([&](std::uint32_t n, std::uint64_t) {
+    each_tile([&](std::uint32_t n, [[maybe_unused]] std::uint64_t done) {
       if (count_ > tile) {
         for_each_held<per_worker>(
             team_, n, [&](int held, int i) { number_(held, i) = words_.of(mine_(held, i).key).word; });
@@ -317,31 +306,51 @@ class region_numbering {
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
         const std::uint32_t number = number_of_word(number_(held, i));
         number_(held, i) = number;
-        if constexpr (words::has_rest) parts_.rest[number] = words_.of(mine_(held, i).key).other;
+        if constexpr (words::rest_tells_key && !words::tells_key) {
+          team_.exchange(parts_.rest[number], words_.of(mine_(held, i).key).rest);
+        } else if constexpr (!words::tells_key) {
+          team_.exchange(parts_.rest[number],
+                         static_cast<std::uint32_t>(done) + static_cast<std::uint32_t>(i));
+        }
         if (counts) team_.fetch_add(parts_.count[number], 1u);
         if constexpr (!std::is_same_v<Value, none>) {
-          if (first) {
-            if constexpr (has_least) {
-              if (keys != count_) {
-                team_.fetch_min(parts_.first[number], mine_(held, i).value);
-                return;
-              }
-            }
-            parts_.first[number] = mine_(held, i).value;  // of the only item, or nobody will look
+          if (!first) return;
+          if (keys == count_) {
+            parts_.first[number] = mine_(held, i).value;
+          } else if constexpr (has_least) {  // else nobody looks
+            team_.fetch_min(parts_.first[number], mine_(held, i).value);
           }
         }
       });
     });
-    if constexpr (!words::has_rest) return true;
+    if constexpr (words::tells_key) return true;
     team_.sync();
     bool other = false;
     each_tile([&](std::uint32_t n, std::uint64_t) {
       look_up_again(n);
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        other |= !words::same(parts_.rest[number_(held, i)], words_.of(mine_(held, i).key).other);
+        other |= !has_rest(mine_(held, i).key, parts_.rest[number_(held, i)]);
       });
     });
     return !team_.any(other);
+  }
+
+  ROOST_FN bool has_rest(const Key& key, std::uint32_t rest) const {
+    if constexpr (words::rest_tells_key) {
+      return words_.of(key).rest == rest;
+    } else {
+      return same_key(kernel_.items[first_ + rest].key, key);
+    }
+  }
+
+  ROOST_FN Key key_of(std::uint32_t region, std::uint32_t number) const {
+    if constexpr (words::tells_key) {
+      return words_.key(region, {parts_.slot[number], 0});
+    } else if constexpr (words::rest_tells_key) {
+      return words_.key(region, {parts_.slot[number], parts_.rest[number]});
+    } else {
+      return kernel_.items[first_ + parts_.rest[number]].key;
+    }
   }
 
   /// Returns how many keys there are in regions before.
@@ -366,11 +375,7 @@ class region_numbering {
     if (with_keys) collect_words();
     const std::uint32_t region = kernel_.region_of.spread(kernel_.items[first_].key);
     for_each_of(team_, keys, [&](std::uint32_t g) {
-      if (with_keys) {
-        typename words::rest rest{};
-        if constexpr (words::has_rest) rest = parts_.rest[g];
-        kernel_.keys.write(base + g, words_.key(region, parts_.slot[g], rest));
-      }
+      if (with_keys) kernel_.keys.write(base + g, key_of(region, g));
       if (target.counts != nullptr) target.counts[base + g] = keys == count_ ? 1 : parts_.count[g];
       if (target.first != nullptr) target.first[base + g] = parts_.first[g];
     });
