@@ -188,6 +188,9 @@ class frozen_map {
   using placed = std::conditional_t<by_position, std::uint64_t, Value>;  // what is built in place of a value
   using placed_storage = typename Layout::template storage<Place, Key, placed>;
   using placed_table = typename Layout::template table<Place, Key, placed>;
+  using placed_item = pair<Key, placed>;
+  static constexpr bool takes_inserts =
+      std::is_same_v<Place, host> && requires(const placed_table& table) { table.takes_inserts(); };
 
   /// A table, and what is known of its last build.
   struct built {
@@ -208,6 +211,7 @@ class frozen_map {
   template <class Source>
   static std::size_t fill(const Place& place, const Source& source, built& b, const placed_table& table,
                           room room);
+  static bool unparted(const Place& place, const placed_table& table);
   template <class Source>
   static void keep_first(const Place& place, const Source& source, const built& b, const placed_table& table,
                          array<std::uint64_t, Place>& first);

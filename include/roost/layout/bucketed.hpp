@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "roost/detail/base/lanes.hpp"
 #include "roost/detail/frozen/region_build.hpp"
 #include "roost/layout/lookups.hpp"
 
@@ -120,7 +121,9 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   static constexpr int bucket_slots = bucket::slots;
   /// What a probe reads at once: a bucket of the usual size with its values, of a larger one the keys.
   static constexpr bool reads_values = sizeof(bucket) <= detail::build_tuning<Place>::bucket_bytes;
-  using read_type = std::conditional_t<reads_values, bucket, typename bucket::key_block>;
+  static constexpr bool on_host = std::is_same_v<Place, host>;  // which needs no copy of what its cache has
+  using read_type =
+      std::conditional_t<on_host, none, std::conditional_t<reads_values, bucket, typename bucket::key_block>>;
 
   table(bucket* buckets, std::uint32_t regions, std::uint32_t region_buckets, std::uint64_t seed,
         const detail::empty_keys<Key>& empty)
@@ -185,16 +188,15 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   }
 
   ROOST_FN void read(none, lookup& position) const {
-    if constexpr (reads_values) {
+    if constexpr (on_host) {
+    } else if constexpr (reads_values) {
       position.here = detail::load(buckets_ + position.first + position.bucket);
     } else {
       position.here = detail::load(&buckets_[position.first + position.bucket].keys);
     }
   }
 
-  ROOST_FN int match(none, const lookup& position) const {
-    return slot_in(keys_of(position.here), position.key);
-  }
+  ROOST_FN int match(none, const lookup& position) const { return slot_in(keys_of(position), position.key); }
 
   ROOST_FN void take(none, const lookup& position, int slot, hit& result) const {
     const std::uint64_t b = position.first + position.bucket;
@@ -202,9 +204,12 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
               position.steps + 1};
   }
 
-  ROOST_FN bool goes_on(none, lookup& position, hit&) const {
+  ROOST_FN bool passed(none, const lookup& position) const { return overflowed(keys_of(position)); }
+
+  ROOST_FN bool goes_on(none format, lookup& position, hit&) const {
+    const bool more = passed(format, position), unseen = ++position.steps < region_buckets_;
     position.bucket = position.bucket + 1 == region_buckets_ ? 0 : position.bucket + 1;
-    return overflowed(keys_of(position.here)) & (++position.steps < region_buckets_);  // & is one branch
+    return more & unseen;  // & is one branch
   }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
@@ -230,11 +235,13 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
             static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
   }
 
-  ROOST_FN static const typename bucket::key_block& keys_of(const read_type& read) {
-    if constexpr (reads_values) {
-      return read.keys;
+  ROOST_FN const typename bucket::key_block& keys_of(const lookup& position) const {
+    if constexpr (on_host) {
+      return buckets_[position.first + position.bucket].keys;
+    } else if constexpr (reads_values) {
+      return position.here.keys;
     } else {
-      return read;
+      return position.here;
     }
   }
 
@@ -244,7 +251,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
       return {};
     } else {
 #if ROOST_ON_DEVICE
-      if constexpr (reads_values) {
+      if constexpr (reads_values && !on_host) {
         Value value = here.value(0);
         ROOST_UNROLL
         for (int i = 1; i < bucket_slots; ++i) {  // what was read is in registers, which have no index
@@ -258,6 +265,9 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   }
 
   ROOST_FN static int slot_in(const typename bucket::key_block& keys, const Key& key) {
+    if constexpr (on_host && sizeof(Key) == 4) {
+      return detail::first_of(detail::equal_lanes<32, bucket_slots>(keys.key, key_bits(key), ~0u));
+    }
     int slot = -1;
     ROOST_UNROLL
     for (int s = 0; s < bucket_slots; ++s) {

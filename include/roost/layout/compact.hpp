@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "roost/detail/base/lanes.hpp"
 #include "roost/detail/frozen/compact_sector.hpp"
 #include "roost/detail/frozen/region_build.hpp"
 #include "roost/layout/bucketed.hpp"
@@ -26,13 +27,14 @@ namespace roost {
 /// remainder stands. Pairs that find no place go to the stash of their region, a small table of plain pairs.
 ///
 /// How many pairs a sector holds is chosen at build time, from the sizes of key and value and the number of
-/// sectors.
+/// sectors. On a host sectors have 64 bytes, a line, unless 32 hold eight pairs, and tags are whole numbers
+/// where the load allows it: it compares all of a sector at once.
 struct compact {
   /// Options of frozen_map and frozen_set with this layout.
   struct options {
     /// Bytes of the pairs over bytes of the table, above 0; 1.2 is a table smaller than its input. Where so
-    /// many pairs do not fit (4 + 4 bytes: above 0.9 for small tables, 1.1 from 4 * 10^5 pairs on, 1.3 from
-    /// 10^8) the table is made larger; the real figure is load_factor().
+    /// many pairs do not fit (4 + 4 bytes: above 0.9 for small tables, 1.1 from 4 * 10^5 pairs on (on a host
+    /// 2 * 10^6), 1.3 from 10^8) the table is made larger; the real figure is load_factor().
     double load_factor = 0.8;
     /// Chooses the hash functions. The same seed and data give the same answers on every place.
     std::uint64_t seed = 0;
@@ -101,8 +103,12 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   using hash_type = std::conditional_t<hash_bits == 32, std::uint32_t, std::uint64_t>;
   static constexpr int value_bytes = std::is_same_v<Value, none> ? 0 : static_cast<int>(sizeof(Value));
   static constexpr int pair_bytes = static_cast<int>(sizeof(Key)) + value_bytes;
+  static constexpr bool on_host = std::is_same_v<Place, host>;
   static constexpr int sector_bytes =
-      detail::densest_format(32, 64, hash_bits, value_bytes, alignof(Value)).slots >= 4 ? 32 : 64;
+      detail::densest_format(32, 64, hash_bits, value_bytes, alignof(Value)).slots >=
+              detail::build_tuning<Place>::sector_slots
+          ? 32
+          : 64;
 
   struct sized_format {
     std::uint64_t sectors_least;  // of a table
@@ -110,15 +116,25 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   };
   /// The formats, and from how many sectors on they are used: five at most, as code is compiled for each.
   /// (With 98400 sectors tags of a 4-byte key have 17 bits, with 12600000 they have 10.) Most types have two
-  /// or three.
+  /// or three. A host begins with those whose tags it compares side by side, and takes others for loads that
+  /// need them.
   static constexpr std::array<sized_format, 5> formats = [] {
-    std::array<sized_format, 6> all{};
+    std::array<sized_format, 8> all{};
     std::size_t count = 0;
+    const auto add_lanes = [&](std::uint64_t sectors, int bits) {
+      all[count++] = {sectors,
+                      detail::lanes_format(sector_bytes, bits, hash_bits, value_bytes, alignof(Value))};
+    };
+    if (on_host) add_lanes(64, hash_bits);
+    if (on_host && hash_bits == 32) add_lanes(200000, 16);
     for (const std::uint64_t sectors : {64u, 98400u, 1u << 20, 3150000u, 6300000u, 12600000u}) {
       const auto format =
           detail::densest_format(sector_bytes, sectors, hash_bits, value_bytes, alignof(Value));
-      if (count == 0 || format != all[count - 1].format) all[count++] = {sectors, format};
+      const auto& last = all[count == 0 ? 0 : count - 1];
+      if (on_host ? sectors > last.sectors_least && format.slots > last.format.slots : format != last.format)
+        all[count++] = {sectors, format};
     }
+    for (; count > 6; --count) std::copy(all.begin() + 3, all.end(), all.begin() + 2);
     if (count == 6) all[2] = all[3], all[3] = all[4], all[4] = all[5];  // the one that is missed least
     for (; count < 5; ++count) all[count] = all[count - 1];
     return std::array<sized_format, 5>{all[0], all[1], all[2], all[3], all[4]};
@@ -130,15 +146,17 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     std::uint32_t word[sector_bytes / 4];
   };
 
-  /// What a lookup reads at once: a sector of 32 bytes whole, of a larger one the head.
+  /// What a lookup reads at once: a sector of 32 bytes whole, of a larger one the head. (A host needs no copy
+  /// of what its cache has.)
   static constexpr int read_bytes = sector_bytes == 32 ? 32 : [] {
     int most = 0;
     for (const auto& f : formats) most = detail::larger(most, f.format.head_words() * 4);
     return (most + 15) / 16 * 16;
   }();
-  struct alignas(16) read_type {
+  struct alignas(16) sector_part {
     std::uint32_t word[read_bytes / 4];
   };
+  using read_type = std::conditional_t<on_host, none, sector_part>;
 
   table(sector* sectors, item* stash, const plan& p, const detail::empty_keys<Key>& empty)
       : sectors_(sectors),
@@ -212,12 +230,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
       return;
     }
     with_format([&](auto format) {
-      constexpr detail::sector_format f = format();
-      if (slot % f.slots != 0) return;
-      sector empty{};
-      for (int w = 0; w < f.head_words(); ++w) empty.word[w] = ~0u;
-      for (int m = 0; m < f.marks(); ++m) empty.word[f.mark_at(m) / 32] &= ~(1u << f.mark_at(m) % 32);
-      sectors_[slot / f.slots] = empty;
+      if (slot % format().slots == 0) sectors_[slot / format().slots] = empty_sector(format);
     });
   }
 
@@ -263,23 +276,29 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   template <class Format>
   ROOST_FN void read(Format, lookup& position) const {
-    position.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + position.number));
+    if constexpr (!on_host)
+      position.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + position.number));
   }
 
   template <class Format>
   ROOST_FN int match(Format, const lookup& position) const {
-    return lowest(matches<Format>(position.here, position.tag));
+    return detail::first_of(matches<Format>(seen(position), position.tag));
   }
 
   template <class Format>
   ROOST_FN void take(Format, const lookup& position, int slot, hit& result) const {
-    result = {value_in<Format>(position.here, position.number, slot),
+    result = {value_in<Format>(seen(position), position.number, slot),
               position.number * Format()().slots + static_cast<unsigned>(slot), position.t};
   }
 
   template <class Format>
-  ROOST_FN bool goes_on(Format, lookup& position, hit& result) const {
-    if (!marked<Format>(position.here, mark_of(position.remainder, Format()().log2_marks))) return false;
+  ROOST_FN bool passed(Format, const lookup& position) const {
+    return marked<Format>(seen(position), mark_of(position.remainder, Format()().log2_marks));
+  }
+
+  template <class Format>
+  ROOST_FN bool goes_on(Format format, lookup& position, hit& result) const {
+    if (!passed(format, position)) return false;
     if (position.t == tries_) {
       look_in_stash(position, result);
       return false;
@@ -294,9 +313,87 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 #endif
   }
 
+  // Inserts, on a host: see detail/frozen/host_build.hpp.
+
+  /// Only into tables whose tags are numbers.
+  bool takes_inserts() const {
+    return with_format([](auto format) { return format().by_numbers(); });
+  }
+  std::uint32_t regions() const { return regions_; }
+  std::uint32_t region_units() const { return region_sectors_; }
+  sector* region_begin(std::uint32_t region) const {
+    return sectors_ + std::uint64_t{region} * region_sectors_;
+  }
+  /// The same table, with the sectors of a region elsewhere.
+  table with_region_at(std::uint32_t region, sector* there) const {
+    table result = *this;
+    result.sectors_ = reinterpret_cast<sector*>(reinterpret_cast<std::uintptr_t>(there) -
+                                                std::uintptr_t{region} * region_sectors_ * sizeof(sector));
+    return result;
+  }
+  template <class Format>
+  static constexpr int slots(Format format) {
+    return format().slots;
+  }
+
+  template <class Format>
+  void clear_regions(Format format, std::uint32_t first, std::uint32_t count) const {
+    std::fill_n(region_begin(first), std::uint64_t{count} * region_sectors_, empty_sector(format));
+    item* next = stash_ + std::uint64_t{first} * region_stash_;
+    for (std::uint32_t region = first; region < first + count; ++region) {
+      for (std::uint32_t i = 0; i < region_stash_; ++i) (next++)->key = empty_.of(region);
+    }
+  }
+
+  /// Puts a pair into a slot of its sector, which has no marks.
+  template <class Format>
+  void put(Format, const lookup& position, int slot, const item& pair) const {
+    set_number<Format>(sectors_[position.number], slot, position.tag);
+    if constexpr (value_bytes != 0) values_of<Format>(position.number)[slot] = pair.value;
+  }
+
+  template <class Format>
+  detail::claim insert(Format format, const item& pair) const {
+    constexpr detail::sector_format f = format();
+    for (lookup position = start(pair.key);; next<Format>(position)) {
+      sector& here = sectors_[position.number];
+      if (matches<Format>(here, position.tag) != 0) return detail::claim::duplicate;
+      if (const std::uint32_t free = matches<Format>(here, f.empty_tag()); free != 0) {
+        const int slot = detail::first_of(free);
+        const std::uint64_t mark = number_at<Format>(here, slot) & ~f.empty_tag();
+        set_number<Format>(here, slot, position.tag | mark);
+        if constexpr (value_bytes != 0) values_of<Format>(position.number)[slot] = pair.value;
+        return detail::claim::made;
+      }
+      const int mark = f.mark_at(mark_of(position.remainder, f.log2_marks));
+      here.word[mark / 32] |= 1u << mark % 32;
+      if (position.t == tries_) return insert_in_stash(pair, position.hash);
+    }
+  }
+
+  /// Whether two slots of a sector have the same tag.
+  template <class Format>
+  bool has_twice(Format format, std::uint64_t number) const {
+    constexpr detail::sector_format f = format();
+    const sector& here = sectors_[number];
+    std::uint32_t twice = 0;
+    for (int s = 0; s < f.slots; ++s)
+      twice |= matches<Format>(here, number_at<Format>(here, s) & f.empty_tag()) & ~(1u << s);
+    return (twice & ~matches<Format>(here, f.empty_tag())) != 0;
+  }
+
  private:
   template <class P, class K, class V>
   friend struct compact::builder;
+
+  /// What was read of a sector.
+  ROOST_FN const auto& seen(const lookup& position) const {
+    if constexpr (on_host) {
+      return sectors_[position.number];
+    } else {
+      return position.here;
+    }
+  }
 
   template <int I>
   struct format_number {
@@ -363,6 +460,50 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     ++position.t;
   }
 
+  // Tags that are numbers, with the bits above them.
+
+  template <class Format>
+  using number_type =
+      std::conditional_t<Format{}().stride == 64, std::uint64_t,
+                         std::conditional_t<Format{}().stride == 32, std::uint32_t, std::uint16_t>>;
+  template <class Format>
+  static std::uint64_t number_at(const sector& here, int slot) {
+    number_type<Format> number;
+    std::memcpy(&number, reinterpret_cast<const char*>(here.word) + slot * static_cast<int>(sizeof(number)),
+                sizeof(number));
+    return number;
+  }
+  template <class Format>
+  static void set_number(sector& here, int slot, std::uint64_t bits) {
+    const auto number = static_cast<number_type<Format>>(bits);
+    std::memcpy(reinterpret_cast<char*>(here.word) + slot * static_cast<int>(sizeof(number)), &number,
+                sizeof(number));
+  }
+
+  template <class Format>
+  ROOST_FN static sector empty_sector(Format format) {
+    constexpr detail::sector_format f = format();
+    sector empty{};
+    for (int w = 0; w < f.head_words(); ++w) empty.word[w] = ~0u;
+    for (int m = 0; m < f.marks(); ++m) empty.word[f.mark_at(m) / 32] &= ~(1u << f.mark_at(m) % 32);
+    return empty;
+  }
+
+  ROOST_RARE_FN detail::claim insert_in_stash(const item& pair, hash_type hash) const {
+    const auto region = static_cast<std::uint32_t>(split_hash(hash, regions_).digit);
+    item* const stash = stash_ + std::uint64_t{region} * region_stash_;
+    std::uint32_t i = stash_start(hash);
+    for (std::uint32_t step = 0; step < region_stash_; ++step) {
+      if (same_key(stash[i].key, pair.key)) return detail::claim::duplicate;
+      if (same_key(stash[i].key, empty_.of(region))) {
+        stash[i] = pair;
+        return detail::claim::made;
+      }
+      i = i + 1 == region_stash_ ? 0 : i + 1;
+    }
+    return detail::claim::full;
+  }
+
   ROOST_FN void look_in_stash(const lookup& position, hit& result) const {
     const auto region = static_cast<std::uint32_t>(split_hash(position.hash, regions_).digit);
     const std::uint64_t first = std::uint64_t{region} * region_stash_;
@@ -386,10 +527,13 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
   /// A bit for each slot that has this tag: one at most.
-  template <class Format>
-  ROOST_FN static std::uint32_t matches(const read_type& here, std::uint64_t tag) {
+  template <class Format, class Seen>
+  ROOST_FN static std::uint32_t matches(const Seen& here, std::uint64_t tag) {
     constexpr detail::sector_format f = Format()();
-    if constexpr (f.by_bits()) {
+    if constexpr (on_host && f.by_lanes()) {
+      return detail::equal_lanes_for<Format, f.stride, f.slots>(here.word, static_cast<std::uint32_t>(tag),
+                                                                static_cast<std::uint32_t>(f.empty_tag()));
+    } else if constexpr (f.by_bits()) {
       std::uint32_t others = 0;
       ROOST_UNROLL
       for (int bit = 0; bit < f.tag_bits; ++bit) {
@@ -409,9 +553,13 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     }
   }
 
-  template <class Format>
-  ROOST_FN static bool marked(const read_type& here, int mark) {
+  template <class Format, class Seen>
+  ROOST_FN static bool marked(const Seen& here, int mark) {
     constexpr detail::sector_format f = Format()();
+    if constexpr (on_host) {
+      const int at = f.mark_at(mark);
+      return (here.word[at / 32] >> at % 32 & 1) != 0;
+    }
     std::uint64_t marks = 0;
     if constexpr (f.aligned()) {
       ROOST_UNROLL
@@ -422,22 +570,13 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     return (marks >> mark & 1) != 0;
   }
 
-  /// The number of the lowest bit, or -1.
-  ROOST_FN static int lowest(std::uint32_t mask) {
-#if ROOST_ON_DEVICE
-    return __ffs(static_cast<int>(mask)) - 1;
-#else
-    return __builtin_ffs(static_cast<int>(mask)) - 1;
-#endif
-  }
-
-  template <class Format>
-  ROOST_FN Value value_in([[maybe_unused]] const read_type& here, std::uint64_t number, int slot) const {
+  template <class Format, class Seen>
+  ROOST_FN Value value_in([[maybe_unused]] const Seen& here, std::uint64_t number, int slot) const {
     if constexpr (value_bytes == 0) {
       return {};
     } else {
 #if ROOST_ON_DEVICE
-      if constexpr (sector_bytes == read_bytes) {
+      if constexpr (sector_bytes == read_bytes && !on_host) {
         constexpr detail::sector_format f = Format()();
         Value value;
         ROOST_UNROLL

@@ -181,6 +181,8 @@ class cuckoo::table : public lookups<cuckoo::table<Place, Key, Value>, Key, Valu
     }
   }
 
+  ROOST_FN bool passed(none, const lookup&) const { return true; }
+
   ROOST_FN bool goes_on(none, lookup& position, hit&) const { return ++position.subtable < 3; }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {

@@ -88,6 +88,10 @@ class indexed::reader {
     if (number) result = {value_of(one_lane(), *number), number.slot, number.probes};
   }
   template <class Access>
+  ROOST_FN bool passed(Access access, const lookup& position) const {
+    return slots_.passed(access, position);
+  }
+  template <class Access>
   ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
     detail::hit<index_type> none;
     return slots_.goes_on(access, position, none);

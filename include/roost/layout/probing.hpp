@@ -4,6 +4,7 @@
 
 #include "roost/detail/base/atomic.hpp"
 #include "roost/detail/base/geometry.hpp"
+#include "roost/detail/base/lanes.hpp"
 #include "roost/detail/base/tuning.hpp"
 #include "roost/detail/lookup/probe.hpp"
 #include "roost/functional.hpp"
@@ -179,7 +180,7 @@ class probing::reader {
     found<Value> result;
     const int leader =
         follow<detail::shared_access>(lanes, path_of(key), [&](std::uint64_t, const sight& here) {
-          result = here.answer();
+          result = here.template answer<detail::shared_access>();
           return true;
         });
     return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
@@ -269,6 +270,69 @@ class probing::reader {
     }
   };
 
+  // What was seen of a bucket: copies of its words. A host that compares their keys side by side reads them
+  // where they are: each word at once, as 16-byte loads are atomic on every processor with AVX, and so are
+  // their halves on all others. (ThreadSanitizer does not know that.)
+
+#if defined(__SANITIZE_THREAD__)
+  static constexpr bool by_lanes = false;
+#else
+  static constexpr bool by_lanes = std::is_same_v<Place, host> && sizeof(typename slot::part) == 4;
+#endif
+  using seen_words = std::conditional_t<by_lanes, const word*, word[bucket_slots]>;
+
+  template <class Access>
+  ROOST_FN static void look_at(const bucket& here, seen_words& seen) {
+    if constexpr (by_lanes) {
+      seen = here.slots;
+    } else {
+      Access::load(here.slots, seen);
+    }
+  }
+
+  /// A bit for each slot that belongs to a key.
+  template <class Access>
+  ROOST_FN static unsigned of_key(const seen_words& seen, const typename slot::part& key) {
+    if constexpr (by_lanes) {
+      return keys_equal<Access>(seen, key, static_cast<std::uint32_t>(~slot::erased));
+    } else {
+      return bits_of(seen, [&](const word& w) { return slot::is_of(w, key); });
+    }
+  }
+  template <class Access>
+  ROOST_FN static unsigned free_in(const seen_words& seen) {
+    if constexpr (by_lanes) {
+      return keys_equal<Access>(seen, 0, ~0u);
+    } else {
+      return bits_of(seen, [](const word& w) { return slot::is_free(w); });
+    }
+  }
+  template <class Access>
+  ROOST_FN static word word_at(const seen_words& seen, int slot) {
+    if constexpr (by_lanes) {
+      return Access::load(seen + slot);
+    } else {
+      word result = seen[0];  // what was read is in registers, which have no index
+      ROOST_UNROLL
+      for (int s = 1; s < bucket_slots; ++s) {
+        if (s == slot) result = seen[s];
+      }
+      return result;
+    }
+  }
+
+  template <class Is>
+  ROOST_FN static unsigned bits_of(const seen_words& seen, const Is& is) {
+    unsigned bits = 0;
+    ROOST_UNROLL
+    for (int s = 0; s < bucket_slots; ++s) bits |= is(seen[s]) ? 1u << s : 0;
+    return bits;
+  }
+  template <class Access>
+  ROOST_FN static unsigned keys_equal(const word* slots, std::uint32_t wanted, std::uint32_t care) {
+    return detail::equal_lanes_for<Access, 32, bucket_slots, sizeof(word) / 4>(slots, wanted, care);
+  }
+
   // Lookups in steps: see detail/lookup/probe.hpp. A step reads a bucket; one with the key or a free slot is
   // the last one.
 
@@ -278,8 +342,8 @@ class probing::reader {
 
   struct lookup {
     path way;
-    std::uint32_t steps;      // that were taken
-    word here[bucket_slots];  // of the bucket that was read
+    std::uint32_t steps;  // that were taken
+    seen_words here;      // of the bucket that was read
   };
 
   template <class F>
@@ -291,28 +355,32 @@ class probing::reader {
 
   template <class Access>
   ROOST_FN void read(Access, lookup& position) const {
-    Access::load(position.way.quarter[position.way.here()].slots, position.here);
+    look_at<Access>(position.way.quarter[position.way.here()], position.here);
   }
 
   /// The slot may be that of an erased key.
   template <class Access>
   ROOST_FN int match(Access, const lookup& position) const {
-    return first_bit(
-        sight::bits_of(position.here, [&](const word& w) { return slot::is_of(w, position.way.key); }));
+    return detail::first_of(of_key<Access>(position.here, position.way.key));
   }
 
   template <class Access>
   ROOST_FN void take(Access, const lookup& position, int s, hit& result) const {
-    const word there = sight::word_at(position.here, s);
+    const word there = word_at<Access>(position.here, s);
     if (!slot::is_there(there)) return;
     const std::uint64_t b = static_cast<std::uint64_t>(position.way.quarter - buckets_) + position.way.here();
     result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), position.steps + 1};
   }
 
   template <class Access>
-  ROOST_FN bool goes_on(Access, lookup& position, hit&) const {
-    const unsigned free = sight::bits_of(position.here, [](const word& w) { return slot::is_free(w); });
-    if ((free != 0) | (++position.steps == position.way.steps)) return false;  // | is one branch
+  ROOST_FN bool passed(Access, const lookup& position) const {
+    return free_in<Access>(position.here) == 0;
+  }
+
+  template <class Access>
+  ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
+    const bool ends = !passed(access, position), all = ++position.steps == position.way.steps;
+    if (ends | all) return false;  // | is one branch
     position.way.next();
     return true;
   }
@@ -353,46 +421,25 @@ class probing::reader {
   struct sight {
     unsigned mine = 0;  // a bit for each slot: belongs to the key,
     unsigned free = 0;
-    word seen[bucket_slots];
+    seen_words seen;
 
-    template <class Is>
-    ROOST_FN static unsigned bits_of(const word (&seen)[bucket_slots], const Is& is) {
-      unsigned bits = 0;
-      ROOST_UNROLL
-      for (int s = 0; s < bucket_slots; ++s) bits |= is(seen[s]) ? 1u << s : 0;
-      return bits;
-    }
-    /// What was read is in registers, which have no index.
-    ROOST_FN static word word_at(const word (&seen)[bucket_slots], int slot) {
-      word result = seen[0];
-      ROOST_UNROLL
-      for (int s = 1; s < bucket_slots; ++s) {
-        if (s == slot) result = seen[s];
-      }
-      return result;
-    }
-
+    template <class Access>
     ROOST_FN void look(const typename slot::part& key) {
-      mine = bits_of(seen, [&](const word& w) { return slot::is_of(w, key); });
-      free = bits_of(seen, [](const word& w) { return slot::is_free(w); });
+      mine = of_key<Access>(seen, key);
+      free = free_in<Access>(seen);
     }
+    template <class Access>
     ROOST_FN found<Value> answer() const {
       if (mine == 0) return found<Value>();
-      const word there = mine_seen();
+      const word there = mine_seen<Access>();
       return slot::is_there(there) ? found<Value>(slot::value(there)) : found<Value>();
     }
     /// The word of the key.
-    ROOST_FN word mine_seen() const { return word_at(seen, first_bit(mine)); }
+    template <class Access>
+    ROOST_FN word mine_seen() const {
+      return reader::template word_at<Access>(seen, detail::first_of(mine));
+    }
   };
-
-  /// The number of the lowest bit, or -1.
-  ROOST_FN static int first_bit(unsigned bits) {
-#if ROOST_ON_DEVICE
-    return __ffs(static_cast<int>(bits)) - 1;
-#else
-    return __builtin_ffs(static_cast<int>(bits)) - 1;
-#endif
-  }
 
   /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot has
   /// the word: settle(bucket, sight) says whether that was the end, or clears what it saw, and the next
@@ -404,10 +451,10 @@ class probing::reader {
     for (std::uint32_t step = lanes.rank(); step < way.steps + lanes.rank(); step += lanes.size()) {
       sight here;
       const std::uint64_t b = mine.here();
-      Access::load(way.quarter[b].slots, here.seen);
-      if (step < way.steps) here.look(way.key);
+      look_at<Access>(way.quarter[b], here.seen);
+      if (step < way.steps) here.template look<Access>(way.key);
       while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0)) {
-        const int leader = first_bit(votes);
+        const int leader = detail::first_of(votes);
         bool done = false;
         if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here);
         if (lanes.from_lane(static_cast<unsigned>(leader), done)) return leader;
@@ -505,10 +552,10 @@ class probing::table : public probing::reader<Place, Key, Value> {
         lanes, way, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine == 0) return true;
           // Beside a short value its slot may hold what plus has carried.
-          for (word seen = here.mine_seen();
+          for (word seen = here.template mine_seen<detail::shared_access>();
                !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
             const word before = detail::shared_access::compare_exchange(
-                &way.quarter[b].slots[base::first_bit(here.mine)], seen, after);
+                &way.quarter[b].slots[detail::first_of(here.mine)], seen, after);
             result = before == seen;
             seen = before;
           }
@@ -527,7 +574,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     const int leader = base::template follow<detail::shared_access>(
         lanes, way, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine != 0) {
-            word* const position = way.quarter[b].slots + base::first_bit(here.mine);
+            word* const position = way.quarter[b].slots + detail::first_of(here.mine);
             result = (detail::shared_access::set_key_bits(position, slot::erased) & slot::erased) == 0;
           }
           return true;
@@ -677,11 +724,11 @@ class probing::table : public probing::reader<Place, Key, Value> {
           word* const slots = way.quarter[b].slots;
           result.bucket = static_cast<std::uint32_t>(b);
           if (here.mine != 0) {
-            meet(slots + base::first_bit(here.mine), here.mine_seen());
+            meet(slots + detail::first_of(here.mine), here.template mine_seen<Access>());
             return true;
           }
           if (!change.inserts()) return true;
-          const int s = base::first_bit(here.free);
+          const int s = detail::first_of(here.free);
           const word before = Access::template claim<Change::repeatable>(slots + s, fresh);
           if (slot::is_free(before)) {
             result.what = insertion::inserted;

@@ -16,7 +16,8 @@ namespace roost::detail {
 enum class driver {
   one_by_one,   // each to its end
   interleaved,  // one loop over the reads of all lookups of a thread
-  deferred      // the first read of all; lookups that it does not end come afterwards
+  deferred,     // the first read of all; lookups that it does not end come afterwards
+  in_cache      // the same where nothing is worth fetching ahead
 };
 
 // Items into regions.
@@ -48,6 +49,7 @@ struct build_tuning;
 template <>
 struct build_tuning<cuda> {
   static constexpr std::size_t bucket_bytes = 32;  // that a lookup reads at once: a sector
+  static constexpr int sector_slots = 4;           // compact: a sector with fewer is larger
   static constexpr int threads = 512;
   static constexpr int teams_at_once = 4;
   static constexpr int compact_teams_at_once(std::size_t pair_bytes) { return pair_bytes == 8 ? 4 : 3; }
@@ -60,10 +62,15 @@ struct build_tuning<cuda> {
 template <>
 struct build_tuning<host> {
   static constexpr std::size_t bucket_bytes = 64;  // a line
+  static constexpr int sector_slots = 8;
   static constexpr int held = 16;
   static constexpr std::size_t region_bytes = 240 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
   static constexpr std::size_t compact_region_bytes = 160 << 10;
+  /// Tables that are built without a partition: by one thread that is alone, or one of several.
+  static constexpr std::size_t unparted_bytes(int threads) {
+    return std::size_t{threads == 1 ? 16u : 1u} << 20;
+  }
 };
 
 // Lookups, and mixed batches.
@@ -82,6 +89,7 @@ struct find_tuning<cuda> {
     return !by_region ? (driver == driver::interleaved ? 512 : 256)
                       : (driver == driver::interleaved ? 1024 : 512);
   }
+  static constexpr std::size_t cache_bytes = 64 << 20;  // smaller tables are in the cache
   // By region: from this table on, for this many queries and more.
   static constexpr std::size_t table_bytes = 64 << 20;
   static constexpr std::size_t queries = 1 << 22;
@@ -94,7 +102,10 @@ template <>
 struct find_tuning<host> {
   static constexpr bool defers = true;
   static constexpr std::uint32_t ahead = 24;  // whose memory is on its way
-  static constexpr std::uint32_t tile(driver, bool) { return 4096; }
+  static constexpr std::uint32_t tile(driver driver, bool) {
+    return driver == driver::one_by_one ? 4096 : 1024;  // what is deferred fits into a scratch on the stack
+  }
+  static constexpr std::size_t cache_bytes = 2 << 20;
   static constexpr std::size_t table_bytes = 512 << 20;
   static constexpr std::size_t queries = 1 << 18;
   static constexpr std::size_t window_bytes = 256 << 10;

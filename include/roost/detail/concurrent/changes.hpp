@@ -252,7 +252,8 @@ struct write_operation_result {
 template <class Place, class Table, class Operations, class Value>
 void run_all(const Place& place, const Table& table, const Operations& operations,
              operation_result<Value>* results) {
-  probe_directly(place, table, operations, answers_from<write_operation_result<Value>>{{results}, 0});
+  probe_directly<driver::one_by_one>(place, table, operations,
+                                     answers_from<write_operation_result<Value>>{{results}, 0});
 }
 
 }  // namespace roost::detail

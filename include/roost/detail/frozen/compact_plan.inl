@@ -45,8 +45,9 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
   const double wished = pairs * here::pair_bytes / options.load_factor;
   detail::check_table_bytes(wished, wished / region_bytes, "roost::compact");
   const double sectors_most =
-      here::hash_bits == 32 ? 0x1p31 : 0x1p55;  // 2^31 tell all but two bits of a 4-byte key
-  constexpr double fullest = 0.95;              // of the slots: above, lookups read many sectors
+      here::hash_bits == 32 ? 0x1p31 : 0x1p55;       // 2^31 tell all but two bits of a 4-byte key
+  constexpr double fullest = 0.95;                   // of the slots: above, lookups read many sectors
+  constexpr double roomy = here::on_host ? 0.7 : 0;  // a host gains nothing from more slots than that
   const double least_bytes = pairs / (fullest * here::formats.back().format.slots) * here::sector_bytes;
   const double asked = std::min(std::max(wished, least_bytes), sectors_most * here::sector_bytes);
   const double regions = detail::regions_from_parts(std::max(2.0, std::ceil(asked / region_bytes)), parts);
@@ -54,21 +55,24 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
   const double mean = pairs / regions;
   const double crowd =
       std::min(pairs, mean + std::max(4.0, std::sqrt(2 * std::log(regions)) + 0.5) * std::sqrt(mean));
-  const double stash_most = 8 + crowd / 16;
+  constexpr double stash_least = 8;
+  const double stash_most = stash_least + 1 + crowd / 16;
   plan p{};
   for (p.format = static_cast<int>(here::formats.size()) - 1;; --p.format) {
     const auto& [sectors_least, format] = here::formats[static_cast<std::size_t>(p.format)];
     const auto least = static_cast<double>(sectors_least);
     const int slots = format.slots;
     const auto stash_of = [&](double sectors) {
+      if (crowd <= slots * sectors / 3) return stash_least;  // hardly a pair finds no place
       const double all = std::max(least, regions * sectors);
       const double homeless =
           sectors * detail::expected_homeless(crowd / sectors, slots,
                                               here::tries_of(p.format, static_cast<std::uint64_t>(all)));
-      return 8 + std::ceil(homeless + 3 * std::sqrt(homeless));
+      return stash_least + std::ceil(homeless + 3 * std::sqrt(homeless));
     };
     // Sectors and stash share the requested bytes, unless pairs would find no place.
     double sectors = std::max(asked / regions / here::sector_bytes, region_least);
+    if (p.format > 0 && 4 * regions * sectors < least) continue;  // without the work for those far too small
     double stash = stash_of(sectors);
     for (int i = 0; i < 64 && stash <= stash_most && sectors > region_least; ++i) {
       const double rest =
@@ -80,6 +84,9 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
     for (; stash > stash_most || mean > fullest * slots * sectors; stash = stash_of(sectors)) sectors *= 1.01;
     sectors = std::ceil(sectors * std::pow(1.125, attempt));
     if (p.format > 0 && regions * sectors < least) continue;
+    if (p.format > 0 &&
+        here::formats[static_cast<std::size_t>(p.format - 1)].format.slots * sectors * roomy > mean)
+      continue;
     p.regions = static_cast<std::uint32_t>(regions);
     p.region_sectors = static_cast<std::uint32_t>(sectors);
     p.region_stash = static_cast<std::uint32_t>(std::ceil(stash * std::pow(1.125, attempt)));

@@ -31,6 +31,10 @@ struct sector_format {
   constexpr int marks() const { return 1 << log2_marks; }
   /// Tags are whole words without their highest bit, which is a mark.
   constexpr bool aligned() const { return stride > tag_bits; }
+  /// Tags are numbers of whole bytes.
+  constexpr bool by_numbers() const { return stride == 16 || stride == 32 || stride == 64; }
+  /// A processor can compare them side by side.
+  constexpr bool by_lanes() const { return slots <= 16 && (stride == 16 || stride == 32); }
   /// Many short tags: the first bits of all tags, then the second bits ..., so that one word at a time is
   /// compared with a bit of what is looked for.
   constexpr bool by_bits() const { return slots > tag_bits; }
@@ -67,6 +71,24 @@ constexpr sector_format densest_format(int bytes, std::uint64_t sectors, int has
       const sector_format f{bytes, slots, tag_bits, tag_bits, log2_marks, value_bytes};
       if (tag_bits > 0 && tags_least <= f.empty_tag()) return f;
     }
+  }
+  return {};
+}
+
+/// The format with most slots whose tags are numbers of `lane_bits`, 16 or as many as hashes have. A host
+/// compares all of them in one go, however many bits of a tag it could spare.
+constexpr sector_format lanes_format(int bytes, int lane_bits, int hash_bits, int value_bytes,
+                                     int value_alignment) {
+  for (int slots = 16; slots > 1; --slots) {
+    if (slots * value_bytes >= bytes || (bytes - slots * value_bytes) % value_alignment != 0) continue;
+    const int head_bits = (bytes - slots * value_bytes) / 4 * 32, mark_bits = lane_bits < hash_bits ? 8 : 0;
+    if (slots * lane_bits + mark_bits > head_bits) continue;
+    return {bytes,
+            slots,
+            smaller(lane_bits, hash_bits - 1),
+            lane_bits,
+            smaller(3, static_cast<int>(std::bit_width(static_cast<unsigned>(slots))) - 1),
+            value_bytes};
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "roost/detail/base/numbers.hpp"
+#include "roost/detail/frozen/host_build.hpp"
 #include "roost/detail/lookup/lookup.hpp"
 #include "roost/detail/lookup/slots.hpp"
 
@@ -143,7 +144,7 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
         if (sum.overflowed != 0) continue;
         if (sum.overfull != 0) break;
         take_over(b, sum);
-        if (b.facts.duplicates != 0 && !std::is_same_v<Value, none>) {
+        if (b.facts.duplicates != 0 && !std::is_same_v<Value, none> && !unparted(place, table)) {
           array<std::uint64_t, Place> first(place, b.facts.capacity);
           b.facts.scratch_bytes += first.bytes();
           keep_first(place, pairs, b, table, first);
@@ -168,6 +169,18 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
                               " attempts; give a lower load factor or more max_restarts"});
 }
 
+/// Whether one thread builds a table, straight from the input.
+template <class Key, class Value, class Place, class Layout>
+bool frozen_map<Key, Value, Place, Layout>::unparted([[maybe_unused]] const Place& place,
+                                                     [[maybe_unused]] const placed_table& table) {
+  if constexpr (takes_inserts) {
+    return table.takes_inserts() && table.capacity() * sizeof(placed_item) <=
+                                        detail::build_tuning<Place>::unparted_bytes(place.threads());
+  } else {
+    return false;
+  }
+}
+
 /// Partitions the pairs, unless they lie in regions of the plan, and builds every region; returns the bytes
 /// of scratch. Does not wait.
 template <class Key, class Value, class Place, class Layout>
@@ -175,11 +188,24 @@ template <class Source>
 std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, const Source& source, built& b,
                                                         const placed_table& table, room room) {
   using builder = typename Layout::template builder<Place, Key, placed>;
-  using placed_item = pair<Key, placed>;
   counts* const sum = b.counted.data();
   place.fill(sum, 0, sizeof(counts));
+  if constexpr (takes_inserts) {
+    if (unparted(place, table)) {
+      const detail::build_unparted<placed_table, Source> kernel{table, source, sum};
+      const std::size_t scratch_bytes = detail::scratch_bytes_of(kernel);
+      place.launch(1, scratch_bytes, kernel);
+      return scratch_bytes;
+    }
+  }
   const auto build_regions = [&](const placed_item* items, const std::uint64_t* begins,
                                  const std::uint64_t* ends) {
+    if constexpr (takes_inserts) {
+      if (table.takes_inserts()) {
+        const detail::build_regions<placed_table, placed_item> kernel{table, {items, begins, ends, sum}};
+        return place.launch(b.plan.regions, detail::scratch_bytes_of(kernel), kernel);
+      }
+    }
     const builder kernel(table, {items, begins, ends, sum});
     place.launch(b.plan.regions, detail::scratch_bytes_of(kernel), kernel);
   };

@@ -111,13 +111,20 @@ ROOST_FN typename Answer::result answer_one(const Table& table, const Query& que
 template <class Place, class Table, class Answer, bool ByRegion>
 constexpr driver driver_for = changes<Answer> ? driver::one_by_one : driver_of<Place, Table, ByRegion>;
 
+/// The same for direct lookups in a table that the cache holds.
+template <class Place, class Table, class Answer>
+constexpr driver driver_in_cache =
+    !changes<Answer> && has_steps<Table> && find_tuning<Place>::defers ? driver::in_cache
+                                                                       : driver::one_by_one;
+
 /// put(i, answer) for queries[first ... first + n), by a team. A host thread has the memory of later ones
 /// fetched.
 template <class Place, driver Driver, bool ByRegion, class Team, class Table, class Queries, class Answer,
           class Put>
 ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& queries, std::uint64_t first,
                           std::uint32_t n, const Answer& answer,
-                          [[maybe_unused]] const deferred_queries& deferred, const Put& put) {
+                          [[maybe_unused]] deferred_query<typename Table::key_type>* deferred,
+                          const Put& put) {
   constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
   if constexpr (Driver == driver::one_by_one) {
     for_each_of(team, n, [&](std::uint32_t i) {
@@ -134,8 +141,12 @@ ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& q
       probe_interleaved(table, format, queries, first + static_cast<std::uint64_t>(team.rank()), first + n,
                         Team::size, put_hit);
     };
-    if constexpr (Driver == driver::deferred) {
-      probe_deferred(team, table, queries, first, n, ahead, deferred, put_hit);
+    if constexpr (Driver == driver::deferred || Driver == driver::in_cache) {
+      run_on_host(table, [=](auto format) {
+        probe_deferred<Driver == driver::in_cache ? 0 : ahead>(
+            table, format, queries, first, n, deferred,
+            [=](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); });
+      });
     } else if constexpr (ByRegion) {
       table.with_format(interleave);
     } else {
@@ -178,32 +189,30 @@ struct probe_tiles {
   const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
   std::uint64_t tiles_of_team;
 
-  ROOST_FN deferred_queries scratch(scratch_memory& memory) const {
-    return deferred_queries::take<Driver>(memory, tile);
+  ROOST_FN auto* scratch(scratch_memory& memory) const {
+    return take_deferred<Driver, typename Ref::key_type>(memory, tile);
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (only_if != nullptr && *only_if == 0) return;
     scratch_memory pieces(memory);
-    const deferred_queries deferred = scratch(pieces);
+    auto* const deferred = scratch(pieces);
     for (std::uint64_t t = 0; t < tiles_of_team; ++t) {
       const std::uint64_t first = (index * tiles_of_team + t) * tile;
       if (first >= count) return;
       const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
-      answer_tile<Place, Driver, false>(team, ref, queries, first, n, target.answer, deferred,
-                                        [&](std::uint64_t i, const auto& result) { target.put(i, result); });
+      answer_tile<Place, Driver, false>(
+          team, ref, queries, first, n, target.answer, deferred,
+          [target = target](std::uint64_t i, const auto& result) { target.put(i, result); });
     }
   }
 };
 
-/// `large`: the cache does not hold the table.
-template <bool Large = false, class Place, class Ref, class Queries, class Answer>
+template <driver Driver, class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, const Queries& queries,
                     const answers_from<Answer>& target, const std::uint32_t* only_if = nullptr) {
-  constexpr driver chosen = driver_for<Place, Ref, Answer, false>;
-  using kernel = probe_tiles<Place, Ref, Queries, Answer,
-                             chosen == driver::interleaved && !Large ? driver::one_by_one : chosen>;
+  using kernel = probe_tiles<Place, Ref, Queries, Answer, Driver>;
   const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
   const kernel run{ref, queries, queries.size(), target, only_if, tiles_of_team};
   place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile * tiles_of_team), scratch_bytes_of(run),
@@ -255,8 +264,8 @@ struct probe_region_tiles {
   typename Answer::result* answers;
   const std::uint32_t* unless;
 
-  ROOST_FN deferred_queries scratch(scratch_memory& memory) const {
-    return deferred_queries::take<chosen>(memory, tile);
+  ROOST_FN auto* scratch(scratch_memory& memory) const {
+    return take_deferred<chosen, typename Ref::key_type>(memory, tile);
   }
 
   template <class Team>
@@ -267,8 +276,9 @@ struct probe_region_tiles {
     if (first >= ends[region]) return;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, ends[region] - first));
     scratch_memory pieces(memory);
-    answer_tile<Place, chosen, true>(team, ref, queries, first, n, answer, scratch(pieces),
-                                     [&](std::uint64_t i, const auto& result) { answers[i] = result; });
+    answer_tile<Place, chosen, true>(
+        team, ref, queries, first, n, answer, scratch(pieces),
+        [answers = answers](std::uint64_t i, const auto& result) { answers[i] = result; });
   }
 };
 
@@ -347,7 +357,8 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
     place.launch(tiles * count, scratch_bytes_of(run), run);
   });
   parts.template restore_each<true>(place, answers.data(), target, overflowed.data());
-  probe_directly(place, ref, queries, target, overflowed.data());
+  probe_directly<find_tuning<Place>::defers ? driver_for<Place, Ref, Answer, false> : driver::one_by_one>(
+      place, ref, queries, target, overflowed.data());
   return parts.scratch_bytes() + answers.bytes();
 }
 
@@ -355,11 +366,12 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
 template <class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
                     const answers_from<Answer>& target) {
-  if constexpr (driver_for<Place, Ref, Answer, false> == driver::interleaved) {
-    if (table_bytes >= find_tuning<Place>::table_bytes)
-      return probe_directly<true>(place, ref, queries, target);
+  constexpr driver large = driver_for<Place, Ref, Answer, false>, small = driver_in_cache<Place, Ref, Answer>;
+  if constexpr (small != large) {
+    if (table_bytes < find_tuning<Place>::cache_bytes)
+      return probe_directly<small>(place, ref, queries, target);
   }
-  probe_directly(place, ref, queries, target);
+  probe_directly<large>(place, ref, queries, target);
 }
 
 /// Every bulk lookup: chooses the way, and goes it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "roost/detail/base/lanes.hpp"
 #include "roost/detail/base/team.hpp"
 #include "roost/detail/base/tuning.hpp"
 #include "roost/pair.hpp"
@@ -12,6 +13,7 @@
 // - table.read(format, lookup): reads what is there.
 // - table.match(format, lookup): the slot of the key in what was read, or a negative number.
 // - table.take(format, lookup, slot, hit): what the slot holds.
+// - table.passed(format, lookup): whether pairs went on from there, so that a lookup without a match has to.
 // - table.goes_on(format, lookup, hit): without a match, takes the lookup on; false if it ends here.
 // - table.fetch(lookup): prefetches what the next read will read.
 //
@@ -44,21 +46,23 @@ template <class Table>
 concept has_steps = requires(const Table& table, const typename Table::key_type& key) { table.start(key); };
 
 /// Looks up one key.
+template <class Table, class Format>
+ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename Table::key_type& key) {
+  hit_in<Table> hit;
+  auto position = table.start(key);
+  table.read(format, position);
+  for (;;) {  // with two ways out: a warp whose threads leave by one comes together in each round
+    if (const int slot = table.match(format, position); slot >= 0) {
+      table.take(format, position, slot, hit);
+      return hit;
+    }
+    if (!table.goes_on(format, position, hit)) return hit;
+    table.read(format, position);
+  }
+}
 template <class Table>
 ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type& key) {
-  return table.with_format([&](auto format) {
-    hit_in<Table> hit;
-    auto position = table.start(key);
-    table.read(format, position);
-    for (;;) {  // with two ways out: a warp whose threads leave by one comes together in each round
-      if (const int slot = table.match(format, position); slot >= 0) {
-        table.take(format, position, slot, hit);
-        return hit;
-      }
-      if (!table.goes_on(format, position, hit)) return hit;
-      table.read(format, position);
-    }
-  });
+  return table.with_format([&](auto format) { return probe(table, format, key); });
 }
 
 /// Looks at what was read: true if that ends the lookup.
@@ -90,24 +94,6 @@ ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& k
   }
 }
 
-/// Takes the first step of a lookup only: put(hit) if that ends it; if not, what the next step reads is on
-/// its way, and the answer is false.
-template <class Table, class Put>
-ROOST_FN bool probe_first(const Table& table, const typename Table::key_type& key, const Put& put) {
-  return table.with_format([&](auto format) {
-    auto position = table.start(key);
-    hit_in<Table> hit;
-    table.read(format, position);
-    const bool ends = probe_step(table, format, position, hit);
-    if (ends) {
-      put(hit);
-    } else {
-      table.fetch(position);
-    }
-    return ends;
-  });
-}
-
 /// How a team goes through the lookups of a tile: queries by region, or direct ones of a table that the cache
 /// does not hold.
 template <class Place, class Table, bool ByRegion>
@@ -122,37 +108,56 @@ constexpr driver driver_of = [] {
   }
 }();
 
-/// The lookups of a tile that their first step did not end.
-struct deferred_queries {
-  std::uint32_t* count;
-  std::uint16_t* number;  // of each, in the tile
-
-  template <driver Driver>
-  ROOST_FN static deferred_queries take(scratch_memory& memory, std::uint32_t tile) {
-    if constexpr (Driver != driver::deferred) return {};
-    return {memory.take<std::uint32_t>(1), memory.take<std::uint16_t>(tile)};
-  }
+/// A lookup that its first step did not end.
+template <class Key>
+struct deferred_query {
+  Key key;               // a copy: the answers may be written where the queries are
+  std::uint16_t number;  // in the tile
 };
 
-/// put(i, hit) for keys[first ... first + n), by a team of a host, whose tiles go through the cache: what
-/// later lookups read is fetched ahead.
-template <class Team, class Table, class Keys, class Put>
-ROOST_FN void probe_deferred(const Team& team, const Table& table, const Keys& keys, std::uint64_t first,
-                             std::uint32_t n, std::uint32_t ahead, const deferred_queries& deferred,
+/// Room for those of a tile.
+template <driver Driver, class Key>
+ROOST_FN deferred_query<Key>* take_deferred(scratch_memory& memory, std::uint32_t tile) {
+  if constexpr (Driver != driver::deferred && Driver != driver::in_cache) return nullptr;
+  return memory.take<deferred_query<Key>>(tile);
+}
+
+/// Fetches what the second step of a lookup reads. Out of line: a table whose address is known to nobody is
+/// in registers.
+template <class Table, class Format>
+ROOST_RARE_FN void fetch_second(const Table table, Format format, const typename Table::key_type& key) {
+  auto position = table.start(key);
+  table.read(format, position);
+  hit_in<Table> hit;
+  if (table.goes_on(format, position, hit)) table.fetch(position);
+}
+
+/// put(i, hit) for keys[first ... first + n), by a thread of a host. Lookups that their first step does not
+/// end come afterwards: to list them takes no branch, which a processor would take wrongly. `Ahead`: so many
+/// keys before its turn what a lookup reads is fetched; 0: the cache has it.
+template <std::uint32_t Ahead, class Table, class Format, class Keys, class Put>
+ROOST_FN void probe_deferred(const Table& table, Format format, const Keys& keys, std::uint64_t first,
+                             std::uint32_t n, deferred_query<typename Table::key_type>* const deferred,
                              const Put& put) {
-  if (team.rank() == 0) *deferred.count = 0;
-  team.sync();
-  for_each_of(team, n, [&](std::uint32_t i) {
-    if (i + ahead < n) table.prefetch(keys[first + i + ahead]);
-    if (!probe_first(table, keys[first + i], [&](const auto& hit) { put(first + i, hit); }))
-      deferred.number[team.fetch_add(*deferred.count, 1u)] = static_cast<std::uint16_t>(i);
-  });
-  team.sync();
-  for_each_of(team, *deferred.count, [&](std::uint32_t d) {
-    const std::uint64_t i = first + deferred.number[d];
-    put(i, probe(table, keys[i]));
-  });
-  team.sync();
+  auto* next = deferred;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (Ahead != 0 && i + Ahead < n) table.prefetch(keys[first + i + Ahead]);
+    const typename Table::key_type key = keys[first + i];
+    auto position = table.start(key);
+    table.read(format, position);
+    hit_in<Table> hit;
+    if (const int slot = table.match(format, position); slot >= 0) {
+      table.take(format, position, slot, hit);
+      put(first + i, hit);
+    } else {
+      put(first + i, hit);
+      *next = {key, static_cast<std::uint16_t>(i)};
+      const bool passed = table.passed(format, position);
+      next += passed;
+      if (Ahead != 0 && passed) fetch_second(table, format, key);
+    }
+  }
+  for (const auto* d = deferred; d != next; ++d) put(first + d->number, probe(table, format, d->key));
 }
 
 }  // namespace roost::detail
