@@ -41,12 +41,11 @@ using compact_table = roost::compact::table<place_type, u32, u32>;
 using sector = compact_table::sector;
 using compact_map_type = roost::frozen_map<u32, u32, place_type, roost::compact>;
 
-/// Sectors of small tables of 4 + 4 bytes: four words of a tag and a mark, then the values.
+/// Sectors of small tables of 4 + 4 bytes: four words (on a host eight) of a tag and a mark, then the values.
 struct sectors_of_words {
-  static_assert(compact_table::formats[0].format.bytes == 32 && compact_table::formats[0].format.slots == 4 &&
-                compact_table::formats[0].format.tag_bits == 31 &&
-                compact_table::formats[0].format.stride == 32 &&
-                compact_table::formats[0].format.log2_marks == 2);
+  static constexpr roost::detail::sector_format format = compact_table::formats[0].format;
+  static_assert(format.bytes == 8 * format.slots && format.tag_bits == 31 && format.stride == 32 &&
+                format.marks() == format.slots);
   static constexpr u32 empty = 0x7fffffffu, mark = 0x80000000u;
 
   std::vector<sector>& all;
@@ -57,14 +56,15 @@ struct sectors_of_words {
   void set_tag(std::size_t s, int slot, u32 tag) { all[s].word[slot] = (all[s].word[slot] & mark) | tag; }
   /// The sector of a tag's try before the one that it tells of.
   std::size_t before(std::size_t s, u32 tag) const {
-    const std::size_t step = 1 + (tag % remainders >> 2 & 31), first = s / region_sectors * region_sectors;
+    const std::size_t step = 1 + (tag % remainders >> format.log2_marks & 31),
+                      first = s / region_sectors * region_sectors;
     return first + (s - first + region_sectors - step) % region_sectors;
   }
-  u32& mark_word(std::size_t s, u32 tag) { return all[s].word[tag % remainders & 3]; }
+  u32& mark_word(std::size_t s, u32 tag) { return all[s].word[tag % remainders % format.marks()]; }
   /// The first pair at its second try, or if not displaced, at its first one.
   std::pair<std::size_t, int> find(bool displaced) const {
     for (std::size_t s = 0; s < all.size(); ++s) {
-      for (int slot = 0; slot < 4; ++slot) {
+      for (int slot = 0; slot < format.slots; ++slot) {
         const u32 here = tag(s, slot);
         if (here != empty && here / remainders == u32{displaced}) return {s, slot};
       }
@@ -109,7 +109,7 @@ TEST(valid, of_layout_compact_notices_damage) {
     });
     damage("a key twice in its sector", [](auto s) {
       const auto [number, slot] = s.find(false);
-      s.set_tag(number, (slot + 1) % 4, s.tag(number, slot));
+      s.set_tag(number, (slot + 1) % s.format.slots, s.tag(number, slot));
     });
     damage("a key twice in reach", [](auto s) {
       const auto [number, slot] = s.find(true);
