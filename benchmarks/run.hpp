@@ -205,9 +205,12 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
   }
 }
 
-// One function for each pair of types, so that they compile apart.
 void measure_host(const settings& options);
 void measure_cuda(const settings& options);
+
+// One function for each type of keys, or pair of types, so that they compile apart.
+template <class Key>
+void measure_host_keys(const settings& options);
 template <class Key, class Value>
 void measure_cuda_types(const settings& options);
 

@@ -249,6 +249,11 @@ void bench(bench_options& options) {
 
 }  // namespace
 
+void roost::bench::measure_host(const settings& options) {
+  options.key_bits == 32 ? measure_host_keys<std::uint32_t>(options)
+                         : measure_host_keys<std::uint64_t>(options);
+}
+
 #if ROOST_WITH_CUDA
 void roost::bench::measure_cuda(const settings& options) {
   using u32 = std::uint32_t;

@@ -1,0 +1,3 @@
+#include "bench_host.hpp"
+
+template void roost::bench::measure_host_keys<std::uint32_t>(const settings&);
