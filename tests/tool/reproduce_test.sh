@@ -1,0 +1,17 @@
+#!/bin/bash
+# roost reproduce: its tables have the rows that the papers have.
+# Usage: reproduce_test.sh PATH_OF_ROOST
+# shellcheck source=tests/tool/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+"$roost" info | grep -q '^cuda [0-9]' || refused "no CUDA device\|without CUDA" reproduce --place cuda
+
+timeout 300 "$roost" reproduce --place host --builds 1 --reps 1 >stdout 2>stderr || fail "reproduce: $(cat stderr)"
+grep -q "^| load factor | 71 % | 71.0 % |" stdout || fail "reproduce: not the paper's load factor: $(head -5 stdout)"
+[[ $(grep -c '^### ' stdout) -eq 12 ]] || fail "reproduce: not twelve tables"
+[[ $(sed -n '/Figure 6: a million/,/^###.*Wang/p' stdout | grep -cE '^\|( [0-9.]+ \|){10}$') -eq 11 ]] || fail "reproduce: not 11 numbers of values a key: $(cat stdout stderr)"
+[[ $(sed -n '/load curve/,/^### Stadium/p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
+[[ $(sed -n '/Figure 13/,/^### .*Figures 14/p' stdout | grep -c '^| 0\.') -eq 50 ]] || fail "reproduce: not 50 steps of Figure 13: $(tail -80 stdout)"
+[[ $(sed -n '/Figure 18/,/Figure 19/p' stdout | grep -cE '^\| [1248]( \| [0-9.]+){4} \|$') -eq 4 ]] || fail "reproduce: not 4 ticket sizes of Figure 18: $(tail -20 stdout)"
+
+finish
