@@ -87,7 +87,7 @@ TYPED_TEST(adversarial, one_region_has_just_too_many) {
   const TypeParam plain(from_numbers<key>(different_numbers(n, 2)), numbered_values<value>(n));
   const std::uint64_t regions = plain.statistics().regions, slots = plain.capacity() / regions;
   constexpr double hashes = sizeof(key) == 4 ? 0x1p32 : 0x1p64;
-  for (const int more : sanitized ? std::vector{1} : std::vector{-1, 0, 1, 2, 100}) {
+  for (const int more : sanitized ? std::vector{1} : std::vector{0, 1, 100}) {
     // As many keys as region 0 has slots, and `more`; their hashes are evenly spread, and so are those of the
     // other keys.
     const std::uint64_t crowd = slots + static_cast<std::uint64_t>(more),

@@ -73,10 +73,10 @@ TEST(concurrent_room, no_key_is_lost_where_regions_are_almost_full) {
 TEST(concurrent_room, no_key_is_lost_where_keys_come_and_go_and_regions_are_full) {
   const roost::host cpu;
   std::mt19937 random(2);
-  map_type map(cpu, sanitized ? 150000 : 400000, {.load_factor = 1, .grows = false});
+  map_type map(cpu, sanitized ? 100000 : 200000, {.load_factor = 1, .grows = false});
   std::vector<u32> live = fill_through_refs(map, map.capacity() * 49 / 50);
   u32 next = 2000000000;
-  for (int round = 0; round < (sanitized ? 6 : 20); ++round) {
+  for (int round = 0; round < (sanitized ? 4 : 12); ++round) {
     std::shuffle(live.begin(), live.end(), random);
     const std::size_t part = random() % (live.size() / 10), kept = live.size() - part;
     const std::vector<u32> old(live.begin() + static_cast<std::ptrdiff_t>(kept), live.end());

@@ -21,7 +21,7 @@ TYPED_TEST(duplicates, of_one_key) {
 }
 
 TYPED_TEST(duplicates, of_one_key_large) {
-  constexpr std::size_t n = sanitized ? 100000 : 1000000;
+  constexpr std::size_t n = sanitized ? 20000 : 300000;
   const auto facts = check<TypeParam>(numbers(n, 0xffffffff));
   EXPECT_EQ(facts.size, 1u);
   EXPECT_EQ(facts.duplicates, n - 1);
@@ -37,16 +37,17 @@ TYPED_TEST(duplicates, of_all_keys) {
 }
 
 TYPED_TEST(duplicates, of_few_keys_among_many) {
-  numbers keys = different_numbers(30000, 2);
+  const std::size_t n = sanitized ? 6000 : 30000;
+  numbers keys = different_numbers(n, 2);
   keys.push_back(keys[0]);  // the last is the first
   check<TypeParam>(keys);
-  for (std::size_t i = 100; i < 110; ++i) keys[i] = keys[29000 + i];
+  for (std::size_t i = 100; i < 110; ++i) keys[i] = keys[n - 1000 + i];
   check<TypeParam>(keys);
 }
 
 TYPED_TEST(duplicates, of_any_multiplicity) {
   numbers keys;
-  for (std::uint64_t k = 0; k < 300; ++k)
+  for (std::uint64_t k = 0; k < (sanitized ? 60 : 300); ++k)
     keys.insert(keys.end(), k * k % 200 + (k % 7 == 0 ? 2000 : 0), k * 1000003);
   check<TypeParam>(keys);
   check<TypeParam>(shuffled(keys, 3));
@@ -61,7 +62,8 @@ TYPED_TEST(duplicates, next_to_full_regions) {
 }
 
 TYPED_TEST(duplicates, win_the_same_on_every_run) {
-  const auto keys = from_numbers<typename TypeParam::key_type>(random_numbers(40000, 6, 5000));
+  const auto keys =
+      from_numbers<typename TypeParam::key_type>(random_numbers(sanitized ? 10000 : 40000, 6, 5000));
   const auto values = numbered_values<typename TypeParam::mapped_type>(keys.size());
   const TypeParam first(keys, values);
   const auto results = first.find(keys, values[0]);

@@ -155,6 +155,7 @@ TEST(grouping, comes_in_the_order_of_hashes) {
 TEST(grouping, of_as_many_keys_as_a_team_has_numbers_for) {
   constexpr u32 most = roost::detail::group_tile<place_type, u32, u32>;
   for (const u32 n : {most - 1, most, most + 1, most + 2}) {
+    if (sanitized && n != most && n != most + 1) continue;
     const std::vector<u32> close = close_keys(n, 1u << 30, 3);
     check<u32>({close.begin(), close.end()}, false);
   }
@@ -212,10 +213,10 @@ TEST(grouping, words_tell_keys) {
 
 TEST(grouping, of_frequent_keys) {
   const std::vector<u32> close = close_keys(8, 1u << 30, 3);  // each has 1 / 16 of all
-  std::vector<u64> numbers = random_numbers(sanitized ? 600'000 : 2'000'000, 6);
+  std::vector<u64> numbers = random_numbers(sanitized ? 600'000 : 1'200'000, 6);
   for (std::size_t i = 0; i < numbers.size(); i += 2) numbers[i] = close[roost::mix64(i) % close.size()];
   check<u32>(numbers, false);  // the region of a frequent key is behind that of its neighbours
-  check<sixteen>(numbers);
+  if (!only_threads) check<sixteen>(numbers);
   check<u32>(std::vector<u64>(numbers.size(), 3), false);
 }
 

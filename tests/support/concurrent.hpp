@@ -154,7 +154,7 @@ class pair_of_maps {
 /// A map of 4-byte keys and values at load factor 0.8.
 template <class T>
 void check_that_room_is_made_and_given_back() {
-  const std::size_t n = sanitized ? 30000 : 400000;
+  const std::size_t n = sanitized ? 30000 : 200000;
   const auto keys = from_numbers<std::uint32_t>(multiples(n, 2654435761));
   const auto values = numbered_values<std::uint32_t>(n);
   pair_of_maps<T> maps;

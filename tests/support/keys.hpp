@@ -49,6 +49,13 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
+/// Where a build runs the tests whose threads differ, and only those (tests/CMakeLists.txt).
+#if defined(ROOST_TEST_ONLY_THREADS)
+inline constexpr bool only_threads = true;
+#else
+inline constexpr bool only_threads = false;
+#endif
+
 /// Keys and values of 12, 16 and 24 bytes.
 struct twelve {
   std::uint32_t x, y, z;
