@@ -1,6 +1,8 @@
 // Bodies of support/tables.hpp. A test file that compiles tables includes this and says TEST_..(TEST_DEFINE)
 // in namespace test.
 
+#pragma once
+
 #include "support/tables.hpp"
 
 namespace test {
