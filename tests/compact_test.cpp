@@ -257,7 +257,7 @@ struct pair_number {
 
 TEST(compact, large_tables_have_the_densest_sectors) {
   if (sanitized) GTEST_SKIP() << "takes too long";
-  constexpr std::size_t n = on_host ? 62000000 : 84000000;  // 12.6 million sectors
+  constexpr std::size_t n = on_host ? 70000000 : 84000000;  // 12.6 million sectors beside the stashes
   const roost::computed keys(n, hashed_key());
   const roost::computed values(n, value_of_number());
   const roost::frozen_map<u32, u32, place_type, roost::compact> map(test_place(), keys, values,
