@@ -39,7 +39,9 @@ TYPED_TEST(statistics, agree_with_the_table) {
     EXPECT_GE(facts.regions, 2u);
     EXPECT_EQ(facts.capacity % facts.regions, 0u);
     EXPECT_EQ(memory.live_bytes(), facts.bytes) << "what the table says that it holds";
-    EXPECT_GE(facts.scratch_bytes, keys.size() * sizeof(keys[0]));
+    // A host builds small tables of layout compact without a partition.
+    const bool unparted = on_host && std::is_same_v<typename TypeParam::layout, roost::compact>;
+    EXPECT_GE(facts.scratch_bytes, unparted ? 1 : keys.size() * sizeof(keys[0]));
     EXPECT_LE(facts.scratch_bytes, memory.most_bytes());
     EXPECT_GE(table.mean_probes(), 1.0);
     EXPECT_LE(table.mean_probes(), table.most_probes(keys));
