@@ -48,7 +48,7 @@ class array {
   array(const array&) = delete;  // use roost::copy_to_host or Place::copy
   array& operator=(const array&) = delete;
   ~array() {
-    if (data_ != nullptr) place_->deallocate(data_, size_ * sizeof(T));
+    if (data_ != nullptr && place_) place_->deallocate(data_, size_ * sizeof(T));  // g++ asks for the latter
   }
 
   T* data() { return data_; }
