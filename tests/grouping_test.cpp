@@ -172,7 +172,7 @@ TEST(grouping, of_as_many_keys_as_a_team_has_numbers_for) {
 }
 
 TEST(grouping, numbers_as_many_keys_as_a_region_may_have) {
-  constexpr u32 most = roost::detail::numbering_tile<place_type, u32>;
+  constexpr u32 most = roost::detail::numbering_tile<place_type, u32, u32>;
   for (const u32 n : {most - 1, most, most + 1}) {
     const std::vector<u32> close = close_keys(n, 1u << 30, 3);
     check<u32>({close.begin(), close.end()}, false);

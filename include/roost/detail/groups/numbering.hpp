@@ -108,9 +108,10 @@ struct numbering_output {
 };
 
 /// Different keys that a team can number.
-template <class Place, class Key>
+template <class Place, class Key, class Value>
 constexpr std::uint32_t numbering_tile = [] {
-  constexpr std::size_t bytes = region_words<Key>::tells_key ? 17 : 21;  // of shared memory
+  constexpr std::size_t bytes =  // of shared memory
+      (region_words<Key>::tells_key ? 13 : 17) + larger(sizeof(Value), sizeof(std::uint32_t));
   constexpr std::size_t threads = group_tuning<cuda>::threads;
   constexpr std::size_t fit = group_tuning<Place>::numbering_bytes / bytes / threads;
   return static_cast<std::uint32_t>(
@@ -125,7 +126,7 @@ struct number_regions {
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once =
       group_tuning<cuda>::teams_at_once + (sizeof(pair<Key, Value>) <= 4 ? 1 : 0);
-  static constexpr std::uint32_t tile = numbering_tile<Place, Key>;
+  static constexpr std::uint32_t tile = numbering_tile<Place, Key, Value>;
   static constexpr std::uint32_t steps_most = 512;  // of an insertion: more tells of keys with close hashes
   static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots have no way round
   static constexpr std::uint32_t none_here = ~0u;
