@@ -11,7 +11,7 @@ namespace detail {
 
 /// Room for a region whose size is about `mean`: six standard deviations of a random split, so that one in a
 /// billion overflows. `copies`: items of most keys.
-inline std::uint64_t with_slack(double mean, std::uint64_t most, double copies) {
+inline std::uint64_t with_slack(double mean, std::uint64_t most, double copies = 1) {
   const double room = std::ceil(mean + 6 * std::sqrt(mean * copies) + 8);
   const auto rounded = (static_cast<std::uint64_t>(room) + 15) / 16 * 16;
   return smaller<std::uint64_t>(rounded, (most + 15) / 16 * 16);
