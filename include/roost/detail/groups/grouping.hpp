@@ -82,11 +82,10 @@ class grouper {
     parts_.emplace(partitioner.run(source, frequent_.region_of));
     keys_ = array<Key, Place>(place_, n_);
     starts_ = array<std::uint32_t, Place>(place_, n_);
-    sizes_ = array<std::uint64_t, Place>(place_, std::size_t{regions} + 1);
+    sizes_ = zeros(place_, std::size_t{regions} + 1);
     array<std::uint32_t, Place> failed(place_, 1);
     result_.values = array<Value, Place>(place_, n_);
     place_.fill(failed.data(), 0, failed.bytes());
-    place_.fill(sizes_.data(), 0, sizes_.bytes());
     output_ = {keys_.data(), result_.values.data(), starts_.data(), sizes_.data(), failed.data()};
     const kernel group{parts_->items(), parts_->begins(), parts_->ends(), frequent_.region_of, output_};
     place_.launch(regions, scratch_bytes_of(group), group);
@@ -111,9 +110,7 @@ class grouper {
     const std::uint64_t end = n_;
     place_.copy_from_host(result_.offsets.data() + size, &end, sizeof(end));
     result_.region_of = frequent_.region_of.spread;
-    result_.begins = array<std::uint64_t, Place>(place_, std::size_t{result_.region_of.regions} + 1);
-    write_numbers(place_, result_.begins.size(), begin_of_region<Key>{frequent_.region_of, sizes_.data()},
-                  result_.begins.data());
+    result_.begins = begins_of_regions(place_, frequent_, sizes_);
     place_.synchronize();
     result_.scratch_bytes = parts_->scratch_bytes() + keys_.bytes() + starts_.bytes() + sizes_.bytes() +
                             result_.values.bytes() + result_.numbered_keys.bytes();
@@ -140,22 +137,14 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, bool nu
   using Value = decltype(item::value);
   if (source.size() == 0) {
     groups<Key, Value, Place> none;
-    none.offsets = array<std::uint64_t, Place>(place, 1);
+    none.offsets = zeros(place, 1);
     none.region_of = {seed, 2};
-    none.begins = array<std::uint64_t, Place>(place, 3);
-    place.fill(none.offsets.data(), 0, none.offsets.bytes());
-    place.fill(none.begins.data(), 0, none.begins.bytes());
+    none.begins = zeros(place, 3);
     return none;
   }
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    grouper<Key, Value, Place> grouper(place, source.size(), seed_of_attempt(seed, attempt),
-                                       1 + attempt / 4.0, numbered);
-    if (auto result = grouper.run(source)) return std::move(*result);
-  }
-  detail::raise<build_error>(
-      {where,
-       ": the keys of some region are more than a team can number, with 4 seeds; keys that were "
-       "chosen to collide?"});
+  return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
+    return grouper<Key, Value, Place>(place, source.size(), some_seed, tighter, numbered).run(source);
+  });
 }
 
 /// A map of keys that were grouped or numbered, as they lie.

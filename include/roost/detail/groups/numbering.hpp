@@ -90,6 +90,37 @@ inline std::uint32_t group_regions_of(double needed) {
   return ceil_div(least, unit) * unit;
 }
 
+/// Where the keys of each region begin, and their end; `keys_before`: of regions with those of frequent keys.
+template <class Key, class Place>
+array<std::uint64_t, Place> begins_of_regions(const Place& place, const frequent_keys<Key, Place>& frequent,
+                                              const array<std::uint64_t, Place>& keys_before) {
+  array<std::uint64_t, Place> begins(place, std::size_t{frequent.region_of.spread.regions} + 1);
+  write_numbers(place, begins.size(), begin_of_region<Key>{frequent.region_of, keys_before.data()},
+                begins.data());
+  return begins;
+}
+
+/// Zeros.
+template <class Place>
+array<std::uint64_t, Place> zeros(const Place& place, std::size_t n) {
+  array<std::uint64_t, Place> result(place, n);
+  place.fill(result.data(), 0, result.bytes());
+  return result;
+}
+
+/// What attempt(seed, tighter) returns with the first seed for which it is something; `tighter`: a region
+/// shall have so many times fewer items than it could.
+template <class Attempt>
+auto with_some_seed(std::uint64_t seed, const char* where, const Attempt& attempt) {
+  for (int i = 0; i < 4; ++i) {
+    if (auto result = attempt(seed_of_attempt(seed, i), 1 + i / 4.0)) return std::move(*result);
+  }
+  detail::raise<build_error>(
+      {where,
+       ": the keys of some region are more than a team can number, with 4 seeds; keys that were "
+       "chosen to collide?"});
+}
+
 /// Keeps the first n elements of an array that had room for more, and gives the room back.
 template <class T, class Place>
 void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
@@ -156,8 +187,7 @@ class numberer {
     result_.counts = array<std::uint64_t, Place>(place_, kind_.counts ? n_ : 0);
     result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
     result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
-    array<std::uint64_t, Place> turns(place_, earlier_teams::words(regions));
-    place_.fill(turns.data(), 0, turns.bytes());
+    auto turns = zeros(place_, earlier_teams::words(regions));
     const kernel number{result_.parts->items(),
                         result_.parts->begins(),
                         result_.parts->ends(),
@@ -189,9 +219,7 @@ class numberer {
                              number_of_frequent{keys_before, result_.numbers.data()});
     }
     result_.region_of = frequent.region_of.spread;
-    result_.begins = array<std::uint64_t, Place>(place_, std::size_t{result_.region_of.regions} + 1);
-    write_numbers(place_, result_.begins.size(), begin_of_region<Key>{frequent.region_of, keys_before},
-                  result_.begins.data());
+    result_.begins = begins_of_regions(place_, frequent, result_.keys_before);
     std::uint64_t size = 0;
     place_.copy_to_host(&size, keys_before + frequent.regions(), sizeof(size));
     result_.size = size;
@@ -219,19 +247,12 @@ auto number_keys(const Place& place, const Source& source, std::uint64_t seed, c
   if (source.size() == 0) {
     numbered<Key, Value, Place> none_at_all;
     none_at_all.region_of = {seed, 2};
-    none_at_all.begins = array<std::uint64_t, Place>(place, 3);
-    place.fill(none_at_all.begins.data(), 0, none_at_all.begins.bytes());
+    none_at_all.begins = zeros(place, 3);
     return none_at_all;
   }
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    numberer<Key, Value, Place> numberer(place, source.size(), seed_of_attempt(seed, attempt),
-                                         1 + attempt / 4.0, kind);
-    if (auto result = numberer.run(source)) return std::move(*result);
-  }
-  detail::raise<build_error>(
-      {where,
-       ": the keys of some region are more than a team can number, with 4 seeds; keys that were "
-       "chosen to collide?"});
+  return with_some_seed(seed, where, [&](std::uint64_t some_seed, double tighter) {
+    return numberer<Key, Value, Place>(place, source.size(), some_seed, tighter, kind).run(source);
+  });
 }
 
 }  // namespace roost::detail

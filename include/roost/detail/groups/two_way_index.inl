@@ -185,7 +185,7 @@ struct new_keys {
 };
 
 /// `indices`: of each of the batch's keys, no_index if it has none; empty if none has one. New keys get the
-/// indices from `before` on.
+/// indices from `before` on. Asynchronous on cuda.
 template <class Place, class Sequence, class Batch>
 auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, index_order order,
                     array<std::uint32_t, Place>&& indices, std::size_t before, const char* where) {
@@ -216,7 +216,6 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
     result.keys = array<Key, Place>(place, fresh.size());
     write_numbers(place, fresh.size(), in_order<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
     place.for_each(fresh.size(), write_index{fresh.data(), from_before, result.index_of.data()});
-    place.synchronize();
   } else if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
     if (all && batch.size == sequence.size()) {  // all are different: they are in order
       result.keys = array<Key, Place>(place, batch.size);
@@ -232,7 +231,6 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
                    index_by_rank{batch.first.data(), marked.ref(), from_before, result.index_of.data(), all});
     result.keys = array<Key, Place>(place, marked.count);
     place.for_each(sequence.size(), write_marked<Sequence, Key>{sequence, marked.ref(), result.keys.data()});
-    place.synchronize();
   }
   return result;
 }
@@ -250,19 +248,15 @@ array<std::uint32_t, Place> indices_of_items(const Place& place, const Batch& ba
   return result;
 }
 
-/// The counts of `size` indices: what they were before, and how often a batch of n items has each key.
-template <class Place, class Batch>
+/// The counts of all indices: what they were before, and how often a batch has each key.
+template <class Place, class Batch, class Key>
 array<std::uint64_t, Place> counts_by_index(const Place& place, const array<std::uint64_t, Place>& before,
-                                            const Batch& batch, const array<std::uint32_t, Place>& index_of,
-                                            std::size_t size, std::size_t n) {
-  if (before.size() == 0 && batch.size == n) {  // all are 1: in any order
-    array<std::uint64_t, Place> ones(place, n);
-    place.copy(ones.data(), batch.counts.data(), ones.bytes());
-    return ones;
-  }
-  array<std::uint64_t, Place> counts(place, size);
+                                            Batch& batch, const new_keys<Key, Place>& fresh) {
+  if (fresh.index_of.size() == 0 || fresh.each_item)  // in order, or all are 1
+    return std::move(batch.counts);
+  array<std::uint64_t, Place> counts(place, before.size() + fresh.keys.size());
   place.copy(counts.data(), before.data(), before.bytes());
-  place.for_each(batch.size, add_counts{index_of.data(), batch.counts.data(),
+  place.for_each(batch.size, add_counts{fresh.index_of.data(), batch.counts.data(),
                                         static_cast<std::uint32_t>(before.size()), counts.data()});
   return counts;
 }
@@ -318,11 +312,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, B
   const std::size_t before = size(), after = before + fresh.keys.size();
   const array<std::uint32_t, Place>& index_of = fresh.index_of;
   array<std::uint64_t, Place> all_counts;
-  if (options_.counts && index_of.size() == 0) {
-    all_counts = std::move(batch.counts);
-  } else if (options_.counts) {
-    all_counts = detail::counts_by_index(place, counts_, batch, index_of, after, items);
-  }
+  if (options_.counts) all_counts = detail::counts_by_index(place, counts_, batch, fresh);
   array<Key, Place> all_keys = std::move(fresh.keys);
   if (before != 0) {
     array<Key, Place> both(place, after);
@@ -362,8 +352,10 @@ auto unique(const Place& place, const Keys& keys, index_order order) {
   const auto sequence = detail::as_sequence(keys);
   constexpr const char* where = "roost::unique";
   return detail::with_numbered(place, sequence, 0, order, {.keys = true}, where, [&](auto batch) {
-    return detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where)
-        .keys;
+    auto ordered =
+        detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
+    place.synchronize();
+    return std::move(ordered.keys);
   });
 }
 
@@ -389,10 +381,7 @@ auto unique_counts(const Place& place, const Keys& keys, index_order order) {
   return detail::with_numbered(place, sequence, 0, order, kind, where, [&](auto batch) {
     auto ordered =
         detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
-    auto counts = ordered.index_of.size() == 0
-                      ? std::move(batch.counts)
-                      : detail::counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered.index_of,
-                                                batch.size, sequence.size());
+    auto counts = detail::counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered);
     place.synchronize();
     return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(ordered.keys), std::move(counts)};
   });
