@@ -98,6 +98,23 @@ TYPED_TEST(concurrent_races, no_addition_is_lost) {
 }
 
 #if !defined(__CUDACC__)
+TYPED_TEST(concurrent_races, threads_that_insert_a_key_together_meet) {
+  constexpr std::size_t keys = many / 10;
+  typename TypeParam::map map(test_place(), room_for<TypeParam>(keys, 4 * keys), {.load_factor = 0.9});
+  std::vector<std::atomic<u32>> here(keys);
+  std::atomic<std::size_t> inserted{0};
+  at_once(4 * keys, [&, ref = map.ref()](std::size_t i) {
+    ++here[i / 4];
+    for (int spins = 0; here[i / 4] % 2 != 0 && spins < 1000; ++spins) {
+    }
+    const auto key = static_cast<typename TypeParam::key>(i / 4);
+    if (ref.insert(key, typename TypeParam::value{}) == insertion::inserted) ++inserted;
+  });
+  EXPECT_EQ(inserted, keys);
+  EXPECT_EQ(map.size(test_place()), keys);
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
 TEST(concurrent_const_members, run_beside_changes) {
   const u32 most = 40000;
   types<u32, u32>::map map(test_place(), most);

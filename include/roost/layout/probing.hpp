@@ -272,7 +272,9 @@ class probing::reader {
 
   // What was seen of a bucket: copies of its words. A host that compares their keys side by side reads them
   // where they are: each word at once, as 16-byte loads are atomic on every processor with AVX, and so are
-  // their halves on all others. (ThreadSanitizer does not know that.)
+  // their halves on all others. (ThreadSanitizer does not know that.) So a second look sees later words. A
+  // lookup may look for the key first: without it, and with a free slot, the key was nowhere. An insert has
+  // to see the free slots first.
 
 #if defined(__SANITIZE_THREAD__)
   static constexpr bool by_lanes = false;
@@ -330,6 +332,7 @@ class probing::reader {
   }
   template <class Access>
   ROOST_FN static unsigned keys_equal(const word* slots, std::uint32_t wanted, std::uint32_t care) {
+    std::atomic_signal_fence(std::memory_order_acquire);  // read now: others change the words
     return detail::equal_lanes_for<Access, 32, bucket_slots, sizeof(word) / 4>(slots, wanted, care);
   }
 
@@ -425,8 +428,8 @@ class probing::reader {
 
     template <class Access>
     ROOST_FN void look(const typename slot::part& key) {
+      free = free_in<Access>(seen);  // first: where it is looked at twice, a key that comes meanwhile is seen
       mine = of_key<Access>(seen, key);
-      free = free_in<Access>(seen);
     }
     template <class Access>
     ROOST_FN found<Value> answer() const {
