@@ -112,6 +112,16 @@ class two_way_index : public testing::Test {
     const std::vector<u64> counted = download(with_counts.counts);
     ASSERT_EQ(counted.size(), different.size());
     for (std::size_t i = 0; i < counted.size(); ++i) wrong += counted[i] != counts[different[i]];
+    const auto with_all =
+        roost::unique_all(place, upload(all), {.order = order, .first = true, .inverse = true, .counts = true});
+    EXPECT_TRUE(download(with_all.keys) == different);
+    EXPECT_TRUE(download(with_all.inverse) == inverse);
+    EXPECT_TRUE(download(with_all.counts) == counted);
+    const std::vector<u32> firsts = download(with_all.first);
+    ASSERT_EQ(firsts.size(), different.size());
+    std::vector<u32> wanted(different.size(), ~0u);
+    for (std::size_t i = all.size(); i-- != 0;) wanted[inverse[i]] = static_cast<u32>(i);
+    EXPECT_TRUE(firsts == wanted);
     EXPECT_EQ(wrong, 0u);
   }
 

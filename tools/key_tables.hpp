@@ -126,9 +126,8 @@ class tables_of final : public key_tables {
 
   template <class Key>
   numbered_keys number_keys(std::span<const Key> keys) const {
-    const auto there = copy_to(place_, keys);
-    const two_way_index<Key, Place> index(place_, there);
-    return {copy_to_host(place_, index.indices()), copy_to_host(place_, index.counts())};
+    const auto all = unique_all(place_, copy_to(place_, keys), {.inverse = true, .counts = true});
+    return {copy_to_host(place_, all.inverse), copy_to_host(place_, all.counts)};
   }
 
   Place place_;

@@ -200,6 +200,31 @@ struct unique_keys_counts {
 template <class Place, class Keys>
 auto unique_counts(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
 
+/// What unique_all shall find out besides the distinct keys.
+struct unique_options {
+  index_order order = index_order::first_occurrence;
+  bool first = false;    ///< where each key occurs first
+  bool inverse = false;  ///< the place of each key of the range among the distinct ones
+  bool counts = false;   ///< how often each key comes
+};
+
+/// What unique_all returns. What was not wanted is empty.
+template <class Key, class Place>
+struct unique_keys {
+  array<Key, Place> keys;
+  array<std::uint32_t, Place> first;    ///< keys[i] is key first[i] of the range
+  array<std::uint32_t, Place> inverse;  ///< keys[inverse[i]] is key i of the range
+  array<std::uint64_t, Place> counts;   ///< keys[i] comes counts[i] times
+};
+
+/// Returns the distinct keys of a range, and what is wanted besides: one pass for all. Synchronises. Throws
+/// as two_way_index does.
+///
+///     auto all = roost::unique_all(gpu, ids, {.inverse = true, .counts = true});
+template <class Place, class Keys>
+unique_keys<detail::element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
+                                                        const unique_options& wanted);
+
 /// Returns the number of distinct keys of a range. Synchronises.
 template <class Place, class Keys>
 std::size_t unique_count(const Place& place, const Keys& keys);

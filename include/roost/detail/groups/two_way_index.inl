@@ -261,14 +261,58 @@ array<std::uint64_t, Place> counts_by_index(const Place& place, const array<std:
   return counts;
 }
 
+/// target[i] = source[the number of index i]
+struct by_index {
+  const std::uint32_t* source;
+  const std::uint32_t* index_of;
+  std::uint32_t* target;
+  ROOST_FN void operator()(std::size_t number) const { target[index_of[number]] = source[number]; }
+};
+
+/// Where the key of each index occurs first, of a batch whose keys all are new.
+template <class Place, class Batch, class Key>
+array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
+                                           const new_keys<Key, Place>& fresh) {
+  if (fresh.index_of.size() == 0) return std::move(batch.first);
+  array<std::uint32_t, Place> result(place, batch.size);
+  if (fresh.each_item) {
+    write_numbers(place, result.size(), number<std::uint32_t>(), result.data());
+  } else {
+    place.for_each(batch.size, by_index{batch.first.data(), fresh.index_of.data(), result.data()});
+  }
+  return result;
+}
+
 /// Calls f with a batch that is numbered for an order.
 template <class Place, class Sequence, class F>
 auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
                    numbering_kind kind, const char* where, const F& f) {
-  if (order != index_order::first_occurrence)
-    return f(number_batch<none>(place, sequence, seed, kind, where));
-  kind.first = true;
+  kind.first |= order == index_order::first_occurrence;
+  if (!kind.first) return f(number_batch<none>(place, sequence, seed, kind, where));
   return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
+}
+
+/// roost::unique_all, for the call `where`.
+template <class Place, class Keys>
+auto unique_all(const Place& place, const Keys& keys, const unique_options& wanted, const char* where) {
+  using key = element_of<Keys>;
+  const auto sequence = as_sequence(keys);
+  const numbering_kind kind{
+      .keys = true, .counts = wanted.counts, .first = wanted.first, .numbers = wanted.inverse};
+  return with_numbered(place, sequence, 0, wanted.order, kind, where, [&](auto batch) {
+    auto ordered =
+        order_new_keys(place, sequence, batch, wanted.order, array<std::uint32_t, Place>(), 0, where);
+    unique_keys<key, Place> result;
+    if (wanted.inverse) result.inverse = indices_of_items(place, batch, sequence.size(), ordered);
+    if (wanted.counts)
+      result.counts = counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered);
+    if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
+      if (wanted.first) result.first = first_by_index(place, batch, ordered);
+    }
+    result.keys = std::move(ordered.keys);
+    place.synchronize();
+    return result;
+  });
 }
 
 template <class Ref, class Key>
@@ -349,42 +393,25 @@ bool two_way_index<Key, Place>::valid(const Place& place) const {
 
 template <class Place, class Keys>
 auto unique(const Place& place, const Keys& keys, index_order order) {
-  const auto sequence = detail::as_sequence(keys);
-  constexpr const char* where = "roost::unique";
-  return detail::with_numbered(place, sequence, 0, order, {.keys = true}, where, [&](auto batch) {
-    auto ordered =
-        detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
-    place.synchronize();
-    return std::move(ordered.keys);
-  });
+  return std::move(detail::unique_all(place, keys, {order}, "roost::unique").keys);
 }
 
 template <class Place, class Keys>
 auto unique_inverse(const Place& place, const Keys& keys, index_order order) {
-  const auto sequence = detail::as_sequence(keys);
-  constexpr const char* where = "roost::unique_inverse";
-  const detail::numbering_kind kind{.keys = true, .numbers = true};
-  return detail::with_numbered(place, sequence, 0, order, kind, where, [&](auto batch) {
-    auto ordered =
-        detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
-    auto inverse = detail::indices_of_items(place, batch, sequence.size(), ordered);
-    place.synchronize();
-    return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(ordered.keys), std::move(inverse)};
-  });
+  auto all = detail::unique_all(place, keys, {.order = order, .inverse = true}, "roost::unique_inverse");
+  return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.inverse)};
 }
 
 template <class Place, class Keys>
 auto unique_counts(const Place& place, const Keys& keys, index_order order) {
-  const auto sequence = detail::as_sequence(keys);
-  constexpr const char* where = "roost::unique_counts";
-  const detail::numbering_kind kind{.keys = true, .counts = true};
-  return detail::with_numbered(place, sequence, 0, order, kind, where, [&](auto batch) {
-    auto ordered =
-        detail::order_new_keys(place, sequence, batch, order, array<std::uint32_t, Place>(), 0, where);
-    auto counts = detail::counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered);
-    place.synchronize();
-    return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(ordered.keys), std::move(counts)};
-  });
+  auto all = detail::unique_all(place, keys, {.order = order, .counts = true}, "roost::unique_counts");
+  return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.counts)};
+}
+
+template <class Place, class Keys>
+unique_keys<detail::element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
+                                                        const unique_options& wanted) {
+  return detail::unique_all(place, keys, wanted, "roost::unique_all");
 }
 
 template <class Place, class Keys>
