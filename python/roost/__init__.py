@@ -1,0 +1,40 @@
+"""Hash tables for arrays: unique, isin, group by, joins and maps.
+
+    >>> import numpy as np, roost
+    >>> ids = np.array([30, 10, 30, 20])
+    >>> roost.unique(ids, return_counts=True, sorted=True)
+    (array([10, 20, 30]), array([1, 1, 2]))
+    >>> roost.Index(ids).get_indexer(np.array([20, 99]))
+    array([ 3, -1])
+
+Functions: unique, factorize, isin, join, group_by, value_counts, duplicated.
+Tables: Index, Map, Set, MultiMap, ConcurrentMap.
+
+Arguments are arrays of numpy, torch, jax, pandas or Arrow, or anything that numpy.asarray takes; results are arrays of
+the library that the (first) argument came from. See docs/python.md.
+"""
+
+from . import _host
+from ._arrays import from_arrow
+from ._functions import GroupBy, duplicated, factorize, group_by, isin, join, unique, value_counts
+from ._tables import ConcurrentMap, Index, Map, MultiMap, Set
+
+__version__ = "0.1.0"
+
+__all__ = ["ConcurrentMap", "GroupBy", "Index", "Map", "MultiMap", "Set", "duplicated", "factorize", "from_arrow",
+           "group_by", "info", "isin", "join", "set_threads", "trim", "unique", "value_counts"]
+
+
+def set_threads(threads):
+    """Sets how many threads calls on the CPU use: 0 for all cores, the default."""
+    _host.set_threads(threads)
+
+
+def trim():
+    """Gives memory that roost keeps for its next call back to the system."""
+    _host.trim()
+
+
+def info():
+    """What this build is: a dict of version, threads, and whether it has CUDA."""
+    return {"version": __version__, "threads": _host.threads(), "cuda": False}

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "roost/place.hpp"
+
+// The parts of a module, each in a file of its own, of one place.
+
+#if !defined(ROOST_PYTHON_PLACE)
+#define ROOST_PYTHON_PLACE roost::host
+#endif
+
+namespace roost::python {
+
+template <class Place>
+void bind_unique(nanobind::module_& module);
+template <class Place>
+void bind_join(nanobind::module_& module);
+template <class Place>
+void bind_map(nanobind::module_& module);
+template <class Place>
+void bind_concurrent_map(nanobind::module_& module);
+
+void bind_strings(nanobind::module_& module);
+
+}  // namespace roost::python

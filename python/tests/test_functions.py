@@ -1,0 +1,215 @@
+"""unique, factorize, isin, join, value_counts, duplicated and group_by, beside numpy and pandas."""
+
+import numpy as np
+import pytest
+from conftest import INTEGERS, NUMBERS, keys
+from hypothesis import given, strategies as st
+
+import roost
+
+
+def same(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    assert a.dtype == b.dtype and a.shape == b.shape
+    assert np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+
+
+@given(keys(), st.booleans())
+def test_unique_sorted_is_numpys(x, narrow):
+    index_dtype = "int32" if narrow else "int64"
+    got = roost.unique(x, sorted=True, return_index=True, return_inverse=True, return_counts=True,
+                       index_dtype=index_dtype)
+    expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    same(got[0], expected[0])
+    for a, b, dtype in zip(got[1:], expected[1:], (index_dtype, index_dtype, "int64")):
+        same(a, b.astype(dtype))
+
+
+@given(keys())
+def test_unique_by_first_occurrence(x):
+    values, index, inverse, counts = roost.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    assert np.all(np.diff(index) > 0)
+    same(values + 0, x[index] + 0)  # -0.0 comes back as 0.0
+    same(x[index][inverse], x) if x.dtype.kind != "f" else same(values[inverse], x + x.dtype.type(0))
+    assert counts.sum() == len(x)
+
+
+@given(keys(), st.booleans(), st.booleans())
+def test_unique_in_any_order(x, inverse, counts):
+    got = roost.unique(x, return_inverse=inverse, return_counts=counts)
+    values = got[0] if isinstance(got, tuple) else got
+    same(np.sort(values), np.unique(x))
+    again = roost.unique(x)
+    same(values, again)
+
+
+@given(keys(INTEGERS, min_size=1), st.integers(1, 4))
+def test_rows_are_keys(x, columns):
+    rows = np.ascontiguousarray(x[: len(x) // columns * columns].reshape(-1, columns))
+    got = roost.unique(rows, sorted=True, return_index=True, return_inverse=True, return_counts=True)
+    expected = np.unique(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    for a, b in zip(got, expected):
+        same(a, b.reshape(a.shape))
+
+
+@given(st.lists(st.binary(max_size=9), min_size=1, max_size=60), st.sampled_from([1, 3, 4, 5, 8, 9, 16, 20, 32]))
+def test_fixed_size_bytes(texts, width):
+    x = np.array(texts, f"S{width}")
+    got = roost.unique(x, sorted=True, return_inverse=True)
+    expected = np.unique(x, return_inverse=True)
+    same(got[0], expected[0])
+    same(got[1], expected[1])
+
+
+@given(st.lists(st.text(max_size=5), max_size=60), st.sampled_from(["U", "O"]))
+def test_strings(texts, kind):
+    x = np.array(texts, dtype=object if kind == "O" else "U5")
+    values, inverse, counts = roost.unique(x, return_inverse=True, return_counts=True)
+    assert sorted(values.tolist()) == sorted(set(x.tolist()))
+    assert values[inverse].tolist() == x.tolist()
+    assert counts.tolist() == [x.tolist().count(v) for v in values]
+    codes, uniques = roost.factorize(x)
+    assert uniques.tolist() == list(dict.fromkeys(x.tolist()))
+    assert uniques[codes].tolist() == x.tolist()
+    assert roost.isin(x, x[::2]).tolist() == [v in x[::2] for v in x]
+
+
+@given(keys(), st.booleans())
+def test_factorize_is_pandas(x, sentinel):
+    pandas = pytest.importorskip("pandas")
+    codes, uniques = roost.factorize(x, use_na_sentinel=sentinel)
+    x = x + x.dtype.type(0) if x.dtype.kind == "f" else x
+    if x.dtype == np.float16:  # which pandas does not take
+        x, uniques = x.astype("f4"), uniques.astype("f4")
+    expected_codes, expected_uniques = pandas.factorize(x, use_na_sentinel=sentinel)
+    same(codes, expected_codes)
+    same(uniques, expected_uniques)
+
+
+@given(keys(), keys(), st.booleans())
+def test_isin_is_numpys(x, y, invert):
+    try:
+        got = roost.isin(x, y, invert=invert)
+    except TypeError:
+        kinds = {x.dtype.kind, y.dtype.kind}
+        assert ("f" in kinds and len(kinds) > 1) or {x.dtype, y.dtype} & {np.dtype("u8")}
+        return
+    expected = np.isin(x, y)
+    if x.dtype.kind == "f" and np.isnan(y).any():
+        expected |= np.isnan(x)
+    same(got, expected != invert)
+
+
+@given(keys(["i4", "f8", "u1"], max_size=80), st.integers(0, 2**32))
+def test_joins(x, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.concatenate([x[::2], x[::3]])) if len(x) else x
+    equal = (x[:, None] == y[None, :]) | ((x != x)[:, None] & (y != y)[None, :])
+    left, right = roost.join(x, y)
+    l, r = np.nonzero(equal)
+    same(left, l)
+    same(right, r)
+    outer_left, outer_right = roost.join(x, y, how="left", index_dtype="int32")
+    expected = [(i, j) for i in range(len(x)) for j in (np.flatnonzero(equal[i]).tolist() or [-1])]
+    assert list(zip(outer_left.tolist(), outer_right.tolist())) == expected
+    assert outer_left.dtype == np.int32
+    same(roost.join(x, y, how="semi"), np.flatnonzero(equal.any(axis=1)))
+    same(roost.join(x, y, how="anti"), np.flatnonzero(~equal.any(axis=1)))
+
+
+@given(keys(INTEGERS))
+def test_value_counts_and_duplicated_are_pandas(x):
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(x)
+    values, counts = roost.value_counts(x)
+    assert counts.tolist() == sorted(counts.tolist(), reverse=True)
+    assert dict(zip(values.tolist(), counts.tolist())) == series.value_counts().to_dict()
+    same(roost.duplicated(x), series.duplicated().to_numpy())
+    same(roost.duplicated(x, keep=False), series.duplicated(keep=False).to_numpy())
+
+
+@given(keys([*INTEGERS, "f4", "f8"], max_size=300), st.sampled_from(NUMBERS), st.integers(0, 2**32))
+def test_group_by_is_numpys(x, dtype, seed):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 2 if dtype == "?" else 100, len(x)).astype(dtype)
+    g = roost.group_by(x)
+    sums, least, most, first, mean = g.sum(values), g.min(values), g.max(values), g.first(values), g.mean(values)
+    distinct, index, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(g.keys, kind="stable")
+    same(g.keys[order], distinct)
+    same(g.count()[order], counts)
+    assert len(g) == len(distinct)
+    wide = np.zeros(len(distinct), np.float64)
+    np.add.at(wide, inverse, values.astype(np.float64))
+    assert np.allclose(sums[order].astype(np.float64), wide)
+    assert np.allclose(mean[order], wide / counts)
+    expected = {"b": np.int64, "i": np.int64, "u": np.uint64}.get(values.dtype.kind, values.dtype)
+    assert sums.dtype == expected and least.dtype == most.dtype == first.dtype == values.dtype
+    same(first[order], values[index])
+    by_group = [values[inverse == i] for i in range(len(distinct))]
+    assert least[order].tolist() == [v.min() for v in by_group]
+    assert most[order].tolist() == [v.max() for v in by_group]
+
+
+def test_sums_of_floats_are_the_same_each_time():
+    rng = np.random.default_rng(1)
+    x, values = rng.integers(0, 100, 300_000), rng.normal(size=300_000).astype("f4")
+    a = roost.group_by(x).sum(values)
+    roost.set_threads(1)
+    try:
+        same(a, roost.group_by(x).sum(values))
+    finally:
+        roost.set_threads(0)
+
+
+def test_nan_spreads_and_several_columns():
+    g = roost.group_by(np.array([1, 1, 2]))
+    low, high = g.min(np.array([np.nan, 1, 2]), np.array([1, np.nan, 2]))
+    for values in (low, high):
+        assert sorted(np.isnan(values).tolist()) == [False, True]
+
+
+def test_large_batches_take_the_partitioned_way():
+    x = np.random.default_rng(0).integers(0, 1 << 40, 3_000_000)
+    x = np.concatenate([x, x[:1_000_000]])
+    got = roost.unique(x, sorted=True, return_inverse=True, return_counts=True)
+    expected = np.unique(x, return_inverse=True, return_counts=True)
+    for a, b in zip(got, expected):
+        same(a, b)
+
+
+@pytest.mark.parametrize("view", [lambda x: x[::2], lambda x: x[::-1], lambda x: x[:0], lambda x: x.astype(">i8")])
+def test_views(view):
+    x = view(np.arange(10) % 3)
+    x.flags.writeable = False
+    same(roost.unique(x, sorted=True), np.unique(x).astype("i8"))
+
+
+def test_results_are_of_the_library_of_the_argument(library):
+    x = library(np.array([3, 1, 3], np.int32))
+    for result in (*roost.unique(x, return_inverse=True, index_dtype="int32"), roost.isin(x, x), roost.group_by(x).sum(x),
+                   roost.Map(x, x).find(x)):
+        assert type(result) is type(x)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: roost.unique(np.array([1j])), TypeError, "complex"),
+    (lambda: roost.unique(np.array([object()])), TypeError, "objects"),
+    (lambda: roost.unique(np.ma.masked_array([1], [True])), TypeError, "masked"),
+    (lambda: roost.unique(np.zeros((2, 2, 2))), ValueError, "shape"),
+    (lambda: roost.unique(np.zeros((2, 9), np.int32)), ValueError, "36 bytes"),
+    (lambda: roost.unique(np.array(["x"] * 2, "S40")), ValueError, "40 bytes"),
+    (lambda: roost.unique([1], index_dtype="int16"), ValueError, "int32 or int64"),
+    (lambda: roost.isin(np.array([1]), np.array([1.0])), TypeError, "no common type"),
+    (lambda: roost.isin(np.array([1]), np.array([1], "u8")), TypeError, "no common type"),
+    (lambda: roost.isin(np.array(["1"]), np.array([1])), TypeError, "never equal"),
+    (lambda: roost.join([1], [1], how="outer"), ValueError, "'inner'"),
+    (lambda: roost.group_by([1, 2]).sum([1]), ValueError, "2 keys but 1 values"),
+    (lambda: roost.group_by([1, 2]).sum(), TypeError, "no values"),
+    (lambda: roost.group_by([1]).sum(["a"]), TypeError, "numbers"),
+    (lambda: roost.duplicated([1], keep="last"), ValueError, "keep"),
+])
+def test_wrong_arguments(call, error, words):
+    with pytest.raises(error, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,133 @@
+"""Memory, threads, signals, forks and the import."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import roost
+
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_memory_stays_flat():
+    x = np.arange(100) % 7
+
+    def calls(n):
+        for _ in range(n):
+            roost.unique(x, return_inverse=True, return_counts=True)
+            roost.Map(x, x).find(x)
+            with pytest.raises(TypeError):
+                roost.isin(x, x.astype("f8"))
+
+    calls(300)
+    before, counts = resident(), sys.getrefcount(x)
+    calls(2000)
+    assert resident() - before < 4 << 20
+    assert sys.getrefcount(x) == counts
+
+
+def test_arguments_are_given_back():
+    x = np.arange(10)
+    result = roost.unique(x)
+    counts = sys.getrefcount(x)
+    table = roost.Set(x)
+    del table, result
+    assert sys.getrefcount(x) == counts
+
+
+def test_results_outlive_their_table():
+    keys = roost.Set(np.arange(1000)).keys()
+    roost.trim()
+    assert np.array_equal(np.sort(keys), np.arange(1000))
+
+
+def test_many_threads_ask_one_map():
+    x = np.arange(100_000)
+    table = roost.Map(x, x * 2)
+    wrong = []
+
+    def ask():
+        for _ in range(20):
+            if not np.array_equal(table.find(x), x * 2):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def run(code, **kwargs):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, **kwargs)
+
+
+def test_works_after_fork():
+    done = run("""
+import os, numpy as np, roost
+x = np.arange(3_000_000) % 1000
+roost.unique(x)
+child = os.fork()
+if child == 0:
+    os._exit(0 if len(roost.unique(x)) == 1000 else 1)
+assert os.waitpid(child, 0)[1] == 0
+print(len(roost.unique(x)))
+""")
+    assert done.stdout == "1000\n", done.stderr
+
+
+def test_ctrl_c_ends_a_long_call():
+    child = subprocess.Popen([sys.executable, "-c", """
+import numpy as np, roost
+x = np.arange(30_000_000)
+print("begins", flush=True)
+while True:
+    roost.unique(x, return_inverse=True)
+"""], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "begins\n"
+    time.sleep(0.5)
+    child.send_signal(2)
+    start = time.time()
+    _, errors = child.communicate(timeout=60)
+    assert time.time() - start < 20
+    assert "KeyboardInterrupt" in errors and child.returncode != 0
+
+
+def test_import_is_light():
+    done = run("import numpy, time; t = time.perf_counter(); import roost; print(time.perf_counter() - t)")
+    assert float(done.stdout) < 0.15
+    done = run("import sys, roost; print(sorted({'torch', 'pandas', 'jax', 'pyarrow'} & set(sys.modules)))")
+    assert done.stdout == "[]\n"
+
+
+def test_info_and_docstrings():
+    info = roost.info()
+    assert info["version"] == roost.__version__ and info["threads"] >= 1
+    for name in roost.__all__:
+        entry = getattr(roost, name)
+        assert entry.__doc__, name
+        for member, value in vars(entry).items() if isinstance(entry, type) else ():
+            if callable(value) and not member.startswith("_"):
+                assert value.__doc__, f"{name}.{member}"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 0])
+def test_set_threads(threads):
+    roost.set_threads(threads)
+    try:
+        assert roost.info()["threads"] >= 1
+        assert len(roost.unique(np.arange(100_000) % 77)) == 77
+    finally:
+        roost.set_threads(0)
+    with pytest.raises(ValueError, match=re.escape("roost::host")):
+        roost.set_threads(-1)

@@ -1,0 +1,206 @@
+"""Index, Map, Set, MultiMap and ConcurrentMap, beside dict."""
+
+import numpy as np
+import pytest
+from conftest import INTEGERS, keys
+from hypothesis import given, settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+import roost
+
+
+def values_for(x, dtype, tail=()):
+    rng = np.random.default_rng(len(x))
+    return rng.integers(0, 100, (len(x), *tail)).astype(dtype)
+
+
+@given(keys([*INTEGERS, "f4", "f8"]), keys(INTEGERS),
+       st.sampled_from([("u1", ()), ("i2", ()), ("f4", ()), ("f8", ()), ("i4", (4,)), ("u1", (5,)), ("f8", (3, 2))]))
+def test_map_is_a_dict(x, y, kind):
+    values = values_for(x, *kind)
+    table = roost.Map(x, values)
+    first = {}
+    for key, value in zip(x.tolist(), values):
+        first.setdefault("nan" if key != key else key + 0, value)
+    assert len(table) == len(first) and table.valid()
+    queries = np.concatenate([x, y.astype(x.dtype)])
+    found = table.find(queries, missing=7)
+    there = table.contains(queries)
+    for key, here, value in zip(queries.tolist(), there, found):
+        key = "nan" if key != key else key + 0
+        assert here == (key in first)
+        assert np.array_equal(value, first.get(key, np.full(kind[1], 7, kind[0])))
+    all_keys, all_values = table.items()
+    assert len(all_keys) == len(all_values) == len(first)
+    for key, value in zip(all_keys.tolist(), all_values):
+        assert np.array_equal(first["nan" if key != key else key], value)
+
+
+@given(keys(), keys())
+def test_index_is_pandas(x, y):
+    index = roost.Index(x)
+    with np.errstate(all="ignore"):
+        queries = np.concatenate([x, y.astype(x.dtype)])
+    first = {}
+    for row, key in enumerate(x.tolist()):
+        first.setdefault("nan" if key != key else key + 0, row)
+    expected = [first.get("nan" if key != key else key + 0, -1) for key in queries.tolist()]
+    for dtype in ("int64", "int32"):
+        got = index.get_indexer(queries, index_dtype=dtype)
+        assert got.dtype == dtype and got.tolist() == expected
+    assert index.is_unique == (len(first) == len(x)) and len(index) == len(first)
+
+
+@given(st.lists(st.text(max_size=4), max_size=40), st.lists(st.text(max_size=4), max_size=40),
+       st.sampled_from(["U4", "O"]), st.sampled_from(["U4", "O", "U7"]))
+def test_index_of_strings(x, y, kind, other):
+    index = roost.Index(np.array(x, kind))
+    x, y = np.array(x, kind).tolist(), np.array(y, other)
+    assert index.get_indexer(y).tolist() == [x.index(s) if s in x else -1 for s in y.tolist()]
+    assert index.contains(y).tolist() == [s in x for s in y.tolist()]
+
+
+@given(keys(), keys())
+def test_set(x, y):
+    table = roost.Set(x)
+    assert np.array_equal(np.sort(table.keys()), np.unique(x), equal_nan=x.dtype.kind == "f")
+    if {x.dtype.kind, y.dtype.kind} <= set("iub"):
+        y = y.astype(x.dtype)
+        assert np.array_equal(table.contains(y), np.isin(y, x))
+
+
+@given(keys(INTEGERS), st.sampled_from(["u1", "i4", "f8"]), st.sampled_from([(), (3,)]))
+def test_multimap(x, dtype, tail):
+    values = values_for(x, dtype, tail)
+    table = roost.MultiMap(x, values)
+    queries = np.concatenate([x[::3], np.zeros(1, x.dtype)])
+    offsets, found = table.find(queries)
+    numbers, pairs = table.find_pairs(queries)
+    assert np.array_equal(found, pairs)
+    assert np.array_equal(np.repeat(np.arange(len(queries)), np.diff(offsets)), numbers)
+    assert np.array_equal(table.count(queries), np.diff(offsets))
+    for i, key in enumerate(queries):
+        assert np.array_equal(found[offsets[i]:offsets[i + 1]], values[x == key])
+    assert len(table) == len(x) and table.key_count == len(set(x.tolist())) and table.valid()
+    all_keys, all_values = table.items()
+    for key in set(x.tolist()):
+        assert np.array_equal(all_values[all_keys == key], values[x == key])
+
+
+class Concurrent(RuleBasedStateMachine):
+    """A ConcurrentMap does what a dict does."""
+
+    batch = st.lists(st.tuples(st.integers(-40, 40), st.integers(-1000, 1000)), max_size=60,
+                     unique_by=lambda pair: pair[0])
+    types = ("int64", "int32")
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.model = roost.ConcurrentMap(*self.types), {}
+
+    def arrays(self, batch):
+        return (np.array([k for k, _ in batch], self.types[0]), np.array([v for _, v in batch], self.types[1]))
+
+    @rule(batch=batch)
+    def insert(self, batch):
+        new = sum(k not in self.model for k, _ in batch)
+        assert self.table.insert(*self.arrays(batch)) == new
+        for k, v in batch:
+            self.model.setdefault(k, v)
+
+    @rule(batch=batch)
+    def assign(self, batch):
+        new = sum(k not in self.model for k, _ in batch)
+        assert self.table.insert_or_assign(*self.arrays(batch)) == new
+        self.model.update(batch)
+
+    @rule(batch=batch)
+    def add(self, batch):
+        self.table.add(*self.arrays(batch))
+        for k, v in batch:
+            self.model[k] = self.model.get(k, 0) + v
+
+    @rule(batch=batch)
+    def erase(self, batch):
+        there = sum(k in self.model for k, _ in batch)
+        assert self.table.erase(self.arrays(batch)[0]) == there
+        for k, _ in batch:
+            self.model.pop(k, None)
+
+    @rule()
+    def clear(self):
+        self.table.clear()
+        self.model.clear()
+
+    @invariant()
+    def is_the_model(self):
+        assert len(self.table) == len(self.model) and self.table.valid()
+        k, v = self.table.items()
+        assert dict(zip(k.tolist(), v.tolist())) == self.model
+        queries = np.arange(-45, 45, dtype=self.types[0])
+        assert self.table.find(queries, missing=-7).tolist() == [self.model.get(q, -7) for q in queries.tolist()]
+
+
+class SmallTypes(Concurrent):
+    types = ("int16", "float64")
+
+
+Concurrent.TestCase.settings = SmallTypes.TestCase.settings = settings(max_examples=15, stateful_step_count=12,
+                                                                       deadline=None)
+TestConcurrent = Concurrent.TestCase
+TestConcurrentOfSmallTypes = SmallTypes.TestCase
+
+
+def test_concurrent_map_grows_and_sums():
+    table = roost.ConcurrentMap("uint32", "float32", capacity=10)
+    x = np.random.default_rng(0).integers(0, 50_000, 400_000, dtype=np.uint32)
+    assert table.add(x, 1.0) == len(np.unique(x))
+    assert np.array_equal(table.find(np.arange(50_000, dtype=np.uint32)), np.bincount(x, minlength=50_000))
+    table[7] = 3
+    assert table[7] == 3 and table.get(10**7) is None and 7 in table
+    table.reserve(10**6)
+    assert table.capacity >= 10**6
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: roost.Map([1, 2], [1]), ValueError, "2 keys but 1 values"),
+    (lambda: roost.Map(["a"], [1]), TypeError, "strings"),
+    (lambda: roost.Map([1], ["a"]), TypeError, "values of type"),
+    (lambda: roost.Map(5, [1]), ValueError, "single number"),
+    (lambda: roost.Map([1], [1]).find(np.array([1.0])), TypeError, "convert"),
+    (lambda: roost.Map(np.array([1], "i4"), [1]).find(np.array([1])), TypeError, "convert"),
+    (lambda: roost.Map(np.array([1], "i4"), [1]).find([2**40]), OverflowError, "int32"),
+    (lambda: roost.Map([1], [1]).find([1], missing="x"), TypeError, "missing"),
+    (lambda: roost.Map([1], np.array([1], "u1")).find([1], missing=300), OverflowError, "missing"),
+    (lambda: roost.Map([1], [1])[5], KeyError, "5"),
+    (lambda: roost.Map([1], [1])[np.array([1, 5])], KeyError, "1 of 2"),
+    (lambda: roost.ConcurrentMap("S9"), TypeError, "8 bytes"),
+    (lambda: roost.ConcurrentMap("i8", "S3"), TypeError, "values of type"),
+    (lambda: roost.ConcurrentMap(capacity=-1), ValueError, "capacity"),
+    (lambda: roost.ConcurrentMap(load_factor=2.0), ValueError, "load factor"),
+    (lambda: roost.ConcurrentMap().insert([1], [1.5]), TypeError, "convert"),
+    (lambda: roost.ConcurrentMap().insert([1, 2], [1]), ValueError, "2 keys"),
+    (lambda: roost.ConcurrentMap("i8", "i2").add([1], [1]), TypeError, "sums"),
+    (lambda: roost.Index(["a"]).get_indexer([1]), TypeError, "strings"),
+])
+def test_wrong_arguments(call, error, words):
+    with pytest.raises(error, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_integers_that_no_float_has_are_no_queries():
+    table = roost.Map(np.array([2.0**53]), [1])
+    assert table.find([2**53]).tolist() == [1]
+    with pytest.raises(OverflowError):
+        table.find([2**53 + 1])
+    with pytest.raises(TypeError):
+        table.find(np.array([2**53 + 1]))
+    with pytest.raises(TypeError):
+        roost.isin(np.array([2**53 + 1]), np.array([2.0**53]))
+
+
+def test_keys_of_another_type_are_in_no_table():
+    table = roost.Map(np.array([1, 2], "i4"), [10, 20])
+    assert 2**32 + 1 not in table and 1.5 not in table and "1" not in table
+    assert table.find(np.array([1], "i2")).tolist() == [10]  # which every int32 can hold
