@@ -189,20 +189,22 @@ class region_numbering {
         region_(region),
         first_(kernel.begins[region]),
         count_(kernel.ends[region] - first_),
+        size_(smaller(
+            tile, larger(64u, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count_ + 15)) & ~15u))),
         words_(kernel.words_of),
         mine_(team, kernel.items, first_, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count_))),
         number_(parts.number) {}
 
-  /// The table's slots are empty when it begins.
+  /// The table's slots are empty when it begins, but those of one worker.
   ROOST_FN void run() {
     if (count_ > tile && kernel_.region_of.is_frequent(kernel_.items[first_].key)) return write_only_key();
     std::uint32_t keys = 0;
     bool good = count_ == 0;
     ROOST_ROLLED
     for (int attempt = 0; attempt < 4 && !good; ++attempt) {
-      if (attempt != 0) {
-        words_.try_others();
-        fill_words(team_, parts_.slot, Kernel::slots, Kernel::none_here);
+      if (attempt != 0) words_.try_others();
+      if (Kernel::one_worker || attempt != 0) {
+        fill_words(team_, parts_.slot, slots(), Kernel::none_here);
         team_.sync();
       }
       keys = insert();
@@ -231,8 +233,18 @@ class region_numbering {
     }
   }
 
-  ROOST_FN static std::uint32_t home(std::uint32_t word) {
-    return static_cast<std::uint32_t>(std::uint64_t{word} * (2 * tile) >> 31);
+  /// How many keys the table is for: for one worker no more than there are items, as it looks at each slot.
+  ROOST_FN std::uint32_t size() const {
+    if constexpr (Kernel::one_worker) {
+      return size_;
+    } else {
+      return tile;
+    }
+  }
+  ROOST_FN std::uint32_t slots() const { return 2 * size() + Kernel::steps_most; }
+
+  ROOST_FN std::uint32_t home(std::uint32_t word) const {
+    return static_cast<std::uint32_t>(std::uint64_t{word} * (2 * size()) >> 31);
   }
 
   /// Inserts all keys, and counts taken slots; returns how many keys there are, or more than `tile`.
@@ -257,7 +269,7 @@ class region_numbering {
     if (team_.any(full)) return ~0u;
     return rank_bits<Kernel::slots / 32>(
         team_, [&](std::uint32_t s) { return parts_.slot[s] != Kernel::none_here; }, parts_.taken,
-        parts_.before, parts_.warp_counts);
+        parts_.before, parts_.warp_counts, slots() / 32);
   }
 
   ROOST_FN std::uint32_t number_of_slot(std::uint32_t s) const {
@@ -379,7 +391,7 @@ class region_numbering {
   /// Moves the words of the keys to the first slots, where each is at its number.
   ROOST_FN void collect_words() const {
     if constexpr (Team::size == 1) {
-      for (std::uint32_t s = 0, number = 0; s < Kernel::slots; ++s) {
+      for (std::uint32_t s = 0, number = 0; s < slots(); ++s) {
         if (parts_.slot[s] != Kernel::none_here) parts_.slot[number++] = parts_.slot[s];
       }
     } else {
@@ -418,6 +430,7 @@ class region_numbering {
   const typename Kernel::pieces& parts_;
   std::uint64_t region_;
   std::uint64_t first_, count_;
+  std::uint32_t size_;
   words words_;
   tile_items mine_;
   item_numbers<per_worker, Team> number_;
@@ -430,8 +443,9 @@ ROOST_FN void number_regions<Place, Key, Value>::operator()(const Team& team, st
   if (outcome->overflowed != 0 || (different && team.any(peek(outcome->copies) != 0))) return;
   scratch_memory all(memory);
   const pieces parts = scratch(all);
-  const std::uint64_t region =
-      turns.turn(team, parts.shared, [&] { fill_words(team, parts.slot, slots, none_here); });
+  const std::uint64_t region = turns.turn(team, parts.shared, [&] {
+    if (!one_worker) fill_words(team, parts.slot, slots, none_here);
+  });
   region_numbering<Team, number_regions>(team, *this, parts, region).run();
 }
 

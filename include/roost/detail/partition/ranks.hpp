@@ -99,14 +99,15 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
 }
 
 /// Looks at 32 * Groups numbers in order: bit i % 32 of bits[i / 32] = holds(i); before[g] = how many hold
-/// that are less than 32 * g. Returns how many hold in all. `warp_counts`: scratch, a word for each warp.
-/// Ends with sync().
+/// that are less than 32 * g. Returns how many hold in all. `warp_counts`: scratch, a word for each warp. One
+/// worker may look at fewer `groups` of 32. Ends with sync().
 template <std::uint32_t Groups, class Team, class Holds>
 ROOST_FN std::uint32_t rank_bits([[maybe_unused]] const Team& team, const Holds& holds, std::uint32_t* bits,
-                                 std::uint32_t* before, [[maybe_unused]] std::uint32_t* warp_counts) {
+                                 std::uint32_t* before, [[maybe_unused]] std::uint32_t* warp_counts,
+                                 [[maybe_unused]] std::uint32_t groups = Groups) {
   std::uint32_t all = 0;
   if constexpr (Team::size == 1) {
-    for (std::uint32_t g = 0; g < Groups; ++g) {
+    for (std::uint32_t g = 0; g < groups; ++g) {
       std::uint32_t word = 0;
       for (std::uint32_t i = 0; i < 32; ++i) word |= std::uint32_t{holds(32 * g + i)} << i;
       bits[g] = word;
