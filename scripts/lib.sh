@@ -16,7 +16,7 @@ packages=(
 
 # What ./scripts/test needs besides.
 # shellcheck disable=SC2034
-test_packages=(clang-19 clang-format-19)
+test_packages=(clang-19 clang-format-19 python3-venv python3-dev)
 
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}

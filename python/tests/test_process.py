@@ -1,6 +1,8 @@
 """Memory, threads, signals, forks and the import."""
 
+import doctest
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -131,3 +133,25 @@ def test_set_threads(threads):
         roost.set_threads(0)
     with pytest.raises(ValueError, match=re.escape("roost::host")):
         roost.set_threads(-1)
+
+
+@pytest.mark.parametrize("module", [roost, roost._functions, roost._tables])
+def test_examples_in_docstrings(module):
+    failed, tried = doctest.testmod(module)
+    assert tried and not failed
+
+
+EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples(example, tmp_path):
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_bench_compares_answers():
+    done = subprocess.run([sys.executable, "-m", "roost.bench", "--rows", "20000", "--repeats", "1"],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| sum by key | roost |" in done.stdout

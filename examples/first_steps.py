@@ -1,0 +1,30 @@
+"""roost from Python: the first steps. Run it with `python examples/first_steps.py`."""
+
+import numpy as np
+
+import roost
+
+ids = np.array([1005, 1002, 1005, 1009])
+grams = np.array([250.0, 900.0, 120.0, 70.0])
+
+names, count = roost.unique(ids, sorted=True, return_counts=True)    # [1002 1005 1009], [1 2 1]
+parcels = roost.group_by(ids)
+total = parcels.sum(grams)                                           # of each of parcels.keys
+rows = roost.Index(names).get_indexer(ids)                           # ids as rows: [1 0 1 2]
+known = roost.isin(np.array([1002, 1003]), ids)                      # [True False]
+left, right = roost.join(ids, names)                                 # ids[left] == names[right]
+
+assert names.tolist() == [1002, 1005, 1009] and count.tolist() == [1, 2, 1]
+assert dict(zip(parcels.keys.tolist(), total.tolist())) == {1005: 370.0, 1002: 900.0, 1009: 70.0}
+assert rows.tolist() == [1, 0, 1, 2] and known.tolist() == [True, False]
+assert ids[left].tolist() == names[right].tolist() == ids.tolist()
+
+# A map that stays, and one that changes.
+weight = roost.Map(parcels.keys, total)
+print(weight[1005], weight.find(np.array([1009, 7]), missing=0.0))   # 370.0 [70. 0.]
+
+seen = roost.ConcurrentMap("int64", "int32")
+for batch in np.array_split(ids, 2):
+    seen.add(batch)                                                  # counts keys as they come
+print(seen[1005], len(seen))                                         # 2 3
+assert weight[1005] == 370.0 and seen[1005] == 2 and len(seen) == 3

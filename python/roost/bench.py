@@ -1,0 +1,163 @@
+"""python -m roost.bench: roost beside numpy, pandas, polars and DuckDB on the CPU, answers compared.
+
+Prints a table in Markdown: millions of rows a second, the best of several runs. Libraries that are not installed are
+left out.
+"""
+
+import argparse
+import importlib
+import os
+import platform
+import sys
+import time
+
+import numpy as np
+
+import roost
+
+
+def _library(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _best(function, repeats):
+    """The result of a function, and the shortest time that it took."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function()
+        best = min(best, time.perf_counter() - start)
+    return result, best
+
+
+class Workload:
+    """Columns of a benchmark: keys that occur `copies` times on average, values, and half of the queries are keys."""
+
+    def __init__(self, rows, copies, dtype, seed=1):
+        rng = np.random.default_rng(seed)
+        distinct = max(rows // copies, 1)
+        pool = rng.permutation(np.arange(2 * distinct, dtype=np.int64)) * 977 + 5
+        self.keys = rng.choice(pool[:distinct], rows).astype(dtype) if copies > 1 else pool[:rows].astype(dtype)
+        self.queries = rng.choice(pool, rows).astype(dtype)
+        self.values = rng.normal(size=rows)
+        self.distinct = np.unique(self.keys) if copies > 1 else self.keys
+
+
+def _operations(work, libraries, threads):
+    """Yields (operation, library, function, what makes its result comparable)."""
+    keys, queries, values = work.keys, work.queries, work.values
+    pandas, polars, duckdb = (libraries.get(n) for n in ("pandas", "polars", "duckdb"))
+    if polars:
+        k, q, v = polars.Series("k", keys), polars.Series("k", queries), polars.Series("v", values)
+        frame, asked = polars.DataFrame({"k": k, "v": v}), polars.DataFrame({"k": q})
+        right = polars.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))})
+    if duckdb:
+        db = duckdb.connect()
+        db.execute(f"set threads to {threads}; set preserve_insertion_order = false")
+        table = pandas.DataFrame({"k": keys, "v": values})  # noqa: F841 (DuckDB finds it by its name)
+        other = pandas.DataFrame({"k": queries})  # noqa: F841
+        unique_rows = pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))})  # noqa: F841
+        db.execute("create table t as from table; create table o as from other; create table u as from unique_rows"
+                   .replace("from table", "from \"table\""))
+
+    def count(result):
+        return len(result)
+
+    yield "unique", "roost", lambda: roost.unique(keys), count
+    yield "unique", "numpy", lambda: np.unique(keys), count
+    if pandas:
+        yield "unique", "pandas", lambda: pandas.unique(keys), count
+    if polars:
+        yield "unique", "polars", lambda: k.unique(), count
+    if duckdb:
+        yield "unique", "duckdb", lambda: db.execute("select distinct k from t").fetchnumpy()["k"], count
+
+    def total(codes):
+        return int(codes.sum())
+
+    yield "factorize", "roost", lambda: roost.factorize(keys)[0], total
+    if pandas:
+        yield "factorize", "pandas", lambda: pandas.factorize(keys)[0], total
+
+    yield "isin", "roost", lambda: roost.isin(queries, keys), total
+    yield "isin", "numpy", lambda: np.isin(queries, keys), total
+    if pandas:
+        yield "isin", "pandas", lambda: pandas.Series(queries).isin(keys).to_numpy(), total
+    if polars:
+        yield "isin", "polars", lambda: q.is_in(k.implode()).to_numpy(), total
+    if duckdb:
+        yield ("isin", "duckdb",
+               lambda: db.execute("select k in (select k from t) as b from o").fetchnumpy()["b"], total)
+
+    def sums(result):
+        return len(result), round(float(result.sum()), 3)
+
+    yield "sum by key", "roost", lambda: roost.group_by(keys).sum(values), sums
+    if pandas:
+        series, by = pandas.Series(values), pandas.Series(keys)
+        yield "sum by key", "pandas", lambda: series.groupby(by, sort=False).sum().to_numpy(), sums
+    if polars:
+        yield "sum by key", "polars", lambda: frame.group_by("k").agg(v=polars.col("v").sum())["v"].to_numpy(), sums
+    if duckdb:
+        yield ("sum by key", "duckdb",
+               lambda: db.execute("select k, sum(v) as v from t group by k").fetchnumpy()["v"], sums)
+
+    yield "get_indexer", "roost (Index made before)", \
+        (lambda index: lambda: index.get_indexer(queries))(roost.Index(work.distinct)), total
+    if pandas:
+        index = pandas.Index(work.distinct)
+        index.get_indexer(queries[:1])  # builds its table
+        yield "get_indexer", "pandas", lambda: index.get_indexer(queries), total
+
+    def joined(rows):
+        return int(np.asarray(rows).sum())
+
+    yield "join with distinct keys", "roost", lambda: roost.join(queries, work.distinct)[1], joined
+    if pandas:
+        a, b = pandas.DataFrame({"k": queries}), pandas.DataFrame({"k": work.distinct,
+                                                                   "row": np.arange(len(work.distinct))})
+        yield "join with distinct keys", "pandas", lambda: a.merge(b, on="k")["row"].to_numpy(), joined
+    if polars:
+        yield "join with distinct keys", "polars", lambda: asked.join(right, on="k")["row"].to_numpy(), joined
+    if duckdb:
+        yield ("join with distinct keys", "duckdb",
+               lambda: db.execute("select row from o join u using (k)").fetchnumpy()["row"], joined)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m roost.bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--copies", type=int, default=8, help="how often a key occurs on average")
+    parser.add_argument("--dtype", default="int64", choices=["int32", "int64"])
+    parser.add_argument("--threads", type=int, default=0, help="0: all cores")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args(arguments)
+    threads = options.threads or os.cpu_count()
+    os.environ["POLARS_MAX_THREADS"] = str(threads)
+    roost.set_threads(options.threads)
+    libraries = {name: _library(name) for name in ("pandas", "polars", "duckdb")}
+    if not libraries["pandas"]:
+        libraries["duckdb"] = None
+    versions = ", ".join(f"{n} {m.__version__}" for n, m in [("numpy", np), *libraries.items()] if m)
+    print(f"{options.rows} rows of {options.dtype}, {options.copies} copies, {threads} threads, {platform.machine()}, "
+          f"Python {platform.python_version()}, roost {roost.__version__}, {versions}; millions of rows a second\n")
+    print("| operation | library | rate | roost is faster by |")
+    print("|---|---|---|---|")
+    ours, expected, bad = 0.0, None, 0
+    for operation, name, function, comparable in _operations(Workload(options.rows, options.copies, options.dtype),
+                                                             libraries, threads):
+        result, seconds = _best(function, options.repeats)
+        answer = comparable(result)
+        if name.startswith("roost"):
+            ours, expected = seconds, answer
+        wrong = "" if np.allclose(answer, expected) else " (another answer!)"
+        bad += bool(wrong)
+        print(f"| {operation} | {name} | {options.rows / seconds / 1e6:.1f} | {seconds / ours:.1f}{wrong} |", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
