@@ -2,13 +2,13 @@
 
     python examples/edges.py [--edges FILE]
 
-A file has an edge a line, two ids. Without one, a random graph is made, with ids that are anything but 0, 1, 2.
+A file has an edge a line, two ids. Without one, a random graph is made, with ids that are anything but 0, 1,
+2.
 """
 
 import argparse
 
 import numpy as np
-
 import roost
 
 
@@ -35,14 +35,17 @@ def main():
     offsets, neighbours = out.find(batch)
     some = degree > 0
     sample = np.full((len(batch), 10), -1)  # ten of each node, drawn with replacement
-    sample[some] = neighbours[offsets[:-1][some, None]
-                              + (rng.random((some.sum(), 10)) * degree[some, None]).astype(int)]
+    sample[some] = neighbours[
+        offsets[:-1][some, None] + (rng.random((some.sum(), 10)) * degree[some, None]).astype(int)
+    ]
 
     # Every sampled pair is an edge.
     pairs = np.column_stack([np.repeat(batch[some], 10), sample[some].ravel()])
     assert roost.isin(pairs, np.column_stack([source, target])).all()
-    print(f"{len(edges)} edges, {len(nodes)} nodes, {degree.mean():.1f} neighbours a node of the batch, "
-          f"{len(roost.unique(sample[some].ravel()))} nodes sampled from {int(some.sum())}")
+    print(
+        f"{len(edges)} edges, {len(nodes)} nodes, {degree.mean():.1f} neighbours a node of the batch, "
+        f"{len(roost.unique(sample[some].ravel()))} nodes sampled from {int(some.sum())}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """roost from Python: the first steps. Run it with `python examples/first_steps.py`."""
 
 import numpy as np
-
 import roost
 
 ids = np.array([1005, 1002, 1005, 1009])

@@ -2,15 +2,14 @@
 
     python examples/frames.py [--rows 1000000] [--plot frames.png]
 
-Each library does the same: orders get the region of their customer, and the amounts of each region are summed.
-Those that are not installed are left out. All sums must agree.
+Each library does the same: orders get the region of their customer, and the amounts of each region are
+summed. Those that are not installed are left out. All sums must agree.
 """
 
 import argparse
 import time
 
 import numpy as np
-
 import roost
 
 
@@ -22,12 +21,14 @@ def with_roost(orders, customers):
 
 def with_pandas(orders, customers):
     import pandas
+
     joined = pandas.DataFrame(orders).merge(pandas.DataFrame(customers), left_on="customer", right_on="id")
     return joined.groupby("region")["amount"].sum().to_dict()
 
 
 def with_polars(orders, customers):
     import polars
+
     joined = polars.DataFrame(orders).join(polars.DataFrame(customers), left_on="customer", right_on="id")
     return dict(joined.group_by("region").agg(polars.col("amount").sum()).iter_rows())
 
@@ -35,8 +36,11 @@ def with_polars(orders, customers):
 def with_duckdb(orders, customers):
     import duckdb
     import pandas
-    o, c = pandas.DataFrame(orders), pandas.DataFrame(customers)  # noqa: F841 (DuckDB finds them by name)
-    return dict(duckdb.sql("select region, sum(amount) from o join c on o.customer = c.id group by region").fetchall())
+
+    o, c = pandas.DataFrame(orders), pandas.DataFrame(customers)
+    return dict(
+        duckdb.sql("select region, sum(amount) from o join c on o.customer = c.id group by region").fetchall()
+    )
 
 
 def main():
@@ -49,7 +53,12 @@ def main():
     customers = {"id": ids, "region": rng.integers(0, 500, len(ids))}
     orders = {"customer": rng.choice(ids, options.rows), "amount": rng.random(options.rows)}
     seconds, expected = {}, None
-    for name, run in [("roost", with_roost), ("pandas", with_pandas), ("polars", with_polars), ("DuckDB", with_duckdb)]:
+    for name, run in [
+        ("roost", with_roost),
+        ("pandas", with_pandas),
+        ("polars", with_polars),
+        ("DuckDB", with_duckdb),
+    ]:
         try:
             run(orders, customers)  # once, so that the library has been loaded
         except ImportError:
@@ -63,8 +72,10 @@ def main():
         print(f"{name:7} {options.rows / took / 1e6:8.1f} million orders a second")
     if options.plot:
         import matplotlib
+
         matplotlib.use("Agg")
         from matplotlib import pyplot
+
         figure, axes = pyplot.subplots(figsize=(6, 3), constrained_layout=True)
         bars = axes.barh(list(seconds), [options.rows / s / 1e6 for s in seconds.values()])
         axes.bar_label(bars, fmt="%.0f", padding=3)

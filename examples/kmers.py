@@ -2,14 +2,13 @@
 
     python examples/kmers.py [--fasta FILE] [-k 21] [--plot kmers.png]
 
-Without a file, a made-up genome with repeats is read. The picture shows how many k-mers come how often: in real
-reads errors come once, and the genome's own k-mers as often as it was read.
+Without a file, a made-up genome with repeats is read. The picture shows how many k-mers come how often: in
+real reads errors come once, and the genome's own k-mers as often as it was read.
 """
 
 import argparse
 
 import numpy as np
-
 import roost
 
 
@@ -41,8 +40,8 @@ def words(letters, k):
         return np.empty(0, np.uint64)
     numbers, good = np.zeros(n, np.uint64), np.ones(n, bool)
     for i in range(k):
-        numbers = numbers << np.uint64(2) | letters[i:i + n]
-        good &= letters[i:i + n] < 4
+        numbers = numbers << np.uint64(2) | letters[i : i + n]
+        good &= letters[i : i + n] < 4
     return numbers[good]
 
 
@@ -62,14 +61,19 @@ def main():
     kmers, counts = roost.unique(found, return_counts=True)  # the whole count is this line
 
     often = np.argsort(-counts, kind="stable")[:3]
-    print(f"{len(letters)} letters, {len(found)} words of {options.k}, {len(kmers)} distinct; the most frequent: "
-          + ", ".join(f"{spell(kmers[i], options.k)} ({counts[i]})" for i in often))
+    print(
+        f"{len(letters)} letters, {len(found)} words of {options.k}, {len(kmers)} distinct; the most"
+        " frequent: "
+        + ", ".join(f"{spell(kmers[i], options.k)} ({counts[i]})" for i in often)
+    )
     assert counts.sum() == len(found)
     times, number = np.unique(counts, return_counts=True)
     if options.plot:
         import matplotlib
+
         matplotlib.use("Agg")
         from matplotlib import pyplot
+
         figure, axes = pyplot.subplots(figsize=(7, 4), constrained_layout=True)
         axes.bar(times, number, width=1)
         axes.set(xlabel=f"occurrences of a {options.k}-mer", ylabel="k-mers", yscale="log", xlim=(0, None))

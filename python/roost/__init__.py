@@ -10,8 +10,8 @@
 Functions: unique, factorize, isin, join, group_by, value_counts, duplicated.
 Tables: Index, Map, Set, MultiMap, ConcurrentMap.
 
-Arguments are arrays of numpy, torch, jax, pandas or Arrow, or anything that numpy.asarray takes; results are arrays of
-the library that the (first) argument came from. See docs/python.md.
+Arguments are arrays of numpy, torch, jax, pandas or Arrow, or anything that numpy.asarray takes; results are
+arrays of the library that the (first) argument came from. See docs/python.md.
 """
 
 from . import _host
@@ -21,8 +21,25 @@ from ._tables import ConcurrentMap, Index, Map, MultiMap, Set
 
 __version__ = "0.1.0"
 
-__all__ = ["ConcurrentMap", "GroupBy", "Index", "Map", "MultiMap", "Set", "duplicated", "factorize", "from_arrow",
-           "group_by", "info", "isin", "join", "set_threads", "trim", "unique", "value_counts"]
+__all__ = [
+    "ConcurrentMap",
+    "GroupBy",
+    "Index",
+    "Map",
+    "MultiMap",
+    "Set",
+    "duplicated",
+    "factorize",
+    "from_arrow",
+    "group_by",
+    "info",
+    "isin",
+    "join",
+    "set_threads",
+    "trim",
+    "unique",
+    "value_counts",
+]
 
 
 def set_threads(threads):

@@ -62,8 +62,9 @@ def as_numpy(x, what):
         return x, Origin
     if isinstance(x, _of("torch", "Tensor")):
         if x.device.type != "cpu":
-            raise NotImplementedError(f"{what}: a tensor on {x.device}, but this build of roost has no CUDA "
-                                      "module; pass x.cpu()")
+            raise NotImplementedError(
+                f"{what}: a tensor on {x.device}, but this build of roost has no CUDA module; pass x.cpu()"
+            )
         if x.is_sparse:
             raise TypeError(f"{what}: a sparse tensor; pass its values or indices")
         x = x.detach()
@@ -72,25 +73,40 @@ def as_numpy(x, what):
         return x.numpy(), _Torch
     if isinstance(x, _of("jax", "Array")):
         if any(d.platform != "cpu" for d in x.devices()):
-            raise NotImplementedError(f"{what}: a jax array on a device, but this build of roost has no CUDA "
-                                      "module; pass numpy.asarray(x)")
+            raise NotImplementedError(
+                f"{what}: a jax array on a device, but this build of roost has no CUDA "
+                "module; pass numpy.asarray(x)"
+            )
         return np.asarray(x), _Jax
     if isinstance(x, _of("pyarrow", "Array", "ChunkedArray")):
         return _from_arrow(x, what), Origin
-    if isinstance(x, _of("pandas", "Series", "Index")) or isinstance(x, _of("pandas.api.extensions",
-                                                                            "ExtensionArray")):
+    if isinstance(x, _of("pandas", "Series", "Index")) or isinstance(
+        x, _of("pandas.api.extensions", "ExtensionArray")
+    ):
         arrow = getattr(x.array, "_pa_array", None) if hasattr(x, "array") else None
         if arrow is not None:
             return _from_arrow(arrow, what), Origin
-        if x.dtype.name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "boolean",
-                            "Float32", "Float64"):
+        if x.dtype.name in (
+            "Int8",
+            "Int16",
+            "Int32",
+            "Int64",
+            "UInt8",
+            "UInt16",
+            "UInt32",
+            "UInt64",
+            "boolean",
+            "Float32",
+            "Float64",
+        ):
             if x.isna().any():
                 raise ValueError(f"{what}: the column has nulls; drop or fill them")
             return x.to_numpy(dtype=x.dtype.numpy_dtype), Origin
         return x.to_numpy(), Origin
     if hasattr(x, "__cuda_array_interface__"):
-        raise NotImplementedError(f"{what}: an array on a GPU, but this build of roost has no CUDA module; copy it "
-                                  "to the host")
+        raise NotImplementedError(
+            f"{what}: an array on a GPU, but this build of roost has no CUDA module; copy it to the host"
+        )
     return np.asarray(x), Origin
 
 
@@ -105,8 +121,8 @@ def from_arrow(column):
     Parameters
     ----------
     column : pyarrow.Array, pyarrow.ChunkedArray, pandas.Series or pandas.Index
-        Numbers without nulls. Several chunks are joined, and bits become bools: those are copies. Strings become
-        an array of objects.
+        Numbers without nulls. Several chunks are joined, and bits become bools: those are copies. Strings
+        become an array of objects.
 
     Returns
     -------

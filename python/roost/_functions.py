@@ -4,7 +4,7 @@ import numpy as np
 
 from . import _host, _strings
 from ._arrays import as_numpy
-from ._keys import encode, encode_two, kind_of, words_of
+from ._keys import encode_two, kind_of, words_of
 
 _ORDERS = {"first": 0, "any": 2}
 _MOST_ROWS = 2**32 - 2
@@ -37,30 +37,31 @@ def _keys(x, what):
     return words_of(array, kind), kind, origin
 
 
-def unique(x, *, sorted=False, return_index=False, return_inverse=False, return_counts=False,
-           index_dtype="int64"):
+def unique(
+    x, *, sorted=False, return_index=False, return_inverse=False, return_counts=False, index_dtype="int64"
+):
     """The distinct keys of an array, like `numpy.unique` and `torch.unique`, by hashing instead of sorting.
 
     Parameters
     ----------
     x : array of n keys
-        Integers, bools, floats, dates, fixed-size bytes of at most 32, strings; or n rows of a 2-D array of integers,
-        of at most 32 bytes a row (unlike numpy's unique, which flattens).
+        Integers, bools, floats, dates, fixed-size bytes of at most 32, strings; or n rows of a 2-D array of
+        integers, of at most 32 bytes a row (unlike numpy's unique, which flattens).
     sorted : bool
         Whether the keys come in ascending order. Otherwise they come in order of first occurrence where
-        `return_index` is true, and in no particular order, but the same each time, where it is not. Sorting the
-        distinct keys is the slowest part.
+        `return_index` is true, and in no particular order, but the same each time, where it is not. Sorting
+        the distinct keys is the slowest part.
     return_index, return_inverse, return_counts : bool
-        Whether to return, besides: where each key occurs first, for each element of `x` the number of its key, how
-        often each key occurs.
+        Whether to return, besides: where each key occurs first, for each element of `x` the number of its
+        key, how often each key occurs.
     index_dtype : "int64" or "int32"
         The type of index and inverse. int32 takes half the memory.
 
     Returns
     -------
     array, or a tuple of arrays
-        The keys, then those of index, inverse (shape (n,)) and counts (int64) that were asked for, in this order, of
-        the library that `x` is of. All NaNs count as one key, and -0.0 as 0.0, as with numpy.
+        The keys, then those of index, inverse (shape (n,)) and counts (int64) that were asked for, in this
+        order, of the library that `x` is of. All NaNs count as one key, and -0.0 as 0.0, as with numpy.
 
     Raises
     ------
@@ -85,7 +86,9 @@ def unique(x, *, sorted=False, return_index=False, return_inverse=False, return_
     words, kind, origin = _keys(x, what)
     _check_rows(len(words), wide, what)
     order = _ORDERS["first" if return_index and not sorted else "any"]
-    keys, first, inverse, counts = _host.unique(0, words, order, return_index, return_inverse, return_counts, wide)
+    keys, first, inverse, counts = _host.unique(
+        0, words, order, return_index, return_inverse, return_counts, wide
+    )
     keys = kind.decode(keys)
     if sorted:
         by_key = np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
@@ -162,8 +165,8 @@ def isin(x, y, *, assume_unique=False, invert=False):
 
     Notes
     -----
-    Builds a hash set of `y`. To ask the same `y` again, make a `Set` once. NaN is in an array with a NaN (numpy says
-    it is not).
+    Builds a hash set of `y`. To ask the same `y` again, make a `Set` once. NaN is in an array with a NaN
+    (numpy says it is not).
     """
     a, b, origin = encode_two(x, y, "roost.isin")
     found = np.empty(len(a), np.bool_)
@@ -184,16 +187,16 @@ def join(left, right, how="inner", *, index_dtype="int64"):
     left, right : arrays of keys
         As for `isin`. It is fastest if the keys of `right` are all different, or if it is the shorter one.
     how : "inner", "left", "semi" or "anti"
-        inner: all pairs of rows with equal keys. left: besides these each row of `left` without a match, with -1.
-        semi: the rows of `left` that have a match. anti: those that have none.
+        inner: all pairs of rows with equal keys. left: besides these each row of `left` without a match, with
+        -1. semi: the rows of `left` that have a match. anti: those that have none.
     index_dtype : "int64" or "int32"
         The type of the row numbers.
 
     Returns
     -------
     (array, array), for semi and anti an array
-        Numbers of rows of `left`, ascending, and of the rows of `right` that belong to them, ascending for each left
-        row. ``left[l]`` and ``right[r]`` are the joined rows.
+        Numbers of rows of `left`, ascending, and of the rows of `right` that belong to them, ascending for
+        each left row. ``left[l]`` and ``right[r]`` are the joined rows.
 
     Raises
     ------
@@ -260,8 +263,9 @@ def duplicated(x, *, keep="first"):
         raise ValueError(f"{what}: keep={keep!r}; give 'first' or False")
     words, _, origin = _keys(x, what)
     _check_rows(len(words), True, what)
-    _, first, inverse, counts = _host.unique(0, words, _ORDERS["first" if keep else "any"], bool(keep), not keep,
-                                             not keep, True)
+    _, first, inverse, counts = _host.unique(
+        0, words, _ORDERS["first" if keep else "any"], bool(keep), not keep, not keep, True
+    )
     if not keep:
         return origin.wrap(counts[inverse] > 1)
     result = np.ones(len(words), np.bool_)
@@ -273,11 +277,12 @@ _REDUCTIONS = {"sum": 0, "min": 1, "max": 2, "first": 3}
 
 
 class GroupBy:
-    """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min`, `max`, `count`, `first`.
+    """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min`, `max`, `count`,
+    `first`.
 
-    Each method takes one or several arrays of values, one value a key (integers, bools, floats of 4 or 8 bytes), and
-    returns an array of results for each, in the order of `keys`. Results are the same for the same input each time,
-    floats included: how additions are nested depends on the number of values only.
+    Each method takes one or several arrays of values, one value a key (integers, bools, floats of 4 or 8
+    bytes), and returns an array of results for each, in the order of `keys`. Results are the same for the
+    same input each time, floats included: how additions are nested depends on the number of values only.
     """
 
     def __init__(self, words, kind, origin):
@@ -305,15 +310,17 @@ class GroupBy:
         return self._counts
 
     def sum(self, *values):
-        """Sums: of integers and bools int64 (uint64 for unsigned ones, and they wrap around), of floats their type."""
+        """Sums: of integers and bools int64 (of unsigned ones uint64; they wrap around), of floats their type."""
         return self._all("sum", values)
 
     def mean(self, *values):
         """Means, as float64."""
+
         def mean(column):
             column, origin = self._column(column, "roost.GroupBy.mean")
             sums = self._reduce(column.astype(np.float64, copy=False), "sum", "roost.GroupBy.mean")
             return origin.wrap(sums / as_numpy(self._counts, "")[0])
+
         return self._each(mean, values, "mean")
 
     def min(self, *values):
@@ -340,13 +347,15 @@ class GroupBy:
         def one(column):
             column, origin = self._column(column, what)
             return origin.wrap(self._reduce(column, how, what))
+
         return self._each(one, columns, how)
 
     def _column(self, values, what):
         array, origin = as_numpy(values, what)
         if array.ndim != 1 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-            raise TypeError(f"{what}: values of type {array.dtype} and shape {array.shape}; pass one dimension of "
-                            "numbers")
+            raise TypeError(
+                f"{what}: values of type {array.dtype} and shape {array.shape}; pass one dimension of numbers"
+            )
         if len(array) != len(self._words):
             raise ValueError(f"{what}: {len(self._words)} keys but {len(array)} values; give as many")
         return array, origin

@@ -56,13 +56,18 @@ def kind_of(array, what):
     if array.ndim == 0:
         raise ValueError(f"{what}: a single number; pass an array of keys")
     if dtype.kind in "UO":
-        raise TypeError(f"{what}: keys of type {dtype}; strings work in unique, factorize, isin, join, group_by "
-                        "and value_counts, not here")
+        raise TypeError(
+            f"{what}: keys of type {dtype}; strings work in unique, factorize, isin, join, group_by "
+            "and value_counts, not here"
+        )
     if dtype.kind not in "biufmMSV" or dtype.names or (dtype.kind == "f" and dtype.itemsize > 8):
-        raise TypeError(f"{what}: keys of type {dtype}; pass integers, bools, floats, dates or fixed-size bytes")
+        raise TypeError(
+            f"{what}: keys of type {dtype}; pass integers, bools, floats, dates or fixed-size bytes"
+        )
     if array.ndim > 2 or (array.ndim == 2 and dtype.kind not in "iu"):
-        raise ValueError(f"{what}: keys of shape {array.shape} and type {dtype}; pass one dimension, or rows of "
-                         "integers")
+        raise ValueError(
+            f"{what}: keys of shape {array.shape} and type {dtype}; pass one dimension, or rows of integers"
+        )
     kind = Kind(dtype.newbyteorder("="), None if array.ndim == 1 else array.shape[1])
     if kind.key_bytes == 0 or kind.word_bytes is None:
         raise ValueError(f"{what}: keys of {kind.key_bytes} bytes; they may have 1 to 32")
@@ -102,7 +107,9 @@ def encode(x, what):
 
 def keeps_every_value(dtype, other):
     """Whether each value of one type is one of another. (numpy calls int64 to float64 safe.)"""
-    return np.can_cast(dtype, other, "safe") and not (other.kind == "f" and dtype.kind in "iu" and dtype.itemsize == 8)
+    return np.can_cast(dtype, other, "safe") and not (
+        other.kind == "f" and dtype.kind in "iu" and dtype.itemsize == 8
+    )
 
 
 def _as(array, kind, what, chosen_by_numpy):
@@ -117,15 +124,18 @@ def _as(array, kind, what, chosen_by_numpy):
             return words_of(array.astype(kind.dtype), kind)
         if chosen_by_numpy and (array.dtype.kind != "f" or kind.dtype.kind == "f" or not array.size):
             with np.errstate(over="ignore", invalid="ignore"):
-                converted = array.astype(kind.dtype)  # floats to the nearest one, as numpy does with numbers of Python
+                converted = array.astype(
+                    kind.dtype
+                )  # floats to the nearest one, as numpy does with numbers of Python
                 if array.dtype.kind == "f" or np.array_equal(converted.astype(array.dtype), array):
                     return words_of(converted, kind)
             raise OverflowError(f"{what}: numbers that are none of {kind.dtype}, the type of the keys")
     elif mine.columns is None and mine.dtype.kind == kind.dtype.kind == "S" and kind.columns is None:
         if mine.dtype.itemsize <= kind.dtype.itemsize:
             return words_of(array.astype(kind.dtype), kind)
-    raise TypeError(f"{what}: {mine}, but the keys of the table are {kind}; convert them, so that no key changes "
-                    "silently")
+    raise TypeError(
+        f"{what}: {mine}, but the keys of the table are {kind}; convert them, so that no key changes silently"
+    )
 
 
 def encode_like(x, kind, what):
@@ -151,16 +161,29 @@ def encode_two(x, y, what):
     one, two = kind_of(a, what), kind_of(b, what)
     if one == two:
         return words_of(a, one), words_of(b, two), origin
-    for queries, mine, kind, is_list in ((b, a, one, is_python_numbers(y)), (a, b, two, is_python_numbers(x))):
+    for queries, mine, kind, is_list in (
+        (b, a, one, is_python_numbers(y)),
+        (a, b, two, is_python_numbers(x)),
+    ):
         if is_list:
             try:
                 words = _as(queries, kind, what, True)
             except OverflowError:
                 continue
-            return (words_of(mine, kind), words, origin) if queries is b else (words, words_of(mine, kind), origin)
+            return (
+                (words_of(mine, kind), words, origin)
+                if queries is b
+                else (words, words_of(mine, kind), origin)
+            )
     both = np.promote_types(one.dtype, two.dtype) if one.dtype.kind in "biufSmM" else None
-    if (one.columns != two.columns or both is None or not keeps_every_value(one.dtype, both)
-            or not keeps_every_value(two.dtype, both)):
-        raise TypeError(f"{what}: {one} and {two} have no common type that keeps every key; convert one of them")
+    if (
+        one.columns != two.columns
+        or both is None
+        or not keeps_every_value(one.dtype, both)
+        or not keeps_every_value(two.dtype, both)
+    ):
+        raise TypeError(
+            f"{what}: {one} and {two} have no common type that keeps every key; convert one of them"
+        )
     kind = Kind(both, one.columns)
     return words_of(a.astype(both), kind), words_of(b.astype(both), kind), origin

@@ -1,7 +1,7 @@
 """Strings as keys, on the CPU: numpy's, Python's and Arrow's.
 
-Each string becomes 128 bits by a hash of its bytes. Strings that are equal in these bits are compared, so that
-different ones are never taken for the same.
+Each string becomes 128 bits by a hash of its bytes. Strings that are equal in these bits are compared, so
+that different ones are never taken for the same.
 """
 
 import numpy as np
@@ -30,8 +30,9 @@ class Strings:
                 encoded = array.tolist()
             else:
                 names = ", ".join(sorted(k.__name__ for k in kinds))
-                raise TypeError(f"{what}: an array of objects of {names}; pass numbers, or strings without missing "
-                                "values")
+                raise TypeError(
+                    f"{what}: an array of objects of {names}; pass numbers, or strings without missing values"
+                )
             self.offsets = np.zeros(n + 1, np.int64)
             np.cumsum([len(s) for s in encoded], out=self.offsets[1:])
             self.text = np.frombuffer(b"".join(encoded), np.uint8)
@@ -69,4 +70,4 @@ def encode_two(a, b, what):
     else:
         both = np.concatenate([a.astype(object), b.astype(object)])
     rows = encode(both, what)
-    return rows[: len(a)], rows[len(a):]
+    return rows[: len(a)], rows[len(a) :]

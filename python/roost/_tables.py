@@ -11,13 +11,15 @@ _WORDS = {4: np.uint32, 8: np.uint64}
 
 
 class _Values:
-    """Values as words, and back: of 1 to 16 bytes they lie in the table, larger ones in an array beside it."""
+    """Values as words, and back: 1 to 16 bytes lie in the table, more in an array beside it."""
 
     def __init__(self, values, n, what):
         array, self.origin = as_numpy(values, what)
         if array.ndim == 0 or array.dtype.hasobject or array.dtype.kind == "U":
-            raise TypeError(f"{what}: values of type {array.dtype} and shape {array.shape}; pass an array of "
-                            "numbers, or of fixed-size records")
+            raise TypeError(
+                f"{what}: values of type {array.dtype} and shape {array.shape}; pass an array of "
+                "numbers, or of fixed-size records"
+            )
         if len(array) != n:
             raise ValueError(f"{what}: {n} keys but {len(array)} values; give as many")
         self.dtype, self.tail = array.dtype.newbyteorder("="), array.shape[1:]
@@ -87,8 +89,13 @@ class _Keyed:
 
     def __contains__(self, key):
         try:
-            return bool(self.contains([key] if _scalar(key) or isinstance(key, (str, bytes)) else
-                                      np.asarray(key, self._kind.dtype)[None])[0])
+            return bool(
+                self.contains(
+                    [key]
+                    if _scalar(key) or isinstance(key, (str, bytes))
+                    else np.asarray(key, self._kind.dtype)[None]
+                )[0]
+            )
         except (OverflowError, TypeError):  # a number that no key of this type is
             return False
 
@@ -105,7 +112,9 @@ class _Keyed:
         return self._table.valid(0)
 
     def __repr__(self):
-        return f"roost.{type(self).__name__}({len(self)} keys of type {self._kind.dtype}, {self.nbytes} bytes)"
+        return (
+            f"roost.{type(self).__name__}({len(self)} keys of type {self._kind.dtype}, {self.nbytes} bytes)"
+        )
 
 
 class Index(_Keyed):
@@ -125,8 +134,8 @@ class Index(_Keyed):
 
     Notes
     -----
-    Never changes, so that any number of threads may ask. Takes about ten bytes a key of 4 bytes, besides `keys`,
-    which it keeps.
+    Never changes, so that any number of threads may ask. Takes about ten bytes a key of 4 bytes, besides
+    `keys`, which it keeps.
 
     Examples
     --------
@@ -181,7 +190,11 @@ class Index(_Keyed):
             raise TypeError(f"{what}: targets of type {array.dtype}, but the keys are strings; convert them")
         mine = self._array
         if array.dtype.kind != mine.dtype.kind or array.dtype.kind == "U":
-            if mine.dtype.kind == "U" and array.dtype.kind == "U" and array.dtype.itemsize <= mine.dtype.itemsize:
+            if (
+                mine.dtype.kind == "U"
+                and array.dtype.kind == "U"
+                and array.dtype.itemsize <= mine.dtype.itemsize
+            ):
                 array = array.astype(mine.dtype)
             else:  # the index as objects, once
                 if mine.dtype.kind == "U":
@@ -220,11 +233,11 @@ class Map(_Keyed):
     Parameters
     ----------
     keys : array of n keys
-        Integers, bools, floats, dates, fixed-size bytes of at most 32, or rows of integers of at most 32 bytes. If a
-        key comes several times, its first value counts.
+        Integers, bools, floats, dates, fixed-size bytes of at most 32, or rows of integers of at most 32
+        bytes. If a key comes several times, its first value counts.
     values : array of n values
-        Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes lie in the table; of larger ones the map
-        keeps a copy beside it.
+        Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes lie in the table; of larger ones
+        the map keeps a copy beside it.
 
     Notes
     -----
@@ -284,16 +297,26 @@ class Map(_Keyed):
         return self[key] if key in self else default
 
     def __getitem__(self, key):
-        """The value of one key (KeyError if it is absent), or of each of an array of keys (KeyError if one is)."""
+        """The value of one key, or of each of an array of keys; KeyError if one is absent."""
         single = _scalar(key) or isinstance(key, (bytes, tuple))
-        keys = ([key] if self._kind.columns is None else np.asarray(key, self._kind.dtype)[None]) if single else key
+        keys = (
+            ([key] if self._kind.columns is None else np.asarray(key, self._kind.dtype)[None])
+            if single
+            else key
+        )
         found = np.asarray(self.contains(keys))
         if not found.all():
-            raise KeyError(key if single else f"{int((~found).sum())} of {len(found)} keys are absent; find() has a "
-                           "value for these")
+            raise KeyError(
+                key
+                if single
+                else f"{int((~found).sum())} of {len(found)} keys are absent; find() has a value for these"
+            )
         values = self.find(keys)
-        return values[0].item() if single and not self._values.tail and not self._values.dtype.names else \
-            values[0] if single else values
+        return (
+            values[0].item()
+            if single and not self._values.tail and not self._values.dtype.names
+            else values[0] if single else values
+        )
 
     def items(self):
         """Two arrays: all keys, and their values, in no particular order."""
@@ -314,7 +337,8 @@ class Map(_Keyed):
 
 
 class Set(_Keyed):
-    """A set of keys that is built once: ``Set(y).contains(x)`` is ``isin(x, y)``, with one build for many questions.
+    """A set of keys that is built once: ``Set(y).contains(x)`` is ``isin(x, y)``, with one build for many
+    questions.
 
     Parameters
     ----------
@@ -398,7 +422,7 @@ class MultiMap(_Keyed):
         return origin.wrap(offsets), self._decode(values)
 
     def find_pairs(self, keys):
-        """All values of m keys, and beside each one the number of its key in `keys`: (int64 array, values)."""
+        """All values of m keys, beside the number that the key of each has in `keys`: (int64 array, values)."""
         words, origin = self._queries(keys, "roost.MultiMap.find_pairs")
         numbers, values = self._table.find_pairs(0, words)
         return origin.wrap(numbers), self._decode(values)
@@ -426,8 +450,8 @@ class ConcurrentMap(_Keyed):
 
     Notes
     -----
-    Reading methods may be called from several threads at once; one that changes the map needs it for itself. If a key
-    comes several times in one batch, any of its values may win.
+    Reading methods may be called from several threads at once; one that changes the map needs it for itself.
+    If a key comes several times in one batch, any of its values may win.
 
     Examples
     --------
@@ -450,8 +474,9 @@ class ConcurrentMap(_Keyed):
         if capacity < 0:
             raise ValueError(f"{what}: capacity {capacity}; give 0 or more")
         self._values = _Values(np.empty(0, value), 0, what)
-        self._table = _host.make_concurrent_map(0, self._kind.word_bytes, self._values.bytes, capacity, load_factor,
-                                                True)
+        self._table = _host.make_concurrent_map(
+            0, self._kind.word_bytes, self._values.bytes, capacity, load_factor, True
+        )
 
     def _change(self, keys, values, how, name):
         what = f"roost.ConcurrentMap.{name}"
@@ -466,7 +491,9 @@ class ConcurrentMap(_Keyed):
             numbers = not hasattr(values, "dtype") and array.dtype.kind in "biuf"
             converted = array.astype(dtype) if numbers or keeps_every_value(array.dtype, dtype) else None
             if converted is None or (numbers and dtype.kind in "biu" and np.any(converted != array)):
-                raise TypeError(f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them")
+                raise TypeError(
+                    f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them"
+                )
             array = converted
         if how == 2 and dtype.itemsize < 4 and dtype.kind != "u":
             raise TypeError(f"{what}: sums of {dtype}; make a map with values of 4 or 8 bytes")

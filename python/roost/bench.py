@@ -1,7 +1,7 @@
 """python -m roost.bench: roost beside numpy, pandas, polars and DuckDB on the CPU, answers compared.
 
-Prints a table in Markdown: millions of rows a second, the best of several runs. Libraries that are not installed are
-left out.
+Prints a table in Markdown: millions of rows a second, the best of several runs. Libraries that are not
+installed are left out.
 """
 
 import argparse
@@ -34,13 +34,15 @@ def _best(function, repeats):
 
 
 class Workload:
-    """Columns of a benchmark: keys that occur `copies` times on average, values, and half of the queries are keys."""
+    """Columns: keys that occur `copies` times on average, values, and queries of which half are keys."""
 
     def __init__(self, rows, copies, dtype, seed=1):
         rng = np.random.default_rng(seed)
         distinct = max(rows // copies, 1)
         pool = rng.permutation(np.arange(2 * distinct, dtype=np.int64)) * 977 + 5
-        self.keys = rng.choice(pool[:distinct], rows).astype(dtype) if copies > 1 else pool[:rows].astype(dtype)
+        self.keys = (
+            rng.choice(pool[:distinct], rows).astype(dtype) if copies > 1 else pool[:rows].astype(dtype)
+        )
         self.queries = rng.choice(pool, rows).astype(dtype)
         self.values = rng.normal(size=rows)
         self.distinct = np.unique(self.keys) if copies > 1 else self.keys
@@ -57,11 +59,13 @@ def _operations(work, libraries, threads):
     if duckdb:
         db = duckdb.connect()
         db.execute(f"set threads to {threads}; set preserve_insertion_order = false")
-        table = pandas.DataFrame({"k": keys, "v": values})  # noqa: F841 (DuckDB finds it by its name)
-        other = pandas.DataFrame({"k": queries})  # noqa: F841
-        unique_rows = pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))})  # noqa: F841
-        db.execute("create table t as from table; create table o as from other; create table u as from unique_rows"
-                   .replace("from table", "from \"table\""))
+        table = pandas.DataFrame({"k": keys, "v": values})
+        other = pandas.DataFrame({"k": queries})
+        unique_rows = pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))})
+        db.execute(
+            "create table t as from table; create table o as from other; create table u as from unique_rows"
+            .replace("from table", 'from "table"')
+        )
 
     def count(result):
         return len(result)
@@ -89,8 +93,12 @@ def _operations(work, libraries, threads):
     if polars:
         yield "isin", "polars", lambda: q.is_in(k.implode()).to_numpy(), total
     if duckdb:
-        yield ("isin", "duckdb",
-               lambda: db.execute("select k in (select k from t) as b from o").fetchnumpy()["b"], total)
+        yield (
+            "isin",
+            "duckdb",
+            lambda: db.execute("select k in (select k from t) as b from o").fetchnumpy()["b"],
+            total,
+        )
 
     def sums(result):
         return len(result), round(float(result.sum()), 3)
@@ -100,13 +108,26 @@ def _operations(work, libraries, threads):
         series, by = pandas.Series(values), pandas.Series(keys)
         yield "sum by key", "pandas", lambda: series.groupby(by, sort=False).sum().to_numpy(), sums
     if polars:
-        yield "sum by key", "polars", lambda: frame.group_by("k").agg(v=polars.col("v").sum())["v"].to_numpy(), sums
+        yield (
+            "sum by key",
+            "polars",
+            lambda: frame.group_by("k").agg(v=polars.col("v").sum())["v"].to_numpy(),
+            sums,
+        )
     if duckdb:
-        yield ("sum by key", "duckdb",
-               lambda: db.execute("select k, sum(v) as v from t group by k").fetchnumpy()["v"], sums)
+        yield (
+            "sum by key",
+            "duckdb",
+            lambda: db.execute("select k, sum(v) as v from t group by k").fetchnumpy()["v"],
+            sums,
+        )
 
-    yield "get_indexer", "roost (Index made before)", \
-        (lambda index: lambda: index.get_indexer(queries))(roost.Index(work.distinct)), total
+    yield (
+        "get_indexer",
+        "roost (Index made before)",
+        (lambda index: lambda: index.get_indexer(queries))(roost.Index(work.distinct)),
+        total,
+    )
     if pandas:
         index = pandas.Index(work.distinct)
         index.get_indexer(queries[:1])  # builds its table
@@ -117,14 +138,19 @@ def _operations(work, libraries, threads):
 
     yield "join with distinct keys", "roost", lambda: roost.join(queries, work.distinct)[1], joined
     if pandas:
-        a, b = pandas.DataFrame({"k": queries}), pandas.DataFrame({"k": work.distinct,
-                                                                   "row": np.arange(len(work.distinct))})
+        a, b = pandas.DataFrame({"k": queries}), pandas.DataFrame(
+            {"k": work.distinct, "row": np.arange(len(work.distinct))}
+        )
         yield "join with distinct keys", "pandas", lambda: a.merge(b, on="k")["row"].to_numpy(), joined
     if polars:
         yield "join with distinct keys", "polars", lambda: asked.join(right, on="k")["row"].to_numpy(), joined
     if duckdb:
-        yield ("join with distinct keys", "duckdb",
-               lambda: db.execute("select row from o join u using (k)").fetchnumpy()["row"], joined)
+        yield (
+            "join with distinct keys",
+            "duckdb",
+            lambda: db.execute("select row from o join u using (k)").fetchnumpy()["row"],
+            joined,
+        )
 
 
 def main(arguments=None):
@@ -142,20 +168,27 @@ def main(arguments=None):
     if not libraries["pandas"]:
         libraries["duckdb"] = None
     versions = ", ".join(f"{n} {m.__version__}" for n, m in [("numpy", np), *libraries.items()] if m)
-    print(f"{options.rows} rows of {options.dtype}, {options.copies} copies, {threads} threads, {platform.machine()}, "
-          f"Python {platform.python_version()}, roost {roost.__version__}, {versions}; millions of rows a second\n")
+    print(
+        f"{options.rows} rows of {options.dtype}, {options.copies} copies, {threads} threads,"
+        f" {platform.machine()}, Python {platform.python_version()}, roost {roost.__version__}, {versions};"
+        " millions of rows a second\n"
+    )
     print("| operation | library | rate | roost is faster by |")
     print("|---|---|---|---|")
     ours, expected, bad = 0.0, None, 0
-    for operation, name, function, comparable in _operations(Workload(options.rows, options.copies, options.dtype),
-                                                             libraries, threads):
+    for operation, name, function, comparable in _operations(
+        Workload(options.rows, options.copies, options.dtype), libraries, threads
+    ):
         result, seconds = _best(function, options.repeats)
         answer = comparable(result)
         if name.startswith("roost"):
             ours, expected = seconds, answer
         wrong = "" if np.allclose(answer, expected) else " (another answer!)"
         bad += bool(wrong)
-        print(f"| {operation} | {name} | {options.rows / seconds / 1e6:.1f} | {seconds / ours:.1f}{wrong} |", flush=True)
+        print(
+            f"| {operation} | {name} | {options.rows / seconds / 1e6:.1f} | {seconds / ours:.1f}{wrong} |",
+            flush=True,
+        )
     return 1 if bad else 0
 
 

@@ -105,13 +105,14 @@ nb::object to_python_as(const Place& place, array<T, Place>&& values) {
   auto* const kept = new array<T, Place>(std::move(values));
   const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<array<T, Place>*>(memory); });
   const std::size_t shape[] = {kept->size(), sizeof(T) / sizeof(As)};
-  return nb::cast(nb::ndarray<framework, As>(reinterpret_cast<As*>(kept->data()), shape[1] == 1 ? 1 : 2, shape,
-                                             owner, nullptr, nb::dtype<As>(), current<Place>::device_type,
-                                             current<Place>::device(place)));
+  return nb::cast(nb::ndarray<framework, As>(reinterpret_cast<As*>(kept->data()), shape[1] == 1 ? 1 : 2,
+                                             shape, owner, nullptr, nb::dtype<As>(),
+                                             current<Place>::device_type, current<Place>::device(place)));
 }
 template <class T, class Place>
 nb::object to_python(const Place& place, array<T, Place>&& values) {
-  return to_python_as<std::conditional_t<std::is_arithmetic_v<T>, T, std::uint64_t>>(place, std::move(values));
+  return to_python_as<std::conditional_t<std::is_arithmetic_v<T>, T, std::uint64_t>>(place,
+                                                                                     std::move(values));
 }
 
 /// Row numbers as Python has them: of 4 or 8 bytes, -1 for no_row.

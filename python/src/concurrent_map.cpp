@@ -11,7 +11,6 @@ namespace {
 
 enum class insertion_kind { keep, assign, add };
 
-
 /// A concurrent_map of keys and values of any size.
 class concurrent {
  public:
@@ -59,9 +58,12 @@ class concurrent_of final : public concurrent {
     const auto v = span_of<Value>(values);
     const insert_report report = without_gil([&] {
       switch (static_cast<insertion_kind>(kind)) {
-        case insertion_kind::keep: return map_.insert(place, k, v);
-        case insertion_kind::assign: return map_.insert_or_assign(place, k, v);
-        case insertion_kind::add: break;
+        case insertion_kind::keep:
+          return map_.insert(place, k, v);
+        case insertion_kind::assign:
+          return map_.insert_or_assign(place, k, v);
+        case insertion_kind::add:
+          break;
       }
       using fraction = std::conditional_t<sizeof(Value) == 4, float, double>;
       if (floating) return map_.insert_or_apply(place, k, v, add_bits<fraction, Value>());

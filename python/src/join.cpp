@@ -1,6 +1,7 @@
+#include "roost/join.hpp"
+
 #include "bind.hpp"
 #include "columns.hpp"
-#include "roost/join.hpp"
 
 // Joins, and all values of a key.
 
@@ -38,7 +39,8 @@ class multimap {
   virtual ~multimap() = default;
   virtual void count(std::uintptr_t stream, const input& queries, const output& counts) const = 0;
   virtual void contains(std::uintptr_t stream, const input& queries, const output& results) const = 0;
-  /// Where the values of each query begin, and the values; or the number of each value's query, and the values.
+  /// Where the values of each query begin, and the values; or the number of each value's query, and the
+  /// values.
   virtual nb::tuple find(std::uintptr_t stream, const input& queries) const = 0;
   virtual nb::tuple find_pairs(std::uintptr_t stream, const input& queries) const = 0;
   virtual nb::tuple items(std::uintptr_t stream) const = 0;

@@ -163,8 +163,8 @@ std::unique_ptr<map> make_index(std::uintptr_t stream, const input& keys) {
   return with_keys(keys, [&]<class Key>(Key) {
     const auto column = span_of<Key>(keys);
     return without_gil([&] {
-      return own<Key, std::uint32_t, Place>(frozen_map<Key, std::uint32_t, Place>(
-          place, column, computed(column.size(), row_number())));
+      return own<Key, std::uint32_t, Place>(
+          frozen_map<Key, std::uint32_t, Place>(place, column, computed(column.size(), row_number())));
     });
   });
 }

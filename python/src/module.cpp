@@ -34,7 +34,8 @@ struct canonical {
 };
 
 template <class T, class Bits>
-void canonical_floats(const nb::ndarray<nb::ro, nb::c_contig>& source, const nb::ndarray<nb::c_contig>& target) {
+void canonical_floats(const nb::ndarray<nb::ro, nb::c_contig>& source,
+                      const nb::ndarray<nb::c_contig>& target) {
   const auto values = span_of<Bits>(source);
   const canonical<T, Bits> make{static_cast<const T*>(static_cast<const void*>(values.data())),
                                 span_of<Bits>(target, values.size()).data()};

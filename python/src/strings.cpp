@@ -38,8 +38,8 @@ array<words<16>, host> hashes(const host& cpu, const strings& all, std::uint64_t
   return keys;
 }
 
-/// The hashes of strings with a seed that tells them apart, the seed, and for each string the row of the first
-/// one that is equal.
+/// The hashes of strings with a seed that tells them apart, the seed, and for each string the row of the
+/// first one that is equal.
 nb::tuple tell_apart(const input& characters, const input& begins) {
   const strings all(characters, begins);
   const host cpu = current<host>::get();

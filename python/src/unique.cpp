@@ -103,16 +103,20 @@ reduced<Place> reduce_as(const Place& place, std::span<const Key> keys, const in
   using bits = typename type_of_bytes<sizeof(T)>::type;
   const auto values = span_of<bits>(column);
   switch (how) {
-    case reduction::min: return reduce_with<T>(place, keys, values, on_bits<T, extreme<less>>());
-    case reduction::max: return reduce_with<T>(place, keys, values, on_bits<T, extreme<greater>>());
-    case reduction::first: return reduce_with<T>(place, keys, values, keep_first());
-    case reduction::sum: break;
+    case reduction::min:
+      return reduce_with<T>(place, keys, values, on_bits<T, extreme<less>>());
+    case reduction::max:
+      return reduce_with<T>(place, keys, values, on_bits<T, extreme<greater>>());
+    case reduction::first:
+      return reduce_with<T>(place, keys, values, keep_first());
+    case reduction::sum:
+      break;
   }
   if constexpr (std::is_same_v<T, As>) {
     return reduce_with<T>(place, keys, values, on_bits<T, plus>());
   } else {
-    const computed sums(values.size(),
-                        converted_bits<T, As>{static_cast<const T*>(static_cast<const void*>(values.data()))});
+    const computed sums(
+        values.size(), converted_bits<T, As>{static_cast<const T*>(static_cast<const void*>(values.data()))});
     return reduce_with<As>(place, keys, sums, on_bits<As, plus>());
   }
 }

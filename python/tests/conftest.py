@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
-settings.register_profile("roost", max_examples=60, deadline=None,
-                          suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+settings.register_profile(
+    "roost",
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 settings.load_profile("roost")
 
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
@@ -19,7 +24,9 @@ def keys(draw, dtypes=NUMBERS, min_size=0, max_size=400):
     if dtype.kind == "b":
         return rng.integers(0, 2, n).astype(dtype)
     if dtype.kind == "f":
-        pool = np.concatenate([rng.normal(size=draw(st.integers(1, 50))), [0.0, -0.0, np.inf, -np.inf, np.nan]])
+        pool = np.concatenate(
+            [rng.normal(size=draw(st.integers(1, 50))), [0.0, -0.0, np.inf, -np.inf, np.nan]]
+        )
         return rng.choice(pool, n).astype(dtype)
     limits = np.iinfo(dtype)
     low, high = draw(st.sampled_from([(0, 1), (0, 20), (limits.min, limits.max)]))

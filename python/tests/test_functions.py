@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from conftest import INTEGERS, NUMBERS, keys
-from hypothesis import given, strategies as st
-
 import roost
+from conftest import INTEGERS, NUMBERS, keys
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def same(a, b):
@@ -17,8 +17,9 @@ def same(a, b):
 @given(keys(), st.booleans())
 def test_unique_sorted_is_numpys(x, narrow):
     index_dtype = "int32" if narrow else "int64"
-    got = roost.unique(x, sorted=True, return_index=True, return_inverse=True, return_counts=True,
-                       index_dtype=index_dtype)
+    got = roost.unique(
+        x, sorted=True, return_index=True, return_inverse=True, return_counts=True, index_dtype=index_dtype
+    )
     expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     same(got[0], expected[0])
     for a, b, dtype in zip(got[1:], expected[1:], (index_dtype, index_dtype, "int64")):
@@ -27,7 +28,9 @@ def test_unique_sorted_is_numpys(x, narrow):
 
 @given(keys())
 def test_unique_by_first_occurrence(x):
-    values, index, inverse, counts = roost.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    values, index, inverse, counts = roost.unique(
+        x, return_index=True, return_inverse=True, return_counts=True
+    )
     assert np.all(np.diff(index) > 0)
     same(values + 0, x[index] + 0)  # -0.0 comes back as 0.0
     same(x[index][inverse], x) if x.dtype.kind != "f" else same(values[inverse], x + x.dtype.type(0))
@@ -52,7 +55,9 @@ def test_rows_are_keys(x, columns):
         same(a, b.reshape(a.shape))
 
 
-@given(st.lists(st.binary(max_size=9), min_size=1, max_size=60), st.sampled_from([1, 3, 4, 5, 8, 9, 16, 20, 32]))
+@given(
+    st.lists(st.binary(max_size=9), min_size=1, max_size=60), st.sampled_from([1, 3, 4, 5, 8, 9, 16, 20, 32])
+)
 def test_fixed_size_bytes(texts, width):
     x = np.array(texts, f"S{width}")
     got = roost.unique(x, sorted=True, return_inverse=True)
@@ -110,7 +115,7 @@ def test_joins(x, seed):
     same(left, l)
     same(right, r)
     outer_left, outer_right = roost.join(x, y, how="left", index_dtype="int32")
-    expected = [(i, j) for i in range(len(x)) for j in (np.flatnonzero(equal[i]).tolist() or [-1])]
+    expected = [(i, j) for i in range(len(x)) for j in np.flatnonzero(equal[i]).tolist() or [-1]]
     assert list(zip(outer_left.tolist(), outer_right.tolist())) == expected
     assert outer_left.dtype == np.int32
     same(roost.join(x, y, how="semi"), np.flatnonzero(equal.any(axis=1)))
@@ -133,8 +138,16 @@ def test_group_by_is_numpys(x, dtype, seed):
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 2 if dtype == "?" else 100, len(x)).astype(dtype)
     g = roost.group_by(x)
-    sums, least, most, first, mean = g.sum(values), g.min(values), g.max(values), g.first(values), g.mean(values)
-    distinct, index, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    sums, least, most, first, mean = (
+        g.sum(values),
+        g.min(values),
+        g.max(values),
+        g.first(values),
+        g.mean(values),
+    )
+    distinct, index, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True
+    )
     order = np.argsort(g.keys, kind="stable")
     same(g.keys[order], distinct)
     same(g.count()[order], counts)
@@ -178,7 +191,9 @@ def test_large_batches_take_the_partitioned_way():
         same(a, b)
 
 
-@pytest.mark.parametrize("view", [lambda x: x[::2], lambda x: x[::-1], lambda x: x[:0], lambda x: x.astype(">i8")])
+@pytest.mark.parametrize(
+    "view", [lambda x: x[::2], lambda x: x[::-1], lambda x: x[:0], lambda x: x.astype(">i8")]
+)
 def test_views(view):
     x = view(np.arange(10) % 3)
     x.flags.writeable = False
@@ -187,28 +202,35 @@ def test_views(view):
 
 def test_results_are_of_the_library_of_the_argument(library):
     x = library(np.array([3, 1, 3], np.int32))
-    for result in (*roost.unique(x, return_inverse=True, index_dtype="int32"), roost.isin(x, x), roost.group_by(x).sum(x),
-                   roost.Map(x, x).find(x)):
+    for result in (
+        *roost.unique(x, return_inverse=True, index_dtype="int32"),
+        roost.isin(x, x),
+        roost.group_by(x).sum(x),
+        roost.Map(x, x).find(x),
+    ):
         assert type(result) is type(x)
 
 
-@pytest.mark.parametrize("call, error, words", [
-    (lambda: roost.unique(np.array([1j])), TypeError, "complex"),
-    (lambda: roost.unique(np.array([object()])), TypeError, "objects"),
-    (lambda: roost.unique(np.ma.masked_array([1], [True])), TypeError, "masked"),
-    (lambda: roost.unique(np.zeros((2, 2, 2))), ValueError, "shape"),
-    (lambda: roost.unique(np.zeros((2, 9), np.int32)), ValueError, "36 bytes"),
-    (lambda: roost.unique(np.array(["x"] * 2, "S40")), ValueError, "40 bytes"),
-    (lambda: roost.unique([1], index_dtype="int16"), ValueError, "int32 or int64"),
-    (lambda: roost.isin(np.array([1]), np.array([1.0])), TypeError, "no common type"),
-    (lambda: roost.isin(np.array([1]), np.array([1], "u8")), TypeError, "no common type"),
-    (lambda: roost.isin(np.array(["1"]), np.array([1])), TypeError, "never equal"),
-    (lambda: roost.join([1], [1], how="outer"), ValueError, "'inner'"),
-    (lambda: roost.group_by([1, 2]).sum([1]), ValueError, "2 keys but 1 values"),
-    (lambda: roost.group_by([1, 2]).sum(), TypeError, "no values"),
-    (lambda: roost.group_by([1]).sum(["a"]), TypeError, "numbers"),
-    (lambda: roost.duplicated([1], keep="last"), ValueError, "keep"),
-])
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: roost.unique(np.array([1j])), TypeError, "complex"),
+        (lambda: roost.unique(np.array([object()])), TypeError, "objects"),
+        (lambda: roost.unique(np.ma.masked_array([1], [True])), TypeError, "masked"),
+        (lambda: roost.unique(np.zeros((2, 2, 2))), ValueError, "shape"),
+        (lambda: roost.unique(np.zeros((2, 9), np.int32)), ValueError, "36 bytes"),
+        (lambda: roost.unique(np.array(["x"] * 2, "S40")), ValueError, "40 bytes"),
+        (lambda: roost.unique([1], index_dtype="int16"), ValueError, "int32 or int64"),
+        (lambda: roost.isin(np.array([1]), np.array([1.0])), TypeError, "no common type"),
+        (lambda: roost.isin(np.array([1]), np.array([1], "u8")), TypeError, "no common type"),
+        (lambda: roost.isin(np.array(["1"]), np.array([1])), TypeError, "never equal"),
+        (lambda: roost.join([1], [1], how="outer"), ValueError, "'inner'"),
+        (lambda: roost.group_by([1, 2]).sum([1]), ValueError, "2 keys but 1 values"),
+        (lambda: roost.group_by([1, 2]).sum(), TypeError, "no values"),
+        (lambda: roost.group_by([1]).sum(["a"]), TypeError, "numbers"),
+        (lambda: roost.duplicated([1], keep="last"), ValueError, "keep"),
+    ],
+)
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words) as caught:
         call()

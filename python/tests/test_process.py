@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pytest
-
 import roost
 
 
@@ -89,13 +88,22 @@ print(len(roost.unique(x)))
 
 
 def test_ctrl_c_ends_a_long_call():
-    child = subprocess.Popen([sys.executable, "-c", """
+    child = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            """
 import numpy as np, roost
 x = np.arange(30_000_000)
 print("begins", flush=True)
 while True:
     roost.unique(x, return_inverse=True)
-"""], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+""",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert child.stdout.readline() == "begins\n"
     time.sleep(0.5)
     child.send_signal(2)
@@ -146,12 +154,18 @@ EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples(example, tmp_path):
-    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, str(example)], capture_output=True, text=True, timeout=300, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_bench_compares_answers():
-    done = subprocess.run([sys.executable, "-m", "roost.bench", "--rows", "20000", "--repeats", "1"],
-                          capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "roost.bench", "--rows", "20000", "--repeats", "1"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| sum by key | roost |" in done.stdout

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from conftest import INTEGERS, keys
-from hypothesis import given, settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-
 import roost
+from conftest import INTEGERS, keys
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 
 def values_for(x, dtype, tail=()):
@@ -14,8 +14,13 @@ def values_for(x, dtype, tail=()):
     return rng.integers(0, 100, (len(x), *tail)).astype(dtype)
 
 
-@given(keys([*INTEGERS, "f4", "f8"]), keys(INTEGERS),
-       st.sampled_from([("u1", ()), ("i2", ()), ("f4", ()), ("f8", ()), ("i4", (4,)), ("u1", (5,)), ("f8", (3, 2))]))
+@given(
+    keys([*INTEGERS, "f4", "f8"]),
+    keys(INTEGERS),
+    st.sampled_from(
+        [("u1", ()), ("i2", ()), ("f4", ()), ("f8", ()), ("i4", (4,)), ("u1", (5,)), ("f8", (3, 2))]
+    ),
+)
 def test_map_is_a_dict(x, y, kind):
     values = values_for(x, *kind)
     table = roost.Map(x, values)
@@ -51,8 +56,12 @@ def test_index_is_pandas(x, y):
     assert index.is_unique == (len(first) == len(x)) and len(index) == len(first)
 
 
-@given(st.lists(st.text(max_size=4), max_size=40), st.lists(st.text(max_size=4), max_size=40),
-       st.sampled_from(["U4", "O"]), st.sampled_from(["U4", "O", "U7"]))
+@given(
+    st.lists(st.text(max_size=4), max_size=40),
+    st.lists(st.text(max_size=4), max_size=40),
+    st.sampled_from(["U4", "O"]),
+    st.sampled_from(["U4", "O", "U7"]),
+)
 def test_index_of_strings(x, y, kind, other):
     index = roost.Index(np.array(x, kind))
     x, y = np.array(x, kind).tolist(), np.array(y, other)
@@ -80,7 +89,7 @@ def test_multimap(x, dtype, tail):
     assert np.array_equal(np.repeat(np.arange(len(queries)), np.diff(offsets)), numbers)
     assert np.array_equal(table.count(queries), np.diff(offsets))
     for i, key in enumerate(queries):
-        assert np.array_equal(found[offsets[i]:offsets[i + 1]], values[x == key])
+        assert np.array_equal(found[offsets[i] : offsets[i + 1]], values[x == key])
     assert len(table) == len(x) and table.key_count == len(set(x.tolist())) and table.valid()
     all_keys, all_values = table.items()
     for key in set(x.tolist()):
@@ -90,8 +99,9 @@ def test_multimap(x, dtype, tail):
 class Concurrent(RuleBasedStateMachine):
     """A ConcurrentMap does what a dict does."""
 
-    batch = st.lists(st.tuples(st.integers(-40, 40), st.integers(-1000, 1000)), max_size=60,
-                     unique_by=lambda pair: pair[0])
+    batch = st.lists(
+        st.tuples(st.integers(-40, 40), st.integers(-1000, 1000)), max_size=60, unique_by=lambda pair: pair[0]
+    )
     types = ("int64", "int32")
 
     def __init__(self):
@@ -99,7 +109,10 @@ class Concurrent(RuleBasedStateMachine):
         self.table, self.model = roost.ConcurrentMap(*self.types), {}
 
     def arrays(self, batch):
-        return (np.array([k for k, _ in batch], self.types[0]), np.array([v for _, v in batch], self.types[1]))
+        return (
+            np.array([k for k, _ in batch], self.types[0]),
+            np.array([v for _, v in batch], self.types[1]),
+        )
 
     @rule(batch=batch)
     def insert(self, batch):
@@ -138,15 +151,18 @@ class Concurrent(RuleBasedStateMachine):
         k, v = self.table.items()
         assert dict(zip(k.tolist(), v.tolist())) == self.model
         queries = np.arange(-45, 45, dtype=self.types[0])
-        assert self.table.find(queries, missing=-7).tolist() == [self.model.get(q, -7) for q in queries.tolist()]
+        assert self.table.find(queries, missing=-7).tolist() == [
+            self.model.get(q, -7) for q in queries.tolist()
+        ]
 
 
 class SmallTypes(Concurrent):
     types = ("int16", "float64")
 
 
-Concurrent.TestCase.settings = SmallTypes.TestCase.settings = settings(max_examples=15, stateful_step_count=12,
-                                                                       deadline=None)
+Concurrent.TestCase.settings = SmallTypes.TestCase.settings = settings(
+    max_examples=15, stateful_step_count=12, deadline=None
+)
 TestConcurrent = Concurrent.TestCase
 TestConcurrentOfSmallTypes = SmallTypes.TestCase
 
@@ -162,27 +178,30 @@ def test_concurrent_map_grows_and_sums():
     assert table.capacity >= 10**6
 
 
-@pytest.mark.parametrize("call, error, words", [
-    (lambda: roost.Map([1, 2], [1]), ValueError, "2 keys but 1 values"),
-    (lambda: roost.Map(["a"], [1]), TypeError, "strings"),
-    (lambda: roost.Map([1], ["a"]), TypeError, "values of type"),
-    (lambda: roost.Map(5, [1]), ValueError, "single number"),
-    (lambda: roost.Map([1], [1]).find(np.array([1.0])), TypeError, "convert"),
-    (lambda: roost.Map(np.array([1], "i4"), [1]).find(np.array([1])), TypeError, "convert"),
-    (lambda: roost.Map(np.array([1], "i4"), [1]).find([2**40]), OverflowError, "int32"),
-    (lambda: roost.Map([1], [1]).find([1], missing="x"), TypeError, "missing"),
-    (lambda: roost.Map([1], np.array([1], "u1")).find([1], missing=300), OverflowError, "missing"),
-    (lambda: roost.Map([1], [1])[5], KeyError, "5"),
-    (lambda: roost.Map([1], [1])[np.array([1, 5])], KeyError, "1 of 2"),
-    (lambda: roost.ConcurrentMap("S9"), TypeError, "8 bytes"),
-    (lambda: roost.ConcurrentMap("i8", "S3"), TypeError, "values of type"),
-    (lambda: roost.ConcurrentMap(capacity=-1), ValueError, "capacity"),
-    (lambda: roost.ConcurrentMap(load_factor=2.0), ValueError, "load factor"),
-    (lambda: roost.ConcurrentMap().insert([1], [1.5]), TypeError, "convert"),
-    (lambda: roost.ConcurrentMap().insert([1, 2], [1]), ValueError, "2 keys"),
-    (lambda: roost.ConcurrentMap("i8", "i2").add([1], [1]), TypeError, "sums"),
-    (lambda: roost.Index(["a"]).get_indexer([1]), TypeError, "strings"),
-])
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: roost.Map([1, 2], [1]), ValueError, "2 keys but 1 values"),
+        (lambda: roost.Map(["a"], [1]), TypeError, "strings"),
+        (lambda: roost.Map([1], ["a"]), TypeError, "values of type"),
+        (lambda: roost.Map(5, [1]), ValueError, "single number"),
+        (lambda: roost.Map([1], [1]).find(np.array([1.0])), TypeError, "convert"),
+        (lambda: roost.Map(np.array([1], "i4"), [1]).find(np.array([1])), TypeError, "convert"),
+        (lambda: roost.Map(np.array([1], "i4"), [1]).find([2**40]), OverflowError, "int32"),
+        (lambda: roost.Map([1], [1]).find([1], missing="x"), TypeError, "missing"),
+        (lambda: roost.Map([1], np.array([1], "u1")).find([1], missing=300), OverflowError, "missing"),
+        (lambda: roost.Map([1], [1])[5], KeyError, "5"),
+        (lambda: roost.Map([1], [1])[np.array([1, 5])], KeyError, "1 of 2"),
+        (lambda: roost.ConcurrentMap("S9"), TypeError, "8 bytes"),
+        (lambda: roost.ConcurrentMap("i8", "S3"), TypeError, "values of type"),
+        (lambda: roost.ConcurrentMap(capacity=-1), ValueError, "capacity"),
+        (lambda: roost.ConcurrentMap(load_factor=2.0), ValueError, "load factor"),
+        (lambda: roost.ConcurrentMap().insert([1], [1.5]), TypeError, "convert"),
+        (lambda: roost.ConcurrentMap().insert([1, 2], [1]), ValueError, "2 keys"),
+        (lambda: roost.ConcurrentMap("i8", "i2").add([1], [1]), TypeError, "sums"),
+        (lambda: roost.Index(["a"]).get_indexer([1]), TypeError, "strings"),
+    ],
+)
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words) as caught:
         call()
