@@ -112,8 +112,8 @@ class two_way_index : public testing::Test {
     const std::vector<u64> counted = download(with_counts.counts);
     ASSERT_EQ(counted.size(), different.size());
     for (std::size_t i = 0; i < counted.size(); ++i) wrong += counted[i] != counts[different[i]];
-    const auto with_all =
-        roost::unique_all(place, upload(all), {.order = order, .first = true, .inverse = true, .counts = true});
+    const auto with_all = roost::unique_all(place, upload(all),
+                                            {.order = order, .first = true, .inverse = true, .counts = true});
     EXPECT_TRUE(download(with_all.keys) == different);
     EXPECT_TRUE(download(with_all.inverse) == inverse);
     EXPECT_TRUE(download(with_all.counts) == counted);

@@ -29,8 +29,6 @@ def _keys(x, what):
     array, origin = as_numpy(x, what)
     if array.ndim == 0:
         array = array.reshape(1)
-    if array.size == 0 and array.dtype == np.float64 and isinstance(x, (list, tuple)):
-        array = array.astype(np.int64)  # an empty list
     if array.dtype.kind in "UO":
         return _strings.encode(array, what), _strings.StringKind(array), origin
     kind = kind_of(array, what)

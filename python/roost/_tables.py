@@ -188,25 +188,19 @@ class Index(_Keyed):
         array, origin = as_numpy(targets, what)
         if array.dtype.kind not in "UO":
             raise TypeError(f"{what}: targets of type {array.dtype}, but the keys are strings; convert them")
-        mine = self._array
-        if array.dtype.kind != mine.dtype.kind or array.dtype.kind == "U":
-            if (
-                mine.dtype.kind == "U"
-                and array.dtype.kind == "U"
-                and array.dtype.itemsize <= mine.dtype.itemsize
-            ):
-                array = array.astype(mine.dtype)
-            else:  # the index as objects, once
-                if mine.dtype.kind == "U":
-                    self._array = mine = mine.astype(object)
-                    self._strings = _strings.Strings(mine, what)
-                    words, self._seed, _ = self._strings.tell_apart()
-                    self._table = _host.make_index(0, words)
-                array = array.astype(object)
+        kind, other = self._array.dtype, None
+        if kind.kind == "U":  # compared at its width; what is not the same there is no key
+            strings = array if array.dtype.kind == "U" else _strings.Strings(array, what).array
+            array = strings.astype(kind)
+            other = array.astype(object) != strings.astype(object) if strings.dtype != kind else None
+        elif array.dtype.kind == "U":
+            array = array.astype(object)
         asked = _strings.Strings(array, what)
         rows = np.empty(len(array), np.int64)
         self._table.find_rows(0, _host.hash_strings(asked.text, asked.offsets, self._seed), rows)
         _host.keep_equal(asked.text, asked.offsets, self._strings.text, self._strings.offsets, rows)
+        if other is not None:
+            rows[other] = -1
         return origin.wrap(rows if wide else rows.astype(np.int32))
 
     def contains(self, keys):
@@ -225,6 +219,9 @@ class Index(_Keyed):
     def __iter__(self):
         """The keys, in the order of their rows (with the copies)."""
         return iter(self._array.tolist())
+
+    def __reduce__(self):
+        return Index, (self._array,)
 
 
 class Map(_Keyed):
@@ -335,6 +332,9 @@ class Map(_Keyed):
     def __iter__(self):
         return iter(np.asarray(self.keys()).tolist())
 
+    def __reduce__(self):
+        return Map, self.items()
+
 
 class Set(_Keyed):
     """A set of keys that is built once: ``Set(y).contains(x)`` is ``isin(x, y)``, with one build for many
@@ -356,6 +356,9 @@ class Set(_Keyed):
 
     def __iter__(self):
         return iter(np.asarray(self.keys()).tolist())
+
+    def __reduce__(self):
+        return Set, (self.keys(),)
 
 
 class MultiMap(_Keyed):
@@ -432,6 +435,9 @@ class MultiMap(_Keyed):
         keys, values = self._table.items(0)
         return self._origin.wrap(self._kind.decode(keys)), self._decode(values)
 
+    def __reduce__(self):
+        return MultiMap, self.items()
+
 
 _NUMBERS = "biuf"
 
@@ -473,6 +479,7 @@ class ConcurrentMap(_Keyed):
             raise TypeError(f"{what}: keys of type {key}; give a type of at most 8 bytes")
         if capacity < 0:
             raise ValueError(f"{what}: capacity {capacity}; give 0 or more")
+        self._load_factor = load_factor
         self._values = _Values(np.empty(0, value), 0, what)
         self._table = _host.make_concurrent_map(
             0, self._kind.word_bytes, self._values.bytes, capacity, load_factor, True
@@ -564,3 +571,13 @@ class ConcurrentMap(_Keyed):
     def capacity(self):
         """The number of slots."""
         return self._table.capacity()
+
+    def __reduce__(self):
+        return _concurrent_map_of, (self._kind.dtype, self._values.dtype, self._load_factor, *self.items())
+
+
+def _concurrent_map_of(key_dtype, value_dtype, load_factor, keys, values):
+    """What pickle makes of a ConcurrentMap."""
+    result = ConcurrentMap(key_dtype, value_dtype, len(keys), load_factor=load_factor)
+    result.insert(keys, values)
+    return result

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 settings.register_profile(
     "roost",
+    derandomize="ROOST_EXPLORE" not in os.environ,  # the same examples each time, unless one looks for more
     max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

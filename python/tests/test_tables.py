@@ -1,5 +1,7 @@
 """Index, Map, Set, MultiMap and ConcurrentMap, beside dict."""
 
+import pickle
+
 import numpy as np
 import pytest
 import roost
@@ -64,7 +66,7 @@ def test_index_is_pandas(x, y):
 )
 def test_index_of_strings(x, y, kind, other):
     index = roost.Index(np.array(x, kind))
-    x, y = np.array(x, kind).tolist(), np.array(y, other)
+    x, y = np.array(x, kind).tolist(), np.array([*x[::2], *y], other)
     assert index.get_indexer(y).tolist() == [x.index(s) if s in x else -1 for s in y.tolist()]
     assert index.contains(y).tolist() == [s in x for s in y.tolist()]
 
@@ -165,6 +167,37 @@ Concurrent.TestCase.settings = SmallTypes.TestCase.settings = settings(
 )
 TestConcurrent = Concurrent.TestCase
 TestConcurrentOfSmallTypes = SmallTypes.TestCase
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda k, v: roost.Index(k),
+        lambda k, v: roost.Index(k.astype("U")),
+        lambda k, v: roost.Set(k),
+        lambda k, v: roost.Map(k, v),
+        lambda k, v: roost.Map(k, np.stack([v] * 5, axis=1)),
+        lambda k, v: roost.MultiMap(k, v),
+    ],
+)
+def test_pickles(make):
+    rng = np.random.default_rng(0)
+    table = make(rng.integers(0, 500, 1000), rng.random(1000))
+    copy = pickle.loads(pickle.dumps(table))
+    assert type(copy) is type(table) and len(copy) == len(table) and copy.valid()
+    queries = np.arange(600).astype("U" if "<U" in repr(table) else "i8")
+    for call in ("find", "get_indexer", "contains"):
+        if hasattr(table, call):
+            both = getattr(table, call)(queries), getattr(copy, call)(queries)
+            for a, b in zip(*both) if isinstance(both[0], tuple) else [both]:
+                assert np.array_equal(a, b)
+
+
+def test_concurrent_map_pickles():
+    table = roost.ConcurrentMap("i4", "f4", 100, load_factor=0.5)
+    table.insert(np.arange(1000, dtype="i4"), np.arange(1000, dtype="f4"))
+    copy = pickle.loads(pickle.dumps(table))
+    assert len(copy) == 1000 and copy[7] == 7 and copy.valid()
 
 
 def test_concurrent_map_grows_and_sums():

@@ -304,8 +304,7 @@ auto unique_all(const Place& place, const Keys& keys, const unique_options& want
         order_new_keys(place, sequence, batch, wanted.order, array<std::uint32_t, Place>(), 0, where);
     unique_keys<key, Place> result;
     if (wanted.inverse) result.inverse = indices_of_items(place, batch, sequence.size(), ordered);
-    if (wanted.counts)
-      result.counts = counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered);
+    if (wanted.counts) result.counts = counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered);
     if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
       if (wanted.first) result.first = first_by_index(place, batch, ordered);
     }
