@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 
 import numpy as np
 import pytest
@@ -118,6 +119,13 @@ def test_import_is_light():
     assert float(done.stdout) < 0.15
     done = run("import sys, roost; print(sorted({'torch', 'pandas', 'jax', 'pyarrow'} & set(sys.modules)))")
     assert done.stdout == "[]\n"
+
+
+def test_there_is_one_version():
+    root = pathlib.Path(__file__).parents[2]
+    with open(root / "pyproject.toml", "rb") as file:
+        assert tomllib.load(file)["project"]["version"] == roost.__version__
+    assert f"project(roost VERSION {roost.__version__} " in (root / "CMakeLists.txt").read_text()
 
 
 def test_info_and_docstrings():
