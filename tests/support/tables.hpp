@@ -133,15 +133,15 @@ using compact_set = table<Key, roost::none, roost::compact>;
   TABLE(u64, u64, roost::bucketed)                            \
   TEST_MORE(1, TABLE(u32, u64, roost::bucketed))              \
   TEST_MORE(2, TABLE(u64, u32, roost::bucketed))
-#define TEST_TABLES_OF_STRUCTS(TABLE) /* struct_keys_test.cpp */ \
-  TEST_DATA(TABLE(twelve, twentyfour, roost::bucketed))          \
-  TEST_MORE(1, TABLE(sixteen, u32, roost::bucketed))             \
-  TEST_MORE(2, TABLE(twentyfour, twelve, roost::bucketed))       \
-  TEST_MORE(1, TABLE(sixteen, twelve, roost::cuckoo))
+#define TEST_TABLES_OF_STRUCTS(TABLE) /* struct_keys_test.cpp */      \
+  TEST_DATA(TABLE(twelve, twentyfour, roost::bucketed))               \
+  TEST_DATA(TEST_MORE(1, TABLE(sixteen, u32, roost::bucketed)))       \
+  TEST_DATA(TEST_MORE(2, TABLE(twentyfour, twelve, roost::bucketed))) \
+  TEST_DATA(TEST_MORE(1, TABLE(sixteen, twelve, roost::cuckoo)))
 #define TEST_TABLES_OF_BYTES(TABLE) /* every_key_test.cpp */ \
   TEST_DATA(TABLE(u8, u8, roost::bucketed))                  \
-  TEST_MORE(2, TABLE(u16, u32, roost::bucketed))             \
-  TEST_MORE(1, TABLE(u16, u16, roost::cuckoo))
+  TEST_DATA(TEST_MORE(2, TABLE(u16, u32, roost::bucketed)))  \
+  TEST_DATA(TEST_MORE(1, TABLE(u16, u16, roost::cuckoo)))
 #define TEST_TABLES_CUCKOO(TABLE) /* cuckoo_test.cpp */ \
   TABLE(u32, u32, roost::cuckoo)                        \
   TABLE(u32, roost::none, roost::cuckoo)                \
@@ -155,10 +155,10 @@ using compact_set = table<Key, roost::none, roost::compact>;
   TEST_MORE(1, TABLE(u8, u8, roost::compact))             \
   TEST_MORE(2, TABLE(u32, twelve, roost::compact))        \
   TEST_MORE(1, TABLE(u64, roost::none, roost::compact))
-#define TEST_SETS(TABLE) /* frozen_set_test.cpp */       \
-  TEST_DATA(TABLE(u64, roost::none, roost::bucketed))    \
-  TEST_MORE(2, TABLE(u32, roost::none, roost::bucketed)) \
-  TEST_MORE(1, TABLE(twelve, roost::none, roost::bucketed))
+#define TEST_SETS(TABLE) /* frozen_set_test.cpp */                  \
+  TEST_DATA(TABLE(u64, roost::none, roost::bucketed))               \
+  TEST_DATA(TEST_MORE(2, TABLE(u32, roost::none, roost::bucketed))) \
+  TEST_DATA(TEST_MORE(1, TABLE(twelve, roost::none, roost::bucketed)))
 
 /// Whether this build compiles a table.
 template <class Table>
