@@ -12,24 +12,18 @@ import numpy as np
 class Origin:
     """The library of an argument. `wrap(array)` gives a numpy array back as one of that library."""
 
-    name = "numpy"
-
     @staticmethod
     def wrap(array):
         return array.view(np.int64) if array.dtype.char == "q" else array  # which prints as int64 does
 
 
 class _Torch(Origin):
-    name = "torch"
-
     @staticmethod
     def wrap(array):
         return sys.modules["torch"].from_numpy(array)
 
 
 class _Jax(Origin):
-    name = "jax"
-
     @staticmethod
     def wrap(array):
         return sys.modules["jax"].numpy.asarray(array)

@@ -4,7 +4,7 @@ import numpy as np
 
 from . import _host, _strings
 from ._arrays import as_numpy
-from ._keys import encode_two, kind_of, words_of
+from ._keys import aligned, encode_two, kind_of, words_of
 
 _ORDERS = {"first": 0, "any": 2}
 _MOST_ROWS = 2**32 - 2
@@ -97,8 +97,7 @@ def unique(
             rank = np.empty(len(by_key), inverse.dtype)
             rank[by_key] = np.arange(len(by_key), dtype=inverse.dtype)
             inverse = rank[inverse]
-    results = [origin.wrap(keys) if not isinstance(kind, _strings.StringKind) else keys]
-    results += [origin.wrap(a) for a in (first, inverse, counts) if a is not None]
+    results = [origin.wrap(a) for a in (keys, first, inverse, counts) if a is not None]
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -137,7 +136,7 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
             m = missing[0]
             codes = np.where(codes == m, -1, codes - (codes > m)).astype(codes.dtype)
             uniques = np.delete(uniques, m)
-    return origin.wrap(codes), uniques if isinstance(kind, _strings.StringKind) else origin.wrap(uniques)
+    return origin.wrap(codes), origin.wrap(uniques)
 
 
 def isin(x, y, *, assume_unique=False, invert=False):
@@ -239,7 +238,7 @@ def value_counts(x, *, sort=True):
     if sort:
         by_count = np.argsort(-counts, kind="stable")
         keys, counts = keys[by_count], counts[by_count]
-    return keys if isinstance(kind, _strings.StringKind) else origin.wrap(keys), origin.wrap(counts)
+    return origin.wrap(keys), origin.wrap(counts)
 
 
 def duplicated(x, *, keep="first"):
@@ -308,7 +307,7 @@ class GroupBy:
         return self._counts
 
     def sum(self, *values):
-        """Sums: of integers and bools int64 (of unsigned ones uint64; they wrap around), of floats their type."""
+        """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats."""
         return self._all("sum", values)
 
     def mean(self, *values):
@@ -362,10 +361,12 @@ class GroupBy:
         dtype = column.dtype.newbyteorder("=")
         small = {"b": np.int32, "i": np.int32, "u": np.uint32, "f": np.float32}
         wide = column.astype(small[dtype.kind] if dtype.itemsize < 4 else dtype, copy=False)
-        keys, values, counts = _host.reduce(0, self._words, np.ascontiguousarray(wide), _REDUCTIONS[how])
+        keys, values, counts = _host.reduce(
+            0, self._words, aligned(np.ascontiguousarray(wide)), _REDUCTIONS[how]
+        )
         if self._keys is None:
             keys = self._kind.decode(keys)
-            self._keys = keys if isinstance(self._kind, _strings.StringKind) else self._origin.wrap(keys)
+            self._keys = self._origin.wrap(keys)
             self._counts = self._origin.wrap(counts)
         return values if how == "sum" and dtype.kind != "f" else values.astype(dtype, copy=False)
 

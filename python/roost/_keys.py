@@ -74,6 +74,11 @@ def kind_of(array, what):
     return kind
 
 
+def aligned(words):
+    """Words where a processor wants them: views of bytes may lie anywhere."""
+    return words if words.flags.aligned else words.copy()
+
+
 def words_of(array, kind):
     """The words of an array of keys of this kind. Copies only what must change: see docs/python.md."""
     n = len(array)
@@ -84,7 +89,7 @@ def words_of(array, kind):
         if kind.dtype.itemsize == 2:
             array = array.astype(np.float32)
         words = np.empty(n, np.uint32 if array.dtype.itemsize == 4 else np.uint64)
-        _host.canonical_floats(array, words)
+        _host.canonical_floats(aligned(array), words)
         return words
     size, width = kind.key_bytes, kind.word_bytes
     if size != width:
@@ -94,8 +99,8 @@ def words_of(array, kind):
         padded[:, :size] = array.reshape(-1).view(np.uint8).reshape(n, size)
         array = padded
     if width <= 8:
-        return array.reshape(-1).view(f"u{width}")
-    return array.reshape(-1).view(np.uint64).reshape(n, width // 8)
+        return aligned(array.reshape(-1).view(f"u{width}"))
+    return aligned(array.reshape(-1).view(np.uint64).reshape(n, width // 8))
 
 
 def encode(x, what):

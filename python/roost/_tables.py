@@ -5,7 +5,7 @@ import numpy as np
 from . import _host, _strings
 from ._arrays import as_numpy
 from ._functions import _check_rows, _wide
-from ._keys import encode, encode_like, keeps_every_value, kind_of
+from ._keys import aligned, encode, encode_like, keeps_every_value, kind_of
 
 _WORDS = {4: np.uint32, 8: np.uint64}
 
@@ -35,8 +35,8 @@ class _Values:
         if self.size < 4:
             return flat.view(f"u{self.size}").astype(np.uint32)
         if self.bytes == 16:
-            return flat.view(np.uint64).reshape(n, 2)
-        return flat.view(_WORDS[self.bytes])
+            return aligned(flat.view(np.uint64).reshape(n, 2))
+        return aligned(flat.view(_WORDS[self.bytes]))
 
     def empty_words(self, n):
         return np.empty((n, 2), np.uint64) if self.bytes == 16 else np.empty(n, _WORDS[self.bytes])
@@ -425,7 +425,7 @@ class MultiMap(_Keyed):
         return origin.wrap(offsets), self._decode(values)
 
     def find_pairs(self, keys):
-        """All values of m keys, beside the number that the key of each has in `keys`: (int64 array, values)."""
+        """All values of m keys, beside the number of each one's key in `keys`: (int64 array, values)."""
         words, origin = self._queries(keys, "roost.MultiMap.find_pairs")
         numbers, values = self._table.find_pairs(0, words)
         return origin.wrap(numbers), self._decode(values)

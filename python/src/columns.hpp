@@ -41,6 +41,22 @@ struct type_of_bytes<8> {
   using type = std::uint64_t;
 };
 
+/// f of two values of type T that are passed by their bits.
+template <class T, class F>
+struct on_bits {
+  using bits = typename type_of_bytes<sizeof(T)>::type;
+  F f;
+  ROOST_FN bits operator()(bits a, bits b) const {
+    T x, y;
+    memcpy(&x, &a, sizeof(T));
+    memcpy(&y, &b, sizeof(T));
+    const T combined = f(x, y);
+    bits result;
+    memcpy(&result, &combined, sizeof(T));
+    return result;
+  }
+};
+
 template <class Array>
 std::size_t rows_of(const Array& array) {
   return array.ndim() == 0 ? 1 : array.shape(0);
@@ -58,7 +74,7 @@ std::span<const T> span_of(const input& array) {
     detail::raise<invalid_argument>(
         {"roost: elements of ", row_bytes_of(array), " bytes where ", sizeof(T), " are expected"});
   }
-  return {static_cast<const T*>(static_cast<const void*>(array.data())), rows_of(array)};
+  return {static_cast<const T*>(array.data()), rows_of(array)};
 }
 template <class T>
 std::span<T> span_of(const output& array, std::size_t n) {
@@ -67,7 +83,7 @@ std::span<T> span_of(const output& array, std::size_t n) {
                                      row_bytes_of(array), " bytes where ", n, " of ", sizeof(T),
                                      " are expected"});
   }
-  return {static_cast<T*>(static_cast<void*>(array.data())), n};
+  return {static_cast<T*>(array.data()), n};
 }
 
 /// Calls f(T()) with the type for columns of so many bytes.

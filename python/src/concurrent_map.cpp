@@ -31,20 +31,6 @@ class concurrent {
   virtual bool valid(std::uintptr_t stream) const = 0;
 };
 
-/// Adds values that are passed by their bits.
-template <class T, class Bits>
-struct add_bits {
-  ROOST_FN Bits operator()(Bits a, Bits b) const {
-    T x, y;
-    memcpy(&x, &a, sizeof(T));
-    memcpy(&y, &b, sizeof(T));
-    const T sum = x + y;
-    Bits result;
-    memcpy(&result, &sum, sizeof(T));
-    return result;
-  }
-};
-
 template <class Key, class Value, class Place>
 class concurrent_of final : public concurrent {
  public:
@@ -66,7 +52,7 @@ class concurrent_of final : public concurrent {
           break;
       }
       using fraction = std::conditional_t<sizeof(Value) == 4, float, double>;
-      if (floating) return map_.insert_or_apply(place, k, v, add_bits<fraction, Value>());
+      if (floating) return map_.insert_or_apply(place, k, v, on_bits<fraction, plus>());
       return map_.insert_or_apply(place, k, v, plus());
     });
     return nb::make_tuple(report.inserted, report.full);

@@ -34,11 +34,9 @@ struct canonical {
 };
 
 template <class T, class Bits>
-void canonical_floats(const nb::ndarray<nb::ro, nb::c_contig>& source,
-                      const nb::ndarray<nb::c_contig>& target) {
-  const auto values = span_of<Bits>(source);
-  const canonical<T, Bits> make{static_cast<const T*>(static_cast<const void*>(values.data())),
-                                span_of<Bits>(target, values.size()).data()};
+void canonical_floats(const input& source, const output& target) {
+  const auto values = span_of<T>(source);
+  const canonical<T, Bits> make{values.data(), span_of<Bits>(target, values.size()).data()};
   without_gil([&] { current<host>::get().for_each(values.size(), make); });
 }
 

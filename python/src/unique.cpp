@@ -26,41 +26,13 @@ nb::tuple unique(std::uintptr_t stream, const input& keys, int order, bool first
   });
 }
 
-/// Combines values of type T that are passed by their bits.
-template <class T, class F>
-struct on_bits {
-  using bits = typename type_of_bytes<sizeof(T)>::type;
-  F f;
-  ROOST_FN bits operator()(bits a, bits b) const {
-    T x, y;
-    memcpy(&x, &a, sizeof(T));
-    memcpy(&y, &b, sizeof(T));
-    const T combined = f(x, y);
-    bits result;
-    memcpy(&result, &combined, sizeof(T));
-    return result;
-  }
-};
-
-/// NaN if one is, as numpy's.
-template <class Less>
-struct extreme {
+/// NaN if one is, as numpy's minimum and maximum.
+template <class F>
+struct or_nan {
   template <class T>
   ROOST_FN T operator()(T a, T b) const {
     if (a != a) return a;
-    return b != b || Less()(b, a) ? b : a;
-  }
-};
-struct less {
-  template <class T>
-  ROOST_FN bool operator()(T a, T b) const {
-    return a < b;
-  }
-};
-struct greater {
-  template <class T>
-  ROOST_FN bool operator()(T a, T b) const {
-    return b < a;
+    return b != b ? b : F()(a, b);
   }
 };
 struct keep_first {
@@ -85,39 +57,33 @@ struct converted_bits {
 enum class reduction { sum, min, max, first };
 
 /// The keys, what came of their values, and how many they were.
-template <class Place>
-struct reduced {
-  nb::object keys, values, counts;
-};
-
 template <class As, class Key, class Place, class Values, class F>
-reduced<Place> reduce_with(const Place& place, std::span<const Key> keys, const Values& values, const F& f) {
+nb::tuple reduce_with(const Place& place, std::span<const Key> keys, const Values& values, const F& f) {
   auto all = without_gil([&] { return group_by(place, keys, values, f); });
-  return {to_python(place, std::move(all.keys)), to_python_as<As>(place, std::move(all.values)),
-          to_python_as<std::int64_t>(place, std::move(all.counts))};
+  return nb::make_tuple(to_python(place, std::move(all.keys)), to_python_as<As>(place, std::move(all.values)),
+                        to_python_as<std::int64_t>(place, std::move(all.counts)));
 }
 
-/// Sums are of type As.
+/// Sums are of type As. Those of integers wrap around, as bits without a sign do.
 template <class T, class As, class Key, class Place>
-reduced<Place> reduce_as(const Place& place, std::span<const Key> keys, const input& column, reduction how) {
-  using bits = typename type_of_bytes<sizeof(T)>::type;
-  const auto values = span_of<bits>(column);
+nb::tuple reduce_as(const Place& place, std::span<const Key> keys, const input& column, reduction how) {
+  using sum = std::conditional_t<std::is_integral_v<As>, plus, on_bits<As, plus>>;
+  const auto values = span_of<typename type_of_bytes<sizeof(T)>::type>(column);
   switch (how) {
     case reduction::min:
-      return reduce_with<T>(place, keys, values, on_bits<T, extreme<less>>());
+      return reduce_with<T>(place, keys, values, on_bits<T, or_nan<minimum>>());
     case reduction::max:
-      return reduce_with<T>(place, keys, values, on_bits<T, extreme<greater>>());
+      return reduce_with<T>(place, keys, values, on_bits<T, or_nan<maximum>>());
     case reduction::first:
       return reduce_with<T>(place, keys, values, keep_first());
     case reduction::sum:
       break;
   }
   if constexpr (std::is_same_v<T, As>) {
-    return reduce_with<T>(place, keys, values, on_bits<T, plus>());
+    return reduce_with<As>(place, keys, values, sum());
   } else {
-    const computed sums(
-        values.size(), converted_bits<T, As>{static_cast<const T*>(static_cast<const void*>(values.data()))});
-    return reduce_with<As>(place, keys, sums, on_bits<As, plus>());
+    const converted_bits<T, As> converted{static_cast<const T*>(column.data())};
+    return reduce_with<As>(place, keys, computed(values.size(), converted), sum());
   }
 }
 
@@ -131,8 +97,7 @@ nb::tuple reduce(std::uintptr_t stream, const input& keys, const input& values, 
   return with_keys(keys, [&]<class Key>(Key) {
     const auto column = span_of<Key>(keys);
     const auto to = [&]<class T, class As>(T, As) {
-      const auto all = reduce_as<T, As>(place, column, values, static_cast<reduction>(how));
-      return nb::make_tuple(all.keys, all.values, all.counts);
+      return reduce_as<T, As>(place, column, values, static_cast<reduction>(how));
     };
     const auto type = values.dtype();
     using code = nb::dlpack::dtype_code;
