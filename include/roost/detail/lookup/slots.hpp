@@ -61,7 +61,13 @@ struct retrieve_tiles {
   const std::uint64_t* places;  // or where its first pair goes
   key* keys;
   value* values;
-  std::uint64_t room;  // more pairs than there were when they were counted are not written
+  std::uint64_t room;
+
+  /// Pairs that came after the tile was counted are not written: the place after its last is the next tile's.
+  ROOST_FN std::uint64_t end_of(std::size_t tile) const {
+    if ((tile + 1) * tile_slots >= ref.capacity()) return room;
+    return smaller(places[tile + 1], room);
+  }
 
   ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(1); }
 
@@ -72,11 +78,12 @@ struct retrieve_tiles {
     if (team.rank() == 0) *taken = 0;
     team.sync();
     const std::uint64_t first = tile * tile_slots;
+    const std::uint64_t end = places == nullptr ? 0 : end_of(tile);
     for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, ref.capacity() - first)),
                 [&](std::uint32_t i) {
                   if (!ref.occupied(first + i)) return;
                   const std::uint32_t position = team.fetch_add(*taken, 1u);
-                  if (places == nullptr || places[tile] + position >= room) return;
+                  if (places == nullptr || places[tile] + position >= end) return;
                   keys[places[tile] + position] = ref.key_at(first + i);
                   if constexpr (!std::is_same_v<value, none>)
                     values[places[tile] + position] = ref.value_at(first + i);
