@@ -205,10 +205,10 @@ void check_words(std::uint32_t regions) {
   std::size_t wrong = 0;
   for (const hash h : hashes) {
     const Key key = roost::key_of_hash<Key>(h, 5);
-    roost::detail::region_words<Key> words(region_of);
+    roost::detail::region_words<Key, place_type> words(region_of);
     for (int attempt = 0; attempt < 4; ++attempt, words.try_others()) {
       const auto parts = words.of(key);
-      wrong += parts.word >> 31 != 0 || !(words.key(region_of(key), parts) == key);
+      wrong += parts.word >> (8 * sizeof(parts.word) - 1) != 0 || !(words.key(region_of(key), parts) == key);
     }
   }
   EXPECT_EQ(wrong, 0u) << regions;

@@ -18,10 +18,10 @@ ROOST_FN constexpr Word odd_inverse(Word odd) {
   return inverse;
 }
 
-/// The keys of a region as words of 31 bits, in the order of their hashes. A word tells a key of up to 4
-/// bytes. The word of a longer key may be that of another key, too: then other words are tried. The number of
-/// regions must be even.
-template <class Key>
+/// The keys of a region as words, in the order of their hashes: of 31 bits, or of 63 on the host if a hash
+/// has so many. A word tells a key that is as short. The word of a longer key may be that of another key,
+/// too: then other words are tried. The number of regions must be even.
+template <class Key, class Place>
 class region_words {
   using hash = decltype(hash_of(std::declval<const Key&>()));
   static constexpr std::uint32_t hash_bits = 8 * sizeof(hash);
@@ -29,7 +29,8 @@ class region_words {
   static constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
 
  public:
-  static constexpr bool tells_key = sizeof(Key) <= 4;
+  using word = std::conditional_t<std::is_same_v<Place, host>, hash, std::uint32_t>;
+  static constexpr bool tells_key = sizeof(Key) <= sizeof(word);
   /// Of keys of up to 8 bytes, 32 bits more do. Longer ones are found where they are.
   static constexpr bool rest_tells_key = sizeof(Key) <= 8;
 
@@ -39,17 +40,22 @@ class region_words {
         inverse_(odd_inverse<hash>(region_of.regions >> shift_)) {}
 
   struct parts {
-    std::uint32_t word, rest;
+    region_words::word word;
+    std::uint32_t rest;
   };
   ROOST_FN parts of(const Key& key) const {
     // A hash times the regions is the region and a fraction, whose lowest bit is 0.
     const hash fraction = static_cast<hash>(hash_of(key, region_of_.seed) * region_of_.regions) >> 1;
     const hash inside = static_cast<hash>(fraction * multiplier_) & mask;
-    if constexpr (tells_key) {
+    if constexpr (sizeof(word) == sizeof(hash)) {
       return {inside, 0};
     } else {
       return {static_cast<std::uint32_t>(inside >> 32), static_cast<std::uint32_t>(inside)};
     }
+  }
+  /// The first 31 bits of a word.
+  ROOST_FN static std::uint32_t leading(word w) {
+    return static_cast<std::uint32_t>(w >> (8 * sizeof(word) - 32));
   }
 
   /// The way back. `region`: of the key.
@@ -57,7 +63,7 @@ class region_words {
     requires(rest_tells_key)
   {
     hash inside = source.word;
-    if constexpr (!tells_key) inside = static_cast<hash>(inside << 32) | source.rest;
+    if constexpr (sizeof(word) < sizeof(hash)) inside = static_cast<hash>(inside << 32) | source.rest;
     const hash fraction = static_cast<hash>(inside * odd_inverse(multiplier_) & mask) << 1;
     // Both halves of the product, divided by the regions: by a power of two, and by an odd number.
     const hash product = static_cast<hash>(hash{region} << (hash_bits - shift_)) | fraction >> shift_;
@@ -105,7 +111,7 @@ struct numbering_output {
 template <class Place, class Key, class Value>
 constexpr std::uint32_t numbering_tile = [] {
   constexpr std::size_t bytes =  // of shared memory
-      (region_words<Key>::tells_key ? 13 : 17) + larger(sizeof(Value), sizeof(std::uint32_t));
+      (region_words<Key, Place>::tells_key ? 13 : 17) + larger(sizeof(Value), sizeof(std::uint32_t));
   constexpr std::size_t threads = group_tuning<cuda>::threads;
   constexpr std::size_t fit = group_tuning<Place>::numbering_bytes / bytes / threads;
   return static_cast<std::uint32_t>(
@@ -123,8 +129,9 @@ struct number_regions {
   static constexpr std::uint32_t tile = numbering_tile<Place, Key, Value>;
   static constexpr std::uint32_t steps_most = 512;  // of an insertion: more tells of keys with close hashes
   static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots have no way round
-  static constexpr std::uint32_t none_here = ~0u;
-  using words = region_words<Key>;
+  using words = region_words<Key, Place>;
+  using word = typename words::word;
+  static constexpr word none_here = static_cast<word>(~word{0});
   using item = pair<Key, Value>;
   using value = Value;
 
@@ -142,9 +149,9 @@ struct number_regions {
   struct pieces {
     std::uint64_t* shared;  // two words, one for each call of `turns`
     std::uint32_t* warp_counts;
-    std::uint32_t* slot;
-    std::uint32_t* taken;   // a bit for each slot
-    std::uint32_t* before;  // taken slots before each 32
+    word* slot;
+    std::uint32_t* taken;   // a bit for each slot, unless there is one worker
+    std::uint32_t* before;  // taken slots before each 32, or before each slot
     std::uint32_t* rest;    // of each key, by its number, or where an item has it; so are the others
     std::uint32_t* count;
     Value* first;
@@ -154,9 +161,9 @@ struct number_regions {
     pieces parts;
     parts.shared = memory.take<std::uint64_t>(2);
     parts.warp_counts = memory.take<std::uint32_t>(32);
-    parts.slot = memory.take<std::uint32_t>(slots);
-    parts.taken = memory.take<std::uint32_t>(slots / 32);
-    parts.before = memory.take<std::uint32_t>(slots / 32);
+    parts.slot = memory.take<word>(slots);
+    parts.taken = memory.take<std::uint32_t>(one_worker ? 0 : slots / 32);
+    parts.before = memory.take<std::uint32_t>(one_worker ? slots : slots / 32);
     parts.rest = memory.take<std::uint32_t>(words::tells_key ? 0 : tile);
     parts.count = memory.take<std::uint32_t>(target.counts != nullptr ? tile : 0);
     parts.first = memory.take<Value>(target.first != nullptr ? tile : 0);
@@ -175,6 +182,7 @@ class region_numbering {
   static constexpr int per_worker = static_cast<int>(tile) / Team::size;
   using item = typename Kernel::item;
   using words = typename Kernel::words;
+  using word_type = typename words::word;
   using Key = decltype(item::key);
   using Value = typename Kernel::value;
   using tile_items = held_items<per_worker, Team, const item*>;
@@ -243,8 +251,8 @@ class region_numbering {
   }
   ROOST_FN std::uint32_t slots() const { return 2 * size() + Kernel::steps_most; }
 
-  ROOST_FN std::uint32_t home(std::uint32_t word) const {
-    return static_cast<std::uint32_t>(std::uint64_t{word} * (2 * size()) >> 31);
+  ROOST_FN std::uint32_t home(word_type word) const {
+    return static_cast<std::uint32_t>(std::uint64_t{words::leading(word)} * (2 * size()) >> 31);
   }
 
   /// Inserts all keys, and counts taken slots; returns how many keys there are, or more than `tile`.
@@ -252,13 +260,13 @@ class region_numbering {
     bool full = false;
     each_tile([&](std::uint32_t n, std::uint64_t) {
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        std::uint32_t word = words_.of(mine_(held, i).key).word;
+        word_type word = words_.of(mine_(held, i).key).word;
         const std::uint32_t start = home(word);
-        number_(held, i) = word;  // until it has one
+        keep_word(held, i, word);
         std::uint32_t step = 0;
         for (; step < Kernel::steps_most; ++step) {
-          std::uint32_t& slot = parts_.slot[start + step];
-          std::uint32_t seen = team_.read(slot);  // most find their key: a look is cheaper
+          word_type& slot = parts_.slot[start + step];
+          word_type seen = team_.read(slot);  // most find their key: a look is cheaper
           if (seen > word) seen = team_.fetch_min(slot, word);
           if (seen == word || seen == Kernel::none_here) break;
           word = larger(word, seen);  // the lesser one stays
@@ -267,16 +275,40 @@ class region_numbering {
       });
     });
     if (team_.any(full)) return ~0u;
-    return rank_bits<Kernel::slots / 32>(
-        team_, [&](std::uint32_t s) { return parts_.slot[s] != Kernel::none_here; }, parts_.taken,
-        parts_.before, parts_.warp_counts, slots() / 32);
+    const auto taken = [&](std::uint32_t s) { return parts_.slot[s] != Kernel::none_here; };
+    if constexpr (Kernel::one_worker) {
+      std::uint32_t keys = 0;
+      for (std::uint32_t s = 0; s < slots(); ++s) {
+        parts_.before[s] = keys;
+        keys += taken(s) ? 1 : 0;
+      }
+      return keys;
+    } else {
+      return rank_bits<Kernel::slots / 32>(team_, taken, parts_.taken, parts_.before, parts_.warp_counts);
+    }
+  }
+
+  /// An item's word, which needs no second hash where it is kept until the item has a number.
+  ROOST_FN void keep_word([[maybe_unused]] int held, [[maybe_unused]] int i, word_type word) {
+    if constexpr (sizeof(word) == sizeof(std::uint32_t)) number_(held, i) = word;
+  }
+  ROOST_FN word_type kept_word(int held, int i) {
+    if constexpr (sizeof(word_type) == sizeof(std::uint32_t)) {
+      return number_(held, i);
+    } else {
+      return words_.of(mine_(held, i).key).word;
+    }
   }
 
   ROOST_FN std::uint32_t number_of_slot(std::uint32_t s) const {
-    return parts_.before[s / 32] + count_bits(parts_.taken[s / 32] & ((1u << s % 32) - 1));
+    if constexpr (Kernel::one_worker) {
+      return parts_.before[s];
+    } else {
+      return parts_.before[s / 32] + count_bits(parts_.taken[s / 32] & ((1u << s % 32) - 1));
+    }
   }
 
-  ROOST_FN std::uint32_t number_of_word(std::uint32_t word) const {
+  ROOST_FN std::uint32_t number_of_word(word_type word) const {
     std::uint32_t s = home(word);
     ROOST_ROLLED
     while (parts_.slot[s] != word) ++s;
@@ -308,10 +340,10 @@ class region_numbering {
     each_tile([&](std::uint32_t n, [[maybe_unused]] std::uint64_t done) {
       if (count_ > tile) {
         for_each_held<per_worker>(
-            team_, n, [&](int held, int i) { number_(held, i) = words_.of(mine_(held, i).key).word; });
+            team_, n, [&](int held, int i) { keep_word(held, i, words_.of(mine_(held, i).key).word); });
       }
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
-        const std::uint32_t number = number_of_word(number_(held, i));
+        const std::uint32_t number = number_of_word(kept_word(held, i));
         number_(held, i) = number;
         if constexpr (words::rest_tells_key && !words::tells_key) {
           team_.exchange(parts_.rest[number], words_.of(mine_(held, i).key).rest);
@@ -392,7 +424,9 @@ class region_numbering {
   ROOST_FN void collect_words() const {
     if constexpr (Team::size == 1) {
       for (std::uint32_t s = 0, number = 0; s < slots(); ++s) {
-        if (parts_.slot[s] != Kernel::none_here) parts_.slot[number++] = parts_.slot[s];
+        const word_type word = parts_.slot[s];  // no branch: it would often be guessed wrong
+        parts_.slot[number] = word;
+        number += word != Kernel::none_here ? 1 : 0;
       }
     } else {
       constexpr std::uint32_t each =

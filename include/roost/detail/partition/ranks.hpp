@@ -99,48 +99,38 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
 }
 
 /// Looks at 32 * Groups numbers in order: bit i % 32 of bits[i / 32] = holds(i); before[g] = how many hold
-/// that are less than 32 * g. Returns how many hold in all. `warp_counts`: scratch, a word for each warp. One
-/// worker may look at fewer `groups` of 32. Ends with sync().
+/// that are less than 32 * g. Returns how many hold in all. `warp_counts`: scratch, a word for each warp. For
+/// blocks of cuda. Ends with sync().
 template <std::uint32_t Groups, class Team, class Holds>
-ROOST_FN std::uint32_t rank_bits([[maybe_unused]] const Team& team, const Holds& holds, std::uint32_t* bits,
-                                 std::uint32_t* before, [[maybe_unused]] std::uint32_t* warp_counts,
-                                 [[maybe_unused]] std::uint32_t groups = Groups) {
+ROOST_FN std::uint32_t rank_bits([[maybe_unused]] const Team& team, [[maybe_unused]] const Holds& holds,
+                                 [[maybe_unused]] std::uint32_t* bits, [[maybe_unused]] std::uint32_t* before,
+                                 [[maybe_unused]] std::uint32_t* warp_counts) {
   std::uint32_t all = 0;
-  if constexpr (Team::size == 1) {
-    for (std::uint32_t g = 0; g < groups; ++g) {
-      std::uint32_t word = 0;
-      for (std::uint32_t i = 0; i < 32; ++i) word |= std::uint32_t{holds(32 * g + i)} << i;
-      bits[g] = word;
-      before[g] = all;
-      all += count_bits(word);
-    }
-  } else {
 #if ROOST_ON_DEVICE
-    constexpr std::uint32_t warps = Team::size / 32, each = Groups / warps;
-    static_assert(Groups % warps == 0 && each <= 32 && warps % 4 == 0);
-    const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32,
-                        warp = static_cast<std::uint32_t>(team.rank()) / 32, first = warp * each;
-    ROOST_UNROLL
-    for (std::uint32_t g = 0; g < each; ++g) {
-      const std::uint32_t word = __ballot_sync(~0u, holds(32 * (first + g) + lane));
-      if (lane == 0) bits[first + g] = word;
-    }
-    __syncwarp();
-    const std::uint32_t mine = lane < each ? count_bits(bits[first + lane]) : 0, up_to_mine = scan_warp(mine);
-    if (lane == 31) warp_counts[warp] = up_to_mine;
-    team.sync();
-    std::uint32_t of_others = 0;
-    ROOST_UNROLL
-    for (std::uint32_t w = 0; w < warps; w += 4) {
-      const uint4 counts = *reinterpret_cast<const uint4*>(warp_counts + w);
-      all += counts.x + counts.y + counts.z + counts.w;
-      if (w + 4 == (warp & ~3u)) of_others = all;
-    }
-    for (std::uint32_t w = warp & ~3u; w < warp; ++w) of_others += warp_counts[w];
-    if (lane < each) before[first + lane] = of_others + up_to_mine - mine;
-    team.sync();
-#endif
+  constexpr std::uint32_t warps = Team::size / 32, each = Groups / warps;
+  static_assert(Groups % warps == 0 && each <= 32 && warps % 4 == 0);
+  const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32,
+                      warp = static_cast<std::uint32_t>(team.rank()) / 32, first = warp * each;
+  ROOST_UNROLL
+  for (std::uint32_t g = 0; g < each; ++g) {
+    const std::uint32_t word = __ballot_sync(~0u, holds(32 * (first + g) + lane));
+    if (lane == 0) bits[first + g] = word;
   }
+  __syncwarp();
+  const std::uint32_t mine = lane < each ? count_bits(bits[first + lane]) : 0, up_to_mine = scan_warp(mine);
+  if (lane == 31) warp_counts[warp] = up_to_mine;
+  team.sync();
+  std::uint32_t of_others = 0;
+  ROOST_UNROLL
+  for (std::uint32_t w = 0; w < warps; w += 4) {
+    const uint4 counts = *reinterpret_cast<const uint4*>(warp_counts + w);
+    all += counts.x + counts.y + counts.z + counts.w;
+    if (w + 4 == (warp & ~3u)) of_others = all;
+  }
+  for (std::uint32_t w = warp & ~3u; w < warp; ++w) of_others += warp_counts[w];
+  if (lane < each) before[first + lane] = of_others + up_to_mine - mine;
+  team.sync();
+#endif
   return all;
 }
 
