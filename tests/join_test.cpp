@@ -68,6 +68,17 @@ TYPED_TEST(join, of_columns_that_share_all_or_nothing) {
   check<TypeParam, u32>(some, others);
 }
 
+// A sample of the right side has no key twice, but the whole has.
+TYPED_TEST(join, of_a_column_with_one_copy) {
+  const auto left = from_numbers<TypeParam>(multiples(9000, 3));
+  auto right = from_numbers<TypeParam>(multiples(9000, 2));
+  for (const std::size_t copied : {std::size_t{0}, std::size_t{4500}, right.size() - 1}) {
+    right.push_back(right[copied]);
+    check<TypeParam, u32>(left, right);
+    right.pop_back();
+  }
+}
+
 // Most rows of the right side have one key.
 TEST(join_calls, of_a_frequent_key) {
   std::vector<u64> right = random_numbers(700'000, 5, 2'000'000);

@@ -167,7 +167,7 @@ def isin(x, y, *, assume_unique=False, invert=False):
     """
     a, b, origin = encode_two(x, y, "roost.isin")
     found = np.empty(len(a), np.bool_)
-    _host.make_set(0, b).contains(0, a, found)
+    _host.isin(0, a, b, found)
     if invert:
         np.logical_not(found, out=found)
     return origin.wrap(found)

@@ -33,6 +33,21 @@ nb::tuple join(std::uintptr_t stream, const input& left, const input& right, int
   });
 }
 
+/// found[i] = whether left[i] is one of right.
+template <class Place>
+void isin(std::uintptr_t stream, const input& left, const input& right, const output& results) {
+  const Place place = current<Place>::get(stream);
+  with_keys(left, [&]<class Key>(Key) {
+    const auto a = span_of<Key>(left), b = span_of<Key>(right);
+    const auto found = span_of<bool>(results, a.size());
+    const auto there = without_gil([&] { return detail::set_of_keys(place, b); });
+    in_parts<Place>(a.size(), [&](std::size_t first, std::size_t n) {
+      there.contains(place, a.subspan(first, n), found.subspan(first, n));
+    });
+    return true;
+  });
+}
+
 /// A frozen_multimap of keys and values of any size.
 class multimap {
  public:
@@ -124,6 +139,7 @@ std::unique_ptr<multimap> make_multimap(std::uintptr_t stream, const input& keys
 template <class Place>
 void bind_join(nb::module_& module) {
   module.def("join", &join<Place>);
+  module.def("isin", &isin<Place>);
   nb::class_<multimap>(module, "MultiMap")
       .def("count", &multimap::count)
       .def("contains", &multimap::contains)

@@ -31,23 +31,6 @@ struct row_number {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i); }
 };
 
-/// Lookups of very many queries go by parts, between which Ctrl-C ends them.
-inline constexpr std::size_t most_queries = std::size_t{1} << 24;
-
-template <class Place, class F>
-void in_parts(std::size_t n, const F& f) {
-  without_gil([&] {
-    if constexpr (std::is_same_v<Place, host>) {
-      for (std::size_t first = 0; first < n; first += most_queries) {
-        if (first != 0) interruptible_memory::check();
-        f(first, std::min(most_queries, n - first));
-      }
-    } else {
-      f(0, n);
-    }
-  });
-}
-
 template <class Table, class Key, class Value, class Place>
 class map_of final : public map {
   static constexpr bool is_set = std::is_same_v<Value, none>;

@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory_resource>
 #include <utility>
@@ -85,6 +86,23 @@ auto without_gil(const F& f) {
   } catch (const interrupted&) {
     throw nb::python_error();
   }
+}
+
+/// Lookups of very many queries go by parts, between which Ctrl-C ends them.
+inline constexpr std::size_t most_queries = std::size_t{1} << 24;
+
+template <class Place, class F>
+void in_parts(std::size_t n, const F& f) {
+  without_gil([&] {
+    if constexpr (std::is_same_v<Place, host>) {
+      for (std::size_t first = 0; first < n; first += most_queries) {
+        if (first != 0) interruptible_memory::check();
+        f(first, std::min(most_queries, n - first));
+      }
+    } else {
+      f(0, n);
+    }
+  });
 }
 
 }  // namespace roost::python

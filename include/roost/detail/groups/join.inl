@@ -7,6 +7,41 @@
 namespace roost {
 namespace detail {
 
+/// Runs of neighbours from all over a range.
+template <class Sequence>
+struct sample_of {
+  static constexpr std::size_t run = 64;
+  Sequence source;
+  std::size_t step;  // from run to run
+  ROOST_FN auto operator()(std::size_t i) const { return source[i / run * step + i % run]; }
+};
+
+/// Whether keys come twice, as far as a sample tells: of a column in which half of the keys do, it has none
+/// twice once in a million times.
+template <class Place, class Sequence>
+bool seems_to_have_copies(const Place& place, const Sequence& keys) {
+  if constexpr (std::is_same_v<Place, host>) {
+    using sample = sample_of<Sequence>;
+    const double wanted = std::sqrt(64.0 * static_cast<double>(keys.size()));
+    const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
+    const std::size_t step = keys.size() / runs;
+    if (step >= sample::run) {
+      const frozen_set<element_of<Sequence>, host> some(place,
+                                                        computed(runs * sample::run, sample{keys, step}));
+      return some.statistics().duplicates != 0;
+    }
+  }
+  return true;  // not looked for
+}
+
+/// The set of a column's keys. A build from copies of few keys would be slow.
+template <class Place, class Keys>
+auto set_of_keys(const Place& place, const Keys& keys) {
+  using set = frozen_set<element_of<Keys>, Place>;
+  if (!seems_to_have_copies(place, as_sequence(keys))) return set(place, keys);
+  return set(place, unique(place, keys, index_order::any));
+}
+
 template <class Row, class Place, class Left, class Right>
 struct join {
   using key = element_of<Right>;
@@ -25,8 +60,21 @@ struct join {
     const auto right = as_sequence(right_keys);
     check(left.size(), where);
     check(right.size(), where);
-    const frozen_multimap<key, Row, Place> rows(place, right_keys, numbers_to<Row>(right.size()));
-    if (rows.has_unique_keys()) return pairs_of_unique(place, left_keys, left.size(), rows, outer);
+    const auto row_numbers = numbers_to<Row>(right.size());
+    if (!seems_to_have_copies(place, right)) {
+      const frozen_map<key, Row, Place> rows(place, right_keys, row_numbers);
+      if (rows.statistics().duplicates == 0) {
+        return pairs_of_unique(place, left.size(), outer, [&](array<Row, Place>& results) {
+          rows.find(place, left_keys, results, no_row<Row>);
+        });
+      }
+    }
+    const frozen_multimap<key, Row, Place> rows(place, right_keys, row_numbers);
+    if (rows.has_unique_keys()) {
+      return pairs_of_unique(place, left.size(), outer, [&](array<Row, Place>& results) {
+        rows.find_first(place, left_keys, results, no_row<Row>);
+      });
+    }
     const auto found = outer ? rows.match_outer(place, left_keys, no_row<Row>) : rows.match(place, left_keys);
     auto [left_rows, right_rows] = room_for_matches<Row, Row>(place, found.size(), where);
     found.retrieve_pairs(place, left_rows, right_rows);
@@ -34,11 +82,12 @@ struct join {
     return {std::move(left_rows), std::move(right_rows)};
   }
 
-  /// A left row has one match at most.
-  static joined_rows<Row, Place> pairs_of_unique(const Place& place, const Left& left_keys, std::size_t n,
-                                                 const frozen_multimap<key, Row, Place>& rows, bool outer) {
+  /// A left row has one match at most: find(results) looks it up for each of the n rows.
+  template <class Find>
+  static joined_rows<Row, Place> pairs_of_unique(const Place& place, std::size_t n, bool outer,
+                                                 const Find& find) {
     array<Row, Place> right(place, n);
-    rows.find_first(place, left_keys, right, no_row<Row>);
+    find(right);
     const is_other_value<Row> matches{right.data(), no_row<Row>};
     if (outer || place.sum(n, matches) == n) {
       array<Row, Place> left(place, n);
@@ -57,8 +106,7 @@ struct join {
                                 bool wanted, const char* where) {
     const auto left = as_sequence(left_keys);
     check(left.size(), where);
-    const frozen_set<key, Place> there(
-        place, unique(place, right_keys, index_order::any));  // a build from copies of few keys would be slow
+    const auto there = set_of_keys(place, right_keys);
     array<bool, Place> answers(place, left.size());
     there.contains(place, left_keys, answers);
     return select_numbers<Row>(place, left.size(), is_value<bool>{answers.data(), wanted});
