@@ -37,6 +37,21 @@ def test_unique_by_first_occurrence(x):
     assert counts.sum() == len(x)
 
 
+@pytest.mark.parametrize("dtype", ["u4", "i8", "f4", "f8", "S16", "S32"])
+def test_keys_may_lie_anywhere(dtype):
+    bytes_before = 1
+    x = np.arange(300).astype(dtype)
+    memory = np.empty(bytes_before + x.nbytes, np.uint8)
+    askew = memory[bytes_before:].view(dtype)
+    askew[:] = x
+    assert not askew.flags.aligned or dtype[0] == "S"
+    same(roost.unique(askew, sorted=True), np.unique(x))
+    assert roost.isin(askew, x[::2]).sum() == 150
+    assert np.array_equal(roost.Map(askew, np.arange(300)).find(askew), np.arange(300))
+    if x.dtype.kind in "if":
+        same(np.sort(roost.group_by(x).sum(askew)), np.sort(x.astype("i8" if dtype == "i8" else dtype)))
+
+
 @given(keys(), st.booleans(), st.booleans())
 def test_unique_in_any_order(x, inverse, counts):
     got = roost.unique(x, return_inverse=inverse, return_counts=counts)
