@@ -160,7 +160,7 @@ template <>
 struct group_tuning<host> {
   static constexpr std::size_t bytes = 512 << 10;
   static constexpr std::size_t held_most = 64;
-  static constexpr std::size_t numbering_bytes = 512 << 10;
+  static constexpr std::size_t numbering_bytes = 768 << 10;
   static constexpr std::size_t numbering_held_most = 64;
   static constexpr std::uint32_t tiles_most = 16;
   static constexpr std::uint32_t expand_tile = 4096;

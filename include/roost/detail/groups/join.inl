@@ -1,5 +1,7 @@
 // Bodies of roost/join.hpp.
 
+#include <cmath>
+
 #include "roost/detail/partition/select.hpp"
 #include "roost/frozen_set.hpp"
 #include "roost/two_way_index.hpp"

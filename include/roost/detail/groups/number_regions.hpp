@@ -110,8 +110,11 @@ struct numbering_output {
 /// Different keys that a team can number.
 template <class Place, class Key, class Value>
 constexpr std::uint32_t numbering_tile = [] {
-  constexpr std::size_t bytes =  // of shared memory
-      (region_words<Key, Place>::tells_key ? 13 : 17) + larger(sizeof(Value), sizeof(std::uint32_t));
+  using words = region_words<Key, Place>;
+  constexpr std::size_t each_slot =  // of two that a key has
+      sizeof(typename words::word) + (std::is_same_v<Place, host> ? sizeof(std::uint32_t) : 0);
+  constexpr std::size_t bytes =
+      2 * each_slot + (words::tells_key ? 5 : 9) + larger(sizeof(Value), sizeof(std::uint32_t));
   constexpr std::size_t threads = group_tuning<cuda>::threads;
   constexpr std::size_t fit = group_tuning<Place>::numbering_bytes / bytes / threads;
   return static_cast<std::uint32_t>(
