@@ -7,7 +7,7 @@
     >>> roost.Index(ids).get_indexer(np.array([20, 99]))
     array([ 3, -1])
 
-Functions: unique, factorize, isin, join, group_by, value_counts, duplicated.
+Functions: unique, factorize, isin, join, group_by, value_counts, duplicated, partition.
 Tables: Index, Map, Set, MultiMap, ConcurrentMap.
 
 Arguments are arrays of numpy, torch, jax, pandas or Arrow, or anything that numpy.asarray takes; results are
@@ -16,7 +16,17 @@ arrays of the library that the (first) argument came from. See docs/python.md.
 
 from . import _host
 from ._arrays import from_arrow
-from ._functions import GroupBy, duplicated, factorize, group_by, isin, join, unique, value_counts
+from ._functions import (
+    GroupBy,
+    duplicated,
+    factorize,
+    group_by,
+    isin,
+    join,
+    partition,
+    unique,
+    value_counts,
+)
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set
 
 __version__ = "0.1.0"
@@ -35,6 +45,7 @@ __all__ = [
     "info",
     "isin",
     "join",
+    "partition",
     "set_threads",
     "trim",
     "unique",

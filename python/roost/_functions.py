@@ -1,10 +1,12 @@
 """unique, factorize, isin, join, group_by and their kin."""
 
+import operator
+
 import numpy as np
 
 from . import _host, _strings
 from ._arrays import as_numpy
-from ._keys import aligned, encode_two, kind_of, words_of
+from ._keys import aligned, encode, encode_two, kind_of, words_of
 
 _ORDERS = {"first": 0, "any": 2}
 _MOST_ROWS = 2**32 - 2
@@ -268,6 +270,63 @@ def duplicated(x, *, keep="first"):
     result = np.ones(len(words), np.bool_)
     result[first] = False
     return origin.wrap(result)
+
+
+def partition(x, parts, *, seed=0, index_dtype="int64"):
+    """Divides rows into parts by the hashes of their keys, so that equal keys are in the same part.
+
+    For work that is shared among processes or machines: each gets the rows of a part, of every table.
+
+    Parameters
+    ----------
+    x : array of n keys
+        As for `unique`, without strings.
+    parts : int
+        1 to 65536. Parts of different keys have about the same size.
+    seed : int
+        Chooses the hash function. Keys of one type are divided in the same way in each call with these parts
+        and this seed.
+    index_dtype : "int64" or "int32"
+        The type of the row numbers.
+
+    Returns
+    -------
+    rows : array of n numbers
+        Row numbers, part after part, ascending in each.
+    offsets : int64 array of parts + 1 numbers
+        The rows of part p are ``rows[offsets[p]:offsets[p + 1]]``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Keys that are none, or another number of parts.
+    OverflowError
+        More than 2^32 - 2 rows.
+    MemoryError
+
+    Notes
+    -----
+    Reads and writes the keys about twice. Any number of threads may call it.
+
+    Examples
+    --------
+    >>> import numpy, roost
+    >>> customers = numpy.array([7, 3, 7, 5])
+    >>> rows, offsets = roost.partition(customers, 2)
+    >>> [sorted(set(customers[rows[offsets[p]:offsets[p + 1]]].tolist())) for p in range(2)]
+    [[3, 7], [5]]
+    """
+    what = "roost.partition"
+    wide, parts, seed = _wide(index_dtype, what), operator.index(parts), operator.index(seed)
+    if not 1 <= parts <= 65536:
+        raise ValueError(f"{what}: {parts} parts; give 1 to 65536")
+    words, _, origin = encode(x, what)
+    _check_rows(len(words), wide, what)
+    if parts == 1:
+        rows, offsets = np.arange(len(words), dtype=index_dtype), np.array([0, len(words)])
+    else:
+        rows, offsets = _host.partition(0, words, parts, seed % 2**64, wide)
+    return origin.wrap(rows), origin.wrap(offsets)
 
 
 _REDUCTIONS = {"sum": 0, "min": 1, "max": 2, "first": 3}

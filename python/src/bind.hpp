@@ -19,6 +19,8 @@ void bind_join(nanobind::module_& module);
 template <class Place>
 void bind_map(nanobind::module_& module);
 template <class Place>
+void bind_partition(nanobind::module_& module);
+template <class Place>
 void bind_concurrent_map(nanobind::module_& module);
 
 void bind_strings(nanobind::module_& module);

@@ -47,6 +47,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, module) {
   bind_unique<host>(module);
   bind_join<host>(module);
   bind_map<host>(module);
+  bind_partition<host>(module);
   bind_concurrent_map<host>(module);
   bind_strings(module);
   module.def("canonical_floats", [](const input& source, const output& target) {

@@ -37,6 +37,44 @@ def test_unique_by_first_occurrence(x):
     assert counts.sum() == len(x)
 
 
+@given(keys(), st.sampled_from([1, 2, 3, 7, 500, 65536]), st.integers(-1, 2**64))
+def test_partition_keeps_equal_keys_together(x, parts, seed):
+    rows, offsets = roost.partition(x, parts, seed=seed)
+    assert len(offsets) == parts + 1 and offsets[0] == 0 and offsets[-1] == len(x)
+    assert np.array_equal(np.sort(rows), np.arange(len(x)))
+    part = np.repeat(np.arange(parts), np.diff(offsets))
+    assert np.all((np.diff(rows) > 0) | (np.diff(part) > 0))  # ascending in each part
+    of_row = np.empty(len(x), np.int64)
+    of_row[rows] = part
+    number = roost.factorize(x, use_na_sentinel=False)[0]
+    assert len(np.unique(np.stack([number, of_row]), axis=1).T) == len(np.unique(number))
+    again, _ = roost.partition(x, parts, seed=seed, index_dtype="int32")
+    assert again.dtype == np.int32 and np.array_equal(again, rows)
+
+
+def test_partition_divides_evenly_and_refuses_other_parts():
+    x = np.arange(100_000)
+    for parts in (2, 10, 1000):
+        sizes = np.diff(roost.partition(x, parts)[1])
+        assert abs(sizes - len(x) / parts).max() < 6 * (len(x) / parts) ** 0.5
+    rows, offsets = roost.partition(x[50_000:], 10)  # the same key goes to the same part
+    of_row = {int(x[50_000 + r]): p for p in range(10) for r in rows[offsets[p] : offsets[p + 1]]}
+    rows, offsets = roost.partition(x[::-1], 10)
+    assert all(
+        of_row[int(k)] == p
+        for p in range(10)
+        for k in x[::-1][rows[offsets[p] : offsets[p + 1]]]
+        if int(k) in of_row
+    )
+    for parts in (0, -1, 65537):
+        with pytest.raises(ValueError, match="give 1 to 65536"):
+            roost.partition(x, parts)
+    with pytest.raises(TypeError):
+        roost.partition(x, 2.5)
+    with pytest.raises(TypeError, match="strings"):
+        roost.partition(np.array(["a"]), 2)
+
+
 @pytest.mark.parametrize("dtype", ["u4", "i8", "f4", "f8", "S16", "S32"])
 def test_keys_may_lie_anywhere(dtype):
     bytes_before = 1
