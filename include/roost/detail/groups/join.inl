@@ -19,29 +19,25 @@ struct sample_of {
 };
 
 /// Whether keys come twice, as far as a sample tells: of a column in which half of the keys do, it has none
-/// twice once in a million times.
-template <class Place, class Sequence>
-bool seems_to_have_copies(const Place& place, const Sequence& keys) {
-  if constexpr (std::is_same_v<Place, host>) {
-    using sample = sample_of<Sequence>;
-    const double wanted = std::sqrt(64.0 * static_cast<double>(keys.size()));
-    const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
-    const std::size_t step = keys.size() / runs;
-    if (step >= sample::run) {
-      const frozen_set<element_of<Sequence>, host> some(place,
-                                                        computed(runs * sample::run, sample{keys, step}));
-      return some.statistics().duplicates != 0;
-    }
-  }
-  return true;  // not looked for
+/// twice once in a million times. build(keys): a table that counts duplicates.
+template <class Place, class Sequence, class Build>
+bool seems_to_have_copies(const Place& place, const Sequence& keys, const Build& build) {
+  using sample = sample_of<Sequence>;
+  const double wanted = std::sqrt(64.0 * static_cast<double>(keys.size()));
+  const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
+  const std::size_t step = keys.size() / runs;
+  if (step < sample::run) return true;  // too few to be worth a look
+  array<element_of<Sequence>, Place> some(place, runs * sample::run);
+  write_numbers(place, some.size(), sample{keys, step}, some.data());
+  return build(some).statistics().duplicates != 0;
 }
 
 /// The set of a column's keys. A build from copies of few keys would be slow.
 template <class Place, class Keys>
 auto set_of_keys(const Place& place, const Keys& keys) {
-  using set = frozen_set<element_of<Keys>, Place>;
-  if (!seems_to_have_copies(place, as_sequence(keys))) return set(place, keys);
-  return set(place, unique(place, keys, index_order::any));
+  const auto build = [&](const auto& some) { return frozen_set<element_of<Keys>, Place>(place, some); };
+  if (!seems_to_have_copies(place, as_sequence(keys), build)) return build(keys);
+  return build(unique(place, keys, index_order::any));
 }
 
 template <class Row, class Place, class Left, class Right>
@@ -62,16 +58,18 @@ struct join {
     const auto right = as_sequence(right_keys);
     check(left.size(), where);
     check(right.size(), where);
-    const auto row_numbers = numbers_to<Row>(right.size());
-    if (!seems_to_have_copies(place, right)) {
-      const frozen_map<key, Row, Place> rows(place, right_keys, row_numbers);
+    const auto map_of = [&](const auto& keys) {
+      return frozen_map<key, Row, Place>(place, keys, numbers_to<Row>(std::ranges::size(keys)));
+    };
+    if (!seems_to_have_copies(place, right, map_of)) {
+      const auto rows = map_of(right_keys);
       if (rows.statistics().duplicates == 0) {
         return pairs_of_unique(place, left.size(), outer, [&](array<Row, Place>& results) {
           rows.find(place, left_keys, results, no_row<Row>);
         });
       }
     }
-    const frozen_multimap<key, Row, Place> rows(place, right_keys, row_numbers);
+    const frozen_multimap<key, Row, Place> rows(place, right_keys, numbers_to<Row>(right.size()));
     if (rows.has_unique_keys()) {
       return pairs_of_unique(place, left.size(), outer, [&](array<Row, Place>& results) {
         rows.find_first(place, left_keys, results, no_row<Row>);
