@@ -1,4 +1,5 @@
 #include <chrono>
+#include <numeric>
 #include <roost/concurrent_map.hpp>
 #include <thread>
 
@@ -182,7 +183,7 @@ TEST(concurrent_map_calls, full_is_an_answer) {
     for (const std::size_t room : {1, 7, 1000}) {
       u32_map map(test_place(), room, {.load_factor = 1, .grows = false});
       const std::size_t capacity = map.capacity();
-      ASSERT_LT(capacity, n / 4) << "so that each quarter of the table fills";
+      ASSERT_LT(capacity, n / 8) << "so that each section of the table fills";
       const auto report = map.insert(test_place(), upload(keys), upload(values), {.path = way});
       EXPECT_EQ(report.inserted, capacity);
       EXPECT_EQ(report.full, n - capacity);
@@ -235,16 +236,85 @@ TEST(concurrent_map_calls, keys_that_share_a_home) {
   }
 }
 
+/// One change after the other of each key, whose value then is i + change.
+struct change_key {
+  u32_map::ref_type ref;
+  const u32* keys;
+  u32 change;
+  ROOST_FN u64 operator()(std::size_t number) const {
+    const u32 key = keys[number], i = static_cast<u32>(number), before = i + change - 1, after = i + change;
+    switch (change) {
+      case 1:
+        return ref.replace(key, before, after) ? 1 : 0;
+      case 2:
+        return ref.insert_or_assign(key, after) == roost::insertion::present ? 1 : 0;
+      case 3:
+        return ref.insert_or_apply(key, 1, roost::plus()) == roost::insertion::present ? 1 : 0;
+      case 4:
+        return ref.insert_or_apply(key, after, roost::maximum()) == roost::insertion::present ? 1 : 0;
+      default:
+        return ref.erase(key) && ref.insert(key, after) == roost::insertion::inserted ? 1 : 0;
+    }
+  }
+};
+
+TEST(concurrent_map_calls, changes_of_a_key_leave_the_marks_of_others) {
+  const std::size_t n = 5000;
+  const auto keys = upload(from_numbers<u32>(different_numbers(n, 8)));
+  u32_map map(test_place(), n, {.load_factor = 0.97, .grows = false});
+  std::vector<u32> expected(n);
+  std::iota(expected.begin(), expected.end(), 0u);
+  ASSERT_EQ(map.insert(test_place(), keys, upload(expected), {.path = path::direct}).full, 0u);
+  for (u32 change = 1; change <= 5; ++change) {
+    EXPECT_EQ(test_place().sum(n, change_key{map.ref(), keys.data(), change}), n) << change;
+    memory_of<u32> values(test_place(), n);
+    map.find(test_place(), keys, values, ~0u);
+    for (u32& value : expected) ++value;
+    EXPECT_EQ(download(values), expected) << change;
+    EXPECT_TRUE(map.valid(test_place())) << change;
+  }
+}
+
+/// Buckets that a lookup of a key reads.
+struct count_reads {
+  u32_map::reader_type table;
+  const u32* keys;
+  ROOST_FN u64 operator()(std::size_t i) const {
+    const roost::detail::shared_access access;
+    auto position = table.start(keys[i]);
+    u32_map::reader_type::hit hit;
+    u64 reads = 1;
+    for (table.read(access, position);
+         table.match(access, position) < 0 && table.goes_on(access, position, hit); ++reads)
+      table.read(access, position);
+    return reads;
+  }
+};
+
+TEST(concurrent_map_calls, absent_keys_rarely_read_a_second_bucket) {
+  const std::size_t n = 200000;
+  const auto numbers = from_numbers<u32>(different_numbers(2 * n, 9));
+  const auto keys = upload(std::vector<u32>(numbers.begin(), numbers.begin() + n)),
+             others = upload(std::vector<u32>(numbers.begin() + n, numbers.end()));
+  for (const path way : {path::direct, path::regional}) {
+    u32_map map(test_place(), n);
+    map.insert(test_place(), keys, keys, {.path = way});
+    const auto reads = static_cast<double>(test_place().sum(n, count_reads{map.ref(), others.data()}));
+    EXPECT_LT(reads / n, on_host ? 1.15 : 1.35);
+    RecordProperty("reads", std::to_string(reads / n));
+  }
+}
+
 TEST(concurrent_map_calls, keys_of_a_full_region_go_on_in_the_next_one_and_move_with_it) {
-  const std::size_t room = 100000;  // so that buckets in reach are more than those of a region
+  const std::size_t room = 200000;  // so that buckets in reach are more than those of a region
   for (const path way : {path::direct, path::regional}) {
     u32_map map(test_place(), room, {.grows = false});
     const auto plan = map.ref().geometry();
-    ASSERT_GE(plan.regions, 8u);
+    ASSERT_GE(plan.regions, 16u);
     ASSERT_LT(plan.region_buckets, roost::probing::buckets_in_reach);
     const std::size_t slots = std::size_t{plan.region_buckets} * u32_map::ref_type::bucket_slots,
                       n = slots + slots / 4;
-    const u64 width = (u64{1} << 32) / plan.regions;  // of the hashes of a region: the first of its quarter
+    const u64 width = (u64{1} << 32) / plan.regions;  // of the hashes of a region: the first of its section
     std::vector<u32> keys(n);
     for (std::size_t i = 0; i < n; ++i)
       keys[i] = roost::key_of_hash<u32>(static_cast<u32>(0x40000000u + i * (width / n)), 0);

@@ -215,7 +215,7 @@ TYPED_TEST(concurrent_model, agrees_with_the_oracle_after_every_call) {
     options.load_factor = *rc::gen::inRange(100, 1001) / 1000.0;
     options.seed = *rc::gen::arbitrary<u64>();
     options.grows = *rc::gen::arbitrary<bool>();
-    // Tables of one bucket a quarter, of some, and of several regions.
+    // Tables of one bucket a section, of some, and of several regions.
     const auto slots = *rc::gen::weightedOneOf<std::size_t>(
         {{8, rc::gen::inRange<std::size_t>(0, 200)}, {1, rc::gen::inRange<std::size_t>(0, 10 * large)}});
     model<TypeParam> both(static_cast<std::size_t>(options.load_factor * static_cast<double>(slots)),

@@ -106,6 +106,53 @@ TEST(place, launches_teams_with_scratch_of_any_size) {
   }
 }
 
+/// Numbers of a tile from those that other teams have written.
+struct write_from {
+  static constexpr int threads = 128;
+  static constexpr std::size_t tile = 100;
+
+  const u64* source;  // null: the number itself
+  u64* target;
+  std::size_t n;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    roost::detail::for_each_of(team, tile, [&](std::uint32_t i) {
+      const std::size_t mine = index * tile + i;
+      if (mine < n) target[mine] = source == nullptr ? mine : source[(mine * 7919 + 1) % n] + 1;
+    });
+  }
+};
+struct write_if : write_from {
+  static constexpr int threads = 256;
+  const u64* flag;
+  ROOST_FN bool needed() const { return *flag != 0; }
+};
+
+TEST(place, launches_kernels_in_turn) {
+  const auto barrier = filled<std::uint32_t>(1, 0);
+  for (const std::size_t n : {1, 99, 3000, 250000}) {
+    for (const u64 flag : {0, 1}) {
+      const auto one = filled<u64>(n, 0), two = filled<u64>(n, 0), three = filled<u64>(n, 5),
+                 wanted = filled<u64>(1, flag);
+      const auto place_of = [](const auto& numbers) { return const_cast<u64*>(numbers.data()); };
+      const std::size_t teams = n / write_from::tile + 1;
+      using first = roost::detail::stage<write_from>;
+      using second = roost::detail::stage<write_if>;
+      for (int i = 0; i < 3; ++i) {
+        test_place().launch_in_turn(const_cast<std::uint32_t*>(barrier.data()),
+                                    first{teams, {nullptr, place_of(one), n}},
+                                    second{teams, {{place_of(one), place_of(two), n}, wanted.data()}},
+                                    second{1, {{place_of(one), place_of(one), 0}, wanted.data()}},
+                                    first{teams, {place_of(two), place_of(three), n}});
+      }
+      const auto result = download(three);
+      for (std::size_t i = 0; i < n; ++i)
+        ASSERT_EQ(result[i], flag == 0 ? 1 : ((i * 7919 + 1) % n * 7919 + 1) % n + 2) << n << " " << i;
+    }
+  }
+}
+
 /// A team's own operations.
 struct use_team {
   static constexpr int threads = 96;
@@ -193,6 +240,18 @@ TEST(place, copies_there_and_back) {
     EXPECT_EQ(download(copy), std::vector<std::uint16_t>(n, 0xffff));
   }
   EXPECT_EQ(download(filled<bool>(3, true)), std::vector<char>(3, 1));
+}
+
+TEST(place, copies_of_any_size_come_to_the_host) {
+  std::vector<std::uint8_t> bytes(300);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 37);
+  const auto there = upload(bytes);
+  for (std::size_t n = 0; n < 140; ++n) {
+    std::vector<std::uint8_t> here(n + 1, 99);
+    test_place().copy_to_host(here.data(), there.data() + n, n);
+    EXPECT_TRUE(std::equal(here.begin(), here.end() - 1, bytes.begin() + static_cast<std::ptrdiff_t>(n)));
+    EXPECT_EQ(here.back(), 99) << "past the end";
+  }
 }
 
 TEST(place, is_used_by_two_threads_at_once) {

@@ -87,11 +87,11 @@ TEST(valid, of_layout_compact_notices_damage) {
     const compact_map_type map(place, roost::copy_to(place, from_numbers<u32>(different_numbers(n, 1))),
                                roost::copy_to(place, numbered_values<u32>(n)), options);
     ASSERT_EQ(map.statistics().restarts, 0) << "there is another plan";
-    auto* const all = static_cast<sector*>(memory.block_of(sectors * sizeof(sector)));
     using item = roost::pair<u32, u32>;
-    auto* const stash = static_cast<item*>(memory.block_of(stash_slots * sizeof(item)));
+    auto* const all =
+        static_cast<sector*>(memory.block_of(sectors * sizeof(sector) + stash_slots * sizeof(item)));
     ASSERT_NE(all, nullptr);
-    ASSERT_NE(stash, nullptr);
+    auto* const stash = reinterpret_cast<item*>(all + sectors);
     ASSERT_TRUE(map.valid(place));
 
     const auto damage = [&](const char* what, const auto& f) {
@@ -189,7 +189,7 @@ TEST(valid, of_concurrent_map_notices_damage) {
   ASSERT_TRUE(map.valid(test_place()));
 
   const auto plan = map.ref().geometry();
-  const std::size_t buckets = plan.buckets(), quarter = buckets / 4;
+  const std::size_t buckets = plan.buckets(), section = buckets / roost::probing::sections;
   ASSERT_LE(buckets * sizeof(bucket), storage.size());
   const auto damage = [&](const char* what, const auto& f) {
     expect_noticed(what, map, reinterpret_cast<bucket*>(storage.data()), buckets, f);
@@ -215,8 +215,8 @@ TEST(valid, of_concurrent_map_notices_damage) {
     const std::size_t from = find(all, 0, true), to = find(all, from + 1, true);
     std::swap(all[from].slots[0], all[to].slots[bucket_slots - 1]);
   });
-  damage("a key in another quarter", [&](std::vector<bucket>& all) {
-    const std::size_t from = find(all, 0, true), to = find(all, from + quarter + 1, true);
+  damage("a key in another section", [&](std::vector<bucket>& all) {
+    const std::size_t from = find(all, 0, true), to = find(all, from + section + 1, true);
     std::swap(all[from].slots[0], all[to].slots[bucket_slots - 1]);
   });
   damage("free slots where keys have passed", [&](std::vector<bucket>& all) {
@@ -224,6 +224,13 @@ TEST(valid, of_concurrent_map_notices_damage) {
       if (std::none_of(b.slots, b.slots + bucket_slots, slot::is_free)) b.slots[0] = {};
     }
   });
+  damage("no marks where keys have passed", [&](std::vector<bucket>& all) {
+    for (bucket& b : all) {
+      for (auto& word : b.slots) word = slot::in_place_of(word, {});
+    }
+  });
+  damage("a mark beside a free slot",
+         [&](std::vector<bucket>& all) { all[find(all, 0, true)].slots[0] |= slot::mark; });
   damage("a key whose slot is neither free nor taken", [&](std::vector<bucket>& all) {
     all[find(all, 0, false)].slots[0] &= ~ref_type::word{slot::taken};
   });

@@ -13,7 +13,7 @@ namespace roost {
 /// block. All threads of the block can use the single-key operations of its base, probing::table, at the same
 /// time: insert, insert_or_assign, insert_or_apply, insert_and_find, find, contains, erase.
 ///
-/// The map does not grow; inserts can return `insertion::full`. Each quarter of the hash values has a quarter
+/// The map does not grow; inserts can return `insertion::full`. Each eighth of the hash values has an eighth
 /// of the slots, so a small map may be full before its last slot is taken. With twice as many slots as keys
 /// this does not happen by chance.
 ///
@@ -34,22 +34,22 @@ class block_map : public probing::table<Place, Key, Value> {
   static_assert(detail::check_types<Key, Value>());
   static_assert(Slots > 0 && Slots <= 1 << 20, "a map of one block; for larger ones take concurrent_map");
   static constexpr std::uint32_t region_buckets =
-      detail::prime_from(detail::ceil_div<std::uint32_t>(Slots, 4 * base::bucket_slots));
+      detail::prime_from(detail::ceil_div<std::uint32_t>(Slots, probing::sections* base::bucket_slots) + 2);
 
  public:
   /// Uninitialised: call clear() first.
   struct storage {
-    bucket buckets[4 * region_buckets];
+    bucket buckets[probing::sections * region_buckets];
   };
 
   ROOST_FN explicit block_map(storage& memory, std::uint64_t seed = 0)
-      : base(memory.buckets, probing::plan{4, region_buckets, seed}) {}
+      : base(memory.buckets, probing::plan{probing::sections, region_buckets, seed}) {}
 
   /// Frees all slots. All threads of the group must call it; it ends with a barrier of the group. Group: a
   /// type like cooperative_groups::thread_block, with thread_rank(), size() and sync().
   template <class Group>
   ROOST_FN void clear(const Group& group) const {
-    for (std::uint32_t b = group.thread_rank(); b < 4 * region_buckets; b += group.size())
+    for (std::uint32_t b = group.thread_rank(); b < probing::sections * region_buckets; b += group.size())
       this->buckets_[b] = bucket{};
     group.sync();
   }
@@ -58,7 +58,7 @@ class block_map : public probing::table<Place, Key, Value> {
   /// barrier.
   template <class Group, class F>
   ROOST_FN void for_each(const Group& group, const F& f) const {
-    for (std::uint32_t i = group.thread_rank(); i < 4 * region_buckets * base::bucket_slots;
+    for (std::uint32_t i = group.thread_rank(); i < probing::sections * region_buckets * base::bucket_slots;
          i += group.size())
       detail::visit_slot<base, F>{*this, f}(i);
   }

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -100,6 +102,18 @@ class cuda {
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
+  /// The same for several kernels, one after the other, in one launch: no more blocks than can run at once,
+  /// which wait for each other. Cheaper where there is little work: a launch costs 4 us, such a wait 1 us.
+  /// `barrier`: a word of the place that was 0 at first, of launches that do not run at the same time.
+  template <class... Kernels>
+  void launch_in_turn(std::uint32_t* barrier, const detail::stage<Kernels>&... stages) const;
+
+  /// Whether that has the shared memory for such a kernel.
+  template <class Kernel>
+  bool can_run_in_turn(const Kernel& kernel) const {
+    return detail::scratch_bytes_of(kernel) + static_shared_bytes <= shared_bytes_;
+  }
+
   /// target[i] = source[0] + ... + source[i - 1], for sums below 2^62. `target` may be `source`.
   /// Asynchronous.
   void exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const;
@@ -109,8 +123,10 @@ class cuda {
   std::uint64_t sum(std::size_t n, const F& f) const;
 
  private:
+  static constexpr std::size_t static_shared_bytes = 4 << 10;  // room for what a team's scan takes for itself
+
   void start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes, void** arguments,
-             const char* what) const;
+             const char* what, bool waits = false) const;
 
   cudaStream_t stream_;
   device_memory_resource* memory_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "roost/bulk.hpp"
@@ -15,6 +16,10 @@ namespace roost {
 
 namespace detail {
 enum class outcome { copies, failed };  // of a build: some keys came several times; it did not fit
+
+/// Pairs that may need no partition.
+template <class Source>
+concept lies_in_order = requires(const Source& source) { source.region_of; };
 
 /// Builds a frozen_map of a source that users do not have: pairs that lie in order.
 struct frozen_source {
@@ -189,17 +194,26 @@ class frozen_map {
   using placed_storage = typename Layout::template storage<Place, Key, placed>;
   using placed_table = typename Layout::template table<Place, Key, placed>;
   using placed_item = pair<Key, placed>;
+  template <class Source>
+  static constexpr bool runs_in_turn =  // a small table is built in one launch
+      !detail::lies_in_order<Source> && requires {
+        detail::build_tuning<Place>::in_turn_tile;
+        typename Layout::template small_builder<Place, Key, placed>;
+      };
   static constexpr bool takes_inserts =
       std::is_same_v<Place, host> && requires(const placed_table& table) { table.takes_inserts(); };
 
   /// A table, and what is known of its last build.
   struct built {
     storage memory;
-    array<counts, Place> counted;
+    array<detail::build_state, Place> state;
     typename Layout::plan plan;
     std::size_t most;   // pairs that it has room for
     std::size_t asked;  // pairs that the build was given
     frozen_statistics facts;
+
+    counts* counted() const { return const_cast<counts*>(&state.data()->counts); }
+    std::uint32_t* barrier() const { return const_cast<std::uint32_t*>(&state.data()->barrier); }
   };
 
   template <class Source>
@@ -211,15 +225,16 @@ class frozen_map {
   template <class Source>
   static std::size_t fill(const Place& place, const Source& source, built& b, const placed_table& table,
                           room room);
+  template <class Source>
+  static std::optional<std::size_t> fill_in_turn(const Place& place, const Source& source, const built& b,
+                                                 const placed_table& table, room room);
   static bool unparted(const Place& place, const placed_table& table);
   template <class Source>
-  static void keep_first(const Place& place, const Source& source, const built& b, const placed_table& table,
-                         array<std::uint64_t, Place>& first);
+  static void settle(const Place& place, const Source& source, const built& b, const placed_table& table,
+                     array<std::uint64_t, Place>& first);
   template <class Source>
   static void copy_values(const Place& place, const Source& source, const placed_table& positions,
                           const ref_type& target);
-  template <class F>
-  static void after(const Place& place, const built& b, detail::outcome when, std::size_t n, const F& f);
   static void take_over(built& b, const counts& sum);
   template <class Source>
   void refill(const Place& place, const Source& source);

@@ -132,6 +132,15 @@ class host {
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
+  /// The same for several kernels, one after the other.
+  template <class... Kernels>
+  void launch_in_turn(std::uint32_t*, const detail::stage<Kernels>&... stages) const {
+    const auto run = [&](const auto& stage) {
+      if (stage.needed()) launch(stage.teams, detail::scratch_bytes_of(stage.kernel), stage.kernel);
+    };
+    (run(stages), ...);
+  }
+
   /// target[i] = source[0] + ... + source[i - 1], for sums below 2^62. `target` may be `source`.
   void exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const {
     std::exclusive_scan(source, source + n, target, std::uint64_t{0});

@@ -42,6 +42,8 @@ struct bucketed {
   class table;
   template <class Place, class Key, class Value>
   struct builder;
+  template <class Place, class Key, class Value>
+  using small_builder = builder<Place, Key, Value>;
 
   /// The geometry of one build attempt.
   struct plan {
@@ -49,6 +51,7 @@ struct bucketed {
     std::uint32_t region_buckets;
     detail::leading_bits region_of;
     std::uint64_t room_for_region = 0;  // of the partition with slack: the usual
+    bool small() const { return true; }
   };
 
   template <class Place, class Key, class Value>

@@ -51,8 +51,10 @@ struct compact {
 
   template <class Place, class Key, class Value>
   class table;
-  template <class Place, class Key, class Value>
+  template <class Place, class Key, class Value, bool Small = false>
   struct builder;
+  template <class Place, class Key, class Value>
+  using small_builder = builder<Place, Key, Value, true>;
 
   /// The geometry of one build attempt.
   struct plan {
@@ -62,6 +64,7 @@ struct compact {
     int format;
     detail::leading_bits region_of;
     std::uint64_t room_for_region = 0;  // of the partition with slack: the usual
+    bool small() const { return format == 0; }
   };
 
   template <class Place, class Key, class Value>
@@ -73,19 +76,25 @@ struct compact {
    public:
     using table_type = table<Place, Key, Value>;
     storage(const Place& place, const plan& p)
-        : sectors_(place, std::size_t{p.regions} * p.region_sectors),
-          stash_(place, std::size_t{p.regions} * p.region_stash),
-          table_(sectors_.data(), stash_.data(), p, detail::find_empty_keys<Key>(p.region_of)) {}
+        : memory_(place,
+                  sector_bytes(p) + std::size_t{p.regions} * p.region_stash * sizeof(pair<Key, Value>)),
+          table_(reinterpret_cast<sector*>(memory_.data()),
+                 reinterpret_cast<pair<Key, Value>*>(memory_.data() + sector_bytes(p)), p,
+                 detail::find_empty_keys<Key>(p.region_of)) {}
 
     const table_type& ref() const { return table_; }
-    std::size_t bytes() const { return sectors_.bytes() + stash_.bytes(); }
+    std::size_t bytes() const { return memory_.bytes(); }
     double load_factor(std::size_t size) const {
       return static_cast<double>(size * table_type::pair_bytes) / static_cast<double>(bytes());
     }
 
    private:
-    array<typename table_type::sector, Place> sectors_;
-    array<pair<Key, Value>, Place> stash_;
+    using sector = typename table_type::sector;
+    static std::size_t sector_bytes(const plan& p) {
+      return std::size_t{p.regions} * p.region_sectors * sizeof(sector);
+    }
+
+    array<std::byte, Place> memory_;  // the sectors, and then the stashes: one piece, as pieces cost time
     table_type table_;
   };
 };
@@ -383,7 +392,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
  private:
-  template <class P, class K, class V>
+  template <class P, class K, class V, bool Small>
   friend struct compact::builder;
 
   /// What was read of a sector.

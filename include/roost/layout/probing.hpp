@@ -55,13 +55,17 @@ class tile_lanes {
 /// many reads.)
 ///
 /// A slot is one word that is changed at once: some bits of the key's hash, whether it is free, taken or
-/// erased, and the value. The table is four quarters, and no key leaves its own. So the place of a slot tells
-/// two bits of the hash of the key that it holds, which leaves two bits for what the slot is: no key and no
-/// value is reserved. Under changes of single keys a slot belongs to its key for good, erased or not: so two
-/// threads that insert a key meet at the same slot, and a value never shows with another key. Bulk inserts,
-/// beside which there is nothing else, make slots of erased keys free.
+/// erased, a mark, and the value. The table is eight sections, and no key leaves its own. So the place of a
+/// slot tells three bits of the hash of the key that it holds, which leaves three bits for what the slot is:
+/// no key and no value is reserved. A key that passes a bucket sets the mark of one of its slots, which its
+/// hash chooses: a lookup that finds neither its key nor its mark ends there. Under changes of single keys a
+/// slot belongs to its key for good, erased or not: so two threads that insert a key meet at the same slot,
+/// and a value never shows with another key. Bulk inserts, beside which there is nothing else, make slots of
+/// erased keys free.
 struct probing {
   static constexpr const char* name = "probing";
+
+  static constexpr std::uint32_t sections = 8, log2_sections = 3;
 
   /// Where a key may be: in two regions, and in the first so many buckets of its way through them.
   static constexpr std::uint32_t regions_in_reach = 2;
@@ -76,7 +80,7 @@ struct probing {
 
   /// The geometry of a table.
   struct plan {
-    std::uint32_t regions;         // a multiple of 4
+    std::uint32_t regions;         // a multiple of the sections
     std::uint32_t region_buckets;  // a prime, or 1
     std::uint64_t seed;
     ROOST_FN std::uint64_t buckets() const { return std::uint64_t{regions} * region_buckets; }
@@ -105,8 +109,9 @@ struct probing::slot_word {
   using hash = decltype(hash_of(std::declval<Key>()));
 
   static constexpr part taken = part{1} << (8 * sizeof(part) - 1);
-  static constexpr part erased = taken >> 1;                      // besides
-  static constexpr hash kept = static_cast<hash>(~hash{0}) >> 2;  // of a hash, in a slot
+  static constexpr part erased = taken >> 1;  // besides
+  static constexpr part mark = taken >> 2;    // besides: keys may have passed the bucket
+  static constexpr hash kept = static_cast<hash>(~hash{0}) >> log2_sections;  // of a hash, in a slot
 
   ROOST_FN static part value_part(const Value& value) {
     part bits = 0;
@@ -146,9 +151,21 @@ struct probing::slot_word {
   ROOST_FN static bool is_free(const word& w) { return key_part(w) == 0; }
   ROOST_FN static bool is_there(const word& w) { return (key_part(w) & (taken | erased)) == taken; }
   ROOST_FN static bool is_erased(const word& w) { return (key_part(w) & erased) != 0; }
+  ROOST_FN static bool is_marked(const word& w) { return (key_part(w) & mark) != 0; }
   /// Whether a slot belongs to a key, erased or not.
   ROOST_FN static bool is_of(const word& w, part key) {
-    return (key_part(w) & static_cast<part>(~erased)) == key;
+    return (key_part(w) & static_cast<part>(~(erased | mark))) == key;
+  }
+  /// A word for the place of another: the mark stays there.
+  ROOST_FN static word in_place_of(const word& w, const word& before) {
+    const part key = (key_part(w) & static_cast<part>(~mark)) | (key_part(before) & mark);
+    if constexpr (!has_value) {
+      return key;
+    } else if constexpr (small) {
+      return (w >> 32 << 32) | key;
+    } else {
+      return {key, w.high};
+    }
   }
 };
 
@@ -164,6 +181,7 @@ class probing::reader {
   using word = typename slot::word;
   static constexpr int bucket_slots = detail::build_tuning<Place>::bucket_bytes / sizeof(word);
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+  static constexpr std::uint32_t sections = probing::sections;
 
   /// Slots that are read at once.
   struct alignas(16) bucket {
@@ -179,7 +197,7 @@ class probing::reader {
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
     found<Value> result;
     const int leader =
-        follow<detail::shared_access>(lanes, path_of(key), [&](std::uint64_t, const sight& here) {
+        follow<detail::shared_access>(lanes, path_of(key), false, [&](std::uint64_t, const sight& here) {
           result = here.template answer<detail::shared_access>();
           return true;
         });
@@ -226,31 +244,31 @@ class probing::reader {
     return detail::shared_access::load(&buckets_[number / bucket_slots].slots[number % bucket_slots]);
   }
   ROOST_FN Key key_of(const word& w, std::uint64_t b) const {
-    return key_in_quarter(w, b / (std::uint64_t{plan_.regions / 4} * plan_.region_buckets));
+    return key_in_section(w, b / (std::uint64_t{plan_.regions / sections} * plan_.region_buckets));
   }
-  ROOST_FN Key key_in_quarter(const word& w, std::uint64_t quarter) const {
-    return key_of_hash<Key>(hash_in_quarter(w, quarter), plan_.seed);
+  ROOST_FN Key key_in_section(const word& w, std::uint64_t section) const {
+    return key_of_hash<Key>(hash_in_section(w, section), plan_.seed);
   }
 
   /// The bucket of a region where the way of a word's key begins there, be the region its home or the next
   /// one.
-  ROOST_FN std::uint32_t home_in_region(const word& w, std::uint64_t quarter) const {
+  ROOST_FN std::uint32_t home_in_region(const word& w, std::uint64_t section) const {
     return static_cast<std::uint32_t>(
-        split_hash(split_hash(hash_in_quarter(w, quarter), plan_.regions).rest, plan_.region_buckets).digit);
+        split_hash(split_hash(hash_in_section(w, section), plan_.regions).rest, plan_.region_buckets).digit);
   }
   /// Calls visit(number) for the buckets that a word's key passes on that way before bucket `target`, where
   /// it lies, as long as that says true.
   template <class Visit>
-  ROOST_FN void walk_in_region(const word& w, std::uint64_t quarter, std::uint32_t target,
+  ROOST_FN void walk_in_region(const word& w, std::uint64_t section, std::uint32_t target,
                                const Visit& visit) const {
-    path way = path_of_hash(hash_in_quarter(w, quarter));
+    path way = path_of_hash(hash_in_section(w, section));
     for (std::uint32_t step = 1; step < way.buckets && way.number != target && visit(way.number); ++step)
       way.next();
   }
 
   /// The way through the buckets where a key may be.
   struct path {
-    bucket* quarter;  // regions that are gone round
+    bucket* section;  // regions that are gone round
     std::uint32_t regions;
     std::uint32_t region;   // of those
     std::uint32_t buckets;  // of a region
@@ -273,7 +291,7 @@ class probing::reader {
   // What was seen of a bucket: copies of its words. A host that compares their keys side by side reads them
   // where they are: each word at once, as 16-byte loads are atomic on every processor with AVX, and so are
   // their halves on all others. (ThreadSanitizer does not know that.) So a second look sees later words. A
-  // lookup may look for the key first: without it, and with a free slot, the key was nowhere. An insert has
+  // lookup may look for the key first: without it, and without its mark, the key was nowhere. An insert has
   // to see the free slots first.
 
 #if defined(__SANITIZE_THREAD__)
@@ -296,7 +314,7 @@ class probing::reader {
   template <class Access>
   ROOST_FN static unsigned of_key(const seen_words& seen, const typename slot::part& key) {
     if constexpr (by_lanes) {
-      return keys_equal<Access>(seen, key, static_cast<std::uint32_t>(~slot::erased));
+      return keys_equal<Access>(seen, key, static_cast<std::uint32_t>(~(slot::erased | slot::mark)));
     } else {
       return bits_of(seen, [&](const word& w) { return slot::is_of(w, key); });
     }
@@ -307,6 +325,18 @@ class probing::reader {
       return keys_equal<Access>(seen, 0, ~0u);
     } else {
       return bits_of(seen, [](const word& w) { return slot::is_free(w); });
+    }
+  }
+  /// Which slot's mark a key sets in the buckets that it passes, and whether it is there.
+  ROOST_FN static int mark_slot(const typename slot::part& key) {
+    return static_cast<int>(key & (bucket_slots - 1));
+  }
+  template <class Access>
+  ROOST_FN static bool marked_in(const seen_words& seen, const typename slot::part& key) {
+    if constexpr (by_lanes) {
+      return slot::is_marked(Access::load(seen + mark_slot(key)));
+    } else {
+      return (bits_of(seen, [](const word& w) { return slot::is_marked(w); }) >> mark_slot(key) & 1) != 0;
     }
   }
   template <class Access>
@@ -336,8 +366,8 @@ class probing::reader {
     return detail::equal_lanes_for<Access, 32, bucket_slots, sizeof(word) / 4>(slots, wanted, care);
   }
 
-  // Lookups in steps: see detail/lookup/probe.hpp. A step reads a bucket; one with the key or a free slot is
-  // the last one.
+  // Lookups in steps: see detail/lookup/probe.hpp. A step reads a bucket; one with the key or without its
+  // mark is the last one.
 
   static constexpr bool defers = true, interleaves_by_region = true, interleaves_directly = true;
   /// The format for direct lookups of many threads: neighbours read their buckets together.
@@ -358,7 +388,7 @@ class probing::reader {
 
   template <class Access>
   ROOST_FN void read(Access, lookup& position) const {
-    look_at<Access>(position.way.quarter[position.way.here()], position.here);
+    look_at<Access>(position.way.section[position.way.here()], position.here);
   }
 
   /// The slot may be that of an erased key.
@@ -371,13 +401,13 @@ class probing::reader {
   ROOST_FN void take(Access, const lookup& position, int s, hit& result) const {
     const word there = word_at<Access>(position.here, s);
     if (!slot::is_there(there)) return;
-    const std::uint64_t b = static_cast<std::uint64_t>(position.way.quarter - buckets_) + position.way.here();
+    const std::uint64_t b = static_cast<std::uint64_t>(position.way.section - buckets_) + position.way.here();
     result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), position.steps + 1};
   }
 
   template <class Access>
   ROOST_FN bool passed(Access, const lookup& position) const {
-    return free_in<Access>(position.here) == 0;
+    return marked_in<Access>(position.here, position.way.key);
   }
 
   template <class Access>
@@ -390,28 +420,28 @@ class probing::reader {
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(position.way.quarter + position.way.here());
+    __builtin_prefetch(position.way.section + position.way.here());
 #endif
   }
 
  protected:
-  ROOST_FN static typename slot::hash hash_in_quarter(const word& w, std::uint64_t quarter) {
+  ROOST_FN static typename slot::hash hash_in_section(const word& w, std::uint64_t section) {
     using hash = typename slot::hash;
-    return (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(quarter)
-                                                                     << (8 * sizeof(hash) - 2);
+    return (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(section)
+                                                                     << (8 * sizeof(hash) - log2_sections);
   }
 
   ROOST_FN path path_of(const Key& key) const { return path_of_hash(hash_of(key, plan_.seed)); }
   ROOST_FN path path_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
-    const std::uint32_t regions = plan_.regions / 4,
-                        quarter = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - 2));
+    const std::uint32_t regions = plan_.regions / sections,
+                        section = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - log2_sections));
     const std::uint32_t strides = detail::larger(plan_.region_buckets, 2u) - 1;
     return {
-        buckets_ + std::uint64_t{quarter} * regions * plan_.region_buckets,
+        buckets_ + std::uint64_t{section} * regions * plan_.region_buckets,
         regions,
-        static_cast<std::uint32_t>(region.digit) - quarter * regions,
+        static_cast<std::uint32_t>(region.digit) - section * regions,
         plan_.region_buckets,
         static_cast<std::uint32_t>(home.digit),
         1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
@@ -444,24 +474,45 @@ class probing::reader {
     }
   };
 
-  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot has
-  /// the word: settle(bucket, sight) says whether that was the end, or clears what it saw, and the next
-  /// has it. Returns the lane that ended it, or none.
-  template <class Access, class Lanes, class Settle>
-  ROOST_FN static int follow(const Lanes& lanes, const path& way, const Settle& settle) {
+  struct mark_in_silence {
+    ROOST_FN void operator()(std::uint64_t) const {}
+  };
+  struct no_marks : mark_in_silence {};  // of a table in which nobody looks anything up
+
+  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot, or if
+  /// the key does not come no mark of it, has the word: settle(bucket, sight) says whether that was the end,
+  /// or clears what it saw, and the next has it. A key that comes sets its mark in the buckets before that,
+  /// and calls on_mark(bucket). Returns the lane that ended it, or none.
+  template <class Access, class Lanes, class Settle, class OnMark = mark_in_silence>
+  ROOST_FN static int follow(const Lanes& lanes, const path& way, bool comes, const Settle& settle,
+                             const OnMark& on_mark = {}) {
     path mine = way;
     for (std::uint32_t r = 0; r < lanes.rank(); ++r) mine.next();
     for (std::uint32_t step = lanes.rank(); step < way.steps + lanes.rank(); step += lanes.size()) {
       sight here;
       const std::uint64_t b = mine.here();
-      look_at<Access>(way.quarter[b], here.seen);
-      if (step < way.steps) here.template look<Access>(way.key);
-      while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0)) {
+      look_at<Access>(way.section[b], here.seen);
+      const bool looks = step < way.steps;
+      if (looks) here.template look<Access>(way.key);
+      const bool unmarked = looks && !marked_in<Access>(here.seen, way.key);
+      // Who sees the key beyond has seen the mark, which stays: they need no order.
+      const auto pass = [&] {
+        if constexpr (std::is_same_v<OnMark, no_marks>) return;
+        if (!comes || !unmarked) return;
+        Access::set_key_bits(way.section[b].slots + mark_slot(way.key), typename slot::part{slot::mark});
+        on_mark(b);
+      };
+      while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0 || (unmarked && !comes))) {
         const int leader = detail::first_of(votes);
+        if (lanes.size() > 1) {
+          if (static_cast<int>(lanes.rank()) < leader) pass();
+          lanes.sync();
+        }
         bool done = false;
         if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here);
         if (lanes.from_lane(static_cast<unsigned>(leader), done)) return leader;
       }
+      pass();
       for (std::uint32_t l = 0; l < lanes.size(); ++l) mine.next();
     }
     return no_lane;
@@ -550,15 +601,15 @@ class probing::table : public probing::reader<Place, Key, Value> {
     bool result = false;
     const auto way = this->path_of(key);
     const auto wanted = slot::value_part(expected);
-    const word after = slot::make(way.key, slot::value_part(desired));
     const int leader = base::template follow<detail::shared_access>(
-        lanes, way, [&](std::uint64_t b, const typename base::sight& here) {
+        lanes, way, false, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine == 0) return true;
           // Beside a short value its slot may hold what plus has carried.
           for (word seen = here.template mine_seen<detail::shared_access>();
                !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
             const word before = detail::shared_access::compare_exchange(
-                &way.quarter[b].slots[detail::first_of(here.mine)], seen, after);
+                &way.section[b].slots[detail::first_of(here.mine)], seen,
+                slot::make(slot::key_part(seen), slot::value_part(desired)));
             result = before == seen;
             seen = before;
           }
@@ -575,9 +626,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
     bool result = false;
     const auto way = this->path_of(key);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, way, [&](std::uint64_t b, const typename base::sight& here) {
+        lanes, way, false, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine != 0) {
-            word* const position = way.quarter[b].slots + detail::first_of(here.mine);
+            word* const position = way.section[b].slots + detail::first_of(here.mine);
             result = (detail::shared_access::set_key_bits(position, slot::erased) & slot::erased) == 0;
           }
           return true;
@@ -604,30 +655,31 @@ class probing::table : public probing::reader<Place, Key, Value> {
     word seen;             // of a key that was there, before the change
     std::uint32_t bucket;  // where the key is, of a copy of its region
   };
-  /// The same in a copy of the key's region that one team has to itself, in the first `steps` buckets of its
-  /// way.
-  template <class Access, class Change>
+  /// The same in a copy of the key's region that one team has to itself, in the buckets [first, last) of its
+  /// way; first is 0 or 1. on_mark(bucket) is called for those that the key may be the first to mark.
+  template <class Access, class Change, class OnMark>
   ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
-                                    std::uint32_t steps) const {
+                                    std::uint32_t first, std::uint32_t last, const OnMark& on_mark) const {
     typename base::path way = this->path_of(key);
-    way.quarter = copy;
+    way.section = copy;
     way.region = 0;
-    way.steps = detail::smaller(steps, detail::smaller(way.steps, way.buckets));
-    return put_on<Access>(one_lane(), way, value, change);
+    way.steps = detail::smaller(last, detail::smaller(way.steps, way.buckets)) - first;
+    if (first != 0) way.next();
+    return put_on<Access>(one_lane(), way, value, change, on_mark);
   }
-  /// The same in a small table of four quarters that one team has to itself.
+  /// The same in a small table of as many sections that one team has to itself.
   template <class Access, class Change>
-  ROOST_FN insertion put_in_small(bucket* small, std::uint32_t quarter_buckets, const Key& key,
+  ROOST_FN insertion put_in_small(bucket* small, std::uint32_t section_buckets, const Key& key,
                                   const Value& value, const Change& change) const {
     typename base::path way = this->path_of(key);
-    way.quarter =
-        small + (way.quarter - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * quarter_buckets;
+    way.section =
+        small + (way.section - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * section_buckets;
     way.region = 0;
-    way.buckets = quarter_buckets;
-    way.number = way.key % quarter_buckets;
+    way.buckets = section_buckets;
+    way.number = way.key % section_buckets;
     way.stride = 1;
     way.steps = 2;
-    return put_on<Access>(one_lane(), way, value, change).what;
+    return put_on<Access>(one_lane(), way, value, change, typename base::no_marks()).what;
   }
   ROOST_FN bucket* region_of(std::uint32_t region) const {
     return this->buckets_ + std::uint64_t{region} * this->plan_.region_buckets;
@@ -698,9 +750,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
  private:
   /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given
   /// back, all threads that insert it meet at that slot.
-  template <class Access, class Lanes, class Change>
+  template <class Access, class Lanes, class Change, class OnMark = typename base::mark_in_silence>
   ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value,
-                                    const Change& change) {
+                                    const Change& change, const OnMark& on_mark = {}) {
     const word fresh = slot::make(way.key, slot::value_part(value));
     put_result result{insertion::full, word{}, 0};
     const auto meet = [&](word* position, word seen) {  // the slot is the key's
@@ -713,7 +765,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
           result.what = insertion::full;
           return;
         } else {
-          const word before = Access::compare_exchange(position, seen, fresh);
+          const word before = Access::compare_exchange(position, seen, slot::in_place_of(fresh, seen));
           if (before == seen) {
             result.what = insertion::inserted;
             return;
@@ -722,9 +774,10 @@ class probing::table : public probing::reader<Place, Key, Value> {
         }
       }
     };
-    const int leader =
-        base::template follow<Access>(lanes, way, [&](std::uint64_t b, typename base::sight& here) {
-          word* const slots = way.quarter[b].slots;
+    const int leader = base::template follow<Access>(
+        lanes, way, change.inserts(),
+        [&](std::uint64_t b, typename base::sight& here) {
+          word* const slots = way.section[b].slots;
           result.bucket = static_cast<std::uint32_t>(b);
           if (here.mine != 0) {
             meet(slots + detail::first_of(here.mine), here.template mine_seen<Access>());
@@ -741,7 +794,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
           if (!slot::is_of(before, way.key)) return false;
           meet(slots + s, before);
           return true;
-        });
+        },
+        on_mark);
     if (leader == base::no_lane) return result;
     return {lanes.from_lane(static_cast<unsigned>(leader), result.what),
             lanes.from_lane(static_cast<unsigned>(leader), result.seen), result.bucket};
@@ -752,12 +806,12 @@ template <class Place, class Key, class Value>
 probing::plan probing::make_plan_within(std::size_t bytes, std::uint64_t seed) {
   using bucket = typename probing::table<Place, Key, Value>::bucket;
   const std::size_t buckets = bytes / sizeof(bucket);
-  if (buckets < 4)
+  if (buckets < sections)
     detail::raise<invalid_argument>(
-        {"roost::probing: ", bytes, " bytes of storage; give ", 4 * sizeof(bucket), " at least"});
+        {"roost::probing: ", bytes, " bytes of storage; give ", sections * sizeof(bucket), " at least"});
   plan p{};
-  p.regions = 4 * static_cast<std::uint32_t>(detail::ceil_div(buckets * sizeof(bucket) / 4,
-                                                              detail::build_tuning<Place>::region_bytes));
+  p.regions = sections * static_cast<std::uint32_t>(detail::ceil_div(
+                             buckets * sizeof(bucket) / sections, detail::build_tuning<Place>::region_bytes));
   detail::check_table_bytes(static_cast<double>(bytes), p.regions, "roost::probing");
   p.region_buckets = static_cast<std::uint32_t>(buckets / p.regions);
   while (!detail::is_prime_or_1(p.region_buckets)) --p.region_buckets;
@@ -770,17 +824,17 @@ probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
   using table = probing::table<Place, Key, Value>;
   constexpr double bucket_slots = table::bucket_slots;
   const double buckets = slots / bucket_slots;
-  const double quarters =
-      std::ceil(buckets * sizeof(typename table::bucket) / 4 / detail::build_tuning<Place>::region_bytes);
-  detail::check_table_bytes(buckets * sizeof(typename table::bucket), 4 * quarters, "roost::probing");
+  const double regions = std::ceil(buckets * sizeof(typename table::bucket) / sections /
+                                   detail::build_tuning<Place>::region_bytes);
+  detail::check_table_bytes(buckets * sizeof(typename table::bucket), sections * regions, "roost::probing");
   plan p{};
-  p.regions = 4 * static_cast<std::uint32_t>(std::max(1.0, quarters));
+  p.regions = sections * static_cast<std::uint32_t>(std::max(1.0, regions));
   p.seed = seed;
-  // A quarter holds the spread of a random split.
-  const double mean = n / 4;
-  const double quarter_slots = std::max(slots / 4, std::min(n, mean + 6 * std::sqrt(mean)));
-  p.region_buckets = detail::prime_from(
-      static_cast<std::uint32_t>(std::max(1.0, std::ceil(quarter_slots / (p.regions / 4) / bucket_slots))));
+  // A section holds the spread of a random split.
+  const double mean = n / sections;
+  const double section_slots = std::max(slots / sections, std::min(n, mean + 6 * std::sqrt(mean)));
+  p.region_buckets = detail::prime_from(static_cast<std::uint32_t>(
+      std::max(1.0, std::ceil(section_slots / (p.regions / sections) / bucket_slots))));
   return p;
 }
 

@@ -47,6 +47,65 @@ class scratch_block {
   void* memory_;
 };
 
+template <int Threads>
+__global__ void copy_bytes_kernel(std::byte* target, const std::byte* source, std::size_t bytes) {
+  if (threadIdx.x < bytes) target[threadIdx.x] = source[threadIdx.x];
+}
+
+/// A few bytes of pinned memory, which a kernel can write to: a copy by the device's copy engine that waits
+/// for a kernel takes up to 8 us longer. The memory is kept for the next one. Nothing if more bytes are
+/// wanted, or there is no such memory.
+class pinned_word {
+ public:
+  static constexpr std::size_t bytes_most = 64;
+
+  explicit pinned_word(std::size_t bytes) {
+    if (bytes == 0 || bytes > bytes_most) return;
+    const std::lock_guard hold(words().lock);
+    if (words().free.empty()) more();
+    if (words().free.empty()) return;
+    word_ = words().free.back();
+    words().free.pop_back();
+  }
+  ~pinned_word() {
+    if (word_ == nullptr) return;
+    const std::lock_guard hold(words().lock);
+    words().free.push_back(word_);
+  }
+  pinned_word(const pinned_word&) = delete;
+  pinned_word& operator=(const pinned_word&) = delete;
+
+  void* get() const { return word_; }
+
+ private:
+  static constexpr std::size_t at_once = 64;  // words
+  struct all {
+    std::mutex lock;
+    std::vector<void*> free;
+    std::size_t count = 0;
+  };
+  static all& words() {
+    static all& the_words = *new all;  // never destroyed, as the pools
+    return the_words;
+  }
+  static void more() {
+    words().free.reserve(words().count + at_once);              // so that none is lost in the destructor
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // other threads may be capturing graphs
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+    void* memory = nullptr;
+    if (cudaHostAlloc(&memory, at_once * bytes_most, cudaHostAllocPortable) == cudaSuccess) {
+      for (std::size_t i = 0; i < at_once; ++i)
+        words().free.push_back(static_cast<std::byte*>(memory) + i * bytes_most);
+      words().count += at_once;
+    } else {
+      static_cast<void>(cudaGetLastError());
+    }
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+  }
+
+  void* word_ = nullptr;
+};
+
 template <class F>
 __global__ void for_each_kernel(std::size_t n, const F f) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -69,6 +128,9 @@ __global__ void __launch_bounds__(Kernel::threads, teams_at_once<Kernel>) team_k
   kernel(block_team<Kernel::threads>{}, std::size_t{blockIdx.x}, shared);
 }
 
+/// Blocks of a launch in turn that a multiprocessor has.
+inline constexpr int in_turn_blocks = 2;
+
 /// Whether a kernel's scratch memory may be more than shared memory holds, for large keys and values or on
 /// small devices: then it is compiled for both kinds of memory.
 template <class Kernel>
@@ -89,6 +151,27 @@ __global__ void __launch_bounds__(Kernel::threads)
     kernel(block_team<Kernel::threads>{}, i, scratch + blockIdx.x * scratch_bytes);
     __syncthreads();
   }
+}
+
+/// Runs stages in turn: blocks share each one's teams, and wait for each other before the next.
+template <int Threads, class... Kernels>
+__global__ void __launch_bounds__(Threads, in_turn_blocks)
+    stages_kernel(std::uint32_t* barrier, const stage<Kernels>... stages) {
+#if ROOST_ON_DEVICE
+  extern __shared__ __align__(16) std::byte shared[];
+  const block_team<Threads> team;
+  bool behind = false;  // some stage ran since the last wait
+  const auto run = [&](const auto& mine) {
+    if (behind) wait_for_all_blocks(barrier);
+    behind = mine.needed();
+    if (!behind) return;
+    for (std::size_t i = blockIdx.x; i < mine.teams; i += gridDim.x) {
+      mine.kernel(team, i, shared);
+      __syncthreads();
+    }
+  };
+  (run(stages), ...);
+#endif
 }
 
 /// Adds up f(i) for i in [0, n): each worker takes every `stride`-th.
@@ -254,11 +337,20 @@ inline void cuda::copy_from_host(void* target, const void* source, std::size_t b
 }
 
 inline void cuda::copy_to_host(void* target, const void* source, std::size_t bytes) const {
-  if (bytes != 0) {
+  if (bytes == 0) return synchronize();
+  const detail::pinned_word word(bytes);
+  void* pinned = word.get();
+  if (pinned != nullptr) {
+    constexpr int threads = detail::pinned_word::bytes_most;
+    void* arguments[] = {&pinned, &source, &bytes};
+    start(reinterpret_cast<const void*>(&detail::copy_bytes_kernel<threads>), 1, threads, 0, arguments,
+          "launch of a copy to the host");
+  } else {
     detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream_),
                   "cudaMemcpyAsync to the host");
   }
   synchronize();
+  if (pinned != nullptr) std::memcpy(target, pinned, bytes);
 }
 
 inline void cuda::fill(void* memory, int byte, std::size_t bytes) const {
@@ -268,7 +360,7 @@ inline void cuda::fill(void* memory, int byte, std::size_t bytes) const {
 
 /// Every launch of a kernel goes through here, whatever it is: so this is compiled once.
 inline void cuda::start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes,
-                        void** arguments, const char* what) const {
+                        void** arguments, const char* what, bool waits) const {
   const detail::device_guard guard(device_);
   constexpr std::size_t without_asking = 44 << 10;  // of the 48 KiB that every kernel may use, 4 for its own
   if (shared_bytes > without_asking) {
@@ -276,9 +368,23 @@ inline void cuda::start(const void* kernel, std::size_t blocks, int threads, std
                                        static_cast<int>(shared_bytes)),
                   "cudaFuncSetAttribute");
   }
-  detail::check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),
-                                 dim3(static_cast<unsigned>(threads)), arguments, shared_bytes, stream_),
+  const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(threads));
+  detail::check(waits ? cudaLaunchCooperativeKernel(kernel, grid, block, arguments, shared_bytes, stream_)
+                      : cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream_),
                 what);
+}
+
+template <class... Kernels>
+void cuda::launch_in_turn(std::uint32_t* barrier, const detail::stage<Kernels>&... stages) const {
+  constexpr int threads = std::max({Kernels::threads...});
+  const std::size_t teams = std::max({stages.teams...});
+  const std::size_t shared = std::max({detail::scratch_bytes_of(stages.kernel)...});
+  const std::size_t at_once = shared * detail::in_turn_blocks <= shared_bytes_ ? detail::in_turn_blocks : 1;
+  if (teams == 0) return;
+  void* arguments[] = {&barrier, const_cast<detail::stage<Kernels>*>(&stages)...};
+  start(reinterpret_cast<const void*>(&detail::stages_kernel<threads, Kernels...>),
+        detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * at_once), threads, shared,
+        arguments, "launch of kernels in turn", true);
 }
 
 template <class F>
@@ -294,9 +400,8 @@ template <class Kernel>
 void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const {
   if (teams == 0) return;
   constexpr const char* what = "launch of a team kernel";
-  constexpr std::size_t static_bytes = 4 << 10;  // room for what a team's scan takes for itself
   auto* const self = const_cast<Kernel*>(&kernel);
-  if (scratch_bytes + static_bytes <= shared_bytes_) {
+  if (scratch_bytes + static_shared_bytes <= shared_bytes_) {
     void* arguments[] = {self};
     start(reinterpret_cast<const void*>(&detail::team_kernel<Kernel>), teams, Kernel::threads, scratch_bytes,
           arguments, what);

@@ -108,6 +108,24 @@ ROOST_FN std::uint64_t published_word(const std::uint64_t* position) {
   asm volatile("ld.relaxed.gpu.b64 %0, [%1];" : "=l"(word) : "l"(position) : "memory");
   return word;
 }
+
+/// Waits until all blocks of a grid are here, which must run at the same time, and shows each what the others
+/// have written. Every time the blocks add 2^31 to the word together, so that it can be used again.
+ROOST_FN void wait_for_all_blocks(std::uint32_t* barrier) {
+  constexpr std::uint32_t all = 1u << 31;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const std::uint32_t mine = blockIdx.x == 0 ? all - (gridDim.x - 1) : 1;
+    std::uint32_t before, now;
+    asm volatile("atom.add.release.gpu.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(barrier), "r"(mine)
+                 : "memory");
+    do asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(barrier) : "memory");
+    while (((before ^ now) & all) == 0);
+  }
+  __syncthreads();
+}
 #endif
 
 /// cuda's team: a block of `Size` threads.
@@ -335,9 +353,22 @@ class scratch_memory {
 template <class Kernel>
 std::size_t scratch_bytes_of(const Kernel& kernel) {
   scratch_memory counted(nullptr);
-  static_cast<void>(kernel.scratch(counted));
+  if constexpr (requires { kernel.scratch(counted); }) static_cast<void>(kernel.scratch(counted));
   return counted.used();
 }
+
+/// A kernel for so many teams: one of several that run in turn. It may say with needed(), after those before
+/// it, that it has nothing to do; it must not change what that depends on.
+template <class Kernel>
+struct stage {
+  std::size_t teams;
+  Kernel kernel;
+
+  ROOST_FN bool needed() const {
+    if constexpr (requires { kernel.needed(); }) return kernel.needed();
+    return true;
+  }
+};
 
 // Atomics on memory that all teams see. Relaxed: an order between teams comes from the end of a launch.
 

@@ -56,7 +56,12 @@ struct build_tuning<cuda> {
   static constexpr int held = 4;                         // items that a worker reads ahead
   static constexpr std::size_t region_bytes = 40 << 10;  // of slots: five teams at once
   static constexpr std::size_t region_bytes_most = 200 << 10;
-  static constexpr std::size_t compact_region_bytes = 32 << 10;  // of sectors
+  // Tables that are built in one launch, and how many pairs a team partitions at once then.
+  static constexpr std::size_t in_turn_bytes = 3 << 20;
+  static constexpr std::uint32_t in_turn_tile = 2048;
+  static constexpr std::size_t compact_region_bytes(double table_bytes) {  // of sectors
+    return table_bytes <= in_turn_bytes ? 16 << 10 : 32 << 10;
+  }
 };
 
 template <>
@@ -66,7 +71,7 @@ struct build_tuning<host> {
   static constexpr int held = 16;
   static constexpr std::size_t region_bytes = 240 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
-  static constexpr std::size_t compact_region_bytes = 160 << 10;
+  static constexpr std::size_t compact_region_bytes(double) { return 160 << 10; }
   /// Tables that are built without a partition: by one thread that is alone, or one of several.
   static constexpr std::size_t unparted_bytes(int threads) {
     return std::size_t{threads == 1 ? 16u : 1u} << 20;
@@ -120,9 +125,10 @@ struct change_tuning;
 
 template <>
 struct change_tuning<cuda> {
-  static constexpr std::uint32_t tile = 2048;  // pairs that a team inserts one by one,
+  static constexpr std::uint32_t tile = 2048;  // pairs that a team inserts one by one, at most
+  static constexpr std::size_t teams = 4224;   // that share a batch, if there is a pair for each worker
   static constexpr std::uint32_t small_buckets =
-      13;  // adding up copies in a small table first, of four times as many buckets
+      7;  // adding up copies in a small table first, of eight times as many buckets
   // By region: tables of this many regions take batches of a slot in 8 and more.
   static constexpr std::uint32_t regions = 1024;
   static constexpr std::size_t regional_share = 8;

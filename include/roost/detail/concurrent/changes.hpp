@@ -15,7 +15,16 @@ struct put_counts {
   std::uint32_t put_off = 0;     // tiles that were not begun, as enough was inserted
   std::uint32_t overflowed = 0;  // the partition ran out of slack, and nothing was inserted
   std::uint64_t freed = 0;       // slots of erased keys that became free
+
+  friend bool operator==(const put_counts&, const put_counts&) = default;
 };
+
+/// Puts what was counted so far where teams go on.
+template <class Place>
+void go_on_counting(const Place& place, array<put_counts, Place>& counted, const put_counts& sum) {
+  if (sum == put_counts{}) return place.fill(counted.data(), 0, counted.bytes());  // cheaper
+  place.copy_from_host(counted.data(), &sum, sizeof(sum));
+}
 
 /// Pairs that found no room, for another try.
 template <class Item>
@@ -45,15 +54,27 @@ struct put_tiles {
   static constexpr bool adds_up =
       !Change::repeatable && requires { Table::bucket_slots; };  // copies of a key, first
   static constexpr std::uint32_t small_buckets = adds_up ? change_tuning<Place>::small_buckets : 0;
+  static constexpr std::uint32_t all_small_buckets = [] {
+    if constexpr (adds_up) return Table::sections * small_buckets;
+    return 0u;
+  }();
   using bucket = typename Table::bucket;
   using value = typename Table::value_type;
 
-  static constexpr std::uint32_t tile = change_tuning<Place>::tile;
-  static std::size_t tiles_of(std::size_t n) { return ceil_div<std::size_t>(n, tile); }
+  /// Pairs of a team: of a small batch fewer, so that there are teams enough. What adds up needs copies.
+  static std::uint32_t tile_for(std::size_t n) {
+    using tuned = change_tuning<Place>;
+    if constexpr (!adds_up && requires { tuned::teams; }) {
+      const std::size_t rows = larger<std::size_t>(n / (tuned::teams * std::size_t{threads}), 1);
+      return static_cast<std::uint32_t>(smaller<std::size_t>(rows * threads, tuned::tile));
+    }
+    return tuned::tile;
+  }
 
   Table table;
   Source source;
   Change change;
+  std::uint32_t tile;
   tile_list list;
   left_over<pair<typename Table::key_type, value>> left;
 
@@ -64,7 +85,7 @@ struct put_tiles {
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     return {memory.take<std::uint32_t>(1), memory.take<std::uint32_t>(1),
-            memory.take<bucket>(4 * small_buckets)};
+            memory.take<bucket>(all_small_buckets)};
   }
 
   template <class Team>
@@ -79,7 +100,7 @@ struct put_tiles {
       *parts.enough = list.put_off != nullptr && shared_access::load(&left.counts->inserted) >= list.most;
       if (*parts.enough) list.put_off[fetch_add(left.counts->put_off, 1u)] = number;
     }
-    for_each_of(team, 4 * small_buckets, [&](std::uint32_t b) { parts.small[b] = bucket{}; });
+    for_each_of(team, all_small_buckets, [&](std::uint32_t b) { parts.small[b] = bucket{}; });
     team.sync();
     if (*parts.enough) return;
     const std::uint64_t first = std::uint64_t{number} * tile;
@@ -105,11 +126,11 @@ struct put_tiles {
     });
     if constexpr (small_buckets != 0) {
       team.sync();
-      for_each_of(team, 4 * small_buckets * Table::bucket_slots, [&](std::uint32_t i) {
+      for_each_of(team, all_small_buckets * Table::bucket_slots, [&](std::uint32_t i) {
         const std::uint32_t b = i / Table::bucket_slots;
         const auto& word = parts.small[b].slots[i % Table::bucket_slots];
         if (Table::slot::is_there(word))
-          put(table.key_in_quarter(word, b / small_buckets), Table::slot::value(word));
+          put(table.key_in_section(word, b / small_buckets), Table::slot::value(word));
       });
     }
     if (inserted != 0) team.fetch_add(*parts.inserted, inserted);
@@ -149,12 +170,14 @@ struct tile_inserter {
     array<put_counts, Place> counted(place, 1);
     array<std::uint32_t, Place> tiles;
     put_counts sum;
-    for (std::size_t n = kernel::tiles_of(source.size()); n != 0; n = sum.put_off) {
+    const std::uint32_t tile = kernel::tile_for(source.size());
+    for (std::size_t n = ceil_div<std::size_t>(source.size(), tile); n != 0; n = sum.put_off) {
       array<std::uint32_t, Place> put_off(place, grows ? n : 0);
       sum.inserted = sum.put_off = 0;
       const kernel run{map.inserter(),
                        source,
                        change,
+                       tile,
                        {tiles.data(), put_off.data(), map.room()},
                        {left.data(), left.size(), counted.data()}};
       map.launch_put(place, counted, sum, report, [&] { place.launch(n, scratch_bytes_of(run), run); });

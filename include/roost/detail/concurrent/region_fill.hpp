@@ -37,15 +37,15 @@ struct pairs_of_table {
   template <class Team, class F>
   ROOST_FN void for_each(const Team& team, std::size_t region, const F& f) const {
     const probing::plan& old = source.geometry();
-    const std::uint64_t regions = target.geometry().regions, quarter = old.regions / 4,
-                        quarter_first = region / (regions / 4) * quarter;
+    const std::uint64_t regions = target.geometry().regions, section = old.regions / probing::sections,
+                        section_first = region / (regions / probing::sections) * section;
     const std::uint64_t first = region * old.regions / regions,
                         last = ceil_div((region + 1) * old.regions, regions);
     bool some_free = false;
     // A region that is full may have sent keys to the next one, and so on.
     for (std::uint64_t r = first;
-         r < first + quarter && (r < last || (r < last + probing::regions_in_reach - 1 && !some_free)); ++r) {
-      const std::uint64_t b0 = (r < quarter_first + quarter ? r : r - quarter) * old.region_buckets;
+         r < first + section && (r < last || (r < last + probing::regions_in_reach - 1 && !some_free)); ++r) {
+      const std::uint64_t b0 = (r < section_first + section ? r : r - section) * old.region_buckets;
       bool mine_free = false;
       for_each_of(team, old.region_buckets * Table::bucket_slots, [&](std::uint32_t i) {
         const auto word = source.word_at(b0 * Table::bucket_slots + i);
@@ -125,30 +125,31 @@ struct fill_regions {
     if (sweeps) take_out_erased<access>(team, parts, region);
     if (std::is_same_v<From, no_pairs> && *parts.freed == 0) return;
     std::uint32_t inserted = 0;
-    const auto put = [&](const item& mine, std::uint32_t steps) {
+    const auto put = [&](const item& mine, std::uint32_t first, std::uint32_t last) {
       const auto done =
-          table.template put_in_region<access>(parts.buckets, mine.key, value_of(mine), change, steps);
+          table.template put_in_region<access>(parts.buckets, mine.key, value_of(mine), change, first, last,
+                                               [&](std::uint64_t b) { parts.changed[b] = 1; });
       inserted += done.what == insertion::inserted;
       if (done.what == insertion::inserted || (!keeps && done.what == insertion::present))
         parts.changed[done.bucket] = 1;
       return done.what != insertion::full;
     };
     // On cuda those that find their home full come together first: a loop in which few of a block's
-    // neighbours go on is slow.
+    // neighbours go on is slow. They never find room there afterwards.
     source.for_each(team, region, [&](const item& mine) {
       if constexpr (Team::size != 1) {
-        if (put(mine, 1)) return;
+        if (put(mine, 0, 1)) return;
         const std::uint32_t i = team.fetch_add(*parts.strays, 1u);
         if (i < most_strays()) {
           parts.stray[i] = mine;
           return;
         }
       }
-      if (!put(mine, buckets)) left.add(mine);
+      if (!put(mine, 0, buckets)) left.add(mine);
     });
     team.sync();
     for_each_of(team, smaller(*parts.strays, most_strays()), [&](std::uint32_t i) {
-      if (!put(parts.stray[i], buckets)) left.add(parts.stray[i]);
+      if (!put(parts.stray[i], 1, buckets)) left.add(parts.stray[i]);
     });
     team.add_near(*parts.inserted, inserted);
     team.sync();
@@ -166,7 +167,7 @@ struct fill_regions {
   ROOST_FN void take_out_erased(const Team& team, const pieces& parts, std::uint32_t region) const {
     using slot = typename Table::slot;
     constexpr std::uint32_t bucket_slots = Table::bucket_slots;
-    const std::uint32_t quarter = region / (table.geometry().regions / 4),
+    const std::uint32_t section = region / (table.geometry().regions / probing::sections),
                         buckets = table.geometry().region_buckets;
     auto* const strays = reinterpret_cast<std::uint32_t*>(parts.stray);  // slots
     const auto most = static_cast<std::uint32_t>(most_strays() * sizeof(item) / sizeof(std::uint32_t));
@@ -179,7 +180,7 @@ struct fill_regions {
         const auto word = here.slots[s];
         erased |= slot::is_erased(word);
         some_free |= slot::is_free(word);
-        if (!slot::is_there(word) || table.home_in_region(word, quarter) == b) continue;
+        if (!slot::is_there(word) || table.home_in_region(word, section) == b) continue;
         const std::uint32_t i = team.fetch_add(*parts.strays, 1u);
         if (i < most) strays[i] = b * bucket_slots + s;
       }
@@ -197,14 +198,16 @@ struct fill_regions {
       const std::uint32_t own = strays[i] / bucket_slots;
       auto& mine = parts.buckets[own].slots[strays[i] % bucket_slots];  // nobody else changes it
       const auto moved = mine;
-      table.walk_in_region(moved, quarter, own, [&](std::uint32_t b) {
+      table.walk_in_region(moved, section, own, [&](std::uint32_t b) {
         std::uint32_t& word = parts.passed[b / 32];
         const std::uint32_t bit = 1u << b % 32;
         const bool passed = (team.read(word) & bit) != 0;
         if (parts.erased[b] && !passed) {
           for (auto& there : parts.buckets[b].slots) {
             const auto seen = Access::load(&there);
-            if (!slot::is_erased(seen) || !(Access::compare_exchange(&there, seen, moved) == seen)) continue;
+            if (!slot::is_erased(seen) ||
+                !(Access::compare_exchange(&there, seen, slot::in_place_of(moved, seen)) == seen))
+              continue;
             Access::set_key_bits(&mine, slot::erased);
             parts.changed[b] = parts.changed[own] = 1;
             return false;
@@ -218,12 +221,16 @@ struct fill_regions {
     std::uint32_t freed = 0;
     for_each_of(team, buckets, [&](std::uint32_t b) {
       if ((parts.passed[b / 32] >> b % 32 & 1) != 0) return;
+      bool frees = false;
       for (auto& word : parts.buckets[b].slots) {
         if (!slot::is_erased(word)) continue;
         word = {};
-        parts.changed[b] = 1;
+        frees = true;
         ++freed;
       }
+      if (!frees) return;
+      for (auto& word : parts.buckets[b].slots) word = slot::in_place_of(word, {});  // without its mark
+      parts.changed[b] = 1;
     });
     team.add_near(*parts.freed, freed);
     team.sync();
@@ -260,12 +267,20 @@ struct is_taken {
 };
 
 /// 1 for a slot that is neither free, all zeros, nor taken: lookups pass it, and inserts take it in vain.
+/// Also for a free slot where keys may have passed: an insert of one of them would take it, and have it
+/// twice.
 template <class Table>
 struct is_neither_free_nor_taken {
   Table table;
   ROOST_FN std::uint64_t operator()(std::size_t number) const {
+    using slot = typename Table::slot;
     const auto word = table.word_at(number);
-    return (Table::slot::key_part(word) & Table::slot::taken) != 0 || word == decltype(word){} ? 0 : 1;
+    if ((slot::key_part(word) & slot::taken) != 0) return 0;
+    bool bad = !(word == decltype(word){});
+    const std::uint64_t first = number / Table::bucket_slots * Table::bucket_slots;
+    for (int s = 0; s < Table::bucket_slots; ++s)
+      bad |= slot::is_marked(table.word_at(first + static_cast<unsigned>(s)));
+    return bad ? 1 : 0;
   }
 };
 

@@ -276,7 +276,7 @@ class slot_table {
   template <class Launch>
   void launch_put(const Place& place, array<counts, Place>& counted, counts& sum, insert_report& report,
                   const Launch& launch) {
-    place.copy_from_host(counted.data(), &sum, sizeof(sum));
+    go_on_counting(place, counted, sum);
     const auto before = std::exchange(most_, std::nullopt);
     launch();
     place.copy_to_host(&sum, counted.data(), sizeof(sum));

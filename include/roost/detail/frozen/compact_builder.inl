@@ -2,8 +2,8 @@
 
 namespace roost {
 
-/// Builds one region: what detail::region_build asks of a layout.
-template <class Place, class Key, class Value>
+/// Builds one region: what detail::region_build asks of a layout. Small: of a table with the first format.
+template <class Place, class Key, class Value, bool Small>
 struct compact::builder {
   using item = pair<Key, Value>;
   using table_type = table<Place, Key, Value>;
@@ -49,14 +49,23 @@ struct compact::builder {
 
   builder(const table_type& table, const detail::region_items<item>& items) : target(table), source(items) {}
 
+  template <class F>
+  ROOST_FN void with_format(const F& f) const {
+    if constexpr (Small) {
+      f(typename table_type::template format_of<0>());
+    } else {
+      target.with_format(f);
+    }
+  }
+
   ROOST_FN void scratch(detail::scratch_memory& memory) const {
-    target.with_format([&](auto format) { static_cast<void>(take<decltype(format)>(memory)); });
+    with_format([&](auto format) { static_cast<void>(take<decltype(format)>(memory)); });
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     if (source.lack_some()) return;
-    target.with_format([&](auto format) {
+    with_format([&](auto format) {
       detail::scratch_memory all(memory);
       const auto parts = take<decltype(format)>(all);
       detail::region_build(team, *this, region, parts).run();

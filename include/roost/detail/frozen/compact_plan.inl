@@ -40,9 +40,10 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
         {"roost::compact: load factor ", options.load_factor, " asked for; give more than 0 and at most 4"});
   }
   constexpr double region_least = 32;  // sectors: the farthest step of a try
-  const double region_bytes = static_cast<double>(tuned::compact_region_bytes * here::sector_bytes / 32);
   const double pairs = static_cast<double>(n);
   const double wished = pairs * here::pair_bytes / options.load_factor;
+  const double region_bytes =
+      static_cast<double>(tuned::compact_region_bytes(wished) * here::sector_bytes / 32);
   detail::check_table_bytes(wished, wished / region_bytes, "roost::compact");
   const double sectors_most =
       here::hash_bits == 32 ? 0x1p31 : 0x1p55;       // 2^31 tell all but two bits of a 4-byte key

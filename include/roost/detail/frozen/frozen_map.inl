@@ -24,15 +24,11 @@ std::span<const room> rooms_of([[maybe_unused]] const Plan& plan) {
   }
 }
 
-/// Pairs that may need no partition.
-template <class Source>
-concept lies_in_order = requires(const Source& source) { source.region_of; };
-
 /// Calls f(i) for i in [0, n), if the build of `asked` pairs went so.
 template <class F>
 struct for_each_after {
-  static constexpr int threads = 256;
-  static constexpr std::uint32_t tile = 1 << 16;  // large: teams that do nothing cost time, too
+  static constexpr int threads = 512;
+  static constexpr std::uint32_t tile = 1 << 14;
 
   outcome when;
   const build_counts* counts;
@@ -40,12 +36,30 @@ struct for_each_after {
   std::uint64_t n;
   F f;
 
+  ROOST_FN bool needed() const {
+    return when == outcome::failed ? counts->failed() : !counts->failed() && counts->placed != asked;
+  }
+
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    if (when == outcome::failed ? !counts->failed() : counts->failed() || counts->placed == asked) return;
     const std::uint64_t first = index * tile;
     for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, n - first)),
                 [&](std::uint32_t i) { f(first + i); });
+  }
+};
+
+/// Regions with slack begin, and nothing is counted yet.
+struct begin_build {
+  static constexpr int threads = 512;
+
+  build_counts* counts;
+  std::uint32_t regions;
+  begin_with_slack begin;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte*) const {
+    if (team.rank() == 0) *counts = {};
+    for_each_of(team, regions, begin);
   }
 };
 
@@ -133,21 +147,22 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
       }
     }();
     std::unique_ptr<built> result(
-        new built{storage(place, plan), array<counts, Place>(place, 1), plan, n, n, {}});
+        new built{storage(place, plan), array<detail::build_state, Place>(place, 1), plan, n, n, {}});
     built& b = *result;
+    place.fill(b.state.data(), 0, b.state.bytes());
     b.facts.restarts = attempt;
     const auto fill_table = [&](const placed_table& table, const auto& pairs) {
       for (const room room : detail::rooms_of(plan)) {
         b.facts.scratch_bytes = fill(place, pairs, b, table, room);
         counts sum;
-        place.copy_to_host(&sum, b.counted.data(), sizeof(sum));  // the only look from the host
+        place.copy_to_host(&sum, b.counted(), sizeof(sum));  // the only look from the host
         if (sum.overflowed != 0) continue;
         if (sum.overfull != 0) break;
         take_over(b, sum);
         if (b.facts.duplicates != 0 && !std::is_same_v<Value, none> && !unparted(place, table)) {
           array<std::uint64_t, Place> first(place, b.facts.capacity);
           b.facts.scratch_bytes += first.bytes();
-          keep_first(place, pairs, b, table, first);
+          settle(place, pairs, b, table, first);
           place.synchronize();
         }
         return true;
@@ -188,7 +203,10 @@ template <class Source>
 std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, const Source& source, built& b,
                                                         const placed_table& table, room room) {
   using builder = typename Layout::template builder<Place, Key, placed>;
-  counts* const sum = b.counted.data();
+  counts* const sum = b.counted();
+  if constexpr (runs_in_turn<Source>) {
+    if (const auto scratch_bytes = fill_in_turn(place, source, b, table, room)) return *scratch_bytes;
+  }
   place.fill(sum, 0, sizeof(counts));
   if constexpr (takes_inserts) {
     if (unparted(place, table)) {
@@ -227,19 +245,73 @@ std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, cons
   return regions.scratch_bytes();
 }
 
-/// Teams place copies of a key in no fixed order. This makes the first one win. `first`: a word for each
-/// slot.
+/// The same in one launch, for small tables; nothing if it cannot be.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
-void frozen_map<Key, Value, Place, Layout>::keep_first(const Place& place, const Source& source,
-                                                       const built& b, const placed_table& table,
-                                                       array<std::uint64_t, Place>& first) {
+std::optional<std::size_t> frozen_map<Key, Value, Place, Layout>::fill_in_turn(
+    const Place& place, const Source& source, const built& b, const placed_table& table, room room) {
+  using tuned = detail::build_tuning<Place>;
+  using builder = typename Layout::template small_builder<Place, Key, placed>;
+  using scatter = detail::scatter_tiles<Place, placed_item, Source, detail::leading_bits,
+                                        detail::shared_cursors, detail::no_way_back, tuned::in_turn_tile>;
+  const std::uint32_t regions = b.plan.regions;
+  if (room != room::slack || !b.plan.small() || b.memory.bytes() > tuned::in_turn_bytes ||
+      regions > detail::partition_tuning<Place>::digits_most)
+    return {};
+  const std::size_t n = source.size();
+  const std::uint64_t room_for_region = b.plan.room_for_region != 0
+                                            ? b.plan.room_for_region
+                                            : detail::with_slack(static_cast<double>(n) / regions, n);
+  std::uint64_t *begins, *ends;
+  placed_item* items;
+  const auto take = [&](detail::scratch_memory memory) {
+    begins = memory.take<std::uint64_t>(regions);
+    ends = memory.take<std::uint64_t>(regions);
+    items = memory.take<placed_item>(regions * room_for_region);
+    return memory.used();
+  };
+  array<std::byte, Place> memory(place, take(detail::scratch_memory(nullptr)));
+  take(detail::scratch_memory(memory.data()));
+  counts* const sum = b.counted();
+  const scatter split{source, b.plan.region_of,
+                      {n},    {0, static_cast<std::uint32_t>(std::bit_width(regions)), regions, regions},
+                      {ends}, room_for_region,
+                      items,  &sum->overflowed,
+                      {}};
+  const builder build(table, {items, begins, ends, sum});
+  if (!place.can_run_in_turn(split) || !place.can_run_in_turn(build)) return {};
+  place.launch_in_turn(b.barrier(),
+                       detail::stage<detail::begin_build>{1, {sum, regions, {room_for_region, begins, ends}}},
+                       detail::stage<scatter>{detail::ceil_div<std::size_t>(n, tuned::in_turn_tile), split},
+                       detail::stage<builder>{regions, build});
+  return memory.bytes();
+}
+
+/// What a build without a wait leaves to do: a table that failed is emptied; of copies of a key, which teams
+/// place in no fixed order, the first one wins. `first`: a word for each slot.
+template <class Key, class Value, class Place, class Layout>
+template <class Source>
+void frozen_map<Key, Value, Place, Layout>::settle(const Place& place, const Source& source, const built& b,
+                                                   const placed_table& table,
+                                                   array<std::uint64_t, Place>& first) {
   using detail::outcome;
-  after(place, b, outcome::copies, table.capacity(), detail::forget_first{first.data()});
-  after(place, b, outcome::copies, source.size(),
-        detail::find_first<placed_table, Source>{table, source, first.data()});
-  after(place, b, outcome::copies, table.capacity(),
-        detail::write_first<placed_table, Source>{table, source, first.data()});
+  const auto after = [&](outcome when, std::size_t n, const auto& f) {
+    using kernel = detail::for_each_after<std::remove_cvref_t<decltype(f)>>;
+    return detail::stage<kernel>{detail::ceil_div<std::size_t>(n, kernel::tile),
+                                 {when, b.counted(), b.asked, n, f}};
+  };
+  const std::size_t slots = table.capacity();
+  const auto empty = after(outcome::failed, slots, detail::clear_slot<placed_table>{table});
+  if constexpr (std::is_same_v<Value, none>) {
+    place.launch_in_turn(b.barrier(), empty);
+  } else {
+    place.launch_in_turn(b.barrier(), empty,
+                         after(outcome::copies, slots, detail::forget_first{first.data()}),
+                         after(outcome::copies, source.size(),
+                               detail::find_first<placed_table, Source>{table, source, first.data()}),
+                         after(outcome::copies, slots,
+                               detail::write_first<placed_table, Source>{table, source, first.data()}));
+  }
 }
 
 /// Copies large values to the slots whose positions in the source a table has.
@@ -253,20 +325,11 @@ void frozen_map<Key, Value, Place, Layout>::copy_values(const Place& place, cons
 }
 
 template <class Key, class Value, class Place, class Layout>
-template <class F>
-void frozen_map<Key, Value, Place, Layout>::after(const Place& place, const built& b, detail::outcome when,
-                                                  std::size_t n, const F& f) {
-  using kernel = detail::for_each_after<F>;
-  place.launch(detail::ceil_div<std::size_t>(n, kernel::tile), 0,
-               kernel{when, b.counted.data(), b.asked, n, f});
-}
-
-template <class Key, class Value, class Place, class Layout>
 void frozen_map<Key, Value, Place, Layout>::take_over(built& b, const counts& sum) {
   b.facts.size = sum.failed() ? 0 : sum.placed;
   b.facts.capacity = b.memory.ref().capacity();
   b.facts.load_factor = b.memory.load_factor(b.facts.size);
-  b.facts.bytes = b.memory.bytes() + b.counted.bytes();
+  b.facts.bytes = b.memory.bytes() + b.state.bytes();
   b.facts.regions = b.plan.regions;
   b.facts.duplicates = sum.failed() ? 0 : b.asked - sum.placed;
   b.facts.region_restarts = sum.region_restarts;
@@ -303,8 +366,7 @@ void frozen_map<Key, Value, Place, Layout>::refill(const Place& place, const Sou
   const auto fill_table = [&](const placed_table& table, const auto& pairs) {
     built_->facts.scratch_bytes =
         fill(place, pairs, *built_, table, detail::rooms_of(built_->plan).front()) + first.bytes();
-    after(place, *built_, detail::outcome::failed, capacity(), detail::clear_slot<placed_table>{table});
-    if constexpr (has_values) keep_first(place, pairs, *built_, table, first);
+    settle(place, pairs, *built_, table, first);
   };
   built_->asked = source.size();
   try {
@@ -318,7 +380,7 @@ void frozen_map<Key, Value, Place, Layout>::refill(const Place& place, const Sou
     }
   } catch (...) {
     built_->asked = 0;
-    place.fill(built_->counted.data(), 0, built_->counted.bytes());
+    place.fill(built_->counted(), 0, sizeof(counts));
     place.for_each(capacity(), clear);
     take_over(*built_, {});
     throw;
@@ -329,7 +391,7 @@ template <class Key, class Value, class Place, class Layout>
 void frozen_map<Key, Value, Place, Layout>::finish(const Place& place) {
   if (!built_) return;
   counts sum;
-  place.copy_to_host(&sum, built_->counted.data(), sizeof(sum));
+  place.copy_to_host(&sum, built_->counted(), sizeof(sum));
   take_over(*built_, sum);
   if (!sum.failed()) return;
   detail::raise<build_error>(

@@ -20,6 +20,12 @@ struct build_counts {
   ROOST_FN bool failed() const { return overfull != 0 || overflowed != 0; }
 };
 
+/// What a table keeps of its builds in memory of the place.
+struct build_state {
+  build_counts counts;
+  std::uint32_t barrier = 0;  // see launch_in_turn
+};
+
 /// A key of another region marks an empty slot, so that no key is reserved: two keys of different regions
 /// serve all regions.
 template <class Key>

@@ -78,15 +78,16 @@ struct retrieve_tiles {
     if (team.rank() == 0) *taken = 0;
     team.sync();
     const std::uint64_t first = tile * tile_slots;
+    const std::uint64_t begin = places == nullptr ? 0 : places[tile];
     const std::uint64_t end = places == nullptr ? 0 : end_of(tile);
     for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_slots, ref.capacity() - first)),
                 [&](std::uint32_t i) {
                   if (!ref.occupied(first + i)) return;
                   const std::uint32_t position = team.fetch_add(*taken, 1u);
-                  if (places == nullptr || places[tile] + position >= end) return;
-                  keys[places[tile] + position] = ref.key_at(first + i);
+                  if (begin + position >= end) return;
+                  keys[begin + position] = ref.key_at(first + i);
                   if constexpr (!std::is_same_v<value, none>)
-                    values[places[tile] + position] = ref.value_at(first + i);
+                    values[begin + position] = ref.value_at(first + i);
                 });
     team.sync();
     if (counts != nullptr && team.rank() == 0) counts[tile] = *taken;

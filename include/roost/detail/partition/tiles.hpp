@@ -139,7 +139,8 @@ struct no_way_back {};
 /// Moves the items of a tile to their child regions. A tile counts its digits in scratch and reserves room in
 /// each child with one atomic a digit, or knows its place there. Then it puts its items in order in scratch
 /// and writes them out in runs.
-template <class Place, class Item, class Source, class RegionOf, class Cursors, class Back>
+template <class Place, class Item, class Source, class RegionOf, class Cursors, class Back,
+          std::uint32_t Tile = tile_items<Place, Item>>
 struct scatter_tiles {
   static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
   static constexpr int threads = partition_tuning<cuda>::threads;
@@ -166,15 +167,14 @@ struct scatter_tiles {
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     constexpr std::uint32_t digits = partition_tuning<Place>::digits_most;  // a constant, so that offsets are
-    constexpr std::uint32_t items = tile_items<Place, Item>;
     constexpr bool one_worker = std::is_same_v<Place, host>;
     constexpr std::uint32_t ranks =
         Cursors::in_order && !one_worker ? rank_counters<block_team<threads>>(digits) : 0;
     return {memory.take<std::uint32_t>(digits),
             memory.take<std::uint32_t>(digits),
             memory.take<std::uint64_t>(digits),
-            memory.take<Item>(items),
-            memory.take<std::uint16_t>(one_worker ? items : 0),
+            memory.take<Item>(Tile),
+            memory.take<std::uint16_t>(one_worker ? Tile : 0),
             memory.take<std::uint16_t>(ranks)};
   }
 
@@ -182,12 +182,12 @@ struct scatter_tiles {
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
     scratch_memory all(memory);
     const pieces parts = scratch(all);
-    const tile_place range = locate(tiles, tile, tile_items<Place, Item>);
+    const tile_place range = locate(tiles, tile, Tile);
     const std::uint32_t first_child = range.parent << pass.fan_bits;
     const auto digit_of = [&](const Item& item) { return (region_of(item.key) >> pass.shift) - first_child; };
     const auto end_of = [&](std::uint32_t d) { return (std::uint64_t{first_child} + d + 1) * capacity; };
 
-    constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
+    constexpr int per_worker = static_cast<int>(Tile) / Team::size;
     constexpr bool counts_ranks = Cursors::in_order && Team::size > 1;
     const auto cursor = cursors.of(tiles, pass, tile, range.parent);
     if constexpr (!counts_ranks) {

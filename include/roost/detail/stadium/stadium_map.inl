@@ -161,7 +161,7 @@ void stadium_map<Key, Value, Place>::launch_put(const Place& place, array<detail
                                                 detail::put_counts& sum, insert_report& report,
                                                 const Launch& launch) {
   const std::size_t inserted = sum.inserted;
-  place.copy_from_host(counted.data(), &sum, sizeof(sum));
+  detail::go_on_counting(place, counted, sum);
   const auto before = std::exchange(known_, std::nullopt);
   launch();
   place.copy_to_host(&sum, counted.data(), sizeof(sum));
@@ -192,12 +192,10 @@ void stadium_map<Key, Value, Place>::put_streamed(const Place& place, const Part
     regions.run(table(), parts.regions(),
                 [&](const ref_type& here, std::uint32_t first, std::uint32_t count) {
                   const std::uint64_t n = ends[first + count - 1] - begins[first];
-                  const kernel run{filler{here},
-                                   part{parts.items(), {}, begins[first], n},
-                                   change,
-                                   {},
-                                   {left.data(), left.size(), counted.data()}};
-                  place.launch(kernel::tiles_of(n), detail::scratch_bytes_of(run), run);
+                  const std::uint32_t tile = kernel::tile_for(n);
+                  const kernel run{filler{here}, part{parts.items(), {}, begins[first], n}, change, tile,
+                                   {},           {left.data(), left.size(), counted.data()}};
+                  place.launch(detail::ceil_div<std::size_t>(n, tile), detail::scratch_bytes_of(run), run);
                 });
   });
   if (sum.left == 0) return;
@@ -346,13 +344,14 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
   array<item, Place> left(place, copy_to_host(place, strays)[0] + too_many);
   array<detail::put_counts, Place> counted(place, 1);
   detail::put_counts sum;
-  place.copy_from_host(counted.data(), &sum, sizeof(sum));
+  detail::go_on_counting(place, counted, sum);
   detail::staging<Place> staging(place, from_bytes + to_bytes);
   const auto put_some = [&](const ref_type& there, const auto& source) {
-    const detail::put_tiles<Place, filler, std::remove_cvref_t<decltype(source)>, fresh> run{
-        filler{there}, source, {}, {}, {left.data(), left.size(), counted.data()}};
-    place.launch(detail::larger<std::size_t>(1, run.tiles_of(source.size())), detail::scratch_bytes_of(run),
-                 run);
+    using kernel = detail::put_tiles<Place, filler, std::remove_cvref_t<decltype(source)>, fresh>;
+    const std::uint32_t tile = kernel::tile_for(source.size());
+    const kernel run{filler{there}, source, {}, tile, {}, {left.data(), left.size(), counted.data()}};
+    place.launch(detail::larger<std::size_t>(1, detail::ceil_div<std::size_t>(source.size(), tile)),
+                 detail::scratch_bytes_of(run), run);
   };
   put_some(larger.table(),
            pairs{{table()}, {table()}, 0, 0});  // so that the code is there, which takes memory, too
