@@ -472,6 +472,34 @@ TEST(concurrent_map_calls, slots_of_erased_keys_in_full_regions_come_back) {
   }
 }
 
+TEST(concurrent_map_calls, a_few_erased_keys_in_a_full_part_come_back) {
+  u32_map map(test_place(), 8500, {.load_factor = 0.85, .grows = false});
+  const auto section = [&](u32 key) {
+    return map.ref().region_number(key) / (map.ref().geometry().regions / 8);
+  };
+  const auto numbers = from_numbers<u32>(different_numbers(60000, 5));
+  std::vector<u32> keys;
+  std::copy_if(numbers.begin(), numbers.end(), std::back_inserter(keys),
+               [&](u32 key) { return section(key) == 0; });
+  const auto report = map.insert(test_place(), upload(keys), upload(keys), {.path = path::direct});
+  ASSERT_GT(report.inserted, map.capacity() / 8 - 8);
+  ASSERT_GT(report.full, 100u);
+  const std::size_t size = map.size(test_place());
+  ASSERT_LT(size, 8000u) << "the other sections are empty";
+
+  auto found = filled<bool>(keys.size(), false);
+  map.contains(test_place(), upload(keys), found);
+  std::vector<u32> out, in;
+  const auto there = download(found);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (auto& these = there[i] ? out : in; these.size() < 5) these.push_back(keys[i]);
+  }
+  ASSERT_EQ(map.erase(test_place(), upload(out)), 5u);
+  EXPECT_EQ(map.insert(test_place(), upload(in), upload(in), {.path = path::direct}).inserted, 5u);
+  EXPECT_EQ(map.size(test_place()), size);
+  EXPECT_TRUE(map.valid(test_place()));
+}
+
 TEST(concurrent_map_calls, mixed_batches) {
   using operation = roost::operation<u32, u32>;
   using result = roost::operation_result<u32>;

@@ -251,7 +251,8 @@ class slot_table {
       }
       count_slots(place);
       if (!options_.grows) {  // a part of the table may be full of erased keys
-        if (most_->erased <= capacity() / 16 || !move(place, {}, false)) {
+        const bool has_room = static_cast<double>(most_->live + full) <= limit();
+        if (most_->erased <= (has_room ? 0 : capacity() / 16) || !move(place, {}, false)) {
           report.full += full;
           return;
         }
