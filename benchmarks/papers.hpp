@@ -215,7 +215,7 @@ struct wrong_voxel_index {
 template <class Place>
 void reproduce_copies(const Place& place, const reproduction& options) {
   using u32 = std::uint32_t;
-  constexpr std::size_t n = 1000000;
+  const std::size_t n = options.shared(1000000);
   array<u32, Place> keys(place, n), values(place, n), queries(place, n), asked_by(place, n);
   array<value_run<u32>, Place> runs(place, n);
   array<found<u32>, Place> indices(place, n);
@@ -301,7 +301,8 @@ void reproduce_on(const Place& place, const reproduction& options) {
   struct times {
     double build, find, sort, search, partition, cuckoo_hashing;
   };
-  const auto voxels = [&](std::size_t n) {
+  const auto voxels = [&](std::size_t of_the_paper) {
+    const std::size_t n = options.shared(of_the_paper);
     array<u32, Place> keys(place, n), values(place, n), queries(place, n), results(place, n);
     detail::write_numbers(place, n, random_voxel{}, keys.data());
     place.for_each(n, fill_values<u32>{values.data()});
@@ -359,7 +360,8 @@ void reproduce_on(const Place& place, const reproduction& options) {
     double rounds = 0, ms = 0, ms_overfull = 0, load = 0, bytes = 0;
     std::size_t region_restarts = 0, regions = 0;
   };
-  const auto build_many = [&](std::size_t n, int builds) {
+  const auto build_many = [&](std::size_t of_the_paper, int builds) {
+    const std::size_t n = options.shared(of_the_paper);
     array<u32, Place> keys(place, n), values(place, n), results(place, n);
     place.for_each(n, fill_values<u32>{values.data()});
     std::optional<cuckoo_map> map;
@@ -441,7 +443,7 @@ void reproduce_on(const Place& place, const reproduction& options) {
       {"s", "two-kernel build", "build with scan", "lookup"},
       {}};
   for (const int s : {16, 18, 20, 22, 24}) {
-    const std::size_t n = std::size_t{1} << s;
+    const std::size_t n = options.shared(std::size_t{1} << s);
     array<u32, Place> keys(place, n), queries(place, n);
     array<bool, Place> results(place, n);
     place.for_each(n, fill_keys<u32>{keys.data()});

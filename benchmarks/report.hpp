@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -22,7 +23,12 @@ struct reproduction {
   int builds = 1000;  // to count overfull buckets over
   int repetitions = 5;
   int threads = 0;
+  double share = 1;  // of the papers' numbers of keys, for a quick look
   std::function<void(const report_table&)> report;
+
+  std::size_t shared(std::size_t n) const {
+    return std::max<std::size_t>(static_cast<std::size_t>(share * static_cast<double>(n)), 1024);
+  }
 };
 
 /// Throws error if answers were wrong.

@@ -50,5 +50,10 @@ void add_reproduce(CLI::App& app) {
   command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      ->add_option("--share", options->share,
+                   "Share of the papers' numbers of keys, for a quick look: titles and rows keep their names")
+      ->check(CLI::Range(0.001, 1.0))
+      ->capture_default_str();
   command->callback([options] { reproduce(*options); });
 }
