@@ -63,6 +63,8 @@ struct settings {
   int warm_ups = 2;
   int threads = 0;
   roost::path path = roost::path::automatic;
+  bool in_kernel = false;      // lookups go through ref(), in a kernel with a thread for each, not in bulk
+  bool as_neighbours = false;  // and as warp_neighbours where a table takes them
   std::vector<key_copies> copies{{key_copies::equal, 8}};
   std::vector<int> ticket_bits{8};  // of stadium_map
   std::vector<std::pair<std::string, residence>> bodies{{"automatic", residence::automatic}};
@@ -89,6 +91,22 @@ std::string place_name(const Place& place) {
 inline std::uint32_t hits_of_64(const std::string& op) {
   return op.ends_with("_hit") ? 64 : op.ends_with("_half") ? 32 : 0;
 }
+
+/// One lookup through a ref, as kernels of users do it. Lanes: as what it takes part, if not alone.
+template <class Ref, class Key, class Result, class... Lanes>
+struct look_up_one {
+  Ref table;
+  const Key* queries;
+  Result* results;
+  ROOST_FN void operator()(std::size_t i) const {
+    if constexpr (std::is_same_v<Result, bool>) {
+      results[i] = table.contains(Lanes()..., queries[i]);
+    } else {
+      const auto value = table.find(Lanes()..., queries[i]);
+      results[i] = value ? *value : missing<Result>;
+    }
+  }
+};
 
 /// Measures one table at one size: each operation asked for, every answer checked. Value none: a set.
 template <class Table, class Place, class Key, class Value>
@@ -123,7 +141,22 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
     }
   };
   bulk_report taken;
+  constexpr bool has_ref = requires { table->ref().contains(Key()); };
+  constexpr bool takes_neighbours = requires { table->ref().find(warp_neighbours(), Key()); };
   const auto find = [&] {
+    if constexpr (has_ref) {
+      using ref = decltype(table->ref());
+      if constexpr (takes_neighbours) {
+        if (options.as_neighbours) {
+          using look_up = look_up_one<ref, Key, result, warp_neighbours>;
+          return place.for_each(n, look_up{table->ref(), queries.data(), results.data()});
+        }
+      }
+      if (options.in_kernel) {
+        using look_up = look_up_one<ref, Key, result>;
+        return place.for_each(n, look_up{table->ref(), queries.data(), results.data()});
+      }
+    }
     const auto ask_table = [&](const auto&... more) {
       if constexpr (is_set) {
         return table->contains(place, std::as_const(queries).span(), results.span(), more...);
@@ -155,6 +188,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
     const bool builds = op.ends_with("build");
     if (!builds && !op.starts_with("find")) continue;  // measured elsewhere
     if (op == "rebuild" && !rebuilds) continue;
+    if (!builds && (options.as_neighbours ? !takes_neighbours : options.in_kernel && !has_ref)) continue;
     if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
     row line;
     line.table = Table::name();
@@ -193,7 +227,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
       line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, poison_results, find,
                                            [&] { bad += wrong(order); });
       line.hit_rate = order.hits_of_64 / 64.0;
-      line.path = name_of(taken.path);
+      line.path = options.as_neighbours ? "neighbours" : options.in_kernel ? "kernel" : name_of(taken.path);
     }
     line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
     line.load_factor = table->load_factor();

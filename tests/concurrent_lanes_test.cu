@@ -50,6 +50,20 @@ __global__ void ask_by_lanes(Ref ref, const typename Ref::key_type* keys, std::s
   if (!good) atomicAdd(wrong, 1u);
 }
 
+/// Every other thread of the last warp is elsewhere.
+template <class Ref>
+__global__ void ask_as_neighbours(Ref ref, const typename Ref::key_type* keys, std::size_t n, u32* wrong) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= n || (i + 32 > n && i % 2 == 0)) return;
+  const auto key = keys[i];
+  const roost::warp_neighbours lanes;
+  const auto alone = ref.find(key), found = ref.find(lanes, key);
+  const auto missing = static_cast<typename Ref::key_type>(~key);
+  const bool good = found.has_value() == alone.has_value() && (!found || *found == *alone) &&
+                    ref.contains(lanes, key) == alone.has_value() && !ref.find(lanes, missing);
+  if (!good) atomicAdd(wrong, 1u);
+}
+
 template <unsigned Lanes, class Key, class Value>
 void check(double load_factor) {
   const std::size_t n = 100000;
@@ -82,6 +96,10 @@ void check(double load_factor) {
   roost::detail::check(cudaGetLastError(), "ask_by_lanes");
   EXPECT_EQ(download(count)[1], 0u);
   EXPECT_EQ(map.size(test_place()), keys.size() - even.size());
+  ask_as_neighbours<<<blocks, 256, 0, test_stream()>>>(map.ref(), on_place.data(), keys.size(),
+                                                       count.data() + 1);
+  roost::detail::check(cudaGetLastError(), "ask_as_neighbours");
+  EXPECT_EQ(download(count)[1], 0u);
   EXPECT_TRUE(map.valid(test_place()));
 }
 

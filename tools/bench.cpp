@@ -39,6 +39,7 @@ struct bench_options : settings {
   std::string format = "table";
   std::string keys_name = "mixed";
   std::string queries_name = "shuffled";
+  std::string path_name = "automatic";
   bool sweep = false;
 };
 
@@ -217,6 +218,9 @@ void sweep(settings options, const std::string& place) {
 void bench(bench_options& options) {
   options.keys = key_patterns.at(options.keys_name);
   options.queries = query_patterns.at(options.queries_name);
+  options.as_neighbours = options.path_name == "neighbours";
+  options.in_kernel = options.as_neighbours || options.path_name == "kernel";
+  options.path = options.in_kernel ? roost::path::automatic : roost::bench::paths.at(options.path_name);
   options.copies.clear();
   for (const std::string& name : options.copies_names) options.copies.push_back(copies_of(name));
   options.bodies.clear();
@@ -348,11 +352,18 @@ void add_bench(CLI::App& app) {
       ->option_text("SLOTS");
   command
       ->add_option(
-          "--path", options->path,
-          "How batches are processed: query by query (direct), region by region (regional), or region "
-          "by region with data in host memory copied to the GPU (streamed)")
-      ->transform(CLI::CheckedTransformer(roost::bench::paths))
-      ->option_text("{automatic,direct,regional,streamed}=automatic");
+          "--path", options->path_name,
+          "How batches are processed: query by query (direct), region by region (regional), region by "
+          "region with data in host memory copied to the GPU (streamed), or lookups through ref() in a "
+          "kernel with a thread for each, alone (kernel) or as warp_neighbours (neighbours)")
+      ->check(CLI::IsMember({"automatic", "direct", "regional", "streamed", "kernel", "neighbours"}))
+      ->capture_default_str();
+  command
+      ->add_option("--clock", roost::bench::wall_clock,
+                   "How cuda is timed: by events on the device, or by the host's clock from the call until "
+                   "the device is done (wall)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"events", false}, {"wall", true}}))
+      ->option_text("{events,wall}=events");
   command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

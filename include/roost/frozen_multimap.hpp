@@ -263,6 +263,12 @@ class frozen_multimap {
   template <class Sequence, class Answer>
   bulk_report look_up(const Place& place, const Sequence& queries, const Answer& answer,
                       typename Answer::result* results, const bulk_options& how) const;
+  /// Finds the run of each query: see detail::run_word.
+  template <class Sequence>
+  void look_up_runs(const Place& place, const Sequence& queries, array<std::uint64_t, Place>& runs,
+                    const bulk_options& how) const;
+  /// Null if each key has one value: then nothing is to be read there.
+  const std::uint64_t* offsets_to_read() const { return has_unique_keys() ? nullptr : offsets_.data(); }
   template <class Queries>
   matches match_at_least(const Place& place, const Queries& queries, std::uint64_t least,
                          const Value& missing, bulk_options how) const;

@@ -43,6 +43,14 @@ done
 [[ $(ok_rows --log2n 18 --load-factor 0.8,1.2 --table frozen_compact --path regional) -eq 6 ]] || fail "compact, regional: $(cat stdout stderr)"
 [[ $(grep -c ',regional,' stdout) -eq 4 ]] || fail "the path is not told: $(cat stdout)"
 refused "path" bench --place host --path sideways
+
+# Lookups through refs, of tables that have one; and the host's clock, which the host always has.
+[[ $(ok_rows --log2n 10 --table frozen_compact,concurrent_map,std_unordered_map --path kernel --clock wall) -eq 7 ]] ||
+  fail "refs: $(cat stdout stderr)"
+[[ $(grep -c ',kernel,' stdout) -eq 4 ]] || fail "lookups through refs are not told: $(cat stdout)"
+[[ $(ok_rows --log2n 10 --table frozen_compact,concurrent_map --ops find_half --path neighbours) -eq 1 ]] ||
+  fail "neighbours: $(cat stdout stderr)"
+refused "clock" bench --place host --clock sun
 [[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 9 ]] || fail "64-bit pairs: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
 

@@ -7,16 +7,43 @@ namespace roost {
 namespace detail {
 
 /// Where a query's values are, in one word, as lookups by region move it several times: first value and
-/// count. A count that is too large for its bits is found in the offsets again.
+/// count. A count that is too large for its bits is found in the offsets again. A single value, if it is
+/// small, is in the word itself: where the lookup reads it, the cache has its neighbours.
 struct run_word {
   static constexpr int count_bits = 24;
   static constexpr std::uint64_t many = (std::uint64_t{1} << count_bits) - 1;
   static constexpr std::uint64_t pairs_most = std::uint64_t{1} << (64 - count_bits);
+  template <class Value>
+  static constexpr bool holds = sizeof(Value) <= 4;
 
   ROOST_FN static std::uint64_t make(std::uint64_t first, std::uint64_t count) {
     return first << count_bits | smaller(count, many);
   }
   ROOST_FN static std::uint64_t first(std::uint64_t word) { return word >> count_bits; }
+  template <class Value>
+  ROOST_FN static std::uint64_t of_run(const Value* values, std::uint64_t first, std::uint64_t count) {
+    if constexpr (holds<Value>) {
+      if (count == 1) {
+        std::uint64_t bits = 0;
+        memcpy(&bits, values + first, sizeof(Value));
+        return make(bits, 1);
+      }
+    }
+    return make(first, count);
+  }
+  /// Value k of a run that has some.
+  template <class Value>
+  ROOST_FN static Value value(std::uint64_t word, const Value* values, std::uint64_t k) {
+    if constexpr (holds<Value>) {
+      if ((word & many) == 1) {
+        const std::uint64_t bits = first(word);
+        Value result;
+        memcpy(&result, &bits, sizeof(Value));
+        return result;
+      }
+    }
+    return values[first(word) + k];
+  }
   ROOST_FN static std::uint64_t count(std::uint64_t word, const std::uint64_t* offsets, std::uint64_t keys) {
     const std::uint64_t count = word & many;
     return count != many ? count : many_of(first(word), offsets, keys);
@@ -29,22 +56,28 @@ struct run_word {
   }
 };
 
-/// What a lookup of a key's number tells of its values.
+/// What a lookup of a key's number tells of its values: Answer has of_run(first value, count). `offsets` may
+/// be null if each key has one value.
 template <class Answer>
 struct answer_of_run {
   const std::uint64_t* offsets;
   ROOST_FN auto of(const found<std::uint32_t>& number) const {
-    return number ? Answer::of_run(offsets[*number], offsets[*number + 1] - offsets[*number])
-                  : Answer::of_run(0, 0);
+    const Answer& answer = static_cast<const Answer&>(*this);
+    if (!number) return answer.of_run(0, 0);
+    if (offsets == nullptr) return answer.of_run(*number, 1);
+    return answer.of_run(offsets[*number], offsets[*number + 1] - offsets[*number]);
   }
 };
 
-struct write_run : answer_of_run<write_run> {
+template <class Value>
+struct write_run : answer_of_run<write_run<Value>> {
   using result = std::uint64_t;
+  const Value* values;
   result* runs;
-  ROOST_FN write_run(const std::uint64_t* source, result* target) : answer_of_run{source}, runs(target) {}
-  ROOST_FN static result of_run(std::uint64_t first, std::uint64_t count) {
-    return run_word::make(first, count);
+  ROOST_FN write_run(const std::uint64_t* offsets, const Value* values, result* target)
+      : answer_of_run<write_run>{offsets}, values(values), runs(target) {}
+  ROOST_FN result of_run(std::uint64_t first, std::uint64_t count) const {
+    return run_word::of_run(values, first, count);
   }
   ROOST_FN void put(std::size_t i, result answer) const { runs[i] = answer; }
 };
@@ -53,9 +86,9 @@ template <class Count>
 struct write_count : answer_of_run<write_count<Count>> {
   using result = Count;
   result* counts;
-  ROOST_FN write_count(const std::uint64_t* source, result* target)
-      : answer_of_run<write_count>{source}, counts(target) {}
-  ROOST_FN static result of_run(std::uint64_t, std::uint64_t count) {
+  ROOST_FN write_count(const std::uint64_t* offsets, result* target)
+      : answer_of_run<write_count>{offsets}, counts(target) {}
+  ROOST_FN result of_run(std::uint64_t, std::uint64_t count) const {
     constexpr std::uint64_t most =
         static_cast<std::make_unsigned_t<Count>>(~Count{0}) >> (std::is_signed_v<Count> ? 1 : 0);
     return static_cast<Count>(smaller(count, most));
@@ -174,7 +207,7 @@ struct with_value_of_match {
   F f;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t query, std::uint64_t k) const {
     const std::uint64_t run = runs[query];
-    f(i, query, (run & run_word::many) != 0 ? values[run_word::first(run) + k] : missing);
+    f(i, query, (run & run_word::many) != 0 ? run_word::value(run, values, k) : missing);
   }
 };
 
@@ -324,6 +357,15 @@ bulk_report frozen_multimap<Key, Value, Place>::look_up(const Place& place, cons
 }
 
 template <class Key, class Value, class Place>
+template <class Sequence>
+void frozen_multimap<Key, Value, Place>::look_up_runs(const Place& place, const Sequence& queries,
+                                                      array<std::uint64_t, Place>& runs,
+                                                      const bulk_options& how) const {
+  look_up(place, queries, detail::write_run<Value>(offsets_to_read(), values_.data(), runs.data()),
+          runs.data(), how);
+}
+
+template <class Key, class Value, class Place>
 template <class Queries, class Results>
 bulk_report frozen_multimap<Key, Value, Place>::find_first(const Place& place, const Queries& queries,
                                                            Results&& results, const Value& missing,
@@ -332,8 +374,7 @@ bulk_report frozen_multimap<Key, Value, Place>::find_first(const Place& place, c
   if (empty()) return detail::find_no_values<Key>(place, queries, results, missing, where);
   const auto sequence = detail::sequence_as<Key>(queries);
   Value* const target = detail::output<Value>(results, sequence.size(), where);
-  const detail::write_first_value<Value> answer{has_unique_keys() ? nullptr : offsets_.data(), values_.data(),
-                                                missing, target};
+  const detail::write_first_value<Value> answer{offsets_to_read(), values_.data(), missing, target};
   if constexpr (sizeof(Value) <= 8) {
     return look_up(place, sequence, answer, target, how);
   } else {
@@ -353,7 +394,7 @@ bulk_report frozen_multimap<Key, Value, Place>::count(const Place& place, const 
   const auto sequence = detail::sequence_as<Key>(queries);
   count_type* const target =
       detail::output<count_type>(counts, sequence.size(), "roost::frozen_multimap::count");
-  return look_up(place, sequence, detail::write_count<count_type>(offsets_.data(), target), target, how);
+  return look_up(place, sequence, detail::write_count<count_type>(offsets_to_read(), target), target, how);
 }
 
 template <class Key, class Value, class Place>
@@ -362,7 +403,7 @@ std::uint64_t frozen_multimap<Key, Value, Place>::count_matches(const Place& pla
                                                                 bulk_options how) const {
   const auto sequence = detail::sequence_as<Key>(queries);
   array<std::uint64_t, Place> runs(place, sequence.size());
-  look_up(place, sequence, detail::write_run(offsets_.data(), runs.data()), runs.data(), how);
+  look_up_runs(place, sequence, runs, how);
   return place.sum(runs.size(), detail::count_of_run{runs.data(), offsets_.data(), key_count(), 0});
 }
 
@@ -391,7 +432,7 @@ auto frozen_multimap<Key, Value, Place>::match_at_least(const Place& place, cons
   matches result(place, n);
   result.values_ = values_.data();
   result.missing_ = missing;
-  look_up(place, sequence, detail::write_run(offsets_.data(), result.runs_.data()), result.runs_.data(), how);
+  look_up_runs(place, sequence, result.runs_, how);
   const detail::count_of_run count{result.runs_.data(), offsets_.data(), key_count(), least};
   std::uint64_t* const offsets = result.offsets_.data();
   place.fill(offsets + n, 0, sizeof(*offsets));
