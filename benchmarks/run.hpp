@@ -145,7 +145,7 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
   constexpr bool takes_neighbours = requires { table->ref().find(warp_neighbours(), Key()); };
   const auto find = [&] {
     if constexpr (has_ref) {
-      using ref = decltype(table->ref());
+      using ref = std::remove_cvref_t<decltype(table->ref())>;  // a copy, as kernels take it
       if constexpr (takes_neighbours) {
         if (options.as_neighbours) {
           using look_up = look_up_one<ref, Key, result, warp_neighbours>;
