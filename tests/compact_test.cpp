@@ -103,7 +103,7 @@ TEST(compact, numbers_are_compared_side_by_side) {
 }
 
 TEST(compact, small_tables_of_every_size) {
-  for (std::size_t n = 0; n <= 100; ++n) {
+  for (std::size_t n = 0; n <= 100; n += sanitized && !on_host ? 9 : 1) {
     SCOPED_TRACE(n);
     numbers keys = different_numbers(n, n);
     check<compact_map<u32, u32>>(keys);

@@ -61,7 +61,7 @@ struct types {
   using map = roost::concurrent_map<Key, Value, place_type>;
 };
 
-constexpr std::size_t large = sanitized ? 2000 : 20000;
+const std::size_t large = sanitized ? 2000 : 20000;
 
 template <class T>
 class model : map_and_oracle<T> {

@@ -19,10 +19,10 @@ constexpr bool locks = true;
 #else
 constexpr bool locks = false;
 #endif
-constexpr std::size_t many = sanitized ? 20000
-                             : on_host ? 300000
-                             : locks   ? 100000
-                                       : 4000000;  // a crowd at a lock is slow
+const std::size_t many = sanitized ? 20000
+                         : on_host ? 300000
+                         : locks   ? 100000
+                                   : 4000000;  // a crowd at a lock is slow
 
 /// For so many keys to make a map: one of large values needs an entry for each change, too.
 template <class T>

@@ -16,8 +16,8 @@ using roost::insertion;
 using roost::path;
 
 /// Of both maps; a GPU has so many threads under way that fewer keys would queue.
-constexpr u64 all_keys = !on_host ? 1 << 17 : sanitized ? 1 << 10 : 1 << 14;
-constexpr std::size_t operations_of_round = !on_host ? 1 << 22 : sanitized ? 1 << 14 : 1 << 18;
+const u64 all_keys = !on_host ? 1 << 17 : sanitized ? 1 << 10 : 1 << 14;
+const std::size_t operations_of_round = !on_host ? 1 << 22 : sanitized ? 1 << 14 : 1 << 18;
 
 template <class Key>
 ROOST_FN Key key_of(u64 k) {

@@ -21,7 +21,7 @@ TYPED_TEST(duplicates, of_one_key) {
 }
 
 TYPED_TEST(duplicates, of_one_key_large) {
-  constexpr std::size_t n = sanitized ? 20000 : 300000;
+  const std::size_t n = sanitized ? 20000 : 300000;
   const auto facts = check<TypeParam>(numbers(n, 0xffffffff));
   EXPECT_EQ(facts.size, 1u);
   EXPECT_EQ(facts.duplicates, n - 1);

@@ -9,7 +9,7 @@
 namespace test {
 namespace {
 
-constexpr std::size_t large = sanitized ? 1000 : 8000;
+const std::size_t large = sanitized ? 1000 : 8000;
 
 roost::stadium_options draw_options() {
   roost::stadium_options options;

@@ -15,7 +15,7 @@ using all_types = axis<stadium_types<u32, u32>, stadium_types<u64, u64>, stadium
                        stadium_types<linked<u64, 8>, linked<u64, 2>>>;
 TYPED_TEST_SUITE(stadium_races, all_types);
 
-constexpr std::size_t many = sanitized ? 20000 : on_host ? 200000 : 100000;  // a crowd at one guard is slow
+const std::size_t many = sanitized ? 20000 : on_host ? 200000 : 100000;  // a crowd at one guard is slow
 
 /// Tickets of 1 and of 8 bits, bodies here and there, one region and many.
 const roost::stadium_options kinds[] = {
