@@ -49,6 +49,9 @@ class device_memory_pool : public device_memory_resource {
   /// Gives memory that no table holds back to the system.
   void trim();
 
+  /// Lets kernels and copies of another device read and write the pool's memory. Throws device_error.
+  void share_with(int device);
+
  private:
   explicit device_memory_pool(int device);
   cudaMemPool_t pool_ = nullptr;

@@ -9,6 +9,18 @@
 
 namespace roost {
 
+namespace detail {
+
+/// The table in which a multimap finds the number of a key, for lookups of others.
+struct numbers_of_keys {
+  template <class Multimap>
+  static const auto& of(const Multimap& map) {
+    return map.numbers_;
+  }
+};
+
+}  // namespace detail
+
 /// The values of a key, in memory of the place. It is used like a std::span, and works on both places.
 template <class Value>
 class value_run {
@@ -255,6 +267,7 @@ class frozen_multimap {
   bool valid(const Place& place) const;
 
  private:
+  friend struct detail::numbers_of_keys;
   using groups = detail::groups<Key, Value, Place>;
 
   template <class Source>

@@ -305,6 +305,14 @@ inline std::size_t device_memory_pool::kept() const {
 
 inline void device_memory_pool::trim() { detail::check(cudaMemPoolTrimTo(pool_, 0), "cudaMemPoolTrimTo"); }
 
+inline void device_memory_pool::share_with(int device) {
+  cudaMemAccessDesc access{};
+  access.location.type = cudaMemLocationTypeDevice;
+  access.location.id = device;
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  detail::check(cudaMemPoolSetAccess(pool_, &access, 1), "cudaMemPoolSetAccess");
+}
+
 inline cuda::cuda(cudaStream_t stream, device_memory_resource* memory) : stream_(stream), memory_(memory) {
   if (!cuda_available()) {
     detail::raise<device_error>(

@@ -203,6 +203,27 @@ struct stadium_tuning<host> {
   static constexpr std::size_t staged_bytes_most = ~std::size_t{0};
 };
 
+// Sharded tables: exchanges between shards that are places of this kind.
+
+template <class Place>
+struct shards_tuning;
+
+template <>
+struct shards_tuning<cuda> {
+  static constexpr std::size_t queries = 1 << 21;  // of a shard, from which on they go to the shards they ask
+  static constexpr std::size_t scratch_bytes = std::size_t{8} << 30;
+  static constexpr std::size_t range_bytes = 16 << 20;  // of queries that travel while others are answered
+  static constexpr std::uint32_t ranges_most = 8;
+};
+
+template <>
+struct shards_tuning<host> {
+  static constexpr std::size_t queries = 1 << 14;
+  static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
+  static constexpr std::size_t range_bytes = 4 << 10;
+  static constexpr std::uint32_t ranges_most = 4;
+};
+
 /// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16
 /// bits.
 template <class Place, class Item>

@@ -1,0 +1,248 @@
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+// The shards of one process: a thread for each runs the same function, and they meet in it.
+
+namespace roost::detail {
+
+/// A piece of memory that one shard sends and another one receives.
+struct piece {
+  const void* memory = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// What all shards have told each other: some numbers each.
+class gathered {
+ public:
+  gathered(std::uint32_t shards, std::size_t each) : each_(each), words_(shards * each) {}
+  std::uint64_t* of(std::uint32_t shard) { return words_.data() + shard * each_; }
+  std::uint64_t operator()(std::uint32_t shard, std::size_t word = 0) const {
+    return words_[shard * each_ + word];
+  }
+  std::uint64_t sum(std::size_t word = 0) const {
+    std::uint64_t result = 0;
+    for (std::size_t i = word; i < words_.size(); i += each_) result += words_[i];
+    return result;
+  }
+  std::uint64_t most(std::size_t word = 0) const {
+    std::uint64_t result = 0;
+    for (std::size_t i = word; i < words_.size(); i += each_) result = std::max(result, words_[i]);
+    return result;
+  }
+
+ private:
+  std::size_t each_;
+  std::vector<std::uint64_t> words_;
+};
+
+/// What ends a shard because another one has failed, whose exception is the one to hear of.
+struct stopped_by_another {};
+
+/// Threads that run a function for several shards at once. The first shard's is the caller.
+class crew {
+ public:
+  explicit crew(std::uint32_t count)
+      : count_(count), errors_(count), scopes_left_(count), pieces_(2 * count) {
+    for (auto& pieces : pieces_) pieces.resize(count);
+    notes_.resize(2 * std::size_t{count} * words_most());
+    try {
+      for (std::uint32_t number = 1; number < count; ++number)
+        threads_.emplace_back([this, number] { serve(number); });
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
+  ~crew() { end(); }
+  crew(const crew&) = delete;
+  crew& operator=(const crew&) = delete;
+
+  std::uint32_t count() const { return count_; }
+
+  /// f(number) for every shard. If some throw, the others end at their next meeting, and the exception of the
+  /// first that failed by itself comes out. One call at a time: others wait.
+  void run(const std::function<void(std::uint32_t)>& f) {
+    const std::lock_guard one_at_a_time(running_);
+    {
+      const std::lock_guard hold(lock_);
+      std::fill(errors_.begin(), errors_.end(), nullptr);
+      std::fill(scopes_left_.begin(), scopes_left_.end(), 0);
+      failed_ = false;
+      met_ = ended_ = 0;
+      job_ = &f;
+      ++jobs_;
+    }
+    changed_.notify_all();
+    work(0, f);
+    std::unique_lock hold(lock_);
+    changed_.wait(hold, [&] { return ended_ == count_; });
+    rethrow();
+  }
+
+  // For the shards, while they run.
+
+  /// Returns when all have come. Throws stopped_by_another if one will not.
+  void meet() {
+    std::unique_lock hold(lock_);
+    if (failed_) throw stopped_by_another();
+    const std::uint64_t meeting = meetings_;
+    if (++met_ == count_) {
+      met_ = 0;
+      ++meetings_;
+      changed_.notify_all();
+      return;
+    }
+    changed_.wait(hold, [&] { return meetings_ != meeting || failed_; });
+    if (meetings_ == meeting) throw stopped_by_another();
+  }
+
+  void fail() {
+    const std::lock_guard hold(lock_);
+    failed_ = true;
+    changed_.notify_all();
+  }
+
+  /// Returns when each other shard has left as many scopes, or has ended.
+  void leave(std::uint32_t number) {
+    std::unique_lock hold(lock_);
+    const std::uint64_t mine = ++scopes_left_[number];
+    changed_.notify_all();
+    changed_.wait(hold, [&] {
+      return std::all_of(scopes_left_.begin(), scopes_left_.end(),
+                         [&](std::uint64_t theirs) { return theirs >= mine; });
+    });
+  }
+
+  /// Words that a shard may tell at once.
+  std::size_t words_most() const { return count_ + 8; }
+  std::uint64_t* notes(std::uint32_t number, std::uint64_t turn) {
+    return notes_.data() + (turn % 2 * count_ + number) * words_most();
+  }
+  /// What a shard sends to each.
+  std::vector<piece>& pieces(std::uint32_t number, std::uint64_t turn) {
+    return pieces_[turn % 2 * count_ + number];
+  }
+
+ private:
+  void serve(std::uint32_t number) {
+    for (std::uint64_t done = 0;;) {
+      const std::function<void(std::uint32_t)>* job = nullptr;
+      {
+        std::unique_lock hold(lock_);
+        changed_.wait(hold, [&] { return jobs_ != done || ending_; });
+        if (jobs_ == done) return;
+        done = jobs_;
+        job = job_;
+      }
+      work(number, *job);
+    }
+  }
+
+  void work(std::uint32_t number, const std::function<void(std::uint32_t)>& f) {
+    try {
+      f(number);
+    } catch (...) {
+      fail();
+      errors_[number] = std::current_exception();
+    }
+    const std::lock_guard hold(lock_);
+    scopes_left_[number] = ~std::uint64_t{0};
+    ++ended_;
+    changed_.notify_all();
+  }
+
+  void rethrow() const {
+    for (const auto& error : errors_) {
+      try {
+        if (error) std::rethrow_exception(error);
+      } catch (const stopped_by_another&) {
+      }
+    }
+  }
+
+  void end() {
+    {
+      const std::lock_guard hold(lock_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    for (auto& thread : threads_) thread.join();
+  }
+
+  const std::uint32_t count_;
+  std::mutex running_, lock_;
+  std::condition_variable changed_;
+  const std::function<void(std::uint32_t)>* job_ = nullptr;
+  std::uint64_t jobs_ = 0, meetings_ = 0;
+  std::uint32_t met_ = 0, ended_ = 0;
+  bool failed_ = false, ending_ = false;
+  std::vector<std::exception_ptr> errors_;
+  std::vector<std::uint64_t> scopes_left_;  // of each shard; all of one that has ended
+  // What shards show each other, two turns: nobody is two turns ahead of another, since they meet in each.
+  std::vector<std::uint64_t> notes_;
+  std::vector<std::vector<piece>> pieces_;
+  std::vector<std::thread> threads_;
+};
+
+/// A shard of a crew: what the transports of one process share.
+class crew_shard {
+ public:
+  crew_shard(crew& all, std::uint32_t number) : all_(&all), number_(number) {}
+
+  std::uint32_t number() const { return number_; }
+  std::uint32_t count() const { return all_->count(); }
+  std::uint32_t local() const { return number_; }
+
+  gathered gather(std::initializer_list<std::uint64_t> words) {
+    return gather(std::span<const std::uint64_t>(words.begin(), words.size()));
+  }
+  gathered gather(std::span<const std::uint64_t> words) {
+    std::copy(words.begin(), words.end(), all_->notes(number_, notes_));
+    all_->meet();
+    gathered result(count(), words.size());
+    for (std::uint32_t s = 0; s < count(); ++s)
+      std::copy_n(all_->notes(s, notes_), words.size(), result.of(s));
+    ++notes_;
+    return result;
+  }
+
+  /// A shard that fails is noticed at the next meeting.
+  void agree() {}
+
+ protected:
+  /// Shows what goes to others and returns when all have shown theirs; `s` sent sent(s) then.
+  void show(std::span<const piece> out) {
+    std::copy(out.begin(), out.end(), all_->pieces(number_, ++exchanges_).begin());
+    all_->meet();
+  }
+  const piece& sent_by(std::uint32_t s) const { return all_->pieces(s, exchanges_)[number_]; }
+
+  crew* all_;
+  std::uint32_t number_;
+  std::uint64_t notes_ = 0, exchanges_ = 0;
+};
+
+/// A scope in which others may use what this shard has made before: at its end, all have left it, so that
+/// memory goes only when nobody uses it any more. Also where one fails.
+template <class Shard>
+class in_use_by_others {
+ public:
+  explicit in_use_by_others(Shard& me) : me_(me), exceptions_(std::uncaught_exceptions()) {}
+  in_use_by_others(const in_use_by_others&) = delete;
+  ~in_use_by_others() { me_.leave(std::uncaught_exceptions() > exceptions_); }
+
+ private:
+  Shard& me_;
+  int exceptions_;
+};
+
+}  // namespace roost::detail

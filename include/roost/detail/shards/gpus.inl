@@ -1,0 +1,132 @@
+// Bodies of roost/gpus.hpp.
+
+namespace roost {
+namespace detail {
+
+inline gpu_lanes::gpu_lanes() {
+  const auto make = [](cudaEvent_t& event) {
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  };
+  try {
+    for (cudaStream_t& stream : lane)
+      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    for (cudaEvent_t& event : ready) make(event);
+    for (cudaEvent_t& event : arrived) make(event);
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+inline gpu_lanes::~gpu_lanes() { destroy(); }
+
+inline void gpu_lanes::destroy() noexcept {
+  for (const cudaStream_t stream : lane) {
+    if (stream != nullptr) static_cast<void>(cudaStreamDestroy(stream));
+  }
+  for (const cudaEvent_t event : ready) {
+    if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
+  }
+  for (const cudaEvent_t event : arrived) {
+    if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
+  }
+}
+
+inline std::uint64_t gpu_shard::exchange(std::span<const piece> out, std::span<const piece> in, int lane) {
+  const std::uint64_t turn = (exchanges_ + 1) % 2;
+  check(cudaEventRecord(lanes_[number_]->ready[turn], place().stream()), "cudaEventRecord");
+  show(out);
+  const cudaStream_t stream = lanes_[number_]->lane[lane];
+  const auto after = [&](std::uint32_t s) {
+    check(cudaStreamWaitEvent(stream, lanes_[s]->ready[turn]), "cudaStreamWaitEvent");
+  };
+  after(number_);
+  for (std::uint32_t i = 0; i < count(); ++i) {
+    const std::uint32_t s = (number_ + i) % count();  // so that not all ask the same one at once
+    if (in[s].bytes == 0) continue;
+    if (s != number_) after(s);
+    check(cudaMemcpyPeerAsync(const_cast<void*>(in[s].memory), place().device(), sent_by(s).memory,
+                              places_[s].device(), in[s].bytes, stream),
+          "cudaMemcpyPeerAsync");
+  }
+  check(cudaEventRecord(lanes_[number_]->arrived[exchanges_ % gpu_lanes::tickets], stream),
+        "cudaEventRecord");
+  return exchanges_;
+}
+
+inline void gpu_shard::wait(std::uint64_t ticket) const {
+  check(cudaStreamWaitEvent(place().stream(), lanes_[number_]->arrived[ticket % gpu_lanes::tickets]),
+        "cudaStreamWaitEvent");
+}
+
+inline void gpu_shard::leave(bool failed) {
+  if (failed) all_->fail();
+  // What has gone wrong there, others report.
+  for (const cudaStream_t stream : lanes_[number_]->lane) static_cast<void>(cudaStreamSynchronize(stream));
+  static_cast<void>(cudaStreamSynchronize(place().stream()));
+  all_->leave(number_);
+}
+
+/// Lets a device use the memory of another one; false if it cannot.
+inline bool enable_access(int device, int other) {
+  if (device == other) return true;
+  int can = 0;
+  check(cudaDeviceCanAccessPeer(&can, device, other), "cudaDeviceCanAccessPeer");
+  if (can == 0) return false;
+  const device_guard guard(device);
+  const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+  static_cast<void>(cudaGetLastError());
+  if (status != cudaErrorPeerAccessAlreadyEnabled) check(status, "cudaDeviceEnablePeerAccess");
+  device_memory_pool::of(other).share_with(device);
+  return true;
+}
+
+}  // namespace detail
+
+inline gpus::state::state(std::vector<cuda> all, owned_streams mine)
+    : streams(std::move(mine)), places(std::move(all)), threads(static_cast<std::uint32_t>(places.size())) {
+  for (const cuda& place : places) {
+    for (const cuda& other : places)
+      access.push_back(detail::enable_access(place.device(), other.device()) ? 1 : 0);
+    const detail::device_guard guard(place.device());
+    lanes.push_back(std::make_unique<detail::gpu_lanes>());
+  }
+}
+
+inline std::vector<int> gpus::all_devices() {
+  std::vector<int> result(static_cast<std::size_t>(cuda_devices()));
+  std::iota(result.begin(), result.end(), 0);
+  if (result.empty()) {
+    detail::raise<device_error>(
+        {"roost::gpus: no CUDA device can be used here; use roost::host_shards, or check the driver with "
+         "nvidia-smi"});
+  }
+  return result;
+}
+
+inline gpus::gpus() : gpus(all_devices()) {}
+
+inline gpus::gpus(const std::vector<int>& devices) {
+  std::vector<cuda> places;
+  owned_streams streams;
+  for (const int device : devices) {
+    if (device < 0 || device >= cuda_devices()) {
+      detail::raise<invalid_argument>(
+          {"roost::gpus: there is no CUDA device ", device, "; devices are 0 to ", cuda_devices() - 1});
+    }
+    const detail::device_guard guard(device);
+    streams.all.push_back(nullptr);
+    detail::check(cudaStreamCreateWithFlags(&streams.all.back(), cudaStreamNonBlocking),
+                  "cudaStreamCreateWithFlags");
+    places.emplace_back(streams.all.back());
+  }
+  detail::check_shards(places.size(), "roost::gpus");
+  state_ = std::make_shared<state>(std::move(places), std::move(streams));
+}
+
+inline gpus::gpus(std::vector<cuda> places) {
+  detail::check_shards(places.size(), "roost::gpus");
+  state_ = std::make_shared<state>(std::move(places), owned_streams());
+}
+
+}  // namespace roost

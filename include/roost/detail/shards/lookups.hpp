@@ -1,0 +1,227 @@
+#pragma once
+
+#include "roost/detail/lookup/lookup.hpp"
+#include "roost/detail/shards/owners.hpp"
+#include "roost/two_way_index.hpp"
+
+// Lookups in a sharded table. Queries go to the shards that own their keys, by ranges of regions; a shard
+// answers its own meanwhile, then what has arrived; answers go back, while the next range is on its way.
+
+namespace roost::detail {
+
+/// Where the queries of each region of all shards begin and end, counted from the first region of the shard:
+/// of each shard first the begins, then the ends.
+struct write_bounds {
+  const std::uint64_t* ends;
+  std::uint64_t room;  // of a region
+  std::uint32_t regions;
+  std::uint64_t* bounds;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t shard = i / regions, region = i % regions;
+    std::uint64_t* const mine = bounds + shard * 2 * regions;
+    mine[region] = region * room;
+    // A cursor may have run past the end of its region.
+    mine[regions + region] = region * room + smaller(ends[i] - i * room, room);
+  }
+};
+
+/// Queries that have come from another shard, and their answers.
+template <class Query, class Result, class Place>
+struct visiting {
+  std::uint64_t room = 0;  // of a region
+  array<pair<Query, none>, Place> queries;
+  array<std::uint64_t, Place> bounds;
+  array<Result, Place> answers;
+};
+
+/// A table of this shard that all shards ask.
+template <class Ref>
+struct asked_table {
+  Ref ref;
+  std::size_t bytes;
+  std::uint64_t seed;  // of the owners
+};
+
+/// What is known of a batch of all shards when it begins.
+struct sharded_batch {
+  owners order;
+  std::uint32_t ranges;
+};
+
+/// Asks the owners for a shard's queries, and puts the answers to `target`; all shards ask at once. False if
+/// there are too many queries of one region: then this shard has no answers. `crowded`: a region has room for
+/// all.
+template <class Me, class Ref, class Queries, class Answer, class Target>
+bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries& queries,
+              const Answer& answer, const Target& target, bool crowded, std::size_t& scratch_bytes) {
+  using place_type = typename Me::place_type;
+  using query = element_of<Queries>;
+  using item = pair<query, none>;
+  using result = typename Answer::result;
+  using kernel = probe_region_tiles<place_type, Ref, query, Answer>;
+  const place_type& place = me.place();
+  const std::uint32_t shards = me.count(), my = me.number(), regions = batch.order.regions;
+  const gathered sizes = me.gather({queries.size()});
+  const auto room_of = [&](std::uint32_t shard) {
+    const std::uint64_t n = larger<std::uint64_t>(sizes(shard), 16);
+    return crowded ? n : with_slack(static_cast<double>(n) / (shards * regions), n);
+  };
+
+  array<std::uint32_t, place_type> flags(place, 2);  // a region has overflowed; nothing
+  place.fill(flags.data(), 0, flags.bytes());
+  constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
+  const std::uint64_t my_room = room_of(my), my_slot = regions * my_room;
+  partitioner<place_type, item, kind> partitioner(place, shards * regions, room::slack, flags.data(),
+                                                  my_room);
+  const auto parts = partitioner.run(alone<Queries>{queries}, batch.order);
+  array<std::uint64_t, place_type> bounds(place, std::size_t{2} * shards * regions);
+  place.for_each(std::size_t{shards} * regions, write_bounds{parts.ends(), my_room, regions, bounds.data()});
+  array<result, place_type> answers(place, parts.extent());
+  scratch_bytes = parts.scratch_bytes() + answers.bytes() + bounds.bytes();
+  std::vector<visiting<query, result, place_type>> from(shards);
+  for (std::uint32_t s = 0; s < shards; ++s) {
+    if (s == my) continue;
+    from[s].room = room_of(s);
+    from[s].queries = {place, regions * from[s].room};
+    from[s].bounds = {place, std::size_t{2} * regions};
+    from[s].answers = {place, regions * from[s].room};
+    scratch_bytes += from[s].queries.bytes() + from[s].answers.bytes() + from[s].bounds.bytes();
+  }
+  me.agree();
+  const in_use_by_others scope(me);
+
+  std::vector<piece> out(shards), in(shards);
+  const auto to_others = [&](const auto& piece_out, const auto& piece_in, int lane) {
+    for (std::uint32_t s = 0; s < shards; ++s) {
+      if (s == my) continue;
+      out[s] = piece_out(s);
+      in[s] = piece_in(s);
+    }
+    return me.exchange(out, in, lane);
+  };
+  const auto range = [&](std::uint32_t k) {
+    struct {
+      std::uint32_t first, count;
+    } r;
+    r.first = regions * k / batch.ranges;
+    r.count = regions * (k + 1) / batch.ranges - r.first;
+    return r;
+  };
+  // Regions of a range as they lie one after the other.
+  const auto piece_of = [](const auto* slot, std::uint64_t room, const auto& r) {
+    return piece{slot + r.first * room, r.count * room * sizeof(*slot)};
+  };
+  to_others([&](std::uint32_t s) { return piece{bounds.data() + s * 2 * regions, 2 * regions * 8}; },
+            [&](std::uint32_t s) { return piece{from[s].bounds.data(), from[s].bounds.bytes()}; }, 0);
+  std::vector<std::uint64_t> arrival(batch.ranges);
+  for (std::uint32_t k = 0; k < batch.ranges; ++k) {
+    arrival[k] = to_others(
+        [&](std::uint32_t s) { return piece_of(parts.items() + s * my_slot, my_room, range(k)); },
+        [&](std::uint32_t s) { return piece_of(from[s].queries.data(), from[s].room, range(k)); }, 0);
+  }
+  const auto answer_regions = [&](const item* items, const std::uint64_t* begins, std::uint64_t room,
+                                  std::uint32_t first, std::uint32_t count, result* results) {
+    const std::size_t tiles = ceil_div<std::size_t>(room, kernel::tile);
+    const kernel run{ref,   {items}, begins + first, begins + regions + first,
+                     tiles, answer,  results,        flags.data() + 1};
+    place.launch(tiles * count, scratch_bytes_of(run), run);
+  };
+  answer_regions(parts.items() + my * my_slot, bounds.data() + my * 2 * regions, my_room, 0, regions,
+                 answers.data() + my * my_slot);
+  std::uint64_t back = 0;
+  for (std::uint32_t k = 0; k < batch.ranges; ++k) {
+    me.wait(arrival[k]);
+    for (std::uint32_t s = 0; s < shards; ++s) {
+      auto& guest = from[s];
+      if (s != my) {
+        answer_regions(guest.queries.data(), guest.bounds.data(), guest.room, range(k).first, range(k).count,
+                       guest.answers.data());
+      }
+    }
+    back = to_others(
+        [&](std::uint32_t s) { return piece_of(from[s].answers.data(), from[s].room, range(k)); },
+        [&](std::uint32_t s) { return piece_of(answers.data() + s * my_slot, my_room, range(k)); }, 1);
+  }
+  me.wait(back);
+  parts.template restore_each<true>(place, answers.data(), target, flags.data());
+  std::uint32_t overflowed = 0;
+  place.copy_to_host(&overflowed, flags.data(), sizeof(overflowed));
+  return overflowed == 0;
+}
+
+/// Gives each query the answer to the one of its key.
+template <class Answer>
+struct put_kept {
+  answers_from<Answer> target;
+  const typename Answer::result* kept;
+  const std::uint32_t* number;
+  ROOST_FN void operator()(std::size_t i) const { target.put(i, kept[number[i]]); }
+};
+
+/// The same for queries of which some keys are frequent: each key is asked for once by each shard that has
+/// it. If some region is crowded even so, with keys that were chosen to collide, in parts that are so small
+/// that there is room for all in one region.
+template <class Me, class Ref, class Queries, class Answer>
+void ask_each_key_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries,
+                       const answers_from<Answer>& target, std::size_t& scratch_bytes) {
+  using place_type = typename Me::place_type;
+  using result = typename Answer::result;
+  const auto each = unique_inverse(me.place(), queries, index_order::any);
+  array<result, place_type> kept(me.place(), each.keys.size());
+  const auto keys = as_sequence(each.keys);
+  const auto ask = [&](std::size_t first, std::size_t n, bool crowded) {
+    return ask_once(me, ref, batch, slice(keys, first, n), target.answer, put_to<result>{kept.data() + first},
+                    crowded, scratch_bytes);
+  };
+  const bool good = ask(0, keys.size(), false);
+  if (me.gather({good ? 0u : 1u}).sum() != 0) {
+    batch = {{batch.order.seed, batch.order.shards}, 1};
+    const std::size_t part = ceil_div<std::size_t>(keys.size(), me.count());
+    for (std::uint32_t i = 0; i < me.count(); ++i) {
+      const std::size_t first = smaller(i * part, keys.size());
+      ask(first, smaller(part, keys.size() - first), true);
+    }
+  }
+  me.place().for_each(queries.size(), put_kept<Answer>{target, kept.data(), each.inverse.data()});
+  me.place().synchronize();
+  scratch_bytes += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
+}
+
+/// Every bulk lookup in a sharded table by the exchange of queries.
+template <class Me, class Ref, class Queries, class Answer>
+bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const Queries& queries, const Answer& answer,
+                       const bulk_options& how) {
+  using place_type = typename Me::place_type;
+  using tuned = shards_tuning<place_type>;
+  using query = element_of<Queries>;
+  constexpr std::size_t bytes_of_query = 2 * (sizeof(query) + sizeof(typename Answer::result)) + 4;
+  const std::size_t n = queries.size();
+  const gathered all = me.gather({n, table.bytes});
+  const std::size_t n_most = all.most(0),
+                    fit = larger(how.scratch_bytes_or(tuned::scratch_bytes) / bytes_of_query,
+                                 find_tuning<place_type>::chunk_least);
+  const std::size_t chunks = larger<std::size_t>(ceil_div(n_most, fit), 1), chunk = ceil_div(n_most, chunks);
+  sharded_batch batch{{table.seed, me.count()}, 1};
+  if (asks_for_regions(how.path) || by_region_pays<place_type, Ref>(all.most(1), chunk)) {
+    const std::size_t windows = ceil_div(all.most(1), find_tuning<place_type>::window_bytes);
+    const std::size_t most = partition_tuning<place_type>::digits_most / me.count();
+    batch.order.regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, most));
+    const std::size_t ranges = chunk * sizeof(query) / me.count() / tuned::range_bytes;
+    batch.ranges = static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, batch.order.regions)));
+  }
+  bulk_report report{path::regional};
+  for (std::size_t c = 0; c < chunks; ++c, ++report.chunks) {
+    const std::size_t first = smaller(c * chunk, n), count = smaller(chunk, n - first);
+    std::size_t bytes = 0;
+    const answers_from<Answer> target{answer, first};
+    const auto part = slice(queries, first, count);
+    const bool good = ask_once(me, table.ref, batch, part, answer, target, false, bytes);
+    if (me.gather({good ? 0u : 1u}).sum() != 0)
+      ask_each_key_once(me, table.ref, batch, slice(part, 0, good ? 0 : count), target, bytes);
+    report.scratch_bytes = larger(report.scratch_bytes, bytes);
+  }
+  return report;
+}
+
+}  // namespace roost::detail

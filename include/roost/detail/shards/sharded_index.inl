@@ -1,0 +1,193 @@
+// Bodies of roost/sharded_index.hpp.
+
+namespace roost {
+namespace detail {
+
+/// A key that a shard has, and how often.
+template <class Keys>
+struct key_with_count {
+  Keys keys;
+  const std::uint64_t* counts;  // null: once
+  std::size_t size() const { return keys.size(); }
+  ROOST_FN auto operator[](std::size_t i) const {
+    return pair<std::remove_cvref_t<decltype(keys[0])>, std::uint64_t>{keys[i],
+                                                                       counts == nullptr ? 1 : counts[i]};
+  }
+};
+
+template <class Item>
+struct add_count_of_item {
+  const Item* items;
+  const std::uint32_t* number;
+  std::uint64_t* totals;
+  ROOST_FN void operator()(std::size_t i) const { fetch_add(totals[number[i]], items[i].value); }
+};
+
+/// results[first[i]] = totals[i]
+struct write_total_at_first {
+  const std::uint32_t* first;
+  const std::uint64_t* totals;
+  std::uint64_t* results;
+  ROOST_FN void operator()(std::size_t i) const { results[first[i]] = totals[i]; }
+};
+
+/// Different keys, and how often each comes in all ranges.
+template <class Key, class Place>
+struct counted_keys {
+  array<Key, Place> keys;
+  array<std::uint64_t, Place> counts;
+};
+
+/// The different keys that are this shard's, of all shards' different keys and their counts.
+template <class Me, class Key>
+auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
+                   const array<std::uint64_t, typename Me::place_type>& counts, index_order order,
+                   std::uint64_t seed) {
+  using place_type = typename Me::place_type;
+  using item = pair<Key, std::uint64_t>;
+  const place_type& place = me.place();
+  const key_with_count<sequence<const Key*>> source{as_sequence(keys), counts.data()};
+  const auto mine = split_by_owner<true>(me, source, seed);
+  const auto all = deliver(me, mine, me.gather(mine.counts));
+  const std::size_t n = all.items.size();
+  auto each = unique_all(place, keys_of(all), {.order = index_order::any, .first = true, .inverse = true});
+  auto totals = zeros(place, each.keys.size());
+  place.for_each(n, add_count_of_item<item>{all.items.data(), each.inverse.data(), totals.data()});
+  counted_keys<Key, place_type> result;
+  if (order == index_order::any) {
+    place.synchronize();
+    result = {std::move(each.keys), std::move(totals)};
+    return result;
+  }
+  auto of_first = zeros(place, n);
+  place.for_each(each.keys.size(), write_total_at_first{each.first.data(), totals.data(), of_first.data()});
+  array<std::uint64_t, place_type> sent(place, keys.size()), total(place, keys.size());
+  send_back(me, all, of_first.data(), mine, sent.data());
+  mine.parts.restore_each(place, sent.data(), put_to<std::uint64_t>{total.data()}, nullptr);
+  const auto first =
+      select_numbers<std::uint32_t>(place, total.size(), is_other_value<std::uint64_t>{total.data(), 0});
+  result = {{place, first.size()}, {place, first.size()}};
+  write_numbers(place, first.size(), in_order<Key, std::uint32_t>{keys.data(), first.data()},
+                result.keys.data());
+  write_numbers(place, first.size(), in_order<std::uint64_t, std::uint32_t>{total.data(), first.data()},
+                result.counts.data());
+  place.synchronize();
+  return result;
+}
+
+inline void check_order(index_order order, const char* where) {
+  if (order != index_order::by_key) return;
+  raise<invalid_argument>(
+      {where, ": keys of several shards have no order by key; take first_occurrence or any"});
+}
+
+template <class Key>
+struct number_from {
+  Key first;
+  ROOST_FN Key operator()(std::size_t i) const { return first + static_cast<Key>(i); }
+};
+
+struct is_index_of_key {
+  const std::uint32_t* indices;
+  std::uint32_t first;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return indices[i] == first + i ? 1 : 0; }
+};
+
+}  // namespace detail
+
+template <class Key, class Shards>
+template <class Keys>
+  requires(!std::is_same_v<Keys, sharded_index<Key, Shards>>)
+sharded_index<Key, Shards>::sharded_index(const Shards& shards, const Keys& keys, options chosen)
+    : indices_({.load_factor = chosen.load_factor, .seed = chosen.seed}) {
+  constexpr const char* where = "roost::sharded_index";
+  using keys_array = array<Key, place_type>;
+  detail::check_order(chosen.order, where);
+  detail::check_parts(shards, where, keys);
+  parts_ = detail::make_each<Shards, part>(shards);
+  auto different = detail::make_each<Shards, keys_array>(shards);  // of each range
+  auto found = detail::make_each<Shards, array<std::uint32_t, place_type>>(shards);
+  shards.run([&](auto& me) {
+    part& mine = detail::part_of<Shards>(parts_, me);
+    const auto sequence = detail::sequence_as<Key>(detail::part_of<Shards>(keys, me));
+    auto all = detail::unique_all(me.place(), sequence,
+                                  {.order = chosen.order, .inverse = true, .counts = chosen.counts}, where);
+    auto share = detail::share_of_keys(me, all.keys, all.counts, chosen.order, chosen.seed);
+    const auto sizes = me.gather({share.keys.size()});
+    if (sizes.sum() >= no_index) {
+      detail::raise<invalid_argument>(
+          {where, ": ", sizes.sum(), " different keys; at most 2^32 - 2 have indices"});
+    }
+    for (std::uint32_t s = 0; s < me.number(); ++s) mine.first += static_cast<std::uint32_t>(sizes(s));
+    mine.keys = std::move(share.keys);
+    if (chosen.counts) mine.counts = std::move(share.counts);
+    mine.indices = std::move(all.inverse);  // among the different keys of the range
+    detail::part_of<Shards>(found, me) = {me.place(), all.keys.size()};
+    detail::part_of<Shards>(different, me) = std::move(all.keys);
+  });
+  indices_.build(shards, [&](auto& me) {
+    const part& mine = detail::part_of<Shards>(parts_, me);
+    const computed numbers(mine.keys.size(), detail::number_from<std::uint32_t>{mine.first});
+    return detail::zip_as<Key, std::uint32_t>(mine.keys, numbers, where);
+  });
+  indices_.find(shards, different, found, no_index);
+  shards.run([&](auto& me) {
+    part& mine = detail::part_of<Shards>(parts_, me);
+    array<std::uint32_t, place_type> indices(me.place(), mine.indices.size());
+    detail::write_numbers(me.place(), indices.size(),
+                          detail::in_order<std::uint32_t, std::uint32_t>{
+                              detail::part_of<Shards>(found, me).data(), mine.indices.data()},
+                          indices.data());
+    me.place().synchronize();
+    mine.indices = std::move(indices);
+  });
+}
+
+template <class Key, class Shards>
+std::size_t sharded_index<Key, Shards>::bytes() const {
+  std::size_t result = indices_.bytes();
+  const auto add = [&](const part& p) { result += p.keys.bytes() + p.counts.bytes() + p.indices.bytes(); };
+  if constexpr (detail::one_shard_a_process<Shards>) {
+    add(parts_);
+  } else {
+    for (const part& p : parts_) add(p);
+  }
+  return result;
+}
+
+template <class Key, class Shards>
+bool sharded_index<Key, Shards>::valid(const Shards& shards) const {
+  if (empty()) return true;
+  if (!indices_.valid(shards)) return false;
+  auto keys = detail::make_each<Shards, std::span<const Key>>(shards);
+  auto found = detail::make_each<Shards, array<std::uint32_t, place_type>>(shards);
+  shards.run([&](auto& me) {
+    const part& mine = detail::part_of<Shards>(parts_, me);
+    detail::part_of<Shards>(keys, me) = mine.keys.span();
+    detail::part_of<Shards>(found, me) = {me.place(), mine.keys.size()};
+  });
+  find(shards, keys, found);
+  std::atomic<bool> good{true};
+  shards.run([&](auto& me) {
+    const part& mine = detail::part_of<Shards>(parts_, me);
+    const detail::is_index_of_key right{detail::part_of<Shards>(found, me).data(), mine.first};
+    if (me.place().sum(mine.keys.size(), right) != mine.keys.size()) good = false;
+  });
+  return good;
+}
+
+template <detail::shards_place Shards, class Keys>
+auto unique(const Shards& shards, const Keys& keys, index_order order) {
+  constexpr const char* where = "roost::unique";
+  using key = detail::element_of<detail::range_of_shard<Shards, const Keys>>;
+  detail::check_order(order, where);
+  detail::check_parts(shards, where, keys);
+  auto result = detail::make_each<Shards, array<key, typename Shards::place_type>>(shards);
+  shards.run([&](auto& me) {
+    const auto mine = unique(me.place(), detail::part_of<Shards>(keys, me), order);
+    detail::part_of<Shards>(result, me) = std::move(detail::share_of_keys(me, mine, {}, order, 0).keys);
+  });
+  return result;
+}
+
+}  // namespace roost
