@@ -115,9 +115,11 @@ class sharded_multimap {
   bool valid(const Shards& shards) const;
 
  private:
-  template <class Queries, class Answer>
-  bulk_report ask(typename Shards::shard_type& me, const Queries& queries, const Answer& answer,
-                  const bulk_options& how) const;
+  /// See detail::answer_of_run.
+  const std::uint64_t* offsets_to_read(const typename Shards::shard_type& me) const {
+    const table_type& mine = tables_.of(me);
+    return mine.has_unique_keys() ? nullptr : mine.offsets().data();
+  }
 
   options options_{};
   detail::tables_of_shards<table_type, Shards> tables_;

@@ -42,7 +42,7 @@ class sharded_set {
   void rebuild(const Shards& shards, const Keys& keys) {
     constexpr const char* where = "roost::sharded_set";
     detail::check_parts(shards, where, keys);
-    map_.build(shards, [&](auto& me) { return detail::alone_as<Key>(detail::part_of<Shards>(keys, me)); });
+    map_.build(shards, [&](auto& me) { return detail::alone_as<Key>(detail::of_shard<Shards>(keys, me)); });
   }
 
   /// results[s][i] = whether queries[s][i] is present, as bool. See sharded_map::find.
@@ -65,7 +65,7 @@ class sharded_set {
     constexpr const char* where = "roost::sharded_set::retrieve_all";
     detail::check_parts(shards, where, keys);
     map_.tables_.each(shards, where, [&](auto& me, const table_type& mine) {
-      Key* const target = detail::output<Key>(detail::part_of<Shards>(keys, me), mine.size(), where);
+      Key* const target = detail::output<Key>(detail::of_shard<Shards>(keys, me), mine.size(), where);
       detail::retrieve_pairs(me.place(), mine.ref(), target, nullptr, mine.size());
     });
     return size();

@@ -119,7 +119,7 @@ using each_shard = std::conditional_t<one_shard_a_process<Shards>, T, std::vecto
 
 /// A shard's part of something that each shard of this process has.
 template <class Shards, class Parts>
-decltype(auto) part_of(Parts& parts, const typename Shards::shard_type& me) {
+decltype(auto) of_shard(Parts& parts, const typename Shards::shard_type& me) {
   if constexpr (one_shard_a_process<Shards>) {
     return (parts);
   } else {
@@ -129,7 +129,7 @@ decltype(auto) part_of(Parts& parts, const typename Shards::shard_type& me) {
 
 /// What a shard has of a user's range.
 template <class Shards, class Ranges>
-using range_of_shard = std::remove_cvref_t<decltype(part_of<Shards>(
+using range_of_shard = std::remove_cvref_t<decltype(of_shard<Shards>(
     std::declval<Ranges&>(), std::declval<const typename Shards::shard_type&>()))>;
 
 template <class Shards, class Ranges>

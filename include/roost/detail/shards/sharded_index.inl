@@ -108,8 +108,8 @@ sharded_index<Key, Shards>::sharded_index(const Shards& shards, const Keys& keys
   auto different = detail::make_each<Shards, keys_array>(shards);  // of each range
   auto found = detail::make_each<Shards, array<std::uint32_t, place_type>>(shards);
   shards.run([&](auto& me) {
-    part& mine = detail::part_of<Shards>(parts_, me);
-    const auto sequence = detail::sequence_as<Key>(detail::part_of<Shards>(keys, me));
+    part& mine = detail::of_shard<Shards>(parts_, me);
+    const auto sequence = detail::sequence_as<Key>(detail::of_shard<Shards>(keys, me));
     auto all = detail::unique_all(me.place(), sequence,
                                   {.order = chosen.order, .inverse = true, .counts = chosen.counts}, where);
     auto share = detail::share_of_keys(me, all.keys, all.counts, chosen.order, chosen.seed);
@@ -122,21 +122,21 @@ sharded_index<Key, Shards>::sharded_index(const Shards& shards, const Keys& keys
     mine.keys = std::move(share.keys);
     if (chosen.counts) mine.counts = std::move(share.counts);
     mine.indices = std::move(all.inverse);  // among the different keys of the range
-    detail::part_of<Shards>(found, me) = {me.place(), all.keys.size()};
-    detail::part_of<Shards>(different, me) = std::move(all.keys);
+    detail::of_shard<Shards>(found, me) = {me.place(), all.keys.size()};
+    detail::of_shard<Shards>(different, me) = std::move(all.keys);
   });
   indices_.build(shards, [&](auto& me) {
-    const part& mine = detail::part_of<Shards>(parts_, me);
+    const part& mine = detail::of_shard<Shards>(parts_, me);
     const computed numbers(mine.keys.size(), detail::number_from<std::uint32_t>{mine.first});
     return detail::zip_as<Key, std::uint32_t>(mine.keys, numbers, where);
   });
   indices_.find(shards, different, found, no_index);
   shards.run([&](auto& me) {
-    part& mine = detail::part_of<Shards>(parts_, me);
+    part& mine = detail::of_shard<Shards>(parts_, me);
     array<std::uint32_t, place_type> indices(me.place(), mine.indices.size());
     detail::write_numbers(me.place(), indices.size(),
                           detail::in_order<std::uint32_t, std::uint32_t>{
-                              detail::part_of<Shards>(found, me).data(), mine.indices.data()},
+                              detail::of_shard<Shards>(found, me).data(), mine.indices.data()},
                           indices.data());
     me.place().synchronize();
     mine.indices = std::move(indices);
@@ -162,15 +162,15 @@ bool sharded_index<Key, Shards>::valid(const Shards& shards) const {
   auto keys = detail::make_each<Shards, std::span<const Key>>(shards);
   auto found = detail::make_each<Shards, array<std::uint32_t, place_type>>(shards);
   shards.run([&](auto& me) {
-    const part& mine = detail::part_of<Shards>(parts_, me);
-    detail::part_of<Shards>(keys, me) = mine.keys.span();
-    detail::part_of<Shards>(found, me) = {me.place(), mine.keys.size()};
+    const part& mine = detail::of_shard<Shards>(parts_, me);
+    detail::of_shard<Shards>(keys, me) = mine.keys.span();
+    detail::of_shard<Shards>(found, me) = {me.place(), mine.keys.size()};
   });
   find(shards, keys, found);
   std::atomic<bool> good{true};
   shards.run([&](auto& me) {
-    const part& mine = detail::part_of<Shards>(parts_, me);
-    const detail::is_index_of_key right{detail::part_of<Shards>(found, me).data(), mine.first};
+    const part& mine = detail::of_shard<Shards>(parts_, me);
+    const detail::is_index_of_key right{detail::of_shard<Shards>(found, me).data(), mine.first};
     if (me.place().sum(mine.keys.size(), right) != mine.keys.size()) good = false;
   });
   return good;
@@ -184,8 +184,8 @@ auto unique(const Shards& shards, const Keys& keys, index_order order) {
   detail::check_parts(shards, where, keys);
   auto result = detail::make_each<Shards, array<key, typename Shards::place_type>>(shards);
   shards.run([&](auto& me) {
-    const auto mine = unique(me.place(), detail::part_of<Shards>(keys, me), order);
-    detail::part_of<Shards>(result, me) = std::move(detail::share_of_keys(me, mine, {}, order, 0).keys);
+    const auto mine = unique(me.place(), detail::of_shard<Shards>(keys, me), order);
+    detail::of_shard<Shards>(result, me) = std::move(detail::share_of_keys(me, mine, {}, order, 0).keys);
   });
   return result;
 }

@@ -56,12 +56,12 @@ class sharded_join {
     auto found = map.retrieve(shards_, left_);
     shards_.run([&](shard_type& me) {
       const place_type& place = me.place();
-      auto& mine = part_of<Shards>(found, me);
+      auto& mine = of_shard<Shards>(found, me);
       array<Row, place_type> left(place, mine.values.size());
       expand(place, mine.offsets.data(), mine.offsets.size() - 1, left.size(),
-             write_row_of_match<Row>{left.data(), part_of<Shards>(left_rows_, me).first});
+             write_row_of_match<Row>{left.data(), of_shard<Shards>(left_rows_, me).first});
       place.synchronize();
-      part_of<Shards>(result_, me) = {std::move(left), std::move(mine.values)};
+      of_shard<Shards>(result_, me) = {std::move(left), std::move(mine.values)};
     });
     return std::move(result_);
   }
@@ -71,8 +71,8 @@ class sharded_join {
   bool number_rows() {
     bool copies = false;
     shards_.run([&](shard_type& me) {
-      const auto left = as_sequence(part_of<Shards>(left_, me));
-      const auto right = as_sequence(part_of<Shards>(right_, me));
+      const auto left = as_sequence(of_shard<Shards>(left_, me));
+      const auto right = as_sequence(of_shard<Shards>(right_, me));
       const bool has_copies = seems_to_have_copies(me.place(), right, [&](const auto& some) {
         return frozen_map<key, Row, place_type>(me.place(), some, numbers_to<Row>(some.size()));
       });
@@ -84,7 +84,7 @@ class sharded_join {
           raise<invalid_argument>({where, ": ", all.sum(side), " rows of all shards cannot be numbered by ",
                                    sizeof(Row), " bytes; give a larger type"});
         }
-        auto& rows = part_of<Shards>(side == 0 ? left_rows_ : right_rows_, me);
+        auto& rows = of_shard<Shards>(side == 0 ? left_rows_ : right_rows_, me);
         rows.count = all(me.number(), side);
         for (std::uint32_t s = 0; s < me.number(); ++s) rows.first += static_cast<Row>(all(s, side));
       }
@@ -99,14 +99,14 @@ class sharded_join {
     if (map.size() != right_size_) return false;
     auto found = make_each<Shards, array<Row, place_type>>(shards_);
     shards_.run([&](shard_type& me) {
-      part_of<Shards>(found, me) = {me.place(), part_of<Shards>(left_rows_, me).count};
+      of_shard<Shards>(found, me) = {me.place(), of_shard<Shards>(left_rows_, me).count};
     });
     map.find(shards_, left_, found, no_row<Row>);
     shards_.run([&](shard_type& me) {
-      const auto [n, first] = part_of<Shards>(left_rows_, me);
-      auto& mine = part_of<Shards>(result_, me);
+      const auto [n, first] = of_shard<Shards>(left_rows_, me);
+      auto& mine = of_shard<Shards>(result_, me);
       mine = on_one_place::pairs_of_unique(me.place(), n, false, [&](array<Row, place_type>& rows) {
-        rows = std::move(part_of<Shards>(found, me));
+        rows = std::move(of_shard<Shards>(found, me));
       });
       me.place().for_each(mine.left.size(), add_to_row<Row>{mine.left.data(), first});
       me.place().synchronize();
@@ -139,9 +139,9 @@ auto group_by(const Shards& shards, const Keys& keys, const Values& values, cons
   auto result = detail::make_each<Shards, aggregated<key, value, typename Shards::place_type>>(shards);
   shards.run([&](auto& me) {
     const auto source =
-        detail::zip_checked(detail::part_of<Shards>(keys, me), detail::part_of<Shards>(values, me), where);
+        detail::zip_checked(detail::of_shard<Shards>(keys, me), detail::of_shard<Shards>(values, me), where);
     const auto items = detail::bring_items(me, source, 0);
-    detail::part_of<Shards>(result, me) =
+    detail::of_shard<Shards>(result, me) =
         detail::group_by(me.place(), detail::keys_of(items), detail::values_of(items), f, where);
   });
   return result;

@@ -22,8 +22,8 @@ void sharded_map<Key, Value, Shards>::rebuild(const Shards& shards, const Keys& 
   constexpr const char* where = "roost::sharded_map";
   detail::check_parts(shards, where, keys, values);
   build(shards, [&](auto& me) {
-    return detail::zip_as<Key, Value>(detail::part_of<Shards>(keys, me), detail::part_of<Shards>(values, me),
-                                      where);
+    return detail::zip_as<Key, Value>(detail::of_shard<Shards>(keys, me),
+                                      detail::of_shard<Shards>(values, me), where);
   });
 }
 
@@ -41,16 +41,14 @@ template <class Queries, class Results>
 bulk_report sharded_map<Key, Value, Shards>::find(const Shards& shards, const Queries& queries,
                                                   Results&& results, Value missing, bulk_options how) const {
   constexpr const char* where = "roost::sharded_map::find";
-  tables_.check(shards, where);
-  detail::check_parts(shards, where, queries, results);
-  return detail::report_of(shards, [&](auto& me) {
-    const auto& asked = detail::part_of<Shards>(queries, me);
-    auto& target = detail::part_of<Shards>(results, me);
-    if (tables_.empty()) return detail::find_no_values<Key>(me.place(), asked, target, missing, where);
-    const auto sequence = detail::sequence_as<Key>(asked);
-    const detail::write_value<Value> answer{detail::output<Value>(target, sequence.size(), where), missing};
-    return tables_.ask(shards, me, sequence, answer, how);
-  });
+  return tables_.template look_up<Key>(
+      shards, where, queries, results, how,
+      [&](auto&, auto& target, std::size_t n) {
+        return detail::write_value<Value>{detail::output<Value>(target, n, where), missing};
+      },
+      [&](const auto& place, const auto& asked, auto& target) {
+        return detail::find_no_values<Key>(place, asked, target, missing, where);
+      });
 }
 
 template <class Key, class Value, class Shards>
@@ -59,54 +57,31 @@ template <class Queries, class Results, class Found>
 bulk_report sharded_map<Key, Value, Shards>::find(const Shards& shards, const Queries& queries,
                                                   Results&& results, Found&& found, bulk_options how) const {
   constexpr const char* where = "roost::sharded_map::find";
-  tables_.check(shards, where);
-  detail::check_parts(shards, where, queries, results, found);
-  return detail::report_of(shards, [&](auto& me) {
-    const auto& asked = detail::part_of<Shards>(queries, me);
-    auto& there = detail::part_of<Shards>(found, me);
-    if (tables_.empty()) return detail::find_nothing<Key>(me.place(), asked, there, where);
-    const auto sequence = detail::sequence_as<Key>(asked);
-    const std::size_t n = sequence.size();
-    const detail::write_value_and_found<Value> answer{
-        detail::output<Value>(detail::part_of<Shards>(results, me), n, where),
-        detail::output<bool>(there, n, where)};
-    return tables_.ask(shards, me, sequence, answer, how);
-  });
+  detail::check_parts(shards, where, results);
+  return tables_.template look_up<Key>(
+      shards, where, queries, found, how,
+      [&](auto& me, auto& target, std::size_t n) {
+        return detail::write_value_and_found<Value>{
+            detail::output<Value>(detail::of_shard<Shards>(results, me), n, where),
+            detail::output<bool>(target, n, where)};
+      },
+      [&](const auto& place, const auto& asked, auto& target) {
+        return detail::find_nothing<Key>(place, asked, target, where);
+      });
 }
 
 template <class Key, class Value, class Shards>
 template <class Queries, class Results>
 bulk_report sharded_map<Key, Value, Shards>::contains(const Shards& shards, const Queries& queries,
                                                       Results&& results, bulk_options how) const {
-  constexpr const char* where = "roost::sharded_map::contains";
-  tables_.check(shards, where);
-  detail::check_parts(shards, where, queries, results);
-  return detail::report_of(shards, [&](auto& me) {
-    const auto& asked = detail::part_of<Shards>(queries, me);
-    auto& target = detail::part_of<Shards>(results, me);
-    if (tables_.empty()) return detail::find_nothing<Key>(me.place(), asked, target, where);
-    const auto sequence = detail::sequence_as<Key>(asked);
-    const detail::write_contained answer{detail::output<bool>(target, sequence.size(), where)};
-    return tables_.ask(shards, me, sequence, answer, how);
-  });
+  return tables_.template contains<Key>(shards, "roost::sharded_map::contains", queries, results, how);
 }
 
 template <class Key, class Value, class Shards>
 template <class Queries>
 std::size_t sharded_map<Key, Value, Shards>::count_found(const Shards& shards, const Queries& queries,
                                                          bulk_options how) const {
-  constexpr const char* where = "roost::sharded_map::count_found";
-  detail::check_parts(shards, where, queries);
-  std::size_t count = 0;
-  tables_.each(shards, where, [&](auto& me, const table_type&) {
-    const auto sequence = detail::sequence_as<Key>(detail::part_of<Shards>(queries, me));
-    array<bool, place_type> answers(me.place(), sequence.size());
-    tables_.ask(shards, me, sequence, detail::write_contained{answers.data()}, how);
-    const std::uint64_t mine = me.place().sum(answers.size(), detail::is_true{answers.data()});
-    const std::uint64_t all = me.gather({mine}).sum();
-    if (me.local() == 0) count = all;
-  });
-  return count;
+  return tables_.template count_found<Key>(shards, "roost::sharded_map::count_found", queries, how);
 }
 
 template <class Key, class Value, class Shards>
@@ -116,7 +91,7 @@ std::size_t sharded_map<Key, Value, Shards>::retrieve_all(const Shards& shards, 
   constexpr const char* where = "roost::sharded_map::retrieve_all";
   detail::check_parts(shards, where, keys, values);
   tables_.each(shards, where, [&](auto& me, const table_type& mine) {
-    mine.retrieve_all(me.place(), detail::part_of<Shards>(keys, me), detail::part_of<Shards>(values, me));
+    mine.retrieve_all(me.place(), detail::of_shard<Shards>(keys, me), detail::of_shard<Shards>(values, me));
   });
   return size();
 }

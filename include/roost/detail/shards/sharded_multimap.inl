@@ -139,20 +139,11 @@ void sharded_multimap<Key, Value, Shards>::rebuild(const Shards& shards, const K
   constexpr const char* where = "roost::sharded_multimap";
   detail::check_parts(shards, where, keys, values);
   tables_.build(shards, options_.seed, [&](auto& me) {
-    const auto source = detail::zip_as<Key, Value>(detail::part_of<Shards>(keys, me),
-                                                   detail::part_of<Shards>(values, me), where);
+    const auto source = detail::zip_as<Key, Value>(detail::of_shard<Shards>(keys, me),
+                                                   detail::of_shard<Shards>(values, me), where);
     const auto items = detail::bring_items(me, source, options_.seed);
     return table_type(me.place(), detail::keys_of(items), detail::values_of(items), options_);
   });
-}
-
-template <class Key, class Value, class Shards>
-template <class Queries, class Answer>
-bulk_report sharded_multimap<Key, Value, Shards>::ask(typename Shards::shard_type& me, const Queries& queries,
-                                                      const Answer& answer, const bulk_options& how) const {
-  const auto& numbers = detail::numbers_of_keys::of(tables_.of(me));
-  return detail::ask_owners(me, detail::asked_table{numbers.ref(), numbers.bytes(), options_.seed}, queries,
-                            answer, how);
 }
 
 template <class Key, class Value, class Shards>
@@ -161,19 +152,15 @@ bulk_report sharded_multimap<Key, Value, Shards>::find_first(const Shards& shard
                                                              Results&& results, const Value& missing,
                                                              bulk_options how) const {
   constexpr const char* where = "roost::sharded_multimap::find_first";
-  tables_.check(shards, where);
-  detail::check_parts(shards, where, queries, results);
-  return detail::report_of(shards, [&](auto& me) {
-    const auto& asked = detail::part_of<Shards>(queries, me);
-    auto& target = detail::part_of<Shards>(results, me);
-    if (tables_.empty()) return detail::find_no_values<Key>(me.place(), asked, target, missing, where);
-    const auto sequence = detail::sequence_as<Key>(asked);
-    const table_type& mine = tables_.of(me);
-    const detail::write_first_value<Value> answer{mine.has_unique_keys() ? nullptr : mine.offsets().data(),
-                                                  mine.values().data(), missing,
-                                                  detail::output<Value>(target, sequence.size(), where)};
-    return ask(me, sequence, answer, how);
-  });
+  return tables_.template look_up<Key>(
+      shards, where, queries, results, how,
+      [&](auto& me, auto& target, std::size_t n) {
+        return detail::write_first_value<Value>{offsets_to_read(me), tables_.of(me).values().data(), missing,
+                                                detail::output<Value>(target, n, where)};
+      },
+      [&](const auto& place, const auto& asked, auto& target) {
+        return detail::find_no_values<Key>(place, asked, target, missing, where);
+      });
 }
 
 template <class Key, class Value, class Shards>
@@ -184,18 +171,15 @@ bulk_report sharded_multimap<Key, Value, Shards>::count(const Shards& shards, co
   using range = detail::range_of_shard<Shards, std::remove_reference_t<Counts>>;
   using count_type = std::remove_cvref_t<decltype(*detail::data_of(std::declval<range&>()))>;
   static_assert(std::is_integral_v<count_type> && !std::is_same_v<count_type, bool>, "counts are integers");
-  tables_.check(shards, where);
-  detail::check_parts(shards, where, queries, counts);
-  return detail::report_of(shards, [&](auto& me) {
-    const auto& asked = detail::part_of<Shards>(queries, me);
-    auto& target = detail::part_of<Shards>(counts, me);
-    if (tables_.empty()) return detail::find_no_values<Key>(me.place(), asked, target, count_type{}, where);
-    const auto sequence = detail::sequence_as<Key>(asked);
-    const table_type& mine = tables_.of(me);
-    const detail::write_count<count_type> answer(mine.has_unique_keys() ? nullptr : mine.offsets().data(),
-                                                 detail::output<count_type>(target, sequence.size(), where));
-    return ask(me, sequence, answer, how);
-  });
+  return tables_.template look_up<Key>(
+      shards, where, queries, counts, how,
+      [&](auto& me, auto& target, std::size_t n) {
+        return detail::write_count<count_type>(offsets_to_read(me),
+                                               detail::output<count_type>(target, n, where));
+      },
+      [&](const auto& place, const auto& asked, auto& target) {
+        return detail::find_no_values<Key>(place, asked, target, count_type{}, where);
+      });
 }
 
 template <class Key, class Value, class Shards>
@@ -203,58 +187,24 @@ template <class Queries>
 std::uint64_t sharded_multimap<Key, Value, Shards>::count_matches(const Shards& shards,
                                                                   const Queries& queries,
                                                                   bulk_options how) const {
-  constexpr const char* where = "roost::sharded_multimap::count_matches";
-  detail::check_parts(shards, where, queries);
-  std::uint64_t count = 0;
-  tables_.each(shards, where, [&](auto& me, const table_type& mine) {
-    const auto sequence = detail::sequence_as<Key>(detail::part_of<Shards>(queries, me));
-    array<std::uint64_t, place_type> counts(me.place(), sequence.size());
-    ask(me, sequence,
-        detail::write_count<std::uint64_t>(mine.has_unique_keys() ? nullptr : mine.offsets().data(),
-                                           counts.data()),
-        how);
-    const std::uint64_t of_me = me.place().sum(
-        counts.size(),
-        detail::element_at<detail::sequence_of<decltype(counts)>>{detail::as_sequence(counts)});
-    const std::uint64_t all = me.gather({of_me}).sum();
-    if (me.local() == 0) count = all;
-  });
-  return count;
+  return tables_.template sum_of_answers<Key, std::uint64_t>(
+      shards, "roost::sharded_multimap::count_matches", queries, how, [&](auto& me, std::uint64_t* target) {
+        return detail::write_count<std::uint64_t>(offsets_to_read(me), target);
+      });
 }
 
 template <class Key, class Value, class Shards>
 template <class Queries, class Results>
 bulk_report sharded_multimap<Key, Value, Shards>::contains(const Shards& shards, const Queries& queries,
                                                            Results&& results, bulk_options how) const {
-  constexpr const char* where = "roost::sharded_multimap::contains";
-  tables_.check(shards, where);
-  detail::check_parts(shards, where, queries, results);
-  return detail::report_of(shards, [&](auto& me) {
-    const auto& asked = detail::part_of<Shards>(queries, me);
-    auto& target = detail::part_of<Shards>(results, me);
-    if (tables_.empty()) return detail::find_nothing<Key>(me.place(), asked, target, where);
-    const auto sequence = detail::sequence_as<Key>(asked);
-    return ask(me, sequence, detail::write_contained{detail::output<bool>(target, sequence.size(), where)},
-               how);
-  });
+  return tables_.template contains<Key>(shards, "roost::sharded_multimap::contains", queries, results, how);
 }
 
 template <class Key, class Value, class Shards>
 template <class Queries>
 std::size_t sharded_multimap<Key, Value, Shards>::count_found(const Shards& shards, const Queries& queries,
                                                               bulk_options how) const {
-  constexpr const char* where = "roost::sharded_multimap::count_found";
-  detail::check_parts(shards, where, queries);
-  std::size_t count = 0;
-  tables_.each(shards, where, [&](auto& me, const table_type&) {
-    const auto sequence = detail::sequence_as<Key>(detail::part_of<Shards>(queries, me));
-    array<bool, place_type> answers(me.place(), sequence.size());
-    ask(me, sequence, detail::write_contained{answers.data()}, how);
-    const std::uint64_t of_me = me.place().sum(answers.size(), detail::is_true{answers.data()});
-    const std::uint64_t all = me.gather({of_me}).sum();
-    if (me.local() == 0) count = all;
-  });
-  return count;
+  return tables_.template count_found<Key>(shards, "roost::sharded_multimap::count_found", queries, how);
 }
 
 template <class Key, class Value, class Shards>
@@ -262,11 +212,12 @@ template <class Queries>
 auto sharded_multimap<Key, Value, Shards>::retrieve(const Shards& shards, const Queries& queries) const
     -> detail::each_shard<Shards, retrieved> {
   constexpr const char* where = "roost::sharded_multimap::retrieve";
+  tables_.check(shards, where);
   detail::check_parts(shards, where, queries);
   auto result = detail::make_each<Shards, retrieved>(shards);
   shards.run([&](auto& me) {
-    const auto sequence = detail::sequence_as<Key>(detail::part_of<Shards>(queries, me));
-    auto& mine = detail::part_of<Shards>(result, me);
+    const auto sequence = detail::sequence_as<Key>(detail::of_shard<Shards>(queries, me));
+    auto& mine = detail::of_shard<Shards>(result, me);
     if (tables_.empty()) {
       mine.offsets = detail::zeros(me.place(), sequence.size() + 1);
     } else {
@@ -284,12 +235,12 @@ auto sharded_multimap<Key, Value, Shards>::retrieve_pairs(const Shards& shards, 
   auto result = detail::make_each<Shards, retrieved_pairs>(shards);
   shards.run([&](auto& me) {
     const place_type& place = me.place();
-    auto& mine = detail::part_of<Shards>(found, me);
+    auto& mine = detail::of_shard<Shards>(found, me);
     array<std::uint64_t, place_type> numbers(place, mine.values.size());
     detail::expand(place, mine.offsets.data(), mine.offsets.size() - 1, numbers.size(),
                    detail::write_query_of_match{numbers.data()});
     place.synchronize();
-    detail::part_of<Shards>(result, me) = {std::move(numbers), std::move(mine.values)};
+    detail::of_shard<Shards>(result, me) = {std::move(numbers), std::move(mine.values)};
   });
   return result;
 }
@@ -301,7 +252,7 @@ std::size_t sharded_multimap<Key, Value, Shards>::retrieve_all(const Shards& sha
   constexpr const char* where = "roost::sharded_multimap::retrieve_all";
   detail::check_parts(shards, where, keys, values);
   tables_.each(shards, where, [&](auto& me, const table_type& mine) {
-    mine.retrieve_all(me.place(), detail::part_of<Shards>(keys, me), detail::part_of<Shards>(values, me));
+    mine.retrieve_all(me.place(), detail::of_shard<Shards>(keys, me), detail::of_shard<Shards>(values, me));
   });
   return size();
 }

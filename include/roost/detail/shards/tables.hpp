@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "roost/detail/shards/lookups.hpp"
+#include "roost/frozen_multimap.hpp"
 #include "roost/shards.hpp"
 
 // What the sharded tables share: a table for each shard of this process.
@@ -158,6 +159,12 @@ struct is_strange {
   }
 };
 
+template <class T>
+struct answer_as_number {
+  const T* answers;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return static_cast<std::uint64_t>(answers[i]); }
+};
+
 /// An ordinary table for each shard of this process.
 template <class Table, class Shards>
 class tables_of_shards {
@@ -173,7 +180,7 @@ class tables_of_shards {
   std::size_t bytes() const { return bytes_; }
   double load_factor() const { return load_factor_; }
 
-  const Table& of(const shard_type& me) const { return part_of<Shards>(tables_, me); }
+  const Table& of(const shard_type& me) const { return of_shard<Shards>(tables_, me); }
   const Table& operator[](std::size_t shard) const {
     if constexpr (one_shard_a_process<Shards>) {
       return tables_;
@@ -189,7 +196,7 @@ class tables_of_shards {
     fresh.seed_ = seed;
     fresh.tables_ = make_each<Shards, Table>(shards);
     shards.run([&](shard_type& me) {
-      Table& mine = part_of<Shards>(fresh.tables_, me);
+      Table& mine = of_shard<Shards>(fresh.tables_, me);
       mine = make(me);
       std::uint64_t slots = 0;
       if constexpr (requires { mine.capacity(); }) {
@@ -230,14 +237,75 @@ class tables_of_shards {
     });
   }
 
-  /// The answers to a shard's queries.
+  /// The answers to a shard's queries: of a multimap by the numbers of keys, on the shard that has them.
   template <class Queries, class Answer>
   bulk_report ask(const Shards& shards, shard_type& me, const Queries& queries, const Answer& answer,
                   const bulk_options& how) const {
     const Table& mine = of(me);
-    const asked_table<typename Table::ref_type> table{mine.ref(), mine.bytes(), seed_};
-    return ask_tables(shards, me, table, queries, answer, how,
-                      [&](std::uint32_t s) -> const auto& { return (*this)[s].ref(); });
+    if constexpr (requires { mine.key_count(); }) {
+      const auto& numbers = numbers_of_keys::of(mine);
+      return ask_owners(me, asked_table{numbers.ref(), numbers.bytes(), seed_}, queries, answer, how);
+    } else {
+      return ask_tables(shards, me, asked_table{mine.ref(), mine.bytes(), seed_}, queries, answer, how,
+                        [&](std::uint32_t s) -> const auto& { return (*this)[s].ref(); });
+    }
+  }
+
+  /// A bulk lookup of keys of type Key: answer_of(me, results, n) says for each shard what its n queries
+  /// want, none(place, queries, results) what is done where there are no tables.
+  template <class Key, class Queries, class Results, class AnswerOf, class None>
+  bulk_report look_up(const Shards& shards, const char* where, const Queries& queries, Results& results,
+                      const bulk_options& how, const AnswerOf& answer_of, const None& none) const {
+    check(shards, where);
+    check_parts(shards, where, queries, results);
+    bulk_report report;
+    shards.run([&](shard_type& me) {
+      const auto& asked = of_shard<Shards>(queries, me);
+      auto& target = of_shard<Shards>(results, me);
+      const bulk_report mine = [&] {
+        if (empty()) return none(me.place(), asked, target);
+        const auto sequence = sequence_as<Key>(asked);
+        return ask(shards, me, sequence, answer_of(me, target, sequence.size()), how);
+      }();
+      me.place().synchronize();
+      if (me.local() == 0) report = mine;
+    });
+    return report;
+  }
+
+  /// The sum of the answers to all queries: answer_of(me, target) says what they want.
+  template <class Key, class Result, class Queries, class AnswerOf>
+  std::uint64_t sum_of_answers(const Shards& shards, const char* where, const Queries& queries,
+                               const bulk_options& how, const AnswerOf& answer_of) const {
+    check(shards, where);
+    check_parts(shards, where, queries);
+    std::uint64_t sum = 0;
+    each(shards, where, [&](shard_type& me, const Table&) {
+      const auto sequence = sequence_as<Key>(of_shard<Shards>(queries, me));
+      array<Result, typename Shards::place_type> answers(me.place(), sequence.size());
+      ask(shards, me, sequence, answer_of(me, answers.data()), how);
+      const std::uint64_t mine = me.place().sum(answers.size(), answer_as_number<Result>{answers.data()});
+      const std::uint64_t all = me.gather({mine}).sum();
+      if (me.local() == 0) sum = all;
+    });
+    return sum;
+  }
+
+  template <class Key, class Queries, class Results>
+  bulk_report contains(const Shards& shards, const char* where, const Queries& queries, Results& results,
+                       const bulk_options& how) const {
+    return look_up<Key>(
+        shards, where, queries, results, how,
+        [&](auto&, auto& target, std::size_t n) { return write_contained{output<bool>(target, n, where)}; },
+        [&](const auto& place, const auto& asked, auto& target) {
+          return find_nothing<Key>(place, asked, target, where);
+        });
+  }
+  template <class Key, class Queries>
+  std::size_t count_found(const Shards& shards, const char* where, const Queries& queries,
+                          const bulk_options& how) const {
+    return sum_of_answers<Key, bool>(shards, where, queries, how,
+                                     [](auto&, bool* target) { return write_contained{target}; });
   }
 
   sharded_ref<typename Table::ref_type> ref(const char* where) const {
@@ -268,18 +336,6 @@ class tables_of_shards {
   std::size_t size_ = 0, slots_ = 0, bytes_ = 0;
   double load_factor_ = 0;
 };
-
-/// The report of ask(me) for each shard: that of the first of this process.
-template <class Shards, class Ask>
-bulk_report report_of(const Shards& shards, const Ask& ask) {
-  bulk_report report;
-  shards.run([&](typename Shards::shard_type& me) {
-    const bulk_report mine = ask(me);
-    me.place().synchronize();
-    if (me.local() == 0) report = mine;
-  });
-  return report;
-}
 
 }  // namespace detail
 }  // namespace roost
