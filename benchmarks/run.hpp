@@ -62,6 +62,7 @@ struct settings {
   int repetitions = 5;
   int warm_ups = 2;
   int threads = 0;
+  int shards = 0;  // 0: one place
   roost::path path = roost::path::automatic;
   bool in_kernel = false;      // lookups go through ref(), in a kernel with a thread for each, not in bulk
   bool as_neighbours = false;  // and as warp_neighbours where a table takes them
@@ -241,6 +242,8 @@ void measure(const Place& place, const settings& options, std::size_t n, double 
 
 void measure_host(const settings& options);
 void measure_cuda(const settings& options);
+void measure_host_shards(const settings& options);
+void measure_gpus(const settings& options);
 
 // One function for each type of keys, or pair of types, so that they compile apart.
 template <class Key>

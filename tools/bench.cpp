@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <map>
 #include <memory>
@@ -40,6 +41,7 @@ struct bench_options : settings {
   std::string keys_name = "mixed";
   std::string queries_name = "shuffled";
   std::string path_name = "automatic";
+  int gpus = 0;
   bool sweep = false;
 };
 
@@ -130,7 +132,10 @@ class progress_line {
 };
 
 void measure(const settings& options, const std::string& place) {
-  place == "cuda" ? roost::bench::measure_cuda(options) : roost::bench::measure_host(options);
+  if (options.shards != 0)
+    place == "cuda" ? roost::bench::measure_gpus(options) : roost::bench::measure_host_shards(options);
+  else
+    place == "cuda" ? roost::bench::measure_cuda(options) : roost::bench::measure_host(options);
 }
 
 /// The tables of a place: all, or those that take a load factor.
@@ -158,13 +163,36 @@ void check_tables(const bench_options& options, const std::string& place) {
   }
 }
 
+/// Throws if shards were asked for that the place does not have, or types that no table of shards is measured
+/// with.
+void check_shards(bench_options& options, const std::string& place) {
+  if (options.gpus != 0 && place != "cuda")
+    throw roost::invalid_argument("bench: --gpus needs --place cuda; on the host take --shards");
+  if (options.shards != 0 && place != "host")
+    throw roost::invalid_argument("bench: --shards needs --place host; on cuda take --gpus");
+  options.shards = std::max(options.shards, options.gpus);
+  if (options.shards == 0) return;
+  const bool same =
+      options.value_bits == options.key_bits || (options.value_bits == 0 && options.key_bits == 32);
+  if (!same || (place == "host" && options.key_bits == 64)) {
+    throw roost::invalid_argument(fmt::format(
+        "bench: tables of several shards are measured with keys and values of 32 bits{}, or sets of "
+        "32 bits",
+        place == "cuda" ? " or of 64" : ""));
+  }
+  if (options.sweep)
+    throw roost::invalid_argument("bench: --sweep is for one place; leave out --shards and --gpus");
+}
+
 int most_log2n(const settings& options) {
   return *std::max_element(options.log2n.begin(), options.log2n.end());
 }
 
 /// Throws if keys would repeat.
 void check_keys(const bench_options& options) {
-  const int most = roost::bench::log2_most_keys(options.keys, options.key_bits);
+  const auto shards = static_cast<unsigned>(std::max(options.shards, 1));  // each with so many keys
+  const int most = roost::bench::log2_most_keys(options.keys, options.key_bits) -
+                   (static_cast<int>(std::bit_width(shards - 1)));
   if (most_log2n(options) > most) {
     throw roost::invalid_argument(
         fmt::format("bench: {}-bit keys ({}) are unique, half of them asked for in vain, up to --log2n {}; "
@@ -175,7 +203,8 @@ void check_keys(const bench_options& options) {
 
 /// Keys, queries, results, values and about four more of the pairs for table and build.
 double bytes_needed(const settings& options, int log2n) {
-  return std::ldexp(1.0, log2n) * (options.key_bits + options.value_bits) / 8 * 6;
+  return std::ldexp(1.0, log2n) * std::max(options.shards, 1) * (options.key_bits + options.value_bits) / 8 *
+         6;
 }
 
 double bytes_there(const std::string& place) {
@@ -233,7 +262,10 @@ void bench(bench_options& options) {
     }
   }
   if (!options.sweep) check_keys(options);
+  if (options.place == "auto" && options.gpus + options.shards != 0)
+    options.place = options.gpus != 0 ? "cuda" : "host";
   const std::string place = roost::choose_place(options.place);
+  check_shards(options, place);
   if (!options.sweep) check_memory(options, place);
   check_tables(options, place);
   printer out(options);
@@ -274,6 +306,7 @@ void roost::bench::measure_cuda(const settings& options) {
 }
 #else
 void roost::bench::measure_cuda(const settings&) {}
+void roost::bench::measure_gpus(const settings&) {}
 #endif
 
 void add_bench(CLI::App& app) {
@@ -358,6 +391,15 @@ void add_bench(CLI::App& app) {
           "kernel with a thread for each, alone (kernel) or as warp_neighbours (neighbours)")
       ->check(CLI::IsMember({"automatic", "direct", "regional", "streamed", "kernel", "neighbours"}))
       ->capture_default_str();
+  command
+      ->add_option("--gpus", options->gpus,
+                   "Measures tables that are spread over so many CUDA devices, with --log2n keys on each "
+                   "(sharded_map, sharded_multimap, sharded_join; with --value-bits 0 sharded_set)")
+      ->check(CLI::Range(1, 64));
+  command
+      ->add_option("--shards", options->shards,
+                   "The same on the host: so many parts of its memory, with --log2n keys each")
+      ->check(CLI::Range(1, 64));
   command
       ->add_option("--clock", roost::bench::wall_clock,
                    "How cuda is timed: by events on the device, or by the host's clock from the call until "

@@ -94,6 +94,11 @@ class gpus {
     return std::find(state_->access.begin(), state_->access.end(), 0) == state_->access.end();
   }
 
+  /// Waits for the streams of all shards.
+  void synchronize() const {
+    for (const cuda& place : state_->places) place.synchronize();
+  }
+
   /// f(shard) for all shards at once, each by a thread of its own whose current device is the shard's: what
   /// sharded tables stand on.
   template <class F>

@@ -93,6 +93,9 @@ class host_shards {
   /// Whether each shard can read the memory of all.
   static constexpr bool all_readable() { return true; }
 
+  /// Nothing to wait for here.
+  void synchronize() const {}
+
   /// f(shard) for all shards at once, each with a thread of its own: what sharded tables stand on.
   template <class F>
   void run(const F& f) const {
