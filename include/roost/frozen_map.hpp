@@ -21,11 +21,21 @@ enum class outcome { copies, failed };  // of a build: some keys came several ti
 template <class Source>
 concept lies_in_order = requires(const Source& source) { source.region_of; };
 
-/// Builds a frozen_map of a source that users do not have: pairs that lie in order.
+/// Pairs that come to this place while the table is built, range by range of its regions: all different, or
+/// the build fails.
+template <class Source>
+concept comes_in_ranges = requires { Source::comes_in_ranges; };
+
+/// Builds a frozen_map of a source that users do not have: pairs that lie in order, or come in ranges.
 struct frozen_source {
   template <class Map, class Place, class Source>
   static Map build(const Place& place, const Source& source, const typename Map::options& options) {
     return Map(place, source, options, nullptr);
+  }
+  /// The geometry of a table of n pairs.
+  template <class Map, class Place>
+  static auto plan(std::size_t n, const typename Map::options& options) {
+    return Map::template plan_of<Place>(n, options);
   }
 };
 }  // namespace detail
@@ -196,7 +206,7 @@ class frozen_map {
   using placed_item = pair<Key, placed>;
   template <class Source>
   static constexpr bool runs_in_turn =  // a small table is built in one launch
-      !detail::lies_in_order<Source> && requires {
+      !detail::lies_in_order<Source> && !detail::comes_in_ranges<Source> && requires {
         detail::build_tuning<Place>::in_turn_tile;
         typename Layout::template small_builder<Place, Key, placed>;
       };
@@ -216,6 +226,10 @@ class frozen_map {
     std::uint32_t* barrier() const { return const_cast<std::uint32_t*>(&state.data()->barrier); }
   };
 
+  template <class P>
+  static auto plan_of(std::size_t n, const options& options) {
+    return Layout::template make_plan<P, Key, placed>(n, options, 0);
+  }
   template <class Source>
   frozen_map(const Place& place, const Source& source, const options& chosen, std::nullptr_t)
       : options_(chosen), built_(build(place, source, chosen)) {}

@@ -368,7 +368,8 @@ struct bucketed::builder {
   }
 
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    const std::size_t region = source.from + index;
     if (source.lack_some()) return;
     detail::scratch_memory all(memory);
     const pieces parts = scratch(all);

@@ -214,6 +214,7 @@ struct shards_tuning<cuda> {
   static constexpr std::size_t scratch_bytes = std::size_t{8} << 30;
   static constexpr std::size_t range_bytes = 16 << 20;  // of queries that travel while others are answered
   static constexpr std::uint32_t ranges_most = 8;
+  static constexpr std::size_t build_pairs = 1 << 16;  // from which on a build works while pairs travel
 };
 
 template <>
@@ -222,6 +223,7 @@ struct shards_tuning<host> {
   static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
   static constexpr std::size_t range_bytes = 4 << 10;
   static constexpr std::uint32_t ranges_most = 4;
+  static constexpr std::size_t build_pairs = 1 << 13;
 };
 
 /// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16

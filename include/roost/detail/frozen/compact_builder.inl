@@ -63,7 +63,8 @@ struct compact::builder {
   }
 
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    const std::size_t region = source.from + index;
     if (source.lack_some()) return;
     with_format([&](auto format) {
       detail::scratch_memory all(memory);

@@ -156,14 +156,17 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
         b.facts.scratch_bytes = fill(place, pairs, b, table, room);
         counts sum;
         place.copy_to_host(&sum, b.counted(), sizeof(sum));  // the only look from the host
-        if (sum.overflowed != 0) continue;
-        if (sum.overfull != 0) break;
+        if (sum.overflowed != 0 && !detail::comes_in_ranges<Source>) continue;
+        if (sum.failed()) break;
+        if constexpr (detail::comes_in_ranges<Source>) b.most = b.asked = sum.placed;
         take_over(b, sum);
-        if (b.facts.duplicates != 0 && !std::is_same_v<Value, none> && !unparted(place, table)) {
-          array<std::uint64_t, Place> first(place, b.facts.capacity);
-          b.facts.scratch_bytes += first.bytes();
-          settle(place, pairs, b, table, first);
-          place.synchronize();
+        if constexpr (!detail::comes_in_ranges<Source> && !std::is_same_v<Value, none>) {
+          if (b.facts.duplicates != 0 && !unparted(place, table)) {
+            array<std::uint64_t, Place> first(place, b.facts.capacity);
+            b.facts.scratch_bytes += first.bytes();
+            settle(place, pairs, b, table, first);
+            place.synchronize();
+          }
         }
         return true;
       }
@@ -196,8 +199,8 @@ bool frozen_map<Key, Value, Place, Layout>::unparted([[maybe_unused]] const Plac
   }
 }
 
-/// Partitions the pairs, unless they lie in regions of the plan, and builds every region; returns the bytes
-/// of scratch. Does not wait.
+/// Partitions the pairs, unless they lie in regions of the plan or come in ranges of them, and builds every
+/// region; returns the bytes of scratch. Does not wait, unless they come.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, const Source& source, built& b,
@@ -208,7 +211,8 @@ std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, cons
     if (const auto scratch_bytes = fill_in_turn(place, source, b, table, room)) return *scratch_bytes;
   }
   place.fill(sum, 0, sizeof(counts));
-  if constexpr (takes_inserts) {
+  constexpr bool comes = detail::comes_in_ranges<Source>;
+  if constexpr (takes_inserts && !comes) {
     if (unparted(place, table)) {
       const detail::build_unparted<placed_table, Source> kernel{table, source, sum};
       const std::size_t scratch_bytes = detail::scratch_bytes_of(kernel);
@@ -217,16 +221,18 @@ std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, cons
     }
   }
   const auto build_regions = [&](const placed_item* items, const std::uint64_t* begins,
-                                 const std::uint64_t* ends) {
+                                 const std::uint64_t* ends, std::uint32_t first, std::uint32_t count) {
+    const detail::region_items<placed_item> pairs{items, begins, ends, sum, first};
     if constexpr (takes_inserts) {
       if (table.takes_inserts()) {
-        const detail::build_regions<placed_table, placed_item> kernel{table, {items, begins, ends, sum}};
-        return place.launch(b.plan.regions, detail::scratch_bytes_of(kernel), kernel);
+        const detail::build_regions<placed_table, placed_item> kernel{table, pairs};
+        return place.launch(count, detail::scratch_bytes_of(kernel), kernel);
       }
     }
-    const builder kernel(table, {items, begins, ends, sum});
-    place.launch(b.plan.regions, detail::scratch_bytes_of(kernel), kernel);
+    const builder kernel(table, pairs);
+    place.launch(count, detail::scratch_bytes_of(kernel), kernel);
   };
+  if constexpr (comes) return source.into_regions(b.plan, &sum->overflowed, build_regions);
   if constexpr (detail::lies_in_order<Source>) {
     const detail::leading_bits& lies = source.region_of;
     if (lies.seed == b.plan.region_of.seed && lies.regions % b.plan.regions == 0) {
@@ -234,15 +240,17 @@ std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, cons
       detail::write_numbers(place, begins.size(),
                             detail::begin_of_several{source.begins, lies.regions / b.plan.regions},
                             begins.data());
-      build_regions(source.items, begins.data(), begins.data() + 1);
+      build_regions(source.items, begins.data(), begins.data() + 1, 0, b.plan.regions);
       return begins.bytes();
     }
   }
-  detail::partitioner<Place, placed_item> partitioner(place, b.plan.regions, room, &sum->overflowed,
-                                                      b.plan.room_for_region);
-  const auto regions = partitioner.run(source, b.plan.region_of);
-  build_regions(regions.items(), regions.begins(), regions.ends());
-  return regions.scratch_bytes();
+  if constexpr (!comes) {
+    detail::partitioner<Place, placed_item> partitioner(place, b.plan.regions, room, &sum->overflowed,
+                                                        b.plan.room_for_region);
+    const auto regions = partitioner.run(source, b.plan.region_of);
+    build_regions(regions.items(), regions.begins(), regions.ends(), 0, b.plan.regions);
+    return regions.scratch_bytes();
+  }
 }
 
 /// The same in one launch, for small tables; nothing if it cannot be.

@@ -130,7 +130,7 @@ struct build_regions {
   template <class Team>
   void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (source.lack_some()) return;
-    const auto region = static_cast<std::uint32_t>(index);
+    const auto region = static_cast<std::uint32_t>(source.from + index);
     const std::uint64_t count = source.count(region);
     scratch_memory all(memory);
     auto [units, fill] = scratch(all);

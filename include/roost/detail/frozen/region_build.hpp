@@ -103,6 +103,7 @@ struct region_items {
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   build_counts* counts;
+  std::size_t from = 0;  // the first region that is built
 
   ROOST_FN bool lack_some() const { return counts->overflowed != 0; }  // then ends may lie beyond the items
   ROOST_FN const Item* first(std::size_t region) const { return items + begins[region]; }

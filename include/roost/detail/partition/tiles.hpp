@@ -22,13 +22,16 @@ struct partition_pass {
   std::uint64_t children;  // of all parents
 };
 
-/// Where the tiles of a pass lie. Null pointers: one parent with all n items.
+/// Where the tiles of a pass lie. Null pointers: one parent with all n items. `tiles_of_parent`: not 0 if all
+/// parents have as many, of which the last ones may be empty; then nothing else than begin and end is needed.
 struct tile_map {
   std::uint64_t n = 0;
   const std::uint64_t* begin = nullptr;  // of each parent's items
   const std::uint64_t* end = nullptr;
   const std::uint64_t* first_tile = nullptr;  // of each parent
   const std::uint32_t* parent = nullptr;      // of each tile; past the last tile: none
+  std::uint32_t tiles_of_parent = 0;
+  std::uint32_t first_parent = 0;  // the first tile's
   static constexpr std::uint32_t no_parent = ~0u;
 };
 
@@ -39,6 +42,12 @@ struct tile_place {
 };
 
 ROOST_FN tile_place locate(const tile_map& map, std::uint64_t tile, std::uint32_t tile_items) {
+  if (map.tiles_of_parent != 0) {
+    const auto parent = static_cast<std::uint32_t>(map.first_parent + tile / map.tiles_of_parent);
+    const std::uint64_t first = map.begin[parent] + tile % map.tiles_of_parent * tile_items;
+    const std::uint64_t end = larger(map.end[parent], first);
+    return {first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_items, end - first)), parent};
+  }
   if (map.parent == nullptr) {
     const std::uint64_t first = tile * tile_items;
     return {first, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile_items, map.n - first)), 0};

@@ -16,6 +16,10 @@ struct owners {
   std::uint64_t seed;
   std::uint32_t shards;
   std::uint32_t regions = 1;  // of each shard
+  std::uint32_t shift = 0;    // 2^shift of them that are neighbours are taken as one
+
+  /// How many there are of each shard.
+  ROOST_FN std::uint32_t parts() const { return ((regions - 1) >> shift) + 1; }
 
   template <class Hash>
   ROOST_FN static std::uint32_t owner_of_hash(Hash hash, std::uint32_t shards) {
@@ -29,8 +33,8 @@ struct owners {
   template <class Key>
   ROOST_FN std::uint32_t operator()(const Key& key) const {
     const auto hash = hash_of(key, seed);
-    return owner_of_hash(hash, shards) * regions +
-           static_cast<std::uint32_t>(split_hash(hash, regions).digit);
+    return owner_of_hash(hash, shards) * parts() +
+           (static_cast<std::uint32_t>(split_hash(hash, regions).digit) >> shift);
   }
 };
 

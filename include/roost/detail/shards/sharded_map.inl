@@ -31,7 +31,12 @@ template <class Key, class Value, class Shards>
 template <class SourceOf>
 void sharded_map<Key, Value, Shards>::build(const Shards& shards, const SourceOf& source_of) {
   tables_.build(shards, options_.seed, [&](auto& me) {
-    const auto items = detail::bring_first_items(me, source_of(me), options_.seed);
+    const auto source = source_of(me);
+    if constexpr (!detail::is_large_value<Value>) {
+      auto map = detail::build_as_they_come<table_type>(me, source, options_);
+      if (map) return std::move(*map);
+    }
+    const auto items = detail::bring_first_items(me, source, options_.seed);
     return detail::map_of_items<table_type>(me.place(), items, options_);
   });
 }

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "roost/detail/shards/lookups.hpp"
+#include "roost/detail/shards/arrivals.hpp"
 #include "roost/frozen_multimap.hpp"
 #include "roost/shards.hpp"
 
