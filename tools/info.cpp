@@ -37,6 +37,12 @@ void info() {
           "cuda {}: {}, compute {}.{}, {} multiprocessors, {} MiB of L2, {:.1f} GiB of memory, {:.1f} GiB "
           "free\n",
           i, d.name, d.major, d.minor, d.multiprocessors, d.l2 >> 20, gib(d.memory), gib(d.free));
+      if (devices.size() > 1) {
+        fmt::print("cuda {}: {} NVLinks, {}\n", i, d.links,
+                   d.peers.empty()
+                       ? "no access to the memory of others: they exchange data through the host"
+                       : fmt::format("access to the memory of cuda {}", fmt::join(d.peers, ", ")));
+      }
     }
   }
   fmt::print("default place: {}\n", roost::choose_place("auto"));

@@ -12,6 +12,8 @@ struct device_facts {
   std::string name;
   int major, minor, multiprocessors;
   std::size_t l2, memory, free;
+  int links;               ///< NVLinks that are on
+  std::vector<int> peers;  ///< devices whose memory it can access
 };
 
 /// The CUDA devices that can be used; none where CUDA is not compiled in.

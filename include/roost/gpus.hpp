@@ -76,6 +76,7 @@ class gpus {
   /// These CUDA devices. One device may stand in the list several times, and then has several shards. Throws
   /// invalid_argument, device_error.
   explicit gpus(const std::vector<int>& devices);
+  explicit gpus(std::initializer_list<int> devices) : gpus(std::vector<int>(devices)) {}
   /// The devices of these places, with their streams and memory resources: calls come after what the streams
   /// have to do before.
   explicit gpus(std::vector<cuda> places);
@@ -120,6 +121,8 @@ class gpus {
     }
   };
   struct state {
+    static constexpr int patience = 100;  // about as long as a thread takes to wake up
+
     state(std::vector<cuda> all, owned_streams mine);
 
     owned_streams streams;  // goes last

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -50,8 +51,9 @@ struct stopped_by_another {};
 /// Threads that run a function for several shards at once. The first shard's is the caller.
 class crew {
  public:
-  explicit crew(std::uint32_t count)
-      : count_(count), errors_(count), scopes_left_(count), pieces_(2 * count) {
+  /// `patience`: how often one that waits looks before it sleeps. Who sleeps wakes up some 10 us late.
+  explicit crew(std::uint32_t count, int patience = 0)
+      : count_(count), patience_(patience), errors_(count), scopes_left_(count), pieces_(2 * count) {
     for (auto& pieces : pieces_) pieces.resize(count);
     notes_.resize(2 * std::size_t{count} * words_most());
     try {
@@ -101,7 +103,13 @@ class crew {
       changed_.notify_all();
       return;
     }
-    changed_.wait(hold, [&] { return meetings_ != meeting || failed_; });
+    const auto is_over = [&] { return meetings_ != meeting || failed_; };
+    if (patience_ != 0) {
+      hold.unlock();
+      for (int i = 0; i < patience_ && !is_over(); ++i) std::this_thread::yield();
+      hold.lock();
+    }
+    changed_.wait(hold, is_over);
     if (meetings_ == meeting) throw stopped_by_another();
   }
 
@@ -179,12 +187,15 @@ class crew {
   }
 
   const std::uint32_t count_;
+  const int patience_;
   std::mutex running_, lock_;
   std::condition_variable changed_;
   const std::function<void(std::uint32_t)>* job_ = nullptr;
-  std::uint64_t jobs_ = 0, meetings_ = 0;
+  std::uint64_t jobs_ = 0;
+  std::atomic<std::uint64_t> meetings_{0};
   std::uint32_t met_ = 0, ended_ = 0;
-  bool failed_ = false, ending_ = false;
+  std::atomic<bool> failed_{false};
+  bool ending_ = false;
   std::vector<std::exception_ptr> errors_;
   std::vector<std::uint64_t> scopes_left_;  // of each shard; all of one that has ended
   // What shards show each other, two turns: nobody is two turns ahead of another, since they meet in each.

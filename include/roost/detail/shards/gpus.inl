@@ -84,7 +84,9 @@ inline bool enable_access(int device, int other) {
 }  // namespace detail
 
 inline gpus::state::state(std::vector<cuda> all, owned_streams mine)
-    : streams(std::move(mine)), places(std::move(all)), threads(static_cast<std::uint32_t>(places.size())) {
+    : streams(std::move(mine)),
+      places(std::move(all)),
+      threads(static_cast<std::uint32_t>(places.size()), patience) {
   for (const cuda& place : places) {
     for (const cuda& other : places)
       access.push_back(detail::enable_access(place.device(), other.device()) ? 1 : 0);
