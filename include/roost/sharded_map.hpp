@@ -111,6 +111,8 @@ class sharded_map {
   std::size_t bytes() const { return tables_.bytes(); }
   /// As of frozen_map.
   double load_factor() const { return tables_.load_factor(); }
+  /// With which it is built.
+  const options& build_options() const { return options_; }
 
   /// Checks what must hold: the map of each shard is valid, and has only keys that the shard owns.
   bool valid(const Shards& shards) const { return tables_.valid(shards, "roost::sharded_map::valid"); }

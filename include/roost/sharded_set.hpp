@@ -89,6 +89,7 @@ class sharded_set {
   std::size_t capacity() const { return map_.capacity(); }
   std::size_t bytes() const { return map_.bytes(); }
   double load_factor() const { return map_.load_factor(); }
+  const options& build_options() const { return map_.build_options(); }
   bool valid(const Shards& shards) const { return map_.valid(shards); }
 
  private:
