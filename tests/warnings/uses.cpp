@@ -10,6 +10,7 @@
 #include <roost/frozen_multimap.hpp>
 #include <roost/frozen_set.hpp>
 #include <roost/functional.hpp>
+#include <roost/gpus.hpp>
 #include <roost/group_by.hpp>
 #include <roost/hash.hpp>
 #include <roost/host.hpp>
@@ -19,6 +20,13 @@
 #include <roost/partition.hpp>
 #include <roost/place.hpp>
 #include <roost/roost.hpp>
+#include <roost/sharded_file.hpp>
+#include <roost/sharded_index.hpp>
+#include <roost/sharded_join.hpp>
+#include <roost/sharded_map.hpp>
+#include <roost/sharded_multimap.hpp>
+#include <roost/sharded_set.hpp>
+#include <roost/shards.hpp>
 #include <roost/sorted_map.hpp>
 #include <roost/stadium_file.hpp>
 #include <roost/stadium_map.hpp>
@@ -218,6 +226,35 @@ void use_block_map() {
   map.for_each(group_of_one(), [](unsigned, int) {});
 }
 
+template <class Key, class Value>
+void use_sharded() {
+  const roost::host_shards shards(2);
+  std::vector<std::vector<Key>> keys(2);
+  std::vector<std::vector<Value>> values(2);
+  std::vector<std::span<bool>> answers(2);
+  std::vector<std::vector<std::uint32_t>> counts(2);
+  roost::sharded_map map(shards, keys, values);
+  map.find(shards, keys, values, Value{});
+  map.find(shards, keys, values, answers);
+  map.count_found(shards, keys);
+  map.retrieve_all(shards, keys, values);
+  map.for_each(shards, [](const Key&, const Value&) {});
+  roost::save(shards, map, "folder");
+  map = roost::load_sharded_map<Key, Value>(shards, "folder");
+  const roost::sharded_set set(shards, keys);
+  set.contains(shards, keys, answers);
+  set.retrieve_all(shards, keys);
+  const roost::sharded_multimap all(shards, keys, values);
+  all.find_first(shards, keys, values, Value{});
+  all.count(shards, keys, counts);
+  static_cast<void>(all.count_matches(shards, keys) + all.retrieve_pairs(shards, keys).size());
+  const roost::sharded_index index(shards, keys);
+  index.find(shards, keys, counts);
+  static_cast<void>(map.valid(shards) && set.valid(shards) && all.valid(shards) && index.valid(shards));
+  static_cast<void>(roost::unique(shards, keys).size() + roost::inner_join(shards, keys, keys).size() +
+                    roost::group_by(shards, keys, values, roost::plus()).size());
+}
+
 }  // namespace
 
 int main() {
@@ -231,4 +268,5 @@ int main() {
   use_groups<std::int32_t, float>();
   use_sorted<std::int16_t, float>();
   use_block_map();
+  use_sharded<std::int32_t, float>();
 }

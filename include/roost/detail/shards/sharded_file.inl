@@ -56,7 +56,7 @@ class sharded_files {
     const std::size_t bytes = source.size() - sizeof(sharded_head), each = mine.key_bytes + mine.value_bytes;
     if (mine.pairs > bytes || mine.pairs * each != bytes)
       throw_file_error(file, "has another size than its head says; save the table again");
-    take(source.data() + sizeof(sharded_head), mine.pairs);
+    if (mine.pairs != 0) take(source.data() + sizeof(sharded_head), mine.pairs);
   }
 
   /// Begins a table beside the one that the folder may hold.
