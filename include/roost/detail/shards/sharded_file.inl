@@ -145,7 +145,8 @@ void save_shards(const Shards& shards, const Table& table, const std::filesystem
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) throw_file_error(folder, "cannot be made: " + failed.message());
-  const std::uint64_t number = std::random_device()() + (std::uint64_t{std::random_device()()} << 32);
+  std::random_device random;
+  const std::uint64_t number = random() + (std::uint64_t{random()} << 32);
   shards.run([&](auto& me) {
     sharded_files files(folder, sizeof(Key), bytes_of_value<Value>);
     const gathered all = me.gather({number, table.size()});
