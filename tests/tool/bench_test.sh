@@ -54,6 +54,18 @@ refused "clock" bench --place host --clock sun
 [[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 9 ]] || fail "64-bit pairs: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
 
+# Tables over several shards.
+[[ $(ok_rows --shards 3 --log2n 0,8,14 --ops build,find_hit,find_half,find_miss,group,count_hit,join --reps 1) -eq 19 ]] ||
+  fail "shards: $(cat stdout stderr)"
+[[ $(ok_rows --shards 2 --log2n 14 --value-bits 0 --path regional --reps 1) -eq 3 ]] || fail "sharded sets: $(cat stdout stderr)"
+for queries in zipf equal; do
+  [[ $(ok_rows --shards 4 --log2n 14 --queries $queries --path regional --ops find_half --reps 1) -eq 1 ]] ||
+    fail "shards, $queries: $(cat stdout stderr)"
+done
+refused "not in range 1 to 64" bench --shards 65
+refused "are measured with" bench --shards 2 --key-bits 64
+refused "one place" bench --shards 2 --sweep
+
 # The first build of a process, with nothing kept.
 [[ $(ok_rows --log2n 0,12 --ops first_build --reps 1) -eq 18 ]] || fail "first builds: $(cat stdout stderr)"
 "$roost" bench --help | grep -q first_build || fail "first_build is not in the help"
@@ -118,6 +130,8 @@ idle rebuild,find_hit,find_half,find_miss,$changes,mixed,grow,load_curve,churn,c
 ! grep -q ',ok,' stdout || fail "idle runs: $(grep ',ok,' stdout)"
 idle find_hit,find_half,find_miss --value-bits 0
 [[ $? -eq 2 && $(grep -c ' wrong,' stdout) -eq 18 ]] || fail "idle runs of sets: $(cat stdout stderr)"
+idle find_hit,count_hit --shards 2
+[[ $? -eq 2 && $(grep -c ' wrong,' stdout) -eq 2 ]] || fail "idle runs of shards: $(cat stdout stderr)"
 for op in build first_build partition group retrieve join; do
   idle $op && fail "idle run: $op"
   grep -q "made nothing" stderr || fail "idle run, $op: $(cat stdout stderr)"
