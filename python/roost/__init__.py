@@ -15,7 +15,6 @@ arrays of the library that the (first) argument came from. See docs/python.md.
 """
 
 from . import _host
-from ._arrays import from_arrow
 from ._functions import (
     GroupBy,
     duplicated,
@@ -27,6 +26,7 @@ from ._functions import (
     unique,
     value_counts,
 )
+from ._libraries import from_arrow
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set
 
 __version__ = "0.1.0"

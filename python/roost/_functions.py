@@ -4,37 +4,32 @@ import operator
 
 import numpy as np
 
-from . import _host, _strings
-from ._arrays import as_numpy
-from ._keys import aligned, encode, encode_two, kind_of, words_of
+from ._keys import encode, encode_strings_too, encode_two
+from ._libraries import same_device, take
 
 _ORDERS = {"first": 0, "any": 2}
 _MOST_ROWS = 2**32 - 2
 
 
-def _wide(index_dtype, what):
-    index_dtype = np.dtype(index_dtype)
-    if index_dtype not in (np.dtype(np.int32), np.dtype(np.int64)):
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+_BOOL = np.dtype(np.bool_)
+_FLOAT16, _FLOAT32, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+
+
+def _rows_type(index_dtype, what):
+    if index_dtype == "int64":
+        return _INT64
+    dtype = np.dtype(str(index_dtype).replace("torch.", "") if not isinstance(index_dtype, type) else index_dtype)
+    if dtype is not _INT32 and dtype is not _INT64:
         raise ValueError(f"{what}: index_dtype {index_dtype}; give int32 or int64")
-    return index_dtype == np.dtype(np.int64)
+    return dtype
 
 
-def _check_rows(n, wide, what):
+def _check_rows(n, rows, what):
     if n > _MOST_ROWS:
         raise OverflowError(f"{what}: {n} rows; at most 2^32 - 2 at once")
-    if not wide and n > 2**31 - 1:
+    if rows is _INT32 and n > 2**31 - 1:
         raise OverflowError(f"{what}: {n} rows have no numbers of type int32; give index_dtype='int64'")
-
-
-def _keys(x, what):
-    """Words, Kind and Origin of keys, strings included."""
-    array, origin = as_numpy(x, what)
-    if array.ndim == 0:
-        array = array.reshape(1)
-    if array.dtype.kind in "UO":
-        return _strings.encode(array, what), _strings.StringKind(array), origin
-    kind = kind_of(array, what)
-    return words_of(array, kind), kind, origin
 
 
 def unique(
@@ -82,25 +77,30 @@ def unique(
     (array([30, 10]), array([0, 1]), array([2, 1]))
     """
     what = "roost.unique"
-    wide = _wide(index_dtype, what)
-    words, kind, origin = _keys(x, what)
-    _check_rows(len(words), wide, what)
+    rows = _rows_type(index_dtype, what)
+    x = encode_strings_too(x, what)
+    _check_rows(x.n, rows, what)
+    library, place = x.library, x.library.place()
     order = _ORDERS["first" if return_index and not sorted else "any"]
-    keys, first, inverse, counts = _host.unique(
-        0, words, order, return_index, return_inverse, return_counts, wide
+    keys, first, inverse, counts = library.module.unique(
+        place, x.words, order, return_index, return_inverse, return_counts, rows is _INT64, None
     )
-    keys = kind.decode(keys)
+    keys = x.kind.decode(keys, library)
+    first = library.adopt(first, rows) if return_index else None
+    inverse = library.adopt(inverse, rows) if return_inverse else None
+    counts = library.adopt(counts, _INT64) if return_counts else None
     if sorted:
-        by_key = np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
-        keys = keys[by_key]
-        first = first[by_key] if return_index else None
-        counts = counts[by_key] if return_counts else None
+        by_key = library.argsort(keys)
+        keys = library.rows(keys, by_key)
+        first = library.rows(first, by_key) if return_index else None
+        counts = library.rows(counts, by_key) if return_counts else None
         if return_inverse:
-            rank = np.empty(len(by_key), inverse.dtype)
-            rank[by_key] = np.arange(len(by_key), dtype=inverse.dtype)
-            inverse = rank[inverse]
-    results = [origin.wrap(a) for a in (keys, first, inverse, counts) if a is not None]
-    return results[0] if len(results) == 1 else tuple(results)
+            rank = library.empty(len(by_key), rows)
+            library.module.invert_rows(place, library.column(by_key), library.column(rank))
+            inverse = library.rows(library.finish(rank, rows), inverse)
+    if not (return_index or return_inverse or return_counts):
+        return keys
+    return tuple(a for a in (keys, first, inverse, counts) if a is not None)
 
 
 def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
@@ -127,18 +127,15 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     unique : with counts, or in another order. Errors, cost and threads are the same.
     """
     what = "roost.factorize"
-    wide = _wide(index_dtype, what)
-    words, kind, origin = _keys(x, what)
-    _check_rows(len(words), wide, what)
-    uniques, _, codes, _ = _host.unique(0, words, _ORDERS["first"], False, True, False, wide)
-    uniques = kind.decode(uniques)
-    if use_na_sentinel and uniques.dtype.kind in "fmM":
-        missing = np.flatnonzero(np.isnan(uniques) if uniques.dtype.kind == "f" else np.isnat(uniques))
-        if len(missing):  # at most one: all are equal
-            m = missing[0]
-            codes = np.where(codes == m, -1, codes - (codes > m)).astype(codes.dtype)
-            uniques = np.delete(uniques, m)
-    return origin.wrap(codes), origin.wrap(uniques)
+    rows = _rows_type(index_dtype, what)
+    x = encode_strings_too(x, what)
+    _check_rows(x.n, rows, what)
+    library = x.library
+    missing = x.kind.missing if use_na_sentinel else None
+    uniques, _, codes, _ = library.module.unique(
+        library.place(), x.words, _ORDERS["first"], False, True, False, rows is _INT64, missing
+    )
+    return library.adopt(codes, rows), x.kind.decode(uniques, library)
 
 
 def isin(x, y, *, assume_unique=False, invert=False):
@@ -167,12 +164,12 @@ def isin(x, y, *, assume_unique=False, invert=False):
     Builds a hash set of `y`. To ask the same `y` again, make a `Set` once. NaN is in an array with a NaN
     (numpy says it is not).
     """
-    a, b, origin = encode_two(x, y, "roost.isin")
-    found = np.empty(len(a), np.bool_)
-    _host.isin(0, a, b, found)
-    if invert:
-        np.logical_not(found, out=found)
-    return origin.wrap(found)
+    a, b = encode_two(x, y, "roost.isin")
+    library = a.library
+    found = library.empty(a.n, _BOOL)
+    library.module.isin(library.place(), a.words, b.words, library.column(found))
+    found = library.finish(found, _BOOL)
+    return ~found if invert else found
 
 
 _JOINS = {"inner": 0, "left": 1, "semi": 2, "anti": 3}
@@ -211,11 +208,14 @@ def join(left, right, how="inner", *, index_dtype="int64"):
     what = "roost.join"
     if how not in _JOINS:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _JOINS))}")
-    wide = _wide(index_dtype, what)
-    a, b, origin = encode_two(left, right, what)
-    _check_rows(max(len(a), len(b)), wide, what)
-    l, r = _host.join(0, a, b, _JOINS[how], wide)
-    return origin.wrap(l) if r is None else (origin.wrap(l), origin.wrap(r))
+    rows = _rows_type(index_dtype, what)
+    a, b = encode_two(left, right, what)
+    _check_rows(max(a.n, b.n), rows, what)
+    library = a.library
+    l, r = library.module.join(library.place(), a.words, b.words, _JOINS[how], rows is _INT64)
+    if how in ("semi", "anti"):
+        return library.adopt(l, rows)
+    return library.adopt(l, rows), library.adopt(r, rows)
 
 
 def value_counts(x, *, sort=True):
@@ -233,14 +233,17 @@ def value_counts(x, *, sort=True):
     keys, counts : arrays
         Unlike pandas, NaN is counted as a key.
     """
-    words, kind, origin = _keys(x, "roost.value_counts")
-    _check_rows(len(words), True, "roost.value_counts")
-    keys, _, _, counts = _host.unique(0, words, _ORDERS["first"], False, False, True, True)
-    keys = kind.decode(keys)
+    x = encode_strings_too(x, "roost.value_counts")
+    _check_rows(x.n, _INT64, "roost.value_counts")
+    library = x.library
+    keys, _, _, counts = library.module.unique(
+        library.place(), x.words, _ORDERS["first"], False, False, True, True, None
+    )
+    keys, counts = x.kind.decode(keys, library), library.adopt(counts, _INT64)
     if sort:
-        by_count = np.argsort(-counts, kind="stable")
-        keys, counts = keys[by_count], counts[by_count]
-    return origin.wrap(keys), origin.wrap(counts)
+        by_count = library.argsort(-counts)
+        keys, counts = library.rows(keys, by_count), library.rows(counts, by_count)
+    return keys, counts
 
 
 def duplicated(x, *, keep="first"):
@@ -260,16 +263,12 @@ def duplicated(x, *, keep="first"):
     what = "roost.duplicated"
     if keep not in ("first", False):
         raise ValueError(f"{what}: keep={keep!r}; give 'first' or False")
-    words, _, origin = _keys(x, what)
-    _check_rows(len(words), True, what)
-    _, first, inverse, counts = _host.unique(
-        0, words, _ORDERS["first" if keep else "any"], bool(keep), not keep, not keep, True
-    )
-    if not keep:
-        return origin.wrap(counts[inverse] > 1)
-    result = np.ones(len(words), np.bool_)
-    result[first] = False
-    return origin.wrap(result)
+    x = encode_strings_too(x, what)
+    _check_rows(x.n, _INT64, what)
+    library = x.library
+    again = library.empty(x.n, _BOOL)
+    library.module.duplicated(library.place(), x.words, bool(keep), library.column(again))
+    return library.finish(again, _BOOL)
 
 
 def partition(x, parts, *, seed=0, index_dtype="int64"):
@@ -317,19 +316,24 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     [[3, 7], [5]]
     """
     what = "roost.partition"
-    wide, parts, seed = _wide(index_dtype, what), operator.index(parts), operator.index(seed)
+    rows, parts, seed = _rows_type(index_dtype, what), operator.index(parts), operator.index(seed)
     if not 1 <= parts <= 65536:
         raise ValueError(f"{what}: {parts} parts; give 1 to 65536")
-    words, _, origin = encode(x, what)
-    _check_rows(len(words), wide, what)
+    x = encode(x, what)
+    _check_rows(x.n, rows, what)
+    library = x.library
     if parts == 1:
-        rows, offsets = np.arange(len(words), dtype=index_dtype), np.array([0, len(words)])
-    else:
-        rows, offsets = _host.partition(0, words, parts, seed % 2**64, wide)
-    return origin.wrap(rows), origin.wrap(offsets)
+        numbers = library.of_numpy(np.arange(x.n, dtype=rows))
+        return numbers, library.of_numpy(np.array([0, x.n]))
+    numbers, offsets = library.module.partition(
+        library.place(), x.words, parts, seed % 2**64, rows is _INT64
+    )
+    return library.adopt(numbers, rows), library.adopt(offsets, _INT64)
 
 
-_REDUCTIONS = {"sum": 0, "min": 1, "max": 2, "first": 3}
+_REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3, "first": 4}
+_NUMBERS = {t: i for i, t in enumerate("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())}
+_NUMBERS["bool"] = _NUMBERS["uint8"]
 
 
 class GroupBy:
@@ -341,8 +345,8 @@ class GroupBy:
     same input each time, floats included: how additions are nested depends on the number of values only.
     """
 
-    def __init__(self, words, kind, origin):
-        self._words, self._kind, self._origin = words, kind, origin
+    def __init__(self, keys):
+        self._of = keys
         self._keys = self._counts = None
 
     def __len__(self):
@@ -350,13 +354,13 @@ class GroupBy:
         return len(self.keys)
 
     def __repr__(self):
-        return f"roost.GroupBy({len(self._words)} rows, keys of type {self._kind.dtype})"
+        return f"roost.GroupBy({self._of.n} rows, keys of type {self._of.kind.dtype})"
 
     @property
     def keys(self):
         """The distinct keys, in an order without meaning that is the same each time."""
         if self._keys is None:
-            self._reduce(np.zeros(len(self._words), np.int32), "first", "roost.GroupBy.keys")
+            self._reduce(self._of.words, "int32", "first", None)
         return self._keys
 
     def count(self):
@@ -371,13 +375,7 @@ class GroupBy:
 
     def mean(self, *values):
         """Means, as float64."""
-
-        def mean(column):
-            column, origin = self._column(column, "roost.GroupBy.mean")
-            sums = self._reduce(column.astype(np.float64, copy=False), "sum", "roost.GroupBy.mean")
-            return origin.wrap(sums / as_numpy(self._counts, "")[0])
-
-        return self._each(mean, values, "mean")
+        return self._all("mean", values)
 
     def min(self, *values):
         """The least values, of the type of the values; NaN if one is NaN."""
@@ -391,43 +389,59 @@ class GroupBy:
         """The values of each key's first row."""
         return self._all("first", values)
 
-    def _each(self, function, columns, name):
+    def _all(self, how, columns):
         if not columns:
-            raise TypeError(f"roost.GroupBy.{name}: no values; pass one or several arrays")
-        results = tuple(function(column) for column in columns)
+            raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
+        results = tuple(self._one(how, column) for column in columns)
         return results[0] if len(results) == 1 else results
 
-    def _all(self, how, columns):
-        what = f"roost.GroupBy.{how}"
-
-        def one(column):
-            column, origin = self._column(column, what)
-            return origin.wrap(self._reduce(column, how, what))
-
-        return self._each(one, columns, how)
+    def _one(self, how, column):
+        column, library, name = self._column(column, f"roost.GroupBy.{how}")
+        dtype = np.dtype(name)
+        if name == "float16":  # of which sums are made in 4 bytes
+            column, name = library.convert(column, _FLOAT32), "float32"
+        if how == "mean":
+            dtype = _FLOAT64
+        elif how == "sum" and dtype.kind != "f":
+            dtype = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+        column = library.column(column)
+        if dtype is not _FLOAT16:
+            return self._reduce(column, name, how, dtype)
+        return self._of.library.convert(self._reduce(column, name, how, _FLOAT32), dtype)
 
     def _column(self, values, what):
-        array, origin = as_numpy(values, what)
-        if array.ndim != 1 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        """Values as an array, their Library, and the name of their type."""
+        array, library = take(values, what)
+        same_device(self._of.library, library, what)
+        name = str(array.dtype).replace("torch.", "")
+        if library.name == "numpy" and not array.dtype.isnative:
+            name = array.dtype.name
+        if array.ndim != 1 or (name not in _NUMBERS and name != "float16"):
             raise TypeError(
-                f"{what}: values of type {array.dtype} and shape {array.shape}; pass one dimension of numbers"
+                f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
+                "numbers"
             )
-        if len(array) != len(self._words):
-            raise ValueError(f"{what}: {len(self._words)} keys but {len(array)} values; give as many")
-        return array, origin
+        if array.shape[0] != self._of.n:
+            raise ValueError(f"{what}: {self._of.n} keys but {array.shape[0]} values; give as many")
+        return array, library, name
 
-    def _reduce(self, column, how, what):
-        dtype = column.dtype.newbyteorder("=")
-        small = {"b": np.int32, "i": np.int32, "u": np.uint32, "f": np.float32}
-        wide = column.astype(small[dtype.kind] if dtype.itemsize < 4 else dtype, copy=False)
-        keys, values, counts = _host.reduce(
-            0, self._words, aligned(np.ascontiguousarray(wide)), _REDUCTIONS[how]
+    def _reduce(self, column, name, how, dtype):
+        """What comes of a column of values of a type, as a result of type `dtype`."""
+        keys, library = self._of, self._of.library
+        distinct, values, counts = library.module.reduce(
+            library.place(), keys.words, column, _NUMBERS[name], _REDUCTIONS[how]
         )
         if self._keys is None:
-            keys = self._kind.decode(keys)
-            self._keys = self._origin.wrap(keys)
-            self._counts = self._origin.wrap(counts)
-        return values if how == "sum" and dtype.kind != "f" else values.astype(dtype, copy=False)
+            self._keys = keys.kind.decode(distinct, library)
+            self._counts = library.adopt(counts, _INT64)
+        if dtype is None:
+            return None
+        if dtype.itemsize >= 4:
+            return library.adopt(values, dtype)
+        wide = library.adopt(values, np.dtype(np.uint8), (4,))
+        narrow = library.empty(len(wide), dtype)
+        library.module.resize_rows(library.place(), library.column(wide), library.column(narrow))
+        return library.finish(narrow, dtype)
 
 
 def group_by(keys):
@@ -449,6 +463,6 @@ def group_by(keys):
     >>> dict(zip(g.keys.tolist(), g.sum(numpy.array([1.5, 2.0, 3.0])).tolist())) == {7: 4.5, 8: 2.0}
     True
     """
-    words, kind, origin = _keys(keys, "roost.group_by")
-    _check_rows(len(words), True, "roost.group_by")
-    return GroupBy(words, kind, origin)
+    keys = encode_strings_too(keys, "roost.group_by")
+    _check_rows(keys.n, _INT64, "roost.group_by")
+    return GroupBy(keys)

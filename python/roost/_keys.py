@@ -6,53 +6,70 @@ words, and `Kind.decode` turns words back.
 
 import numpy as np
 
-from . import _host, _strings
-from ._arrays import as_numpy, is_python_numbers
+from . import _strings
+from ._libraries import NUMPY, is_python_numbers, same_device, take
 
 _SIZES = (4, 8, 16, 32)
+_NANS = {2: 0x7E00, 4: 0x7FC00000, 8: 0x7FF8000000000000}  # by bytes: the one that stands for all
+_NAT = 2**63
 
 
 class Kind:
     """What keys are: their dtype, and how many numbers a row has (None: keys are no rows)."""
 
-    __slots__ = ("dtype", "columns")
+    __slots__ = ("dtype", "columns", "tail", "key_bytes", "word_bytes", "nan", "missing", "may_lie_askew")
 
     def __init__(self, dtype, columns):
         self.dtype = dtype
         self.columns = columns
-
-    def __eq__(self, other):
-        return self.dtype == other.dtype and self.columns == other.columns
+        self.tail = () if columns is None else (columns,)
+        self.key_bytes = dtype.itemsize * (1 if columns is None else columns)
+        self.word_bytes = next((s for s in _SIZES if s >= self.key_bytes), None)
+        self.nan = _NANS[dtype.itemsize] if dtype.kind == "f" else None
+        self.may_lie_askew = columns is not None or dtype.kind in "SV"  # an array of bytes, where words are read
+        self.missing = _NAT if dtype.kind in "mM" else self.nan  # of pandas: the word of NaN and NaT
 
     def __str__(self):
         return str(self.dtype) if self.columns is None else f"rows of {self.columns} {self.dtype}"
 
-    @property
-    def key_bytes(self):
-        return self.dtype.itemsize * (1 if self.columns is None else self.columns)
+    def decode(self, words, library):
+        """Keys from words that C++ has made."""
+        if self.key_bytes == self.word_bytes:
+            return library.adopt(words, self.dtype, self.tail)
+        raw = library.adopt(words, np.dtype(np.uint8), (self.word_bytes,))
+        keys = library.empty(len(raw), self.dtype, self.tail)
+        library.module.resize_rows(library.place(), library.column(raw), library.column(keys))
+        return library.finish(keys, self.dtype, self.tail)
 
-    @property
-    def word_bytes(self):
-        size = self.key_bytes
-        if self.dtype.kind == "f" and size == 2:
-            size = 4
-        return next((s for s in _SIZES if s >= size), None)
 
-    def decode(self, words):
-        """Keys from words."""
-        n = len(words)
-        raw = words.reshape(-1).view(np.uint8).reshape(n, self.word_bytes)
-        if self.dtype.kind == "f" and self.dtype.itemsize == 2:
-            return words.view(np.float32).astype(np.float16)
-        if self.key_bytes != self.word_bytes:
-            raw = np.ascontiguousarray(raw[:, : self.key_bytes])
-        keys = raw.reshape(-1).view(self.dtype)
-        return keys if self.columns is None else keys.reshape(n, self.columns)
+_kinds = {}
 
 
 def kind_of(array, what):
     """The Kind of an array of keys; TypeError or ValueError if its elements are none."""
+    shape = array.shape
+    key = (array.dtype, shape[1:])
+    kind = _kinds.get(key)
+    if kind is None or not shape:
+        return _new_kind(array, key, what)
+    return kind
+
+
+def numpy_dtype(array):
+    """numpy's type of an array's elements; None if it has none."""
     dtype = array.dtype
+    if isinstance(dtype, np.dtype):
+        return dtype
+    try:
+        return np.dtype(str(dtype).split(".")[1])
+    except TypeError:
+        return None
+
+
+def _new_kind(array, key, what):
+    dtype = numpy_dtype(array)
+    if dtype is None:
+        raise TypeError(f"{what}: keys of type {array.dtype}; convert them, or view them as integers")
     if array.ndim == 0:
         raise ValueError(f"{what}: a single number; pass an array of keys")
     if dtype.kind in "UO":
@@ -64,50 +81,66 @@ def kind_of(array, what):
         raise TypeError(
             f"{what}: keys of type {dtype}; pass integers, bools, floats, dates or fixed-size bytes"
         )
+    if dtype.name in ("bfloat16", "int4", "uint4", "int2", "uint2") or dtype.name.startswith("float8"):
+        raise TypeError(f"{what}: keys of type {dtype}; convert them, or view them as integers")
     if array.ndim > 2 or (array.ndim == 2 and dtype.kind not in "iu"):
         raise ValueError(
-            f"{what}: keys of shape {array.shape} and type {dtype}; pass one dimension, or rows of integers"
+            f"{what}: keys of shape {tuple(array.shape)} and type {dtype}; pass one dimension, or rows of "
+            "integers"
         )
-    kind = Kind(dtype.newbyteorder("="), None if array.ndim == 1 else array.shape[1])
+    dtype = dtype.newbyteorder("=")
+    columns = None if array.ndim == 1 else array.shape[1]
+    kind = _kinds.get((dtype, key[1])) or Kind(dtype, columns)
     if kind.key_bytes == 0 or kind.word_bytes is None:
         raise ValueError(f"{what}: keys of {kind.key_bytes} bytes; they may have 1 to 32")
-    return kind
+    _kinds.setdefault((dtype, tuple(key[1])), kind)  # one for all spellings of a type
+    return _kinds.setdefault(key, kind)
 
 
-def aligned(words):
-    """Words where a processor wants them: views of bytes may lie anywhere."""
-    return words if words.flags.aligned else words.copy()
+class Keys:
+    """Keys of an argument: the words as C++ takes them, how many, their Kind, and their Library."""
+
+    __slots__ = ("words", "n", "kind", "library")
+
+    def __init__(self, array, kind, library):
+        self.words = words_of(array, kind, library)
+        self.n = array.shape[0]
+        self.kind = kind
+        self.library = library
 
 
-def words_of(array, kind):
+def words_of(array, kind, library):
     """The words of an array of keys of this kind. Copies only what must change: see docs/python.md."""
-    n = len(array)
-    if not array.dtype.isnative:
-        array = array.astype(kind.dtype)
-    array = np.ascontiguousarray(array)
-    if kind.dtype.kind == "f":
-        if kind.dtype.itemsize == 2:
-            array = array.astype(np.float32)
-        words = np.empty(n, np.uint32 if array.dtype.itemsize == 4 else np.uint64)
-        _host.canonical_floats(aligned(array), words)
-        return words
-    size, width = kind.key_bytes, kind.word_bytes
-    if size != width:
-        if width == 4 and kind.columns is None and kind.dtype.kind in "biu":
-            return array.view(f"u{size}").astype(np.uint32)
-        padded = np.zeros((n, width), np.uint8)
-        padded[:, :size] = array.reshape(-1).view(np.uint8).reshape(n, size)
-        array = padded
-    if width <= 8:
-        return aligned(array.reshape(-1).view(f"u{width}"))
-    return aligned(array.reshape(-1).view(np.uint64).reshape(n, width // 8))
+    if kind.nan is not None:
+        n = array.shape[0]
+        words = library.empty(n, np.dtype(np.uint64 if kind.key_bytes == 8 else np.uint32))
+    elif kind.key_bytes != kind.word_bytes:
+        n = array.shape[0]
+        words = library.empty(n, np.dtype(np.uint8), (kind.word_bytes,))
+    else:
+        return library.aligned_column(array) if kind.may_lie_askew else library.column(array)
+    module, target = library.module, library.column(words)
+    if kind.nan is not None:
+        module.canonical_floats(library.place(), library.column(array), target, kind.nan)
+    else:
+        module.resize_rows(library.place(), library.column(array), target)
+    return target
 
 
 def encode(x, what):
-    """Words, their Kind, and the Origin of an argument."""
-    array, origin = as_numpy(x, what)
-    kind = kind_of(array, what)
-    return words_of(array, kind), kind, origin
+    """The Keys of an argument."""
+    array, library = take(x, what)
+    return Keys(array, kind_of(array, what), library)
+
+
+def encode_strings_too(x, what):
+    """The Keys of an argument, which may be strings: their words are rows of equal ones."""
+    array, library = take(x, what)
+    if not array.shape:
+        array = array.reshape(1)
+    if library is NUMPY and array.dtype.kind in "UO":
+        return _strings.StringKeys(array, what)
+    return Keys(array, kind_of(array, what), library)
 
 
 def keeps_every_value(dtype, other):
@@ -117,69 +150,68 @@ def keeps_every_value(dtype, other):
     )
 
 
-def _as(array, kind, what, chosen_by_numpy):
-    """Queries as keys of a table: no conversion changes one."""
-    if array.ndim == 0:
+def _as(array, kind, library, what, chosen_by_numpy):
+    """Queries as keys of a table, so that no conversion changes one."""
+    if not array.shape:
         array = array.reshape(1)
     mine = kind_of(array, what)
-    if mine == kind:
-        return words_of(array, kind)
+    if mine is kind:
+        return array
     if mine.columns == kind.columns and mine.dtype.kind in "biuf" and kind.dtype.kind in "iuf":
         if keeps_every_value(mine.dtype, kind.dtype):
-            return words_of(array.astype(kind.dtype), kind)
+            return library.convert(array, kind.dtype)
         if chosen_by_numpy and (array.dtype.kind != "f" or kind.dtype.kind == "f" or not array.size):
             with np.errstate(over="ignore", invalid="ignore"):
                 converted = array.astype(
                     kind.dtype
                 )  # floats to the nearest one, as numpy does with numbers of Python
                 if array.dtype.kind == "f" or np.array_equal(converted.astype(array.dtype), array):
-                    return words_of(converted, kind)
+                    return converted
             raise OverflowError(f"{what}: numbers that are none of {kind.dtype}, the type of the keys")
     elif mine.columns is None and mine.dtype.kind == kind.dtype.kind == "S" and kind.columns is None:
         if mine.dtype.itemsize <= kind.dtype.itemsize:
-            return words_of(array.astype(kind.dtype), kind)
+            return array.astype(kind.dtype)
     raise TypeError(
         f"{what}: {mine}, but the keys of the table are {kind}; convert them, so that no key changes silently"
     )
 
 
-def encode_like(x, kind, what):
-    """Words of queries of a table with keys of this kind, and their Origin."""
-    array, origin = as_numpy(x, what)
-    return _as(array, kind, what, is_python_numbers(x)), origin
+def encode_like(x, kind, home, what):
+    """The Keys of queries of a table whose keys are of this kind; `home`: its Library."""
+    array, library = take(x, what)
+    if library.where != home.where:
+        if not is_python_numbers(x):
+            raise ValueError(f"{what}: keys of {library}, but the table is on {home.where}; put them there")
+        array, library = home.of_numpy(_as(array, kind, library, what, True)), home
+    elif array.shape and kind_of(array, what) is kind:
+        return Keys(array, kind, library)
+    else:
+        array = _as(array, kind, library, what, is_python_numbers(x))
+    return Keys(array, kind, library)
 
 
 def encode_two(x, y, what):
-    """Words of two columns of keys that are compared with each other, and the first one's Origin.
+    """The Keys of two columns that are compared with each other.
 
     Integers of different types are both converted to one that holds both. Strings become row numbers of the
     distinct ones.
     """
-    a, origin = as_numpy(x, what)
-    b, _ = as_numpy(y, what)
-    if a.size == 0 and is_python_numbers(x):
-        a = np.empty(0, b.dtype)
-    if b.size == 0 and is_python_numbers(y):
-        b = np.empty(0, a.dtype)
-    if a.dtype.kind in "UO" or b.dtype.kind in "UO":
-        return (*_strings.encode_two(a, b, what), origin)
+    a, library = take(x, what)
+    b, other = take(y, what)
+    lists = is_python_numbers(x), is_python_numbers(y)
+    if library is NUMPY and other is NUMPY and (a.dtype.kind in "UO" or b.dtype.kind in "UO"):
+        if a.size == 0 and lists[0]:
+            a = np.empty(0, b.dtype)
+        if b.size == 0 and lists[1]:
+            b = np.empty(0, a.dtype)
+        if a.dtype.kind in "UO" or b.dtype.kind in "UO":
+            return _strings.encode_two(a, b, what)
+    if any(lists) and not all(lists):
+        return _array_and_list(a, library, b, other, lists[0], what)
+    same_device(library, other, what)
     one, two = kind_of(a, what), kind_of(b, what)
-    if one == two:
-        return words_of(a, one), words_of(b, two), origin
-    for queries, mine, kind, is_list in (
-        (b, a, one, is_python_numbers(y)),
-        (a, b, two, is_python_numbers(x)),
-    ):
-        if is_list:
-            try:
-                words = _as(queries, kind, what, True)
-            except OverflowError:
-                continue
-            return (
-                (words_of(mine, kind), words, origin)
-                if queries is b
-                else (words, words_of(mine, kind), origin)
-            )
+    if one is two:
+        return Keys(a, one, library), Keys(b, two, other)
     both = np.promote_types(one.dtype, two.dtype) if one.dtype.kind in "biufSmM" else None
     if (
         one.columns != two.columns
@@ -187,8 +219,32 @@ def encode_two(x, y, what):
         or not keeps_every_value(one.dtype, both)
         or not keeps_every_value(two.dtype, both)
     ):
-        raise TypeError(
-            f"{what}: {one} and {two} have no common type that keeps every key; convert one of them"
-        )
-    kind = Kind(both, one.columns)
-    return words_of(a.astype(both), kind), words_of(b.astype(both), kind), origin
+        raise _no_common_type(one, two, what)
+    a, b = library.convert(a, both), other.convert(b, both)
+    return Keys(a, kind_of(a, what), library), Keys(b, kind_of(b, what), other)
+
+
+def _no_common_type(one, two, what):
+    return TypeError(f"{what}: {one} and {two} have no common type that keeps every key; convert one of them")
+
+
+def _array_and_list(a, library, b, other, first_is_list, what):
+    """An array and a list of Python, whose numbers take the type of the array if it holds them."""
+    if first_is_list:
+        return _array_and_list(b, other, a, library, False, what)[::-1]
+    one = kind_of(a, what)
+    if b.size == 0:
+        b = np.empty((0, *one.tail), one.dtype)
+    try:
+        b = _as(b, one, NUMPY, what, True)
+    except OverflowError:
+        two = kind_of(b, what)
+        both = np.promote_types(one.dtype, two.dtype)
+        if one.columns != two.columns or not keeps_every_value(one.dtype, both):
+            raise _no_common_type(one, two, what) from None
+        if not keeps_every_value(two.dtype, both):
+            raise _no_common_type(one, two, what) from None
+        a, b = library.convert(a, both), b.astype(both)
+        one = kind_of(a, what)
+    b = library.of_numpy(b)
+    return Keys(a, one, library), Keys(b, one, library)

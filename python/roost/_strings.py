@@ -7,6 +7,7 @@ that different ones are never taken for the same.
 import numpy as np
 
 from . import _host
+from ._libraries import NUMPY
 
 
 class Strings:
@@ -47,21 +48,29 @@ class Strings:
 class StringKind:
     """Keys that are strings: their words are rows of an array."""
 
+    missing = None
+
     def __init__(self, array):
         self.array = array
         self.dtype = array.dtype
 
-    def decode(self, words):
+    def decode(self, words, library):
         return self.array[words]
 
 
-def encode(array, what):
-    """Words of strings: of each the row of the first one that is equal."""
-    return Strings(array, what).tell_apart()[2]
+class StringKeys:
+    """Keys that are strings: of each the row of the first one that is equal."""
+
+    library = NUMPY
+
+    def __init__(self, array, what, words=None):
+        self.words = Strings(array, what).tell_apart()[2] if words is None else words
+        self.n = len(self.words)
+        self.kind = StringKind(array)
 
 
 def encode_two(a, b, what):
-    """Words of two columns of strings that are compared with each other."""
+    """The StringKeys of two columns of strings that are compared with each other."""
     for one in (a, b):
         if one.dtype.kind not in "UO" and one.size:
             raise TypeError(f"{what}: strings are never equal to {one.dtype}; convert one of them")
@@ -69,5 +78,5 @@ def encode_two(a, b, what):
         both = np.concatenate([a, b])
     else:
         both = np.concatenate([a.astype(object), b.astype(object)])
-    rows = encode(both, what)
-    return rows[: len(a)], rows[len(a) :]
+    rows = StringKeys(both, what).words
+    return StringKeys(a, what, rows[: len(a)]), StringKeys(b, what, rows[len(a) :])

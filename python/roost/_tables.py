@@ -3,61 +3,131 @@
 import numpy as np
 
 from . import _host, _strings
-from ._arrays import as_numpy
-from ._functions import _check_rows, _wide
-from ._keys import aligned, encode, encode_like, keeps_every_value, kind_of
+from ._functions import _BOOL, _INT32, _INT64, _check_rows, _rows_type
+from ._keys import Keys, encode, encode_like, keeps_every_value, kind_of, numpy_dtype
+from ._libraries import NUMPY, is_python_numbers, same_device, take
 
-_WORDS = {4: np.uint32, 8: np.uint64}
+_UINT8 = np.dtype(np.uint8)
 
 
 class _Values:
     """Values as words, and back: 1 to 16 bytes lie in the table, more in an array beside it."""
 
-    def __init__(self, values, n, what):
-        array, self.origin = as_numpy(values, what)
-        if array.ndim == 0 or array.dtype.hasobject or array.dtype.kind == "U":
+    def __init__(self, values, keys, what):
+        array, library = take(values, what)
+        same_device(keys.library, library, what)
+        if not array.shape or (library is NUMPY and (array.dtype.hasobject or array.dtype.kind == "U")):
             raise TypeError(
-                f"{what}: values of type {array.dtype} and shape {array.shape}; pass an array of "
+                f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass an array of "
                 "numbers, or of fixed-size records"
             )
-        if len(array) != n:
-            raise ValueError(f"{what}: {n} keys but {len(array)} values; give as many")
-        self.dtype, self.tail = array.dtype.newbyteorder("="), array.shape[1:]
-        self.array = np.ascontiguousarray(array.astype(self.dtype, copy=False))
-        self.size = self.dtype.itemsize * int(np.prod(self.tail, dtype=np.int64))
+        if array.shape[0] != keys.n:
+            raise ValueError(f"{what}: {keys.n} keys but {array.shape[0]} values; give as many")
+        self._set(array.dtype, tuple(array.shape[1:]), library)
+        self.given = array
+
+    def _set(self, dtype, tail, library):
+        self.dtype = dtype.newbyteorder("=") if isinstance(dtype, np.dtype) else dtype
+        self.tail, self.library = tail, library
+        self.array = None  # where values lie that the table has not
+        self.size = self.dtype.itemsize
+        for d in tail:
+            self.size *= d
         self.bytes = {1: 4, 2: 4, 4: 4, 8: 8, 16: 16}.get(self.size)  # in the table; None: rows
+        self._zero = np.zeros((1, self.bytes or self.size), np.uint8)
 
-    def words(self, array=None):
-        """The words of values; by default of the table's."""
-        array = self.array if array is None else array
-        n = len(array)
-        flat = array.reshape(-1)
-        if self.size < 4:
-            return flat.view(f"u{self.size}").astype(np.uint32)
-        if self.bytes == 16:
-            return aligned(flat.view(np.uint64).reshape(n, 2))
-        return aligned(flat.view(_WORDS[self.bytes]))
+    @classmethod
+    def of_type(cls, dtype, library):
+        values = cls.__new__(cls)
+        values._set(dtype, (), library)
+        return values
 
-    def empty_words(self, n):
-        return np.empty((n, 2), np.uint64) if self.bytes == 16 else np.empty(n, _WORDS[self.bytes])
+    def words(self, array, library):
+        """Values as C++ takes them."""
+        if self.size == self.bytes:
+            return library.aligned_column(array) if self.size > 4 else library.column(array)
+        words = library.empty(len(array), _UINT8, (self.bytes,))
+        target = library.column(words)
+        library.module.resize_rows(library.place(), library.column(array), target)
+        return target
 
-    def decode(self, words):
-        n = len(words)
-        if self.size < 4:
-            words = words.astype(f"u{self.size}")
-        return words.reshape(-1).view(self.dtype).reshape((n, *self.tail))
+    def keep(self):
+        """A copy of the values, for tables that have row numbers instead."""
+        library, array = self.library, self.given
+        if library is NUMPY:
+            array = np.ascontiguousarray(array.astype(self.dtype, copy=True))
+        else:
+            array = library.copy(array)
+        self.array, self.given = array, None
+
+    def take_words(self):
+        """The words of the values, which nobody needs any longer here."""
+        words = self.words(self.given, self.library)
+        self.given = None
+        return words
+
+    def empty_words(self, n, library):
+        """Where C++ writes values."""
+        return library.empty(n, *((self.dtype, self.tail) if self.size == self.bytes else (_UINT8, (self.bytes,))))
+
+    def finish(self, words, library):
+        """Values from what was empty."""
+        if self.size == self.bytes:
+            return library.finish(words, self.dtype, self.tail)
+        values = library.empty(len(words), self.dtype, self.tail)
+        library.module.resize_rows(library.place(), library.column(words), library.column(values))
+        return library.finish(values, self.dtype, self.tail)
+
+    def decode(self, words, library):
+        """Values from words that C++ has made."""
+        if self.array is not None:
+            rows = library.adopt(words, _INT32)
+            return library.rows(self.array, rows)
+        if self.size == self.bytes:
+            return library.adopt(words, self.dtype, self.tail)
+        return self.finish(library.adopt(words, _UINT8, (self.bytes,)), library)
 
     def one(self, value, what):
-        """The value for absent keys, as an array of one value."""
-        array = np.zeros((1, *self.tail), self.dtype)
+        """The value for absent keys, as an array of one value on the CPU, by its bytes."""
+        if type(value) is int and value == 0 and self.dtype != "V":
+            return self._zero
+        dtype = self.dtype
+        if not isinstance(dtype, np.dtype):
+            return self._one_of_torch(value, what)
+        array = np.zeros((1, *self.tail), dtype)
         try:
-            converted = np.asarray(value).astype(self.dtype)
+            converted = np.asarray(value).astype(dtype)
             array[:] = converted
         except (ValueError, TypeError) as error:
-            raise TypeError(f"{what}: missing={value!r} is no value of type {self.dtype}") from error
-        if self.dtype.kind in "iu" and np.any(np.asarray(value) != converted):
-            raise OverflowError(f"{what}: missing={value!r} is no value of type {self.dtype}")
+            raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from error
+        if dtype.kind in "iu" and np.any(np.asarray(value) != converted):
+            raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}")
+        return self._padded(array.reshape(-1).view(np.uint8))
+
+    def _one_of_torch(self, value, what):
+        torch, dtype = self.library.torch, self.dtype
+        try:
+            given = torch.as_tensor(value, device="cpu")
+            array = given.to(dtype)
+            if not dtype.is_floating_point and not dtype.is_complex and torch.any(array.to(given.dtype) != given):
+                raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}")
+            array = array.expand(1, *self.tail).contiguous()
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from error
+        return self._padded(array.reshape(-1).view(torch.uint8).numpy())
+
+    def _padded(self, bytes):
+        array = self._zero.copy()
+        array[0, : self.size] = bytes
         return array
+
+
+def _dtype(dtype, what):
+    """numpy's type of what a user calls one: of torch, too."""
+    try:
+        return np.dtype(str(dtype)[6:] if str(dtype).startswith("torch.") else dtype)
+    except TypeError:
+        raise TypeError(f"{what}: numpy has no type {dtype}") from None
 
 
 def _scalar(x):
@@ -69,10 +139,11 @@ class _Keyed:
 
     _table = None
     _kind = None
+    _library = NUMPY
     _strings = None  # Strings of the keys, and the seed of their hashes
 
     def _queries(self, keys, what):
-        return encode_like(keys, self._kind, what)
+        return encode_like(keys, self._kind, self._library, what)
 
     def contains(self, keys):
         """For each key whether it is there: an array of bool.
@@ -82,22 +153,28 @@ class _Keyed:
         keys : array of n keys
             Of the type of the table's keys, or one whose every value that type can hold.
         """
-        words, origin = self._queries(keys, f"roost.{type(self).__name__}.contains")
-        found = np.empty(len(words), np.bool_)
-        self._table.contains(0, words, found)
-        return origin.wrap(found)
+        keys = self._queries(keys, f"roost.{type(self).__name__}.contains")
+        library = keys.library
+        found = library.empty(keys.n, _BOOL)
+        self._table.contains(library.place(), keys.words, library.column(found))
+        return library.finish(found, _BOOL)
 
     def __contains__(self, key):
         try:
             return bool(
                 self.contains(
-                    [key]
-                    if _scalar(key) or isinstance(key, (str, bytes))
-                    else np.asarray(key, self._kind.dtype)[None]
+                    [key] if _scalar(key) or isinstance(key, (str, bytes)) else self._one_row(key)
                 )[0]
             )
         except (OverflowError, TypeError):  # a number that no key of this type is
             return False
+
+    def _one_row(self, key):
+        """A key that is a row, as an array of one row."""
+        return self._library.of_numpy(np.asarray(key, self._kind.dtype)[None])
+
+    def _iterate(self, keys):
+        return iter(self._library.to_numpy(keys).tolist())
 
     def __len__(self):
         return self._table.size()
@@ -109,7 +186,7 @@ class _Keyed:
 
     def valid(self):
         """Checks what must hold: looks up every key. For tests."""
-        return self._table.valid(0)
+        return self._table.valid(self._library.place())
 
     def __repr__(self):
         return (
@@ -149,16 +226,17 @@ class Index(_Keyed):
 
     def __init__(self, keys):
         what = "roost.Index"
-        array, self._origin = as_numpy(keys, what)
-        self._array = array
-        _check_rows(len(array) if array.ndim else 0, True, what)
-        if array.dtype.kind in "UO":
+        array, library = take(keys, what)
+        self._array, self._library = array, library
+        _check_rows(array.shape[0] if array.shape else 0, _INT64, what)
+        if library is NUMPY and array.dtype.kind in "UO":
             self._kind = _strings.StringKind(array)
             self._strings = _strings.Strings(array, what)
             words, self._seed, _ = self._strings.tell_apart()
         else:
-            words, self._kind, _ = encode(array, what)
-        self._table = _host.make_index(0, words)
+            self._kind = kind_of(array, what)
+            words = Keys(array, self._kind, library).words
+        self._table = library.module.make_index(library.place(), words)
 
     def get_indexer(self, targets, *, index_dtype="int64"):
         """The row of each target, -1 for those that are absent.
@@ -175,18 +253,19 @@ class Index(_Keyed):
         array of m numbers
         """
         what = "roost.Index.get_indexer"
-        wide = _wide(index_dtype, what)
-        _check_rows(len(self._array), wide, what)
+        dtype = _rows_type(index_dtype, what)
+        _check_rows(self._array.shape[0], dtype, what)
         if self._strings is not None:
-            return self._find_strings(targets, wide, what)
-        words, origin = self._queries(targets, what)
-        rows = np.empty(len(words), np.int64 if wide else np.int32)
-        self._table.find_rows(0, words, rows)
-        return origin.wrap(rows)
+            return self._find_strings(targets, dtype, what)
+        keys = self._queries(targets, what)
+        library = keys.library
+        rows = library.empty(keys.n, dtype)
+        self._table.find_rows(library.place(), keys.words, library.column(rows))
+        return library.finish(rows, dtype)
 
-    def _find_strings(self, targets, wide, what):
-        array, origin = as_numpy(targets, what)
-        if array.dtype.kind not in "UO":
+    def _find_strings(self, targets, dtype, what):
+        array, library = take(targets, what)
+        if library is not NUMPY or array.dtype.kind not in "UO":
             raise TypeError(f"{what}: targets of type {array.dtype}, but the keys are strings; convert them")
         kind, other = self._array.dtype, None
         if kind.kind == "U":  # compared at its width; what is not the same there is no key
@@ -197,17 +276,18 @@ class Index(_Keyed):
             array = array.astype(object)
         asked = _strings.Strings(array, what)
         rows = np.empty(len(array), np.int64)
-        self._table.find_rows(0, _host.hash_strings(asked.text, asked.offsets, self._seed), rows)
+        self._table.find_rows(
+            library.place(), _host.hash_strings(asked.text, asked.offsets, self._seed), rows
+        )
         _host.keep_equal(asked.text, asked.offsets, self._strings.text, self._strings.offsets, rows)
         if other is not None:
             rows[other] = -1
-        return origin.wrap(rows if wide else rows.astype(np.int32))
+        return rows.astype(dtype, copy=False)
 
     def contains(self, keys):
         if self._strings is None:
             return super().contains(keys)
-        rows = self._find_strings(keys, True, "roost.Index.contains")
-        return rows >= 0
+        return self._find_strings(keys, _INT64, "roost.Index.contains") >= 0
 
     contains.__doc__ = _Keyed.contains.__doc__
 
@@ -218,7 +298,7 @@ class Index(_Keyed):
 
     def __iter__(self):
         """The keys, in the order of their rows (with the copies)."""
-        return iter(self._array.tolist())
+        return self._iterate(self._array)
 
     def __reduce__(self):
         return Index, (self._array,)
@@ -252,15 +332,16 @@ class Map(_Keyed):
 
     def __init__(self, keys, values):
         what = "roost.Map"
-        words, self._kind, self._origin = encode(keys, what)
-        self._values = _Values(values, len(words), what)
-        if self._values.bytes is None:
-            _check_rows(len(words), True, what)
-            self._values.array = self._values.array.copy()
-            self._table = _host.make_index(0, words)
+        keys = encode(keys, what)
+        self._kind, self._library = keys.kind, keys.library
+        values = self._values = _Values(values, keys, what)
+        module, place = keys.library.module, keys.library.place()
+        if values.bytes is None:
+            _check_rows(keys.n, _INT64, what)
+            values.keep()
+            self._table = module.make_index(place, keys.words)
         else:
-            self._table = _host.make_map(0, words, self._values.words())
-            self._values.array = None  # the table has them
+            self._table = module.make_map(place, keys.words, values.take_words())
 
     def find(self, keys, missing=0):
         """The value of each key, `missing` for those that are absent.
@@ -275,19 +356,16 @@ class Map(_Keyed):
         array of m values
         """
         what = "roost.Map.find"
-        words, origin = self._queries(keys, what)
-        other = self._values.one(missing, what)
-        if self._values.bytes is not None:
-            results = self._values.empty_words(len(words))
-            self._table.find(0, words, self._values.words(other), results)
-            return origin.wrap(self._values.decode(results))
-        rows = np.empty(len(words), np.int64)
-        self._table.find_rows(0, words, rows)
-        if not len(self._values.array):
-            return origin.wrap(np.repeat(other, len(rows), axis=0))
-        results = self._values.array[rows]
-        results[rows < 0] = other
-        return origin.wrap(results)
+        keys = self._queries(keys, what)
+        library, values = keys.library, self._values
+        other = values.one(missing, what)
+        if values.array is None:
+            results = values.empty_words(keys.n, library)
+            self._table.find(library.place(), keys.words, other, library.column(results))
+            return values.finish(results, library)
+        rows = library.empty(keys.n, _INT32)
+        self._table.find_rows(library.place(), keys.words, library.column(rows))
+        return library.rows(values.array, library.finish(rows, _INT32), other)
 
     def get(self, key, default=None):
         """The value of one key, or `default`."""
@@ -296,12 +374,11 @@ class Map(_Keyed):
     def __getitem__(self, key):
         """The value of one key, or of each of an array of keys; KeyError if one is absent."""
         single = _scalar(key) or isinstance(key, (bytes, tuple))
-        keys = (
-            ([key] if self._kind.columns is None else np.asarray(key, self._kind.dtype)[None])
-            if single
-            else key
-        )
-        found = np.asarray(self.contains(keys))
+        if not single:
+            keys = key
+        else:
+            keys = [key] if self._kind.columns is None else self._one_row(key)
+        found = self.contains(keys)
         if not found.all():
             raise KeyError(
                 key
@@ -309,17 +386,18 @@ class Map(_Keyed):
                 else f"{int((~found).sum())} of {len(found)} keys are absent; find() has a value for these"
             )
         values = self.find(keys)
-        return (
-            values[0].item()
-            if single and not self._values.tail and not self._values.dtype.names
-            else values[0] if single else values
-        )
+        if not single:
+            return values
+        return values[0].item() if not self._values.tail and not self._records else values[0]
+
+    @property
+    def _records(self):
+        return getattr(self._values.dtype, "names", None)
 
     def items(self):
         """Two arrays: all keys, and their values, in no particular order."""
-        keys, words = self._table.items(0)
-        values = self._values.decode(words) if self._values.bytes is not None else self._values.array[words]
-        return self._origin.wrap(self._kind.decode(keys)), self._values.origin.wrap(values)
+        keys, words = self._table.items(self._library.place())
+        return self._kind.decode(keys, self._library), self._values.decode(words, self._library)
 
     def keys(self):
         """All keys, in the order of `items`."""
@@ -330,7 +408,7 @@ class Map(_Keyed):
         return self.items()[1]
 
     def __iter__(self):
-        return iter(np.asarray(self.keys()).tolist())
+        return self._iterate(self.keys())
 
     def __reduce__(self):
         return Map, self.items()
@@ -347,15 +425,16 @@ class Set(_Keyed):
     """
 
     def __init__(self, keys):
-        words, self._kind, self._origin = encode(keys, "roost.Set")
-        self._table = _host.make_set(0, words)
+        keys = encode(keys, "roost.Set")
+        self._kind, self._library = keys.kind, keys.library
+        self._table = keys.library.module.make_set(keys.library.place(), keys.words)
 
     def keys(self):
         """All keys, each once, in no particular order."""
-        return self._origin.wrap(self._kind.decode(self._table.items(0)[0]))
+        return self._kind.decode(self._table.items(self._library.place())[0], self._library)
 
     def __iter__(self):
-        return iter(np.asarray(self.keys()).tolist())
+        return self._iterate(self.keys())
 
     def __reduce__(self):
         return Set, (self.keys(),)
@@ -381,19 +460,16 @@ class MultiMap(_Keyed):
 
     def __init__(self, keys, values):
         what = "roost.MultiMap"
-        words, self._kind, self._origin = encode(keys, what)
-        self._values = _Values(values, len(words), what)
-        if self._values.size in (4, 8):
-            self._table = _host.make_multimap(0, words, self._values.words())
-            self._values.array = None
+        keys = encode(keys, what)
+        self._kind, self._library = keys.kind, library = keys.kind, keys.library
+        values = self._values = _Values(values, keys, what)
+        if values.size in (4, 8):
+            words = values.take_words()
         else:
-            _check_rows(len(words), True, what)
-            self._values.array = self._values.array.copy()
-            self._table = _host.make_multimap(0, words, np.arange(len(words), dtype=np.uint32))
-
-    def _decode(self, words):
-        values = self._values
-        return values.origin.wrap(values.decode(words) if values.array is None else values.array[words])
+            _check_rows(keys.n, _INT64, what)
+            values.keep()
+            words = library.column(library.of_numpy(np.arange(keys.n, dtype=np.uint32)))
+        self._table = library.module.make_multimap(library.place(), keys.words, words)
 
     def __len__(self):
         """The number of pairs."""
@@ -406,10 +482,11 @@ class MultiMap(_Keyed):
 
     def count(self, keys):
         """How many values each key has: int64."""
-        words, origin = self._queries(keys, "roost.MultiMap.count")
-        counts = np.empty(len(words), np.int64)
-        self._table.count(0, words, counts)
-        return origin.wrap(counts)
+        keys = self._queries(keys, "roost.MultiMap.count")
+        library = keys.library
+        counts = library.empty(keys.n, _INT64)
+        self._table.count(library.place(), keys.words, library.column(counts))
+        return library.finish(counts, _INT64)
 
     def find(self, keys):
         """All values of m keys.
@@ -420,26 +497,25 @@ class MultiMap(_Keyed):
         values : array
             Those of ``keys[i]`` are ``values[offsets[i]:offsets[i + 1]]``.
         """
-        words, origin = self._queries(keys, "roost.MultiMap.find")
-        offsets, values = self._table.find(0, words)
-        return origin.wrap(offsets), self._decode(values)
+        keys = self._queries(keys, "roost.MultiMap.find")
+        library = keys.library
+        offsets, values = self._table.find(library.place(), keys.words)
+        return library.adopt(offsets, _INT64), self._values.decode(values, library)
 
     def find_pairs(self, keys):
         """All values of m keys, beside the number of each one's key in `keys`: (int64 array, values)."""
-        words, origin = self._queries(keys, "roost.MultiMap.find_pairs")
-        numbers, values = self._table.find_pairs(0, words)
-        return origin.wrap(numbers), self._decode(values)
+        keys = self._queries(keys, "roost.MultiMap.find_pairs")
+        library = keys.library
+        numbers, values = self._table.find_pairs(library.place(), keys.words)
+        return library.adopt(numbers, _INT64), self._values.decode(values, library)
 
     def items(self):
         """Two arrays: the key and the value of each pair; the values of a key side by side."""
-        keys, values = self._table.items(0)
-        return self._origin.wrap(self._kind.decode(keys)), self._decode(values)
+        keys, values = self._table.items(self._library.place())
+        return self._kind.decode(keys, self._library), self._values.decode(values, self._library)
 
     def __reduce__(self):
         return MultiMap, self.items()
-
-
-_NUMBERS = "biuf"
 
 
 class ConcurrentMap(_Keyed):
@@ -453,6 +529,8 @@ class ConcurrentMap(_Keyed):
         How many keys are expected; it grows beyond.
     load_factor : float
         How full the table may be, in (0, 1].
+    like : array
+        The map lies where this array does, for instance on a GPU; by default on the CPU.
 
     Notes
     -----
@@ -469,43 +547,59 @@ class ConcurrentMap(_Keyed):
     2
     """
 
-    def __init__(self, key_dtype="int64", value_dtype="int64", capacity=0, *, load_factor=0.8):
+    def __init__(self, key_dtype="int64", value_dtype="int64", capacity=0, *, load_factor=0.8, like=None):
         what = "roost.ConcurrentMap"
-        key, value = np.dtype(key_dtype), np.dtype(value_dtype)
+        key, value = _dtype(key_dtype, what), _dtype(value_dtype, what)
         self._kind = kind_of(np.empty(0, key), what)
-        if value.kind not in _NUMBERS + "mM" or value.itemsize > 8:
+        if value.kind not in "biufmM" or value.itemsize > 8:
             raise TypeError(f"{what}: values of type {value}; give a type of numbers of at most 8 bytes")
         if self._kind.word_bytes > 8:
             raise TypeError(f"{what}: keys of type {key}; give a type of at most 8 bytes")
         if capacity < 0:
             raise ValueError(f"{what}: capacity {capacity}; give 0 or more")
         self._load_factor = load_factor
-        self._values = _Values(np.empty(0, value), 0, what)
-        self._table = _host.make_concurrent_map(
-            0, self._kind.word_bytes, self._values.bytes, capacity, load_factor, True
+        self._library = library = NUMPY if like is None else take(like, what)[1]
+        self._values = _Values.of_type(value, library)
+        self._table = library.module.make_concurrent_map(
+            library.place(), self._kind.word_bytes, self._values.bytes, capacity, load_factor, True
         )
 
-    def _change(self, keys, values, how, name):
-        what = f"roost.ConcurrentMap.{name}"
-        words, _ = self._queries(keys, what)
-        array, _ = as_numpy(values, what)
-        dtype = self._values.dtype
-        if array.ndim == 0:
-            array = np.broadcast_to(array, len(words))
-        if array.shape != (len(words),):
-            raise ValueError(f"{what}: {len(words)} keys but values of shape {array.shape}; give as many")
-        if array.dtype != dtype:
-            numbers = not hasattr(values, "dtype") and array.dtype.kind in "biuf"
-            converted = array.astype(dtype) if numbers or keeps_every_value(array.dtype, dtype) else None
+    def _column(self, values, keys, what):
+        """Values as an array of the map's type, one for each key."""
+        dtype, library = self._values.dtype, keys.library
+        by_python = is_python_numbers(values)
+        if by_python or isinstance(values, np.generic):
+            array, other = np.asarray(values), NUMPY
+        else:
+            array, other = take(values, what)
+            same_device(library, other, what)
+        shape = tuple(array.shape)
+        if shape not in ((), (keys.n,)):
+            raise ValueError(f"{what}: {keys.n} keys but values of shape {shape}; give as many")
+        mine = numpy_dtype(array)
+        if mine != dtype:
+            numbers = by_python and mine.kind in "biuf"
+            fits = numbers or (mine is not None and keeps_every_value(mine, dtype))
+            converted = other.convert(array, dtype) if fits else None
             if converted is None or (numbers and dtype.kind in "biu" and np.any(converted != array)):
                 raise TypeError(
                     f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them"
                 )
             array = converted
+        if other is NUMPY and library is not NUMPY:
+            array = library.of_numpy(array)
+        return array if shape else library.full(keys.n, array)
+
+    def _change(self, keys, values, how, name):
+        what = f"roost.ConcurrentMap.{name}"
+        keys = self._queries(keys, what)
+        dtype, library = self._values.dtype, keys.library
+        array = self._column(values, keys, what)
         if how == 2 and dtype.itemsize < 4 and dtype.kind != "u":
             raise TypeError(f"{what}: sums of {dtype}; make a map with values of 4 or 8 bytes")
-        column = np.ascontiguousarray(array)
-        inserted, full = self._table.insert(0, words, self._values.words(column), how, dtype.kind == "f")
+        inserted, full = self._table.insert(
+            library.place(), keys.words, self._values.words(array, library), how, dtype.kind == "f"
+        )
         if full:
             raise MemoryError(f"{what}: {full} keys found no room")
         return inserted
@@ -527,18 +621,20 @@ class ConcurrentMap(_Keyed):
 
     def erase(self, keys):
         """Takes keys out; returns how many were there."""
-        words, _ = self._queries(keys, "roost.ConcurrentMap.erase")
-        return self._table.erase(0, words)
+        keys = self._queries(keys, "roost.ConcurrentMap.erase")
+        return self._table.erase(keys.library.place(), keys.words)
 
     def find(self, keys, missing=0):
         """The value of each key, `missing` for those that are absent."""
         what = "roost.ConcurrentMap.find"
-        words, origin = self._queries(keys, what)
-        results = self._values.empty_words(len(words))
-        self._table.find(0, words, self._values.words(self._values.one(missing, what)), results)
-        return origin.wrap(self._values.decode(results))
+        keys = self._queries(keys, what)
+        library, values = keys.library, self._values
+        results = values.empty_words(keys.n, library)
+        self._table.find(library.place(), keys.words, values.one(missing, what), library.column(results))
+        return values.finish(results, library)
 
     __getitem__ = Map.__getitem__
+    _records = Map._records
     get = Map.get
 
     def __setitem__(self, keys, values):
@@ -548,8 +644,8 @@ class ConcurrentMap(_Keyed):
 
     def items(self):
         """Two arrays: all keys, and their values, in no particular order."""
-        keys, values = self._table.items(0)
-        return self._kind.decode(keys), self._values.decode(values)
+        keys, values = self._table.items(self._library.place())
+        return self._kind.decode(keys, self._library), self._values.decode(values, self._library)
 
     keys = Map.keys
     values = Map.values
@@ -557,15 +653,15 @@ class ConcurrentMap(_Keyed):
 
     def reserve(self, n):
         """Makes room for n keys, those included that are there."""
-        self._table.reserve(0, n)
+        self._table.reserve(self._library.place(), n)
 
     def clear(self):
         """Takes all keys out; keeps the memory."""
-        self._table.clear(0)
+        self._table.clear(self._library.place())
 
     def __len__(self):
         """The number of keys. Reads the whole table."""
-        return self._table.size(0)
+        return self._table.size(self._library.place())
 
     @property
     def capacity(self):
@@ -578,6 +674,6 @@ class ConcurrentMap(_Keyed):
 
 def _concurrent_map_of(key_dtype, value_dtype, load_factor, keys, values):
     """What pickle makes of a ConcurrentMap."""
-    result = ConcurrentMap(key_dtype, value_dtype, len(keys), load_factor=load_factor)
+    result = ConcurrentMap(key_dtype, value_dtype, len(keys), load_factor=load_factor, like=keys)
     result.insert(keys, values)
     return result

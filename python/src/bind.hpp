@@ -4,7 +4,7 @@
 
 #include "roost/place.hpp"
 
-// The parts of a module, each in a file of its own, of one place.
+// The parts of a module, each in a file of its own, of one place: the CPU's module `_host`, and `_cuda`.
 
 #if !defined(ROOST_PYTHON_PLACE)
 #define ROOST_PYTHON_PLACE roost::host
@@ -13,9 +13,17 @@
 namespace roost::python {
 
 template <class Place>
+void bind_place(nanobind::module_& module);
+template <class Place>
+void bind_rows(nanobind::module_& module);
+template <class Place>
 void bind_unique(nanobind::module_& module);
 template <class Place>
+void bind_group_by(nanobind::module_& module);
+template <class Place>
 void bind_join(nanobind::module_& module);
+template <class Place>
+void bind_multimap(nanobind::module_& module);
 template <class Place>
 void bind_map(nanobind::module_& module);
 template <class Place>

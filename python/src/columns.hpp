@@ -11,16 +11,47 @@
 
 #include "place.hpp"
 
-// Columns: what Python passes and gets. The Python side has turned keys and values into arrays of words, side
-// by side in memory of the place; here they are taken by their size alone.
+// Columns: what Python passes and gets. The Python side has turned keys and values into rows of words, side by
+// side in memory of the place; here they are taken by their size alone.
 
 namespace roost::python {
 
-namespace nb = nanobind;
+/// An array of Python: n rows of so many bytes. Python passes an array of numpy, or of any other library the
+/// address, the number of rows, and the bytes of a row.
+struct column {
+  std::byte* data = nullptr;
+  std::size_t rows = 0, row_bytes = 0;
+};
 
-/// Keys or values: (n) numbers, or (n, k) numbers as n rows.
-using input = nb::ndarray<nb::ro, nb::c_contig>;
-using output = nb::ndarray<nb::c_contig>;
+}  // namespace roost::python
+
+template <>
+struct nanobind::detail::type_caster<roost::python::column> {
+  NB_TYPE_CASTER(roost::python::column, const_name("array"))
+
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    if (PyTuple_CheckExact(source.ptr())) {
+      std::size_t numbers[3];
+      if (PyTuple_Size(source.ptr()) < 3) return false;  // more: what keeps the memory
+      for (Py_ssize_t i = 0; i < 3; ++i) {
+        make_caster<std::size_t> number;
+        if (!number.from_python(PyTuple_GetItem(source.ptr(), i), flags, cleanup)) return false;
+        numbers[i] = number.value;
+      }
+      value = {reinterpret_cast<std::byte*>(numbers[0]), numbers[1], numbers[2]};
+      return true;
+    }
+    make_caster<ndarray<ro, c_contig>> array;
+    if (!array.from_python(source, flags, cleanup)) return false;
+    const auto& it = array.value;
+    value = {const_cast<std::byte*>(static_cast<const std::byte*>(it.data())),
+             it.ndim() == 0 ? 1 : it.shape(0), it.itemsize()};
+    for (std::size_t d = 1; d < it.ndim(); ++d) value.row_bytes *= it.shape(d);
+    return true;
+  }
+};
+
+namespace roost::python {
 
 /// Keys and values of so many bytes.
 template <std::size_t Bytes>
@@ -41,49 +72,22 @@ struct type_of_bytes<8> {
   using type = std::uint64_t;
 };
 
-/// f of two values of type T that are passed by their bits.
-template <class T, class F>
-struct on_bits {
-  using bits = typename type_of_bytes<sizeof(T)>::type;
-  F f;
-  ROOST_FN bits operator()(bits a, bits b) const {
-    T x, y;
-    memcpy(&x, &a, sizeof(T));
-    memcpy(&y, &b, sizeof(T));
-    const T combined = f(x, y);
-    bits result;
-    memcpy(&result, &combined, sizeof(T));
-    return result;
-  }
-};
-
-template <class Array>
-std::size_t rows_of(const Array& array) {
-  return array.ndim() == 0 ? 1 : array.shape(0);
-}
-template <class Array>
-std::size_t row_bytes_of(const Array& array) {
-  std::size_t bytes = array.itemsize();
-  for (std::size_t d = 1; d < array.ndim(); ++d) bytes *= array.shape(d);
-  return bytes;
-}
-
 template <class T>
-std::span<const T> span_of(const input& array) {
-  if (row_bytes_of(array) != sizeof(T)) {
+std::span<const T> span_of(const column& array) {
+  if (array.row_bytes != sizeof(T)) {
     detail::raise<invalid_argument>(
-        {"roost: elements of ", row_bytes_of(array), " bytes where ", sizeof(T), " are expected"});
+        {"roost: elements of ", array.row_bytes, " bytes where ", sizeof(T), " are expected"});
   }
-  return {static_cast<const T*>(array.data()), rows_of(array)};
+  return {reinterpret_cast<const T*>(array.data), array.rows};
 }
+/// For results: of n elements.
 template <class T>
-std::span<T> span_of(const output& array, std::size_t n) {
-  if (row_bytes_of(array) != sizeof(T) || rows_of(array) != n) {
-    detail::raise<invalid_argument>({"roost: an output of ", rows_of(array), " elements of ",
-                                     row_bytes_of(array), " bytes where ", n, " of ", sizeof(T),
-                                     " are expected"});
+std::span<T> span_of(const column& array, std::size_t n) {
+  if (array.row_bytes != sizeof(T) || array.rows != n) {
+    detail::raise<invalid_argument>({"roost: an output of ", array.rows, " elements of ", array.row_bytes,
+                                     " bytes where ", n, " of ", sizeof(T), " are expected"});
   }
-  return {static_cast<T*>(array.data()), n};
+  return {reinterpret_cast<T*>(array.data), n};
 }
 
 /// Calls f(T()) with the type for columns of so many bytes.
@@ -101,8 +105,8 @@ auto with_bytes(std::size_t bytes, const char* what, const F& f) {
 
 /// The sizes of keys.
 template <class F>
-auto with_keys(const input& keys, const F& f) {
-  return with_bytes<4, 8, 16, 32>(row_bytes_of(keys), "keys", f);
+auto with_keys(const column& keys, const F& f) {
+  return with_bytes<4, 8, 16, 32>(keys.row_bytes, "keys", f);
 }
 
 /// A row number as Python has it: -1 for no_row.
@@ -114,34 +118,72 @@ struct widen {
   }
 };
 
-/// An array of the place as one of Python, which owns it. `As`: the type that Python sees.
-template <class As, class T, class Place>
-nb::object to_python_as(const Place& place, array<T, Place>&& values) {
-  using framework = std::conditional_t<std::is_same_v<Place, host>, nb::numpy, nb::array_api>;
-  auto* const kept = new array<T, Place>(std::move(values));
-  const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<array<T, Place>*>(memory); });
-  const std::size_t shape[] = {kept->size(), sizeof(T) / sizeof(As)};
-  return nb::cast(nb::ndarray<framework, As>(reinterpret_cast<As*>(kept->data()), shape[1] == 1 ? 1 : 2,
-                                             shape, owner, nullptr, nb::dtype<As>(),
-                                             current<Place>::device_type, current<Place>::device(place)));
-}
+/// Owns an array, for Python.
 template <class T, class Place>
-nb::object to_python(const Place& place, array<T, Place>&& values) {
-  return to_python_as<std::conditional_t<std::is_arithmetic_v<T>, T, std::uint64_t>>(place,
-                                                                                     std::move(values));
+nb::capsule owner_of(array<T, Place>&& values) {
+  return {new array<T, Place>(std::move(values)),
+          [](void* memory) noexcept { delete static_cast<array<T, Place>*>(memory); }};
+}
+
+/// An array of the place as one of Python, which owns it. `As`: the type that Python sees.
+template <class As, class T>
+nb::object to_python_as(const call_place<host>&, array<T, host>&& values) {
+  As* const data = reinterpret_cast<As*>(values.data());
+  const std::size_t shape[] = {values.size(), sizeof(T) / sizeof(As)};
+  return nb::cast(nb::ndarray<nb::numpy, As>(data, shape[1] == 1 ? 1 : 2, shape, owner_of(std::move(values))));
+}
+
+#if defined(__CUDACC__)
+
+/// Memory of a device that roost owns, for a library that has no allocator to give.
+struct device_bytes {
+  void* data = nullptr;
+  int device = 0;
+  nb::object owner;
+
+  /// As an array for other libraries: of numbers of DLPack's type.
+  nb::ndarray<nb::array_api> view(std::uint8_t code, std::uint8_t bits, std::size_t rows,
+                                  std::size_t columns) const {
+    const std::size_t shape[] = {rows, columns};
+    return {data,    columns == 0 ? 1u : 2u,   shape,
+            owner,   nullptr,                  nb::dlpack::dtype{code, bits, 1},
+            nb::device::cuda::value, device};
+  }
+};
+
+/// On a device: bytes that their library owns, or device_bytes; None for nothing.
+template <class As, class T>
+nb::object to_python_as(const call_place<cuda>& at, array<T, cuda>&& values) {
+  if (values.size() == 0) return nb::none();
+  if (at.memory() == nullptr) {
+    void* const data = values.data();
+    return nb::cast(device_bytes{data, at.get().device(), owner_of(std::move(values))});
+  }
+  if (nb::object owner = at.memory()->take(values.data()); owner.is_valid()) return owner;
+  auto [owner, memory] = at.memory()->make(values.bytes());
+  const detail::device_guard guard(at.get().device());
+  at.get().copy(memory, values.data(), values.bytes());
+  const follow before_it_is_freed{values.place().stream(), at.get().stream()};
+  return owner;
+}
+
+#endif
+
+template <class T, class Place>
+nb::object to_python(const call_place<Place>& at, array<T, Place>&& values) {
+  return to_python_as<std::conditional_t<std::is_arithmetic_v<T>, T, std::uint64_t>>(at, std::move(values));
 }
 
 /// Row numbers as Python has them: of 4 or 8 bytes, -1 for no_row.
 template <class Place>
-nb::object rows_to_python(const Place& place, array<std::uint32_t, Place>&& rows, bool wide) {
-  if (!wide) return to_python_as<std::int32_t>(place, std::move(rows));
-  auto all = without_gil([&] {
+nb::object rows_to_python(const call_place<Place>& at, array<std::uint32_t, Place>&& rows, bool wide) {
+  if (!wide) return to_python_as<std::int32_t>(at, std::move(rows));
+  auto all = without_gil(at, [&](const Place& place) {
     array<std::int64_t, Place> widened(place, rows.size());
     place.for_each(rows.size(), widen{rows.data(), widened.data()});
-    place.synchronize();
     return widened;
   });
-  return to_python(place, std::move(all));
+  return to_python(at, std::move(all));
 }
 
 }  // namespace roost::python

@@ -11,38 +11,51 @@ namespace {
 
 enum class insertion_kind { keep, assign, add };
 
+/// Sums of floats that are passed by their bits.
+template <class Bits>
+struct add_fractions {
+  using fraction = std::conditional_t<sizeof(Bits) == 4, float, double>;
+  ROOST_FN Bits operator()(Bits a, Bits b) const {
+    fraction x, y;
+    memcpy(&x, &a, sizeof(Bits));
+    memcpy(&y, &b, sizeof(Bits));
+    x += y;
+    memcpy(&a, &x, sizeof(Bits));
+    return a;
+  }
+};
+
 /// A concurrent_map of keys and values of any size.
+template <class Place>
 class concurrent {
  public:
+  using at_place = const call_place<Place>&;
   virtual ~concurrent() = default;
   /// How many keys are new, and how many found no room.
-  virtual nb::tuple insert(std::uintptr_t stream, const input& keys, const input& values, int kind,
-                           bool floating) = 0;
-  virtual std::size_t erase(std::uintptr_t stream, const input& keys) = 0;
-  virtual void find(std::uintptr_t stream, const input& queries, const input& missing,
-                    const output& results) const = 0;
-  virtual void contains(std::uintptr_t stream, const input& queries, const output& results) const = 0;
-  virtual nb::tuple items(std::uintptr_t stream) const = 0;
-  virtual void reserve(std::uintptr_t stream, std::size_t n) = 0;
-  virtual void clear(std::uintptr_t stream) = 0;
-  virtual std::size_t size(std::uintptr_t stream) const = 0;
+  virtual nb::tuple insert(at_place at, const column& keys, const column& values, int kind, bool floating) = 0;
+  virtual std::size_t erase(at_place at, const column& keys) = 0;
+  virtual void find(at_place at, const column& queries, const column& missing, const column& results) const = 0;
+  virtual void contains(at_place at, const column& queries, const column& results) const = 0;
+  virtual nb::tuple items(at_place at) const = 0;
+  virtual void reserve(at_place at, std::size_t n) = 0;
+  virtual void clear(at_place at) = 0;
+  virtual std::size_t size(at_place at) const = 0;
   virtual std::size_t capacity() const = 0;
   virtual std::size_t bytes() const = 0;
-  virtual bool valid(std::uintptr_t stream) const = 0;
+  virtual bool valid(at_place at) const = 0;
 };
 
 template <class Key, class Value, class Place>
-class concurrent_of final : public concurrent {
+class concurrent_of final : public concurrent<Place> {
  public:
+  using typename concurrent<Place>::at_place;
   concurrent_of(const Place& place, std::size_t n, const concurrent_options& options)
-      : map_(place, n, options) {}
+      : home_(place), map_(place, n, options) {}
 
-  nb::tuple insert(std::uintptr_t stream, const input& keys, const input& values, int kind,
-                   bool floating) override {
-    const Place place = current<Place>::get(stream);
+  nb::tuple insert(at_place at, const column& keys, const column& values, int kind, bool floating) override {
     const auto k = span_of<Key>(keys);
     const auto v = span_of<Value>(values);
-    const insert_report report = without_gil([&] {
+    const insert_report report = change(at, home_, [&](const Place& place) {
       switch (static_cast<insertion_kind>(kind)) {
         case insertion_kind::keep:
           return map_.insert(place, k, v);
@@ -51,67 +64,64 @@ class concurrent_of final : public concurrent {
         case insertion_kind::add:
           break;
       }
-      using fraction = std::conditional_t<sizeof(Value) == 4, float, double>;
-      if (floating) return map_.insert_or_apply(place, k, v, on_bits<fraction, plus>());
+      if (floating) return map_.insert_or_apply(place, k, v, add_fractions<Value>());
       return map_.insert_or_apply(place, k, v, plus());
     });
     return nb::make_tuple(report.inserted, report.full);
   }
-  std::size_t erase(std::uintptr_t stream, const input& keys) override {
+  std::size_t erase(at_place at, const column& keys) override {
     const auto k = span_of<Key>(keys);
-    return without_gil([&] { return map_.erase(current<Place>::get(stream), k); });
+    return change(at, home_, [&](const Place& place) { return map_.erase(place, k); });
   }
-  void find(std::uintptr_t stream, const input& queries, const input& missing,
-            const output& results) const override {
+  void find(at_place at, const column& queries, const column& missing, const column& results) const override {
     const auto keys = span_of<Key>(queries);
     const auto values = span_of<Value>(results, keys.size());
     const Value other = *span_of<Value>(missing).data();
-    without_gil([&] { map_.find(current<Place>::get(stream), keys, values, other); });
+    change(at, home_, [&](const Place& place) { map_.find(place, keys, values, other); });
   }
-  void contains(std::uintptr_t stream, const input& queries, const output& results) const override {
+  void contains(at_place at, const column& queries, const column& results) const override {
     const auto keys = span_of<Key>(queries);
     const auto found = span_of<bool>(results, keys.size());
-    without_gil([&] { map_.contains(current<Place>::get(stream), keys, found); });
+    change(at, home_, [&](const Place& place) { map_.contains(place, keys, found); });
   }
-  nb::tuple items(std::uintptr_t stream) const override {
-    const Place place = current<Place>::get(stream);
-    const std::size_t n = without_gil([&] { return map_.size(place); });
-    array<Key, Place> keys(place, n);
-    array<Value, Place> values(place, n);
-    without_gil([&] {
-      map_.retrieve_all(place, keys, values);
-      place.synchronize();
+  nb::tuple items(at_place at) const override {
+    auto [keys, values] = change(at, home_, [&](const Place& place) {
+      const std::size_t n = map_.size(place);
+      std::pair all(array<Key, Place>(place, n), array<Value, Place>(place, n));
+      map_.retrieve_all(place, all.first, all.second);
+      return all;
     });
-    return nb::make_tuple(to_python(place, std::move(keys)), to_python(place, std::move(values)));
+    const nb::object all_keys = to_python(at, std::move(keys));
+    return nb::make_tuple(all_keys, to_python(at, std::move(values)));
   }
-  void reserve(std::uintptr_t stream, std::size_t n) override {
-    without_gil([&] { map_.reserve(current<Place>::get(stream), n); });
+  void reserve(at_place at, std::size_t n) override {
+    change(at, home_, [&](const Place& place) { map_.reserve(place, n); });
   }
-  void clear(std::uintptr_t stream) override {
-    without_gil([&] { map_.clear(current<Place>::get(stream)); });
+  void clear(at_place at) override {
+    change(at, home_, [&](const Place& place) { map_.clear(place); });
   }
-  std::size_t size(std::uintptr_t stream) const override {
-    return without_gil([&] { return map_.size(current<Place>::get(stream)); });
+  std::size_t size(at_place at) const override {
+    return change(at, home_, [&](const Place& place) { return map_.size(place); });
   }
   std::size_t capacity() const override { return map_.capacity(); }
   std::size_t bytes() const override { return map_.bytes(); }
-  bool valid(std::uintptr_t stream) const override {
-    return without_gil([&] { return map_.valid(current<Place>::get(stream)); });
+  bool valid(at_place at) const override {
+    return change(at, home_, [&](const Place& place) { return map_.valid(place); });
   }
 
  private:
+  Place home_;
   concurrent_map<Key, Value, Place> map_;
 };
 
 template <class Place>
-std::unique_ptr<concurrent> make_concurrent_map(std::uintptr_t stream, std::size_t key_bytes,
-                                                std::size_t value_bytes, std::size_t n, double load_factor,
-                                                bool grows) {
-  const Place place = current<Place>::get(stream);
+std::unique_ptr<concurrent<Place>> make_concurrent_map(const call_place<Place>& at, std::size_t key_bytes,
+                                                       std::size_t value_bytes, std::size_t n,
+                                                       double load_factor, bool grows) {
   const concurrent_options options{.load_factor = load_factor, .grows = grows};
   return with_bytes<4, 8>(key_bytes, "keys of a ConcurrentMap", [&]<class Key>(Key) {
     return with_bytes<4, 8>(value_bytes, "values of a ConcurrentMap", [&]<class Value>(Value) {
-      return without_gil([&]() -> std::unique_ptr<concurrent> {
+      return without_gil(at, [&](const Place& place) -> std::unique_ptr<concurrent<Place>> {
         return std::make_unique<concurrent_of<Key, Value, Place>>(place, n, options);
       });
     });
@@ -121,20 +131,21 @@ std::unique_ptr<concurrent> make_concurrent_map(std::uintptr_t stream, std::size
 }  // namespace
 
 template <class Place>
-void bind_concurrent_map(nb::module_& module) {
-  nb::class_<concurrent>(module, "ConcurrentMap")
-      .def("insert", &concurrent::insert)
-      .def("erase", &concurrent::erase)
-      .def("find", &concurrent::find)
-      .def("contains", &concurrent::contains)
-      .def("items", &concurrent::items)
-      .def("reserve", &concurrent::reserve)
-      .def("clear", &concurrent::clear)
-      .def("size", &concurrent::size)
-      .def("capacity", &concurrent::capacity)
-      .def("bytes", &concurrent::bytes)
-      .def("valid", &concurrent::valid);
-  module.def("make_concurrent_map", &make_concurrent_map<Place>);
+void bind_concurrent_map(nb::module_& m) {
+  using map = concurrent<Place>;
+  nb::class_<map>(m, "ConcurrentMap")
+      .def("insert", &map::insert)
+      .def("erase", &map::erase)
+      .def("find", &map::find)
+      .def("contains", &map::contains)
+      .def("items", &map::items)
+      .def("reserve", &map::reserve)
+      .def("clear", &map::clear)
+      .def("size", &map::size)
+      .def("capacity", &map::capacity)
+      .def("bytes", &map::bytes)
+      .def("valid", &map::valid);
+  m.def("make_concurrent_map", &make_concurrent_map<Place>);
 }
 
 template void bind_concurrent_map<ROOST_PYTHON_PLACE>(nb::module_&);

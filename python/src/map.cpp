@@ -9,22 +9,23 @@ namespace roost::python {
 namespace {
 
 /// A frozen_map of keys and values of any size, or a frozen_set.
+template <class Place>
 class map {
  public:
+  using at_place = const call_place<Place>&;
   virtual ~map() = default;
-  /// `missing`: one value. `found`: which queries are there, if that is asked.
-  virtual void find(std::uintptr_t stream, const input& queries, const input& missing,
-                    const output& results) const = 0;
+  /// `missing`: one value, in memory of the host.
+  virtual void find(at_place at, const column& queries, const column& missing, const column& results) const = 0;
   /// The rows of a map to rows, -1 for absent keys; of 4 or 8 bytes.
-  virtual void find_rows(std::uintptr_t stream, const input& queries, const output& results) const = 0;
-  virtual void contains(std::uintptr_t stream, const input& queries, const output& results) const = 0;
-  virtual std::size_t count_found(std::uintptr_t stream, const input& queries) const = 0;
+  virtual void find_rows(at_place at, const column& queries, const column& results) const = 0;
+  virtual void contains(at_place at, const column& queries, const column& results) const = 0;
+  virtual std::size_t count_found(at_place at, const column& queries) const = 0;
   /// All keys and their values, or None.
-  virtual nb::tuple items(std::uintptr_t stream) const = 0;
+  virtual nb::tuple items(at_place at) const = 0;
   virtual std::size_t size() const = 0;
   virtual std::size_t duplicates() const = 0;
   virtual std::size_t bytes() const = 0;
-  virtual bool valid(std::uintptr_t stream) const = 0;
+  virtual bool valid(at_place at) const = 0;
 };
 
 struct row_number {
@@ -32,108 +33,110 @@ struct row_number {
 };
 
 template <class Table, class Key, class Value, class Place>
-class map_of final : public map {
+class map_of final : public map<Place> {
   static constexpr bool is_set = std::is_same_v<Value, none>;
 
  public:
-  explicit map_of(Table&& table) : table_(std::move(table)) {}
+  using typename map<Place>::at_place;
+  map_of(const Place& home, Table&& table) : home_(home), table_(std::move(table)) {}
 
-  void find(std::uintptr_t stream, const input& queries, const input& missing,
-            const output& results) const override {
+  void find(at_place at, const column& queries, const column& missing, const column& results) const override {
     if constexpr (is_set) {
       detail::raise<invalid_argument>({"roost: a set has no values"});
     } else {
-      const Place place = current<Place>::get(stream);
       const auto keys = span_of<Key>(queries);
       const auto values = span_of<Value>(results, keys.size());
       Value other;
       memcpy(&other, span_of<Value>(missing).data(), sizeof(Value));
-      in_parts<Place>(keys.size(), [&](std::size_t first, std::size_t n) {
-        table_.find(place, keys.subspan(first, n), values.subspan(first, n), other);
+      ask(at, home_, [&](const Place& place) {
+        in_parts(place, keys.size(), [&](std::size_t first, std::size_t n) {
+          table_.find(place, keys.subspan(first, n), values.subspan(first, n), other);
+        });
       });
     }
   }
 
-  void find_rows(std::uintptr_t stream, const input& queries, const output& results) const override {
+  void find_rows(at_place at, const column& queries, const column& results) const override {
     if constexpr (std::is_same_v<Value, std::uint32_t>) {
-      const Place place = current<Place>::get(stream);
       const auto keys = span_of<Key>(queries);
-      if (row_bytes_of(results) == 4) {
-        const auto rows = span_of<std::uint32_t>(results, keys.size());
-        in_parts<Place>(keys.size(), [&](std::size_t first, std::size_t n) {
-          table_.find(place, keys.subspan(first, n), rows.subspan(first, n), ~0u);
-        });
-      } else {
+      ask(at, home_, [&](const Place& place) {
+        if (results.row_bytes == 4) {
+          const auto rows = span_of<std::uint32_t>(results, keys.size());
+          return in_parts(place, keys.size(), [&](std::size_t first, std::size_t n) {
+            table_.find(place, keys.subspan(first, n), rows.subspan(first, n), ~0u);
+          });
+        }
         const auto rows = span_of<std::int64_t>(results, keys.size());
-        in_parts<Place>(keys.size(), [&](std::size_t first, std::size_t n) {
+        in_parts(place, keys.size(), [&](std::size_t first, std::size_t n) {
           array<std::uint32_t, Place> narrow(place, n);
           table_.find(place, keys.subspan(first, n), narrow, ~0u);
           place.for_each(n, widen{narrow.data(), rows.data() + first});
         });
-      }
+      });
     } else {
       detail::raise<invalid_argument>({"roost: a map without rows"});
     }
   }
 
-  void contains(std::uintptr_t stream, const input& queries, const output& results) const override {
-    const Place place = current<Place>::get(stream);
+  void contains(at_place at, const column& queries, const column& results) const override {
     const auto keys = span_of<Key>(queries);
     const auto found = span_of<bool>(results, keys.size());
-    in_parts<Place>(keys.size(), [&](std::size_t first, std::size_t n) {
-      table_.contains(place, keys.subspan(first, n), found.subspan(first, n));
+    ask(at, home_, [&](const Place& place) {
+      in_parts(place, keys.size(), [&](std::size_t first, std::size_t n) {
+        table_.contains(place, keys.subspan(first, n), found.subspan(first, n));
+      });
     });
   }
 
-  std::size_t count_found(std::uintptr_t stream, const input& queries) const override {
+  std::size_t count_found(at_place at, const column& queries) const override {
     const auto keys = span_of<Key>(queries);
-    return without_gil([&] { return table_.count_found(current<Place>::get(stream), keys); });
+    return ask(at, home_, [&](const Place& place) { return table_.count_found(place, keys); });
   }
 
-  nb::tuple items(std::uintptr_t stream) const override {
-    const Place place = current<Place>::get(stream);
-    array<Key, Place> keys(place, table_.size());
+  nb::tuple items(at_place at) const override {
     if constexpr (is_set) {
-      without_gil([&] {
-        table_.retrieve_all(place, keys);
-        place.synchronize();
+      auto keys = ask(at, home_, [&](const Place& place) {
+        array<Key, Place> all(place, table_.size());
+        table_.retrieve_all(place, all);
+        return all;
       });
-      return nb::make_tuple(to_python(place, std::move(keys)), nb::none());
+      return nb::make_tuple(to_python(at, std::move(keys)), nb::none());
     } else {
-      array<Value, Place> values(place, table_.size());
-      without_gil([&] {
-        table_.retrieve_all(place, keys, values);
-        place.synchronize();
+      auto [keys, values] = ask(at, home_, [&](const Place& place) {
+        std::pair all(array<Key, Place>(place, table_.size()), array<Value, Place>(place, table_.size()));
+        table_.retrieve_all(place, all.first, all.second);
+        return all;
       });
-      return nb::make_tuple(to_python(place, std::move(keys)), to_python(place, std::move(values)));
+      const nb::object all_keys = to_python(at, std::move(keys));
+      return nb::make_tuple(all_keys, to_python(at, std::move(values)));
     }
   }
 
   std::size_t size() const override { return table_.size(); }
   std::size_t duplicates() const override { return table_.statistics().duplicates; }
   std::size_t bytes() const override { return table_.bytes(); }
-  bool valid(std::uintptr_t stream) const override {
-    return without_gil([&] { return table_.valid(current<Place>::get(stream)); });
+  bool valid(at_place at) const override {
+    return ask(at, home_, [&](const Place& place) { return table_.valid(place); });
   }
 
  private:
+  Place home_;
   Table table_;
 };
 
 template <class Key, class Value, class Place, class Table>
-std::unique_ptr<map> own(Table&& table) {
-  return std::make_unique<map_of<Table, Key, Value, Place>>(std::move(table));
+std::unique_ptr<map<Place>> own(const Place& place, Table&& table) {
+  return std::make_unique<map_of<Table, Key, Value, Place>>(place, std::move(table));
 }
 
 template <class Place>
-std::unique_ptr<map> make_map(std::uintptr_t stream, const input& keys, const input& values) {
-  const Place place = current<Place>::get(stream);
+std::unique_ptr<map<Place>> make_map(const call_place<Place>& at, const column& keys, const column& values) {
   return with_keys(keys, [&]<class Key>(Key) {
-    return with_bytes<4, 8, 16>(row_bytes_of(values), "values", [&]<class Value>(Value) {
+    return with_bytes<4, 8, 16>(values.row_bytes, "values", [&]<class Value>(Value) {
       const auto key_column = span_of<Key>(keys);
       const auto value_column = span_of<Value>(values);
-      return without_gil([&] {
-        return own<Key, Value, Place>(frozen_map<Key, Value, Place>(place, key_column, value_column));
+      return without_gil(at, [&](const Place& place) {
+        return own<Key, Value>(place, frozen_map<Key, Value, Place>(place, key_column, value_column));
       });
     });
   });
@@ -141,43 +144,43 @@ std::unique_ptr<map> make_map(std::uintptr_t stream, const input& keys, const in
 
 /// A map of each key to the row where it comes first.
 template <class Place>
-std::unique_ptr<map> make_index(std::uintptr_t stream, const input& keys) {
-  const Place place = current<Place>::get(stream);
+std::unique_ptr<map<Place>> make_index(const call_place<Place>& at, const column& keys) {
   return with_keys(keys, [&]<class Key>(Key) {
     const auto column = span_of<Key>(keys);
-    return without_gil([&] {
-      return own<Key, std::uint32_t, Place>(
-          frozen_map<Key, std::uint32_t, Place>(place, column, computed(column.size(), row_number())));
+    return without_gil(at, [&](const Place& place) {
+      return own<Key, std::uint32_t>(
+          place, frozen_map<Key, std::uint32_t, Place>(place, column, computed(column.size(), row_number())));
     });
   });
 }
 
 template <class Place>
-std::unique_ptr<map> make_set(std::uintptr_t stream, const input& keys) {
-  const Place place = current<Place>::get(stream);
+std::unique_ptr<map<Place>> make_set(const call_place<Place>& at, const column& keys) {
   return with_keys(keys, [&]<class Key>(Key) {
     const auto column = span_of<Key>(keys);
-    return without_gil([&] { return own<Key, none, Place>(frozen_set<Key, Place>(place, column)); });
+    return without_gil(
+        at, [&](const Place& place) { return own<Key, none>(place, frozen_set<Key, Place>(place, column)); });
   });
 }
 
 }  // namespace
 
 template <class Place>
-void bind_map(nb::module_& module) {
-  nb::class_<map>(module, "Map")
-      .def("find", &map::find)
-      .def("find_rows", &map::find_rows)
-      .def("contains", &map::contains)
-      .def("count_found", &map::count_found)
-      .def("items", &map::items)
-      .def("size", &map::size)
-      .def("duplicates", &map::duplicates)
-      .def("bytes", &map::bytes)
-      .def("valid", &map::valid);
-  module.def("make_map", &make_map<Place>);
-  module.def("make_index", &make_index<Place>);
-  module.def("make_set", &make_set<Place>);
+void bind_map(nb::module_& m) {
+  using table = map<Place>;
+  nb::class_<table>(m, "Map")
+      .def("find", &table::find)
+      .def("find_rows", &table::find_rows)
+      .def("contains", &table::contains)
+      .def("count_found", &table::count_found)
+      .def("items", &table::items)
+      .def("size", &table::size)
+      .def("duplicates", &table::duplicates)
+      .def("bytes", &table::bytes)
+      .def("valid", &table::valid);
+  m.def("make_map", &make_map<Place>);
+  m.def("make_index", &make_index<Place>);
+  m.def("make_set", &make_set<Place>);
 }
 
 template void bind_map<ROOST_PYTHON_PLACE>(nb::module_&);

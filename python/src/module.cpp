@@ -20,43 +20,62 @@ void translate(const std::exception_ptr& thrown, void*) {
   }
 }
 
-/// Floats as keys: -0 as 0, all NaNs as one.
-template <class T, class Bits>
-struct canonical {
-  const T* source;
-  Bits* target;
-  void operator()(std::size_t i) const {
-    T value = source[i];
-    if (value != value) value = std::numeric_limits<T>::quiet_NaN();
-    value += 0;
-    memcpy(target + i, &value, sizeof(T));
-  }
-};
-
-template <class T, class Bits>
-void canonical_floats(const input& source, const output& target) {
-  const auto values = span_of<T>(source);
-  const canonical<T, Bits> make{values.data(), span_of<Bits>(target, values.size()).data()};
-  without_gil([&] { current<host>::get().for_each(values.size(), make); });
-}
-
 }  // namespace
 
-NB_MODULE(ROOST_PYTHON_MODULE, module) {
-  nb::register_exception_translator(translate);
-  bind_unique<host>(module);
-  bind_join<host>(module);
-  bind_map<host>(module);
-  bind_partition<host>(module);
-  bind_concurrent_map<host>(module);
-  bind_strings(module);
-  module.def("canonical_floats", [](const input& source, const output& target) {
-    if (source.itemsize() == 4) return canonical_floats<float, std::uint32_t>(source, target);
-    return canonical_floats<double, std::uint64_t>(source, target);
+template <>
+void bind_place<host>(nb::module_& m) {
+  using place = call_place<host>;
+  nb::class_<place>(m, "Place").def(nb::init<>());
+  m.def("set_threads", &place::set_threads);
+  m.def("threads", [] { return place::get().threads(); });
+  m.def("trim", [] { host_memory_pool::instance().trim(); });
+  bind_strings(m);
+}
+
+#if defined(__CUDACC__)
+
+template <>
+void bind_place<cuda>(nb::module_& m) {
+  using place = call_place<cuda>;
+  // Both live as long as the process: tables and arrays may be freed late.
+  nb::class_<library_memory>(m, "Memory");
+  m.def(
+      "make_memory",
+      [](int device, nb::callable make) {
+        const detail::device_guard guard(device);
+        return new library_memory(device, std::move(make));
+      },
+      nb::rv_policy::reference);
+  nb::class_<place>(m, "Place").def(nb::init<int, std::uintptr_t, library_memory*, bool>(),
+                                         nb::arg("device"), nb::arg("stream"),
+                                         nb::arg("memory").none(), nb::arg("waits"));
+  m.def("place_with_own_stream", &place::with_own_stream);
+  nb::class_<device_bytes>(m, "Bytes")
+      .def("view", &device_bytes::view)
+      .def_prop_ro("address", [](const device_bytes& it) { return reinterpret_cast<std::uintptr_t>(it.data); });
+  m.def("empty", [](const place& at, std::size_t bytes) {
+    const detail::device_guard guard(at.get().device());
+    return to_python(at, array<std::uint8_t, cuda>(at.get(), bytes));
   });
-  module.def("set_threads", [](int threads) { current<host>::set_threads(threads); });
-  module.def("threads", [] { return current<host>::get().threads(); });
-  module.def("trim", [] { host_memory_pool::instance().trim(); });
+  m.def("devices", &cuda_devices);
+  m.def("trim", [] {
+    for (int device = 0; device < cuda_devices(); ++device) device_memory_pool::of(device).trim();
+  });
+}
+
+#endif
+
+NB_MODULE(ROOST_PYTHON_MODULE, m) {
+  nb::register_exception_translator(translate);
+  bind_place<ROOST_PYTHON_PLACE>(m);
+  bind_rows<ROOST_PYTHON_PLACE>(m);
+  bind_unique<ROOST_PYTHON_PLACE>(m);
+  bind_group_by<ROOST_PYTHON_PLACE>(m);
+  bind_join<ROOST_PYTHON_PLACE>(m);
+  bind_multimap<ROOST_PYTHON_PLACE>(m);
+  bind_map<ROOST_PYTHON_PLACE>(m);
+  bind_partition<ROOST_PYTHON_PLACE>(m);
+  bind_concurrent_map<ROOST_PYTHON_PLACE>(m);
 }
 
 }  // namespace roost::python

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory_resource>
+#include <unordered_map>
 #include <utility>
 
 #include "roost/place.hpp"
@@ -46,17 +47,15 @@ class interruptible_memory final : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 };
 
+/// The place of a call, as Python passes it: `Place` of the module.
 template <class Place>
-class current;
+class call_place;
 
 template <>
-class current<host> {
+class call_place<host> {
  public:
-  static constexpr int device_type = nb::device::cpu::value;
-  static int device(const host&) { return 0; }
-
-  /// The place of calls. `stream`: only devices have one.
-  static host get(std::uintptr_t = 0) {
+  /// All threads, or as many as set_threads said.
+  static host get() {
     const std::scoped_lock lock(mutex());
     return place();
   }
@@ -77,32 +76,202 @@ class current<host> {
   }
 };
 
-/// f() without the GIL; the exception of a signal is Python's.
+/// f(place) without the GIL; the exception of a signal is Python's.
 template <class F>
-auto without_gil(const F& f) {
+auto without_gil(const call_place<host>& at, const F& f) {
+  const host place = at.get();
   try {
     const nb::gil_scoped_release released;
-    return f();
+    return f(place);
   } catch (const interrupted&) {
     throw nb::python_error();
   }
 }
 
-/// Lookups of very many queries go by parts, between which Ctrl-C ends them.
+/// The same for a table that only answers, or that changes. `home`: the place where it was built.
+template <class F>
+auto ask(const call_place<host>& at, const host&, const F& f) {
+  return without_gil(at, f);
+}
+template <class F>
+auto change(const call_place<host>& at, const host&, const F& f) {
+  return without_gil(at, f);
+}
+
+/// Lookups of very many queries go by parts, between which Ctrl-C ends them: f(first, n).
 inline constexpr std::size_t most_queries = std::size_t{1} << 24;
 
-template <class Place, class F>
-void in_parts(std::size_t n, const F& f) {
-  without_gil([&] {
-    if constexpr (std::is_same_v<Place, host>) {
-      for (std::size_t first = 0; first < n; first += most_queries) {
-        if (first != 0) interruptible_memory::check();
-        f(first, std::min(most_queries, n - first));
-      }
-    } else {
-      f(0, n);
+template <class F>
+void in_parts(const host&, std::size_t n, const F& f) {
+  for (std::size_t first = 0; first < n; first += most_queries) {
+    if (first != 0) interruptible_memory::check();
+    f(first, std::min(most_queries, n - first));
+  }
+}
+
+#if defined(__CUDACC__)
+
+/// Memory of a library of Python, of one device: torch's caching allocator, or CuPy's pool. What a call needs
+/// is taken there, so that the library and roost share what the device has, and results are the library's
+/// own. Small pieces come from the device's pool, which is faster. Never destroyed: arrays are freed late.
+class library_memory final : public device_memory_resource {
+ public:
+  /// `make(bytes)`: a pair of an object that owns so many bytes, and their address. They may be used on the
+  /// stream that is current in the library.
+  library_memory(int device, nb::callable make)
+      : pool_(device_memory_pool::of(device)), make_(std::move(make)) {}
+
+  void* allocate(std::size_t bytes, cudaStream_t stream) override {
+    if (bytes < small) return pool_.allocate(bytes, stream);
+    const nb::gil_scoped_acquire gil;
+    auto [owner, memory] = make(bytes);
+    const std::scoped_lock lock(mutex_);
+    owners_.emplace(memory, owner.release().ptr());
+    return memory;
+  }
+  void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override {
+    if (bytes < small) return pool_.deallocate(memory, bytes, stream);
+    if (!Py_IsInitialized()) return;
+    const nb::gil_scoped_acquire gil;
+    const nb::object given_back = take(memory);
+  }
+
+  /// The owner of a piece, which is Python's from now on; none for a small piece.
+  nb::object take(void* memory) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = owners_.find(memory);
+    if (found == owners_.end()) return {};
+    PyObject* const owner = found->second;
+    owners_.erase(found);
+    return nb::steal(owner);
+  }
+  /// A piece that is Python's from the start. Needs the GIL.
+  std::pair<nb::object, void*> make(std::size_t bytes) {
+    try {
+      const nb::object made = make_(bytes);
+      return {nb::object(made[0]), reinterpret_cast<void*>(nb::cast<std::uintptr_t>(made[1]))};
+    } catch (const nb::python_error& failed) {
+      if (!failed.matches(PyExc_MemoryError) && !failed.matches(PyExc_RuntimeError)) throw;
+      std::string why = failed.what();
+      why.resize(std::min(why.find('\n'), why.size()));
+      detail::raise<out_of_memory>({"roost: no memory for ", bytes, " bytes: ", why});
     }
+  }
+
+ private:
+  static constexpr std::size_t small = std::size_t{256} << 10;
+
+  device_memory_pool& pool_;
+  nb::callable make_;
+  std::mutex mutex_;
+  std::unordered_map<void*, PyObject*> owners_;
+};
+
+template <>
+class call_place<cuda> {
+ public:
+  /// `stream`: one of the library's; 0 is a stream, too. `memory`: null for the device's pool. `waits`: whether
+  /// calls have finished when they return, for libraries that tell nobody their stream.
+  call_place(int device, std::uintptr_t stream, library_memory* memory, bool waits)
+      : place_(on(device, reinterpret_cast<cudaStream_t>(stream), memory)), memory_(memory), waits_(waits) {}
+
+  /// A place with a stream of its own, which lives as long as the process.
+  static std::unique_ptr<call_place> with_own_stream(int device) {
+    const detail::device_guard guard(device);
+    cudaStream_t stream = nullptr;
+    detail::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    return std::make_unique<call_place>(device, reinterpret_cast<std::uintptr_t>(stream), nullptr, true);
+  }
+
+  const cuda& get() const { return place_; }
+  library_memory* memory() const { return memory_; }
+  bool waits() const { return waits_; }
+
+ private:
+  static cuda on(int device, cudaStream_t stream, library_memory* memory) {
+    const detail::device_guard guard(device);
+    return cuda(stream, memory);
+  }
+
+  cuda place_;
+  library_memory* memory_;
+  bool waits_;
+};
+
+/// Makes a stream of the current device wait for what another one has got so far. Without an event, the host
+/// waits.
+inline void wait_for(cudaStream_t stream, cudaStream_t other) noexcept {
+  cudaEvent_t event = nullptr;
+  const bool done = cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
+                    cudaEventRecord(event, other) == cudaSuccess &&
+                    cudaStreamWaitEvent(stream, event, 0) == cudaSuccess;
+  if (event != nullptr) static_cast<void>(cudaEventDestroy(event));  // once it has happened
+  if (!done) static_cast<void>(cudaStreamSynchronize(other));
+}
+
+inline bool is_capturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  detail::check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+template <class F>
+auto without_gil(const call_place<cuda>& at, const F& f) {
+  const nb::gil_scoped_release released;
+  const cuda& place = at.get();
+  const detail::device_guard guard(place.device());
+  if (!at.waits()) return f(place);
+  try {
+    if constexpr (std::is_void_v<decltype(f(place))>) {
+      f(place);
+      place.synchronize();
+    } else {
+      auto result = f(place);
+      place.synchronize();
+      return result;
+    }
+  } catch (...) {
+    static_cast<void>(cudaStreamSynchronize(place.stream()));
+    throw;
+  }
+}
+
+/// When it goes, a stream waits for another one.
+struct follow {
+  cudaStream_t stream, other;
+  ~follow() {
+    if (stream != other) wait_for(stream, other);
+  }
+};
+
+/// A table that only answers does so on the stream of the call. Its memory is given back in the order of its
+/// own stream, which therefore waits; not while the call's stream is captured into a graph.
+template <class F>
+auto ask(const call_place<cuda>& at, const cuda& home, const F& f) {
+  return without_gil(at, [&](const cuda& place) {
+    const bool same = home.stream() == place.stream() || is_capturing(place.stream());
+    const follow after{same ? place.stream() : home.stream(), place.stream()};
+    return f(place);
   });
 }
+
+/// A table changes on its own stream, and that of the call waits. Where the call's is captured into a graph,
+/// the table changes there.
+template <class F>
+auto change(const call_place<cuda>& at, const cuda& home, const F& f) {
+  return without_gil(at, [&](const cuda& place) {
+    if (home.stream() == place.stream() || is_capturing(place.stream())) return f(place);
+    wait_for(home.stream(), place.stream());
+    const follow after{place.stream(), home.stream()};
+    return f(home);
+  });
+}
+
+template <class F>
+void in_parts(const cuda&, std::size_t n, const F& f) {
+  f(std::size_t{0}, n);
+}
+
+#endif
 
 }  // namespace roost::python

@@ -18,10 +18,10 @@ struct strings {
   const std::int64_t* offsets;
   std::size_t count;
 
-  strings(const input& characters, const input& begins)
-      : text(static_cast<const char*>(characters.data())),
+  strings(const column& characters, const column& begins)
+      : text(reinterpret_cast<const char*>(characters.data)),
         offsets(span_of<std::int64_t>(begins).data()),
-        count(rows_of(begins) - 1) {}
+        count(begins.rows - 1) {}
   std::string_view operator[](std::size_t i) const {
     return {text + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};
   }
@@ -40,13 +40,13 @@ array<words<16>, host> hashes(const host& cpu, const strings& all, std::uint64_t
 
 /// The hashes of strings with a seed that tells them apart, the seed, and for each string the row of the
 /// first one that is equal.
-nb::tuple tell_apart(const input& characters, const input& begins) {
+nb::tuple tell_apart(const column& characters, const column& begins) {
   const strings all(characters, begins);
-  const host cpu = current<host>::get();
+  const call_place<host> at;
   for (std::uint64_t seed = 0; seed < 16; ++seed) {  // two that stay together under so many are no accident
     array<words<16>, host> keys;
     array<std::uint32_t, host> rows;
-    const bool apart = without_gil([&] {
+    const bool apart = without_gil(at, [&](const host& cpu) {
       keys = hashes(cpu, all, seed);
       const auto found = unique_all(cpu, keys, {index_order::any, true, true});
       rows = array<std::uint32_t, host>(cpu, all.count);
@@ -56,25 +56,25 @@ nb::tuple tell_apart(const input& characters, const input& begins) {
       }) == 0;
     });
     if (!apart) continue;
-    const nb::object words_of_all = to_python(cpu, std::move(keys));
-    return nb::make_tuple(words_of_all, seed, to_python(cpu, std::move(rows)));
+    const nb::object words_of_all = to_python(at, std::move(keys));
+    return nb::make_tuple(words_of_all, seed, to_python(at, std::move(rows)));
   }
   detail::raise<build_error>({"roost: 16 hash functions could not tell the strings apart; please report it"});
 }
 
-nb::object hash_strings(const input& characters, const input& begins, std::uint64_t seed) {
+nb::object hash_strings(const column& characters, const column& begins, std::uint64_t seed) {
   const strings all(characters, begins);
-  const host cpu = current<host>::get();
-  return to_python(cpu, without_gil([&] { return hashes(cpu, all, seed); }));
+  const call_place<host> at;
+  return to_python(at, without_gil(at, [&](const host& cpu) { return hashes(cpu, all, seed); }));
 }
 
 /// Makes rows[i] -1 where string i is not that of the table's row.
-void keep_equal(const input& characters, const input& begins, const input& table_characters,
-                const input& table_begins, const output& numbers) {
+void keep_equal(const column& characters, const column& begins, const column& table_characters,
+                const column& table_begins, const column& numbers) {
   const strings queries(characters, begins), table(table_characters, table_begins);
   const auto rows = span_of<std::int64_t>(numbers, queries.count);
-  without_gil([&] {
-    current<host>::get().for_each(queries.count, [&](std::size_t i) {
+  without_gil(call_place<host>(), [&](const host& cpu) {
+    cpu.for_each(queries.count, [&](std::size_t i) {
       if (rows[i] >= 0 && queries[i] != table[static_cast<std::size_t>(rows[i])]) rows[i] = -1;
     });
   });
@@ -82,10 +82,10 @@ void keep_equal(const input& characters, const input& begins, const input& table
 
 }  // namespace
 
-void bind_strings(nb::module_& module) {
-  module.def("tell_apart", &tell_apart);
-  module.def("hash_strings", &hash_strings);
-  module.def("keep_equal", &keep_equal);
+void bind_strings(nb::module_& m) {
+  m.def("tell_apart", &tell_apart);
+  m.def("hash_strings", &hash_strings);
+  m.def("keep_equal", &keep_equal);
 }
 
 }  // namespace roost::python

@@ -1,123 +1,108 @@
+#include <nanobind/stl/optional.h>
+
 #include "bind.hpp"
 #include "columns.hpp"
-#include "roost/group_by.hpp"
 #include "roost/two_way_index.hpp"
 
-// Distinct keys, and sums by key.
+// Distinct keys.
 
 namespace roost::python {
 namespace {
 
+template <class Key>
+struct position_of {
+  const Key* keys;
+  Key wanted;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return keys[i] == wanted ? i + 1 : 0; }
+};
+
+struct skip_number {
+  std::uint32_t* numbers;
+  std::uint32_t skipped;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t n = numbers[i];
+    numbers[i] = n == skipped ? ~0u : n - (n > skipped);
+  }
+};
+
+/// Takes a key out, which then has no number.
+template <class Key, class Place>
+void take_out(const Place& place, unique_keys<Key, Place>& all, const Key& missing) {
+  auto& keys = all.keys;
+  const std::size_t past = place.sum(keys.size(), position_of<Key>{keys.data(), missing});
+  if (past == 0) return;
+  array<Key, Place> others(place, keys.size() - 1);
+  place.copy(others.data(), keys.data(), (past - 1) * sizeof(Key));
+  place.copy(others.data() + past - 1, keys.data() + past, (keys.size() - past) * sizeof(Key));
+  keys = std::move(others);
+  place.for_each(all.inverse.size(), skip_number{all.inverse.data(), static_cast<std::uint32_t>(past - 1)});
+}
+
+/// Keys, where each comes first, their numbers, their counts; None for what is not wanted. `missing`: a key,
+/// if it comes, that is none.
 template <class Place>
-nb::tuple unique(std::uintptr_t stream, const input& keys, int order, bool first, bool inverse, bool counts,
-                 bool wide) {
-  const Place place = current<Place>::get(stream);
+nb::tuple unique(const call_place<Place>& at, const column& keys, int order, bool first, bool inverse,
+                 bool counts, bool wide, std::optional<std::uint64_t> missing) {
   return with_keys(keys, [&]<class Key>(Key) {
-    const auto column = span_of<Key>(keys);
+    const auto all_keys = span_of<Key>(keys);
     const unique_options wanted{static_cast<index_order>(order), first, inverse, counts};
-    auto all = without_gil([&] { return unique_all(place, column, wanted); });
+    auto all = without_gil(at, [&](const Place& place) {
+      auto result = unique_all(place, all_keys, wanted);
+      if constexpr (sizeof(Key) <= 8) {
+        if (missing) take_out(place, result, static_cast<Key>(*missing));
+      }
+      return result;
+    });
     const auto rows = [&](array<std::uint32_t, Place>& numbers, bool is_wanted) {
-      return is_wanted ? rows_to_python(place, std::move(numbers), wide) : nb::none();
+      return is_wanted ? rows_to_python(at, std::move(numbers), wide) : nb::none();
     };
     const nb::object first_rows = rows(all.first, first), inverse_rows = rows(all.inverse, inverse);
     return nb::make_tuple(
-        to_python(place, std::move(all.keys)), first_rows, inverse_rows,
-        counts ? to_python_as<std::int64_t>(place, std::move(all.counts)) : nb::object(nb::none()));
+        to_python(at, std::move(all.keys)), first_rows, inverse_rows,
+        counts ? to_python_as<std::int64_t>(at, std::move(all.counts)) : nb::object(nb::none()));
   });
 }
 
-/// NaN if one is, as numpy's minimum and maximum.
-template <class F>
-struct or_nan {
-  template <class T>
-  ROOST_FN T operator()(T a, T b) const {
-    if (a != a) return a;
-    return b != b ? b : F()(a, b);
-  }
+struct mark_first {
+  const std::uint32_t* first;
+  bool* results;
+  ROOST_FN void operator()(std::size_t i) const { results[first[i]] = false; }
 };
-struct keep_first {
-  template <class T>
-  ROOST_FN T operator()(T a, T) const {
-    return a;
-  }
+struct comes_again {
+  const std::uint32_t* inverse;
+  const std::uint64_t* counts;
+  bool* results;
+  ROOST_FN void operator()(std::size_t i) const { results[i] = counts[inverse[i]] > 1; }
 };
 
-/// Values of type T as ones of type As, by their bits.
-template <class T, class As>
-struct converted_bits {
-  const T* values;
-  ROOST_FN auto operator()(std::size_t i) const {
-    const As value = static_cast<As>(values[i]);
-    typename type_of_bytes<sizeof(As)>::type bits;
-    memcpy(&bits, &value, sizeof(As));
-    return bits;
-  }
-};
-
-enum class reduction { sum, min, max, first };
-
-/// The keys, what came of their values, and how many they were.
-template <class As, class Key, class Place, class Values, class F>
-nb::tuple reduce_with(const Place& place, std::span<const Key> keys, const Values& values, const F& f) {
-  auto all = without_gil([&] { return group_by(place, keys, values, f); });
-  return nb::make_tuple(to_python(place, std::move(all.keys)), to_python_as<As>(place, std::move(all.values)),
-                        to_python_as<std::int64_t>(place, std::move(all.counts)));
-}
-
-/// Sums are of type As. Those of integers wrap around, as bits without a sign do.
-template <class T, class As, class Key, class Place>
-nb::tuple reduce_as(const Place& place, std::span<const Key> keys, const input& column, reduction how) {
-  using sum = std::conditional_t<std::is_integral_v<As>, plus, on_bits<As, plus>>;
-  const auto values = span_of<typename type_of_bytes<sizeof(T)>::type>(column);
-  switch (how) {
-    case reduction::min:
-      return reduce_with<T>(place, keys, values, on_bits<T, or_nan<minimum>>());
-    case reduction::max:
-      return reduce_with<T>(place, keys, values, on_bits<T, or_nan<maximum>>());
-    case reduction::first:
-      return reduce_with<T>(place, keys, values, keep_first());
-    case reduction::sum:
-      break;
-  }
-  if constexpr (std::is_same_v<T, As>) {
-    return reduce_with<As>(place, keys, values, sum());
-  } else {
-    const converted_bits<T, As> converted{static_cast<const T*>(column.data())};
-    return reduce_with<As>(place, keys, computed(values.size(), converted), sum());
-  }
-}
-
+/// results[i] = whether key i came before, or, if not `keep_first`, comes elsewhere.
 template <class Place>
-nb::tuple reduce(std::uintptr_t stream, const input& keys, const input& values, int how) {
-  const Place place = current<Place>::get(stream);
-  if (rows_of(keys) != rows_of(values)) {
-    detail::raise<invalid_argument>(
-        {"roost.group_by: ", rows_of(keys), " keys but ", rows_of(values), " values; give as many"});
-  }
-  return with_keys(keys, [&]<class Key>(Key) {
-    const auto column = span_of<Key>(keys);
-    const auto to = [&]<class T, class As>(T, As) {
-      return reduce_as<T, As>(place, column, values, static_cast<reduction>(how));
-    };
-    const auto type = values.dtype();
-    using code = nb::dlpack::dtype_code;
-    const auto is = [&](code kind, int bits) { return type.code == std::uint8_t(kind) && type.bits == bits; };
-    if (is(code::Float, 32)) return to(float(), float());
-    if (is(code::Float, 64)) return to(double(), double());
-    if (is(code::Int, 32)) return to(std::int32_t(), std::int64_t());
-    if (is(code::Int, 64)) return to(std::int64_t(), std::int64_t());
-    if (is(code::UInt, 32)) return to(std::uint32_t(), std::uint64_t());
-    if (is(code::UInt, 64)) return to(std::uint64_t(), std::uint64_t());
-    detail::raise<invalid_argument>({"roost.group_by: values of a type that has no sums"});
+void duplicated(const call_place<Place>& at, const column& keys, bool keep_first, const column& results) {
+  with_keys(keys, [&]<class Key>(Key) {
+    const auto all_keys = span_of<Key>(keys);
+    const auto again = span_of<bool>(results, keys.rows);
+    without_gil(at, [&](const Place& place) {
+      using enum index_order;
+      const auto all = unique_all(place, all_keys,
+                                  {keep_first ? first_occurrence : any, keep_first, !keep_first, !keep_first});
+      if (keep_first) {
+        place.fill(again.data(), 1, again.size_bytes());
+        place.for_each(all.first.size(), mark_first{all.first.data(), again.data()});
+      } else {
+        place.for_each(again.size(), comes_again{all.inverse.data(), all.counts.data(), again.data()});
+      }
+    });
+    return true;
   });
 }
 
 }  // namespace
 
 template <class Place>
-void bind_unique(nb::module_& module) {
-  module.def("unique", &unique<Place>);
-  module.def("reduce", &reduce<Place>);
+void bind_unique(nb::module_& m) {
+  m.def("unique", &unique<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+             nb::arg(), nb::arg().none());
+  m.def("duplicated", &duplicated<Place>);
 }
 
 template void bind_unique<ROOST_PYTHON_PLACE>(nb::module_&);

@@ -1,0 +1,600 @@
+"""Where arrays come from, and where results go.
+
+`take` finds out which library an argument is of, and where it lies. A `Library` is one of them on one device:
+it tells the C++ module where an array lies, and makes arrays for results. What roost does to arrays beyond
+that, it does in C++, so that all libraries are alike.
+"""
+
+import sys
+
+import numpy as np
+
+from . import _host
+
+_HOST_PLACE = _host.Place()
+
+
+class Library:
+    """numpy, and what the others have in common. Results of pandas and Arrow are numpy's."""
+
+    name = "numpy"
+    where = "the CPU"
+    module = _host
+
+    @staticmethod
+    def place():
+        """The place of a call: for a device, its current stream in this library."""
+        return _HOST_PLACE
+
+    @staticmethod
+    def column(array):
+        """What C++ takes of an array: contiguous rows."""
+        array = np.ascontiguousarray(array)
+        dtype = array.dtype
+        if not array.flags.aligned:
+            array = array.copy()
+        if not dtype.isnative:
+            array = array.astype(dtype.newbyteorder("="))
+        if dtype.kind in "iufb":
+            return array
+        return array.reshape(-1).view(np.uint8).reshape(*array.shape, dtype.itemsize)
+
+    def aligned_column(self, array):
+        """The same of an array whose elements are smaller than what C++ reads at once."""
+        column = self.column(array)
+        return column if column.__array_interface__["data"][0] % 8 == 0 else column.copy()
+
+    @staticmethod
+    def empty(n, dtype, tail=()):
+        """An array for results. Of a library whose arrays never change, something that `finish` makes one."""
+        return np.empty((n, *tail), dtype)
+
+    @staticmethod
+    def finish(array, dtype, tail=()):
+        """What was empty, as an array of the library."""
+        return array
+
+    @staticmethod
+    def adopt(result, dtype, tail=()):
+        """A result of C++, memory without a type, as an array of the library."""
+        array = result.reshape(-1).view(dtype)
+        return array.reshape(-1, *tail) if tail else array
+
+    @staticmethod
+    def native(dtype):
+        """numpy's type, as the library calls it."""
+        return dtype
+
+    @staticmethod
+    def convert(array, dtype):
+        """An array with numbers of another type."""
+        return array.astype(dtype, copy=False)
+
+    @staticmethod
+    def of_numpy(array):
+        """An array of numpy here."""
+        return array
+
+    @staticmethod
+    def to_numpy(array):
+        """An array as numpy's, on the CPU."""
+        return array
+
+    @staticmethod
+    def full(n, value):
+        """n copies of an array of one number."""
+        return np.broadcast_to(value, n)
+
+    @staticmethod
+    def copy(array):
+        """A copy that nobody else changes."""
+        return array.copy()
+
+    @staticmethod
+    def argsort(keys):
+        """The row numbers of keys in ascending order; equal ones stay in order."""
+        return np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
+
+    def rows(self, array, rows, missing=None):
+        """array[rows]; `missing`, a row in memory of the host, where a number is negative."""
+        if self is NUMPY and array.dtype.kind == "O":
+            return array[rows]
+        tail = tuple(array.shape[1:])
+        result = self.empty(len(rows), array.dtype, tail)
+        self.module.gather_rows(
+            self.place(),
+            self.column(array),
+            self.column(rows),
+            self.column(result),
+            (0, 0, 0) if missing is None else missing,
+        )
+        return self.finish(result, array.dtype, tail)
+
+    def __str__(self):
+        return f"{self.name} on {self.where}"
+
+
+class _TorchCpu(Library):
+    """Tensors on the CPU: numpy sees them where they lie."""
+
+    name = "torch"
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.dtypes = {np.dtype(str(d).split(".")[1]): d for d in _torch_dtypes(torch)}
+
+    def column(self, array):
+        array = array.contiguous()
+        n = array.shape[0] if array.ndim else 1
+        return (array.data_ptr(), n, array.nbytes // n if n else self._row_bytes(array), array)
+
+    def aligned_column(self, array):
+        column = self.column(array)
+        return column if column[0] % 8 == 0 else self.column(column[3].clone())
+
+    @staticmethod
+    def _row_bytes(array):
+        bytes = array.itemsize
+        for d in array.shape[1:]:
+            bytes *= d
+        return bytes
+
+    def empty(self, n, dtype, tail=()):
+        return self.torch.empty((n, *tail), dtype=self.native(dtype))
+
+    def adopt(self, result, dtype, tail=()):
+        if not isinstance(dtype, np.dtype):
+            return self.torch.from_numpy(Library.adopt(result, np.uint8)).view(dtype).view(-1, *tail)
+        return self.torch.from_numpy(Library.adopt(result, dtype, tail))
+
+    def native(self, dtype):
+        return self.dtypes[dtype] if isinstance(dtype, np.dtype) else dtype
+
+    def convert(self, array, dtype):
+        return array.to(self.native(dtype))
+
+    def of_numpy(self, array):
+        return self.torch.from_numpy(np.ascontiguousarray(array))
+
+    def to_numpy(self, array):
+        return array.numpy()
+
+    def full(self, n, value):
+        return value.expand(n)
+
+    @staticmethod
+    def copy(array):
+        return array.clone()
+
+    def argsort(self, keys):
+        if keys.ndim == 2:
+            order = self.argsort(keys[:, -1])
+            for c in range(keys.shape[1] - 2, -1, -1):
+                order = order[self.argsort(keys[:, c][order])]
+            return order
+        torch, dtype = self.torch, keys.dtype
+        if dtype is torch.uint64:
+            keys = keys.view(torch.int64) ^ -(2**63)
+        elif dtype is torch.uint16 or dtype is torch.uint32:
+            keys = keys.to(torch.int64)
+        elif dtype is torch.bool:
+            keys = keys.view(torch.uint8)
+        return torch.argsort(keys, stable=True)
+
+
+def _torch_dtypes(torch):
+    names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+    return [getattr(torch, name) for name in names.split() if hasattr(torch, name)]
+
+
+class _Device(Library):
+    """A library on a GPU: the module for CUDA, places by stream, memory from the library."""
+
+    _most_places = 1000  # then the streams are forgotten: a program makes and drops them
+
+    def __init__(self, index):
+        from . import _cuda
+
+        self.module = _cuda
+        self.index = index
+        self.where = f"cuda:{index}"
+        self.memory = _cuda.make_memory(index, self.make_bytes)
+        self._places = {}
+
+    def _place_on(self, stream):
+        place = self._places.get(stream)
+        if place is None:
+            if len(self._places) >= self._most_places:
+                self._places.clear()
+            place = self._places[stream] = self.module.Place(self.index, stream, self.memory, False)
+        return place
+
+
+class _TorchCuda(_Device, _TorchCpu):
+    """Tensors on a GPU: its current stream, its caching allocator."""
+
+    def __init__(self, torch, index):
+        _TorchCpu.__init__(self, torch)
+        self.device = torch.device("cuda", index)
+        torch.empty(0, device=self.device)  # which makes torch ready
+        _Device.__init__(self, index)
+        # What torch.compile uses, too: a tenth of the time of torch.cuda.current_stream(i).cuda_stream.
+        self._stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+            lambda i: torch.cuda.current_stream(i).cuda_stream
+        )
+
+    def make_bytes(self, n):
+        owner = self.torch.empty(n, dtype=self.torch.uint8, device=self.device)
+        return owner, owner.data_ptr()
+
+    def place(self):
+        stream = self._stream(self.index)
+        return self._places.get(stream) or self._place_on(stream)
+
+    def empty(self, n, dtype, tail=()):
+        return self.torch.empty((n, *tail), dtype=self.native(dtype), device=self.device)
+
+    def adopt(self, result, dtype, tail=()):
+        if result is None:
+            return self.empty(0, dtype, tail)
+        array = result.view(self.native(dtype))
+        return array.view(-1, *tail) if tail else array
+
+    def of_numpy(self, array):
+        return self.torch.from_numpy(np.array(array)).to(self.device)
+
+    def to_numpy(self, array):
+        return array.cpu().numpy()
+
+
+class _Cupy(_Device):
+    """Arrays of CuPy: its current stream, its memory pool."""
+
+    name = "cupy"
+
+    def __init__(self, cupy, index):
+        self.cupy = cupy
+        self._streams = []
+        super().__init__(index)
+
+    def _here(self):
+        """Makes the device current."""
+        return self.cupy.cuda.Device(self.index)
+
+    def make_bytes(self, n):
+        with self._here():
+            owner = self.cupy.empty(n, np.uint8)
+        return owner, owner.data.ptr
+
+    def place(self):
+        with self._here():
+            stream = self.cupy.cuda.get_current_stream()
+        place = self._places.get(stream.ptr)
+        if place is None:
+            place = self._place_on(stream.ptr)
+            self._streams.append(stream)  # tables live on it
+        return place
+
+    def column(self, array):
+        with self._here():
+            array = self.cupy.ascontiguousarray(array)
+        n = array.shape[0] if array.ndim else 1
+        bytes = array.dtype.itemsize
+        for d in array.shape[1:]:
+            bytes *= d
+        return (array.data.ptr, n, bytes, array)
+
+    def aligned_column(self, array):
+        column = self.column(array)
+        if column[0] % 8 == 0:
+            return column
+        with self._here():
+            return self.column(column[3].copy())
+
+    def empty(self, n, dtype, tail=()):
+        with self._here():
+            return self.cupy.empty((n, *tail), dtype)
+
+    def adopt(self, result, dtype, tail=()):
+        if result is None:
+            return self.empty(0, dtype, tail)
+        array = result.view(dtype)
+        return array.reshape(-1, *tail) if tail else array
+
+    def convert(self, array, dtype):
+        with self._here():
+            return array.astype(dtype, copy=False)
+
+    def of_numpy(self, array):
+        with self._here():
+            return self.cupy.asarray(array)
+
+    def to_numpy(self, array):
+        return self.cupy.asnumpy(array)
+
+    def full(self, n, value):
+        with self._here():
+            return self.cupy.broadcast_to(value, n)
+
+    def copy(self, array):
+        with self._here():
+            return array.copy()
+
+    def argsort(self, keys):
+        with self._here():
+            if keys.ndim == 2:
+                return self.cupy.lexsort(self.cupy.ascontiguousarray(keys.T[::-1]))
+            return self.cupy.argsort(keys.view(np.uint8) if keys.dtype.kind == "b" else keys)
+
+
+class _JaxCpu(Library):
+    """Arrays of JAX on the CPU: numpy sees them where they lie."""
+
+    name = "jax"
+
+    def __init__(self, jax):
+        self.jax = jax
+
+    def adopt(self, result, dtype, tail=()):
+        return self.jax.numpy.asarray(Library.adopt(result, dtype, tail))
+
+    def finish(self, array, dtype, tail=()):
+        return self.jax.numpy.asarray(array)
+
+    column = staticmethod(lambda array: Library.column(np.asarray(array)))
+
+    def convert(self, array, dtype):
+        return np.asarray(array).astype(dtype, copy=False)
+
+    def of_numpy(self, array):
+        return self.jax.numpy.asarray(array)
+
+    def to_numpy(self, array):
+        return np.asarray(array)
+
+    def argsort(self, keys):
+        return Library.argsort(np.asarray(keys))
+
+
+_DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+
+
+class _JaxCuda(_Device):
+    """Arrays of JAX on a GPU. JAX has no current stream and lends no memory: roost works on a stream of its
+    own, with memory of its own, and each call ends when its work has."""
+
+    name = "jax"
+
+    def __init__(self, jax, index, device):
+        from . import _cuda
+
+        self.jax, self.index, self.device, self.module = jax, index, device, _cuda
+        self.where = f"cuda:{index}"
+        self._place = _cuda.place_with_own_stream(index)
+
+    def place(self):
+        return self._place
+
+    def column(self, array):
+        if isinstance(array, self.module.Bytes):
+            return array.column
+        array.block_until_ready()
+        n = array.shape[0] if array.ndim else 1
+        bytes = array.dtype.itemsize
+        for d in array.shape[1:]:
+            bytes *= d
+        return (array.unsafe_buffer_pointer() if array.size else 0, n, bytes, array)
+
+    aligned_column = column
+
+    def empty(self, n, dtype, tail=()):
+        dtype = np.dtype(dtype)
+        bytes = dtype.itemsize
+        for d in tail:
+            bytes *= d
+        return self.module.empty(self._place, n, bytes)
+
+    def finish(self, array, dtype, tail=()):
+        return self.adopt(array, dtype, tail)
+
+    def adopt(self, result, dtype, tail=()):
+        dtype = np.dtype(dtype)
+        if result is None or result.size == 0:
+            return self.jax.numpy.empty((0, *tail), dtype, device=self.device)
+        view = result.view(_DLPACK_CODES[dtype.kind], dtype.itemsize * 8, tail)
+        return self.jax.dlpack.from_dlpack(view)
+
+    def convert(self, array, dtype):
+        return array.astype(dtype)
+
+    def of_numpy(self, array):
+        return self.jax.device_put(array, self.device)
+
+    def to_numpy(self, array):
+        return np.asarray(array)
+
+    def full(self, n, value):
+        return self.jax.numpy.broadcast_to(value, n)
+
+    @staticmethod
+    def copy(array):
+        return array  # which never changes
+
+    def argsort(self, keys):
+        jnp = self.jax.numpy
+        return jnp.lexsort(keys.T[::-1]) if keys.ndim == 2 else jnp.argsort(keys, stable=True)
+
+
+NUMPY = Library()
+_libraries = {}  # by device, or by name and number of a device
+
+
+def _library(key, make, *arguments):
+    library = _libraries.get(key)
+    if library is None:
+        try:
+            library = make(*arguments)
+        except ImportError as error:
+            raise NotImplementedError(
+                "roost: an array on a GPU, but this build of roost has no CUDA module; build it where nvcc is, "
+                f"or copy the array to the CPU ({error})"
+            ) from None
+        library = _libraries.setdefault(key, library)
+    return library
+
+
+def _numpy(x, what):
+    return x, NUMPY
+
+
+def _masked(x, what):
+    raise TypeError(f"{what}: masked arrays have no keys where they are masked; pass x.compressed()")
+
+
+def _tensor(x, what):
+    torch = sys.modules["torch"]
+    if x.layout is not torch.strided:
+        raise TypeError(f"{what}: a sparse tensor; pass its values or indices")
+    if x.requires_grad:
+        x = x.detach()
+    device = x.device
+    library = _libraries.get(device)
+    if library is None:
+        if device.type == "cpu":
+            library = _library(device, _TorchCpu, torch)
+        elif device.type == "cuda":
+            library = _library(device, _TorchCuda, torch, device.index)
+        else:
+            raise TypeError(f"{what}: a tensor on {device}; roost works on the CPU and on CUDA devices")
+    return x, library
+
+
+def _cupy_array(x, what):
+    index = x.device.id
+    return x, _library(("cupy", index), _Cupy, sys.modules["cupy"], index)
+
+
+def _jax_array(x, what):
+    jax = sys.modules["jax"]
+    if isinstance(x, jax.core.Tracer):
+        raise TypeError(f"{what}: an array that jax traces has no values yet; call roost outside of jax.jit")
+    devices = x.devices()
+    if len(devices) != 1:
+        raise ValueError(f"{what}: a jax array on {len(devices)} devices; roost works on one")
+    (device,) = devices
+    library = _libraries.get(device)
+    if library is None:
+        if device.platform == "cpu":
+            library = _library(device, _JaxCpu, jax)
+        elif device.platform in ("gpu", "cuda"):
+            library = _library(device, _JaxCuda, jax, device.local_hardware_id, device)
+        else:
+            raise TypeError(f"{what}: a jax array on {device}; roost works on the CPU and on CUDA devices")
+    return x, library
+
+
+def _from_arrow(column, what):
+    if column.null_count:
+        raise ValueError(f"{what}: the Arrow column has {column.null_count} nulls; drop or fill them")
+    kind = str(column.type)
+    if kind in ("string", "large_string", "binary", "large_binary", "string_view", "binary_view"):
+        return column.to_numpy(zero_copy_only=False)
+    if hasattr(column, "chunks"):
+        if column.num_chunks != 1:
+            return np.concatenate([_from_arrow(c, what) for c in column.chunks] or [np.empty(0, kind)])
+        column = column.chunk(0)
+    return column.to_numpy(zero_copy_only=kind != "bool")
+
+
+def _arrow(x, what):
+    return _from_arrow(x, what), NUMPY
+
+
+_NULLABLE = {f"{s}{b}" for s in ("Int", "UInt") for b in (8, 16, 32, 64)} | {"boolean", "Float32", "Float64"}
+
+
+def _pandas(x, what):
+    arrow = getattr(x.array, "_pa_array", None) if hasattr(x, "array") else None
+    if arrow is not None:
+        return _from_arrow(arrow, what), NUMPY
+    if x.dtype.name in _NULLABLE:
+        if x.isna().any():
+            raise ValueError(f"{what}: the column has nulls; drop or fill them")
+        return x.to_numpy(dtype=x.dtype.numpy_dtype), NUMPY
+    return x.to_numpy(), NUMPY
+
+
+def _other(x, what):
+    if hasattr(x, "__cuda_array_interface__"):
+        for name in ("cupy", "torch"):
+            if name in sys.modules:  # which sees it where it lies
+                module = sys.modules[name]
+                return take(module.asarray(x) if name == "cupy" else module.as_tensor(x, device="cuda"), what)
+        raise TypeError(
+            f"{what}: a {type(x).__name__} on a GPU; import cupy or torch, which roost's results will be of"
+        )
+    return np.asarray(x), NUMPY
+
+
+_takers = {np.ndarray: _numpy, np.ma.MaskedArray: _masked, list: _other, tuple: _other, int: _other}
+_CLASSES = (
+    ("torch", ("Tensor",), _tensor),
+    ("cupy", ("ndarray",), _cupy_array),
+    ("jax", ("Array",), _jax_array),
+    ("pyarrow", ("Array", "ChunkedArray"), _arrow),
+    ("pandas", ("Series", "Index"), _pandas),
+    ("pandas.api.extensions", ("ExtensionArray",), _pandas),
+)
+
+
+def _taker(x):
+    """How to take arguments of this type; looks only at libraries that somebody has imported."""
+    for module, names, taker in _CLASSES:
+        module = sys.modules.get(module)
+        classes = tuple(getattr(module, name) for name in names if hasattr(module, name))
+        if classes and isinstance(x, classes):
+            break
+    else:
+        taker = _masked if isinstance(x, np.ma.MaskedArray) else _numpy if isinstance(x, np.ndarray) else None
+    if taker is None:
+        return _other
+    _takers[type(x)] = taker
+    return taker
+
+
+def take(x, what):
+    """The array that `x` is, and its Library. `what` names the argument in errors."""
+    taker = _takers.get(type(x)) or _taker(x)
+    return taker(x, what)
+
+
+def same_device(library, other, what):
+    """Raises a ValueError if arguments lie on different devices, or need one another's stream."""
+    if library is not other and (library.module is not _host or other.module is not _host):
+        raise ValueError(f"{what}: arrays of {library} and of {other}; make them of one library, on one device")
+
+
+def is_python_numbers(x):
+    """Whether numpy chose the type of this argument: a number, or a list of some."""
+    return isinstance(x, (bool, int, float, list, tuple, range))
+
+
+def from_arrow(column):
+    """A column of Arrow or pandas as a numpy array, without a copy.
+
+    Parameters
+    ----------
+    column : pyarrow.Array, pyarrow.ChunkedArray, pandas.Series or pandas.Index
+        Numbers without nulls. Several chunks are joined, and bits become bools: those are copies. Strings
+        become an array of objects.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Raises
+    ------
+    ValueError
+        The column has nulls.
+    """
+    return take(column, "roost.from_arrow")[0]
