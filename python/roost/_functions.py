@@ -407,7 +407,9 @@ class GroupBy:
         column = library.column(column)
         if dtype is not _FLOAT16:
             return self._reduce(column, name, how, dtype)
-        return self._of.library.convert(self._reduce(column, name, how, _FLOAT32), dtype)
+        library = self._of.library
+        results = library.convert(self._reduce(column, name, how, _FLOAT32), dtype)
+        return library.of_numpy(results) if isinstance(results, np.ndarray) else results
 
     def _column(self, values, what):
         """Values as an array, their Library, and the name of their type."""

@@ -179,13 +179,12 @@ def _as(array, kind, library, what, chosen_by_numpy):
 def encode_like(x, kind, home, what):
     """The Keys of queries of a table whose keys are of this kind; `home`: its Library."""
     array, library = take(x, what)
-    if library.where != home.where:
-        if not is_python_numbers(x):
+    if library is not home:
+        if is_python_numbers(x):
+            return Keys(home.of_numpy(_as(array, kind, library, what, True)), kind, home)
+        if library.where != home.where:
             raise ValueError(f"{what}: keys of {library}, but the table is on {home.where}; put them there")
-        array, library = home.of_numpy(_as(array, kind, library, what, True)), home
-    elif array.shape and kind_of(array, what) is kind:
-        return Keys(array, kind, library)
-    else:
+    if not array.shape or kind_of(array, what) is not kind:
         array = _as(array, kind, library, what, is_python_numbers(x))
     return Keys(array, kind, library)
 

@@ -95,20 +95,19 @@ class Library:
         """The row numbers of keys in ascending order; equal ones stay in order."""
         return np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
 
-    def rows(self, array, rows, missing=None):
-        """array[rows]; `missing`, a row in memory of the host, where a number is negative."""
+    def rows(self, array, rows):
+        """array[rows]."""
         if self is NUMPY and array.dtype.kind == "O":
             return array[rows]
         tail = tuple(array.shape[1:])
-        result = self.empty(len(rows), array.dtype, tail)
-        self.module.gather_rows(
-            self.place(),
-            self.column(array),
-            self.column(rows),
-            self.column(result),
-            (0, 0, 0) if missing is None else missing,
-        )
-        return self.finish(result, array.dtype, tail)
+        return self.gather(self.column(array), array.dtype, tail, self.column(rows), len(rows))
+
+    def gather(self, source, dtype, tail, rows, n, missing=(0, 0, 0)):
+        """The rows of a column as an array; `missing`, a row in memory of the host, where a number is
+        negative: by default zeros."""
+        result = self.empty(n, dtype, tail)
+        self.module.gather_rows(self.place(), source, rows, self.column(result), missing)
+        return self.finish(result, dtype, tail)
 
     def __str__(self):
         return f"{self.name} on {self.where}"
@@ -356,6 +355,19 @@ class _JaxCpu(Library):
         return Library.argsort(np.asarray(keys))
 
 
+class _Empty:
+    """Memory for a result, of n rows."""
+
+    __slots__ = ("memory", "column")
+
+    def __init__(self, memory, n, bytes):
+        self.memory = memory
+        self.column = (memory.address if memory else 0, n, bytes, memory)
+
+    def __len__(self):
+        return self.column[1]
+
+
 _DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
@@ -376,7 +388,7 @@ class _JaxCuda(_Device):
         return self._place
 
     def column(self, array):
-        if isinstance(array, self.module.Bytes):
+        if isinstance(array, _Empty):
             return array.column
         array.block_until_ready()
         n = array.shape[0] if array.ndim else 1
@@ -388,24 +400,25 @@ class _JaxCuda(_Device):
     aligned_column = column
 
     def empty(self, n, dtype, tail=()):
-        dtype = np.dtype(dtype)
         bytes = dtype.itemsize
         for d in tail:
             bytes *= d
-        return self.module.empty(self._place, n, bytes)
+        return _Empty(self.module.empty(self._place, n * bytes), n, bytes)
 
     def finish(self, array, dtype, tail=()):
-        return self.adopt(array, dtype, tail)
+        return self.adopt(array.memory, dtype, tail)
 
     def adopt(self, result, dtype, tail=()):
-        dtype = np.dtype(dtype)
-        if result is None or result.size == 0:
+        if result is None:
             return self.jax.numpy.empty((0, *tail), dtype, device=self.device)
         view = result.view(_DLPACK_CODES[dtype.kind], dtype.itemsize * 8, tail)
         return self.jax.dlpack.from_dlpack(view)
 
     def convert(self, array, dtype):
-        return array.astype(dtype)
+        array = array.astype(dtype)
+        if array.dtype != dtype:
+            raise TypeError(f"roost: this needs {dtype}, which jax has after jax.config.update('jax_enable_x64', True)")
+        return array
 
     def of_numpy(self, array):
         return self.jax.device_put(array, self.device)

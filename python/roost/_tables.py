@@ -23,7 +23,7 @@ class _Values:
             )
         if array.shape[0] != keys.n:
             raise ValueError(f"{what}: {keys.n} keys but {array.shape[0]} values; give as many")
-        self._set(array.dtype, tuple(array.shape[1:]), library)
+        self._set(numpy_dtype(array) or array.dtype, tuple(array.shape[1:]), library)
         self.given = array
 
     def _set(self, dtype, tail, library):
@@ -81,15 +81,19 @@ class _Values:
     def decode(self, words, library):
         """Values from words that C++ has made."""
         if self.array is not None:
-            rows = library.adopt(words, _INT32)
-            return library.rows(self.array, rows)
+            return self.rows(library.adopt(words, _INT32), library)
         if self.size == self.bytes:
             return library.adopt(words, self.dtype, self.tail)
         return self.finish(library.adopt(words, _UINT8, (self.bytes,)), library)
 
+    def rows(self, rows, library, missing=(0, 0, 0)):
+        """Values that the table has not, by their row numbers."""
+        source = self.library.column(self.array)
+        return library.gather(source, self.dtype, self.tail, library.column(rows), len(rows), missing)
+
     def one(self, value, what):
         """The value for absent keys, as an array of one value on the CPU, by its bytes."""
-        if type(value) is int and value == 0 and self.dtype != "V":
+        if type(value) is int and value == 0:
             return self._zero
         dtype = self.dtype
         if not isinstance(dtype, np.dtype):
@@ -111,7 +115,7 @@ class _Values:
             array = given.to(dtype)
             if not dtype.is_floating_point and not dtype.is_complex and torch.any(array.to(given.dtype) != given):
                 raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}")
-            array = array.expand(1, *self.tail).contiguous()
+            array = torch.empty((1, *self.tail), dtype=dtype).copy_(array)
         except (RuntimeError, TypeError, ValueError) as error:
             raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from error
         return self._padded(array.reshape(-1).view(torch.uint8).numpy())
@@ -365,7 +369,7 @@ class Map(_Keyed):
             return values.finish(results, library)
         rows = library.empty(keys.n, _INT32)
         self._table.find_rows(library.place(), keys.words, library.column(rows))
-        return library.rows(values.array, library.finish(rows, _INT32), other)
+        return values.rows(library.finish(rows, _INT32), library, other)
 
     def get(self, key, default=None):
         """The value of one key, or `default`."""

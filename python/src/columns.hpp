@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "place.hpp"
 
@@ -137,17 +138,26 @@ nb::object to_python_as(const call_place<host>&, array<T, host>&& values) {
 
 /// Memory of a device that roost owns, for a library that has no allocator to give.
 struct device_bytes {
-  void* data = nullptr;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
   int device = 0;
   nb::object owner;
 
-  /// As an array for other libraries: of numbers of DLPack's type.
-  nb::ndarray<nb::array_api> view(std::uint8_t code, std::uint8_t bits, std::size_t rows,
-                                  std::size_t columns) const {
-    const std::size_t shape[] = {rows, columns};
-    return {data,    columns == 0 ? 1u : 2u,   shape,
-            owner,   nullptr,                  nb::dlpack::dtype{code, bits, 1},
-            nb::device::cuda::value, device};
+  /// As an array for other libraries: of numbers of DLPack's type, as rows of such a shape.
+  nb::ndarray<nb::array_api> view(std::uint8_t code, std::uint8_t bits, const nb::tuple& tail) const {
+    std::vector<std::size_t> shape{bytes * 8 / bits};
+    for (const nb::handle extent : tail) {
+      shape.push_back(nb::cast<std::size_t>(extent));
+      shape[0] /= shape.back();
+    }
+    return {data,
+            shape.size(),
+            shape.data(),
+            owner,
+            nullptr,
+            nb::dlpack::dtype{code, bits, 1},
+            nb::device::cuda::value,
+            device};
   }
 };
 
@@ -156,8 +166,9 @@ template <class As, class T>
 nb::object to_python_as(const call_place<cuda>& at, array<T, cuda>&& values) {
   if (values.size() == 0) return nb::none();
   if (at.memory() == nullptr) {
-    void* const data = values.data();
-    return nb::cast(device_bytes{data, at.get().device(), owner_of(std::move(values))});
+    auto* const data = reinterpret_cast<std::byte*>(values.data());
+    const std::size_t bytes = values.bytes();
+    return nb::cast(device_bytes{data, bytes, at.get().device(), owner_of(std::move(values))});
   }
   if (nb::object owner = at.memory()->take(values.data()); owner.is_valid()) return owner;
   auto [owner, memory] = at.memory()->make(values.bytes());

@@ -52,7 +52,9 @@ void bind_place<cuda>(nb::module_& m) {
   m.def("place_with_own_stream", &place::with_own_stream);
   nb::class_<device_bytes>(m, "Bytes")
       .def("view", &device_bytes::view)
-      .def_prop_ro("address", [](const device_bytes& it) { return reinterpret_cast<std::uintptr_t>(it.data); });
+      .def_ro("size", &device_bytes::bytes)
+      .def_prop_ro("address",
+                   [](const device_bytes& it) { return reinterpret_cast<std::uintptr_t>(it.data); });
   m.def("empty", [](const place& at, std::size_t bytes) {
     const detail::device_guard guard(at.get().device());
     return to_python(at, array<std::uint8_t, cuda>(at.get(), bytes));

@@ -15,10 +15,17 @@ def same(a, b):
 
 
 @given(keys(), st.booleans())
-def test_unique_sorted_is_numpys(x, narrow):
+def test_unique_sorted_is_numpys(on, x, narrow):
     index_dtype = "int32" if narrow else "int64"
-    got = roost.unique(
-        x, sorted=True, return_index=True, return_inverse=True, return_counts=True, index_dtype=index_dtype
+    got = on.back(
+        roost.unique(
+            on(x),
+            sorted=True,
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
+            index_dtype=index_dtype,
+        )
     )
     expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
     same(got[0], expected[0])
@@ -27,9 +34,9 @@ def test_unique_sorted_is_numpys(x, narrow):
 
 
 @given(keys())
-def test_unique_by_first_occurrence(x):
-    values, index, inverse, counts = roost.unique(
-        x, return_index=True, return_inverse=True, return_counts=True
+def test_unique_by_first_occurrence(on, x):
+    values, index, inverse, counts = on.back(
+        roost.unique(on(x), return_index=True, return_inverse=True, return_counts=True)
     )
     assert np.all(np.diff(index) > 0)
     same(values + 0, x[index] + 0)  # -0.0 comes back as 0.0
@@ -38,8 +45,8 @@ def test_unique_by_first_occurrence(x):
 
 
 @given(keys(), st.sampled_from([1, 2, 3, 7, 500, 65536]), st.integers(-1, 2**64))
-def test_partition_keeps_equal_keys_together(x, parts, seed):
-    rows, offsets = roost.partition(x, parts, seed=seed)
+def test_partition_keeps_equal_keys_together(on, x, parts, seed):
+    rows, offsets = on.back(roost.partition(on(x), parts, seed=seed))
     assert len(offsets) == parts + 1 and offsets[0] == 0 and offsets[-1] == len(x)
     assert np.array_equal(np.sort(rows), np.arange(len(x)))
     part = np.repeat(np.arange(parts), np.diff(offsets))
@@ -48,7 +55,7 @@ def test_partition_keeps_equal_keys_together(x, parts, seed):
     of_row[rows] = part
     number = roost.factorize(x, use_na_sentinel=False)[0]
     assert len(np.unique(np.stack([number, of_row]), axis=1).T) == len(np.unique(number))
-    again, _ = roost.partition(x, parts, seed=seed, index_dtype="int32")
+    again, _ = on.back(roost.partition(on(x), parts, seed=seed, index_dtype="int32"))
     assert again.dtype == np.int32 and np.array_equal(again, rows)
 
 
@@ -91,18 +98,19 @@ def test_keys_may_lie_anywhere(dtype):
 
 
 @given(keys(), st.booleans(), st.booleans())
-def test_unique_in_any_order(x, inverse, counts):
-    got = roost.unique(x, return_inverse=inverse, return_counts=counts)
+def test_unique_in_any_order(on, x, inverse, counts):
+    got = on.back(roost.unique(on(x), return_inverse=inverse, return_counts=counts))
     values = got[0] if isinstance(got, tuple) else got
     same(np.sort(values), np.unique(x))
-    again = roost.unique(x)
-    same(values, again)
+    same(values, on.back(roost.unique(on(x))))
 
 
 @given(keys(INTEGERS, min_size=1), st.integers(1, 4))
-def test_rows_are_keys(x, columns):
+def test_rows_are_keys(on, x, columns):
     rows = np.ascontiguousarray(x[: len(x) // columns * columns].reshape(-1, columns))
-    got = roost.unique(rows, sorted=True, return_index=True, return_inverse=True, return_counts=True)
+    got = on.back(
+        roost.unique(on(rows), sorted=True, return_index=True, return_inverse=True, return_counts=True)
+    )
     expected = np.unique(rows, axis=0, return_index=True, return_inverse=True, return_counts=True)
     for a, b in zip(got, expected):
         same(a, b.reshape(a.shape))
@@ -133,9 +141,9 @@ def test_strings(texts, kind):
 
 
 @given(keys(), st.booleans())
-def test_factorize_is_pandas(x, sentinel):
+def test_factorize_is_pandas(on, x, sentinel):
     pandas = pytest.importorskip("pandas")
-    codes, uniques = roost.factorize(x, use_na_sentinel=sentinel)
+    codes, uniques = on.back(roost.factorize(on(x), use_na_sentinel=sentinel))
     x = x + x.dtype.type(0) if x.dtype.kind == "f" else x
     if x.dtype == np.float16:  # which pandas does not take
         x, uniques = x.astype("f4"), uniques.astype("f4")
@@ -145,9 +153,9 @@ def test_factorize_is_pandas(x, sentinel):
 
 
 @given(keys(), keys(), st.booleans())
-def test_isin_is_numpys(x, y, invert):
+def test_isin_is_numpys(on, x, y, invert):
     try:
-        got = roost.isin(x, y, invert=invert)
+        got = on.back(roost.isin(on(x), on(y), invert=invert))
     except TypeError:
         kinds = {x.dtype.kind, y.dtype.kind}
         assert ("f" in kinds and len(kinds) > 1) or {x.dtype, y.dtype} & {np.dtype("u8")}
@@ -159,51 +167,48 @@ def test_isin_is_numpys(x, y, invert):
 
 
 @given(keys(["i4", "f8", "u1"], max_size=80), st.integers(0, 2**32))
-def test_joins(x, seed):
+def test_joins(on, x, seed):
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.concatenate([x[::2], x[::3]])) if len(x) else x
     equal = (x[:, None] == y[None, :]) | ((x != x)[:, None] & (y != y)[None, :])
-    left, right = roost.join(x, y)
+    left, right = on.back(roost.join(on(x), on(y)))
     l, r = np.nonzero(equal)
     same(left, l)
     same(right, r)
-    outer_left, outer_right = roost.join(x, y, how="left", index_dtype="int32")
+    outer_left, outer_right = on.back(roost.join(on(x), on(y), how="left", index_dtype="int32"))
     expected = [(i, j) for i in range(len(x)) for j in np.flatnonzero(equal[i]).tolist() or [-1]]
     assert list(zip(outer_left.tolist(), outer_right.tolist())) == expected
     assert outer_left.dtype == np.int32
-    same(roost.join(x, y, how="semi"), np.flatnonzero(equal.any(axis=1)))
-    same(roost.join(x, y, how="anti"), np.flatnonzero(~equal.any(axis=1)))
+    same(on.back(roost.join(on(x), on(y), how="semi")), np.flatnonzero(equal.any(axis=1)))
+    same(on.back(roost.join(on(x), on(y), how="anti")), np.flatnonzero(~equal.any(axis=1)))
 
 
 @given(keys(INTEGERS))
-def test_value_counts_and_duplicated_are_pandas(x):
+def test_value_counts_and_duplicated_are_pandas(on, x):
     pandas = pytest.importorskip("pandas")
     series = pandas.Series(x)
-    values, counts = roost.value_counts(x)
+    values, counts = on.back(roost.value_counts(on(x)))
     assert counts.tolist() == sorted(counts.tolist(), reverse=True)
     assert dict(zip(values.tolist(), counts.tolist())) == series.value_counts().to_dict()
-    same(roost.duplicated(x), series.duplicated().to_numpy())
-    same(roost.duplicated(x, keep=False), series.duplicated(keep=False).to_numpy())
+    same(on.back(roost.duplicated(on(x))), series.duplicated().to_numpy())
+    same(on.back(roost.duplicated(on(x), keep=False)), series.duplicated(keep=False).to_numpy())
 
 
 @given(keys([*INTEGERS, "f4", "f8"], max_size=300), st.sampled_from(NUMBERS), st.integers(0, 2**32))
-def test_group_by_is_numpys(x, dtype, seed):
+def test_group_by_is_numpys(on, x, dtype, seed):
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 2 if dtype == "?" else 100, len(x)).astype(dtype)
-    g = roost.group_by(x)
-    sums, least, most, first, mean = (
-        g.sum(values),
-        g.min(values),
-        g.max(values),
-        g.first(values),
-        g.mean(values),
+    g, column = roost.group_by(on(x)), on(values)
+    sums, least, most, first, mean = on.back(
+        (g.sum(column), g.min(column), g.max(column), g.first(column), g.mean(column))
     )
     distinct, index, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True
     )
-    order = np.argsort(g.keys, kind="stable")
-    same(g.keys[order], distinct)
-    same(g.count()[order], counts)
+    distinct_keys, key_counts = on.back((g.keys, g.count()))
+    order = np.argsort(distinct_keys, kind="stable")
+    same(distinct_keys[order], distinct)
+    same(key_counts[order], counts)
     assert len(g) == len(distinct)
     wide = np.zeros(len(distinct), np.float64)
     np.add.at(wide, inverse, values.astype(np.float64))
@@ -228,17 +233,17 @@ def test_sums_of_floats_are_the_same_each_time():
         roost.set_threads(0)
 
 
-def test_nan_spreads_and_several_columns():
-    g = roost.group_by(np.array([1, 1, 2]))
-    low, high = g.min(np.array([np.nan, 1, 2]), np.array([1, np.nan, 2]))
+def test_nan_spreads_and_several_columns(on):
+    g = roost.group_by(on(np.array([1, 1, 2])))
+    low, high = on.back(g.min(on(np.array([np.nan, 1, 2])), on(np.array([1, np.nan, 2]))))
     for values in (low, high):
         assert sorted(np.isnan(values).tolist()) == [False, True]
 
 
-def test_large_batches_take_the_partitioned_way():
+def test_large_batches_take_the_partitioned_way(on):
     x = np.random.default_rng(0).integers(0, 1 << 40, 3_000_000)
     x = np.concatenate([x, x[:1_000_000]])
-    got = roost.unique(x, sorted=True, return_inverse=True, return_counts=True)
+    got = on.back(roost.unique(on(x), sorted=True, return_inverse=True, return_counts=True))
     expected = np.unique(x, return_inverse=True, return_counts=True)
     for a, b in zip(got, expected):
         same(a, b)
@@ -253,15 +258,50 @@ def test_views(view):
     same(roost.unique(x, sorted=True), np.unique(x).astype("i8"))
 
 
-def test_results_are_of_the_library_of_the_argument(library):
-    x = library(np.array([3, 1, 3], np.int32))
+def test_results_are_of_the_library_of_the_argument(on):
+    x = on(np.array([3, 1, 3], np.int32))
     for result in (
         *roost.unique(x, return_inverse=True, index_dtype="int32"),
+        *roost.factorize(x),
+        *roost.value_counts(x),
+        *roost.partition(x, 1),
+        *roost.join(x, x),
         roost.isin(x, x),
+        roost.isin([1], x),
         roost.group_by(x).sum(x),
         roost.Map(x, x).find(x),
+        roost.Map(x, x).find([3]),
+        roost.Set(x).keys(),
     ):
         assert type(result) is type(x)
+        on.back(result)  # which asks for the device
+
+
+def test_views_of_tensors(on):
+    if on.is_numpy or on.name.startswith("jax"):
+        pytest.skip("numpy has a test of its own, and jax no views")
+    x = on(np.arange(40, dtype=np.int32) % 6)
+    for view in (x[::2], x[1:], x.reshape(8, 5)[:, 1], x[:0], x[1:33].reshape(-1, 2), x[1:37].reshape(9, 4)):
+        expected = np.unique(on.back(view), axis=0)
+        same(on.back(roost.unique(view, sorted=True)), expected)
+        assert on.back(roost.Set(view).contains(view)).all()
+
+
+def test_arrays_of_two_devices_do_not_mix(on):
+    if not on.gpu:
+        pytest.skip("for devices")
+    x, y = np.arange(4), on(np.arange(4))
+    for call in (
+        lambda: roost.isin(x, y),
+        lambda: roost.join(y, x),
+        lambda: roost.Map(y, x),
+        lambda: roost.Map(y, y).find(x),
+        lambda: roost.Index(x).get_indexer(y),
+        lambda: roost.group_by(y).sum(x),
+    ):
+        with pytest.raises(ValueError, match="the CPU") as caught:
+            call()
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
