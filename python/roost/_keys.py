@@ -10,6 +10,7 @@ from . import _strings
 from ._libraries import NUMPY, is_python_numbers, same_device, take
 
 _SIZES = (4, 8, 16, 32)
+_UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 _NANS = {2: 0x7E00, 4: 0x7FC00000, 8: 0x7FF8000000000000}  # by bytes: the one that stands for all
 _NAT = 2**63
 
@@ -36,7 +37,7 @@ class Kind:
         """Keys from words that C++ has made."""
         if self.key_bytes == self.word_bytes:
             return library.adopt(words, self.dtype, self.tail)
-        raw = library.adopt(words, np.dtype(np.uint8), (self.word_bytes,))
+        raw = library.adopt(words, _UINT8, (self.word_bytes,))
         keys = library.empty(len(raw), self.dtype, self.tail)
         library.module.resize_rows(library.place(), library.column(raw), library.column(keys))
         return library.finish(keys, self.dtype, self.tail)
@@ -47,11 +48,13 @@ _kinds = {}
 
 def kind_of(array, what):
     """The Kind of an array of keys; TypeError or ValueError if its elements are none."""
-    shape = array.shape
-    key = (array.dtype, shape[1:])
-    kind = _kinds.get(key)
+    return _kind(array, array.shape, what)
+
+
+def _kind(array, shape, what):
+    kind = _kinds.get((array.dtype, shape[1:] if len(shape) > 1 else ()))
     if kind is None or not shape:
-        return _new_kind(array, key, what)
+        return _new_kind(array, tuple(shape[1:]), what)
     return kind
 
 
@@ -66,7 +69,7 @@ def numpy_dtype(array):
         return None
 
 
-def _new_kind(array, key, what):
+def _new_kind(array, tail, what):
     dtype = numpy_dtype(array)
     if dtype is None:
         raise TypeError(f"{what}: keys of type {array.dtype}; convert them, or view them as integers")
@@ -90,11 +93,11 @@ def _new_kind(array, key, what):
         )
     dtype = dtype.newbyteorder("=")
     columns = None if array.ndim == 1 else array.shape[1]
-    kind = _kinds.get((dtype, key[1])) or Kind(dtype, columns)
+    kind = _kinds.get((dtype, tail)) or Kind(dtype, columns)
     if kind.key_bytes == 0 or kind.word_bytes is None:
         raise ValueError(f"{what}: keys of {kind.key_bytes} bytes; they may have 1 to 32")
-    _kinds.setdefault((dtype, tuple(key[1])), kind)  # one for all spellings of a type
-    return _kinds.setdefault(key, kind)
+    kind = _kinds.setdefault((dtype, tail), kind)  # one for all spellings of a type
+    return _kinds.setdefault((array.dtype, tail), kind)
 
 
 class Keys:
@@ -102,35 +105,36 @@ class Keys:
 
     __slots__ = ("words", "n", "kind", "library")
 
-    def __init__(self, array, kind, library):
-        self.words = words_of(array, kind, library)
-        self.n = array.shape[0]
-        self.kind = kind
+    def __init__(self, array, library, what, kind=None):
+        """`kind`: if it is known."""
+        shape = array.shape
+        self.kind = kind = kind or _kind(array, shape, what)
+        self.n = n = shape[0]
+        self.words = words_of(array, n, kind, library)
         self.library = library
 
 
-def words_of(array, kind, library):
-    """The words of an array of keys of this kind. Copies only what must change: see docs/python.md."""
+def words_of(array, n, kind, library):
+    """The words of an array of n keys of this kind. Copies only what must change: see docs/python.md."""
     if kind.nan is not None:
-        n = array.shape[0]
-        words = library.empty(n, np.dtype(np.uint64 if kind.key_bytes == 8 else np.uint32))
-    elif kind.key_bytes != kind.word_bytes:
-        n = array.shape[0]
-        words = library.empty(n, np.dtype(np.uint8), (kind.word_bytes,))
-    else:
-        return library.aligned_column(array) if kind.may_lie_askew else library.column(array)
-    module, target = library.module, library.column(words)
-    if kind.nan is not None:
-        module.canonical_floats(library.place(), library.column(array), target, kind.nan)
-    else:
-        module.resize_rows(library.place(), library.column(array), target)
-    return target
+        words = library.empty(n, _UINT64 if kind.key_bytes == 8 else _UINT32)
+        target = library.column(words)
+        library.module.canonical_floats(library.place(), library.column(array), target, kind.nan)
+        return target
+    if kind.key_bytes != kind.word_bytes:
+        words = library.empty(n, _UINT8, (kind.word_bytes,))
+        target = library.column(words)
+        library.module.resize_rows(library.place(), library.column(array), target)
+        return target
+    if kind.may_lie_askew:
+        return library.aligned_column(array)
+    return library.column(array, n, kind.key_bytes)
 
 
 def encode(x, what):
     """The Keys of an argument."""
     array, library = take(x, what)
-    return Keys(array, kind_of(array, what), library)
+    return Keys(array, library, what)
 
 
 def encode_strings_too(x, what):
@@ -140,7 +144,7 @@ def encode_strings_too(x, what):
         array = array.reshape(1)
     if library is NUMPY and array.dtype.kind in "UO":
         return _strings.StringKeys(array, what)
-    return Keys(array, kind_of(array, what), library)
+    return Keys(array, library, what)
 
 
 def keeps_every_value(dtype, other):
@@ -181,12 +185,13 @@ def encode_like(x, kind, home, what):
     array, library = take(x, what)
     if library is not home:
         if is_python_numbers(x):
-            return Keys(home.of_numpy(_as(array, kind, library, what, True)), kind, home)
+            return Keys(home.of_numpy(_as(array, kind, library, what, True)), home, what, kind)
         if library.where != home.where:
             raise ValueError(f"{what}: keys of {library}, but the table is on {home.where}; put them there")
-    if not array.shape or kind_of(array, what) is not kind:
+    shape = array.shape
+    if not shape or _kind(array, shape, what) is not kind:
         array = _as(array, kind, library, what, is_python_numbers(x))
-    return Keys(array, kind, library)
+    return Keys(array, library, what, kind)
 
 
 def encode_two(x, y, what):
@@ -210,7 +215,7 @@ def encode_two(x, y, what):
     same_device(library, other, what)
     one, two = kind_of(a, what), kind_of(b, what)
     if one is two:
-        return Keys(a, one, library), Keys(b, two, other)
+        return Keys(a, library, what, one), Keys(b, other, what, one)
     both = np.promote_types(one.dtype, two.dtype) if one.dtype.kind in "biufSmM" else None
     if (
         one.columns != two.columns
@@ -220,7 +225,7 @@ def encode_two(x, y, what):
     ):
         raise _no_common_type(one, two, what)
     a, b = library.convert(a, both), other.convert(b, both)
-    return Keys(a, kind_of(a, what), library), Keys(b, kind_of(b, what), other)
+    return Keys(a, library, what), Keys(b, other, what)
 
 
 def _no_common_type(one, two, what):
@@ -246,4 +251,4 @@ def _array_and_list(a, library, b, other, first_is_list, what):
         a, b = library.convert(a, both), b.astype(both)
         one = kind_of(a, what)
     b = library.of_numpy(b)
-    return Keys(a, one, library), Keys(b, one, library)
+    return Keys(a, library, what, one), Keys(b, library, what, one)

@@ -14,6 +14,17 @@ from . import _host
 _HOST_PLACE = _host.Place()
 
 
+def _rows(array):
+    """How many rows an array has, and the bytes of one."""
+    shape = array.shape
+    if not shape:
+        return 1, array.dtype.itemsize
+    row_bytes = array.dtype.itemsize
+    for d in shape[1:]:
+        row_bytes *= d
+    return shape[0], row_bytes
+
+
 class Library:
     """numpy, and what the others have in common. Results of pandas and Arrow are numpy's."""
 
@@ -27,8 +38,8 @@ class Library:
         return _HOST_PLACE
 
     @staticmethod
-    def column(array):
-        """What C++ takes of an array: contiguous rows."""
+    def column(array, n=None, row_bytes=None):
+        """What C++ takes of an array: contiguous rows. `n`, `row_bytes`: of an array of keys, if known."""
         array = np.ascontiguousarray(array)
         dtype = array.dtype
         if not array.flags.aligned:
@@ -40,7 +51,7 @@ class Library:
         return array.reshape(-1).view(np.uint8).reshape(*array.shape, dtype.itemsize)
 
     def aligned_column(self, array):
-        """The same of an array whose elements are smaller than what C++ reads at once."""
+        """The same of an array whose elements may be smaller than what C++ reads at once."""
         column = self.column(array)
         return column if column.__array_interface__["data"][0] % 8 == 0 else column.copy()
 
@@ -59,11 +70,6 @@ class Library:
         """A result of C++, memory without a type, as an array of the library."""
         array = result.reshape(-1).view(dtype)
         return array.reshape(-1, *tail) if tail else array
-
-    @staticmethod
-    def native(dtype):
-        """numpy's type, as the library calls it."""
-        return dtype
 
     @staticmethod
     def convert(array, dtype):
@@ -122,35 +128,28 @@ class _TorchCpu(Library):
         self.torch = torch
         self.dtypes = {np.dtype(str(d).split(".")[1]): d for d in _torch_dtypes(torch)}
 
-    def column(self, array):
-        array = array.contiguous()
-        n = array.shape[0] if array.ndim else 1
-        return (array.data_ptr(), n, array.nbytes // n if n else self._row_bytes(array), array)
+    @staticmethod
+    def column(array, n=None, row_bytes=None):
+        if not array.is_contiguous():
+            array = array.contiguous()
+        if n is None:
+            n, row_bytes = _rows(array)
+        return (array.data_ptr(), n, row_bytes, array)
 
     def aligned_column(self, array):
         column = self.column(array)
         return column if column[0] % 8 == 0 else self.column(column[3].clone())
 
-    @staticmethod
-    def _row_bytes(array):
-        bytes = array.itemsize
-        for d in array.shape[1:]:
-            bytes *= d
-        return bytes
-
     def empty(self, n, dtype, tail=()):
-        return self.torch.empty((n, *tail), dtype=self.native(dtype))
+        return self.torch.empty((n, *tail) if tail else n, dtype=self.dtypes.get(dtype, dtype))
 
     def adopt(self, result, dtype, tail=()):
         if not isinstance(dtype, np.dtype):
             return self.torch.from_numpy(Library.adopt(result, np.uint8)).view(dtype).view(-1, *tail)
         return self.torch.from_numpy(Library.adopt(result, dtype, tail))
 
-    def native(self, dtype):
-        return self.dtypes[dtype] if isinstance(dtype, np.dtype) else dtype
-
     def convert(self, array, dtype):
-        return array.to(self.native(dtype))
+        return array.to(self.dtypes[dtype])
 
     def of_numpy(self, array):
         return self.torch.from_numpy(np.ascontiguousarray(array))
@@ -231,12 +230,14 @@ class _TorchCuda(_Device, _TorchCpu):
         return self._places.get(stream) or self._place_on(stream)
 
     def empty(self, n, dtype, tail=()):
-        return self.torch.empty((n, *tail), dtype=self.native(dtype), device=self.device)
+        return self.torch.empty(
+            (n, *tail) if tail else n, dtype=self.dtypes.get(dtype, dtype), device=self.device
+        )
 
     def adopt(self, result, dtype, tail=()):
         if result is None:
             return self.empty(0, dtype, tail)
-        array = result.view(self.native(dtype))
+        array = result.view(self.dtypes.get(dtype, dtype))
         return array.view(-1, *tail) if tail else array
 
     def of_numpy(self, array):
@@ -274,14 +275,13 @@ class _Cupy(_Device):
             self._streams.append(stream)  # tables live on it
         return place
 
-    def column(self, array):
-        with self._here():
-            array = self.cupy.ascontiguousarray(array)
-        n = array.shape[0] if array.ndim else 1
-        bytes = array.dtype.itemsize
-        for d in array.shape[1:]:
-            bytes *= d
-        return (array.data.ptr, n, bytes, array)
+    def column(self, array, n=None, row_bytes=None):
+        if not array.flags.c_contiguous:
+            with self._here():
+                array = self.cupy.ascontiguousarray(array)
+        if n is None:
+            n, row_bytes = _rows(array)
+        return (array.data.ptr, n, row_bytes, array)
 
     def aligned_column(self, array):
         column = self.column(array)
@@ -340,7 +340,9 @@ class _JaxCpu(Library):
     def finish(self, array, dtype, tail=()):
         return self.jax.numpy.asarray(array)
 
-    column = staticmethod(lambda array: Library.column(np.asarray(array)))
+    @staticmethod
+    def column(array, n=None, row_bytes=None):
+        return Library.column(np.asarray(array))
 
     def convert(self, array, dtype):
         return np.asarray(array).astype(dtype, copy=False)
@@ -387,15 +389,11 @@ class _JaxCuda(_Device):
     def place(self):
         return self._place
 
-    def column(self, array):
+    def column(self, array, n=None, row_bytes=None):
         if isinstance(array, _Empty):
             return array.column
         array.block_until_ready()
-        n = array.shape[0] if array.ndim else 1
-        bytes = array.dtype.itemsize
-        for d in array.shape[1:]:
-            bytes *= d
-        return (array.unsafe_buffer_pointer() if array.size else 0, n, bytes, array)
+        return (array.unsafe_buffer_pointer() if array.size else 0, *_rows(array), array)
 
     aligned_column = column
 

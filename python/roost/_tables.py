@@ -239,7 +239,7 @@ class Index(_Keyed):
             words, self._seed, _ = self._strings.tell_apart()
         else:
             self._kind = kind_of(array, what)
-            words = Keys(array, self._kind, library).words
+            words = Keys(array, library, what, self._kind).words
         self._table = library.module.make_index(library.place(), words)
 
     def get_indexer(self, targets, *, index_dtype="int64"):
