@@ -10,9 +10,12 @@
 Functions: unique, factorize, isin, join, group_by, value_counts, duplicated, partition.
 Tables: Index, Map, Set, MultiMap, ConcurrentMap.
 
-Arguments are arrays of numpy, torch, jax, pandas or Arrow, or anything that numpy.asarray takes; results are
-arrays of the library that the (first) argument came from. See docs/python.md.
+Arguments are arrays of numpy, torch, CuPy, jax, pandas or Arrow, on the CPU or on a GPU, or anything that
+numpy.asarray takes; results are arrays of the library that the (first) argument came from, on its device. See
+docs/python.md.
 """
+
+import sys
 
 from . import _host
 from ._functions import (
@@ -60,9 +63,22 @@ def set_threads(threads):
 
 def trim():
     """Gives memory that roost keeps for its next call back to the system."""
-    _host.trim()
+    for module in (_host, sys.modules.get("roost._cuda")):
+        if module:
+            module.trim()
 
 
 def info():
-    """What this build is: a dict of version, threads, and whether it has CUDA."""
-    return {"version": __version__, "threads": _host.threads(), "cuda": False}
+    """What this build is: a dict of version, threads, whether it has CUDA, and how many devices there are."""
+    try:
+        from . import _cuda
+
+        devices = _cuda.devices()
+    except ImportError:
+        devices = None
+    return {
+        "version": __version__,
+        "threads": _host.threads(),
+        "cuda": devices is not None,
+        "devices": devices or 0,
+    }

@@ -5,6 +5,8 @@ it tells the C++ module where an array lies, and makes arrays for results. What 
 that, it does in C++, so that all libraries are alike.
 """
 
+import contextlib
+import os
 import sys
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 from . import _host
 
 _HOST_PLACE = _host.Place()
+_NOTHING = contextlib.nullcontext()
 
 
 def _rows(array):
@@ -254,12 +257,13 @@ class _Cupy(_Device):
 
     def __init__(self, cupy, index):
         self.cupy = cupy
+        self._current = cupy.cuda.runtime.getDevice
         self._streams = []
         super().__init__(index)
 
     def _here(self):
         """Makes the device current."""
-        return self.cupy.cuda.Device(self.index)
+        return _NOTHING if self._current() == self.index else self.cupy.cuda.Device(self.index)
 
     def make_bytes(self, n):
         with self._here():
@@ -438,6 +442,19 @@ class _JaxCuda(_Device):
 
 NUMPY = Library()
 _libraries = {}  # by device, or by name and number of a device
+
+
+def _forked():
+    raise RuntimeError("roost: CUDA does not work in a child of fork; start the process by spawn or forkserver")
+
+
+def _after_fork():
+    for library in _libraries.values():
+        if isinstance(library, _Device):
+            library.place = _forked
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _library(key, make, *arguments):

@@ -1,7 +1,7 @@
-"""python -m roost.bench: roost beside numpy, pandas, polars and DuckDB on the CPU, answers compared.
+"""python -m roost.bench: roost beside numpy, pandas, polars and DuckDB on the CPU, or torch and CuPy on a GPU.
 
-Prints a table in Markdown: millions of rows a second, the best of several runs. Libraries that are not
-installed are left out.
+Prints tables in Markdown: rows a second, the best of several runs, all answers compared. Libraries that are
+not installed are left out.
 """
 
 import argparse
@@ -155,12 +155,26 @@ def _operations(work, libraries, threads):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m roost.bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--copies", type=int, default=8, help="how often a key occurs on average")
-    parser.add_argument("--dtype", default="int64", choices=["int32", "int64"])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--rows", type=int, help="default: 10^7; on a GPU 2^20, then 2^26")
+    parser.add_argument(
+        "--copies", type=int, help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
+    )
+    parser.add_argument("--dtype", choices=["int32", "int64"], help="default: int64; on a GPU both")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args(arguments)
+    if options.device == "cuda":
+        from . import _bench_cuda
+
+        return _bench_cuda.main(
+            [options.rows] if options.rows else [1 << 20, 1 << 26],
+            [options.dtype] if options.dtype else ["int32", "int64"],
+            [options.copies] if options.copies else [1, 8],
+            options.repeats,
+        )
+    options.rows, options.copies = options.rows or 10_000_000, options.copies or 8
+    options.dtype = options.dtype or "int64"
     threads = options.threads or os.cpu_count()
     os.environ["POLARS_MAX_THREADS"] = str(threads)
     roost.set_threads(options.threads)

@@ -1,0 +1,204 @@
+"""python -m roost.bench --device cuda: roost beside torch and CuPy, on arrays in memory of the GPU.
+
+Times are from call to result, the device's work included: the best of several runs. All answers are compared.
+"""
+
+import time
+
+import numpy as np
+import torch
+
+import roost
+
+from ._libraries import take
+
+try:
+    import cupy
+except ImportError:
+    cupy = None
+
+
+def _best(function, repeats):
+    """The result, and the shortest time. The result of the last run is dropped before the next begins."""
+    best, result = float("inf"), None
+    for _ in range(repeats + 1):
+        result = None
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        result = function()
+        torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - start)
+    return result, best
+
+
+def _tensor(array):
+    return torch.from_dlpack(array) if cupy and isinstance(array, cupy.ndarray) else array
+
+
+def _operations(rows, copies, dtype):
+    """Yields (operation, {library: function}, whether a result is right)."""
+    generator = torch.Generator("cuda").manual_seed(1)
+    distinct = max(rows // copies, 1)
+    span = min(2**31 // (2 * distinct), 977)
+
+    def keys_of(numbers):
+        return (numbers * span + 5).to(dtype)
+
+    def random(high, n):
+        return torch.randint(high, (n,), device="cuda", generator=generator)
+
+    if copies > 1:
+        keys = keys_of(random(distinct, rows))
+    else:
+        keys = keys_of(torch.randperm(rows, device="cuda", generator=generator))
+    queries = keys_of(random(2 * distinct, rows))  # half of them are keys, about
+    values = random(1000, rows).to(torch.float64 if dtype is torch.int64 else torch.float32)
+    known = torch.unique(keys)
+    known = known[torch.randperm(len(known), device="cuda", generator=generator)]
+    on_cupy = [cupy.from_dlpack(t) for t in (keys, queries, known)] if cupy else None
+
+    expected = torch.unique(keys)
+    yield "unique", {
+        "roost": lambda: roost.unique(keys),
+        "torch": lambda: torch.unique(keys, sorted=False),
+        **({"CuPy": lambda: cupy.unique(on_cupy[0])} if cupy else {}),
+    }, lambda r: torch.equal(torch.sort(_tensor(r))[0], expected)
+
+    def all_right(result):
+        found, inverse, counts = map(_tensor, result)
+        return (
+            torch.equal(found[inverse], keys)
+            and len(found) == len(expected)
+            and torch.equal(torch.bincount(inverse, minlength=len(found)), counts)
+        )
+
+    yield "unique, inverse and counts", {
+        "roost": lambda: roost.unique(keys, return_inverse=True, return_counts=True),
+        "torch": lambda: torch.unique(keys, return_inverse=True, return_counts=True),
+        **(
+            {"CuPy": lambda: cupy.unique(on_cupy[0], return_inverse=True, return_counts=True)}
+            if cupy
+            else {}
+        ),
+    }, all_right
+
+    there = torch.isin(queries, known)
+    yield "isin", {
+        "roost": lambda: roost.isin(queries, known),
+        "torch": lambda: torch.isin(queries, known),
+        **({"CuPy": lambda: cupy.isin(on_cupy[1], on_cupy[2])} if cupy else {}),
+    }, lambda r: torch.equal(_tensor(r), there)
+
+    index = roost.Index(known)
+    ascending, order = torch.sort(known)
+
+    def search():
+        at = torch.searchsorted(ascending, queries).clamp_(max=len(ascending) - 1)
+        return torch.where(ascending[at] == queries, order[at], -1)
+
+    position = search()
+    yield "look up (table, or sorted keys, made before)", {
+        "roost": lambda: index.get_indexer(queries),
+        "roost, int32 rows": lambda: index.get_indexer(queries, index_dtype="int32"),
+        "torch": search,
+    }, lambda r: torch.equal(r.long(), position)
+    yield "the table, or sorting", {
+        "roost": lambda: roost.Index(known),
+        "torch": lambda: torch.sort(known),
+    }, lambda r: True
+
+    def sum_by_torch():
+        found, inverse = torch.unique(keys, return_inverse=True)
+        return found, torch.zeros(len(found), dtype=values.dtype, device="cuda").index_add_(0, inverse, values)
+
+    def sum_by_roost():
+        groups = roost.group_by(keys)
+        sums = groups.sum(values)
+        return groups.keys, sums
+
+    right_keys, right_sums = sum_by_torch()
+
+    def sums_right(result):
+        found, sums = result
+        order = torch.sort(found)[1]
+        return torch.equal(found[order], right_keys) and torch.equal(sums[order], right_sums)
+
+    yield "sum by key", {"roost": sum_by_roost, "torch": sum_by_torch}, sums_right
+
+    def join_by_torch():
+        at = search()
+        left = torch.nonzero(at >= 0).squeeze(1)
+        return left, at[left]
+
+    right_join = join_by_torch()
+    yield "join with distinct keys", {
+        "roost": lambda: roost.join(queries, known),
+        "torch": lambda: (torch.sort(known), join_by_torch())[1],
+    }, lambda r: torch.equal(r[0], right_join[0]) and torch.equal(r[1], right_join[1])
+
+
+def _overhead():
+    """What a call costs beyond that of C++, in microseconds, for ten keys."""
+
+    def best(function, calls=2000):
+        least = float("inf")
+        for _ in range(5):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(calls):
+                function()
+            torch.cuda.synchronize()
+            least = min(least, (time.perf_counter() - start) / calls)
+        return least * 1e6
+
+    x = torch.arange(10, device="cuda")
+    for name, x in [("torch", x), *([("CuPy", cupy.from_dlpack(x))] if cupy else [])]:
+        _, library = take(x, "")
+        module, place, column = library.module, library.place(), library.column(x)
+        index, table = roost.Index(x), roost.Map(x, x)
+        rows = library.column(library.empty(10, np.dtype(np.int64)))
+        found = library.column(library.empty(10, np.dtype(np.bool_)))
+        zero = np.zeros((1, 8), np.uint8)
+        for what, call, direct in (
+            ("Index.get_indexer", lambda: index.get_indexer(x), lambda: index._table.find_rows(place, column, rows)),
+            ("Map.find", lambda: table.find(x), lambda: table._table.find(place, column, zero, rows)),
+            ("isin", lambda: roost.isin(x, x), lambda: module.isin(place, column, column, found)),
+            (
+                "unique",
+                lambda: roost.unique(x),
+                lambda: module.unique(place, column, 2, False, False, False, True, None),
+            ),
+        ):
+            whole, inner = best(call), best(direct)
+            print(f"| {what}, {name} | {whole:.1f} | {inner:.1f} | {whole - inner:.1f} |", flush=True)
+
+
+def main(sizes, dtypes, copies, repeats):
+    bad = 0
+    name = torch.cuda.get_device_name()
+    versions = f"torch {torch.__version__}" + (f", CuPy {cupy.__version__}" if cupy else "")
+    print(f"{name}, roost {roost.__version__}, {versions}; billions of rows a second\n")
+    for rows in sizes:
+        print(f"{rows} rows\n\n| operation | library | {' | '.join(f'{d}, {c} copies' for d in dtypes for c in copies)} |")
+        print("|---|---|" + "---|" * (len(dtypes) * len(copies)))
+        cells = {}
+        for dtype in dtypes:
+            for c in copies:
+                for operation, functions, right in _operations(rows, c, getattr(torch, dtype)):
+                    for library, function in functions.items():
+                        result, seconds = _best(function, repeats)
+                        ok = right(result)
+                        bad += not ok
+                        del result
+                        cells.setdefault((operation, library), []).append(
+                            f"{rows / seconds / 1e9:.2f}" + ("" if ok else " (another answer!)")
+                        )
+                torch.cuda.empty_cache()
+                if cupy:
+                    cupy.get_default_memory_pool().free_all_blocks()
+        for (operation, library), rates in cells.items():
+            print(f"| {operation} | {library} | {' | '.join(rates)} |", flush=True)
+        print()
+    print("| ten keys: microseconds a call | Python | C++ alone | difference |\n|---|---|---|---|")
+    _overhead()
+    return 1 if bad else 0
