@@ -191,7 +191,7 @@ def _torch_dtypes(torch):
 class _Device(Library):
     """A library on a GPU: the module for CUDA, places by stream, memory from the library."""
 
-    _most_places = 1000  # then the streams are forgotten: a program makes and drops them
+    _most_places = 64  # then the streams are forgotten: a program may make and drop many
 
     def __init__(self, index):
         from . import _cuda
@@ -258,7 +258,6 @@ class _Cupy(_Device):
     def __init__(self, cupy, index):
         self.cupy = cupy
         self._current = cupy.cuda.runtime.getDevice
-        self._streams = []
         super().__init__(index)
 
     def _here(self):
@@ -276,7 +275,7 @@ class _Cupy(_Device):
         place = self._places.get(stream.ptr)
         if place is None:
             place = self._place_on(stream.ptr)
-            self._streams.append(stream)  # tables live on it
+            place.stream = stream  # which lives as long as its tables
         return place
 
     def column(self, array, n=None, row_bytes=None):

@@ -134,6 +134,13 @@ def _dtype(dtype, what):
         raise TypeError(f"{what}: numpy has no type {dtype}") from None
 
 
+def _number(key):
+    """A key that is a tensor without dimensions, as a number of Python."""
+    if isinstance(key, (np.generic, np.ndarray)) or getattr(key, "shape", None) != ():
+        return key
+    return key.item()
+
+
 def _scalar(x):
     return np.ndim(x) == 0 if not hasattr(x, "ndim") else x.ndim == 0
 
@@ -144,6 +151,7 @@ class _Keyed:
     _table = None
     _kind = None
     _library = NUMPY
+    _home = None  # the place where it was built, whose stream it needs
     _strings = None  # Strings of the keys, and the seed of their hashes
 
     def _queries(self, keys, what):
@@ -164,6 +172,7 @@ class _Keyed:
         return library.finish(found, _BOOL)
 
     def __contains__(self, key):
+        key = _number(key)
         try:
             return bool(
                 self.contains(
@@ -240,7 +249,8 @@ class Index(_Keyed):
         else:
             self._kind = kind_of(array, what)
             words = Keys(array, library, what, self._kind).words
-        self._table = library.module.make_index(library.place(), words)
+        self._home = library.place()
+        self._table = library.module.make_index(self._home, words)
 
     def get_indexer(self, targets, *, index_dtype="int64"):
         """The row of each target, -1 for those that are absent.
@@ -340,6 +350,7 @@ class Map(_Keyed):
         self._kind, self._library = keys.kind, keys.library
         values = self._values = _Values(values, keys, what)
         module, place = keys.library.module, keys.library.place()
+        self._home = place
         if values.bytes is None:
             _check_rows(keys.n, _INT64, what)
             values.keep()
@@ -377,6 +388,7 @@ class Map(_Keyed):
 
     def __getitem__(self, key):
         """The value of one key, or of each of an array of keys; KeyError if one is absent."""
+        key = _number(key)
         single = _scalar(key) or isinstance(key, (bytes, tuple))
         if not single:
             keys = key
@@ -431,7 +443,8 @@ class Set(_Keyed):
     def __init__(self, keys):
         keys = encode(keys, "roost.Set")
         self._kind, self._library = keys.kind, keys.library
-        self._table = keys.library.module.make_set(keys.library.place(), keys.words)
+        self._home = keys.library.place()
+        self._table = keys.library.module.make_set(self._home, keys.words)
 
     def keys(self):
         """All keys, each once, in no particular order."""
@@ -473,7 +486,8 @@ class MultiMap(_Keyed):
             _check_rows(keys.n, _INT64, what)
             values.keep()
             words = library.column(library.of_numpy(np.arange(keys.n, dtype=np.uint32)))
-        self._table = library.module.make_multimap(library.place(), keys.words, words)
+        self._home = library.place()
+        self._table = library.module.make_multimap(self._home, keys.words, words)
 
     def __len__(self):
         """The number of pairs."""
@@ -564,8 +578,9 @@ class ConcurrentMap(_Keyed):
         self._load_factor = load_factor
         self._library = library = NUMPY if like is None else take(like, what)[1]
         self._values = _Values.of_type(value, library)
+        self._home = library.place()
         self._table = library.module.make_concurrent_map(
-            library.place(), self._kind.word_bytes, self._values.bytes, capacity, load_factor, True
+            self._home, self._kind.word_bytes, self._values.bytes, capacity, load_factor, True
         )
 
     def _column(self, values, keys, what):

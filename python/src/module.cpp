@@ -37,7 +37,7 @@ void bind_place<host>(nb::module_& m) {
 template <>
 void bind_place<cuda>(nb::module_& m) {
   using place = call_place<cuda>;
-  // Both live as long as the process: tables and arrays may be freed late.
+  nb::set_leak_warnings(false);  // memory of libraries lives as long as the process: arrays may be freed late
   nb::class_<library_memory>(m, "Memory");
   m.def(
       "make_memory",
@@ -46,7 +46,8 @@ void bind_place<cuda>(nb::module_& m) {
         return new library_memory(device, std::move(make));
       },
       nb::rv_policy::reference);
-  nb::class_<place>(m, "Place").def(nb::init<int, std::uintptr_t, library_memory*, bool>(),
+  nb::class_<place>(m, "Place", nb::dynamic_attr())  // which keeps a library's stream alive
+      .def(nb::init<int, std::uintptr_t, library_memory*, bool>(),
                                          nb::arg("device"), nb::arg("stream"),
                                          nb::arg("memory").none(), nb::arg("waits"));
   m.def("place_with_own_stream", &place::with_own_stream);

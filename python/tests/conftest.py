@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 settings.register_profile(
     "roost",
     derandomize="ROOST_EXPLORE" not in os.environ,  # the same examples each time, unless one looks for more
-    max_examples=60,
+    max_examples=int(os.environ.get("ROOST_TEST_EXAMPLES", 60)),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

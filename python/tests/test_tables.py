@@ -166,8 +166,9 @@ def machine(on, *types):
 
 @pytest.mark.parametrize("types", [("int64", "int32"), ("int16", "float64")])
 def test_concurrent_map_is_a_dict(on, types):
+    examples = min(settings().max_examples, 15)
     run_state_machine_as_test(
-        machine(on, *types), settings=settings(max_examples=15, stateful_step_count=12, deadline=None)
+        machine(on, *types), settings=settings(max_examples=examples, stateful_step_count=12, deadline=None)
     )
 
 
