@@ -109,7 +109,8 @@ def _operations(rows, copies, dtype):
 
     def sum_by_torch():
         found, inverse = torch.unique(keys, return_inverse=True)
-        return found, torch.zeros(len(found), dtype=values.dtype, device="cuda").index_add_(0, inverse, values)
+        sums = torch.zeros(len(found), dtype=values.dtype, device="cuda")
+        return found, sums.index_add_(0, inverse, values)
 
     def sum_by_roost():
         groups = roost.group_by(keys)
@@ -160,7 +161,11 @@ def _overhead():
         found = library.column(library.empty(10, np.dtype(np.bool_)))
         zero = np.zeros((1, 8), np.uint8)
         for what, call, direct in (
-            ("Index.get_indexer", lambda: index.get_indexer(x), lambda: index._table.find_rows(place, column, rows)),
+            (
+                "Index.get_indexer",
+                lambda: index.get_indexer(x),
+                lambda: index._table.find_rows(place, column, rows),
+            ),
             ("Map.find", lambda: table.find(x), lambda: table._table.find(place, column, zero, rows)),
             ("isin", lambda: roost.isin(x, x), lambda: module.isin(place, column, column, found)),
             (
@@ -179,8 +184,9 @@ def main(sizes, dtypes, copies, repeats):
     versions = f"torch {torch.__version__}" + (f", CuPy {cupy.__version__}" if cupy else "")
     print(f"{name}, roost {roost.__version__}, {versions}; billions of rows a second\n")
     for rows in sizes:
-        print(f"{rows} rows\n\n| operation | library | {' | '.join(f'{d}, {c} copies' for d in dtypes for c in copies)} |")
-        print("|---|---|" + "---|" * (len(dtypes) * len(copies)))
+        columns = [f"{d}, {c} copies" for d in dtypes for c in copies]
+        print(f"{rows} rows\n\n| operation | library | {' | '.join(columns)} |")
+        print("|---|---|" + "---|" * len(columns))
         cells = {}
         for dtype in dtypes:
             for c in copies:

@@ -19,7 +19,8 @@ _FLOAT16, _FLOAT32, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dt
 def _rows_type(index_dtype, what):
     if index_dtype == "int64":
         return _INT64
-    dtype = np.dtype(str(index_dtype).replace("torch.", "") if not isinstance(index_dtype, type) else index_dtype)
+    name = index_dtype if isinstance(index_dtype, type) else str(index_dtype).replace("torch.", "")
+    dtype = np.dtype(name)
     if dtype is not _INT32 and dtype is not _INT64:
         raise ValueError(f"{what}: index_dtype {index_dtype}; give int32 or int64")
     return dtype
@@ -332,7 +333,8 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
 
 
 _REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3, "first": 4}
-_NUMBERS = {t: i for i, t in enumerate("int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split())}
+_TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64"
+_NUMBERS = {name: i for i, name in enumerate(_TYPES.split())}  # as C++ has them
 _NUMBERS["bool"] = _NUMBERS["uint8"]
 
 

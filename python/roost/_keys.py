@@ -27,7 +27,7 @@ class Kind:
         self.key_bytes = dtype.itemsize * (1 if columns is None else columns)
         self.word_bytes = next((s for s in _SIZES if s >= self.key_bytes), None)
         self.nan = _NANS[dtype.itemsize] if dtype.kind == "f" else None
-        self.may_lie_askew = columns is not None or dtype.kind in "SV"  # an array of bytes, where words are read
+        self.may_lie_askew = columns is not None or dtype.kind in "SV"  # in smaller pieces than words
         self.missing = _NAT if dtype.kind in "mM" else self.nan  # of pandas: the word of NaN and NaT
 
     def __str__(self):

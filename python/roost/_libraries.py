@@ -184,8 +184,9 @@ class _TorchCpu(Library):
 
 
 def _torch_dtypes(torch):
-    names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
-    return [getattr(torch, name) for name in names.split() if hasattr(torch, name)]
+    integers = [f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)]
+    names = ["bool", *integers, "float16", "float32", "float64", "complex64", "complex128"]
+    return [getattr(torch, name) for name in names if hasattr(torch, name)]
 
 
 class _Device(Library):
@@ -418,7 +419,9 @@ class _JaxCuda(_Device):
     def convert(self, array, dtype):
         array = array.astype(dtype)
         if array.dtype != dtype:
-            raise TypeError(f"roost: this needs {dtype}, which jax has after jax.config.update('jax_enable_x64', True)")
+            raise TypeError(
+                f"roost: this needs {dtype}, which jax has after jax.config.update('jax_enable_x64', True)"
+            )
         return array
 
     def of_numpy(self, array):
@@ -444,7 +447,7 @@ _libraries = {}  # by device, or by name and number of a device
 
 
 def _forked():
-    raise RuntimeError("roost: CUDA does not work in a child of fork; start the process by spawn or forkserver")
+    raise RuntimeError("roost: CUDA does not work in a child of fork; start processes by spawn or forkserver")
 
 
 def _after_fork():
@@ -463,8 +466,8 @@ def _library(key, make, *arguments):
             library = make(*arguments)
         except ImportError as error:
             raise NotImplementedError(
-                "roost: an array on a GPU, but this build of roost has no CUDA module; build it where nvcc is, "
-                f"or copy the array to the CPU ({error})"
+                "roost: an array on a GPU, but this build of roost has no CUDA module; build it where nvcc "
+                f"is, or copy the array to the CPU ({error})"
             ) from None
         library = _libraries.setdefault(key, library)
     return library
@@ -598,7 +601,9 @@ def take(x, what):
 def same_device(library, other, what):
     """Raises a ValueError if arguments lie on different devices, or need one another's stream."""
     if library is not other and (library.module is not _host or other.module is not _host):
-        raise ValueError(f"{what}: arrays of {library} and of {other}; make them of one library, on one device")
+        raise ValueError(
+            f"{what}: arrays of {library} and of {other}; make them of one library, on one device"
+        )
 
 
 def is_python_numbers(x):

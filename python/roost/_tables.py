@@ -68,7 +68,9 @@ class _Values:
 
     def empty_words(self, n, library):
         """Where C++ writes values."""
-        return library.empty(n, *((self.dtype, self.tail) if self.size == self.bytes else (_UINT8, (self.bytes,))))
+        if self.size == self.bytes:
+            return library.empty(n, self.dtype, self.tail)
+        return library.empty(n, _UINT8, (self.bytes,))
 
     def finish(self, words, library):
         """Values from what was empty."""
@@ -113,8 +115,6 @@ class _Values:
         try:
             given = torch.as_tensor(value, device="cpu")
             array = given.to(dtype)
-            if not dtype.is_floating_point and not dtype.is_complex and torch.any(array.to(given.dtype) != given):
-                raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}")
             array = torch.empty((1, *self.tail), dtype=dtype).copy_(array)
         except (RuntimeError, TypeError, ValueError) as error:
             raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from error

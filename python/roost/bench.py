@@ -1,4 +1,4 @@
-"""python -m roost.bench: roost beside numpy, pandas, polars and DuckDB on the CPU, or torch and CuPy on a GPU.
+"""python -m roost.bench: roost beside numpy, pandas, polars and DuckDB, or on a GPU beside torch and CuPy.
 
 Prints tables in Markdown: rows a second, the best of several runs, all answers compared. Libraries that are
 not installed are left out.

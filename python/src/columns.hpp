@@ -12,8 +12,8 @@
 
 #include "place.hpp"
 
-// Columns: what Python passes and gets. The Python side has turned keys and values into rows of words, side by
-// side in memory of the place; here they are taken by their size alone.
+// Columns: what Python passes and gets. The Python side has turned keys and values into rows of words, side
+// by side in memory of the place; here they are taken by their size alone.
 
 namespace roost::python {
 
@@ -131,7 +131,8 @@ template <class As, class T>
 nb::object to_python_as(const call_place<host>&, array<T, host>&& values) {
   As* const data = reinterpret_cast<As*>(values.data());
   const std::size_t shape[] = {values.size(), sizeof(T) / sizeof(As)};
-  return nb::cast(nb::ndarray<nb::numpy, As>(data, shape[1] == 1 ? 1 : 2, shape, owner_of(std::move(values))));
+  return nb::cast(
+      nb::ndarray<nb::numpy, As>(data, shape[1] == 1 ? 1 : 2, shape, owner_of(std::move(values))));
 }
 
 #if defined(__CUDACC__)

@@ -32,9 +32,11 @@ class concurrent {
   using at_place = const call_place<Place>&;
   virtual ~concurrent() = default;
   /// How many keys are new, and how many found no room.
-  virtual nb::tuple insert(at_place at, const column& keys, const column& values, int kind, bool floating) = 0;
+  virtual nb::tuple insert(at_place at, const column& keys, const column& values, int kind,
+                           bool floating) = 0;
   virtual std::size_t erase(at_place at, const column& keys) = 0;
-  virtual void find(at_place at, const column& queries, const column& missing, const column& results) const = 0;
+  virtual void find(at_place at, const column& queries, const column& missing,
+                    const column& results) const = 0;
   virtual void contains(at_place at, const column& queries, const column& results) const = 0;
   virtual nb::tuple items(at_place at) const = 0;
   virtual void reserve(at_place at, std::size_t n) = 0;

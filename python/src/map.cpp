@@ -15,7 +15,8 @@ class map {
   using at_place = const call_place<Place>&;
   virtual ~map() = default;
   /// `missing`: one value, in memory of the host.
-  virtual void find(at_place at, const column& queries, const column& missing, const column& results) const = 0;
+  virtual void find(at_place at, const column& queries, const column& missing,
+                    const column& results) const = 0;
   /// The rows of a map to rows, -1 for absent keys; of 4 or 8 bytes.
   virtual void find_rows(at_place at, const column& queries, const column& results) const = 0;
   virtual void contains(at_place at, const column& queries, const column& results) const = 0;

@@ -47,9 +47,8 @@ void bind_place<cuda>(nb::module_& m) {
       },
       nb::rv_policy::reference);
   nb::class_<place>(m, "Place", nb::dynamic_attr())  // which keeps a library's stream alive
-      .def(nb::init<int, std::uintptr_t, library_memory*, bool>(),
-                                         nb::arg("device"), nb::arg("stream"),
-                                         nb::arg("memory").none(), nb::arg("waits"));
+      .def(nb::init<int, std::uintptr_t, library_memory*, bool>(), nb::arg("device"), nb::arg("stream"),
+           nb::arg("memory").none(), nb::arg("waits"));
   m.def("place_with_own_stream", &place::with_own_stream);
   nb::class_<device_bytes>(m, "Bytes")
       .def("view", &device_bytes::view)

@@ -1,7 +1,6 @@
-#include "roost/frozen_multimap.hpp"
-
 #include "bind.hpp"
 #include "columns.hpp"
+#include "roost/frozen_multimap.hpp"
 
 // All values of a key.
 

@@ -170,8 +170,8 @@ class library_memory final : public device_memory_resource {
 template <>
 class call_place<cuda> {
  public:
-  /// `stream`: one of the library's; 0 is a stream, too. `memory`: null for the device's pool. `waits`: whether
-  /// calls have finished when they return, for libraries that tell nobody their stream.
+  /// `stream`: one of the library's; 0 is a stream, too. `memory`: null for the device's pool. `waits`:
+  /// whether calls have finished when they return, for libraries that tell nobody their stream.
   call_place(int device, std::uintptr_t stream, library_memory* memory, bool waits)
       : place_(on(device, reinterpret_cast<cudaStream_t>(stream), memory)), memory_(memory), waits_(waits) {}
 

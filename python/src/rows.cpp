@@ -58,10 +58,11 @@ void resize_rows(const call_place<Place>& at, const column& source, const column
   }
   without_gil(at, [&](const Place& place) {
     const auto with = [&]<class Unit>(Unit) {
-      place.for_each(source.rows, resize_row<Unit>{reinterpret_cast<const Unit*>(source.data),
-                                                   reinterpret_cast<Unit*>(target.data),
-                                                   static_cast<std::uint32_t>(source.row_bytes / sizeof(Unit)),
-                                                   static_cast<std::uint32_t>(target.row_bytes / sizeof(Unit))});
+      place.for_each(
+          source.rows,
+          resize_row<Unit>{reinterpret_cast<const Unit*>(source.data), reinterpret_cast<Unit*>(target.data),
+                           static_cast<std::uint32_t>(source.row_bytes / sizeof(Unit)),
+                           static_cast<std::uint32_t>(target.row_bytes / sizeof(Unit))});
     };
     const auto bits = source.row_bytes | target.row_bytes | reinterpret_cast<std::uintptr_t>(source.data);
     if (bits % 4 == 0) return with(std::uint32_t());

@@ -83,8 +83,8 @@ void duplicated(const call_place<Place>& at, const column& keys, bool keep_first
     const auto again = span_of<bool>(results, keys.rows);
     without_gil(at, [&](const Place& place) {
       using enum index_order;
-      const auto all = unique_all(place, all_keys,
-                                  {keep_first ? first_occurrence : any, keep_first, !keep_first, !keep_first});
+      const auto all = unique_all(
+          place, all_keys, {keep_first ? first_occurrence : any, keep_first, !keep_first, !keep_first});
       if (keep_first) {
         place.fill(again.data(), 1, again.size_bytes());
         place.for_each(all.first.size(), mark_first{all.first.data(), again.data()});
@@ -100,8 +100,8 @@ void duplicated(const call_place<Place>& at, const column& keys, bool keep_first
 
 template <class Place>
 void bind_unique(nb::module_& m) {
-  m.def("unique", &unique<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg().none());
+  m.def("unique", &unique<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+        nb::arg().none());
   m.def("duplicated", &duplicated<Place>);
 }
 

@@ -237,7 +237,8 @@ def test_types_that_torch_hardly_has():
     keys = torch.arange(1000, device="cuda")
     table = roost.Map(keys, torch.ones(1000, 3, dtype=torch.bfloat16, device="cuda"))
     found = table.find(keys + 1, missing=0.5)
-    assert found.dtype == torch.bfloat16 and found[-1].tolist() == [0.5] * 3 and found[0].tolist() == [1.0] * 3
+    assert found.dtype == torch.bfloat16
+    assert found[-1].tolist() == [0.5] * 3 and found[0].tolist() == [1.0] * 3
     for x in (torch.sparse_coo_tensor([[0]], [1.0], (3,), device="cuda"), torch.tensor([1j], device="cuda")):
         with pytest.raises(TypeError):
             roost.unique(x)
