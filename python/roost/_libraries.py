@@ -271,8 +271,7 @@ class _Cupy(_Device):
         return owner, owner.data.ptr
 
     def place(self):
-        with self._here():
-            stream = self.cupy.cuda.get_current_stream()
+        stream = self.cupy.cuda.get_current_stream(self.index)
         place = self._places.get(stream.ptr)
         if place is None:
             place = self._place_on(stream.ptr)
