@@ -118,7 +118,7 @@ void check_numbers(const std::vector<Key>& keys, const oracle_map<Key, std::vect
   const auto input = upload(keys);
   const auto all = roost::detail::number_keys<u32>(
       place, with_places(input), 3,
-      {.keys = true, .pairs = true, .counts = true, .first = true, .numbers = true}, "test");
+      {.keys = true, .pairs = true, .counts = true, .first = true, .numbers = true, .begins = true}, "test");
   const std::vector<Key> different = roost::copy_to_host(place, all.keys);
   const std::vector<u64> counts = roost::copy_to_host(place, all.counts);
   const std::vector<u32> first = roost::copy_to_host(place, all.first);

@@ -160,6 +160,7 @@ struct group_tuning<cuda> {
   static constexpr std::uint32_t sample = 8192;    // items in which frequent keys are looked for,
   static constexpr std::uint32_t tiles_most = 16;  // which have more tiles of items than a team should group
   static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
+  static constexpr std::size_t tried_most = 1 << 22;  // keys to be numbered that are not sampled first
 };
 
 template <>
@@ -170,6 +171,7 @@ struct group_tuning<host> {
   static constexpr std::size_t numbering_held_most = 64;
   static constexpr std::uint32_t tiles_most = 16;
   static constexpr std::uint32_t expand_tile = 4096;
+  static constexpr std::size_t tried_most = 0;
 };
 
 // stadium_map. Beyond `far_reach` bytes of host memory, which random accesses may be spread over, batches

@@ -59,7 +59,8 @@ class grouper {
   bool group_different(const Source& source) {
     const leading_bits& spread = frequent_.region_of.spread;
     numberer<Key, Value, Place> numberer(
-        place_, n_, spread.seed, 1, {.keys = true, .pairs = numbered_, .first = true, .different = true});
+        place_, n_, spread.seed, 1,
+        {.keys = true, .pairs = numbered_, .first = true, .begins = true, .different = true});
     auto all = numberer.run(source);
     if (!all) return false;
     result_.keys = std::move(all->keys);

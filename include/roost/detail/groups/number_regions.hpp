@@ -84,7 +84,7 @@ template <class Key>
 struct key_output {
   Key* keys;
   pair<Key, std::uint32_t>* pairs;  // each key with its number
-  std::uint64_t* keys_before;       // of each region: keys in those before, and at last all keys
+  std::uint64_t* keys_before;  // of each region, with those of frequent keys: keys in those before; and all
 
   ROOST_FN void write(std::uint64_t number, const Key& key) const {
     if (keys != nullptr) keys[number] = key;
@@ -97,6 +97,7 @@ struct numbering_outcome {
   std::uint32_t overflowed;  // the partition ran out of slack
   std::uint32_t failed;      // regions with too many different keys
   std::uint32_t copies;      // regions with copies of a key where all keys should be different
+  std::uint64_t size;        // different keys
 };
 
 /// What numbering a batch tells besides the keys. Null: not wanted.
@@ -141,6 +142,7 @@ struct number_regions {
   const item* items;
   const std::uint64_t* begins;
   const std::uint64_t* ends;
+  std::uint32_t regions;  // with those of frequent keys
   regions_and_frequent_keys<Key> region_of;
   words words_of;
   bool different;  // nobody wants to know of keys that come twice but that there are some
@@ -398,7 +400,12 @@ class region_numbering {
   /// Returns how many keys there are in regions before.
   ROOST_FN std::uint64_t begin_output(std::uint32_t keys) const {
     const std::uint64_t base = kernel_.turns.sum_before(team_, region_, keys, parts_.shared + 1);
-    if (team_.rank() == 0) kernel_.keys.keys_before[region_ + 1] = base + keys;
+    if (team_.rank() == 0) {
+      std::uint64_t* const before = kernel_.keys.keys_before + region_;
+      if (region_ == 0) before[0] = 0;
+      before[1] = base + keys;
+      if (region_ + 1 == kernel_.regions) kernel_.outcome->size = base + keys;
+    }
     return base;
   }
 

@@ -19,6 +19,7 @@ struct numbering_kind {
   bool counts = false;
   bool first = false;      // values; of several of a key the least, if they are positions
   bool numbers = false;    // of items
+  bool begins = false;     // of each region's keys
   bool different = false;  // or nothing
 };
 
@@ -147,17 +148,21 @@ class numberer {
   std::optional<result_type> run(const Source& source) {
     const leading_bits spread{seed_, regions_for(n_, tighter_)};
     result_.frequent = frequent_keys<Key, Place>(spread);
-    if (!kind_.different) {
-      result_.frequent.sample(place_, source,
-                              static_cast<double>(group_tuning<Place>::tiles_most) * kernel::tile);
-    }
+    const auto sample = [&] {
+      if (!kind_.different)
+        result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile);
+    };
+    // A small batch is tried before anything is known of it.
+    const bool samples_first = n_ > group_tuning<Place>::tried_most;
+    if (samples_first) sample();
     for (const room room : {room::slack, room::exact}) {
       if (room == room::slack && result_.frequent.region_of.count != 0) continue;
+      if (room == room::exact && !samples_first) sample();
       const numbering_outcome outcome =
           kind_.numbers ? attempt<true>(source, room) : attempt<false>(source, room);
       if (outcome.overflowed != 0 && !kind_.different) continue;
       if (outcome.overflowed + outcome.failed + outcome.copies != 0) return {};
-      finish();
+      finish(outcome.size);
       return std::move(result_);
     }
     return {};
@@ -173,38 +178,38 @@ class numberer {
 
   template <bool WayBack, class Source>
   numbering_outcome attempt(const Source& source, room room) {
-    array<numbering_outcome, Place> outcome(place_, 1);
-    place_.fill(outcome.data(), 0, outcome.bytes());
     const auto& frequent = result_.frequent;
     const std::uint32_t regions = frequent.regions();
+    constexpr std::size_t head = ceil_div(sizeof(numbering_outcome), sizeof(std::uint64_t));
+    auto state = zeros(place_, head + earlier_teams::words(regions));  // one fill for both
+    auto* const outcome = reinterpret_cast<numbering_outcome*>(state.data());
     partitioner<Place, item, partition_kind{.way_back = WayBack}> partitioner(
-        place_, regions, room, &outcome.data()->overflowed, 0, copies);
+        place_, regions, room, &outcome->overflowed, 0, copies);
     result_.parts.emplace(partitioner.run(source, frequent.region_of));
     result_.keys_before = array<std::uint64_t, Place>(place_, std::size_t{regions} + 1);
-    place_.fill(result_.keys_before.data(), 0, sizeof(std::uint64_t));
     result_.keys = array<Key, Place>(place_, kind_.keys ? n_ : 0);
     result_.pairs = array<pair<Key, std::uint32_t>, Place>(place_, kind_.pairs ? n_ : 0);
     result_.counts = array<std::uint64_t, Place>(place_, kind_.counts ? n_ : 0);
     result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
     result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
-    auto turns = zeros(place_, earlier_teams::words(regions));
     const kernel number{result_.parts->items(),
                         result_.parts->begins(),
                         result_.parts->ends(),
+                        regions,
                         frequent.region_of,
                         typename kernel::words(frequent.region_of.spread),
                         kind_.different,
                         {result_.keys.data(), result_.pairs.data(), result_.keys_before.data()},
                         {result_.counts.data(), result_.first.data(), result_.numbers.data()},
-                        outcome.data(),
-                        earlier_teams(turns.data())};
+                        outcome,
+                        earlier_teams(state.data() + head)};
     place_.launch(regions, scratch_bytes_of(number), number);
-    numbering_outcome host_outcome{};
-    place_.copy_to_host(&host_outcome, outcome.data(), sizeof(host_outcome));
-    return host_outcome;
+    numbering_outcome seen{};
+    place_.copy_to_host(&seen, outcome, sizeof(seen));
+    return seen;
   }
 
-  void finish() {
+  void finish(std::size_t size) {
     const auto& frequent = result_.frequent;
     const std::uint64_t* const keys_before = result_.keys_before.data();
     if constexpr (std::is_same_v<Value, std::uint32_t>) {
@@ -219,9 +224,7 @@ class numberer {
                              number_of_frequent{keys_before, result_.numbers.data()});
     }
     result_.region_of = frequent.region_of.spread;
-    result_.begins = begins_of_regions(place_, frequent, result_.keys_before);
-    std::uint64_t size = 0;
-    place_.copy_to_host(&size, keys_before + frequent.regions(), sizeof(size));
+    if (kind_.begins) result_.begins = begins_of_regions(place_, frequent, result_.keys_before);
     result_.size = size;
     truncate(place_, result_.keys, size);
     truncate(place_, result_.pairs, size);

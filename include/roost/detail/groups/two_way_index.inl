@@ -336,7 +336,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   if (before != 0 && sequence.size() == 0) return {};
   const bool in_hash_order = before == 0 && options_.order == index_order::any;
   const detail::numbering_kind kind{
-      .keys = true, .pairs = in_hash_order, .counts = options_.counts, .numbers = true};
+      .keys = true, .pairs = in_hash_order, .counts = options_.counts, .numbers = true, .begins = true};
   return detail::with_numbered(place, sequence, options_.seed, options_.order, kind, where, [&](auto batch) {
     array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
     if (before != 0) find(place, batch.keys, known);
