@@ -14,10 +14,6 @@ struct joined_rows {
   array<Row, Place> left, right;
 };
 
-/// The right row that left_join gives to a left row without a match.
-template <class Row>
-inline constexpr Row no_row = static_cast<Row>(~Row{0});
-
 /// All pairs of a left and a right row with the same key.
 ///
 ///     const auto rows = roost::inner_join(gpu, orders_customer, customer_id);

@@ -57,6 +57,11 @@ class found {
   bool here_;
 };
 
+/// The row that stands for none: what left_join gives to a left row without a match, and coordinate_index to
+/// a voxel that is not there.
+template <class Row>
+inline constexpr Row no_row = static_cast<Row>(~Row{0});
+
 namespace detail {
 
 /// Values of more bytes are too large to be moved about: builds and lookups move their positions, and copy

@@ -46,6 +46,10 @@ struct serial_team {
   ROOST_FN std::uint32_t ballot_near(bool mine) const { return mine ? 1 : 0; }
   /// Adds to a word of scratch.
   ROOST_FN void add_near(std::uint32_t& word, std::uint32_t amount) const { word += amount; }
+  /// Makes a word of scratch the least of it and of what all have.
+  ROOST_FN void fetch_min_near(std::uint32_t& word, std::uint32_t value) const {
+    word = smaller(word, value);
+  }
 
   /// Puts a value into a word of scratch that others may write to at the same time: one of the values stays.
   template <class T>
@@ -160,6 +164,14 @@ struct block_team {
 #endif
     if (threadIdx.x % 32 == 0 && amount != 0) atomicAdd(&word, amount);
   }
+  ROOST_FN void fetch_min_near(std::uint32_t& word, std::uint32_t value) const {
+#if __CUDA_ARCH__ >= 800
+    value = __reduce_min_sync(~0u, value);
+#else
+    for (int apart = 16; apart != 0; apart /= 2) value = smaller(value, __shfl_xor_sync(~0u, value, apart));
+#endif
+    if (threadIdx.x % 32 == 0) atomicMin(&word, value);
+  }
 
   template <class T>
   ROOST_FN void exchange(T& word, T value) const {
@@ -222,6 +234,7 @@ struct block_team {
   ROOST_FN void sync_near() const {}
   ROOST_FN std::uint32_t ballot_near(bool) const { return 0; }
   ROOST_FN void add_near(std::uint32_t&, std::uint32_t) const {}
+  ROOST_FN void fetch_min_near(std::uint32_t&, std::uint32_t) const {}
   template <class T>
   ROOST_FN void exchange(T&, T) const {}
   template <class T>

@@ -174,6 +174,32 @@ struct group_tuning<host> {
   static constexpr std::size_t tried_most = 0;
 };
 
+// coordinate_index and kernel maps.
+
+template <class Place>
+struct sparse_tuning;
+
+template <>
+struct sparse_tuning<cuda> {
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t tile = 1024;  // coordinates or blocks of a team
+  static constexpr std::size_t box_teams = 1056;  // that measure the box of all coordinates, at most
+  static constexpr std::uint32_t rows = 256;      // of a kernel map, of a team
+  /// Superblocks that are put in order by comparing each with all.
+  static constexpr std::uint32_t compared_most = 8192;
+  /// Coordinates from which on the host looks at what a build has counted before it goes on.
+  static constexpr std::size_t looks_from = 1 << 17;
+};
+
+template <>
+struct sparse_tuning<host> {
+  static constexpr std::uint32_t tile = 4096;
+  static constexpr std::size_t box_teams = 1056;
+  static constexpr std::uint32_t rows = 1024;
+  static constexpr std::uint32_t compared_most = 64;
+  static constexpr std::size_t looks_from = 0;
+};
+
 // stadium_map. Beyond `far_reach` bytes of host memory, which random accesses may be spread over, batches
 // from `far_queries` on go by region.
 
