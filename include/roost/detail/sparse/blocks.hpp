@@ -141,24 +141,26 @@ struct block_table {
 
 // A build is a row of kernels over the coordinates, over the superblocks and over the blocks.
 
-/// Whether a source of coordinates has an i-th. (Most have all.)
-template <class Source>
-ROOST_FN bool is_given(const Source& source, std::uint64_t i) {
-  if constexpr (requires { source.has(i); }) {
-    return source.has(i);
+/// The i-th coordinate of a source; false if there is none. (Most sources have all.)
+template <class Source, int D>
+ROOST_FN bool give(const Source& source, std::uint64_t i, coordinate<D>& result) {
+  if constexpr (requires { source.give(i, result); }) {
+    return source.give(i, result);
   } else {
+    result = source[i];
     return true;
   }
 }
 
-/// Calls body(i) for the coordinates of a team that are given.
-template <class Team, class Source, class Body>
+/// Calls body(i, coordinate) for the coordinates of a team.
+template <int D, class Team, class Source, class Body>
 ROOST_FN void for_each_given(const Team& team, const Source& source, std::uint64_t count, std::size_t index,
                              std::uint32_t tile, const Body& body) {
   const std::uint64_t first = index * tile;
   const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
   for_each_of(team, n, [&](std::uint32_t i) {
-    if (is_given(source, first + i)) body(first + i);
+    coordinate<D> c{};
+    if (give(source, first + i, c)) body(first + i, c);
   });
 }
 
@@ -189,8 +191,7 @@ struct measure_box {
     ROOST_UNROLL
     for (int k = 0; k < numbers; ++k) least[k] = ~0u;
     for (std::size_t t = index; t * tile < count; t += teams) {
-      for_each_given(team, source, count, t, tile, [&](std::uint64_t i) {
-        const coordinate<D> c = source[i];
+      for_each_given<D>(team, source, count, t, tile, [&](std::uint64_t, const coordinate<D>& c) {
         ROOST_UNROLL
         for (int a = 0; a <= D; ++a) {
           const std::uint32_t x =
@@ -232,9 +233,9 @@ struct insert_superblocks {
     if (index == 0 && team.rank() == 0) table.state->grid = grid;
     if (!grid.fits()) return fail(too_wide);
     if (peek(table.state->failed) != 0) return;
-    for_each_given(team, source, count, index, tile, [&](std::uint64_t i) {
+    for_each_given<D>(team, source, count, index, tile, [&](std::uint64_t, const coordinate<D>& c) {
       cell place;
-      grid.locate(source[i], place);
+      grid.locate(c, place);
       const std::uint32_t slot = insert(place.key);
       if (slot == superblock::none) return;
       const std::uint64_t bit = std::uint64_t{1} << place.block();
@@ -291,7 +292,8 @@ struct compare_superblocks {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    const std::uint32_t count = table.state->good_superblocks(), first = static_cast<std::uint32_t>(index) * tile;
+    const std::uint32_t count = table.state->good_superblocks(),
+                        first = static_cast<std::uint32_t>(index) * tile;
     if (first >= count) return;
     scratch_memory all(memory);
     const pieces others = scratch(all);
@@ -399,9 +401,9 @@ struct mark_voxels {
       return;
     }
     const detail::grid<D> grid = table.grid();
-    for_each_given(team, source, count, index, tile, [&](std::uint64_t i) {
+    for_each_given<D>(team, source, count, index, tile, [&](std::uint64_t, const coordinate<D>& c) {
       cell place;
-      grid.locate(source[i], place);
+      grid.locate(c, place);
       const std::uint32_t slot = table.slot_of(place.key);
       block& target = table.blocks[table.number_of(table.superblocks[slot], place.block())];
       const std::uint64_t bit = std::uint64_t{1} << place.voxel(), here = peek(target.voxels);
@@ -418,6 +420,7 @@ struct number_blocks {
   static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
   block_table<D> table;
   std::uint32_t most;
+  std::uint64_t rows_most;
   earlier_teams turns;
 
   struct pieces {
@@ -446,7 +449,11 @@ struct number_blocks {
     team.sync();
     const std::uint32_t of_tile = parts.rows[n - 1] + of_last;
     const std::uint64_t before = turns.sum_before(team, turn, of_tile, parts.shared + 1);
-    if (first + n == state.blocks && team.rank() == 0) table.state->rows = before + of_tile;
+    if (first + n == state.blocks && team.rank() == 0) {
+      const bool fit = before + of_tile <= rows_most;
+      if (!fit) fetch_or(table.state->failed, std::uint32_t{too_many});
+      table.state->rows = fit ? before + of_tile : 0;
+    }
     for_each_of(team, n, [&](std::uint32_t b) {
       table.blocks[first + b].first_row = static_cast<std::uint32_t>(before) + parts.rows[b];
     });
@@ -457,12 +464,11 @@ struct number_blocks {
 template <int D>
 struct write_coordinates {
   block_table<D> table;
-  std::uint64_t most;  // rows
   coordinate<D>* coordinates;
 
   ROOST_FN void operator()(std::size_t number) const {
     const index_state<D>& state = *table.state;
-    if (state.failed != 0 || number >= state.blocks || state.rows > most) return;
+    if (state.failed != 0 || number >= state.blocks) return;
     const block mine = load(table.blocks + number);
     const superblock& whole = table.superblocks[mine.superblock];
     const std::uint32_t block =
@@ -475,13 +481,14 @@ struct write_coordinates {
 };
 
 /// rows[i] = the row of the i-th coordinate.
-template <class Rows, class Source>
+template <int D, class Rows, class Source>
 struct write_rows {
   Rows of;
   Source source;
   std::uint32_t* rows;
   ROOST_FN void operator()(std::size_t i) const {
-    rows[i] = is_given(source, i) ? of.find(source[i]).value_or(~0u) : ~0u;
+    coordinate<D> c{};
+    rows[i] = give(source, i, c) ? of.find(c).value_or(~0u) : ~0u;
   }
 };
 
@@ -539,7 +546,7 @@ struct number_inputs {
       if (!is_first(i)) return;
       const std::uint32_t row = before + parts.before[i];
       row_of[ranks[begin + i]] = row;
-      coordinates[row] = source[begin + i];
+      give(source, begin + i, coordinates[row]);
     });
   }
 };

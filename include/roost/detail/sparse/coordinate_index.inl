@@ -46,7 +46,9 @@ struct point_key {
   const index_state<D>* state;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     cell place;
-    state->grid.locate(source[i], place);
+    coordinate<D> c{};
+    give(source, i, c);
+    state->grid.locate(c, place);
     return Rows::key_of(state->grid, place);
   }
 };
@@ -61,10 +63,13 @@ struct coordinate_of_point {
   }
 };
 
-template <class Source>
+template <int D, class Source>
 struct given_in {
   Source source;
-  ROOST_FN bool operator()(std::size_t i) const { return is_given(source, i); }
+  ROOST_FN bool operator()(std::size_t i) const {
+    coordinate<D> c{};
+    return give(source, i, c);
+  }
 };
 template <class Source>
 struct gathered {
@@ -72,7 +77,10 @@ struct gathered {
   const std::uint64_t* numbers;
   std::size_t count;
   std::size_t size() const { return count; }
-  ROOST_FN auto operator[](std::size_t i) const { return source[numbers[i]]; }
+  template <int D>
+  ROOST_FN bool give(std::size_t i, coordinate<D>& result) const {
+    return source.give(numbers[i], result);
+  }
 };
 
 /// Finishes the state of an index of points.
@@ -92,8 +100,12 @@ struct counted_coordinates {
   Sequence sequence;
   const std::uint32_t* count;  // null: all
   std::size_t size() const { return sequence.size(); }
-  ROOST_FN auto operator[](std::size_t i) const { return sequence[i]; }
-  ROOST_FN bool has(std::size_t i) const { return count == nullptr || i < *count; }
+  template <int D>
+  ROOST_FN bool give(std::size_t i, coordinate<D>& result) const {
+    if (count != nullptr && i >= *count) return false;
+    result = sequence[i];
+    return true;
+  }
 };
 
 template <class F, int D>
@@ -290,7 +302,7 @@ auto coordinate_index<D, Place>::fill(const Place& place, const Source& source, 
   order_blocks(place, taken, known);
   place.fill(blocks_.data(), 0, blocks_.bytes());
   place.launch(tiles, 0, mark{source, source.size(), table(), blocks_most_});
-  const number rows{table(), blocks_most_, turns()};
+  const number rows{table(), blocks_most_, fixed ? coordinates_.size() : ~std::uint64_t{0}, turns()};
   place.launch(detail::ceil_div<std::size_t>(blocks_most_, number::tile), detail::scratch_bytes_of(rows),
                rows);
   if (fixed) place.for_each(table().slots, detail::empty_if_failed<D>{table()});
@@ -307,7 +319,7 @@ auto coordinate_index<D, Place>::fill(const Place& place, const Source& source, 
   }
   if (options_.order == order::block) {
     place.for_each(fixed ? blocks_most_ : counted.blocks,
-                   detail::write_coordinates<D>{table(), coordinates_.size(), coordinates_.data()});
+                   detail::write_coordinates<D>{table(), coordinates_.data()});
   }
   if (options_.order == order::input || options_.rows_of_input) write_rows(place, source);
   return counted;
@@ -342,7 +354,7 @@ void coordinate_index<D, Place>::write_rows(const Place& place, const Source& so
   if (rows_of_input_.size() < n) rows_of_input_ = array<std::uint32_t, Place>(place, n);
   std::uint32_t* const rows = rows_of_input_.data();
   using ranks = detail::block_rows<D>;
-  place.for_each(n, detail::write_rows<ranks, Source>{{table(), nullptr}, source, rows});
+  place.for_each(n, detail::write_rows<D, ranks, Source>{{table(), nullptr}, source, rows});
   if (options_.order == order::block) return;
   using number = detail::number_inputs<Place, D, Source>;
   array<std::uint32_t, Place> first(place, coordinates_.size());
@@ -392,9 +404,9 @@ void coordinate_index<D, Place>::build_points(const Place& place, const Source& 
         place, computed(given.size(), point{given, table().state}),
         typename point_map::options{.order = index_order, .seed = options_.seed, .counts = false});
   };
-  if constexpr (requires { source.has(0); }) {
+  if constexpr (requires(coordinate<D>& c) { source.give(0, c); }) {
     const auto given =
-        detail::select_numbers<std::uint64_t>(place, source.size(), detail::given_in<Source>{source});
+        detail::select_numbers<std::uint64_t>(place, source.size(), detail::given_in<D, Source>{source});
     index_keys(detail::gathered<Source>{source, given.data(), given.size()});
   } else {
     index_keys(source);
