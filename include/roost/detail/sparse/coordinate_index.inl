@@ -63,6 +63,13 @@ struct coordinate_of_point {
   }
 };
 
+/// Whether a source may leave coordinates out.
+template <int D, class Source>
+concept may_skip = requires(const Source& source, coordinate<D>& c) { source.give(0, c); };
+/// Whether it makes the voxels of a convolution, of which nobody asks for rows_of_input().
+template <class Source>
+concept makes_voxels = requires { Source::makes_voxels; };
+
 template <int D, class Source>
 struct given_in {
   Source source;
@@ -75,8 +82,6 @@ template <class Source>
 struct gathered {
   Source source;
   const std::uint64_t* numbers;
-  std::size_t count;
-  std::size_t size() const { return count; }
   template <int D>
   ROOST_FN bool give(std::size_t i, coordinate<D>& result) const {
     return source.give(numbers[i], result);
@@ -321,7 +326,9 @@ auto coordinate_index<D, Place>::fill(const Place& place, const Source& source, 
     place.for_each(fixed ? blocks_most_ : counted.blocks,
                    detail::write_coordinates<D>{table(), coordinates_.data()});
   }
-  if (options_.order == order::input || options_.rows_of_input) write_rows(place, source);
+  if constexpr (!detail::makes_voxels<Source>) {
+    if (options_.order == order::input || options_.rows_of_input) write_rows(place, source);
+  }
   return counted;
 }
 
@@ -396,21 +403,23 @@ void coordinate_index<D, Place>::build_points(const Place& place, const Source& 
                                      ", is too wide for points; take another representation"});
   }
   place.for_each(1, detail::set_points<D>{table().state, 0});
-  const auto index_order =
-      options_.order == order::block ? index_order::by_key : index_order::first_occurrence;
-  const auto index_keys = [&](const auto& given) {
-    using point = detail::point_key<D, std::remove_cvref_t<decltype(given)>, rows>;
-    points_.emplace(
-        place, computed(given.size(), point{given, table().state}),
-        typename point_map::options{.order = index_order, .seed = options_.seed, .counts = false});
+  array<std::uint64_t, Place> keys;
+  const auto take_keys = [&](const auto& given, std::size_t n) {
+    keys = array<std::uint64_t, Place>(place, n);
+    using key = detail::point_key<D, std::remove_cvref_t<decltype(given)>, rows>;
+    detail::write_numbers(place, n, key{given, table().state}, keys.data());
   };
-  if constexpr (requires(coordinate<D>& c) { source.give(0, c); }) {
+  if constexpr (detail::may_skip<D, Source>) {
     const auto given =
         detail::select_numbers<std::uint64_t>(place, source.size(), detail::given_in<D, Source>{source});
-    index_keys(detail::gathered<Source>{source, given.data(), given.size()});
+    take_keys(detail::gathered<Source>{source, given.data()}, given.size());
   } else {
-    index_keys(source);
+    take_keys(source, source.size());
   }
+  const auto index_order =
+      options_.order == order::block ? index_order::by_key : index_order::first_occurrence;
+  points_.emplace(place, keys,
+                  typename point_map::options{.order = index_order, .seed = options_.seed, .counts = false});
   if (options_.rows_of_input) rows_of_input_ = points_->take_indices();
   counted.rows = points_->size();
   place.for_each(1, detail::set_points<D>{table().state, counted.rows});

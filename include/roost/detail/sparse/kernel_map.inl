@@ -120,7 +120,8 @@ void kernel_map<D, Place>::make_outputs(const Place& place, const index_type& in
   };
   if (!made_) {
     made_.emplace();
-    made_->options_ = {.rows_of_input = false, .capacity = is_fixed() ? options_.capacity : 0};
+    made_->options_.rows_of_input = false;
+    made_->options_.capacity = is_fixed() ? options_.capacity : 0;
   }
   if (most == 0) return build(detail::sequence<const coordinate<D>*>{nullptr, 0}, 0);
   const coordinate<D>* const sources = inputs.coordinates_.data();

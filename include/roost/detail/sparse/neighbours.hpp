@@ -40,6 +40,9 @@ struct window {
   }
 };
 
+/// What an offset reads that reads nothing. (By value: device code has no address of it.)
+inline constexpr std::uint32_t row_of_none = no_row<std::uint32_t>;
+
 /// The rows of a map that is being made.
 struct neighbour_output {
   std::uint32_t* rows;  // [offset][stride]
@@ -57,7 +60,7 @@ class neighbour_writer {
   ROOST_FN void write(std::uint32_t row) {
     *rows_ = row;
     rows_ += stride_;
-    bits_ |= (row != no_row<std::uint32_t> ? 1u : 0u) << count_;
+    bits_ |= (row != row_of_none ? 1u : 0u) << count_;
     if (++count_ == 32) end();
   }
   ROOST_FN void end() {
@@ -107,7 +110,7 @@ struct look_up_neighbours {
       if constexpr (Axis + 1 < D) {
         walk<Axis + 1>(mine, asked, here, write);
       } else {
-        write.write(here ? source.find(asked).value_or(no_row<std::uint32_t>) : no_row<std::uint32_t>);
+        write.write(here ? source.find(asked).value_or(std::uint32_t{row_of_none}) : row_of_none);
       }
     }
   }
@@ -243,7 +246,7 @@ struct read_neighbours {
     } else {
       const std::uint64_t voxels = mine.voxels[corner * workers()];
       const std::uint32_t rank = mine.first_row[corner * workers()] + bits_before(voxels, voxel);
-      write.write((voxels >> voxel & 1) != 0 ? source.row(rank) : no_row<std::uint32_t>);
+      write.write((voxels >> voxel & 1) != 0 ? source.row(rank) : row_of_none);
     }
   }
 };
@@ -345,6 +348,7 @@ struct inside_bounds {
 /// candidates for each source, a power of two, as may read it at most.
 template <int D, bool Backward>
 struct reached_voxels {
+  static constexpr bool makes_voxels = true;
   const coordinate<D>* sources;
   const std::uint64_t* count;
   std::uint64_t most;  // sources
@@ -395,6 +399,7 @@ struct reached_voxels {
 /// The sources' coordinates divided by the stride, rounded down.
 template <int D>
 struct strided_voxels {
+  static constexpr bool makes_voxels = true;
   const coordinate<D>* sources;
   const std::uint64_t* count;
   std::uint64_t most;
@@ -418,7 +423,7 @@ struct wrong_neighbour {
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     const std::uint64_t offset = i / rows, row = i % rows;
     const std::uint32_t source = map.rows[offset * map.stride + row];
-    const bool here = source != no_row<std::uint32_t>,
+    const bool here = source != row_of_none,
                marked = (map.masks[row * map.words + offset / 32] >> offset % 32 & 1) != 0;
     return here != marked || (here && source >= sources) ? 1 : 0;
   }
