@@ -48,6 +48,7 @@ struct row {
   std::string path;  // of a lookup, an insert or a mixed batch: direct, regional or streamed
   std::string place;
   std::string copies = "1";  // of each key
+  std::string keys;          // what they are, if not the pattern of all rows
 };
 
 struct settings {
@@ -70,6 +71,7 @@ struct settings {
   std::vector<int> ticket_bits{8};  // of stadium_map
   std::vector<std::pair<std::string, residence>> bodies{{"automatic", residence::automatic}};
   stadium_options stadium;  // what else its tables share
+  std::vector<std::string> clouds{"shell", "scanner", "uniform"};  // of tables of voxels
   std::function<void(const row&)> report;
   std::function<void(const std::string&)> progress;   // what is being measured now
   std::function<void(const std::string&)> has_table;  // hears of every table there is

@@ -140,4 +140,18 @@ ROOST_FN void run_on_host(const Table& table, const F& f) {
   });
 }
 
+/// A kernel that a host runs as code for its processor, all in one function.
+template <class Kernel>
+struct for_this_processor : Kernel {
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* scratch) const {
+    struct plain {};
+    const auto run = [=, kernel = static_cast<const Kernel&>(*this)](auto) { kernel(team, index, scratch); };
+#if ROOST_LANES
+    if (has_wide_lanes()) return run_flat(wide<plain>(), run);
+#endif
+    run_flat(plain(), run);
+  }
+};
+
 }  // namespace roost::detail

@@ -2,6 +2,7 @@
 
 #include "roost/detail/base/atomic.hpp"
 #include "roost/detail/base/earlier_teams.hpp"
+#include "roost/detail/base/lanes.hpp"
 #include "roost/detail/base/tuning.hpp"
 #include "roost/detail/sparse/grid.hpp"
 #include "roost/pair.hpp"
@@ -140,6 +141,16 @@ struct block_table {
 };
 
 // A build is a row of kernels over the coordinates, over the superblocks and over the blocks.
+
+/// Runs a kernel with the scratch that it takes.
+template <class Place, class Kernel>
+void launch(const Place& place, std::size_t teams, const Kernel& kernel) {
+  if constexpr (std::is_same_v<Place, host>) {
+    place.launch(teams, scratch_bytes_of(kernel), for_this_processor<Kernel>{kernel});
+  } else {
+    place.launch(teams, scratch_bytes_of(kernel), kernel);
+  }
+}
 
 /// The i-th coordinate of a source; false if there is none. (Most sources have all.)
 template <class Source, int D>

@@ -281,7 +281,7 @@ void coordinate_index<D, Place>::measure(const Place& place, const Source& sourc
                     teams = std::min(tiles, detail::sparse_tuning<Place>::box_teams);
   const kernel measure{source, source.size(), table().state, teams};
   inputs_ = source.size();
-  place.launch(teams, detail::scratch_bytes_of(measure), measure);
+  detail::launch(place, teams, measure);
 }
 
 /// Builds blocks. With looks, the host waits for what is counted before it goes on; without, nothing waits
@@ -297,7 +297,7 @@ auto coordinate_index<D, Place>::fill(const Place& place, const Source& source, 
   place.fill(memory_.data(), 0, memory_.bytes());
   measure(place, source);
   array<std::uint32_t, Place> taken(place, superblocks_most_);
-  place.launch(tiles, 0, insert{source, source.size(), table(), taken.data(), superblocks_most_});
+  detail::launch(place, tiles, insert{source, source.size(), table(), taken.data(), superblocks_most_});
   std::optional<facts> known;
   if (looks) {
     known = look(place);
@@ -306,10 +306,9 @@ auto coordinate_index<D, Place>::fill(const Place& place, const Source& source, 
   }
   order_blocks(place, taken, known);
   place.fill(blocks_.data(), 0, blocks_.bytes());
-  place.launch(tiles, 0, mark{source, source.size(), table(), blocks_most_});
+  detail::launch(place, tiles, mark{source, source.size(), table(), blocks_most_});
   const number rows{table(), blocks_most_, fixed ? coordinates_.size() : ~std::uint64_t{0}, turns()};
-  place.launch(detail::ceil_div<std::size_t>(blocks_most_, number::tile), detail::scratch_bytes_of(rows),
-               rows);
+  detail::launch(place, detail::ceil_div<std::size_t>(blocks_most_, number::tile), rows);
   if (fixed) place.for_each(table().slots, detail::empty_if_failed<D>{table()});
   facts counted{};
   if (!fixed) {
@@ -341,8 +340,7 @@ void coordinate_index<D, Place>::order_blocks(const Place& place, const array<st
   const std::size_t most = known ? known->superblocks : superblocks_most_;
   if (most <= (known ? compared_most : 4 * compared_most)) {
     const compare kernel{table(), taken.data()};
-    place.launch(detail::ceil_div<std::size_t>(most, compare::tile), detail::scratch_bytes_of(kernel),
-                 kernel);
+    detail::launch(place, detail::ceil_div<std::size_t>(most, compare::tile), kernel);
     return;
   }
   const auto sorted = detail::sort_pairs(place, detail::superblock_in_order<D>{table(), taken.data(), most},
@@ -376,7 +374,7 @@ void coordinate_index<D, Place>::write_rows(const Place& place, const Source& so
                       detail::earlier_teams(words.data()),
                       row_of_.data(),
                       coordinates_.data()};
-  place.launch(tiles, detail::scratch_bytes_of(kernel), kernel);
+  detail::launch(place, tiles, kernel);
   place.for_each(n, detail::rank_to_row{row_of_.data(), rows});
 }
 

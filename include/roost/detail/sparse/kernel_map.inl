@@ -186,7 +186,7 @@ void kernel_map<D, Place>::find_rows(const Place& place, const index_type& targe
   const detail::neighbour_output target{rows.data(), inverse ? inverse_stride_ : stride_, masks.data(),
                                         mask_words()};
   const auto launch = [&](const auto& kernel) {
-    place.launch(detail::ceil_div<std::size_t>(most, kernel.tile), detail::scratch_bytes_of(kernel), kernel);
+    detail::launch(place, detail::ceil_div<std::size_t>(most, kernel.tile), kernel);
   };
   sources.with_rows([&](const auto& all) {
     using rows_type = std::remove_cvref_t<decltype(all)>;
@@ -212,7 +212,7 @@ void kernel_map<D, Place>::find_pairs(const Place& place) {
   array<std::uint64_t, Place> begins(place, volume() * chunks + 1);
   place.fill(begins.data() + volume() * chunks, 0, sizeof(std::uint64_t));
   const detail::pair_counts counts{forward(), volume(), sizes_.data() + 1, chunks};
-  place.launch(teams, 0, detail::count_pairs{counts, begins.data()});
+  detail::launch(place, teams, detail::count_pairs{counts, begins.data()});
   place.exclusive_scan(begins.data(), begins.data(), begins.size());
   detail::write_numbers(place, pair_begins_.size(), detail::begin_of_offset{begins.data(), chunks},
                         pair_begins_.data());
@@ -227,9 +227,9 @@ void kernel_map<D, Place>::find_pairs(const Place& place) {
     input_rows_ = array<std::uint32_t, Place>(place, room);
     output_rows_ = array<std::uint32_t, Place>(place, room);
   }
-  place.launch(teams, 0,
-               detail::write_pairs{counts, begins.data(), input_rows_.size(), input_rows_.data(),
-                                   output_rows_.data()});
+  detail::launch(place, teams,
+                 detail::write_pairs{counts, begins.data(), input_rows_.size(), input_rows_.data(),
+                                     output_rows_.data()});
 }
 
 template <int D, class Place>
