@@ -21,7 +21,8 @@ class document_table_ref {
   ROOST_FN bool insert(std::uint64_t key, std::uint32_t value) const {
     std::uint64_t slot = home(key);
     for (std::uint64_t step = 0; step < slots_; ++step) {
-      const std::uint64_t before = detail::shared_access::compare_exchange(&keys_[slot], empty, key);
+      const std::uint64_t before =
+          detail::shared_access::compare_exchange(&keys_[slot], std::uint64_t{empty}, key);
       if (before == empty || before == key) {
         detail::fetch_min(values_[slot], value);
         return true;

@@ -70,7 +70,7 @@ struct settings {
   std::vector<key_copies> copies{{key_copies::equal, 8}};
   std::vector<int> ticket_bits{8};  // of stadium_map
   std::vector<std::pair<std::string, residence>> bodies{{"automatic", residence::automatic}};
-  stadium_options stadium;  // what else its tables share
+  stadium_options stadium;                                         // what else its tables share
   std::vector<std::string> clouds{"shell", "scanner", "uniform"};  // of tables of voxels
   std::function<void(const row&)> report;
   std::function<void(const std::string&)> progress;   // what is being measured now
@@ -246,6 +246,10 @@ void measure_host(const settings& options);
 void measure_cuda(const settings& options);
 void measure_host_shards(const settings& options);
 void measure_gpus(const settings& options);
+
+// Tables of voxels, which compile apart, too.
+void measure_sparse_host(const settings& options);
+void measure_sparse_cuda(const settings& options);
 
 // One function for each type of keys, or pair of types, so that they compile apart.
 template <class Key>

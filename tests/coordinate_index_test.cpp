@@ -267,13 +267,18 @@ TEST(coordinate_index_calls, without_memory_it_has_no_voxels) {
       {"coordinate_index::find", "room for 2", "3 needed"});
 }
 
+struct diagonal {
+  ROOST_FN coordinate<3> operator()(std::size_t i) const {
+    const auto x = static_cast<i32>(i);
+    return {0, {x, -x, x / 2}};
+  }
+};
+template <int D>
+struct zero {
+  ROOST_FN coordinate<D> operator()(std::size_t) const { return {}; }
+};
+
 TEST(coordinate_index_calls, take_computed_coordinates_and_leave_rows_out) {
-  struct diagonal {
-    ROOST_FN coordinate<3> operator()(std::size_t i) const {
-      const auto x = static_cast<i32>(i);
-      return {0, {x, -x, x / 2}};
-    }
-  };
   const roost::coordinate_index index(
       test_place(), roost::computed(3000, diagonal()),
       roost::coordinate_index<3, place_type>::options{.rows_of_input = false});
@@ -330,23 +335,17 @@ TEST(coordinate_index_calls, without_memory_for_all_of_it_leave_nothing_behind) 
 
 #if !defined(__CUDACC__)
 TEST(coordinate_index_calls, say_what_memory_is_needed_before_it_is_taken) {
-  struct zero {
-    coordinate<3> operator()(std::size_t) const { return {}; }
-  };
   const std::size_t many = std::min<std::size_t>(roost::detail::bytes_of_host() / 16, 0xfffffff0u);
   const roost::host cpu(2);
   if (many == 0xfffffff0u) GTEST_SKIP() << "this machine has memory for all that an index takes";
-  expect_error<roost::out_of_memory>([&] { roost::coordinate_index<3>(cpu, roost::computed(many, zero())); },
-                                     {"no memory for", "bytes"});
+  expect_error<roost::out_of_memory>(
+      [&] { roost::coordinate_index<3>(cpu, roost::computed(many, zero<3>())); }, {"no memory for", "bytes"});
 }
 #endif
 
 TEST(coordinate_index_calls, refuse_more_coordinates_than_rows_can_number) {
-  struct zero {
-    ROOST_FN coordinate<2> operator()(std::size_t) const { return {}; }
-  };
   expect_error<roost::invalid_argument>(
-      [&] { roost::coordinate_index(test_place(), roost::computed(0xffffffffu, zero())); },
+      [&] { roost::coordinate_index(test_place(), roost::computed(0xffffffffu, zero<2>())); },
       {"coordinate_index", "4294967295", "2^32 - 2"});
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "clouds.hpp"
 #include "info.hpp"
 #include "place_choice.hpp"
 #include "run.hpp"
@@ -46,10 +47,10 @@ struct bench_options : settings {
 };
 
 const std::vector<std::string> operations{
-    "build",     "rebuild",    "first_build", "find_hit",    "find_half", "find_miss",
-    "partition", "insert",     "insert_half", "insert_last", "erase",     "apply_many",
-    "apply_few", "mixed",      "grow",        "load_curve",  "churn",     "group",
-    "count_hit", "count_half", "count_miss",  "retrieve",    "join"};
+    "build",    "rebuild",     "first_build", "find_hit",  "find_half",  "find_miss",  "partition",
+    "insert",   "insert_half", "insert_last", "erase",     "apply_many", "apply_few",  "mixed",
+    "grow",     "load_curve",  "churn",       "group",     "count_hit",  "count_half", "count_miss",
+    "retrieve", "join",        "map",         "index_map", "pairs",      "stride_2",   "graph"};
 
 /// --copies: a number, or a name.
 key_copies copies_of(const std::string& name) {
@@ -87,7 +88,7 @@ class printer {
     if (format_ == "csv") {
       fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{},{},{},{}\n", r.table, r.key_bits,
                  r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate, r.bytes,
-                 r.scratch_bytes, r.path, r.place, keys_, queries_, r.copies);
+                 r.scratch_bytes, r.path, r.place, keys_of(r), queries_, r.copies);
     } else if (format_ == "json") {
       fmt::print(
           "{}\n {{\"table\": \"{}\", \"key_bits\": {}, \"value_bits\": {}, \"op\": \"{}\", \"n\": {}, "
@@ -96,14 +97,15 @@ class printer {
           "\"path\": \"{}\", \"place\": \"{}\", "
           "\"keys\": \"{}\", \"queries\": \"{}\", \"copies\": \"{}\"}}",
           rows_ == 1 ? "" : ",", r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms,
-          r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place, keys_, queries_, r.copies);
+          r.gops, r.check, r.hit_rate, r.bytes, r.scratch_bytes, r.path, r.place, keys_of(r), queries_,
+          r.copies);
     } else {
       fmt::print(
           "{:<24} {:>4} {:>5} {:<12} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n",
           r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops,
           r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
           r.op.ends_with("build") ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.copies, r.path, r.place,
-          r.check);
+          r.keys.empty() ? r.check : r.check + ", " + r.keys);
     }
     std::fflush(stdout);
   }
@@ -112,8 +114,10 @@ class printer {
     if (format_ == "json") fmt::print("\n]\n");
   }
 
+  const std::string& keys_of(const row& r) const { return r.keys.empty() ? keys_ : r.keys; }
+
  private:
-  std::string format_, keys_, queries_;  // one pattern of keys and of queries for all rows
+  std::string format_, keys_, queries_;  // patterns of rows that do not tell theirs
   int rows_ = 0;
 };
 
@@ -286,12 +290,14 @@ void bench(bench_options& options) {
 }  // namespace
 
 void roost::bench::measure_host(const settings& options) {
+  measure_sparse_host(options);
   options.key_bits == 32 ? measure_host_keys<std::uint32_t>(options)
                          : measure_host_keys<std::uint64_t>(options);
 }
 
 #if ROOST_WITH_CUDA
 void roost::bench::measure_cuda(const settings& options) {
+  measure_sparse_cuda(options);
   using u32 = std::uint32_t;
   using u64 = std::uint64_t;
   if (options.key_bits == 32) {
@@ -315,8 +321,10 @@ void add_bench(CLI::App& app) {
       app.add_subcommand("bench", "Measures tables, compares them, and checks every answer");
   roost::add_place_options(*command, options->place, options->threads);
   command
-      ->add_option("--table", options->tables,
-                   "Tables to measure, separated by commas; default: all tables of the place")
+      ->add_option(
+          "--table", options->tables,
+          "Tables to measure, separated by commas; default: all tables of the place but those of voxels "
+          "(coordinate_index, kernel_map, document_table, sorted_voxels)")
       ->delimiter(',');
   command->add_option("--ops", options->ops, "Operations, separated by commas")
       ->delimiter(',')
@@ -354,6 +362,14 @@ void add_bench(CLI::App& app) {
                    "How often each key is queried: always the same key, each key once, or the k-th most "
                    "frequent in proportion to 1 / k")
       ->check(CLI::IsMember(query_patterns))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--voxels", options->clouds,
+          "coordinate_index, kernel_map ...: clouds of voxels, separated by commas: a sphere's surface, "
+          "what a laser scanner sees along a street, thin noise; each scrambled and sorted")
+      ->delimiter(',')
+      ->check(CLI::IsMember(roost::bench::cloud_kinds))
       ->capture_default_str();
   command
       ->add_option("--copies", options->copies_names,

@@ -112,6 +112,13 @@ refused "budget" bench --budget much
 refused "--copies '0'" bench --copies 0
 refused "--copies 'often'" bench --copies often
 
+# Tables of voxels, for who names them: three clouds, scrambled and sorted.
+voxel_tables=coordinate_index,kernel_map,document_table,sorted_voxels
+[[ $(ok_rows --log2n 0,12 --table $voxel_tables --ops build,find_hit,map,index_map,pairs,stride_2,graph --reps 1) -eq 136 ]] ||
+  fail "voxels: $(cat stdout stderr)"
+[[ $(grep -c ',scanner scrambled,' stdout) -eq 24 ]] || fail "clouds are not told: $(cat stdout)"
+refused "voxels" bench --voxels cheese
+
 # A load curve has 31 steps; a thousand rounds of churn end as 6 rows.
 for path in automatic direct regional; do
   [[ $(ok_rows --log2n 14,16 --load-factor 0.85 --ops load_curve,churn --path $path --reps 1) -eq 74 ]] || fail "load curve and churn, $path: $(cat stdout stderr)"
@@ -132,7 +139,10 @@ idle find_hit,find_half,find_miss --value-bits 0
 [[ $? -eq 2 && $(grep -c ' wrong,' stdout) -eq 18 ]] || fail "idle runs of sets: $(cat stdout stderr)"
 idle find_hit,count_hit --shards 2
 [[ $? -eq 2 && $(grep -c ' wrong,' stdout) -eq 2 ]] || fail "idle runs of shards: $(cat stdout stderr)"
-for op in build first_build partition group retrieve join; do
+idle find_hit,graph --table coordinate_index,kernel_map --voxels shell
+[[ $? -eq 2 && $(grep -c ' wrong,' stdout) -eq 4 ]] || fail "idle runs of voxels: $(cat stdout stderr)"
+for op in build first_build partition group retrieve join "map --table kernel_map" "index_map --table kernel_map"; do
+  # shellcheck disable=SC2086
   idle $op && fail "idle run: $op"
   grep -q "made nothing" stderr || fail "idle run, $op: $(cat stdout stderr)"
 done

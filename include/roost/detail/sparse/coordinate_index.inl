@@ -79,7 +79,7 @@ struct given_in {
   }
 };
 template <class Source>
-struct gathered {
+struct chosen_coordinates {
   Source source;
   const std::uint64_t* numbers;
   template <int D>
@@ -410,7 +410,7 @@ void coordinate_index<D, Place>::build_points(const Place& place, const Source& 
   if constexpr (detail::may_skip<D, Source>) {
     const auto given =
         detail::select_numbers<std::uint64_t>(place, source.size(), detail::given_in<D, Source>{source});
-    take_keys(detail::gathered<Source>{source, given.data()}, given.size());
+    take_keys(detail::chosen_coordinates<Source>{source, given.data()}, given.size());
   } else {
     take_keys(source, source.size());
   }

@@ -1,0 +1,9 @@
+#include "cuda_stream.hpp"
+#include "sparse.hpp"
+
+void roost::bench::measure_sparse_cuda(const settings& options) {
+  const owned_stream stream;
+  poisoned_memory<cuda> memory(cuda(stream.get()));
+  const cuda place(stream.get(), &memory);
+  for (const int log2n : options.log2n) measure_sparse(place, options, std::size_t{1} << log2n);
+}
