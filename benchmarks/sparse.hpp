@@ -233,8 +233,8 @@ class sparse_measurement {
       const double ms = median(replayed(place_, build), others);
       index.finish(place_);
       map.finish(place_);
-      report("kernel_map", "graph", ms, static_cast<double>(n_), wrong_in(index, map),
-             map.bytes() + index.bytes());
+      report("kernel_map", "graph", ms, static_cast<double>(n_),
+             wrong_in(index, map) + off_by(index.statistics().inputs, n_), map.bytes() + index.bytes());
     } catch (const build_error&) {  // too thin for a fixed capacity
     }
   }

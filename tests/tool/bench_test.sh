@@ -114,7 +114,7 @@ refused "--copies 'often'" bench --copies often
 
 # Tables of voxels, for who names them: three clouds, scrambled and sorted.
 voxel_tables=coordinate_index,kernel_map,document_table,sorted_voxels
-[[ $(ok_rows --log2n 0,12 --table $voxel_tables --ops build,find_hit,map,index_map,pairs,stride_2,graph --reps 1) -eq 136 ]] ||
+[[ $(ok_rows --log2n 0,12 --table $voxel_tables --ops build,find_hit,map,index_map,pairs,stride_2,graph --reps 1) -eq 134 ]] ||
   fail "voxels: $(cat stdout stderr)"
 [[ $(grep -c ',scanner scrambled,' stdout) -eq 24 ]] || fail "clouds are not told: $(cat stdout)"
 refused "voxels" bench --voxels cheese

@@ -4,6 +4,7 @@
 #include <roost/bulk.hpp>
 #include <roost/concurrent_map.hpp>
 #include <roost/concurrent_set.hpp>
+#include <roost/coordinate_index.hpp>
 #include <roost/cuda.hpp>
 #include <roost/error.hpp>
 #include <roost/frozen_map.hpp>
@@ -15,6 +16,7 @@
 #include <roost/hash.hpp>
 #include <roost/host.hpp>
 #include <roost/join.hpp>
+#include <roost/kernel_map.hpp>
 #include <roost/operation.hpp>
 #include <roost/pair.hpp>
 #include <roost/partition.hpp>
@@ -211,6 +213,29 @@ void use_sorted() {
   static_cast<void>(map.ref().find(keys[0]).has_value() && map.load_factor() > 0 && map.valid(cpu));
 }
 
+template <int D>
+void use_voxels() {
+  std::vector<roost::coordinate<D>> voxels(1);
+  std::vector<unsigned> rows(1);
+  roost::array<bool, roost::host> answers(cpu, 1);
+  roost::coordinate_index index(cpu, voxels);
+  index.find(cpu, voxels, rows);
+  index.contains(cpu, voxels, answers);
+  index.for_each(cpu, [](const roost::coordinate<D>&, unsigned) {});
+  static_cast<void>(index.count_found(cpu, voxels) + index.ref().size());
+  roost::coordinate_index<D> fixed(cpu, {.order = roost::order::input, .capacity = 1});
+  fixed.rebuild_async(cpu, voxels);
+  fixed.finish(cpu);
+  auto map = roost::submanifold(cpu, fixed, {}, {.pairs = true});
+  map.rebuild_async(cpu, fixed);
+  map.finish(cpu);
+  const auto down = roost::pooling(cpu, index),
+             up = roost::generative(cpu, index, roost::kernel_shape<D>::cube(2, 2)),
+             given = roost::convolution(cpu, index, index, roost::kernel_shape<D>::cube(3));
+  static_cast<void>(map.valid(cpu) && down.transposed().volume != 0 && up.made_outputs().valid(cpu) &&
+                    given.view().has_neighbour(0, 0));
+}
+
 struct group_of_one {
   static unsigned thread_rank() { return 0; }
   static unsigned size() { return 1; }
@@ -268,5 +293,8 @@ int main() {
   use_groups<std::int32_t, float>();
   use_sorted<std::int16_t, float>();
   use_block_map();
+  use_voxels<2>();
+  use_voxels<3>();
+  use_voxels<4>();
   use_sharded<std::int32_t, float>();
 }
