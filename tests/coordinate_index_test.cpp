@@ -132,7 +132,7 @@ using axes = std::integral_constant<int, D>;
 using all_axes = axis<axes<3>, axes<2>, axes<4>>;
 TYPED_TEST_SUITE(coordinate_index, all_axes);
 
-constexpr std::size_t some = sanitized ? 2000 : 6000;  // more than a team's
+const std::size_t some = sanitized ? 2000 : 6000;  // more than a team's
 
 TYPED_TEST(coordinate_index, of_any_number_of_voxels) {
   constexpr int d = TypeParam::value;

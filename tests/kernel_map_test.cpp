@@ -209,7 +209,7 @@ class kernel_map : public testing::Test {
                            representation kind = representation::automatic) {
     return index_of<D>(test_place(), upload(input), {.order = row_order, .representation = kind});
   }
-  static constexpr std::size_t some = sanitized ? 500 : 2000;  // more than a team's, and no whole number
+  inline static const std::size_t some = sanitized ? 500 : 2000;  // more than a team's, and no whole number
   static constexpr i64 side = Axes::value == 2   ? 60
                               : Axes::value == 3 ? 15
                                                  : 8;  // where every second voxel is taken or so
