@@ -64,17 +64,21 @@ class street_scanner {
   template <class Take>
   void sweep(double x, const Take& take) {
     const std::vector<box> boxes = boxes_near(x);
+    std::vector<box> ahead;
     std::normal_distribution<double> error(0, 0.02);
     std::uniform_int_distribution<int> lot(0, 11);
-    const double pi = std::acos(-1.0);
-    for (int ring = 0; ring < rings_; ++ring) {
-      const double up = (-25 + 40.0 * ring / (rings_ - 1)) * pi / 180;
-      for (int ray = 0; ray < rays_; ++ray) {
-        const double around = 2 * pi * (ray + ring / 7.0) / rays_;
-        const double to[3] = {std::cos(up) * std::cos(around), std::cos(up) * std::sin(around), std::sin(up)};
-        const double from[3] = {x, 0, 1.8};
+    const double pi = std::acos(-1.0), from[3] = {x, 0, 1.8};
+    for (int ray = 0; ray < rays_; ++ray) {
+      const double around = 2 * pi * (ray + 0.5) / rays_, flat[3] = {std::cos(around), std::sin(around), 0};
+      ahead.clear();
+      for (const box& b : boxes) {
+        if (b.hit<2>(from, flat) < far) ahead.push_back(b);
+      }
+      for (int ring = 0; ring < rings_; ++ring) {
+        const double up = (-25 + 40.0 * ring / (rings_ - 1)) * pi / 180;
+        const double to[3] = {std::cos(up) * flat[0], std::cos(up) * flat[1], std::sin(up)};
         double distance = to[2] < 0 ? -from[2] / to[2] : far;
-        for (const box& b : boxes) distance = std::min(distance, b.hit(from, to));
+        for (const box& b : ahead) distance = std::min(distance, b.hit<3>(from, to));
         if (distance >= far || lot(random_) == 0) continue;
         const double d = distance + error(random_);
         take(scanned_point{static_cast<float>(from[0] + d * to[0]), static_cast<float>(d * to[1]),
@@ -88,10 +92,11 @@ class street_scanner {
 
   struct box {
     double low[3], high[3];
-    /// How far along a ray it begins; `far` if it does not.
+    /// How far along a ray it begins, looked at from some axes; `far` if it does not.
+    template <int Axes>
     double hit(const double (&from)[3], const double (&to)[3]) const {
       double enter = 0, leave = far;
-      for (int a = 0; a < 3; ++a) {
+      for (int a = 0; a < Axes; ++a) {
         const double one = (low[a] - from[a]) / to[a], other = (high[a] - from[a]) / to[a];
         enter = std::max(enter, std::min(one, other));
         leave = std::min(leave, std::max(one, other));
@@ -128,25 +133,37 @@ class street_scanner {
   std::mt19937_64 random_;
 };
 
-/// About n voxels of 10 cm, in the order in which a scanner that moves on by 1 m a sweep has seen them.
+/// The order of rows in an array.
+inline bool row_by_row(const coordinate<3>& a, const coordinate<3>& b) {
+  return std::lexicographical_compare(a.at, a.at + 3, b.at, b.at + 3);
+}
+
+/// n voxels of 10 cm: ten sweeps of a scanner that moves on by 1 m, the next ten where these are out of
+/// sight, and so on; after 1.6 km the street comes again.
 inline cloud scanner_cloud(std::size_t n) {
-  cloud result, sweep;
+  constexpr int metres = 200, parts = 8, voxels_of_metre = 10;
+  cloud result;
   street_scanner scanner;
-  const auto less = [](const coordinate<3>& a, const coordinate<3>& b) {
-    return std::lexicographical_compare(a.at, a.at + 3, b.at, b.at + 3);
-  };
-  // Ten sweeps are merged; the next ten begin where these are out of sight.
+  std::vector<cloud> seen;
   for (int part = 0; result.size() < n; ++part) {
-    sweep.clear();
-    for (int i = 0; i < 10; ++i) {
-      scanner.sweep(200.0 * part + i, [&](const scanned_point& p) {
-        const auto voxel = [](float x) { return static_cast<std::int32_t>(std::floor(x * 10)); };
-        sweep.push_back({0, {voxel(p.x), voxel(p.y), voxel(p.z)}});
-      });
+    if (part < parts) {
+      cloud here;
+      for (int i = 0; i < 10; ++i) {
+        scanner.sweep(metres * part + i, [&](const scanned_point& p) {
+          const auto voxel = [](float x) {
+            return static_cast<std::int32_t>(std::floor(x * voxels_of_metre));
+          };
+          here.push_back({0, {voxel(p.x), voxel(p.y), voxel(p.z)}});
+        });
+      }
+      std::sort(here.begin(), here.end(), row_by_row);
+      here.erase(std::unique(here.begin(), here.end()), here.end());
+      seen.push_back(std::move(here));
     }
-    std::sort(sweep.begin(), sweep.end(), less);
-    sweep.erase(std::unique(sweep.begin(), sweep.end()), sweep.end());
-    result.insert(result.end(), sweep.begin(), sweep.end());
+    for (coordinate<3> c : seen[static_cast<std::size_t>(part % parts)]) {
+      c.at[0] += part / parts * parts * metres * voxels_of_metre;
+      result.push_back(c);
+    }
   }
   result.resize(n);
   return result;
@@ -162,19 +179,11 @@ inline cloud uniform_cloud(std::size_t n) {
   return result;
 }
 
-/// About n voxels of a kind; scrambled, or row by row. (Of uniform ones some come twice.)
-inline cloud make_cloud(cloud_kind kind, std::size_t n, bool scrambled) {
-  cloud result = kind == cloud_kind::shell     ? shell_cloud(n)
-                 : kind == cloud_kind::scanner ? scanner_cloud(n)
-                                               : uniform_cloud(n);
-  if (scrambled) {
-    std::shuffle(result.begin(), result.end(), std::mt19937_64(7));
-  } else {
-    std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) {
-      return std::lexicographical_compare(a.at, a.at + 3, b.at, b.at + 3);
-    });
-  }
-  return result;
+/// About n voxels of a kind. (Of uniform ones some come twice.)
+inline cloud make_cloud(cloud_kind kind, std::size_t n) {
+  return kind == cloud_kind::shell     ? shell_cloud(n)
+         : kind == cloud_kind::scanner ? scanner_cloud(n)
+                                       : uniform_cloud(n);
 }
 
 }  // namespace roost::bench

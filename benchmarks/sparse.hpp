@@ -300,10 +300,15 @@ void measure_sparse(const Place& place, const settings& options, std::size_t n) 
   }
   if (!options.report || !any) return;
   for (const std::string& name : options.clouds) {
+    cloud voxels = make_cloud(cloud_kinds.at(name), n);
     for (const bool scrambled : {true, false}) {
       const std::string full = name + (scrambled ? " scrambled" : " sorted");
-      if (options.progress) options.progress("sparse " + full + " n=" + std::to_string(n));
-      const cloud voxels = make_cloud(cloud_kinds.at(name), n, scrambled);
+      if (options.progress) options.progress("voxels, " + full + ", n=" + std::to_string(n));
+      if (scrambled) {
+        std::shuffle(voxels.begin(), voxels.end(), std::mt19937_64(7));
+      } else {
+        std::sort(voxels.begin(), voxels.end(), row_by_row);
+      }
       sparse_measurement<Place>(place, options, full, voxels).run();
     }
   }
