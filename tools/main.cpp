@@ -12,6 +12,7 @@
 #include "info.hpp"
 #include "join.hpp"
 #include "reproduce.hpp"
+#include "stars.hpp"
 #include "unique.hpp"
 #include "voxels.hpp"
 
@@ -35,8 +36,8 @@ int print_last(int code, const std::string& text = {}) {
 
 }  // namespace
 
-// Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, above 100 the command
-// line was wrong.
+// Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, 3 there is no answer,
+// above 100 the command line was wrong.
 int main(int argc, char** argv) {
   CLI::App app("roost: hash tables for GPUs and CPUs");
   app.set_version_flag("--version", ROOST_VERSION);
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
   add_reproduce(app);
   add_join(app);
   add_unique(app);
+  add_stars(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

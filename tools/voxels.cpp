@@ -1,8 +1,6 @@
 #include "voxels.hpp"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +13,7 @@
 #include "mesh.hpp"
 #include "picture.hpp"
 #include "place_choice.hpp"
+#include "plot_script.hpp"
 #include "voxelize.hpp"
 #include "voxels_measure.hpp"
 
@@ -155,19 +154,6 @@ void write(const std::filesystem::path& file, const std::string& text) {
   }
 }
 
-/// Lets scripts/plot of the source tree draw the CSV. False if it is not there, or cannot.
-bool plot(const std::filesystem::path& csv, const std::filesystem::path& picture) {
-  const auto script =
-      (std::filesystem::path(__FILE__).parent_path().parent_path() / "scripts" / "plot").string();
-  std::string arguments[] = {script, csv.string(), picture.string()};
-  char* const argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
-  pid_t child = 0;
-  int status = 1;
-  return std::filesystem::exists(script) &&
-         posix_spawn(&child, script.c_str(), nullptr, nullptr, argv, environ) == 0 &&
-         waitpid(child, &status, 0) == child && status == 0;
-}
-
 void voxels(const voxels_options& options) {
   if (options.grid == 0 || options.grid > finest_grid) {
     throw roost::invalid_argument(fmt::format(
@@ -222,7 +208,7 @@ void voxels(const voxels_options& options) {
     const auto csv = options.out / "voxels.csv", times = options.out / "voxels-time.png";
     write(csv, out.csv());
     out.note("times:  {}", csv.string());
-    if (plot(csv, times)) {
+    if (run_plot({csv.string(), times.string()})) {
       out.note("plot:   {}", times.string());
     } else {
       out.note("plot:   not drawn; install python3-matplotlib, then: scripts/plot {} {}", csv.string(),

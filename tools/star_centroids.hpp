@@ -1,0 +1,26 @@
+#pragma once
+
+#include "image_file.hpp"
+#include "star_solver.hpp"
+
+/// \file
+/// Centroids: from CSV files, or found in pictures.
+
+namespace roost::tools {
+
+/// The points of light of a picture.
+struct found_centroids {
+  star_fields::size size;
+  std::vector<centroid> at;  ///< the brightest first
+};
+
+/// Finds stars in a picture: its background is taken off, what is above the noise is cut into objects, and
+/// their first moments are the centroids. Single bright pixels are none, and what is much longer than all
+/// others (a satellite) is none either.
+found_centroids find_stars(const grey_image& image);
+
+/// Reads a CSV file with columns x and y, in pixels from the left and upper edge of the picture, and, unless
+/// the brightest come first, brightness. Throws roost::invalid_argument for what is none.
+found_centroids read_centroids(const std::string& file, star_fields::size size);
+
+}  // namespace roost::tools

@@ -1,0 +1,92 @@
+#include "wcs.hpp"
+
+#include <fitsio.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <roost/error.hpp>
+
+namespace roost::tools {
+namespace {
+
+constexpr double degrees = 180 / std::numbers::pi;
+
+/// North and east in the middle of a picture.
+struct compass {
+  vec3 east, north;
+  explicit compass(vec3 away) {
+    // At a pole every direction is south or north; any will do.
+    const vec3 side = cross({0, 0, 1}, away);
+    east = dot(side, side) > 1e-12f ? unit(side) : vec3{0, 1, 0};
+    north = cross(away, east);
+  }
+};
+
+}  // namespace
+
+sky_point point_of(vec3 direction) {
+  const double ra = std::atan2(direction.y, direction.x) * degrees;
+  return {ra < 0 ? ra + 360 : ra,
+          std::atan2(static_cast<double>(direction.z), std::hypot(direction.x, direction.y)) * degrees};
+}
+
+sky_position position_of(const pointing& at, star_fields::size size) {
+  const auto middle = point_of(at.z);
+  const compass here(at.z);
+  const double roll = std::atan2(-dot(at.y, here.east), -dot(at.y, here.north)) * degrees;
+  return {middle.ra,
+          middle.dec,
+          roll < 0 ? roll + 360 : roll,
+          2 * std::atan(size.width / 2 / at.focal) * degrees,
+          3600 * degrees / at.focal,
+          dot(cross(at.x, at.y), at.z) < 0};
+}
+
+void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size) {
+  int status = 0;
+  fitsfile* fits = nullptr;
+  const auto middle = point_of(at.z);
+  const compass here(at.z);
+  const double scale = degrees / at.focal;
+  // cfitsio reads brackets and the like in a name as commands; "!" replaces a file that is there.
+  fits_create_diskfile(&fits, file.c_str(), &status);
+  if (status == FILE_NOT_CREATED && std::filesystem::is_regular_file(file) && std::filesystem::remove(file)) {
+    status = 0;
+    fits_clear_errmsg();
+    fits_create_diskfile(&fits, file.c_str(), &status);
+  }
+  fits_create_img(fits, BYTE_IMG, 0, nullptr, &status);
+  const auto number = [&](const char* key, double value, const char* says) {
+    fits_write_key_dbl(fits, key, value, 15, says, &status);
+  };
+  const auto text = [&](const char* key, const char* value, const char* says) {
+    fits_write_key_str(fits, key, value, says, &status);
+  };
+  fits_write_key_lng(fits, "WCSAXES", 2, "axes of the coordinates", &status);
+  text("CTYPE1", "RA---TAN", "gnomonic projection");
+  text("CTYPE2", "DEC--TAN", "gnomonic projection");
+  text("CUNIT1", "deg", "");
+  text("CUNIT2", "deg", "");
+  text("RADESYS", "ICRS", "");
+  number("CRVAL1", middle.ra, "right ascension of the middle");
+  number("CRVAL2", middle.dec, "declination of the middle");
+  number("CRPIX1", size.width / 2 + 0.5, "the middle; the first pixel is 1");
+  number("CRPIX2", size.height / 2 + 0.5, "");
+  number("CD1_1", dot(at.x, here.east) * scale, "degrees a pixel");
+  number("CD1_2", dot(at.y, here.east) * scale, "");
+  number("CD2_1", dot(at.x, here.north) * scale, "");
+  number("CD2_2", dot(at.y, here.north) * scale, "");
+  fits_write_key_lng(fits, "IMAGEW", std::lround(size.width), "pixels", &status);
+  fits_write_key_lng(fits, "IMAGEH", std::lround(size.height), "pixels", &status);
+  int closed = 0;
+  if (fits != nullptr) fits_close_file(fits, &closed);
+  if (status == 0) status = closed;
+  if (status == 0) return;
+  char why[FLEN_STATUS] = {};
+  fits_get_errstatus(status, why);
+  fits_clear_errmsg();
+  throw error(fmt::format("{}: cannot be written ({}); check the directory, its permissions and its space",
+                          file.string(), why));
+}
+
+}  // namespace roost::tools

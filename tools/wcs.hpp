@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+
+#include "star_solver.hpp"
+
+/// \file
+/// What a solution says of the sky.
+
+namespace roost::tools {
+
+/// Where a picture points, in degrees.
+struct sky_position {
+  double ra, dec;  ///< of the picture's middle
+  double roll;     ///< from north over east to what is up in the picture
+  double fov;      ///< the width of the picture
+  double scale;    ///< seconds of arc a pixel, in the middle
+  bool mirrored;   ///< east is to the right where north is up
+};
+sky_position position_of(const pointing& at, star_fields::size size);
+
+/// Right ascension and declination of a direction, in degrees.
+struct sky_point {
+  double ra, dec;
+};
+sky_point point_of(vec3 direction);
+
+/// Writes a FITS header without a picture that holds the world coordinates (gnomonic projection): pixel
+/// (1, 1) is the first one of the file. Throws roost::error where the file cannot be written.
+void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size);
+
+}  // namespace roost::tools
