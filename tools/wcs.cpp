@@ -33,7 +33,7 @@ sky_point point_of(vec3 direction) {
 sky_position position_of(const pointing& at, star_fields::size size) {
   const auto middle = point_of(at.z);
   const compass here(at.z);
-  const double roll = std::atan2(-dot(at.y, here.east), -dot(at.y, here.north)) * degrees;
+  const double roll = std::atan2(-dot(at.x, here.north), -dot(at.y, here.north)) * degrees;
   return {middle.ra,
           middle.dec,
           roll < 0 ? roll + 360 : roll,

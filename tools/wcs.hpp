@@ -12,7 +12,7 @@ namespace roost::tools {
 /// Where a picture points, in degrees.
 struct sky_position {
   double ra, dec;  ///< of the picture's middle
-  double roll;     ///< from north over east to what is up in the picture
+  double roll;     ///< from up in the picture to north, counter-clockwise
   double fov;      ///< the width of the picture
   double scale;    ///< seconds of arc a pixel, in the middle
   bool mirrored;   ///< east is to the right where north is up
