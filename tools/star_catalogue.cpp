@@ -39,7 +39,7 @@ class star_taker {
       ra += motion_ra * years / std::max(1e-6, std::cos(dec * degree));
     }
     result_.stars.push_back({direction_of(ra, dec), static_cast<float>(magnitude)});
-    if (name.empty()) name = known_name(result_.stars.back().at);
+    if (const auto known = known_name(result_.stars.back().at); !known.empty()) name = known;
     result_.names.push_back(std::move(name));
   }
   star_database&& result() { return std::move(result_); }
