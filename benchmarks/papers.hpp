@@ -141,19 +141,6 @@ struct fill_voxel_queries {
   ROOST_FN void operator()(std::size_t i) const { queries[i] = voxel(voxel.query(i)); }
 };
 
-/// A sorted list of keys, and where the values of each begin.
-template <class Place>
-struct sorted_runs {
-  using list = typename sorted_map<std::uint32_t, std::uint64_t, Place>::ref_type;
-  list offsets;  // and the end
-  const std::uint32_t* values;
-  ROOST_FN value_run<std::uint32_t> find(std::uint32_t key) const {
-    const std::size_t i = offsets.lower_bound(key);
-    if (i == offsets.size() || offsets.key_at(i) != key) return {};
-    return {values + offsets.value_at(i), offsets.value_at(i + 1) - offsets.value_at(i)};
-  }
-};
-
 template <class Ref, class Result>
 struct find_each {
   Ref ref;

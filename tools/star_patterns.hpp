@@ -60,7 +60,7 @@ struct list_circles {
         circles.cells_of(level).middle(static_cast<std::uint32_t>(i - circles.levels[level].first));
     const float width = static_cast<float>(circle_width) * stars.levels[level].fov, radius = width / 2;
     const float reach = 2 * std::sin(radius / 2), reach2 = reach * reach;  // chords
-    std::uint32_t best[most];
+    std::uint32_t best[most] = {};
     int n = 0;
     stars.for_each_near(level, middle, radius, [&](std::uint32_t number) {
       if (n == most && number > best[most - 1]) return false;

@@ -233,7 +233,7 @@ ROOST_FN float log_odds(const star_index_ref<Place>& sky, const field_view& fiel
 template <class Place>
 ROOST_FN int refine(const star_index_ref<Place>& sky, const field_view& field, pointing& at, float distance,
                     std::uint32_t* star_of, float& rms) {
-  float off2[centroids_most];
+  float off2[centroids_most] = {};
   for (int i = 0; i < field.count; ++i) star_of[i] = no_star;
   const shown_sky shown = sky_of(sky, field, at);
   sky.for_each_near(shown.level, at.z, shown.radius * 1.05f, [&](std::uint32_t star) {

@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <cmath>
+
+#include "geometric_hashing.hpp"
+
+namespace roost::tools {
+
+float image_features::diagonal() const {
+  return std::hypot(static_cast<float>(width), static_cast<float>(height));
+}
+
+point_grid::point_grid(const std::vector<image_point>& points, float reach) : points_(points), reach_(reach) {
+  float width = 0, height = 0;
+  for (const auto& p : points) {
+    width = std::max(width, p.x);
+    height = std::max(height, p.y);
+  }
+  columns_ = static_cast<int>(width / reach) + 1;
+  rows_ = static_cast<int>(height / reach) + 1;
+  begin_.assign(static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_) + 1, 0);
+  const auto cell = [&](image_point p) {
+    return static_cast<std::size_t>(static_cast<int>(p.y / reach) * columns_ + static_cast<int>(p.x / reach));
+  };
+  for (const auto& p : points) ++begin_[cell(p) + 1];
+  for (std::size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+  auto next = begin_;
+  order_.resize(points.size());
+  for (std::uint32_t i = 0; i < points.size(); ++i) order_[next[cell(points[i])]++] = i;
+}
+
+int point_grid::nearest(image_point p) const {
+  int best = -1;
+  float least = reach_ * reach_;
+  const int column = static_cast<int>(std::floor(p.x / reach_)),
+            row = static_cast<int>(std::floor(p.y / reach_));
+  for (int r = std::max(0, row - 1); r <= std::min(rows_ - 1, row + 1); ++r) {
+    for (int c = std::max(0, column - 1); c <= std::min(columns_ - 1, column + 1); ++c) {
+      const auto at = static_cast<std::size_t>(r * columns_ + c);
+      for (std::uint32_t i = begin_[at]; i < begin_[at + 1]; ++i) {
+        const auto& q = points_[order_[i]];
+        const float squared = (q.x - p.x) * (q.x - p.x) + (q.y - p.y) * (q.y - p.y);
+        if (squared < least) {
+          least = squared;
+          best = static_cast<int>(order_[i]);
+        }
+      }
+    }
+  }
+  return best;
+}
+
+similarity similarity_of(image_point a, image_point b, image_point to_a, image_point to_b) {
+  const float x = b.x - a.x, y = b.y - a.y, u = to_b.x - to_a.x, v = to_b.y - to_a.y;
+  const float norm = x * x + y * y;
+  similarity s;
+  s.a = (u * x + v * y) / norm;
+  s.b = (v * x - u * y) / norm;
+  s.x = to_a.x - (s.a * a.x - s.b * a.y);
+  s.y = to_a.y - (s.b * a.x + s.a * a.y);
+  return s;
+}
+
+namespace {
+
+/// The similarity with the least squares from some points to others.
+similarity fit(const std::vector<std::pair<image_point, image_point>>& pairs) {
+  double mx = 0, my = 0, mu = 0, mv = 0;
+  for (const auto& [p, q] : pairs) {
+    mx += p.x, my += p.y, mu += q.x, mv += q.y;
+  }
+  const auto n = static_cast<double>(pairs.size());
+  mx /= n, my /= n, mu /= n, mv /= n;
+  double a = 0, b = 0, norm = 0;
+  for (const auto& [p, q] : pairs) {
+    const double x = p.x - mx, y = p.y - my, u = q.x - mu, v = q.y - mv;
+    a += u * x + v * y;
+    b += v * x - u * y;
+    norm += x * x + y * y;
+  }
+  a /= norm;
+  b /= norm;
+  return {static_cast<float>(a), static_cast<float>(b), static_cast<float>(mu - a * mx + b * my),
+          static_cast<float>(mv - b * mx - a * my)};
+}
+
+/// The logarithm (10) of the probability that of n points k or more are there by chance, each with p.
+double log10_tail(std::size_t n, std::size_t k, double p) {
+  if (k == 0) return 0;
+  const double share = static_cast<double>(k) / static_cast<double>(n);
+  if (share <= p) return 0;
+  if (p <= 0) return -300;
+  // Chernoff's bound.
+  const double rest = share >= 1 ? 0 : (1 - share) * std::log((1 - share) / (1 - p));
+  return -static_cast<double>(n) * (share * std::log(share / p) + rest) / std::log(10.0);
+}
+
+struct agreement {
+  std::size_t inliers = 0, covered = 0;
+  std::vector<std::pair<image_point, image_point>> pairs;
+};
+
+agreement agree(const image_features& reference, const point_grid& grid, const image_features& query,
+                const similarity& s) {
+  agreement result;
+  std::vector<char> taken(reference.points.size(), 0);
+  for (const auto& p : query.points) {
+    const auto at = s(p);
+    if (at.x < 0 || at.y < 0 || at.x > static_cast<float>(reference.width) ||
+        at.y > static_cast<float>(reference.height))
+      continue;
+    ++result.covered;
+    const int i = grid.nearest(at);
+    if (i < 0 || taken[static_cast<std::size_t>(i)]) continue;
+    taken[static_cast<std::size_t>(i)] = 1;
+    ++result.inliers;
+    result.pairs.emplace_back(p, reference.points[static_cast<std::size_t>(i)]);
+  }
+  return result;
+}
+
+}  // namespace
+
+void verify_match(const image_features& reference, const image_features& query,
+                  const std::vector<similarity>& candidates, double log10_tries, match_result& result) {
+  result.reference_points = reference.points;
+  result.query_points = query.points;
+  result.log10_chance = 0;
+  if (candidates.empty()) return;
+  constexpr float near = 0.006f;  // of the diagonal
+  const float reach = std::max(2.f, near * reference.diagonal());
+  const point_grid grid(reference.points, reach);
+  const double disc = 3.14159265 * reach * reach;
+  const double area = static_cast<double>(reference.width) * static_cast<double>(reference.height);
+  const double by_chance = 1 - std::exp(-static_cast<double>(reference.points.size()) * disc / area);
+  for (const auto& candidate : candidates) {
+    similarity s = candidate;
+    agreement now = agree(reference, grid, query, s);
+    for (int round = 0; round < 8 && now.pairs.size() >= 4; ++round) {
+      const similarity better = fit(now.pairs);
+      agreement next = agree(reference, grid, query, better);
+      if (next.inliers < now.inliers) break;
+      const bool same = next.inliers == now.inliers;
+      s = better;
+      now = std::move(next);
+      if (same && round > 2) break;
+    }
+    const float scale = std::hypot(s.a, s.b);
+    if (!(scale > 0.2f && scale < 5) || now.covered < 8) continue;
+    // The two points of the basis fit by themselves.
+    const std::size_t inliers = now.inliers < 2 ? 0 : now.inliers - 2;
+    const double chance = log10_tries + log10_tail(now.covered, inliers, by_chance);
+    if (chance < result.log10_chance) {
+      result.log10_chance = chance;
+      result.to_reference = s;
+      result.inliers = now.inliers;
+      result.covered = now.covered;
+    }
+  }
+  result.matched = result.log10_chance < -3;
+}
+
+}  // namespace roost::tools
