@@ -288,6 +288,23 @@ TEST(frozen_multimap_calls, match_of_all_queries) {
   EXPECT_EQ(download(values), (std::vector<u32>{99, 1, 2, 99, 3, 99}));
 }
 
+struct turn_around {
+  ROOST_FN void operator()(const u32& key, u32* values, u64 count) const {
+    for (u64 i = 0; i < count / 2; ++i) std::swap(values[i], values[count - 1 - i]);
+    values[0] += key;
+  }
+};
+
+TEST(frozen_multimap_calls, change_the_values_of_a_key_in_place) {
+  const auto& place = test_place();
+  roost::frozen_multimap map(place, upload(std::vector<u32>{5, 7, 5, 5, 9, 9}),
+                             upload(std::vector<u32>{1, 2, 3, 4, 5, 6}));
+  map.for_each_key(place, turn_around());
+  const auto all = map.retrieve(place, upload(std::vector<u32>{5, 7, 9}));
+  EXPECT_EQ(download(all.values), (std::vector<u32>{4 + 5, 3, 1, 2 + 7, 6 + 9, 5}));
+  EXPECT_TRUE(map.valid(place));
+}
+
 TEST(frozen_multimap_calls, refuse_room_that_is_too_small) {
   const auto& place = test_place();
   const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 5, 7}),

@@ -233,6 +233,12 @@ class frozen_multimap {
   template <class F>
   void for_each(const Place& place, const F& f) const;
 
+  /// Calls f(key, values, count) once for every key, in parallel on the place: `values` points to its
+  /// `count` values, which f may change, for example to sort them. Asynchronous on cuda. Must not overlap
+  /// with any other call.
+  template <class F>
+  void for_each_key(const Place& place, const F& f);
+
   /// Writes all pairs, the values of a key together, to memory of the place with room for size() keys and
   /// values (invalid_argument otherwise). Returns size(). Asynchronous on cuda.
   template <class Keys, class Values>

@@ -245,6 +245,18 @@ struct with_pair_of_group {
     f(i, keys[group], values[i]);
   }
 };
+/// f(key, values, count) for key i.
+template <class Key, class Value, class F>
+struct with_run {
+  const Key* keys;
+  const std::uint64_t* offsets;
+  Value* values;
+  F f;
+  ROOST_FN void operator()(std::size_t i) const {
+    f(keys[i], values + offsets[i], offsets[i + 1] - offsets[i]);
+  }
+};
+
 /// Counts a key whose number is its place as its values, another as what no sum can hide.
 template <class Ref, class Key>
 struct good_group {
@@ -471,6 +483,13 @@ void frozen_multimap<Key, Value, Place>::for_each(const Place& place, const F& f
   using call = detail::without_place<F>;
   detail::expand(place, offsets_.data(), key_count(), size(),
                  detail::with_pair_of_group<Key, Value, call>{keys_.data(), values_.data(), call{f}});
+}
+
+template <class Key, class Value, class Place>
+template <class F>
+void frozen_multimap<Key, Value, Place>::for_each_key(const Place& place, const F& f) {
+  place.for_each(key_count(),
+                 detail::with_run<Key, Value, F>{keys_.data(), offsets_.data(), values_.data(), f});
 }
 
 template <class Key, class Value, class Place>
