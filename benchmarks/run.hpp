@@ -81,15 +81,6 @@ struct settings {
   }
 };
 
-template <class Place>
-std::string place_name(const Place& place) {
-  if constexpr (std::is_same_v<Place, host>) {
-    return "host:" + std::to_string(place.threads());
-  } else {
-    return "cuda";
-  }
-}
-
 /// Queries of which a share hits, for one operation.
 inline std::uint32_t hits_of_64(const std::string& op) {
   return op.ends_with("_hit") ? 64 : op.ends_with("_half") ? 32 : 0;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "poison.hpp"
@@ -12,6 +13,16 @@ namespace roost::bench {
 
 /// Whether times on cuda are those of the host's clock, from the call until the device is done.
 inline bool wall_clock = false;
+
+/// A place in a report.
+template <class Place>
+std::string place_name(const Place& place) {
+  if constexpr (std::is_same_v<Place, host>) {
+    return "host:" + std::to_string(place.threads());
+  } else {
+    return "cuda";
+  }
+}
 
 /// Milliseconds that f() takes on a place: device events around it on cuda, the steady clock on the host.
 template <class F>

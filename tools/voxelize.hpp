@@ -4,7 +4,7 @@
 #include <roost/host.hpp>
 #include <vector>
 
-#include "mesh.hpp"
+#include "scene.hpp"
 
 /// \file
 /// Surfaces as sets of voxels.
@@ -34,8 +34,9 @@ constexpr voxel voxel_of(std::uint32_t key) { return {key >> 20 & 1023, key >> 1
 /// such a plane belongs to the voxel above, so a flat side that lies in a plane makes one layer of
 /// voxels. Triangles without area count as the segments or points that they are.
 ///
-/// Deterministic for any number of threads. Needs grid^3 / 8 bytes beside the result. Throws
-/// invalid_argument for a grid of 0 or above 1024, or a mesh without triangles.
+/// Deterministic for any number of threads, and the same on both places. Forgets the meshes of the
+/// scene. Throws invalid_argument for a grid of 0 or above 1024, or a mesh without triangles.
+std::vector<std::uint32_t> voxelize(scene& on, const mesh& surface, std::uint64_t grid);
 std::vector<std::uint32_t> voxelize(const host& cpu, const mesh& surface, std::uint64_t grid);
 
 }  // namespace roost::tools

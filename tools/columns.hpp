@@ -1,0 +1,629 @@
+#pragma once
+
+#include "raster.hpp"
+#include "scene.hpp"
+
+/// \file
+/// Solids and surfaces as columns of voxels: a frozen_multimap from column to heights. Solids are combined,
+/// measured and looked at column by column; there is no dense grid anywhere.
+
+namespace roost::tools {
+
+/// Columns along z -> heights. A solid: the voxels at which the column enters and leaves it, in turn,
+/// ascending; one that is not left is inside up to the end of the grid. A surface: its voxels, ascending. The
+/// values behind the last height are `no_height`.
+template <class Place>
+using column_map = frozen_multimap<std::uint32_t, std::uint16_t, Place>;
+template <class Place>
+using column_ref = typename column_map<Place>::ref_type;
+using column_run = value_run<std::uint16_t>;
+
+inline constexpr std::uint16_t no_height = 0xffff;
+/// The only value of a column whose crossings do not add up to nothing, where that is asked for.
+inline constexpr std::uint16_t no_answer = 0xfffe;
+
+/// A heap sort for the few columns that are crossed very often.
+template <class T>
+ROOST_RARE_FN void heap_sort(T* values, std::uint64_t n) {
+  const auto sink = [&](std::uint64_t i, std::uint64_t end) {
+    const T value = values[i];
+    for (std::uint64_t child; (child = 2 * i + 1) < end; i = child) {
+      if (child + 1 < end && values[child] < values[child + 1]) ++child;
+      if (!(value < values[child])) break;
+      values[i] = values[child];
+    }
+    values[i] = value;
+  };
+  for (std::uint64_t i = n / 2; i-- > 0;) sink(i, n);
+  for (std::uint64_t end = n; end-- > 1;) {
+    const T largest = values[0];
+    values[0] = values[end];
+    values[end] = largest;
+    sink(0, end);
+  }
+}
+
+template <class T>
+ROOST_FN void sort_few(T* values, std::uint64_t n) {
+  if (n > 48) return heap_sort(values, n);
+  for (std::uint64_t i = 1; i < n; ++i) {
+    const T value = values[i];
+    std::uint64_t to = i;
+    for (; to > 0 && value < values[to - 1]; --to) values[to] = values[to - 1];
+    values[to] = value;
+  }
+}
+
+/// From the crossings of a column (crossing_value) to the heights where it enters and leaves the solid.
+struct order_crossings {
+  inside_rule rule;
+  bool doubts;  ///< no_answer for columns that end inside
+  std::uint32_t grid;
+
+  ROOST_FN void operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
+    sort_few(values, n);
+    std::int64_t around = 0;
+    bool inside = false;
+    std::uint64_t to = 0;
+    for (std::uint64_t i = 0; i < n;) {
+      const std::uint32_t height = values[i] >> 1;
+      for (; i < n && values[i] >> 1 == height; ++i)
+        around += rule == inside_rule::odd || (values[i] & 1) == 0 ? 1 : -1;
+      const bool now = rule == inside_rule::odd ? around % 2 != 0 : around != 0;
+      if (now != inside && height < grid) values[to++] = static_cast<std::uint16_t>(height);
+      inside = now;
+    }
+    if (inside && doubts) {
+      to = 0;
+      values[to++] = no_answer;
+    }
+    for (; to < n; ++to) values[to] = no_height;
+  }
+};
+
+/// From marks in any order to each once.
+struct order_voxels {
+  ROOST_FN void operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
+    sort_few(values, n);
+    std::uint64_t to = 0;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      if (i == 0 || values[i] != values[i - 1]) values[to++] = values[i];
+    }
+    for (; to < n; ++to) values[to] = no_height;
+  }
+};
+
+ROOST_FN bool is_in(solid_op op, std::uint32_t a_and_b) {
+  return (static_cast<std::uint32_t>(op) >> a_and_b & 1) != 0;
+}
+
+/// Goes up a column of a solid or a surface.
+class climber {
+ public:
+  ROOST_FN climber() : at_(nullptr), end_(nullptr) {}
+  ROOST_FN explicit climber(const column_run& run) : at_(run.begin()), end_(run.end()) {}
+  /// The next height, or no_height.
+  ROOST_FN std::uint32_t next() const { return at_ == end_ ? no_height : *at_; }
+  /// Whether it has come to a height; then goes past it.
+  ROOST_FN bool passes(std::uint32_t height) {
+    if (next() != height) return false;
+    ++at_;
+    return true;
+  }
+  ROOST_FN bool empty() const { return next() >= no_answer; }
+
+ private:
+  const std::uint16_t *at_, *end_;
+};
+
+/// f(from, to) for each run of voxels inside of a column, below `grid`.
+template <class F>
+ROOST_FN void for_each_interval(climber column, std::uint32_t grid, const F& f) {
+  for (std::uint32_t from; (from = column.next()) < grid;) {
+    column.passes(from);
+    const std::uint32_t to = detail::smaller(column.next(), grid);
+    column.passes(to);
+    f(from, to);
+  }
+}
+
+/// Whether a voxel is inside of the solid whose column this is.
+ROOST_FN bool is_inside(const column_run& run, std::uint32_t z) {
+  bool inside = false;
+  for (std::uint64_t i = 0; i < run.size() && run[i] <= z; ++i) inside = !inside;
+  return inside;
+}
+
+/// Two solids; the second may be missing.
+template <class Place>
+struct solid_pair {
+  column_ref<Place> a, b;
+  solid_op op;
+  std::uint32_t grid;
+
+  ROOST_FN climber column_of_a(std::uint32_t x, std::uint32_t y) const {
+    return climber(a.find(column_key(x, y)));
+  }
+  ROOST_FN climber column_of_b(std::uint32_t x, std::uint32_t y) const {
+    return op == solid_op::first ? climber() : climber(b.find(column_key(x, y)));
+  }
+};
+
+/// A column of the solid that an operation makes of two: emit(height) for each height where it begins or
+/// ends.
+template <class Place>
+struct combined_column {
+  solid_pair<Place> of;
+
+  template <class Emit>
+  ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
+    climber a = of.column_of_a(x, y), b = of.column_of_b(x, y);
+    std::uint32_t state = 0;
+    bool inside = false;
+    for (std::uint32_t z; (z = detail::smaller(a.next(), b.next())) < of.grid;) {
+      if (a.passes(z)) state ^= 1;
+      if (b.passes(z)) state ^= 2;
+      if (is_in(of.op, state) != inside) emit(static_cast<std::uint16_t>(z));
+      inside = is_in(of.op, state);
+    }
+  }
+};
+
+/// The voxels of a column of a combined solid that can be seen: those with a side to a voxel that is outside.
+/// emit(from, to, why, sides) for voxels from .. to - 1 that have so many such sides each. `why`: bit 0 if
+/// the surface of the first solid is at one of these sides, bit 1 for that of the second.
+template <class Place>
+struct exposed_column {
+  solid_pair<Place> of;
+
+  template <class Emit>
+  ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
+    constexpr int columns = 5;  // its own, and those beside
+    climber a[columns], b[columns];
+    a[0] = of.column_of_a(x, y);
+    b[0] = of.column_of_b(x, y);
+    if (a[0].empty() && b[0].empty()) return;
+    const auto beside = [&](int i, bool there, std::uint32_t u, std::uint32_t v) {
+      if (!there) return;
+      a[i] = of.column_of_a(u, v);
+      b[i] = of.column_of_b(u, v);
+    };
+    beside(1, x != 0, x - 1, y);
+    beside(2, x + 1 != of.grid, x + 1, y);
+    beside(3, y != 0, x, y - 1);
+    beside(4, y + 1 != of.grid, x, y + 1);
+
+    std::uint32_t state[columns] = {}, below = 0;  // `below`: of the run of voxels below this one
+    struct {
+      std::uint32_t why = 0, sides = 0;
+      bool there = false;
+    } last;  // the highest voxel so far, which is not emitted before it is known what comes above
+    const auto end_at = [&](std::uint32_t z, std::uint32_t now) {
+      if (!last.there) return;
+      if (!is_in(of.op, now)) {
+        last.why |= now ^ below;
+        ++last.sides;
+      }
+      if (last.sides != 0) emit(z - 1, z, last.why, last.sides);
+      last.there = false;
+    };
+    for (std::uint32_t z = 0, next; z < of.grid; z = next) {
+      next = of.grid;
+      for (int i = 0; i < columns; ++i) {
+        if (a[i].passes(z)) state[i] ^= 1;
+        if (b[i].passes(z)) state[i] ^= 2;
+        next = detail::smaller(next, detail::smaller(a[i].next(), b[i].next()));
+      }
+      const std::uint32_t here = state[0];
+      end_at(z, here);
+      if (is_in(of.op, here)) {
+        std::uint32_t why = 0, sides = 0;
+        for (int i = 1; i < columns; ++i) {
+          if (is_in(of.op, state[i])) continue;
+          why |= here ^ state[i];
+          ++sides;
+        }
+        std::uint32_t from = z;
+        last = {why, sides, true};
+        if (!is_in(of.op, below)) {
+          if (next - z == 1) {
+            last = {why | (here ^ below), sides + 1, true};
+          } else {
+            emit(z, z + 1, why | (here ^ below), sides + 1);
+          }
+          ++from;
+        }
+        if (sides != 0 && from + 1 < next) emit(from, next - 1, why, sides);
+      }
+      below = here;
+    }
+    end_at(of.grid, 0);
+  }
+};
+
+/// The voxels of two surfaces in a column, ascending: emit(z, class, owner), each voxel once. `owner`: bit 0
+/// for the first surface, bit 1 for the second.
+template <class Place>
+struct classified_column {
+  column_ref<Place> surface_a, surface_b;
+  solid_pair<Place> solids;
+
+  template <class Emit>
+  ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
+    climber a(surface_a.find(column_key(x, y))), b(surface_b.find(column_key(x, y)));
+    if (a.empty() && b.empty()) return;
+    climber solid_a = solids.column_of_a(x, y), solid_b = solids.column_of_b(x, y);
+    bool in_a = false, in_b = false;
+    for (std::uint32_t z; (z = detail::smaller(a.next(), b.next())) < solids.grid;) {
+      const auto go_to = [&](climber& solid, bool& inside) {
+        for (std::uint32_t h; (h = solid.next()) <= z; inside = !inside) solid.passes(h);
+      };
+      go_to(solid_a, in_a);
+      go_to(solid_b, in_b);
+      const bool of_a = a.passes(z), of_b = b.passes(z);
+      const voxel_class what = of_a && of_b           ? voxel_class::both
+                               : (of_a ? in_b : in_a) ? voxel_class::inside
+                                                      : voxel_class::outside;
+      emit(z, what, (of_a ? 1u : 0u) | (of_b ? 2u : 0u));
+    }
+  }
+};
+
+/// One voxel in a word: 30 bits of position and two of class, or with finer grids than 1024^3 twice as many
+/// bits. Ascending words of one class are ascending positions.
+template <class Word>
+struct voxel_word {
+  static constexpr int coordinate_bits = sizeof(Word) == 4 ? 10 : 12;
+  static constexpr int class_shift = sizeof(Word) * 8 - 2;
+
+  ROOST_FN static constexpr Word make(std::uint32_t x, std::uint32_t y, std::uint32_t z, std::uint32_t what) {
+    return Word{what} << class_shift | Word{x} << 2 * coordinate_bits | Word{y} << coordinate_bits | Word{z};
+  }
+  ROOST_FN static constexpr Word position(Word word) { return word & ((Word{1} << class_shift) - 1); }
+  ROOST_FN static constexpr std::uint32_t class_of(Word word) {
+    return static_cast<std::uint32_t>(word >> class_shift);
+  }
+  ROOST_FN static constexpr std::uint32_t coordinate(Word word, int axis) {
+    return static_cast<std::uint32_t>(word >> (2 - axis) * coordinate_bits) & ((1u << coordinate_bits) - 1);
+  }
+};
+
+/// Counts the sides of a solid's voxels to voxels outside.
+template <class Place>
+struct sides_of_column {
+  exposed_column<Place> column;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    std::uint64_t sum = 0;
+    const std::uint32_t grid = column.of.grid;
+    column(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid),
+           [&](std::uint32_t from, std::uint32_t to, std::uint32_t, std::uint32_t sides) {
+             sum += std::uint64_t{to - from} * sides;
+           });
+    return sum;
+  }
+};
+
+/// The exposed voxels of a column as words. Class 0: on the surface of the first solid, 1: of the second,
+/// 2: of both.
+template <class Place, class Word>
+struct exposed_words {
+  exposed_column<Place> column;
+
+  template <class Emit>
+  ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
+    column(x, y, [&](std::uint32_t from, std::uint32_t to, std::uint32_t why, std::uint32_t) {
+      for (std::uint32_t z = from; z < to; ++z) emit(voxel_word<Word>::make(x, y, z, why - 1));
+    });
+  }
+};
+
+/// The classified voxels of a column as words.
+template <class Place, class Word>
+struct classified_words {
+  classified_column<Place> column;
+
+  template <class Emit>
+  ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
+    column(x, y, [&](std::uint32_t z, voxel_class what, std::uint32_t) {
+      emit(voxel_word<Word>::make(x, y, z, static_cast<std::uint32_t>(what)));
+    });
+  }
+};
+
+/// Counts the voxels of two surfaces: those of the first that are outside and inside, of the second outside
+/// and inside, and those of both.
+template <class Place>
+struct count_classes {
+  static constexpr int threads = 256, numbers = 5;
+  static constexpr std::uint32_t tile = 4096;
+
+  classified_column<Place> column;
+  std::uint64_t n;  // columns
+  std::uint64_t* counts;
+
+  ROOST_FN static std::uint32_t* scratch(detail::scratch_memory& memory) {
+    return memory.take<std::uint32_t>(numbers);
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    detail::scratch_memory all(memory);
+    std::uint32_t* const sums = scratch(all);
+    detail::for_each_of(team, numbers, [&](std::uint32_t k) { sums[k] = 0; });
+    team.sync();
+    const std::uint64_t first = index * tile;
+    const std::uint32_t grid = column.solids.grid;
+    std::uint32_t mine[numbers] = {};
+    detail::for_each_of(
+        team, static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(tile, n - first)),
+        [&](std::uint32_t i) {
+          column(
+              static_cast<std::uint32_t>((first + i) / grid), static_cast<std::uint32_t>((first + i) % grid),
+              [&](std::uint32_t, voxel_class what, std::uint32_t owner) {
+                ++mine[what == voxel_class::both ? 4
+                                                 : (owner - 1) * 2 + (what == voxel_class::inside ? 1 : 0)];
+              });
+        });
+    for (int k = 0; k < numbers; ++k) team.add_near(sums[k], mine[k]);
+    team.sync();
+    detail::for_each_of(team, numbers,
+                        [&](std::uint32_t k) { detail::fetch_add(counts[k], std::uint64_t{sums[k]}); });
+  }
+};
+
+/// All voxels inside of a column as words of class 0.
+template <class Place, class Word>
+struct inside_words {
+  column_ref<Place> solid;
+  std::uint32_t grid;
+
+  template <class Emit>
+  ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
+    for_each_interval(climber(solid.find(column_key(x, y))), grid, [&](std::uint32_t from, std::uint32_t to) {
+      for (std::uint32_t z = from; z < to; ++z) emit(voxel_word<Word>::make(x, y, z, 0));
+    });
+  }
+};
+
+/// A voxel is inside if more of the three columns through it say inside than say outside; columns whose
+/// crossings do not add up have no say. Emits the heights of a column along z, as combined_column does.
+template <class Place>
+struct voted_column {
+  column_ref<Place> along[3];
+  std::uint32_t grid;
+
+  template <class Emit>
+  ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
+    const column_run upright = along[2].find(column_key(x, y));
+    bool inside = false;
+    for (std::uint32_t z = 0; z < grid; ++z) {
+      const int votes = vote(upright, z) + vote(along[0].find(column_key(y, z)), x) +
+                        vote(along[1].find(column_key(z, x)), y);
+      if ((votes > 0) != inside) emit(static_cast<std::uint16_t>(z));
+      inside = votes > 0;
+    }
+  }
+
+ private:
+  ROOST_FN static int vote(const column_run& column, std::uint32_t at) {
+    if (!column.empty() && column[0] == no_answer) return 0;
+    return is_inside(column, at) ? 1 : -1;
+  }
+};
+
+/// Calls a column with the coordinates of number i, in the order of x and then y.
+template <class Column>
+struct count_columns {
+  Column column;
+  std::uint32_t grid;
+  std::uint64_t* counts;
+  ROOST_FN void operator()(std::size_t i) const {
+    std::uint64_t n = 0;
+    column(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid),
+           [&](const auto&...) { ++n; });
+    counts[i] = n;
+  }
+};
+template <class Column, class Target>
+struct write_columns {
+  Column column;
+  std::uint32_t grid;
+  const std::uint64_t* offsets;
+  Target target;
+  ROOST_FN void operator()(std::size_t i) const {
+    std::uint64_t at = offsets[i];
+    const auto x = static_cast<std::uint32_t>(i / grid), y = static_cast<std::uint32_t>(i % grid);
+    column(x, y, [&](const auto& what) { target.put(at++, x, y, what); });
+  }
+};
+
+/// Goes over all columns of a grid, in order: first what they emit is counted, then it is written. Not in one
+/// step, as the one who asks has to make room.
+template <class Place, class Column>
+class all_columns {
+ public:
+  /// Counts. Synchronises.
+  all_columns(const Place& place, std::uint32_t grid, const Column& column)
+      : place_(place), grid_(grid), column_(column), offsets_(place, std::size_t{grid} * grid + 1) {
+    place.fill(offsets_.data() + count(), 0, sizeof(std::uint64_t));
+    place.for_each(count(), count_columns<Column>{column, grid, offsets_.data()});
+    place.exclusive_scan(offsets_.data(), offsets_.data(), offsets_.size());
+    place.copy_to_host(&size_, offsets_.data() + count(), sizeof(size_));
+  }
+
+  /// How many are emitted.
+  std::size_t size() const { return size_; }
+  /// Of each column, the number of what is emitted before it; and the end.
+  std::span<const std::uint64_t> offsets() const { return offsets_.span(); }
+  /// Calls target.put(i, x, y, what) for each. Asynchronous on cuda.
+  template <class Target>
+  void write(const Target& target) const {
+    place_.for_each(count(), write_columns<Column, Target>{column_, grid_, offsets_.data(), target});
+  }
+
+ private:
+  std::size_t count() const { return std::size_t{grid_} * grid_; }
+
+  const Place& place_;
+  std::uint32_t grid_;
+  Column column_;
+  array<std::uint64_t, Place> offsets_;
+  std::uint64_t size_ = 0;
+};
+
+template <class Word>
+struct put_words {
+  Word* words;
+  ROOST_FN void put(std::uint64_t at, std::uint32_t, std::uint32_t, const Word& word) const {
+    words[at] = word;
+  }
+};
+struct put_heights {
+  std::uint32_t* columns;
+  std::uint16_t* heights;
+  ROOST_FN void put(std::uint64_t at, std::uint32_t x, std::uint32_t y, std::uint16_t height) const {
+    columns[at] = column_key(x, y);
+    heights[at] = height;
+  }
+};
+
+/// The words that columns emit, ascending but for their classes. Synchronises.
+template <class Word, class Place, class Column>
+array<Word, Place> words_of(const Place& place, std::uint32_t grid, const Column& column) {
+  const all_columns<Place, Column> all(place, grid, column);
+  array<Word, Place> result(place, all.size());
+  all.write(put_words<Word>{result.data()});
+  place.synchronize();
+  return result;
+}
+
+/// The solid whose columns emit heights. Synchronises.
+template <class Place, class Column>
+column_map<Place> solid_of(const Place& place, std::uint32_t grid, const Column& column) {
+  const all_columns<Place, Column> all(place, grid, column);
+  array<std::uint32_t, Place> keys(place, all.size());
+  array<std::uint16_t, Place> heights(place, all.size());
+  all.write(put_heights{keys.data(), heights.data()});
+  return column_map<Place>(place, keys, heights);
+}
+
+/// How many voxels run i of a solid holds.
+struct volume_of_run {
+  const std::uint64_t* offsets;
+  const std::uint16_t* values;
+  std::uint32_t grid;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    std::uint64_t sum = 0;
+    const column_run run(values + offsets[i], offsets[i + 1] - offsets[i]);
+    for_each_interval(climber(run), grid, [&](std::uint32_t from, std::uint32_t to) { sum += to - from; });
+    return sum;
+  }
+};
+
+/// How many voxels run i of a surface holds.
+struct heights_of_run {
+  const std::uint64_t* offsets;
+  const std::uint16_t* values;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    std::uint64_t n = 0;
+    for (std::uint64_t at = offsets[i]; at < offsets[i + 1] && values[at] != no_height; ++at) ++n;
+    return n;
+  }
+};
+
+/// The voxels of a surface in a column as words of class 0.
+template <class Place, class Word>
+struct surface_words {
+  column_ref<Place> surface;
+  std::uint32_t grid;
+
+  template <class Emit>
+  ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
+    climber column(surface.find(column_key(x, y)));
+    for (std::uint32_t z; (z = column.next()) < grid; column.passes(z))
+      emit(voxel_word<Word>::make(x, y, z, 0));
+  }
+};
+
+/// What column i adds to the area of a solid's surface, in 2^-20 of a side of a voxel: Crofton's formula with
+/// the 13 directions to the neighbours of a voxel, each weighed by the share of all directions that are
+/// nearest to it. How often the surface lies between neighbours tells its area: of a sphere within 1 %, of
+/// planes within 8 %.
+template <class Place>
+struct area_of_column {
+  static constexpr std::uint64_t straight = 192007, diagonal = 109679, corner = 85231;
+
+  solid_pair<Place> of;
+
+  /// i below (grid + 1) * (grid + 2): columns from -1 on.
+  static std::size_t columns(std::uint32_t grid) { return (std::size_t{grid} + 1) * (grid + 2); }
+
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const auto x = static_cast<std::int32_t>(i / (of.grid + 2)) - 1,
+               y = static_cast<std::int32_t>(i % (of.grid + 2)) - 1;
+    const climber here = column(x, y);
+    std::uint64_t sum = straight * differences(here, climber(), 0, true);
+    const auto beside = [&](std::int32_t u, std::int32_t v, std::uint64_t level, std::uint64_t other) {
+      const climber there = column(u, v);
+      if (here.empty() && there.empty()) return;
+      sum += level * differences(here, there, 0, false) +
+             other * (differences(here, there, 1, false) + differences(here, there, -1, false));
+    };
+    beside(x + 1, y, straight, diagonal);
+    beside(x, y + 1, straight, diagonal);
+    beside(x + 1, y + 1, diagonal, corner);
+    beside(x + 1, y - 1, diagonal, corner);
+    return sum;
+  }
+
+ private:
+  ROOST_FN climber column(std::int32_t x, std::int32_t y) const {
+    const auto grid = static_cast<std::int32_t>(of.grid);
+    if (x < 0 || y < 0 || x >= grid || y >= grid) return {};
+    return of.column_of_a(static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y));
+  }
+
+  /// At how many heights z one of a(z) and b(z + shift) is inside; or how often a changes.
+  ROOST_FN std::uint64_t differences(climber a, climber b, std::int32_t shift, bool changes) const {
+    constexpr std::int32_t never = 1 << 20;
+    const auto grid = static_cast<std::int32_t>(of.grid);
+    bool in_a = false, in_b = false;
+    const auto next = [&](const climber& from, bool inside) {
+      const auto height = static_cast<std::int32_t>(from.next());
+      return height < grid ? height : inside ? grid : never;
+    };
+    std::uint64_t sum = 0;
+    for (std::int32_t z = 0;;) {
+      const std::int32_t of_a = next(a, in_a), of_b = next(b, in_b) - shift, to = detail::smaller(of_a, of_b);
+      if (to >= never - 1) return sum;
+      if (changes) {
+        ++sum;
+      } else if (in_a != in_b) {
+        sum += static_cast<std::uint64_t>(to - z);
+      }
+      z = to;
+      if (of_a == to) {
+        a.passes(static_cast<std::uint32_t>(to));
+        in_a = !in_a;
+      }
+      if (of_b == to) {
+        b.passes(static_cast<std::uint32_t>(to + shift));
+        in_b = !in_b;
+      }
+    }
+  }
+};
+
+/// How many voxels a solid holds. Synchronises.
+template <class Place>
+std::uint64_t volume_of(const Place& place, const column_map<Place>& solid, std::uint32_t grid) {
+  return place.sum(solid.key_count(), volume_of_run{solid.offsets().data(), solid.values().data(), grid});
+}
+
+/// How many voxels a surface has. Synchronises.
+template <class Place>
+std::uint64_t voxels_of(const Place& place, const column_map<Place>& surface) {
+  return place.sum(surface.key_count(), heights_of_run{surface.offsets().data(), surface.values().data()});
+}
+
+}  // namespace roost::tools

@@ -1,0 +1,560 @@
+#pragma once
+
+#include <roost/roost.hpp>
+
+#include "mesh.hpp"
+#include "placement.hpp"
+
+/// \file
+/// From triangles to what they do to a grid, on a place: where they cross the lines through the centres of
+/// the voxels, in whole numbers, so that both places and any number of threads find the same.
+
+namespace roost::tools {
+
+/// The finest grid of a scene: 4096 voxels a side.
+inline constexpr std::uint32_t finest_scene = 4096;
+
+/// A product that is not fused with a sum that follows: both places round alike.
+ROOST_FN double product(double a, double b) {
+#if ROOST_ON_DEVICE
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+
+/// A vertex in steps of 1/256 voxel.
+struct snapped {
+  std::int32_t at[3];
+};
+
+/// Snaps vertices. One that is further than half of the finest grid outside of it is taken to there, so that
+/// products of three coordinates fit 63 bits.
+struct snap_vertices {
+  static constexpr double least = -256.0 * finest_scene / 2, most = 256.0 * finest_scene * 3 / 2 - 1;
+
+  const point* vertices;
+  affine to_grid;
+  snapped* target;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const point p = vertices[i];
+    for (int k = 0; k < 3; ++k) {
+      const vec3& row = to_grid.rows[k];
+      const double at = product(row[0], p.x) + product(row[1], p.y) + product(row[2], p.z) + to_grid.shift[k];
+      const double step = floor(at + 0.5);
+      target[i].at[k] = static_cast<std::int32_t>(step < least ? least : step > most ? most : step);
+    }
+  }
+};
+
+/// The quotient, rounded up or down; b > 0.
+ROOST_FN std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  const std::int64_t q = a / b;
+  return q + (a % b > 0 ? 1 : 0);
+}
+ROOST_FN std::int64_t divide_down(std::int64_t a, std::int64_t b) {
+  const std::int64_t q = a / b;
+  return q - (a % b < 0 ? 1 : 0);
+}
+
+/// The key of a column of voxels. (Grids have at most 2^12 voxels a side.)
+ROOST_FN std::uint32_t column_key(std::uint32_t u, std::uint32_t v) { return u << 12 | v; }
+
+/// A crossing of a column by a triangle: toggle << 1 | turned. `toggle`: the first voxel of the column whose
+/// centre is not below the crossing, 0 to grid. `turned`: the triangle looks down the column.
+ROOST_FN std::uint16_t crossing_value(std::int64_t toggle, bool turned) {
+  return static_cast<std::uint16_t>(toggle << 1 | (turned ? 1 : 0));
+}
+
+/// One triangle, and the lines through voxel centres that it crosses along one axis. A line is crossed if its
+/// point is in the projected triangle; of points on an edge, those that a step to the left and an endless
+/// smaller one down would bring inside (the top-left rule). So a line crosses a closed surface equally often
+/// from both sides, through edges and corners, too.
+class projected {
+ public:
+  /// `axis`: the line's; columns are those of the next two axes in turn.
+  ROOST_FN projected(const snapped& a, const snapped& b, const snapped& c, int axis, std::uint32_t grid)
+      : grid_(grid) {
+    const int u = axis == 2 ? 0 : axis + 1, v = u == 2 ? 0 : u + 1;
+    const auto set = [&](int corner, const snapped& from) {
+      u_[corner] = from.at[u] - 128;  // so that voxel centres are multiples of 256
+      v_[corner] = from.at[v] - 128;
+      w_[corner] = from.at[axis] - 128;
+    };
+    set(0, a);
+    set(1, b);
+    set(2, c);
+    area_ = std::int64_t{u_[1] - u_[0]} * (v_[2] - v_[0]) - std::int64_t{u_[2] - u_[0]} * (v_[1] - v_[0]);
+    turned_ = area_ < 0;
+    if (turned_) {
+      const auto swap = [](std::int32_t& x, std::int32_t& y) {
+        const std::int32_t z = x;
+        x = y;
+        y = z;
+      };
+      swap(u_[1], u_[2]);
+      swap(v_[1], v_[2]);
+      swap(w_[1], w_[2]);
+      area_ = -area_;
+    }
+    const std::int32_t low = detail::smaller(v_[0], detail::smaller(v_[1], v_[2])),
+                       high = detail::larger(v_[0], detail::larger(v_[1], v_[2]));
+    first_row_ = detail::larger<std::int32_t>(0, (low + 255) >> 8);
+    const std::int32_t end = detail::smaller<std::int32_t>(static_cast<std::int32_t>(grid), (high >> 8) + 1);
+    rows_ = area_ == 0 || end < first_row_ ? 0 : static_cast<std::uint32_t>(end - first_row_);
+  }
+
+  /// How many rows of lines might be crossed.
+  ROOST_FN std::uint32_t rows() const { return rows_; }
+  /// Whether one worker does that quickly.
+  ROOST_FN bool is_small() const {
+    const std::int32_t low = detail::smaller(u_[0], detail::smaller(u_[1], u_[2])),
+                       high = detail::larger(u_[0], detail::larger(u_[1], u_[2]));
+    return rows_ <= 16 && high - low <= 16 * 256;
+  }
+
+  /// Calls f(u, v, toggle, voxel, turned) for each line of a row that is crossed. `voxel`: the one in which
+  /// the crossing lies, which may be outside of the grid (-1: below, grid: above); the far side of the grid
+  /// belongs to the last voxel.
+  template <class F>
+  ROOST_FN void for_each_crossing(std::uint32_t row, const F& f) const {
+    const std::int32_t v = first_row_ + static_cast<std::int32_t>(row), line = v * 256;
+    std::int64_t first = 0, end = grid_;
+    std::int64_t value[3];  // of the edge functions on the line u = 0
+    for (int e = 0; e < 3; ++e) {
+      const int p = e, q = e == 2 ? 0 : e + 1;
+      const std::int64_t du = u_[q] - u_[p], dv = v_[q] - v_[p];
+      value[e] = du * (line - v_[p]) + dv * u_[p];
+      if (dv < 0) {
+        first = detail::larger(first, divide_up(-value[e], -256 * dv));
+      } else if (dv > 0) {
+        end = detail::smaller(end, divide_up(value[e], 256 * dv));
+      } else if (value[e] < 0 || (value[e] == 0 && du < 0)) {
+        return;
+      }
+    }
+    if (first >= end) return;
+    // area * height above corner 0, as a plane over u and v: corner 1 weighs edge 2, corner 2 edge 0.
+    const std::int64_t rise1 = w_[1] - w_[0], rise2 = w_[2] - w_[0];
+    const std::int64_t step = -256 * (rise1 * (v_[0] - v_[2]) + rise2 * (v_[1] - v_[0]));
+    const auto edge = [&](int e, int p, int q) { return value[e] - 256 * first * (v_[q] - v_[p]); };
+    std::int64_t height = rise1 * edge(2, 2, 0) + rise2 * edge(0, 0, 1) + area_ * w_[0];
+    const std::int64_t whole = 256 * area_, top = grid_;
+    for (std::int64_t u = first; u < end; ++u, height += step) {
+      std::int64_t toggle = divide_up(height, whole);
+      std::int64_t voxel = height + whole / 2 >= toggle * whole ? toggle : toggle - 1;
+      if (height + whole / 2 == top * whole) voxel = top - 1;
+      voxel = voxel < 0 ? -1 : voxel > top ? top : voxel;
+      toggle = toggle < 0 ? 0 : toggle > top ? top : toggle;
+      f(static_cast<std::uint32_t>(u), static_cast<std::uint32_t>(v), toggle, voxel, turned_);
+    }
+  }
+
+ private:
+  std::int32_t u_[3], v_[3], w_[3];
+  std::uint32_t grid_;
+  std::int64_t area_;  // twice that
+  bool turned_;
+  std::int32_t first_row_;
+  std::uint32_t rows_;
+};
+
+/// Triangles of memory of a place, snapped.
+struct snapped_triangles {
+  const snapped* vertices;
+  const triangle* triangles;
+  std::uint32_t grid;
+
+  ROOST_FN const snapped& corner(std::size_t i, int k) const { return vertices[triangles[i][k]]; }
+};
+
+/// What a solid needs of a triangle: each crossing of a column along one axis, as crossing_value.
+struct crossings_along {
+  snapped_triangles all;
+  int axis;
+
+  class shape {
+   public:
+    ROOST_FN shape(const crossings_along& from, std::size_t i)
+        : here_(from.all.corner(i, 0), from.all.corner(i, 1), from.all.corner(i, 2), from.axis,
+                from.all.grid) {}
+    ROOST_FN std::uint32_t pieces() const { return here_.rows(); }
+    ROOST_FN bool is_small() const { return here_.is_small(); }
+    template <class Emit>
+    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
+      here_.for_each_crossing(
+          piece, [&](std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t, bool turned) {
+            emit(column_key(u, v), crossing_value(toggle, turned));
+          });
+    }
+
+   private:
+    projected here_;
+  };
+};
+
+/// The surface voxels of a triangle: those in which it crosses a line through the voxel's centre along an
+/// axis. No way from voxel to voxel through their sides leads through the surface past them (they are
+/// 6-separating). Key: the column along z; value: the voxel's z.
+struct crossed_voxels {
+  snapped_triangles all;
+
+  class shape {
+   public:
+    ROOST_FN shape(const crossed_voxels& from, std::size_t i)
+        : a_(from.all.corner(i, 0)),
+          b_(from.all.corner(i, 1)),
+          c_(from.all.corner(i, 2)),
+          grid_(from.all.grid) {
+      small_ = true;
+      for (int axis = 0; axis < 3; ++axis) {
+        const projected here = along(axis);
+        rows_[axis] = here.rows();
+        small_ = small_ && here.is_small();
+      }
+    }
+    ROOST_FN std::uint32_t pieces() const { return rows_[0] + rows_[1] + rows_[2]; }
+    ROOST_FN bool is_small() const { return small_; }
+    template <class Emit>
+    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
+      int axis = 0;
+      for (; piece >= rows_[axis]; ++axis) piece -= rows_[axis];
+      along(axis).for_each_crossing(
+          piece, [&](std::uint32_t u, std::uint32_t v, std::int64_t, std::int64_t voxel, bool) {
+            if (voxel < 0 || voxel >= grid_) return;
+            const auto w = static_cast<std::uint32_t>(voxel);
+            const std::uint32_t x = axis == 0   ? w
+                                    : axis == 1 ? v
+                                                : u,
+                                y = axis == 0   ? u
+                                    : axis == 1 ? w
+                                                : v,
+                                z = axis == 0   ? v
+                                    : axis == 1 ? u
+                                                : w;
+            emit(column_key(x, y), static_cast<std::uint16_t>(z));
+          });
+    }
+
+   private:
+    ROOST_FN projected along(int axis) const { return {a_, b_, c_, axis, grid_}; }
+
+    snapped a_, b_, c_;
+    std::uint32_t grid_;
+    std::uint32_t rows_[3];
+    bool small_;
+  };
+};
+
+/// What is left of a triangle between planes: at most seven corners, in voxels.
+class polygon {
+ public:
+  ROOST_FN void clear() { size_ = 0; }
+  ROOST_FN void add(const vec3& corner) { corners_[size_++] = corner; }
+  ROOST_FN int size() const { return size_; }
+  ROOST_FN const vec3& operator[](int i) const { return corners_[i]; }
+
+  /// The lowest and the highest coordinate along an axis.
+  ROOST_FN double low(int axis) const {
+    double result = corners_[0][axis];
+    for (int i = 1; i < size_; ++i) result = detail::smaller(result, corners_[i][axis]);
+    return result;
+  }
+  ROOST_FN double high(int axis) const {
+    double result = corners_[0][axis];
+    for (int i = 1; i < size_; ++i) result = detail::larger(result, corners_[i][axis]);
+    return result;
+  }
+
+  /// Leaves what is below a plane across an axis in `below`, what is above in `above`. Corners on the plane
+  /// belong to both. Either may be null, or this.
+  ROOST_FN void cut(int axis, double plane, polygon* below, polygon* above) const {
+    polygon low, high;
+    for (int i = 0; i < size_; ++i) {
+      const vec3 &a = corners_[i], &b = corners_[i + 1 == size_ ? 0 : i + 1];
+      if (a[axis] <= plane) low.add(a);
+      if (a[axis] >= plane) high.add(a);
+      if ((a[axis] < plane && b[axis] > plane) || (a[axis] > plane && b[axis] < plane)) {
+        const vec3 c = a[axis] < b[axis] ? crossing(a, b, axis, plane) : crossing(b, a, axis, plane);
+        low.add(c);
+        high.add(c);
+      }
+    }
+    if (below != nullptr) *below = low;
+    if (above != nullptr) *above = high;
+  }
+
+ private:
+  /// Where an edge crosses a plane: from its lower end, so that two triangles find the same.
+  ROOST_FN static vec3 crossing(const vec3& a, const vec3& b, int axis, double plane) {
+    const double t = (plane - a[axis]) / (b[axis] - a[axis]);
+    vec3 result;
+    for (int i = 0; i < 3; ++i) result[i] = i == axis ? plane : a[i] + product(t, b[i] - a[i]);
+    return result;
+  }
+
+  vec3 corners_[16];  // 7 in theory; rounding could bend a side and make it 13
+  int size_ = 0;
+};
+
+/// All voxels that a triangle touches: those in which a point of it lies. A point on a plane between voxels
+/// belongs to the voxel above, or to the last one on the far side of the grid. The triangle is cut at the
+/// planes, not sampled, and its corners are not snapped. Key: the column along z; value: the voxel's z.
+struct touched_voxels {
+  const point* vertices;
+  const triangle* triangles;
+  affine to_grid;  // in steps of 1/256 voxel
+  std::uint32_t grid;
+
+  class shape {
+   public:
+    ROOST_FN shape(const touched_voxels& from, std::size_t i) : grid_(from.grid) {
+      for (int corner = 0; corner < 3; ++corner) {
+        const point p = from.vertices[from.triangles[i][corner]];
+        vec3 at;
+        for (int k = 0; k < 3; ++k) {
+          const vec3& row = from.to_grid.rows[k];
+          at[k] = product(row[0], p.x) + product(row[1], p.y) + product(row[2], p.z) + from.to_grid.shift[k];
+          at[k] = without_rounding(at[k] / 256);
+        }
+        whole_.add(at);
+      }
+      for (int axis = 0; axis < 3 && whole_.size() != 0; ++axis) {
+        if (whole_.low(axis) < 0) whole_.cut(axis, 0, nullptr, &whole_);
+        if (whole_.size() != 0 && whole_.high(axis) > grid_) whole_.cut(axis, grid_, &whole_, nullptr);
+      }
+      slabs_ = layers(whole_, 0, first_);
+    }
+    ROOST_FN std::uint32_t pieces() const { return slabs_; }
+    ROOST_FN bool is_small() const {
+      return slabs_ <= 16 && whole_.high(1) - whole_.low(1) <= 16 && whole_.high(2) - whole_.low(2) <= 16;
+    }
+    template <class Emit>
+    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
+      polygon rest = whole_, part;
+      const std::uint32_t x = first_ + piece;
+      if (piece != 0) rest.cut(0, x, nullptr, &rest);
+      if (piece + 1 != slabs_) rest.cut(0, x + 1, &rest, nullptr);
+      std::uint32_t y = 0, z = 0;
+      for (std::uint32_t rows = layers(rest, 1, y); rows != 0; --rows, ++y) {
+        if (rows != 1) {
+          rest.cut(1, y + 1, &part, &rest);
+        } else {
+          part = rest;
+        }
+        for (std::uint32_t left = layers(part, 2, z); left != 0; --left, ++z)
+          emit(column_key(x, y), static_cast<std::uint16_t>(z));
+      }
+    }
+
+   private:
+    /// A mesh that fills the grid reaches its sides, whatever was rounded on the way.
+    ROOST_FN double without_rounding(double at) const {
+      const double end = grid_;
+      return fabs(at) < 1e-6 ? 0 : fabs(at - end) < 1e-6 ? end : at;
+    }
+
+    /// How many layers of voxels across an axis a polygon is in, and the first of them.
+    ROOST_FN std::uint32_t layers(const polygon& of, int axis, std::uint32_t& first) const {
+      if (of.size() == 0) return 0;
+      const auto layer = [&](double at) {
+        return static_cast<std::uint32_t>(detail::smaller(detail::larger(at, 0.0), grid_ - 1.0));
+      };
+      first = layer(of.low(axis));
+      return layer(of.high(axis)) - first + 1;
+    }
+
+    polygon whole_;
+    std::uint32_t grid_, first_ = 0, slabs_;
+  };
+};
+
+/// Pairs of key and value in memory of a place.
+template <class Key, class Value, class Place>
+struct marks {
+  array<Key, Place> keys_room;
+  array<Value, Place> values_room;
+  std::size_t size = 0;
+
+  std::span<const Key> keys() const { return keys_room.span().first(size); }
+  std::span<const Value> values() const { return values_room.span().first(size); }
+  std::size_t bytes() const { return keys_room.bytes() + values_room.bytes(); }
+};
+
+/// Where marks are written to, by all teams.
+template <class Key, class Value>
+struct marks_target {
+  Key* keys;
+  Value* values;
+  std::uint64_t room;
+  std::uint64_t* count;  // also of those that find no room
+
+  ROOST_FN void put(std::uint64_t at, const Key& key, const Value& value) const {
+    if (at >= room) return;
+    keys[at] = key;
+    values[at] = value;
+  }
+};
+
+/// Writes the marks that a team's items make: each(i, emit) calls emit(key, value) for each mark of item i.
+/// A block counts them first, so that it takes room for all at once; a thread of the host, which has time for
+/// nothing twice, fills a buffer.
+template <class Place, class Key, class Value>
+struct marks_writer {
+  static constexpr int threads = 128;
+  static constexpr bool alone = std::is_same_v<Place, host>;
+  static constexpr std::uint32_t buffered = 1024;
+
+  marks_target<Key, Value> target;
+
+  struct pieces {
+    std::uint64_t* first;
+    std::uint32_t* counts;
+    Key* keys;
+    Value* values;
+  };
+  ROOST_FN static pieces scratch(detail::scratch_memory& memory) {
+    return {memory.take<std::uint64_t>(1), memory.take<std::uint32_t>(alone ? 1 : threads),
+            memory.take<Key>(alone ? buffered : 0), memory.take<Value>(alone ? buffered : 0)};
+  }
+
+  template <class Team, class Each>
+  ROOST_FN void write(const Team& team, const pieces& room, std::uint32_t items, const Each& each) const {
+    if constexpr (alone) {
+      std::uint32_t held = 0;
+      const auto flush = [&] {
+        const std::uint64_t first = detail::fetch_add(*target.count, std::uint64_t{held});
+        for (std::uint32_t i = 0; i < held; ++i) target.put(first + i, room.keys[i], room.values[i]);
+        held = 0;
+      };
+      for (std::uint32_t i = 0; i < items; ++i) {
+        each(i, [&](const Key& key, const Value& value) {
+          room.keys[held] = key;
+          room.values[held] = value;
+          if (++held == buffered) flush();
+        });
+      }
+      flush();
+    } else {
+      std::uint32_t mine = 0;
+      detail::for_each_of(team, items,
+                          [&](std::uint32_t i) { each(i, [&](const Key&, const Value&) { ++mine; }); });
+      const auto rank = static_cast<std::uint32_t>(team.rank());
+      room.counts[rank] = mine;
+      team.sync();
+      team.exclusive_scan(room.counts, room.counts, threads);
+      team.sync();
+      if (rank == threads - 1)
+        *room.first = detail::fetch_add(*target.count, std::uint64_t{room.counts[rank]} + mine);
+      team.sync();
+      std::uint64_t at = *room.first + room.counts[rank];
+      detail::for_each_of(team, items, [&](std::uint32_t i) {
+        each(i, [&](const Key& key, const Value& value) { target.put(at++, key, value); });
+      });
+      team.sync();  // before the scratch is used again
+    }
+  }
+};
+
+/// The pieces of shapes that are too much for one worker: shape << 32 | piece.
+struct piece_list {
+  std::uint64_t* entries;
+  std::uint64_t room;
+  std::uint64_t* count;
+};
+
+/// Small shapes at once, large ones into the list.
+template <class Place, class Shapes, class Key, class Value>
+struct raster_shapes : marks_writer<Place, Key, Value> {
+  using writer = marks_writer<Place, Key, Value>;
+  static constexpr std::uint32_t tile = writer::alone ? 2048 : 512;
+
+  Shapes shapes;
+  std::uint64_t n;
+  piece_list large;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    detail::scratch_memory all(memory);
+    const auto room = writer::scratch(all);
+    const std::uint64_t first = index * tile;
+    const auto count = static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(tile, n - first));
+    const auto put_aside = [&](std::uint64_t shape, std::uint32_t count_of) {
+      const std::uint64_t at = detail::fetch_add(*large.count, std::uint64_t{count_of});
+      for (std::uint32_t piece = 0; piece < count_of && at + piece < large.room; ++piece)
+        large.entries[at + piece] = shape << 32 | piece;
+    };
+    this->write(team, room, count, [&](std::uint32_t i, const auto& emit) {
+      const typename Shapes::shape here(shapes, first + i);
+      if (here.is_small()) {
+        for (std::uint32_t piece = 0; piece < here.pieces(); ++piece) here.run(piece, emit);
+      } else if (writer::alone) {
+        put_aside(first + i, here.pieces());
+      }
+    });
+    if (writer::alone) return;
+    detail::for_each_of(team, count, [&](std::uint32_t i) {
+      const typename Shapes::shape here(shapes, first + i);
+      if (!here.is_small()) put_aside(first + i, here.pieces());
+    });
+  }
+};
+
+/// The pieces of the list.
+template <class Place, class Shapes, class Key, class Value>
+struct raster_pieces : marks_writer<Place, Key, Value> {
+  using writer = marks_writer<Place, Key, Value>;
+  static constexpr std::size_t teams = writer::alone ? 64 : 1024;
+  static constexpr std::uint32_t tile = writer::alone ? 16 : writer::threads;
+
+  Shapes shapes;
+  piece_list large;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    detail::scratch_memory all(memory);
+    const auto room = writer::scratch(all);
+    const std::uint64_t n = detail::smaller(*large.count, large.room);
+    for (std::uint64_t first = index * tile; first < n; first += teams * tile) {
+      const auto count = static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(tile, n - first));
+      this->write(team, room, count, [&](std::uint32_t i, const auto& emit) {
+        const std::uint64_t entry = large.entries[first + i];
+        const typename Shapes::shape here(shapes, entry >> 32);
+        here.run(static_cast<std::uint32_t>(entry), emit);
+      });
+    }
+  }
+};
+
+/// All marks of n shapes, in an order that has no meaning. `room`: at the first try there is memory for so
+/// many; if there are more, they are made again. Synchronises.
+template <class Key, class Value, class Place, class Shapes>
+marks<Key, Value, Place> raster(const Place& place, const Shapes& shapes, std::size_t n, std::size_t room) {
+  using small_kernel = raster_shapes<Place, Shapes, Key, Value>;
+  using large_kernel = raster_pieces<Place, Shapes, Key, Value>;
+  array<std::uint64_t, Place> counts(place, 2);
+  for (std::size_t entries = 1024;;) {  // three times at most: then both rooms are as large as they must be
+    marks<Key, Value, Place> result{array<Key, Place>(place, room), array<Value, Place>(place, room)};
+    array<std::uint64_t, Place> list(place, entries);
+    place.fill(counts.data(), 0, counts.bytes());
+    const marks_target<Key, Value> target{result.keys_room.data(), result.values_room.data(), room,
+                                          counts.data()};
+    const piece_list large{list.data(), entries, counts.data() + 1};
+    const small_kernel small{{target}, shapes, n, large};
+    place.launch(detail::ceil_div<std::size_t>(n, small_kernel::tile), detail::scratch_bytes_of(small),
+                 small);
+    const large_kernel rest{{target}, shapes, large};
+    place.launch(large_kernel::teams, detail::scratch_bytes_of(rest), rest);
+    std::uint64_t counted[2];
+    place.copy_to_host(counted, counts.data(), sizeof(counted));
+    if (counted[0] <= room && counted[1] <= entries) {
+      result.size = counted[0];
+      return result;
+    }
+    room = detail::larger<std::size_t>(room, counted[0]);
+    entries = detail::larger<std::size_t>(entries, counted[1]);
+  }
+}
+
+}  // namespace roost::tools

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "placement.hpp"
+
+namespace roost {
+class host;
+}
+
+/// \file
+/// Several meshes in one grid, as solids and as surfaces, and what is made of them. One source for both
+/// places (scene_on.hpp); here is what a program that uses it needs to know.
+
+namespace roost::tools {
+
+/// An operation on two solids, as the answers to (a, b) = (no, no), (yes, no), (no, yes), (yes, yes): bits 0
+/// to 3. Nothing is inside of what is made of nothing. Of more than two meshes, each is combined with what
+/// was made of those before it.
+enum class solid_op : std::uint8_t {
+  first = 0b1010,
+  combined = 0b1110,  ///< union
+  intersection = 0b1000,
+  difference = 0b0010,
+  exclusive = 0b0110  ///< xor
+};
+
+/// Which points are inside of a mesh.
+enum class inside_rule : std::uint8_t {
+  nonzero,  ///< those that the surface goes around: shells may overlap, all faces of one look the same way
+  odd,      ///< those below an odd number of crossings: faces may look any way, shells may not overlap
+  vote      ///< those that two of three axes say are inside: for open meshes
+};
+
+/// Where a voxel of one surface lies: outside of the other solid, inside of it, or on both surfaces.
+enum class voxel_class : std::uint8_t { outside, inside, both };
+
+/// A set of voxels that a scene can be asked for.
+enum class voxel_set {
+  exposed,   ///< those of the result with a side to a voxel outside of it. Class 0: at the surface of the
+             ///< first solid, 1: of the second, 2: of both
+  surface,   ///< the surface voxels of the first mesh, of class 0
+  surfaces,  ///< the surface voxels of the first two meshes; their voxel_class is the class
+  solid      ///< all of the result, of class 0
+};
+
+/// Milliseconds by the name of the step, in the order in which the steps were taken.
+using step_times = std::vector<std::pair<std::string, double>>;
+
+/// How often what happens.
+struct class_counts {
+  std::uint64_t outside = 0, inside = 0, both = 0;
+  std::uint64_t all() const { return outside + inside + both; }
+};
+
+/// What is known of a mesh in the grid, or of what was made of several.
+struct solid_facts {
+  std::uint64_t voxels = 0;         ///< of the surface
+  std::uint64_t volume_voxels = 0;  ///< those whose centre is inside
+  std::uint64_t exposed = 0;        ///< voxels of the solid with a side to a voxel outside
+  std::uint64_t sides = 0;          ///< such sides
+  double area = 0;                  ///< of the surface, estimated from 13 directions, in sides of voxels
+  std::size_t bytes = 0;            ///< of the columns that hold all this
+  step_times milliseconds;
+};
+
+/// What is wrong with a mesh as the surface of a solid.
+struct mesh_faults {
+  std::uint64_t open_edges = 0;    ///< sides of an odd number of triangles
+  std::uint64_t turned_edges = 0;  ///< where triangles meet that look different ways
+};
+
+/// How a solid lies in columns on the host: those of column (x, y) are heights[offsets[x * grid + y]] up to
+/// the offset that follows: where it enters the solid and where it leaves it, in turn.
+struct solid_columns {
+  std::uint32_t grid = 0;
+  std::vector<std::uint64_t> offsets;
+  std::vector<std::uint16_t> heights;
+};
+
+/// What the method of Alcantara et al. 2009, section 6, says of the surfaces of two meshes.
+struct fill_facts {
+  class_counts classes;
+  std::uint64_t unknown = 0;    ///< voxels that no fill has reached
+  std::uint64_t different = 0;  ///< voxels in or out of the other solid for which its columns say otherwise
+  std::uint64_t seeds = 0;      ///< voxels from which it was filled, at first
+  std::uint64_t cleared = 0;    ///< seeds that led to conflicts
+  int rounds = 0;               ///< fills, until there were no conflicts
+  std::size_t bytes = 0;
+  step_times milliseconds;
+};
+
+/// The same solid made in a dense grid of bits: the baseline.
+struct bit_grid_facts {
+  std::uint64_t volume_voxels = 0, exposed = 0;
+  std::size_t bytes = 0;
+  step_times milliseconds;
+};
+
+/// Meshes in a grid on a place. Steps are timed; a step that is taken again replaces its time by the median
+/// of all. Not for several threads at once.
+class scene {
+ public:
+  virtual ~scene() = default;
+
+  /// `host:THREADS` or `cuda`.
+  virtual std::string place_name() const = 0;
+  /// About how many bytes a grid takes, without the meshes. Throws out_of_memory if the place does not have
+  /// them.
+  virtual std::size_t expect_room(std::uint32_t grid) const = 0;
+
+  /// Brings a mesh to the place: mesh number i, of those there are or the next. Forgets where it was.
+  virtual void set_mesh(std::size_t i, const mesh& surface) = 0;
+  virtual std::size_t meshes() const = 0;
+  virtual mesh_faults faults(std::size_t i) = 0;
+
+  /// Puts mesh i into a grid. `to_snapped`: from where it lies to 1/256 voxel. Throws invalid_argument for a
+  /// grid of 0 or above finest_scene.
+  virtual void place_mesh(std::size_t i, std::uint32_t grid, const affine& to_snapped) = 0;
+  /// Makes its solid.
+  virtual void make_solid(std::size_t i, inside_rule rule) = 0;
+  /// Makes its surface: the voxels in which it crosses a line through their centre along an axis, or all that
+  /// it touches.
+  virtual void make_surface(std::size_t i, bool all_touched) = 0;
+
+  /// Combines all meshes, which lie in one grid. One mesh: `first`.
+  virtual void combine(solid_op op) = 0;
+
+  /// Of mesh i, and of what combine() made.
+  virtual solid_facts facts_of_mesh(std::size_t i) = 0;
+  virtual solid_facts facts_of_result() = 0;
+  /// Of the surfaces of two meshes: of both, and of each.
+  virtual class_counts classes() = 0;
+  virtual class_counts classes_of_mesh(std::size_t i) = 0;
+  /// Classifies the surfaces by the paper's method, and compares.
+  virtual fill_facts fill() = 0;
+  /// Makes what combine() makes of at most two meshes in a grid of bits.
+  virtual bit_grid_facts bit_grid(solid_op op) = 0;
+
+  /// Voxels, ascending, as voxel_word does it: 32 bits for grids of up to 1024, else 64. fill: their classes
+  /// are those of the last fill(); for `surfaces`.
+  virtual std::vector<std::uint32_t> voxels32(voxel_set which) = 0;
+  virtual std::vector<std::uint64_t> voxels64(voxel_set which) = 0;
+  /// The result on the host.
+  virtual solid_columns columns() = 0;
+};
+
+/// A scene on the host, or on the current CUDA device. Throws device_error if there is none.
+std::unique_ptr<scene> make_host_scene(const host& place);
+std::unique_ptr<scene> make_cuda_scene();
+
+}  // namespace roost::tools

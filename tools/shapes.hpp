@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "mesh.hpp"
+
+/// \file
+/// Meshes that need no file.
+
+namespace roost::tools {
+
+/// The mesh of a name: `sphere`, `box` or `torus`, closed, about the origin, 1 wide, looking outwards. `:N`
+/// behind the name of a round one sets how fine it is: so many faces around it (64; 3 to 4096). Nothing for
+/// another name. Throws invalid_argument for another N.
+std::optional<mesh> make_shape(std::string_view name);
+
+}  // namespace roost::tools
