@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(
   g++ cmake ninja-build
   libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev zlib1g-dev libstb-dev libcsv-dev
-  libxxhash-dev libcfitsio-dev libsep-dev
+  libxxhash-dev libcfitsio-dev libsep-dev nlohmann-json3-dev
   libgtest-dev librapidcheck-dev
   python3-matplotlib glmark2-data
 )

@@ -68,7 +68,7 @@ vec low_corner(std::uint32_t key) {
 constexpr vec cube{1, 1, 1};
 
 /// The view that shows all voxels as large as they fit.
-view look(std::span<const std::uint32_t> keys, const picture_options& options) {
+view look(std::span<const std::uint32_t> words, const picture_options& options) {
   const double turn = options.turn * std::numbers::pi / 180,
                tilt = options.look_down * std::numbers::pi / 180;
   const auto axis_up = options.up == axis::x   ? vec{1, 0, 0}
@@ -83,9 +83,16 @@ view look(std::span<const std::uint32_t> keys, const picture_options& options) {
   result.right = unit(cross(result.away, up));
   result.down = cross(result.away, result.right);
   box seen;  // in the axes of the picture
-  for (const auto key : keys) {
-    const auto centre = low_corner(key) + 0.5 * cube;
+  const auto add = [&](vec centre) {
     seen.add({dot(centre, result.right), dot(centre, result.down), dot(centre, result.away)});
+  };
+  if (options.grid == 0) {
+    for (const auto word : words) add(low_corner(word) + 0.5 * cube);
+  } else {
+    for (int corner = 0; corner < 8; ++corner) {
+      const double side = options.grid;
+      add({(corner & 1) * side, (corner >> 1 & 1) * side, (corner >> 2) * side});
+    }
   }
   const double size = options.side * samples;
   const double across = std::max(seen.high.x - seen.low.x, seen.high.y - seen.low.y) + std::sqrt(3);
@@ -116,7 +123,8 @@ class z_buffer {
     per_voxel_ = {steps(from.away.x), steps(from.away.y), steps(from.away.z)};
   }
 
-  void draw(std::uint32_t key) {
+  void draw(std::uint32_t word) {
+    const auto key = voxel_word<std::uint32_t>::position(word);
     const auto low = low_corner(key), centre = low + 0.5 * cube;
     const auto reach = [&](vec a) {
       return from_.scale * (std::abs(a.x) + std::abs(a.y) + std::abs(a.z)) / 2;
@@ -171,8 +179,10 @@ class z_buffer {
 /// itself: a voxel has no normal.
 class shading {
  public:
-  shading(const z_buffer& buffer, const view& from, const box& all, axis up)
-      : buffer_(buffer), from_(from), all_(all) {
+  /// `classes`: ascending words whose classes are the colours; empty: colours tell where a voxel is.
+  shading(const z_buffer& buffer, const view& from, const box& all, axis up,
+          std::span<const std::uint32_t> classes)
+      : buffer_(buffer), from_(from), all_(all), classes_(classes) {
     // Where cubes are large enough to be seen, so are their faces: the top, and two sides.
     const double visible = std::clamp((from.scale / samples - 3) / 5, 0.0, 1.0);
     const auto top = static_cast<std::size_t>(up);
@@ -228,8 +238,15 @@ class shading {
     return {r, c, c / voxel, r / voxel, std::hypot(c, r) / voxel};
   }
 
-  /// The position in the bounding box, as linear light.
+  /// The colour of a voxel, as linear light.
   vec colour(std::uint32_t key) const {
+    if (!classes_.empty()) {
+      constexpr std::array<vec, 4> of_class{{{0.80, 0.70, 0.55}, {0.06, 0.24, 0.80}, {0.16, 0.68, 0.20}, {}}};
+      const auto position = &voxel_word<std::uint32_t>::position;
+      const auto word = std::ranges::lower_bound(classes_, key, {}, position);
+      return of_class[*word >> 30];
+    }
+    // The position in the bounding box.
     const auto channel = [](double at, double low, double high) {
       const auto t = high > low ? (at - low) / (high - low) : 0.5;
       return std::pow(0.12 + 0.88 * t, gamma);
@@ -275,6 +292,7 @@ class shading {
   const z_buffer& buffer_;
   const view& from_;
   const box& all_;
+  std::span<const std::uint32_t> classes_;
   std::array<double, 3> by_face_;  // how bright a face across an axis is
   std::vector<step> near_, around_;
   double far_apart_;  // in voxels
@@ -284,15 +302,16 @@ class shading {
 
 }  // namespace
 
-picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys, const picture_options& options) {
+picture draw_voxels(const host& cpu, std::span<const std::uint32_t> words, const picture_options& options) {
   picture result{options.side, std::vector<std::uint8_t>(std::size_t(options.side) * options.side * 3, 255)};
-  if (keys.empty()) return result;
-  const auto from = look(keys, options);
+  if (words.empty()) return result;
+  const auto from = look(words, options);
   box all;
-  for (const auto key : keys) all.add(low_corner(key));
+  for (const auto word : words) all.add(low_corner(word));
   z_buffer buffer(from, options.side * samples);
-  cpu.for_each(keys.size(), [&](std::size_t i) { buffer.draw(keys[i]); });
-  const shading shade(buffer, from, all, options.up);
+  cpu.for_each(words.size(), [&](std::size_t i) { buffer.draw(words[i]); });
+  const shading shade(buffer, from, all, options.up,
+                      options.classes ? words : std::span<const std::uint32_t>());
   cpu.launch(static_cast<std::size_t>(options.side), 0, [&](auto, std::size_t row, auto*) {
     for (int column = 0; column < options.side; ++column) {
       const auto light = shade(static_cast<int>(row), column);

@@ -20,6 +20,8 @@ struct picture_options {
   bool upside_down = false;  ///< the axis points down, not up
   double turn = 30;          ///< degrees that the eye goes around the up axis
   double look_down = 20;     ///< degrees that the eye is above the horizon
+  bool classes = false;      ///< colours tell the class of a voxel, not where it is
+  std::uint32_t grid = 0;    ///< not 0: shows all of a grid of this side, however few its voxels are
 };
 
 /// A square picture, rows from the top, three bytes a pixel: red, green, blue.
@@ -30,8 +32,9 @@ struct picture {
 
 /// Draws voxels, given by the keys that voxelize() makes, as cubes seen from afar, on white. The
 /// colour of a voxel is its position in the bounding box of all: x, y and z are red, green and
-/// blue. No voxels make a white picture.
-picture draw_voxels(const host& cpu, std::span<const std::uint32_t> keys,
+/// blue; or its class, the two bits above the key, and then the keys ascend: 0 is the colour of
+/// stone, 1 blue, 2 green. No voxels make a white picture.
+picture draw_voxels(const host& cpu, std::span<const std::uint32_t> words,
                     const picture_options& options = {});
 
 /// Writes a picture as PNG. Throws roost::error if the file cannot be written.

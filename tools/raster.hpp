@@ -3,16 +3,13 @@
 #include <roost/roost.hpp>
 
 #include "mesh.hpp"
-#include "placement.hpp"
+#include "scene.hpp"
 
 /// \file
 /// From triangles to what they do to a grid, on a place: where they cross the lines through the centres of
 /// the voxels, in whole numbers, so that both places and any number of threads find the same.
 
 namespace roost::tools {
-
-/// The finest grid of a scene: 4096 voxels a side.
-inline constexpr std::uint32_t finest_scene = 4096;
 
 /// A product that is not fused with a sum that follows: both places round alike.
 ROOST_FN double product(double a, double b) {

@@ -20,6 +20,9 @@ class host;
 
 namespace roost::tools {
 
+/// The finest grid of a scene: 4096 voxels a side.
+inline constexpr std::uint32_t finest_scene = 4096;
+
 /// An operation on two solids, as the answers to (a, b) = (no, no), (yes, no), (no, yes), (yes, yes): bits 0
 /// to 3. Nothing is inside of what is made of nothing. Of more than two meshes, each is combined with what
 /// was made of those before it.
@@ -40,6 +43,25 @@ enum class inside_rule : std::uint8_t {
 
 /// Where a voxel of one surface lies: outside of the other solid, inside of it, or on both surfaces.
 enum class voxel_class : std::uint8_t { outside, inside, both };
+
+/// One voxel in a word: 30 bits of position and two of class, or with finer grids than 1024^3 twice as many
+/// bits. Ascending words of one class are ascending positions.
+template <class Word>
+struct voxel_word {
+  static constexpr int coordinate_bits = sizeof(Word) == 4 ? 10 : 12;
+  static constexpr int class_shift = sizeof(Word) * 8 - 2;
+
+  ROOST_FN static constexpr Word make(std::uint32_t x, std::uint32_t y, std::uint32_t z, std::uint32_t what) {
+    return Word{what} << class_shift | Word{x} << 2 * coordinate_bits | Word{y} << coordinate_bits | Word{z};
+  }
+  ROOST_FN static constexpr Word position(Word word) { return word & ((Word{1} << class_shift) - 1); }
+  ROOST_FN static constexpr std::uint32_t class_of(Word word) {
+    return static_cast<std::uint32_t>(word >> class_shift);
+  }
+  ROOST_FN static constexpr std::uint32_t coordinate(Word word, int axis) {
+    return static_cast<std::uint32_t>(word >> (2 - axis) * coordinate_bits) & ((1u << coordinate_bits) - 1);
+  }
+};
 
 /// A set of voxels that a scene can be asked for.
 enum class voxel_set {
@@ -131,6 +153,9 @@ class scene {
 
   /// Combines all meshes, which lie in one grid. One mesh: `first`.
   virtual void combine(solid_op op) = 0;
+
+  /// How many voxels of the result have a side to one outside of it.
+  virtual std::uint64_t count_exposed() = 0;
 
   /// Of mesh i, and of what combine() made.
   virtual solid_facts facts_of_mesh(std::size_t i) = 0;

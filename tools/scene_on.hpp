@@ -105,6 +105,7 @@ class scene_on : public scene {
   void make_solid(std::size_t i, inside_rule rule) override;
   void make_surface(std::size_t i, bool all_touched) override;
   void combine(solid_op op) override;
+  std::uint64_t count_exposed() override;
   solid_facts facts_of_mesh(std::size_t i) override;
   solid_facts facts_of_result() override;
   class_counts classes() override;
@@ -313,6 +314,16 @@ solid_facts scene_on<Place>::facts_of_mesh(std::size_t i) {
   result.voxels = voxels_of(place_, of.surface);
   result.bytes += of.surface.bytes();
   return result;
+}
+
+template <class Place>
+std::uint64_t scene_on<Place>::count_exposed() {
+  std::uint64_t count = 0;
+  result_times_.time(place_, "exposed", [&] {
+    const exposed_words<Place, std::uint64_t> exposed{{last_pair()}};
+    count = words_of<std::uint64_t>(place_, grid_, exposed).size();
+  });
+  return count;
 }
 
 template <class Place>

@@ -13,7 +13,11 @@
 #include "mesh.hpp"
 #include "picture.hpp"
 #include "place_choice.hpp"
+<<<<<<< HEAD
 #include "plot_script.hpp"
+=======
+#include "solids.hpp"
+>>>>>>> 7aac344 (roost voxels A B: unions, intersections, differences of meshes as solids, in a table or as JSON)
 #include "voxelize.hpp"
 #include "voxels_measure.hpp"
 
@@ -22,17 +26,12 @@ namespace {
 using roost::tools::finest_grid;
 using roost::tools::voxel_times;
 
-struct voxels_options {
-  std::string mesh;
-  std::uint64_t grid = finest_grid;
+/// The options of a measurement are among those of solids.
+struct voxels_options : roost::tools::solids_options {
   bool sweep = false;
-  std::string place = "auto";
-  int threads = 0;
-  int repetitions = 5;
-  std::filesystem::path out = ".";
-  std::string format = "table";
-  std::string up = "y";
-  double turn = 30;
+
+  /// Of a measurement.
+  std::uint64_t finest() const { return grid.value_or(finest_grid); }
 };
 
 /// Prints what was measured as it comes, and keeps it as CSV: the columns of `roost bench`, and the
@@ -140,7 +139,7 @@ void measure(const roost::host& cpu, std::span<const std::uint32_t> voxels, std:
   std::shuffle(present.begin(), present.end(), random);
   const auto absent = absent_keys(cpu, voxels, grid);
   const roost::tools::voxel_keys keys{built, present, absent};
-  const roost::tools::voxel_run run{options.threads, options.repetitions,
+  const roost::tools::voxel_run run{options.threads, options.repetitions.value_or(5),
                                     [&](const voxel_times& t) { out.add(grid, t); }};
   place == "cuda" ? measure_on_cuda(keys, run) : measure_on_host(keys, run);
   measure_std(keys, run);
@@ -154,17 +153,36 @@ void write(const std::filesystem::path& file, const std::string& text) {
   }
 }
 
+<<<<<<< HEAD
 void voxels(const voxels_options& options) {
   if (options.grid == 0 || options.grid > finest_grid) {
+=======
+/// Lets scripts/plot of the source tree draw the CSV. False if it is not there, or cannot.
+bool plot(const std::filesystem::path& csv, const std::filesystem::path& picture) {
+  const auto script =
+      (std::filesystem::path(__FILE__).parent_path().parent_path() / "scripts" / "plot").string();
+  std::string arguments[] = {script, csv.string(), picture.string()};
+  char* const argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
+  pid_t child = 0;
+  int status = 1;
+  return std::filesystem::exists(script) &&
+         posix_spawn(&child, script.c_str(), nullptr, nullptr, argv, environ) == 0 &&
+         waitpid(child, &status, 0) == child && status == 0;
+}
+
+void measure_tables_of(const voxels_options& options) {
+  const auto finest = options.finest();
+  if (finest == 0 || finest > finest_grid) {
+>>>>>>> 7aac344 (roost voxels A B: unions, intersections, differences of meshes as solids, in a table or as JSON)
     throw roost::invalid_argument(fmt::format(
-        "voxels: a grid of {} voxels a side asked for; give --grid 1 to {}", options.grid, finest_grid));
+        "voxels: a grid of {} voxels a side asked for; give --grid 1 to {}", finest, finest_grid));
   }
   if (!(std::abs(options.turn) <= 360)) {
     throw roost::invalid_argument(
         fmt::format("voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
   }
   const auto place = roost::choose_place(options.place);
-  const auto mesh = roost::tools::read_mesh(options.mesh);
+  const auto mesh = std::move(roost::tools::read_meshes(options).meshes.front());
   std::error_code failure;
   std::filesystem::create_directories(options.out, failure);
   if (!std::filesystem::is_directory(options.out)) {
@@ -175,26 +193,27 @@ void voxels(const voxels_options& options) {
   const roost::host cpu(options.threads);
   std::vector<std::uint64_t> grids;
   if (options.sweep) {
-    for (std::uint64_t grid = 32; grid < options.grid; grid *= 2) grids.push_back(grid);
+    for (std::uint64_t grid = 32; grid < finest; grid *= 2) grids.push_back(grid);
   }
-  grids.push_back(options.grid);
+  grids.push_back(finest);
 
   report out(options.format == "csv");
+  const auto scene = roost::tools::make_scene(place, options.threads);
   std::vector<std::uint32_t> keys;
   double milliseconds = 0;
   for (const auto grid : grids) {
     const auto start = std::chrono::steady_clock::now();
-    keys = voxelize(cpu, mesh, grid);
+    keys = voxelize(*scene, mesh, grid);
     milliseconds =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     measure(cpu, keys, grid, place, options, out);
   }
 
-  const auto cells = static_cast<double>(options.grid * options.grid * options.grid);
+  const auto cells = static_cast<double>(finest * finest * finest);
   out.note("");
   out.note("{}: {} triangles touch {} voxels, {:.3g} % of the grid of {}^3 (found in {:.0f} ms)",
-           options.mesh, mesh.triangles.size(), keys.size(), 100 * static_cast<double>(keys.size()) / cells,
-           options.grid, milliseconds);
+           options.meshes.front(), mesh.triangles.size(), keys.size(),
+           100 * static_cast<double>(keys.size()) / cells, finest, milliseconds);
   if (out.wrong() == 0) out.note("every voxel was found, and none that is not there");
 
   roost::tools::picture_options view;
@@ -223,26 +242,36 @@ void voxels(const voxels_options& options) {
 }  // namespace
 
 #if !ROOST_WITH_CUDA
-void roost::tools::measure_on_cuda(const voxel_keys&, const voxel_run&) {}  // never called
+// Never called.
+void roost::tools::measure_on_cuda(const voxel_keys&, const voxel_run&) {}
+std::unique_ptr<roost::tools::scene> roost::tools::make_cuda_scene() { return {}; }
 #endif
 
 void add_voxels(CLI::App& app) {
   auto options = std::make_shared<voxels_options>();
-  CLI::App* const command =
-      app.add_subcommand("voxels", "Measures tables with the voxels of a mesh as keys, and draws the voxels");
-  command->add_option("mesh", options->mesh, "Mesh file: OBJ, PLY, STL, 3DS, glTF ...")->required();
-  command->add_option("--grid", options->grid, "Voxels per side of the grid, 1 to 1024")
-      ->capture_default_str();
-  command->add_flag(
-      "--sweep", options->sweep,
-      "Measures grids of 32, 64, 128 ... up to --grid; writes a CSV and a plot of time against voxels");
+  CLI::App* const command = app.add_subcommand(
+      "voxels",
+      "Turns meshes into voxels. One mesh: measures tables with its voxels as keys, and draws them. Several: "
+      "combines them as solids. An option of solids asks for that with one mesh, too");
+  command
+      ->add_option(
+          "meshes", options->meshes,
+          "Mesh files: OBJ, PLY, STL, 3DS, glTF ...; or box, sphere, torus, sphere:N, torus:N with N faces "
+          "around, which are as large as the first mesh and where it is")
+      ->required()
+      ->expected(1, 26);
+  command->add_option("--grid", options->grid,
+                      "Voxels per side of the grid, 1 to 1024 (1024); of solids 1 to 4096 (256)");
   roost::add_place_options(*command, options->place, options->threads);
-  command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  command
+      ->add_option("--reps", options->repetitions,
+                   "Number of timed runs; the median is reported (5; of solids fewer if they take 2 seconds)")
+      ->check(CLI::Range(1, 1000));
   command->add_option("--out", options->out, "Directory for the pictures and the CSV")->capture_default_str();
-  command->add_option("--format", options->format, "Format of the report")
-      ->check(CLI::IsMember({"table", "csv"}))
+  command
+      ->add_option("--format", options->format,
+                   "Format of the report; json: of solids; csv: of a measurement")
+      ->check(CLI::IsMember({"table", "csv", "json"}))
       ->capture_default_str();
   command
       ->add_option("--up", options->up,
@@ -251,5 +280,64 @@ void add_voxels(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--turn", options->turn, "Angle of the camera around the mesh, in degrees")
       ->capture_default_str();
-  command->callback([options] { voxels(*options); });
+  command
+      ->add_flag(
+          "--sweep", options->sweep,
+          "Measures grids of 32, 64, 128 ... up to --grid; writes a CSV and a plot of time against voxels")
+      ->group("Measuring tables");
+
+  const std::string solids = "Solids";
+  command->add_option("--op", options->op, "What is made of several meshes, one after the other")
+      ->check(CLI::IsMember({"union", "intersection", "difference", "xor", "surfaces"}))
+      ->capture_default_str()
+      ->group(solids);
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    const auto number = static_cast<std::size_t>(letter - 'a');
+    command
+        ->add_option_function<std::string>(
+            fmt::format("--place-{}", letter),
+            [options, number](const std::string& words) {
+              options->placements.resize(std::max(options->placements.size(), number + 1));
+              options->placements[number] = words;
+            },
+            letter == 'a'
+                ? "How the first mesh lies, --place-b the second, and so on: 'rotate X Y Z DEGREES', 'move "
+                  "X Y Z' and 'scale S', from left to right; moves in units of the first mesh's longest "
+                  "side, turns and sizes about the mesh's own centre"
+                : "")
+        ->group(letter == 'a' ? solids : "");
+  }
+  command
+      ->add_flag("--fit", options->fit,
+                 "Brings the other meshes to the centre and the size of the first, before "
+                 "they are placed")
+      ->group(solids);
+  command
+      ->add_option(
+          "--inside", options->inside,
+          "What is inside of a mesh. columns: what its surface goes around. parity: what is below an odd "
+          "number of crossings. vote: what two of three axes say, for open meshes. fill: columns, and the "
+          "surfaces of two meshes by the method of Alcantara et al. 2009")
+      ->check(CLI::IsMember({"columns", "parity", "vote", "fill"}))
+      ->capture_default_str()
+      ->group(solids);
+  command
+      ->add_flag(
+          "--conservative", options->conservative,
+          "Surface voxels are all that a mesh touches, not only those that separate inside from outside")
+      ->group(solids);
+  command
+      ->add_flag("--baseline", options->baseline,
+                 "Makes the same in a grid of bits (with --inside parity), and measures that")
+      ->group(solids);
+  command->callback([options, command] {
+    const auto given = [&](const char* option) { return command->count(option) != 0; };
+    const bool solid = options->meshes.size() > 1 || options->format == "json" ||
+                       !options->placements.empty() || given("--op") || given("--fit") || given("--inside") ||
+                       given("--conservative") || given("--baseline");
+    if (solid && options->sweep)
+      throw roost::invalid_argument(
+          "voxels: --sweep measures tables with one mesh; leave the options of solids out");
+    solid ? run_solids(*options) : measure_tables_of(*options);
+  });
 }

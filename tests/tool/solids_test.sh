@@ -1,0 +1,93 @@
+#!/bin/bash
+# roost voxels A B ...: solids on the command line: what is counted, what is refused, what is said of bad meshes.
+# Usage: solids_test.sh PATH_OF_ROOST
+# shellcheck source=tests/tool/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+# solids ARGUMENT...: the JSON of these arguments, which may put what they like on stderr, in the file json.
+solids() {
+  "$roost" voxels --place host --format json "$@" >json 2>stderr || fail "$*: $(cat stderr)"
+}
+
+# value EXPRESSION: of the JSON, as Python calls it.
+value() {
+  python3 -c "import json, sys; j = json.load(open('json')); m = j['meshes']; r = j['result']; print($1)"
+}
+
+# holds EXPRESSION: fails where it is not true.
+holds() {
+  [[ $(value "$1") == True ]] || fail "not so: $1 in $(cat json)"
+}
+
+# Two cubes, one half a side along from the other: 32 voxels a side in a grid of 48.
+cube=$data/cube.obj
+for op in union:49152 intersection:16384 difference:16384 xor:32768 surfaces:49152; do
+  solids "$cube" "$cube" --grid 48 --op "${op%:*}" --place-b "move 0.5 0 0"
+  holds "r['volume_voxels'] == ${op#*:}"
+  holds "[one['volume_voxels'] for one in m] == [32768, 32768]"
+  holds "sum(j['classes'][c] for c in ('outside', 'inside', 'both')) == m[0]['voxels'] + m[1]['voxels'] - j['classes']['both']"
+  holds "all(one['bytes'] > 0 and len(one['milliseconds']) > 1 and one['voxels'] > 0 for one in m + [r])"
+  holds "j['classes'] == r['classes'] and j['grid'] == 48 and j['op'] == '${op%:*}'"
+done
+is_png() {
+  [[ $(head -c 8 "$1" 2>/dev/null | od -An -tx1 | tr -d ' \n') == 89504e470d0a1a0a ]] || fail "$1 is no PNG"
+}
+is_png voxels.png
+
+# The same twice, and beside each other.
+solids "$cube" "$cube" --grid 33 --op difference
+holds "r['volume_voxels'] == 0 and r['voxels'] == 0 and j['classes']['outside'] == j['classes']['inside'] == 0"
+solids "$cube" "$cube" --grid 33 --op intersection
+holds "r['volume_voxels'] == m[0]['volume_voxels'] == 33 ** 3"
+solids "$cube" "$cube" --grid 64 --op intersection --place-b "move 3 0 0"
+holds "r['volume_voxels'] == 0 and j['classes']['both'] == 0"
+solids "$cube" --grid 1
+holds "m[0]['volume_voxels'] == 1 and r['volume_voxels'] == 1 and 'classes' not in j"
+solids "$cube" "$cube" "$cube" --grid 60 --op difference --place-b "scale 0.5" --place-c "move 0 0.5 0"
+holds "r['volume_voxels'] == 40 ** 3 // 2 - 20 ** 3 // 2 and len(m) == 3 and 'classes' not in j"
+
+# Turns, shapes, rules, the paper's method, the baseline.
+solids "$cube" sphere --grid 64 --op difference --place-b "scale 1.2 rotate 1 2 3 40" --inside fill --baseline --threads 1
+holds "j['fill']['different'] == 0 and j['fill']['unknown'] == 0 and j['fill']['classes'] == j['classes']"
+holds "j['bit_grid']['volume_voxels'] == r['volume_voxels'] and j['bit_grid']['exposed_voxels'] == r['exposed_voxels']"
+solids torus:100 box --grid 50 --op union --place-b "scale 0.3" --conservative
+holds "m[0]['open_edges'] == 0 and m[0]['voxels'] > m[0]['exposed_voxels']"
+[[ $(cat stderr) == "picture: ./voxels.png" ]] || fail "torus: stderr has $(cat stderr)"
+
+# An open mesh, and one with a face that looks the other way.
+sed '0,/^f/{/^f/d}' "$cube" >open.obj
+solids open.obj --grid 16
+grep -q "edges are open.*--inside vote" stderr || fail "open.obj: nothing is said: $(cat stderr)"
+holds "m[0]['open_edges'] > 0"
+solids open.obj --grid 16 --inside vote
+grep -q "edges are open" stderr && fail "open.obj: --inside vote is told of open edges"
+awk '/^f/ && !done { print $1, $4, $3, $2, $5; done = 1; next } { print }' "$cube" >turned.obj
+solids turned.obj --grid 16
+grep -q "look different ways.*--inside parity" stderr || fail "turned.obj: nothing is said: $(cat stderr)"
+solids turned.obj --grid 16 --inside parity
+holds "r['volume_voxels'] == 4096"
+
+# The table.
+"$roost" voxels "$cube" "$cube" --place host --grid 48 --op difference --place-b "move 0.5 0 0" --baseline >stdout 2>stderr || fail "table: $(cat stderr)"
+grep -q "^A - B .* 16384 " stdout || fail "table: $(cat stdout)"
+grep -q "about [0-9]* MiB" stdout || fail "table: does not say how many bytes: $(cat stdout)"
+[[ ! -s stderr ]] || fail "table: stderr has $(cat stderr)"
+
+# What is wrong with a command line.
+refused "grid of 4097 " voxels "$cube" "$cube" --grid 4097
+refused "grid of 0 " voxels "$cube" "$cube" --grid 0
+refused "grid of 1025 .*fill" voxels "$cube" "$cube" --grid 1025 --inside fill
+refused "scale 0" voxels "$cube" "$cube" --place-b "scale 0"
+refused "'turn'" voxels "$cube" "$cube" --place-b "turn 3"
+refused "--place-c" voxels "$cube" "$cube" --place-c "scale 2"
+refused "two meshes" voxels "$cube" --op surfaces
+refused "two meshes" voxels "$cube" "$cube" "$cube" --inside fill
+refused "no such file" voxels "$cube" cone
+refused "sphere:2" voxels "$cube" sphere:2
+refused "csv\|CSV" voxels "$cube" "$cube" --format csv
+refused "sweep" voxels "$cube" "$cube" --sweep
+nvidia-smi -L >nvidia 2>&1 || refused "CUDA" voxels "$cube" "$cube" --place cuda
+(ulimit -v 3000000 && exec "$roost" voxels "$cube" "$cube" --place host --grid 4096 >stdout 2>stderr) && fail "a grid that does not fit was made"
+[[ $(wc -l <stderr) -eq 1 ]] || fail "a grid that does not fit: $(cat stderr)"
+
+finish

@@ -1,0 +1,331 @@
+#include "solids.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <roost/host.hpp>
+
+#include "picture.hpp"
+#include "place_choice.hpp"
+#include "shapes.hpp"
+
+namespace roost::tools {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::uint64_t usual_grid = 256;
+
+/// What an operation is called in a formula.
+std::string_view sign_of(const std::string& op) {
+  return op == "union" ? " or " : op == "intersection" ? " and " : op == "difference" ? " - " : " xor ";
+}
+
+/// A, B, C ...
+char letter(std::size_t i) { return static_cast<char>('A' + i); }
+
+std::string formula(const solids_options& options) {
+  if (options.meshes.size() == 1) return "A";
+  if (options.op == "surfaces") return "surfaces";
+  std::string result = "A";
+  for (std::size_t i = 1; i < options.meshes.size(); ++i)
+    result += fmt::format("{}{}", sign_of(options.op), letter(i));
+  return result;
+}
+
+std::string text(const step_times& times) {
+  std::string result;
+  for (const auto& [step, ms] : times)
+    result += fmt::format("{}{} {:.2f}", result.empty() ? "" : ", ", step, ms);
+  return result;
+}
+double total(const step_times& times) {
+  double sum = 0;
+  for (const auto& [step, ms] : times) sum += ms;
+  return sum;
+}
+
+json as_json(const step_times& times) {
+  json result = json::object();
+  for (const auto& [step, ms] : times) result[step] = std::round(ms * 1e4) / 1e4;
+  return result;
+}
+json as_json(const class_counts& classes) {
+  return {{"outside", classes.outside}, {"inside", classes.inside}, {"both", classes.both}};
+}
+json as_json(const solid_facts& facts) {
+  return {{"voxels", facts.voxels},
+          {"volume_voxels", facts.volume_voxels},
+          {"exposed_voxels", facts.exposed},
+          {"exposed_sides", facts.sides},
+          {"surface_area", std::round(facts.area * 10) / 10},
+          {"bytes", facts.bytes},
+          {"milliseconds", as_json(facts.milliseconds)}};
+}
+
+/// All that is found out, in the order in which it is told.
+struct findings {
+  std::vector<mesh_faults> faults;
+  std::vector<solid_facts> meshes;
+  solid_facts result;
+  std::optional<class_counts> classes;
+  std::vector<class_counts> classes_of_meshes;
+  std::optional<fill_facts> fill;
+  std::optional<bit_grid_facts> bits;
+};
+
+void print_json(const solids_options& options, const placed_meshes& all, const frame& grid, const scene& on,
+                const findings& found) {
+  json out;
+  out["grid"] = grid.side;
+  out["voxel_side"] = grid.length / grid.side;
+  out["place"] = on.place_name();
+  out["op"] = all.meshes.size() == 1 ? "none" : options.op;
+  out["inside"] = options.inside;
+  out["meshes"] = json::array();
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    json one{{"file", all.names[i]},
+             {"triangles", all.meshes[i].triangles.size()},
+             {"open_edges", found.faults[i].open_edges},
+             {"turned_edges", found.faults[i].turned_edges}};
+    one.update(as_json(found.meshes[i]));
+    if (i < found.classes_of_meshes.size()) one["classes"] = as_json(found.classes_of_meshes[i]);
+    out["meshes"].push_back(std::move(one));
+  }
+  out["result"] = as_json(found.result);
+  if (found.classes) out["result"]["classes"] = out["classes"] = as_json(*found.classes);
+  if (found.fill) {
+    out["fill"] = {{"classes", as_json(found.fill->classes)},
+                   {"unknown", found.fill->unknown},
+                   {"different", found.fill->different},
+                   {"seeds", found.fill->seeds},
+                   {"cleared", found.fill->cleared},
+                   {"rounds", found.fill->rounds},
+                   {"bytes", found.fill->bytes},
+                   {"milliseconds", as_json(found.fill->milliseconds)}};
+  }
+  if (found.bits) {
+    out["bit_grid"] = {{"volume_voxels", found.bits->volume_voxels},
+                       {"exposed_voxels", found.bits->exposed},
+                       {"bytes", found.bits->bytes},
+                       {"milliseconds", as_json(found.bits->milliseconds)}};
+  }
+  fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
+}
+
+void print_table(const solids_options& options, const placed_meshes& all, const frame& grid,
+                 const findings& found) {
+  std::size_t width = 12;
+  for (const auto& name : all.names) width = std::max(width, name.size() + 2);
+  fmt::print("{:<{}} {:>10} {:>11} {:>14} {:>11} {:>13} {:>9} {:>9}\n", "", width, "triangles", "surface",
+             "volume", "exposed", "area", "MiB", "ms");
+  const auto row = [&](const std::string& name, const std::string& triangles, const solid_facts& facts) {
+    fmt::print("{:<{}} {:>10} {:>11} {:>14} {:>11} {:>13.0f} {:>9.2f} {:>9.2f}\n", name, width, triangles,
+               facts.voxels, facts.volume_voxels, facts.exposed, facts.area,
+               static_cast<double>(facts.bytes) / (1 << 20), total(facts.milliseconds));
+  };
+  for (std::size_t i = 0; i < all.meshes.size(); ++i)
+    row(fmt::format("{} {}", letter(i), all.names[i]), std::to_string(all.meshes[i].triangles.size()),
+        found.meshes[i]);
+  row(formula(options), "", found.result);
+  fmt::print("all but the first and the last two columns count voxels; a voxel is {:.6g} wide\n",
+             grid.length / grid.side);
+  const auto classes = [](const char* what, const class_counts& n) {
+    fmt::print("{}: {} voxels outside of the other solid, {} inside, {} on both surfaces\n", what, n.outside,
+               n.inside, n.both);
+  };
+  if (found.classes) classes("both surfaces", *found.classes);
+  if (found.fill) {
+    const auto& f = *found.fill;
+    classes("the same by filling", f.classes);
+    fmt::print(
+        "  {} voxels that no fill has reached, {} of which the columns say otherwise; {} seeds, {} cleared, "
+        "{} "
+        "rounds; {:.1f} MiB\n  ms: {}\n",
+        f.unknown, f.different, f.seeds, f.cleared, f.rounds, static_cast<double>(f.bytes) / (1 << 20),
+        text(f.milliseconds));
+  }
+  for (std::size_t i = 0; i < all.meshes.size(); ++i)
+    fmt::print("ms of {}: {}\n", letter(i), text(found.meshes[i].milliseconds));
+  fmt::print("ms of {}: {}\n", formula(options), text(found.result.milliseconds));
+  if (found.bits) {
+    fmt::print("the same in a grid of bits: {} voxels, {} exposed; {:.1f} MiB\n  ms: {}\n",
+               found.bits->volume_voxels, found.bits->exposed,
+               static_cast<double>(found.bits->bytes) / (1 << 20), text(found.bits->milliseconds));
+  }
+}
+
+/// Words of at most 30 bits of position for a picture: coarser ones where the grid is finer.
+std::vector<std::uint32_t> words_for_picture(scene& on, std::uint32_t grid, voxel_set which) {
+  if (grid <= 1024) return on.voxels32(which);
+  using wide = voxel_word<std::uint64_t>;
+  using narrow = voxel_word<std::uint32_t>;
+  const int shift = grid <= 2048 ? 1 : 2;
+  std::vector<std::uint32_t> result;
+  for (const auto word : on.voxels64(which)) {
+    result.push_back(narrow::make(wide::coordinate(word, 0) >> shift, wide::coordinate(word, 1) >> shift,
+                                  wide::coordinate(word, 2) >> shift, wide::class_of(word)));
+  }
+  std::ranges::sort(result, {}, [](std::uint32_t word) { return word << 2 | word >> 30; });
+  const auto same = [](std::uint32_t word) { return narrow::position(word); };
+  result.erase(std::ranges::unique(result, {}, same).begin(), result.end());
+  return result;
+}
+
+void check(const solids_options& options, std::uint64_t grid) {
+  const std::uint64_t most = options.inside == "fill" ? 1024 : finest_scene;
+  if (grid == 0 || grid > most) {
+    throw invalid_argument(fmt::format("voxels: a grid of {} voxels a side asked for; give --grid 1 to {}{}",
+                                       grid, most, options.inside == "fill" ? " with --inside fill" : ""));
+  }
+  if (!(std::abs(options.turn) <= 360)) {
+    throw invalid_argument(
+        fmt::format("voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
+  }
+  if (options.placements.size() > options.meshes.size()) {
+    throw invalid_argument(fmt::format("voxels: --place-{:c} is of a mesh that is not there; {} given",
+                                       'a' + options.placements.size() - 1, options.meshes.size()));
+  }
+  if (options.meshes.size() < 2 && (options.op == "surfaces" || options.inside == "fill"))
+    throw invalid_argument("voxels: --op surfaces and --inside fill are of two meshes; name another");
+  if (options.meshes.size() > 2 && (options.op == "surfaces" || options.inside == "fill"))
+    throw invalid_argument("voxels: --op surfaces and --inside fill are of two meshes; leave the others out");
+  if (options.format == "csv")
+    throw invalid_argument("voxels: no CSV of solids; take --format table or json");
+}
+
+/// Takes the steps of all meshes and of what is made of them, again and again where they are quick.
+findings find_out(scene& on, const solids_options& options, const placed_meshes& all, const frame& grid) {
+  constexpr auto patience = std::chrono::seconds(2);
+  constexpr int usual_repetitions = 5;
+  const auto rule = rule_of(options.inside);
+  const auto count = all.meshes.size();
+  const bool two = count == 2;
+  findings found;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < options.repetitions.value_or(usual_repetitions); ++i) {
+    if (i != 0 && !options.repetitions && std::chrono::steady_clock::now() - start > patience) break;
+    for (std::size_t k = 0; k < count; ++k) {
+      on.place_mesh(k, grid.side, to_snapped(grid, all.where[k]));
+      on.make_solid(k, rule);
+      on.make_surface(k, options.conservative);
+    }
+    on.combine(op_of(options.op));
+    on.count_exposed();
+    if (two) found.classes = on.classes();
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    found.faults.push_back(on.faults(k));
+    found.meshes.push_back(on.facts_of_mesh(k));
+    if (two) found.classes_of_meshes.push_back(on.classes_of_mesh(k));
+  }
+  found.result = on.facts_of_result();
+  if (options.op == "surfaces") found.result.voxels = found.classes->all();
+  if (options.inside == "fill") {
+    found.fill = on.fill();
+    found.classes = found.fill->classes;
+  }
+  if (options.baseline) found.bits = on.bit_grid(op_of(options.op));
+  return found;
+}
+
+}  // namespace
+
+solid_op op_of(const std::string& name) {
+  return name == "intersection" ? solid_op::intersection
+         : name == "difference" ? solid_op::difference
+         : name == "xor"        ? solid_op::exclusive
+                                : solid_op::combined;
+}
+
+inside_rule rule_of(const std::string& name) {
+  return name == "parity" ? inside_rule::odd : name == "vote" ? inside_rule::vote : inside_rule::nonzero;
+}
+
+placed_meshes read_meshes(const solids_options& options) {
+  placed_meshes all;
+  all.names = options.meshes;
+  for (std::size_t i = 0; i < options.meshes.size(); ++i) {
+    const auto& name = options.meshes[i];
+    std::error_code failure;
+    auto shape = std::filesystem::exists(name, failure) ? std::nullopt : make_shape(name);
+    const bool is_shape = shape.has_value();
+    all.meshes.push_back(is_shape ? *std::move(shape) : read_mesh(name));
+    all.boxes.push_back(bounds_of(all.meshes[i]));
+    all.fitted.push_back(i != 0 && (is_shape || options.fit));
+    if (i == 0) {
+      all.first = all.boxes[0];
+      all.unit = all.first.longest_side();
+    }
+    const auto how = i < options.placements.size() ? parse_placement(options.placements[i]) : placement();
+    all.where.push_back(place_mesh(all.boxes[i], how, all.unit, all.fitted[i] ? &all.first : nullptr));
+    all.box.add(bounds_of(all.meshes[i], all.where[i]));
+  }
+  return all;
+}
+
+std::unique_ptr<scene> make_scene(const std::string& place, int threads) {
+  return choose_place(place) == "cuda" ? make_cuda_scene() : make_host_scene(host(threads));
+}
+
+void run_solids(const solids_options& options) {
+  const bool as_json = options.format == "json";
+  const auto side = options.grid.value_or(usual_grid);
+  check(options, side);
+  const auto note = [&]<class... A>(fmt::format_string<A...> line, A&&... arguments) {
+    fmt::print(as_json ? stderr : stdout, "{}\n", fmt::format(line, std::forward<A>(arguments)...));
+    std::fflush(as_json ? stderr : stdout);
+  };
+  const auto all = read_meshes(options);
+  const auto on = make_scene(options.place, options.threads);
+  const auto grid = frame_around(all.box, static_cast<std::uint32_t>(side));
+  if (options.place == "auto" && on->place_name() != "cuda")
+    note("no CUDA device can be used here: the CPU does it");
+  const auto bytes = on->expect_room(grid.side);
+  if (!as_json) note("a grid of {}^3 on {}: about {} MiB", grid.side, on->place_name(), (bytes >> 20) + 1);
+  std::error_code failure;
+  std::filesystem::create_directories(options.out, failure);
+  if (!std::filesystem::is_directory(options.out)) {
+    throw error(
+        fmt::format("{}: is no directory and cannot be made one; give another --out", options.out.string()));
+  }
+
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) on->set_mesh(i, all.meshes[i]);
+  const auto found = find_out(*on, options, all, grid);
+  as_json ? print_json(options, all, grid, *on, found) : print_table(options, all, grid, found);
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    const auto& f = found.faults[i];
+    if (f.open_edges != 0 && options.inside != "vote") {
+      note(
+          "{}: {} edges are open: where a column goes through such a hole, all above it counts as inside or "
+          "as "
+          "outside; --inside vote asks three axes",
+          all.names[i], f.open_edges);
+    }
+    if (f.turned_edges != 0 && options.inside != "parity") {
+      note(
+          "{}: at {} edges triangles look different ways: what they go around twice or not at all is wrong; "
+          "--inside parity does not mind",
+          all.names[i], f.turned_edges);
+    }
+  }
+  std::fflush(stdout);
+
+  picture_options view;
+  view.up = static_cast<axis>(options.up.back() - 'x');
+  view.upside_down = options.up.front() == '-';
+  view.turn = options.turn;
+  view.classes = true;
+  const auto file = options.out / "voxels.png";
+  const auto words =
+      words_for_picture(*on, grid.side, options.op == "surfaces" ? voxel_set::surfaces : voxel_set::exposed);
+  write_png(draw_voxels(host(options.threads), words, view), file);
+  note("picture: {}", file.string());
+}
+
+}  // namespace roost::tools

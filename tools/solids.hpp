@@ -1,0 +1,62 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scene.hpp"
+
+/// \file
+/// `roost voxels A B ...`: solids and what is made of them.
+
+namespace roost::tools {
+
+/// The options of the command as they stand on its line.
+struct solids_options {
+  std::vector<std::string> meshes;
+  std::vector<std::string> placements;  ///< of the meshes, in turn; missing ones are empty
+  bool fit = false;
+  std::optional<std::uint64_t> grid;
+  std::string op = "union";
+  std::string inside = "columns";
+  bool conservative = false;
+  bool baseline = false;
+  std::string place = "auto";
+  int threads = 0;
+  std::optional<int> repetitions;
+  std::filesystem::path out = ".";
+  std::string format = "table";
+  std::string up = "y";
+  double turn = 30;
+  std::vector<std::string> exports;
+};
+
+/// Combines the meshes, and reports. Throws what the readers, the place and the files throw, and
+/// invalid_argument for options that cannot be.
+void run_solids(const solids_options& options);
+
+/// The meshes of a command line in one frame.
+struct placed_meshes {
+  std::vector<std::string> names;
+  std::vector<mesh> meshes;
+  std::vector<affine> where;
+  bounds box;                 ///< of all where they are
+  double unit = 1;            ///< of moves: the longest side of the first mesh
+  bounds first;               ///< of the first mesh in its file
+  std::vector<bounds> boxes;  ///< of each in its file
+  std::vector<char> fitted;   ///< brought onto the first
+};
+
+/// Reads files, or makes shapes where there is no such file, and places them.
+placed_meshes read_meshes(const solids_options& options);
+
+/// A scene at the place that is asked for; `note` is called with a line if that was not what `auto` hopes
+/// for.
+std::unique_ptr<scene> make_scene(const std::string& place, int threads);
+
+/// The names of operations and rules on command lines.
+solid_op op_of(const std::string& name);
+inside_rule rule_of(const std::string& name);
+
+}  // namespace roost::tools
