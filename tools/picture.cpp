@@ -241,10 +241,12 @@ class shading {
   /// The colour of a voxel, as linear light.
   vec colour(std::uint32_t key) const {
     if (!classes_.empty()) {
-      constexpr std::array<vec, 4> of_class{{{0.80, 0.70, 0.55}, {0.06, 0.24, 0.80}, {0.16, 0.68, 0.20}, {}}};
-      const auto position = &voxel_word<std::uint32_t>::position;
-      const auto word = std::ranges::lower_bound(classes_, key, {}, position);
-      return of_class[*word >> 30];
+      const auto word = std::ranges::lower_bound(classes_, key, {}, &voxel_word<std::uint32_t>::position);
+      const auto* const bytes = class_colours[*word >> 30];
+      const auto linear = [](std::uint8_t byte) {
+        return 0.82 * std::pow(byte / 255.0, gamma);
+      };  // light adds to it
+      return {linear(bytes[0]), linear(bytes[1]), linear(bytes[2])};
     }
     // The position in the bounding box.
     const auto channel = [](double at, double low, double high) {
@@ -303,7 +305,8 @@ class shading {
 }  // namespace
 
 picture draw_voxels(const host& cpu, std::span<const std::uint32_t> words, const picture_options& options) {
-  picture result{options.side, std::vector<std::uint8_t>(std::size_t(options.side) * options.side * 3, 255)};
+  picture result{options.side, options.side, 3,
+                 std::vector<std::uint8_t>(std::size_t(options.side) * options.side * 3, 255)};
   if (words.empty()) return result;
   const auto from = look(words, options);
   box all;
@@ -332,7 +335,8 @@ void write_png(const picture& image, const std::filesystem::path& file) {
     static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), static_cast<std::size_t>(n));
   };
   std::ofstream stream(file, std::ios::binary);
-  if (!stbi_write_png_to_func(append, &png, image.side, image.side, 3, image.pixels.data(), image.side * 3) ||
+  if (!stbi_write_png_to_func(append, &png, image.width, image.height, image.channels, image.pixels.data(),
+                              image.width * image.channels) ||
       !stream.write(png.data(), static_cast<std::streamsize>(png.size())).flush()) {
     throw error(
         fmt::format("{}: the picture cannot be written; check the directory, its permissions and its space",

@@ -14,6 +14,9 @@ namespace roost::tools {
 /// The axis that points up in a picture.
 enum class axis { x, y, z };
 
+/// The colours of classes, red, green and blue, as pictures, files and the page in the browser have them.
+inline constexpr std::uint8_t class_colours[3][3] = {{226, 212, 189}, {58, 128, 232}, {88, 196, 96}};
+
 struct picture_options {
   int side = 1200;           ///< pixels, of a square picture
   axis up = axis::y;         ///< of the mesh
@@ -24,9 +27,10 @@ struct picture_options {
   std::uint32_t grid = 0;    ///< not 0: shows all of a grid of this side, however few its voxels are
 };
 
-/// A square picture, rows from the top, three bytes a pixel: red, green, blue.
+/// A picture, rows from the top. Three bytes a pixel: red, green, blue; or one, grey.
 struct picture {
-  int side;
+  int width, height;
+  int channels = 3;
   std::vector<std::uint8_t> pixels;
 };
 

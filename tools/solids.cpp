@@ -8,11 +8,13 @@
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <roost/error.hpp>
 #include <roost/host.hpp>
 
 #include "picture.hpp"
 #include "place_choice.hpp"
 #include "shapes.hpp"
+#include "voxel_files.hpp"
 
 namespace roost::tools {
 namespace {
@@ -195,6 +197,10 @@ void check(const solids_options& options, std::uint64_t grid) {
     throw invalid_argument("voxels: --op surfaces and --inside fill are of two meshes; name another");
   if (options.meshes.size() > 2 && (options.op == "surfaces" || options.inside == "fill"))
     throw invalid_argument("voxels: --op surfaces and --inside fill are of two meshes; leave the others out");
+  for (const auto& name : options.exports) {
+    if (format_of(name) == voxel_format::mesh && options.op == "surfaces")
+      throw invalid_argument(fmt::format("{}: surfaces have no sides; export .points.ply or .vox", name));
+  }
   if (options.format == "csv")
     throw invalid_argument("voxels: no CSV of solids; take --format table or json");
 }
@@ -326,6 +332,15 @@ void run_solids(const solids_options& options) {
       words_for_picture(*on, grid.side, options.op == "surfaces" ? voxel_set::surfaces : voxel_set::exposed);
   write_png(draw_voxels(host(options.threads), words, view), file);
   note("picture: {}", file.string());
+
+  if (options.exports.empty()) return;
+  const bool surfaces = options.op == "surfaces";
+  const voxel_model model{grid, on->columns(),
+                          on->voxels64(surfaces ? voxel_set::surfaces : voxel_set::exposed)};
+  for (const auto& name : options.exports) {
+    write_voxels(model, name);
+    note("voxels:  {}", name);
+  }
 }
 
 }  // namespace roost::tools

@@ -13,11 +13,8 @@
 #include "mesh.hpp"
 #include "picture.hpp"
 #include "place_choice.hpp"
-<<<<<<< HEAD
 #include "plot_script.hpp"
-=======
 #include "solids.hpp"
->>>>>>> 7aac344 (roost voxels A B: unions, intersections, differences of meshes as solids, in a table or as JSON)
 #include "voxelize.hpp"
 #include "voxels_measure.hpp"
 
@@ -153,27 +150,9 @@ void write(const std::filesystem::path& file, const std::string& text) {
   }
 }
 
-<<<<<<< HEAD
-void voxels(const voxels_options& options) {
-  if (options.grid == 0 || options.grid > finest_grid) {
-=======
-/// Lets scripts/plot of the source tree draw the CSV. False if it is not there, or cannot.
-bool plot(const std::filesystem::path& csv, const std::filesystem::path& picture) {
-  const auto script =
-      (std::filesystem::path(__FILE__).parent_path().parent_path() / "scripts" / "plot").string();
-  std::string arguments[] = {script, csv.string(), picture.string()};
-  char* const argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
-  pid_t child = 0;
-  int status = 1;
-  return std::filesystem::exists(script) &&
-         posix_spawn(&child, script.c_str(), nullptr, nullptr, argv, environ) == 0 &&
-         waitpid(child, &status, 0) == child && status == 0;
-}
-
 void measure_tables_of(const voxels_options& options) {
   const auto finest = options.finest();
   if (finest == 0 || finest > finest_grid) {
->>>>>>> 7aac344 (roost voxels A B: unions, intersections, differences of meshes as solids, in a table or as JSON)
     throw roost::invalid_argument(fmt::format(
         "voxels: a grid of {} voxels a side asked for; give --grid 1 to {}", finest, finest_grid));
   }
@@ -330,11 +309,17 @@ void add_voxels(CLI::App& app) {
       ->add_flag("--baseline", options->baseline,
                  "Makes the same in a grid of bits (with --inside parity), and measures that")
       ->group(solids);
+  command
+      ->add_option("--export", options->exports,
+                   "Writes the result as NAME.ply (a mesh of its voxels' sides), NAME.points.ply, "
+                   "NAME.binvox, NAME.vox "
+                   "(MagicaVoxel), NAME.vdb (OpenVDB), or as PNG slices into a folder NAME/")
+      ->group(solids);
   command->callback([options, command] {
     const auto given = [&](const char* option) { return command->count(option) != 0; };
     const bool solid = options->meshes.size() > 1 || options->format == "json" ||
                        !options->placements.empty() || given("--op") || given("--fit") || given("--inside") ||
-                       given("--conservative") || given("--baseline");
+                       given("--conservative") || given("--baseline") || given("--export");
     if (solid && options->sweep)
       throw roost::invalid_argument(
           "voxels: --sweep measures tables with one mesh; leave the options of solids out");

@@ -11,7 +11,7 @@ solids() {
 
 # value EXPRESSION: of the JSON, as Python calls it.
 value() {
-  python3 -c "import json, sys; j = json.load(open('json')); m = j['meshes']; r = j['result']; print($1)"
+  /usr/bin/python3 -c "import json, sys; j = json.load(open('json')); m = j['meshes']; r = j['result']; print($1)"
 }
 
 # holds EXPRESSION: fails where it is not true.

@@ -1,0 +1,337 @@
+#include "voxel_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <roost/host.hpp>
+#include <roost/two_way_index.hpp>
+
+namespace roost::tools {
+namespace {
+
+using word = voxel_word<std::uint64_t>;
+static_assert(std::endian::native == std::endian::little, "all these formats are little-endian");
+
+/// A file that is there when all of it was written.
+class whole_file {
+ public:
+  explicit whole_file(const std::filesystem::path& file)
+      : file_(file), part_(file.string() + ".part"), stream_(part_, std::ios::binary | std::ios::trunc) {
+    if (!stream_) refuse();
+  }
+  whole_file(const whole_file&) = delete;
+  whole_file& operator=(const whole_file&) = delete;
+  ~whole_file() {
+    if (done_) return;
+    std::error_code ignored;
+    stream_.close();
+    std::filesystem::remove(part_, ignored);
+  }
+
+  void text(const std::string& what) { bytes(what.data(), what.size()); }
+  template <class T>
+  void put(const T& value) {
+    bytes(&value, sizeof(value));
+  }
+  void bytes(const void* from, std::size_t count) {
+    if (!stream_.write(static_cast<const char*>(from), static_cast<std::streamsize>(count))) refuse();
+  }
+  void finish() {
+    stream_.close();
+    std::error_code failure;
+    if (!stream_) refuse();
+    std::filesystem::rename(part_, file_, failure);
+    if (failure) refuse();
+    done_ = true;
+  }
+
+ private:
+  [[noreturn]] void refuse() const {
+    throw error(fmt::format("{}: cannot be written; check the directory, its permissions and its space",
+                            file_.string()));
+  }
+
+  std::filesystem::path file_, part_;
+  std::ofstream stream_;
+  bool done_ = false;
+};
+
+/// Where a point of the grid, in voxels, is for the meshes.
+struct to_mesh {
+  const frame& grid;
+  float operator()(double at, int axis) const {
+    const auto i = static_cast<std::size_t>(axis);
+    return static_cast<float>(grid.centre[i] + (at / grid.side - 0.5) * grid.length);
+  }
+};
+
+bool is_inside(const solid_columns& solid, std::int64_t x, std::int64_t y, std::int64_t z) {
+  const std::int64_t side = solid.grid;
+  if (x < 0 || y < 0 || z < 0 || x >= side || y >= side || z >= side) return false;
+  const auto column = static_cast<std::size_t>(x * side + y);
+  const auto first = solid.heights.begin() + static_cast<std::ptrdiff_t>(solid.offsets[column]),
+             last = solid.heights.begin() + static_cast<std::ptrdiff_t>(solid.offsets[column + 1]);
+  return (std::upper_bound(first, last, z) - first) % 2 != 0;
+}
+
+/// f(from, to) for the runs of voxels inside of a column.
+template <class F>
+void for_each_run(const solid_columns& solid, std::size_t column, const F& f) {
+  for (auto i = solid.offsets[column]; i < solid.offsets[column + 1]; i += 2) {
+    const bool ends = i + 1 < solid.offsets[column + 1];
+    f(std::uint32_t{solid.heights[i]}, ends ? std::uint32_t{solid.heights[i + 1]} : solid.grid);
+  }
+}
+
+void write_points(const voxel_model& model, whole_file& to) {
+  to.text(fmt::format(
+      "ply\nformat binary_little_endian 1.0\ncomment voxels {} wide; class 0: on the first solid, 1: on "
+      "the second, 2: on both\nelement vertex {}\nproperty float x\nproperty float y\nproperty float "
+      "z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nproperty uchar class\nend_header\n",
+      model.grid.length / model.grid.side, model.exposed.size()));
+  const to_mesh at{model.grid};
+  for (const auto voxel : model.exposed) {
+    for (int axis = 0; axis < 3; ++axis) to.put(at(word::coordinate(voxel, axis) + 0.5, axis));
+    const auto what = word::class_of(voxel);
+    to.bytes(class_colours[what], 3);
+    to.put(static_cast<std::uint8_t>(what));
+  }
+}
+
+void write_mesh(const voxel_model& model, whole_file& to) {
+  std::vector<std::uint64_t> corners;  // four of each quad
+  for (const auto voxel : model.exposed) {
+    const std::int64_t at[3] = {word::coordinate(voxel, 0), word::coordinate(voxel, 1),
+                                word::coordinate(voxel, 2)};
+    for (int side = 0; side < 6; ++side) {
+      const int axis = side / 2, u = (axis + 1) % 3, v = (axis + 2) % 3;
+      const bool far = side % 2 != 0;
+      std::int64_t beside[3] = {at[0], at[1], at[2]};
+      beside[axis] += far ? 1 : -1;
+      if (is_inside(model.columns, beside[0], beside[1], beside[2])) continue;
+      for (int k = 0; k < 4; ++k) {
+        const int corner = far ? k : 3 - k;  // seen from outside, they go around to the left
+        std::uint64_t p[3];
+        p[axis] = static_cast<std::uint64_t>(at[axis] + (far ? 1 : 0));
+        p[u] = static_cast<std::uint64_t>(at[u] + (corner == 1 || corner == 2 ? 1 : 0));
+        p[v] = static_cast<std::uint64_t>(at[v] + (corner >= 2 ? 1 : 0));
+        corners.push_back(p[0] << 32 | p[1] << 16 | p[2]);
+      }
+    }
+  }
+  const auto vertices = unique_inverse(host(), corners);
+  to.text(fmt::format(
+      "ply\nformat binary_little_endian 1.0\nelement vertex {}\nproperty float x\nproperty float "
+      "y\nproperty float z\nelement face {}\nproperty list uchar int vertex_indices\nend_header\n",
+      vertices.keys.size(), corners.size() / 4));
+  const to_mesh at{model.grid};
+  for (const auto corner : vertices.keys) {
+    for (int axis = 0; axis < 3; ++axis)
+      to.put(at(static_cast<double>(corner >> (32 - 16 * axis) & 0xffff), axis));
+  }
+  for (std::size_t i = 0; i < corners.size(); i += 4) {
+    to.put(std::uint8_t{4});
+    to.bytes(vertices.inverse.data() + i, 4 * sizeof(std::uint32_t));
+  }
+}
+
+/// Binvox has y within z within x, in runs of up to 255.
+void write_binvox(const voxel_model& model, whole_file& to) {
+  const std::size_t side = model.columns.grid;
+  to.text(fmt::format("#binvox 1\ndim {0} {0} {0}\ntranslate {1} {2} {3}\nscale {4}\ndata\n", side,
+                      model.grid.centre[0] - model.grid.length / 2,
+                      model.grid.centre[1] - model.grid.length / 2,
+                      model.grid.centre[2] - model.grid.length / 2, model.grid.length));
+  std::vector<std::uint8_t> plane(side * side), runs;
+  std::uint8_t value = 0, length = 0;
+  const auto end_run = [&] {
+    if (length == 0) return;
+    runs.push_back(value);
+    runs.push_back(length);
+    length = 0;
+  };
+  for (std::size_t x = 0; x < side; ++x) {
+    std::ranges::fill(plane, std::uint8_t{0});
+    for (std::size_t y = 0; y < side; ++y) {
+      for_each_run(model.columns, x * side + y, [&](std::uint32_t from, std::uint32_t end) {
+        for (auto z = from; z < end; ++z) plane[z * side + y] = 1;
+      });
+    }
+    for (const auto voxel : plane) {
+      if (voxel != value || length == 255) end_run();
+      value = voxel;
+      ++length;
+    }
+    to.bytes(runs.data(), runs.size());
+    runs.clear();
+  }
+  end_run();
+  to.bytes(runs.data(), runs.size());
+}
+
+/// A chunk of a .vox file, which its parent holds.
+class chunk {
+ public:
+  explicit chunk(const char* name) : name_(name) {}
+  template <class T>
+  chunk& put(const T& value) {
+    content_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    return *this;
+  }
+  chunk& number(std::size_t value) { return put(static_cast<std::int32_t>(value)); }
+  chunk& text(const std::string& value) {
+    number(value.size());
+    content_ += value;
+    return *this;
+  }
+  void add(const std::string& children) { children_ += children; }
+  void add(const chunk& child) { add(child.bytes()); }
+  std::string bytes() const {
+    std::string result = name_;
+    for (const auto size : {content_.size(), children_.size()}) {
+      const auto bytes_of = static_cast<std::uint32_t>(size);
+      result.append(reinterpret_cast<const char*>(&bytes_of), sizeof(bytes_of));
+    }
+    return result + content_ + children_;
+  }
+
+ private:
+  std::string name_, content_, children_;
+};
+
+/// One model for each block of 256^3 voxels that has some, and a scene that puts them beside each other.
+void write_vox(const voxel_model& model, whole_file& to) {
+  constexpr std::uint32_t block = 256;
+  std::map<std::array<std::uint32_t, 3>, std::vector<std::uint64_t>> blocks;
+  for (const auto voxel : model.exposed) {
+    blocks[{word::coordinate(voxel, 0) / block, word::coordinate(voxel, 1) / block,
+            word::coordinate(voxel, 2) / block}]
+        .push_back(voxel);
+  }
+  if (blocks.empty()) blocks[{0, 0, 0}];  // a file without a model is none
+  chunk main("MAIN");
+  chunk group("nGRP");
+  std::string scene;  // of the models
+  group.number(1).number(0).number(blocks.size());
+  std::size_t number = 0;
+  for (const auto& [at, voxels] : blocks) {
+    chunk size("SIZE"), content("XYZI");
+    std::string middle;
+    for (int axis = 0; axis < 3; ++axis) {
+      const auto i = static_cast<std::size_t>(axis);
+      const auto length = std::min(block, model.grid.side - at[i] * block);
+      size.number(length);
+      middle += fmt::format("{}{}", axis == 0 ? "" : " ", at[i] * block + length / 2);
+    }
+    content.number(voxels.size());
+    for (const auto voxel : voxels) {
+      for (int axis = 0; axis < 3; ++axis)
+        content.put(static_cast<std::uint8_t>(word::coordinate(voxel, axis) % block));
+      content.put(static_cast<std::uint8_t>(word::class_of(voxel) + 1));
+    }
+    main.add(size);
+    main.add(content);
+    const std::size_t transform = 2 + 2 * number, shape = transform + 1;
+    group.number(transform);
+    chunk moved("nTRN"), shown("nSHP");
+    // Node, its attributes, child, reserved, layer, frames, and the attributes of the only frame.
+    moved.number(transform)
+        .number(0)
+        .number(shape)
+        .put(std::int32_t{-1})
+        .number(0)
+        .number(1)
+        .number(1)
+        .text("_t")
+        .text(middle);
+    shown.number(shape).number(0).number(1).number(number).number(0);
+    scene += moved.bytes() + shown.bytes();
+    ++number;
+  }
+  chunk root("nTRN");
+  root.number(0).number(0).number(1).put(std::int32_t{-1}).put(std::int32_t{-1}).number(1).number(0);
+  chunk palette("RGBA");
+  for (std::size_t i = 0; i < 256; ++i) {  // colour i + 1
+    const auto* const colour = class_colours[i < 3 ? i : 0];
+    palette.put(colour[0]).put(colour[1]).put(colour[2]).put(std::uint8_t{255});
+  }
+  main.add(root);
+  main.add(group);
+  main.add(scene);
+  main.add(palette);
+  const auto bytes = main.bytes();
+  if (bytes.size() > 0x7fffffff) throw error("a .vox file holds at most 2 GiB; take a coarser grid");
+  to.text("VOX ");
+  to.put(std::int32_t{150});
+  to.text(bytes);
+}
+
+void write_slices(const voxel_model& model, const std::filesystem::path& folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (!std::filesystem::is_directory(folder))
+    throw error(fmt::format("{}: is no directory and cannot be made one; give another", folder.string()));
+  const std::size_t side = model.columns.grid;
+  const int digits = static_cast<int>(std::to_string(side - 1).size());
+  host().launch(side, 0, [&](auto, std::size_t z, auto*) {
+    picture slice{static_cast<int>(side), static_cast<int>(side), 1, std::vector<std::uint8_t>(side * side)};
+    for (std::size_t x = 0; x < side; ++x) {
+      for (std::size_t y = 0; y < side; ++y) {
+        const bool inside = is_inside(model.columns, static_cast<std::int64_t>(x),
+                                      static_cast<std::int64_t>(y), static_cast<std::int64_t>(z));
+        slice.pixels[y * side + x] = inside ? 255 : 0;
+      }
+    }
+    write_png(slice, folder / fmt::format("z{:0{}}.png", z, digits));
+  });
+}
+
+}  // namespace
+
+voxel_format format_of(const std::filesystem::path& file) {
+  const auto name = file.string();
+  const auto ends = [&](const char* ending) { return name.ends_with(ending); };
+  if (ends("/")) return voxel_format::slices;
+  if (ends(".points.ply")) return voxel_format::points;
+  if (ends(".ply")) return voxel_format::mesh;
+  if (ends(".binvox")) return voxel_format::binvox;
+  if (ends(".vox")) return voxel_format::vox;
+  if (!ends(".vdb")) {
+    throw invalid_argument(fmt::format(
+        "{}: a file of voxels ends in .ply, .points.ply, .binvox, .vox, .vdb, or in / for a folder of slices",
+        name));
+  }
+  if (!has_vdb()) {
+    throw invalid_argument(
+        fmt::format("{}: this roost was built without OpenVDB; build it where libopenvdb-dev is", name));
+  }
+  return voxel_format::vdb;
+}
+
+void write_voxels(const voxel_model& model, const std::filesystem::path& file) {
+  const auto format = format_of(file);
+  if (format == voxel_format::slices) return write_slices(model, file);
+  if (format == voxel_format::vdb) return write_vdb(model, file);
+  whole_file to(file);
+  switch (format) {
+    case voxel_format::mesh:
+      write_mesh(model, to);
+      break;
+    case voxel_format::points:
+      write_points(model, to);
+      break;
+    case voxel_format::binvox:
+      write_binvox(model, to);
+      break;
+    default:
+      write_vox(model, to);
+      break;
+  }
+  to.finish();
+}
+
+}  // namespace roost::tools
