@@ -160,7 +160,8 @@ struct group_tuning<cuda> {
   static constexpr std::uint32_t sample = 8192;    // items in which frequent keys are looked for,
   static constexpr std::uint32_t tiles_most = 16;  // which have more tiles of items than a team should group
   static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
-  static constexpr std::size_t tried_most = 1 << 22;  // keys to be numbered that are not sampled first
+  static constexpr std::size_t tried_most =
+      1 << 23;  // keys that are numbered, items that are grouped, unsampled
 };
 
 template <>
@@ -182,7 +183,7 @@ struct sparse_tuning;
 template <>
 struct sparse_tuning<cuda> {
   static constexpr int threads = 256;
-  static constexpr std::uint32_t tile = 1024;  // coordinates or blocks of a team
+  static constexpr std::uint32_t tile = 1024;     // coordinates or blocks of a team
   static constexpr std::size_t box_teams = 1056;  // that measure the box of all coordinates, at most
   static constexpr std::uint32_t rows = 256;      // of a kernel map, of a team
   /// Superblocks that are put in order by comparing each with all.

@@ -14,7 +14,7 @@ struct group_output {
   Value* values;          // of all items
   std::uint32_t* starts;  // where each one's first value is, from b on
   std::uint64_t* sizes;   // groups of each region
-  std::uint32_t* failed;  // regions with too many different keys
+  std::uint32_t* failed;  // regions with too many different keys, or too many items for one team
 };
 
 /// Groups the items of a region: puts their values in the order of the groups, and in a group in the order of
@@ -35,6 +35,7 @@ struct group_regions {
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   regions_and_frequent_keys<Key> region_of;
+  bool sampled;  // the frequent keys are known; if not, a region that one of them crowds is left alone
   group_output<Key, Value> target;
 
   struct pieces {
@@ -75,6 +76,10 @@ struct group_regions {
     pieces parts = scratch(all);
     const std::uint64_t first = begins[region], count = ends[region] - first;
     const bool one_tile = count <= tile;
+    if (!sampled && count > std::uint64_t{group_tuning<Place>::tiles_most} * tile) {
+      if (team.rank() == 0) fetch_add(*target.failed, 1u);
+      return;
+    }
     if (!one_tile) parts.numbers.slots = key_numbers<Key, tile>::slots_least;
     if (!one_tile && region_of.is_frequent(items[first].key)) {
       if (team.rank() == 0) write_only_group(region, first);

@@ -38,11 +38,16 @@ class grouper {
   /// Nothing if the keys of some region are too many.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    frequent_.sample(place_, source, static_cast<double>(group_tuning<Place>::tiles_most) * kernel::tile);
-    // Keys that all are different need no stable order. The sample may have seen copies; if there are some
-    // that it has not, the first team that finds them ends the attempt.
-    if (!frequent_.has_copies && group_different(source)) return std::move(result_);
-    if (!group_regions_of_keys(source)) return {};
+    // A small batch is tried before anything is known of it.
+    bool grouped = n_ <= group_tuning<Place>::tried_most && group_regions_of_keys(source, false);
+    if (!grouped) {
+      frequent_.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile);
+      // Keys that all are different need no stable order. The sample may have seen copies; if there are some
+      // that it has not, the first team that finds them ends the attempt.
+      if (!frequent_.has_copies && group_different(source)) return std::move(result_);
+      grouped = group_regions_of_keys(source, true);
+    }
+    if (!grouped) return {};
     pack();
     return std::move(result_);
   }
@@ -74,9 +79,9 @@ class grouper {
     return true;
   }
 
-  /// False if the keys of some region are too many.
+  /// False if the keys of some region are too many, or, if nothing was sampled, its items.
   template <class Source>
-  bool group_regions_of_keys(const Source& source) {
+  bool group_regions_of_keys(const Source& source, bool sampled) {
     const std::uint32_t regions = frequent_.regions();
     partitioner<Place, pair<Key, Value>, partition_kind{.stable = true}> partitioner(place_, regions,
                                                                                      room::exact, nullptr);
@@ -88,7 +93,8 @@ class grouper {
     result_.values = array<Value, Place>(place_, n_);
     place_.fill(failed.data(), 0, failed.bytes());
     output_ = {keys_.data(), result_.values.data(), starts_.data(), sizes_.data(), failed.data()};
-    const kernel group{parts_->items(), parts_->begins(), parts_->ends(), frequent_.region_of, output_};
+    const kernel group{parts_->items(),     parts_->begins(), parts_->ends(),
+                       frequent_.region_of, sampled,          output_};
     place_.launch(regions, scratch_bytes_of(group), group);
     for_each_frequent_item(place_, *parts_, frequent_.region_of, n_,
                            copy_value<Key, Value>{parts_->items(), result_.values.data()});
