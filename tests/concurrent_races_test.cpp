@@ -100,7 +100,7 @@ TYPED_TEST(concurrent_races, no_addition_is_lost) {
 
 #if !defined(__CUDACC__)
 TYPED_TEST(concurrent_races, threads_that_insert_a_key_together_meet) {
-  constexpr std::size_t keys = many / 10;
+  const std::size_t keys = many / 10;
   typename TypeParam::map map(test_place(), room_for<TypeParam>(keys, 4 * keys), {.load_factor = 0.9});
   std::vector<std::atomic<u32>> here(keys);
   std::atomic<std::size_t> inserted{0};
