@@ -12,4 +12,6 @@ struct with_stream : owned_stream, scene_on<roost::cuda> {
 }  // namespace
 }  // namespace roost::tools
 
-std::unique_ptr<roost::tools::scene> roost::tools::make_cuda_scene() { return std::make_unique<with_stream>(); }
+std::unique_ptr<roost::tools::scene> roost::tools::make_cuda_scene() {
+  return std::make_unique<with_stream>();
+}
