@@ -20,7 +20,7 @@ struct types {
 
 /// Keys that are there, and others.
 template <class Key>
-std::vector<Key> queries_for(const std::vector<Key>& keys) {
+std::vector<Key> present_and_others(const std::vector<Key>& keys) {
   std::vector<Key> queries = keys;
   for (const std::uint64_t number : random_numbers(keys.size() + 10, keys.size()))
     queries.push_back(from_number<Key>(number));
@@ -107,7 +107,7 @@ template <class T>
 void check(std::size_t shards, const numbers& key_numbers) {
   const auto keys = split(from_numbers<typename T::key>(key_numbers), shards);
   const auto values = split(numbered_values<typename T::value>(key_numbers.size()), shards);
-  check<T>(test_shards(shards), keys, values, queries_for(flat(keys)));
+  check<T>(test_shards(shards), keys, values, present_and_others(flat(keys)));
 }
 
 template <class T>
@@ -353,7 +353,7 @@ TEST(sharded_set_class, answers_as_one_set) {
   for (const std::size_t count : {1, 2, 5}) {
     const auto& shards = test_shards(count);
     const auto keys = from_numbers<u32>(random_numbers(sanitized ? 2000 : 20000, 3, 15000));
-    const auto queries = queries_for(keys);
+    const auto queries = present_and_others(keys);
     const auto there = upload(shards, split(keys, count)), asked = upload(shards, split(queries, count));
     const oracle_set<u32> oracle(keys.begin(), keys.end());
     set_type set(shards, there, {.load_factor = 0.7});

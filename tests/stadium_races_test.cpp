@@ -62,14 +62,14 @@ template <class T>
 struct crowd {
   typename T::ref ref;
   const typename T::key* keys;
-  std::size_t count;
+  std::size_t count, threads;
   u32* wrong;
   ROOST_FN void operator()(std::size_t i) const {
     const auto key = keys[i % count];
     if (ref.insert_or_assign(key, static_cast<typename T::value>(i)) == insertion::full)
       roost::detail::fetch_add(*wrong, 1u);
     const auto answer = ref.find(key);
-    if (!answer || number_of(*answer) >= many || number_of(*answer) % count != i % count)
+    if (!answer || number_of(*answer) >= threads || number_of(*answer) % count != i % count)
       roost::detail::fetch_add(*wrong, 1u);
   }
 };
@@ -89,7 +89,8 @@ TYPED_TEST(stadium_races, a_crowd_at_a_guard_gets_through) {
       typename TypeParam::map map(test_place(), 400, {.load_factor = 0.1, .bodies = bodies});
       const auto keys = upload(together);
       auto wrong = filled<u32>(1, 0);
-      at_once(many / 4, crowd<TypeParam>{map.ref(), keys.data(), count, wrong.data()});
+      const std::size_t threads = many / 4;
+      at_once(threads, crowd<TypeParam>{map.ref(), keys.data(), count, threads, wrong.data()});
       EXPECT_EQ(download(wrong)[0], 0u);
       EXPECT_EQ(map.size(test_place()), count);
       EXPECT_TRUE(map.valid(test_place()));

@@ -20,7 +20,7 @@ namespace test {
 namespace {
 
 namespace tools = roost::tools;
-using tools::vec3;
+using tools::sky_vector;
 
 constexpr float width = 1024, height = 768;
 
@@ -32,7 +32,7 @@ tools::star_database random_sky(std::size_t n, std::uint32_t seed) {
   tools::star_database sky;
   sky.limits = {10, 16, 99};
   for (std::size_t i = 0; i < n; ++i) {
-    const vec3 at = unit(vec3{side(random), side(random), side(random)});
+    const sky_vector at = unit(sky_vector{side(random), side(random), side(random)});
     sky.stars.push_back({at, 9 + 2 * std::log10(part(random))});
     sky.names.push_back(std::to_string(i));
   }
@@ -49,12 +49,12 @@ const tools::star_database& sky() {
 }
 
 /// Where a camera points, at random or at `z`.
-tools::pointing random_pointing(std::mt19937& random, const vec3* z = nullptr) {
+tools::pointing random_pointing(std::mt19937& random, const sky_vector* z = nullptr) {
   std::normal_distribution<float> side;
-  const auto direction = [&] { return unit(vec3{side(random), side(random), side(random)}); };
+  const auto direction = [&] { return unit(sky_vector{side(random), side(random), side(random)}); };
   tools::pointing p{};
   p.z = z != nullptr ? *z : direction();
-  const vec3 aside = direction();
+  const sky_vector aside = direction();
   p.x = unit(aside - dot(aside, p.z) * p.z);
   p.y = cross(p.z, p.x);
   if (random() % 4 == 0) p.y = -1.f * p.y;  // mirrored
@@ -127,13 +127,13 @@ TEST(stars, solves_fields_of_the_whole_sky_and_never_wrongly) {
 
 TEST(stars, solves_at_the_poles_and_where_right_ascension_begins) {
   std::mt19937 random(3);
-  const vec3 places[] = {{0, 0, 1},
-                         {0, 0, -1},
-                         {1, 0, 0},
-                         {-1, 0, 0},
-                         unit(vec3{0.05f, 0, 1}),
-                         unit(vec3{-0.05f, 1e-4f, -1}),
-                         unit(vec3{-1, -1e-3f, 0.4f})};
+  const sky_vector places[] = {{0, 0, 1},
+                               {0, 0, -1},
+                               {1, 0, 0},
+                               {-1, 0, 0},
+                               unit(sky_vector{0.05f, 0, 1}),
+                               unit(sky_vector{-0.05f, 1e-4f, -1}),
+                               unit(sky_vector{-1, -1e-3f, 0.4f})};
   tools::star_fields fields;
   std::vector<tools::pointing> truth;
   for (const auto& z : places) {

@@ -14,24 +14,24 @@ namespace roost::tools {
 
 /// A direction, or any vector of space. Directions on the sky are unit vectors of the ICRS: x to right
 /// ascension 0, z to the north pole.
-struct vec3 {
+struct sky_vector {
   float x, y, z;
 };
-ROOST_FN vec3 operator+(vec3 a, vec3 b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-ROOST_FN vec3 operator-(vec3 a, vec3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-ROOST_FN vec3 operator*(float s, vec3 a) { return {s * a.x, s * a.y, s * a.z}; }
-ROOST_FN float dot(vec3 a, vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-ROOST_FN vec3 cross(vec3 a, vec3 b) {
+ROOST_FN sky_vector operator+(sky_vector a, sky_vector b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
+ROOST_FN sky_vector operator-(sky_vector a, sky_vector b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+ROOST_FN sky_vector operator*(float s, sky_vector a) { return {s * a.x, s * a.y, s * a.z}; }
+ROOST_FN float dot(sky_vector a, sky_vector b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+ROOST_FN sky_vector cross(sky_vector a, sky_vector b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
-ROOST_FN float length(vec3 a) { return std::sqrt(dot(a, a)); }
-ROOST_FN vec3 unit(vec3 a) { return (1 / length(a)) * a; }
+ROOST_FN float length(sky_vector a) { return std::sqrt(dot(a, a)); }
+ROOST_FN sky_vector unit(sky_vector a) { return (1 / length(a)) * a; }
 
 /// Any two axes that are perpendicular to a direction and to each other: first x second = the direction.
 struct tangent_axes {
-  vec3 first, second;
-  ROOST_FN explicit tangent_axes(vec3 direction) {
-    const vec3 aside = std::abs(direction.z) < 0.7f ? vec3{0, 0, 1} : vec3{1, 0, 0};
+  sky_vector first, second;
+  ROOST_FN explicit tangent_axes(sky_vector direction) {
+    const sky_vector aside = std::abs(direction.z) < 0.7f ? sky_vector{0, 0, 1} : sky_vector{1, 0, 0};
     first = unit(cross(aside, direction));
     second = cross(direction, first);
   }
@@ -61,12 +61,14 @@ class sky_cells {
       const float at = (ra / (2 * pi) + 0.5f) * static_cast<float>(n);
       return at <= 0 ? 0 : detail::smaller(static_cast<std::uint32_t>(at), n - 1);
     }
-    ROOST_FN std::uint32_t cell_of(vec3 direction) const {
+    ROOST_FN std::uint32_t cell_of(sky_vector direction) const {
       const std::uint32_t band = band_at(declination(direction));
       return first[band] + cell_at(band, right_ascension(direction));
     }
-    ROOST_FN static float declination(vec3 d) { return std::asin(std::fmin(1.f, std::fmax(-1.f, d.z))); }
-    ROOST_FN static float right_ascension(vec3 d) { return std::atan2(d.y, d.x); }
+    ROOST_FN static float declination(sky_vector d) {
+      return std::asin(std::fmin(1.f, std::fmax(-1.f, d.z)));
+    }
+    ROOST_FN static float right_ascension(sky_vector d) { return std::atan2(d.y, d.x); }
 
     /// The band of a cell: the last one that does not begin behind it.
     ROOST_FN std::uint32_t band_of(std::uint32_t cell) const {
@@ -78,7 +80,7 @@ class sky_cells {
       return low;
     }
     /// The middle of a cell.
-    ROOST_FN vec3 middle(std::uint32_t cell) const {
+    ROOST_FN sky_vector middle(std::uint32_t cell) const {
       const std::uint32_t band = band_of(cell);
       const float dec = (static_cast<float>(band) + 0.5f) * height() - pi / 2;
       const float ra =
@@ -90,7 +92,7 @@ class sky_cells {
     /// Calls f(cell) for all cells that may hold directions within `radius` of one; some are a little
     /// farther.
     template <class F>
-    ROOST_FN void for_each_near(vec3 direction, float radius, const F& f) const {
+    ROOST_FN void for_each_near(sky_vector direction, float radius, const F& f) const {
       const float dec = declination(direction), ra = right_ascension(direction);
       const std::uint32_t last = band_at(dec + radius);
       for (std::uint32_t band = band_at(dec - radius); band <= last; ++band) {

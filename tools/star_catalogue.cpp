@@ -165,7 +165,7 @@ void read_hipparcos(const std::string& file, std::string_view text, star_taker& 
 
 }  // namespace
 
-vec3 direction_of(double ra, double dec) {
+sky_vector direction_of(double ra, double dec) {
   return {static_cast<float>(std::cos(dec * degree) * std::cos(ra * degree)),
           static_cast<float>(std::cos(dec * degree) * std::sin(ra * degree)),
           static_cast<float>(std::sin(dec * degree))};

@@ -19,9 +19,9 @@ star_database read_catalogue(const std::string& file, double epoch, double magni
                              std::size_t& left_out);
 
 /// A direction, of degrees.
-vec3 direction_of(double ra, double dec);
+sky_vector direction_of(double ra, double dec);
 
 /// The name of a bright star at a direction, or none.
-std::string_view known_name(vec3 direction);
+std::string_view known_name(sky_vector direction);
 
 }  // namespace roost::tools

@@ -15,7 +15,7 @@ namespace roost::tools {
 
 /// A star: its direction, and its magnitude (the fainter, the greater).
 struct star {
-  vec3 at;
+  sky_vector at;
   float magnitude;
 };
 

@@ -46,7 +46,7 @@ struct star_index_ref {
   /// Calls f(star's number) for bright stars around a direction, and some farther ones; in each cell the
   /// brightest first. f says whether to go on with its cell.
   template <class F>
-  ROOST_FN void for_each_near(int number, vec3 direction, float radius, const F& f) const {
+  ROOST_FN void for_each_near(int number, sky_vector direction, float radius, const F& f) const {
     cells_of(number).for_each_near(direction, radius, [&](std::uint32_t cell) {
       const auto run = cells.find(static_cast<std::uint32_t>(number) << level_bits | cell);
       const std::uint64_t n = detail::smaller<std::uint64_t>(run.size(), cell_stars);
@@ -153,7 +153,7 @@ class star_index {
 };
 
 /// The shape of four points of the sky, or of directions that a picture shows.
-ROOST_FN quad_shape shape_of(const vec3 (&at)[4]) {
+ROOST_FN quad_shape shape_of(const sky_vector (&at)[4]) {
   float chord[6];
   int n = 0;
   ROOST_UNROLL

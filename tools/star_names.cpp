@@ -117,15 +117,15 @@ constexpr named_star named_stars[] = {
 
 }  // namespace
 
-std::string_view known_name(vec3 direction) {
+std::string_view known_name(sky_vector direction) {
   static const auto directions = [] {
-    std::array<vec3, std::size(named_stars)> all{};
+    std::array<sky_vector, std::size(named_stars)> all{};
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = direction_of(named_stars[i].ra, named_stars[i].dec);
     return all;
   }();
   constexpr float near = 1e-4f;  // radians: some 20 seconds of arc
   for (std::size_t i = 0; i < directions.size(); ++i) {
-    const vec3 apart = directions[i] - direction;
+    const sky_vector apart = directions[i] - direction;
     if (dot(apart, apart) < near * near) return named_stars[i].name;
   }
   return {};

@@ -56,7 +56,7 @@ struct list_circles {
   ROOST_FN void operator()(std::size_t i) const {
     constexpr int most = 2 * circle_stars;  // some are too close to another one
     const int level = circles.level_of(i);
-    const vec3 middle =
+    const sky_vector middle =
         circles.cells_of(level).middle(static_cast<std::uint32_t>(i - circles.levels[level].first));
     const float width = static_cast<float>(circle_width) * stars.levels[level].fov, radius = width / 2;
     const float reach = 2 * std::sin(radius / 2), reach2 = reach * reach;  // chords
@@ -64,7 +64,7 @@ struct list_circles {
     int n = 0;
     stars.for_each_near(level, middle, radius, [&](std::uint32_t number) {
       if (n == most && number > best[most - 1]) return false;
-      const vec3 apart = stars.stars[number].at - middle;
+      const sky_vector apart = stars.stars[number].at - middle;
       if (dot(apart, apart) > reach2) return true;
       int k = n < most ? n++ : most - 1;
       for (; k > 0 && best[k - 1] > number; --k) best[k] = best[k - 1];
@@ -77,7 +77,7 @@ struct list_circles {
     for (int k = 0; k < n && kept < circle_stars; ++k) {
       bool far = true;
       for (int other = 0; other < kept; ++other) {
-        const vec3 apart = stars.stars[best[k]].at - stars.stars[list.star[other]].at;
+        const sky_vector apart = stars.stars[best[k]].at - stars.stars[list.star[other]].at;
         far &= dot(apart, apart) >= apart2;
       }
       if (far) list.star[kept++] = best[k];
@@ -153,7 +153,8 @@ struct fill_patterns {
   star_pattern* patterns;
   ROOST_FN void operator()(std::size_t i) const {
     const quad q = quads[i];
-    const vec3 at[4] = {stars[q.star[0]].at, stars[q.star[1]].at, stars[q.star[2]].at, stars[q.star[3]].at};
+    const sky_vector at[4] = {stars[q.star[0]].at, stars[q.star[1]].at, stars[q.star[2]].at,
+                              stars[q.star[3]].at};
     patterns[i] = {{q.star[0], q.star[1], q.star[2], q.star[3]}, shape_of(at)};
   }
 };

@@ -69,7 +69,7 @@ class centroid_set {
 };
 
 /// Where a direction is in a picture; false if behind it.
-ROOST_FN bool project(const pointing& p, vec3 direction, float& x, float& y) {
+ROOST_FN bool project(const pointing& p, sky_vector direction, float& x, float& y) {
   const float away = dot(direction, p.z);
   if (away < 0.05f) return false;
   x = p.focal * dot(direction, p.x) / away;
@@ -79,8 +79,8 @@ ROOST_FN bool project(const pointing& p, vec3 direction, float& x, float& y) {
 
 /// Where a picture points if four of its centroids are these stars, which are in any order, and its focal
 /// length is about `focal`.
-ROOST_FN pointing point_at(const centroid (&seen)[4], const vec3 (&stars)[4], float focal) {
-  vec3 v[4];
+ROOST_FN pointing point_at(const centroid (&seen)[4], const sky_vector (&stars)[4], float focal) {
+  sky_vector v[4];
   float chord[4][4], between[4][4], all_seen = 0, all_between = 0;
   for (int i = 0; i < 4; ++i) v[i] = unit({seen[i].x, seen[i].y, focal});
   for (int i = 0; i < 4; ++i) {
@@ -116,13 +116,13 @@ ROOST_FN pointing point_at(const centroid (&seen)[4], const vec3 (&stars)[4], fl
   }
   // In the planes that touch the sphere in the middle of both quads, one is the other turned, and mirrored or
   // not: z -> turn * z or turn * conj(z). What its length differs from 1 belongs to the focal length.
-  const vec3 middle = unit(stars[0] + stars[1] + stars[2] + stars[3]);
+  const sky_vector middle = unit(stars[0] + stars[1] + stars[2] + stars[3]);
   const tangent_axes sky(middle);
   pointing result{};
   result.focal = focal;
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 4; ++i) v[i] = unit({seen[i].x, seen[i].y, result.focal});
-    const vec3 centre = unit(v[0] + v[1] + v[2] + v[3]);
+    const sky_vector centre = unit(v[0] + v[1] + v[2] + v[3]);
     const tangent_axes picture(centre);
     float x[4], y[4], u[4], w[4], mx = 0, my = 0, mu = 0, mw = 0;
     for (int i = 0; i < 4; ++i) {
@@ -152,11 +152,11 @@ ROOST_FN pointing point_at(const centroid (&seen)[4], const vec3 (&stars)[4], fl
     // The middle of the picture's quad is at m * turn from the middle of the sky's.
     const float shift_u = mu / 4 - stretch * (re * mx / 4 - sign * im * my / 4),
                 shift_w = mw / 4 - stretch * (im * mx / 4 + sign * re * my / 4);
-    const vec3 away = unit(middle + shift_u * sky.first + shift_w * sky.second);
-    vec3 first = re * sky.first + im * sky.second;
+    const sky_vector away = unit(middle + shift_u * sky.first + shift_w * sky.second);
+    sky_vector first = re * sky.first + im * sky.second;
     first = unit(first - dot(first, away) * away);
-    const vec3 second = sign * cross(away, first);
-    const auto of_sky = [&](vec3 c) {
+    const sky_vector second = sign * cross(away, first);
+    const auto of_sky = [&](sky_vector c) {
       return dot(c, picture.first) * first + dot(c, picture.second) * second + dot(c, centre) * away;
     };
     result.x = of_sky({1, 0, 0});
@@ -251,7 +251,7 @@ ROOST_FN int refine(const star_index_ref<Place>& sky, const field_view& field, p
   int n = 0;
   for (int i = 0; i < field.count; ++i) {
     if (star_of[i] == no_star) continue;
-    const vec3 s = sky.stars[star_of[i]].at;
+    const sky_vector s = sky.stars[star_of[i]].at;
     const float dx = dot(s, at.x), dy = dot(s, at.y), dz = dot(s, at.z), f = at.focal / dz;
     const float u = dx / dz, w = dy / dz;
     // By angles around x, y and z, and by the logarithm of the focal length.
@@ -285,7 +285,7 @@ ROOST_FN int refine(const star_index_ref<Place>& sky, const field_view& field, p
   const auto p = static_cast<float>(step[0]), q = static_cast<float>(step[1]),
              r = static_cast<float>(step[2]);
   const float hand = dot(cross(at.x, at.y), at.z) < 0 ? -1.f : 1.f;
-  const vec3 x = at.x, y = at.y, z = at.z;
+  const sky_vector x = at.x, y = at.y, z = at.z;
   at.z = unit(z + p * y - q * x);
   at.x = x + q * z - r * y;
   at.x = unit(at.x - dot(at.x, at.z) * at.z);
@@ -465,16 +465,16 @@ struct solve_fields {
     for (int a = 0; a < assumed.count && !solved; ++a) {
       const assumed_widths::width width = assumed.widths[a];
       const float focal = width.focal * field.width;
-      const vec3 v[4] = {unit({seen[0].x, seen[0].y, focal}), unit({seen[1].x, seen[1].y, focal}),
-                         unit({seen[2].x, seen[2].y, focal}), unit({seen[3].x, seen[3].y, focal})};
+      const sky_vector v[4] = {unit({seen[0].x, seen[0].y, focal}), unit({seen[1].x, seen[1].y, focal}),
+                               unit({seen[2].x, seen[2].y, focal}), unit({seen[3].x, seen[3].y, focal})};
       const quad_shape shape = shape_of(v);
       if (!(shape.longest > 0)) return false;
       for_each_like(database.patterns, shape, [&](const star_pattern& pattern) {
         const float implied = width.focal * shape.longest / pattern.shape.longest;
         if (implied < width.least || implied > width.most) return true;
         const star* const stars = database.sky.stars;
-        const vec3 sky[4] = {stars[pattern.star[0]].at, stars[pattern.star[1]].at, stars[pattern.star[2]].at,
-                             stars[pattern.star[3]].at};
+        const sky_vector sky[4] = {stars[pattern.star[0]].at, stars[pattern.star[1]].at,
+                                   stars[pattern.star[2]].at, stars[pattern.star[3]].at};
         const pointing tried = point_at(seen, sky, implied * field.width);
         const float here = tries - log_odds(database.sky, field, tried, quad);
         if (!(here <= log_chance_most)) return true;
@@ -520,7 +520,7 @@ struct fill_quad_keys {
     if (number >= choose(detail::smaller<std::uint32_t>(count, quad_stars_most), 4)) return;
     int quad[4];
     quad_of(number, quad);
-    vec3 v[4];
+    sky_vector v[4];
     for (int k = 0; k < 4; ++k) {
       const centroid at = centroids[first[field] + static_cast<std::uint32_t>(quad[k])];
       v[k] = unit({at.x, at.y, focal * sizes[field].width});

@@ -45,8 +45,8 @@ inline constexpr std::uint32_t no_star = ~std::uint32_t{0};
 /// Where a picture points. A direction s of the sky is at pixel (focal * s.x / s.z, focal * s.y / s.z) of the
 /// axes x, y and z, from the middle of the picture.
 struct pointing {
-  vec3 x, y, z;  ///< to the right, down, and away; mirrored pictures have a left-handed system
-  float focal;   ///< pixels
+  sky_vector x, y, z;  ///< to the right, down, and away; mirrored pictures have a left-handed system
+  float focal;         ///< pixels
 };
 
 /// What came of a field.

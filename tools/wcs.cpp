@@ -13,18 +13,18 @@ constexpr double degrees = 180 / std::numbers::pi;
 
 /// North and east in the middle of a picture.
 struct compass {
-  vec3 east, north;
-  explicit compass(vec3 away) {
+  sky_vector east, north;
+  explicit compass(sky_vector away) {
     // At a pole every direction is south or north; any will do.
-    const vec3 side = cross({0, 0, 1}, away);
-    east = dot(side, side) > 1e-12f ? unit(side) : vec3{0, 1, 0};
+    const sky_vector side = cross({0, 0, 1}, away);
+    east = dot(side, side) > 1e-12f ? unit(side) : sky_vector{0, 1, 0};
     north = cross(away, east);
   }
 };
 
 }  // namespace
 
-sky_point point_of(vec3 direction) {
+sky_point point_of(sky_vector direction) {
   const double ra = std::atan2(direction.y, direction.x) * degrees;
   return {ra < 0 ? ra + 360 : ra,
           std::atan2(static_cast<double>(direction.z), std::hypot(direction.x, direction.y)) * degrees};

@@ -23,7 +23,7 @@ sky_position position_of(const pointing& at, star_fields::size size);
 struct sky_point {
   double ra, dec;
 };
-sky_point point_of(vec3 direction);
+sky_point point_of(sky_vector direction);
 
 /// Writes a FITS header without a picture that holds the world coordinates (gnomonic projection): pixel
 /// (1, 1) is the first one of the file. Throws roost::error where the file cannot be written.
