@@ -64,9 +64,10 @@ def numpy_dtype(array):
     if isinstance(dtype, np.dtype):
         return dtype
     try:
-        return np.dtype(str(dtype).split(".")[1])
+        found = np.dtype(str(dtype).split(".")[1])
     except TypeError:
         return None
+    return found if found.isbuiltin == 1 else None  # jax teaches numpy bfloat16, which torch does not take
 
 
 def _new_kind(array, tail, what):

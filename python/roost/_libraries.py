@@ -5,6 +5,7 @@ it tells the C++ module where an array lies, and makes arrays for results. What 
 that, it does in C++, so that all libraries are alike.
 """
 
+import atexit
 import contextlib
 import os
 import sys
@@ -168,19 +169,19 @@ class _TorchCpu(Library):
         return array.clone()
 
     def argsort(self, keys):
-        if keys.ndim == 2:
-            order = self.argsort(keys[:, -1])
-            for c in range(keys.shape[1] - 2, -1, -1):
-                order = order[self.argsort(keys[:, c][order])]
-            return order
         torch, dtype = self.torch, keys.dtype
-        if dtype is torch.uint64:
+        if dtype is torch.uint64:  # of these types torch neither sorts nor indexes
             keys = keys.view(torch.int64) ^ -(2**63)
         elif dtype is torch.uint16 or dtype is torch.uint32:
             keys = keys.to(torch.int64)
         elif dtype is torch.bool:
             keys = keys.view(torch.uint8)
-        return torch.argsort(keys, stable=True)
+        if keys.ndim == 1:
+            return torch.argsort(keys, stable=True)
+        order = torch.argsort(keys[:, -1], stable=True)
+        for c in range(keys.shape[1] - 2, -1, -1):
+            order = order[torch.argsort(keys[:, c][order], stable=True)]
+        return order
 
 
 def _torch_dtypes(torch):
@@ -201,6 +202,7 @@ class _Device(Library):
         self.index = index
         self.where = f"cuda:{index}"
         self.memory = _cuda.make_memory(index, self.make_bytes)
+        atexit.register(self.memory.close)  # or what it refers to, all of roost, would outlive Python
         self._places = {}
 
     def _place_on(self, stream):
@@ -412,7 +414,8 @@ class _JaxCuda(_Device):
     def adopt(self, result, dtype, tail=()):
         if result is None:
             return self.jax.numpy.empty((0, *tail), dtype, device=self.device)
-        view = result.view(_DLPACK_CODES[dtype.kind], dtype.itemsize * 8, tail)
+        code = 4 if dtype.name == "bfloat16" else _DLPACK_CODES[dtype.kind]
+        view = result.view(code, dtype.itemsize * 8, tail)
         return self.jax.dlpack.from_dlpack(view)
 
     def convert(self, array, dtype):

@@ -38,7 +38,7 @@ template <>
 void bind_place<cuda>(nb::module_& m) {
   using place = call_place<cuda>;
   nb::set_leak_warnings(false);  // memory of libraries lives as long as the process: arrays may be freed late
-  nb::class_<library_memory>(m, "Memory");
+  nb::class_<library_memory>(m, "Memory").def("close", &library_memory::close);
   m.def(
       "make_memory",
       [](int device, nb::callable make) {

@@ -124,6 +124,7 @@ class library_memory final : public device_memory_resource {
   void* allocate(std::size_t bytes, cudaStream_t stream) override {
     if (bytes < small) return pool_.allocate(bytes, stream);
     const nb::gil_scoped_acquire gil;
+    if (!make_.is_valid()) return pool_.allocate(bytes, stream);
     auto [owner, memory] = make(bytes);
     const std::scoped_lock lock(mutex_);
     owners_.emplace(memory, owner.release().ptr());
@@ -134,7 +135,12 @@ class library_memory final : public device_memory_resource {
     if (!Py_IsInitialized()) return;
     const nb::gil_scoped_acquire gil;
     const nb::object given_back = take(memory);
+    if (!given_back.is_valid()) pool_.deallocate(memory, bytes, stream);
   }
+
+  /// When Python ends: forgets the library, which could not go while this refers to it. Later pieces come
+  /// from the device's pool.
+  void close() { make_.reset(); }
 
   /// The owner of a piece, which is Python's from now on; none for a small piece.
   nb::object take(void* memory) {
@@ -147,6 +153,7 @@ class library_memory final : public device_memory_resource {
   }
   /// A piece that is Python's from the start. Needs the GIL.
   std::pair<nb::object, void*> make(std::size_t bytes) {
+    if (!make_.is_valid()) detail::raise<error>({"roost: Python ends; no more results on a GPU"});
     try {
       const nb::object made = make_(bytes);
       return {nb::object(made[0]), reinterpret_cast<void*>(nb::cast<std::uintptr_t>(made[1]))};

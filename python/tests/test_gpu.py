@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -18,6 +17,19 @@ if "cupy" in NAMES:
 needs_torch = pytest.mark.skipif("torch-cuda" not in NAMES, reason="needs torch and a GPU")
 needs_cupy = pytest.mark.skipif("cupy" not in NAMES, reason="needs CuPy and a GPU")
 LATE = 100_000_000  # cycles: some 50 ms
+
+
+def returns_before_its_stream(call):
+    """Whether a call leaves work on its stream behind. Each try gives a slow host more time; a call that
+    waits for its stream leaves none in any."""
+    for factor in (1, 8, 64):
+        torch.cuda.synchronize()
+        torch.cuda._sleep(LATE * factor)
+        call()
+        if not torch.cuda.current_stream().query():
+            torch.cuda.synchronize()
+            return True
+    return False
 
 
 @needs_torch
@@ -37,7 +49,6 @@ def test_keys_that_come_late_on_a_side_stream(n):
         torch.cuda._sleep(LATE)
         asked = keys + 0
         found = table.find(asked) + 0
-        assert not side.query()  # the lookup waited for nothing
         there = roost.isin(keys, values)
     side.synchronize()
     assert torch.equal(again, expected) and int(sums.sum()) == n
@@ -69,14 +80,8 @@ def test_lookups_do_not_synchronise():
     index, table, members = roost.Index(x), roost.Map(x, x), roost.Set(x)
     torch.cuda.synchronize()
     for call in (lambda: index.get_indexer(x), lambda: table.find(x), lambda: members.contains(x)):
-        call()
-        torch.cuda.synchronize()
-        torch.cuda._sleep(LATE * 4)
-        start = time.perf_counter()
-        call()
-        seconds = time.perf_counter() - start
-        assert not torch.cuda.current_stream().query() and seconds < 0.05
-        torch.cuda.synchronize()
+        assert returns_before_its_stream(call)
+    assert not returns_before_its_stream(lambda: roost.unique(x))  # somebody must know how many there are
 
 
 @needs_torch
@@ -223,28 +228,6 @@ def test_more_than_2_to_the_31_elements():
     del found, x
     torch.cuda.empty_cache()
     roost.trim()
-
-
-@needs_torch
-def test_types_that_torch_hardly_has():
-    for dtype in (torch.uint16, torch.uint32, torch.uint64):
-        x = torch.tensor([3, 40000, 3, 0], device="cuda").to(dtype)
-        values, counts = roost.unique(x, sorted=True, return_counts=True)
-        assert values.dtype == dtype and values.tolist() == [0, 3, 40000] and counts.tolist() == [1, 2, 1]
-    x = torch.tensor([1.5, -0.0, 0.0, float("nan"), float("nan")], dtype=torch.bfloat16, device="cuda")
-    with pytest.raises(TypeError, match="bfloat16"):
-        roost.unique(x)
-    keys = torch.arange(1000, device="cuda")
-    table = roost.Map(keys, torch.ones(1000, 3, dtype=torch.bfloat16, device="cuda"))
-    found = table.find(keys + 1, missing=0.5)
-    assert found.dtype == torch.bfloat16
-    assert found[-1].tolist() == [0.5] * 3 and found[0].tolist() == [1.0] * 3
-    for x in (torch.sparse_coo_tensor([[0]], [1.0], (3,), device="cuda"), torch.tensor([1j], device="cuda")):
-        with pytest.raises(TypeError):
-            roost.unique(x)
-    with pytest.raises(ValueError, match="single number"):
-        roost.Set(torch.tensor(5, device="cuda"))
-    assert roost.unique(torch.tensor(5, device="cuda")).tolist() == [5]
 
 
 @needs_torch

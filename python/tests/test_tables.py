@@ -172,11 +172,15 @@ def test_concurrent_map_is_a_dict(on, types):
     )
 
 
+def index_of_strings(keys, _):
+    return roost.Index(keys.astype("U"))
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda k, v: roost.Index(k),
-        lambda k, v: roost.Index(k.astype("U")),
+        index_of_strings,
         lambda k, v: roost.Set(k),
         lambda k, v: roost.Map(k, v),
         lambda k, v: roost.Map(k, v.repeat(5).reshape(-1, 5)[:1000]),
@@ -184,14 +188,13 @@ def test_concurrent_map_is_a_dict(on, types):
     ],
 )
 def test_pickles(on, make):
-    rng = np.random.default_rng(0)
-    try:
-        table = make(on(rng.integers(0, 500, 1000)), on(rng.random(1000)))
-    except (AttributeError, TypeError):
+    if make is index_of_strings and not on.is_numpy:
         pytest.skip("strings are numpy's")
+    rng = np.random.default_rng(0)
+    table = make(on(rng.integers(0, 500, 1000)), on(rng.random(1000)))
     copy = pickle.loads(pickle.dumps(table))
     assert type(copy) is type(table) and len(copy) == len(table) and copy.valid()
-    queries = on(np.arange(600).astype("U" if "<U" in repr(table) else "i8"))
+    queries = on(np.arange(600).astype("U" if make is index_of_strings else "i8"))
     for call in ("find", "get_indexer", "contains"):
         if hasattr(table, call):
             both = getattr(table, call)(queries), getattr(copy, call)(queries)
