@@ -28,5 +28,6 @@
 #include "roost/sharded_multimap.hpp"
 #include "roost/sharded_set.hpp"
 #include "roost/shards.hpp"
+#include "roost/sparse_conv.hpp"
 #include "roost/stadium_map.hpp"
 #include "roost/two_way_index.hpp"

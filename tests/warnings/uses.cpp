@@ -234,6 +234,13 @@ void use_voxels() {
              given = roost::convolution(cpu, index, index, roost::kernel_shape<D>::cube(3));
   static_cast<void>(map.valid(cpu) && down.transposed().volume != 0 && up.made_outputs().valid(cpu) &&
                     given.view().has_neighbour(0, 0));
+  if constexpr (D == 3) {
+    std::vector<float> numbers(1);
+    roost::sparse_conv(cpu, map.view(), {1, 1}, numbers, numbers, numbers, numbers);
+    roost::sparse_conv_input_gradient(cpu, map.transposed(), {1, 1}, numbers, numbers, numbers);
+    roost::sparse_conv_weight_gradient(cpu, map.view(), {1, 1}, numbers, numbers, numbers);
+    roost::sparse_conv_bias_gradient(cpu, map.view(), {1, 1}, numbers, numbers);
+  }
 }
 
 struct group_of_one {

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "roost/detail/sparse/conv_host.hpp"
+
+/// \file
+/// Convolution over the voxels of a kernel map, and its gradients.
+
+namespace roost {
+
+/// The convolution of torch.nn.functional.conv2d and conv3d (a cross-correlation) on voxels that are there:
+///
+///     output[o][c] = bias[c] + the sum over k and i of input[neighbour(k, o)][i] * weights[k][i][c]
+///
+/// for each output row o of the map; offsets that reach no voxel add nothing.
+///
+///     const auto map = roost::submanifold(cpu, index);                       // 3 x 3 x 3
+///     roost::sparse_conv(cpu, map.view(), {.in = 16, .out = 32}, features, weights, outputs, bias);
+///     roost::sparse_conv(cpu, map.transposed(), {.in = 32, .out = 16}, ...);   // the transposed convolution
+///
+/// `map`: view() or transposed() of a kernel_map that has neighbours (not only pairs). `input`: its input
+/// rows of channels.in numbers each, one row after the other. `weights`: [offset][in][out], the last fastest:
+/// torch's (out, in, k[0], k[1], k[2]) permuted to (k[0], k[1], k[2], in, out). `output`: room for its output
+/// rows of channels.out numbers, which must not overlap what is read. `bias`: channels.out numbers, or empty.
+/// All are contiguous memory of the place, of one type: float or double.
+///
+/// Each output row has one owner, which goes through the offsets in their order. So results are the same from
+/// run to run, with any number of threads; another kind of processor may round otherwise. A number that is
+/// not finite reaches only the outputs whose neighbourhood has it.
+///
+/// Place: host. A convolution for cuda is not there yet: kernel_map's neighbours, masks and pairs are what
+/// kernels of yours, or CUTLASS's and Triton's, need.
+///
+/// Cost: 2 * in * out operations for each pair of rows, about as fast as one matrix product of the same work;
+/// takes a copy of the weights, and 512 bytes an output channel and thread. Throws invalid_argument for a map
+/// without neighbours, other channels, or memory that is too short; out_of_memory.
+template <class Place, class Input, class Weights, class Output>
+void sparse_conv(const Place& place, const kernel_map_view& map, const conv_channels& channels,
+                 const Input& input, const Weights& weights, Output&& output,
+                 std::span<const detail::element_of<Input>> bias = {});
+
+/// The gradient of what sparse_conv() read, from the gradient of what it wrote. `reverse`: the map the other
+/// way round, which is map.transposed() for a convolution with map.view(), and map.view() for one with
+/// map.transposed(); an even size, or a stride, needs kernel_map_options::inverse. `channels` and `weights`:
+/// those of the convolution. Otherwise as sparse_conv().
+template <class Place, class Gradient, class Weights, class Output>
+void sparse_conv_input_gradient(const Place& place, const kernel_map_view& reverse,
+                                const conv_channels& channels, const Gradient& output_gradient,
+                                const Weights& weights, Output&& input_gradient);
+
+/// The gradient of the weights, [offset][in][out], from what sparse_conv() read and the gradient of what it
+/// wrote; `map` is that of the convolution. Sums are made of short sums, in a fixed order: the same from run
+/// to run with any number of threads. Takes 64 times the memory of one offset's weights, or twice that of
+/// all. Otherwise as sparse_conv().
+template <class Place, class Input, class Gradient, class Output>
+void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
+                                 const conv_channels& channels, const Input& input,
+                                 const Gradient& output_gradient, Output&& weight_gradient);
+
+/// The gradient of the bias: the sum of the gradients of all output rows of the map, for each of
+/// channels.out. The same from run to run. Otherwise as sparse_conv().
+template <class Place, class Gradient, class Output>
+void sparse_conv_bias_gradient(const Place& place, const kernel_map_view& map, const conv_channels& channels,
+                               const Gradient& output_gradient, Output&& bias_gradient);
+
+}  // namespace roost
+
+#include "roost/detail/sparse/sparse_conv.inl"
