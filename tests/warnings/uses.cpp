@@ -22,6 +22,7 @@
 #include <roost/partition.hpp>
 #include <roost/place.hpp>
 #include <roost/roost.hpp>
+#include <roost/sharded_concurrent_map.hpp>
 #include <roost/sharded_file.hpp>
 #include <roost/sharded_index.hpp>
 #include <roost/sharded_join.hpp>
@@ -273,6 +274,12 @@ void use_sharded() {
   map.for_each(shards, [](const Key&, const Value&) {});
   roost::save(shards, map, "folder");
   map = roost::load_sharded_map<Key, Value>(shards, "folder");
+  roost::sharded_concurrent_map<Key, Value> changing(shards, 100);
+  changing.insert(shards, keys, values);
+  changing.insert_or_apply(shards, keys, values, roost::plus());
+  changing.erase(shards, keys);
+  changing.find(shards, keys, values, Value{});
+  static_cast<void>(changing.size(shards) + changing.bytes(shards) + changing.ref().contains(Key{}));
   const roost::sharded_set set(shards, keys);
   set.contains(shards, keys, answers);
   set.retrieve_all(shards, keys);

@@ -45,15 +45,7 @@ template <class Key, class Value, class Shards>
 template <class Queries, class Results>
 bulk_report sharded_map<Key, Value, Shards>::find(const Shards& shards, const Queries& queries,
                                                   Results&& results, Value missing, bulk_options how) const {
-  constexpr const char* where = "roost::sharded_map::find";
-  return tables_.template look_up<Key>(
-      shards, where, queries, results, how,
-      [&](auto&, auto& target, std::size_t n) {
-        return detail::write_value<Value>{detail::output<Value>(target, n, where), missing};
-      },
-      [&](const auto& place, const auto& asked, auto& target) {
-        return detail::find_no_values<Key>(place, asked, target, missing, where);
-      });
+  return tables_.template find<Key>(shards, "roost::sharded_map::find", queries, results, missing, how);
 }
 
 template <class Key, class Value, class Shards>
@@ -61,18 +53,8 @@ template <class Queries, class Results, class Found>
   requires(!std::is_convertible_v<Found, Value>)
 bulk_report sharded_map<Key, Value, Shards>::find(const Shards& shards, const Queries& queries,
                                                   Results&& results, Found&& found, bulk_options how) const {
-  constexpr const char* where = "roost::sharded_map::find";
-  detail::check_parts(shards, where, results);
-  return tables_.template look_up<Key>(
-      shards, where, queries, found, how,
-      [&](auto& me, auto& target, std::size_t n) {
-        return detail::write_value_and_found<Value>{
-            detail::output<Value>(detail::of_shard<Shards>(results, me), n, where),
-            detail::output<bool>(target, n, where)};
-      },
-      [&](const auto& place, const auto& asked, auto& target) {
-        return detail::find_nothing<Key>(place, asked, target, where);
-      });
+  return tables_.template find_there<Key, Value>(shards, "roost::sharded_map::find", queries, results, found,
+                                                 how);
 }
 
 template <class Key, class Value, class Shards>

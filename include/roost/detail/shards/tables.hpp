@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "roost/detail/shards/arrivals.hpp"
 #include "roost/frozen_multimap.hpp"
@@ -92,20 +93,27 @@ inline bool is_crowded(const gathered& all, std::uint32_t shards) {
   return false;
 }
 
-/// The same for a table in which the first item of a key wins: if few keys have many of them, only the first
-/// of each.
-template <class Me, class Source>
-auto bring_first_items(Me& me, const Source& source, std::uint64_t seed) {
+/// The same; if few keys have many items, brings what fewer() brings.
+template <class Me, class Source, class Fewer>
+auto bring_items_or(Me& me, const Source& source, std::uint64_t seed, const Fewer& fewer) {
   {
     const auto mine = split_by_owner<false>(me, source, seed);
     const gathered all = me.gather(mine.counts);
     if (!is_crowded(all, me.count())) return deliver(me, mine, all);
   }
-  const auto each =
-      unique_all(me.place(), source.keys, {.order = index_order::first_occurrence, .first = true});
-  const item_at<Source> first{source, each.first.data()};
-  const auto mine = split_by_owner<false>(me, computed(each.keys.size(), first), seed);
-  return deliver(me, mine, me.gather(mine.counts));
+  return fewer();
+}
+
+/// The same for a table in which the first item of a key wins, or any: if few keys have many of them, only
+/// the first of each.
+template <class Me, class Source>
+auto bring_first_items(Me& me, const Source& source, std::uint64_t seed) {
+  return bring_items_or(me, source, seed, [&] {
+    const auto each =
+        unique_all(me.place(), source.keys, {.order = index_order::first_occurrence, .first = true});
+    const item_at<Source> first{source, each.first.data()};
+    return bring_items(me, computed(each.keys.size(), first), seed);
+  });
 }
 
 /// An answer to a lookup that has found a slot with a value that is too large to be carried about.
@@ -148,6 +156,10 @@ bulk_report ask_tables(const Shards& shards, typename Shards::shard_type& me, co
   }
 }
 
+/// The handle for lookups of a table.
+template <class Table>
+using reader_of = std::remove_cvref_t<decltype(std::declval<const Table&>().ref())>;
+
 /// 1 for a key in the table of a shard that does not own it.
 template <class Ref>
 struct is_strange {
@@ -180,12 +192,12 @@ class tables_of_shards {
   std::size_t bytes() const { return bytes_; }
   double load_factor() const { return load_factor_; }
 
-  const Table& of(const shard_type& me) const { return of_shard<Shards>(tables_, me); }
+  const Table& of(const shard_type& me) const { return *of_shard<Shards>(tables_, me); }
   const Table& operator[](std::size_t shard) const {
     if constexpr (one_shard_a_process<Shards>) {
-      return tables_;
+      return *tables_;
     } else {
-      return tables_[shard];
+      return *tables_[shard];
     }
   }
 
@@ -194,25 +206,11 @@ class tables_of_shards {
   void build(const Shards& shards, std::uint64_t seed, const Make& make) {
     tables_of_shards fresh;
     fresh.seed_ = seed;
-    fresh.tables_ = make_each<Shards, Table>(shards);
+    fresh.tables_ = make_each<Shards, std::optional<Table>>(shards);
     shards.run([&](shard_type& me) {
-      Table& mine = of_shard<Shards>(fresh.tables_, me);
-      mine = make(me);
-      std::uint64_t slots = 0;
-      if constexpr (requires { mine.capacity(); }) {
-        slots = mine.capacity();
-      } else {
-        slots = mine.key_count();
-      }
-      const auto full = static_cast<std::uint64_t>(mine.load_factor() * static_cast<double>(slots) * 1024);
-      const gathered all = me.gather({mine.size(), slots, mine.bytes(), full});
-      if (me.local() != 0) return;
-      fresh.shards_ = me.count();
-      fresh.size_ = all.sum(0);
-      fresh.slots_ = all.sum(1);
-      fresh.bytes_ = all.sum(2);
-      fresh.load_factor_ =
-          static_cast<double>(all.sum(3)) / 1024 / std::max(1.0, static_cast<double>(fresh.slots_));
+      const Table& mine = of_shard<Shards>(fresh.tables_, me).emplace(make(me));
+      if (me.local() == 0) fresh.shards_ = me.count();
+      if constexpr (requires { mine.size(); }) fresh.note_sizes(me, mine);
     });
     *this = std::move(fresh);
   }
@@ -237,6 +235,23 @@ class tables_of_shards {
     });
   }
 
+  /// The same for changes of the tables.
+  template <class F>
+  void change(const Shards& shards, const char* where, const F& f) {
+    each(shards, where, [&](shard_type& me, const Table&) { f(me, *of_shard<Shards>(tables_, me)); });
+  }
+
+  /// The sum of f(me, the table) over all shards.
+  template <class F>
+  std::uint64_t sum(const Shards& shards, const char* where, const F& f) const {
+    std::uint64_t result = 0;
+    each(shards, where, [&](shard_type& me, const Table& mine) {
+      const std::uint64_t all = me.gather({f(me, mine)}).sum();
+      if (me.local() == 0) result = all;
+    });
+    return result;
+  }
+
   /// The answers to a shard's queries: of a multimap by the numbers of keys, on the shard that has them.
   template <class Queries, class Answer>
   bulk_report ask(const Shards& shards, shard_type& me, const Queries& queries, const Answer& answer,
@@ -247,7 +262,7 @@ class tables_of_shards {
       return ask_owners(me, asked_table{numbers.ref(), numbers.bytes(), seed_}, queries, answer, how);
     } else {
       return ask_tables(shards, me, asked_table{mine.ref(), mine.bytes(), seed_}, queries, answer, how,
-                        [&](std::uint32_t s) -> const auto& { return (*this)[s].ref(); });
+                        [&](std::uint32_t s) -> decltype(auto) { return (*this)[s].ref(); });
     }
   }
 
@@ -291,6 +306,32 @@ class tables_of_shards {
     return sum;
   }
 
+  template <class Key, class Value, class Queries, class Results>
+  bulk_report find(const Shards& shards, const char* where, const Queries& queries, Results& results,
+                   const Value& missing, const bulk_options& how) const {
+    return look_up<Key>(
+        shards, where, queries, results, how,
+        [&](auto&, auto& target, std::size_t n) {
+          return write_value<Value>{output<Value>(target, n, where), missing};
+        },
+        [&](const auto& place, const auto& asked, auto& target) {
+          return find_no_values<Key>(place, asked, target, missing, where);
+        });
+  }
+  template <class Key, class Value, class Queries, class Results, class Found>
+  bulk_report find_there(const Shards& shards, const char* where, const Queries& queries, Results& results,
+                         Found& found, const bulk_options& how) const {
+    check_parts(shards, where, results);
+    return look_up<Key>(
+        shards, where, queries, found, how,
+        [&](auto& me, auto& target, std::size_t n) {
+          return write_value_and_found<Value>{output<Value>(of_shard<Shards>(results, me), n, where),
+                                              output<bool>(target, n, where)};
+        },
+        [&](const auto& place, const auto& asked, auto& target) {
+          return find_nothing<Key>(place, asked, target, where);
+        });
+  }
   template <class Key, class Queries, class Results>
   bulk_report contains(const Shards& shards, const char* where, const Queries& queries, Results& results,
                        const bulk_options& how) const {
@@ -308,29 +349,46 @@ class tables_of_shards {
                                      [](auto&, bool* target) { return write_contained{target}; });
   }
 
-  sharded_ref<typename Table::ref_type> ref(const char* where) const {
-    using ref_type = sharded_ref<typename Table::ref_type>;
+  sharded_ref<reader_of<Table>> ref(const char* where) const {
+    using ref_type = sharded_ref<reader_of<Table>>;
     if (empty())
       raise<invalid_argument>({where, ": the table is empty and has no memory; call rebuild first"});
     if (shards_ > ref_type::shards_most) {
       raise<invalid_argument>({where, ": ", shards_, " shards; a ref has at most ", ref_type::shards_most});
     }
     ref_type result(shards_, seed_);
-    for (std::uint32_t s = 0; s < shards_; ++s) result.set(s, tables_[s].ref());
+    for (std::uint32_t s = 0; s < shards_; ++s) result.set(s, (*this)[s].ref());
     return result;
   }
 
   bool valid(const Shards& shards, const char* where) const {
     std::atomic<bool> good{true};
     each(shards, where, [&](auto& me, const Table& mine) {
-      const is_strange<typename Table::ref_type> strange{mine.ref(), {seed_, me.count()}, me.number()};
+      const is_strange<reader_of<Table>> strange{mine.ref(), {seed_, me.count()}, me.number()};
       if (!mine.valid(me.place()) || me.place().sum(mine.capacity(), strange) != 0) good = false;
     });
     return good;
   }
 
  private:
-  each_shard<Shards, Table> tables_;
+  /// Of all shards together.
+  void note_sizes(shard_type& me, const Table& mine) {
+    std::uint64_t slots = 0;
+    if constexpr (requires { mine.capacity(); }) {
+      slots = mine.capacity();
+    } else {
+      slots = mine.key_count();
+    }
+    const auto full = static_cast<std::uint64_t>(mine.load_factor() * static_cast<double>(slots) * 1024);
+    const gathered all = me.gather({mine.size(), slots, mine.bytes(), full});
+    if (me.local() != 0) return;
+    size_ = all.sum(0);
+    slots_ = all.sum(1);
+    bytes_ = all.sum(2);
+    load_factor_ = static_cast<double>(all.sum(3)) / 1024 / std::max(1.0, static_cast<double>(slots_));
+  }
+
+  each_shard<Shards, std::optional<Table>> tables_;
   std::uint32_t shards_ = 0;
   std::uint64_t seed_ = 0;
   std::size_t size_ = 0, slots_ = 0, bytes_ = 0;
