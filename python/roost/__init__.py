@@ -8,7 +8,7 @@
     array([ 3, -1])
 
 Functions: unique, factorize, isin, join, group_by, value_counts, duplicated, partition.
-Tables: Index, Map, Set, MultiMap, ConcurrentMap.
+Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
 Arguments are arrays of numpy, torch, CuPy, jax, pandas or Arrow, on the CPU or on a GPU, or anything that
 numpy.asarray takes; results are arrays of the library that the (first) argument came from, on its device. See
@@ -30,7 +30,7 @@ from ._functions import (
     value_counts,
 )
 from ._libraries import from_arrow
-from ._tables import ConcurrentMap, Index, Map, MultiMap, Set
+from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 
 __version__ = "0.1.0"
 
@@ -41,6 +41,7 @@ __all__ = [
     "Map",
     "MultiMap",
     "Set",
+    "Store",
     "duplicated",
     "factorize",
     "from_arrow",

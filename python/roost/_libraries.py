@@ -91,9 +91,9 @@ class Library:
         return array
 
     @staticmethod
-    def full(n, value):
-        """n copies of an array of one number."""
-        return np.broadcast_to(value, n)
+    def full(shape, value):
+        """Copies of an array: of a number, or of a row."""
+        return np.broadcast_to(value, shape)
 
     @staticmethod
     def copy(array):
@@ -161,8 +161,8 @@ class _TorchCpu(Library):
     def to_numpy(self, array):
         return array.numpy()
 
-    def full(self, n, value):
-        return value.expand(n)
+    def full(self, shape, value):
+        return value.expand(shape)
 
     @staticmethod
     def copy(array):
@@ -316,9 +316,9 @@ class _Cupy(_Device):
     def to_numpy(self, array):
         return self.cupy.asnumpy(array)
 
-    def full(self, n, value):
+    def full(self, shape, value):
         with self._here():
-            return self.cupy.broadcast_to(value, n)
+            return self.cupy.broadcast_to(value, shape)
 
     def copy(self, array):
         with self._here():
@@ -432,8 +432,8 @@ class _JaxCuda(_Device):
     def to_numpy(self, array):
         return np.asarray(array)
 
-    def full(self, n, value):
-        return self.jax.numpy.broadcast_to(value, n)
+    def full(self, shape, value):
+        return self.jax.numpy.broadcast_to(value, shape)
 
     @staticmethod
     def copy(array):

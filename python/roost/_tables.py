@@ -1,4 +1,6 @@
-"""Index, Map, Set, MultiMap, ConcurrentMap: tables that stay."""
+"""Index, Map, Set, MultiMap, ConcurrentMap, Store: tables that stay."""
+
+import os
 
 import numpy as np
 
@@ -33,13 +35,17 @@ class _Values:
         self.size = self.dtype.itemsize
         for d in tail:
             self.size *= d
-        self.bytes = {1: 4, 2: 4, 4: 4, 8: 8, 16: 16}.get(self.size)  # in the table; None: rows
+        self.bytes = self._in_table()
         self._zero = np.zeros((1, self.bytes or self.size), np.uint8)
 
+    def _in_table(self):
+        """The bytes that a value has in the table; None: it lies beside it."""
+        return {1: 4, 2: 4, 4: 4, 8: 8, 16: 16}.get(self.size)
+
     @classmethod
-    def of_type(cls, dtype, library):
+    def of_type(cls, dtype, library, tail=()):
         values = cls.__new__(cls)
-        values._set(dtype, (), library)
+        values._set(dtype, tail, library)
         return values
 
     def words(self, array, library):
@@ -128,10 +134,14 @@ class _Values:
 
 def _dtype(dtype, what):
     """numpy's type of what a user calls one: of torch, too."""
+    of_torch = str(dtype).startswith("torch.")
     try:
-        return np.dtype(str(dtype)[6:] if str(dtype).startswith("torch.") else dtype)
+        found = np.dtype(str(dtype)[6:] if of_torch else dtype)
     except TypeError:
-        raise TypeError(f"{what}: numpy has no type {dtype}") from None
+        found = None
+    if found is None or (of_torch and found.isbuiltin != 1):  # jax teaches numpy bfloat16
+        raise TypeError(f"{what}: numpy has no type {dtype}")
+    return found
 
 
 def _number(key):
@@ -536,7 +546,127 @@ class MultiMap(_Keyed):
         return MultiMap, self.items()
 
 
-class ConcurrentMap(_Keyed):
+class _Changing(_Keyed):
+    """What tables that change have in common."""
+
+    def _column(self, values, keys, what):
+        """Values as an array of the map's type, one for each key."""
+        dtype, library = self._values.dtype, keys.library
+        by_python = is_python_numbers(values)
+        if by_python or isinstance(values, np.generic):
+            array, other = np.asarray(values), NUMPY
+        else:
+            array, other = take(values, what)
+            same_device(library, other, what)
+        shape, tail = tuple(array.shape), self._values.tail
+        if shape not in ((), tail, (keys.n, *tail)):
+            a_row = f" of shape {tail}" if tail else ""
+            raise ValueError(f"{what}: {keys.n} keys but values of shape {shape}; give as many{a_row}")
+        mine = numpy_dtype(array) or array.dtype
+        if mine != dtype:
+            known = isinstance(mine, np.dtype) and isinstance(dtype, np.dtype)
+            numbers = by_python and mine.kind in "biuf" and known
+            fits = numbers or (known and keeps_every_value(mine, dtype))
+            converted = other.convert(array, dtype) if fits else None
+            if converted is None or (numbers and dtype.kind in "biu" and np.any(converted != array)):
+                raise TypeError(
+                    f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them"
+                )
+            array = converted
+        if other is NUMPY and library is not NUMPY:
+            array = library.of_numpy(array)
+        return array if shape == (keys.n, *tail) else library.full((keys.n, *tail), array)
+
+    def _change(self, keys, values, how, name):
+        what = f"roost.{type(self).__name__}.{name}"
+        keys = self._queries(keys, what)
+        dtype, library = self._values.dtype, keys.library
+        array = self._column(values, keys, what)
+        if how == 2 and dtype.itemsize < 4 and dtype.kind != "u":
+            raise TypeError(f"{what}: sums of {dtype}; make a map with values of 4 or 8 bytes")
+        words, floating = self._values.words(array, library), how == 2 and dtype.kind == "f"
+        inserted, full = self._table.insert(library.place(), keys.words, words, how, floating)
+        if full:
+            raise MemoryError(f"{what}: {full} keys found no room")
+        return inserted
+
+    def insert(self, keys, values):
+        """Stores the pairs whose keys are absent; returns how many were.
+
+        Parameters
+        ----------
+        keys : array of n keys
+            Of the type of the table's keys, or one whose every value that type can hold.
+        values : array of n values, or one value for all keys
+            Of the type of the table's values, or one whose every value that type can hold.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Keys or values of another type, or not as many.
+        MemoryError
+            There is no room to grow. The table is valid, and has some of the batch.
+        """
+        return self._change(keys, values, 0, "insert")
+
+    def insert_or_assign(self, keys, values):
+        """Stores all pairs; keys that are there get the new value. Returns how many were absent."""
+        return self._change(keys, values, 1, "insert_or_assign")
+
+    def erase(self, keys):
+        """Takes keys out; returns how many were there."""
+        keys = self._queries(keys, f"roost.{type(self).__name__}.erase")
+        return self._table.erase(keys.library.place(), keys.words)
+
+    def find(self, keys, missing=0):
+        """The value of each key, `missing` for those that are absent."""
+        what = f"roost.{type(self).__name__}.find"
+        keys = self._queries(keys, what)
+        library, values = keys.library, self._values
+        results = values.empty_words(keys.n, library)
+        self._table.find(library.place(), keys.words, values.one(missing, what), library.column(results))
+        return values.finish(results, library)
+
+    __getitem__ = Map.__getitem__
+    _records = Map._records
+    get = Map.get
+
+    def __setitem__(self, keys, values):
+        keys = _number(keys)
+        self.insert_or_assign([keys] if _scalar(keys) else keys, values)
+
+    def items(self):
+        """Two arrays: all keys, and their values, in no particular order."""
+        keys, values = self._table.items(self._library.place())
+        return self._decode(keys), self._values.decode(values, self._library)
+
+    def _decode(self, words):
+        """Keys from words of the table."""
+        return self._kind.decode(words, self._library)
+
+    keys = Map.keys
+    values = Map.values
+    __iter__ = Map.__iter__
+
+    def reserve(self, n):
+        """Makes room for n keys, those included that are there."""
+        self._table.reserve(self._library.place(), n)
+
+    def clear(self):
+        """Takes all keys out; keeps the memory."""
+        self._table.clear(self._library.place())
+
+    def __len__(self):
+        """The number of keys. Reads the whole table."""
+        return self._table.size(self._library.place())
+
+    @property
+    def capacity(self):
+        """The number of slots."""
+        return self._table.capacity()
+
+
+class ConcurrentMap(_Changing):
     """A map that changes: keys come and go in bulk, and it grows.
 
     Parameters
@@ -583,54 +713,6 @@ class ConcurrentMap(_Keyed):
             self._home, self._kind.word_bytes, self._values.bytes, capacity, load_factor, True
         )
 
-    def _column(self, values, keys, what):
-        """Values as an array of the map's type, one for each key."""
-        dtype, library = self._values.dtype, keys.library
-        by_python = is_python_numbers(values)
-        if by_python or isinstance(values, np.generic):
-            array, other = np.asarray(values), NUMPY
-        else:
-            array, other = take(values, what)
-            same_device(library, other, what)
-        shape = tuple(array.shape)
-        if shape not in ((), (keys.n,)):
-            raise ValueError(f"{what}: {keys.n} keys but values of shape {shape}; give as many")
-        mine = numpy_dtype(array)
-        if mine != dtype:
-            numbers = by_python and mine.kind in "biuf"
-            fits = numbers or (mine is not None and keeps_every_value(mine, dtype))
-            converted = other.convert(array, dtype) if fits else None
-            if converted is None or (numbers and dtype.kind in "biu" and np.any(converted != array)):
-                raise TypeError(
-                    f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them"
-                )
-            array = converted
-        if other is NUMPY and library is not NUMPY:
-            array = library.of_numpy(array)
-        return array if shape else library.full(keys.n, array)
-
-    def _change(self, keys, values, how, name):
-        what = f"roost.ConcurrentMap.{name}"
-        keys = self._queries(keys, what)
-        dtype, library = self._values.dtype, keys.library
-        array = self._column(values, keys, what)
-        if how == 2 and dtype.itemsize < 4 and dtype.kind != "u":
-            raise TypeError(f"{what}: sums of {dtype}; make a map with values of 4 or 8 bytes")
-        inserted, full = self._table.insert(
-            library.place(), keys.words, self._values.words(array, library), how, dtype.kind == "f"
-        )
-        if full:
-            raise MemoryError(f"{what}: {full} keys found no room")
-        return inserted
-
-    def insert(self, keys, values):
-        """Stores the pairs whose keys are absent; returns how many were."""
-        return self._change(keys, values, 0, "insert")
-
-    def insert_or_assign(self, keys, values):
-        """Stores all pairs; keys that are there get the new value. Returns how many were absent."""
-        return self._change(keys, values, 1, "insert_or_assign")
-
     def add(self, keys, values=1):
         """Adds a value to that of each key, absent ones having 0; returns how many were absent.
 
@@ -638,57 +720,174 @@ class ConcurrentMap(_Keyed):
         """
         return self._change(keys, values, 2, "add")
 
-    def erase(self, keys):
-        """Takes keys out; returns how many were there."""
-        keys = self._queries(keys, "roost.ConcurrentMap.erase")
-        return self._table.erase(keys.library.place(), keys.words)
-
-    def find(self, keys, missing=0):
-        """The value of each key, `missing` for those that are absent."""
-        what = "roost.ConcurrentMap.find"
-        keys = self._queries(keys, what)
-        library, values = keys.library, self._values
-        results = values.empty_words(keys.n, library)
-        self._table.find(library.place(), keys.words, values.one(missing, what), library.column(results))
-        return values.finish(results, library)
-
-    __getitem__ = Map.__getitem__
-    _records = Map._records
-    get = Map.get
-
-    def __setitem__(self, keys, values):
-        if _scalar(keys):
-            keys, values = [keys], [values]
-        self.insert_or_assign(keys, values)
-
-    def items(self):
-        """Two arrays: all keys, and their values, in no particular order."""
-        keys, values = self._table.items(self._library.place())
-        return self._kind.decode(keys, self._library), self._values.decode(values, self._library)
-
-    keys = Map.keys
-    values = Map.values
-    __iter__ = Map.__iter__
-
-    def reserve(self, n):
-        """Makes room for n keys, those included that are there."""
-        self._table.reserve(self._library.place(), n)
-
-    def clear(self):
-        """Takes all keys out; keeps the memory."""
-        self._table.clear(self._library.place())
-
-    def __len__(self):
-        """The number of keys. Reads the whole table."""
-        return self._table.size(self._library.place())
-
-    @property
-    def capacity(self):
-        """The number of slots."""
-        return self._table.capacity()
-
     def __reduce__(self):
         return _concurrent_map_of, (self._kind.dtype, self._values.dtype, self._load_factor, *self.items())
+
+
+class _Bodies(_Values):
+    """Values as a Store has them: each has the next power of two of bytes."""
+
+    def _in_table(self):
+        return max(8, 1 << (self.size - 1).bit_length()) if 0 < self.size <= 4096 else None
+
+
+class Store(_Changing):
+    """A map of large values that changes and grows, that may be larger than the memory of a GPU, and that a
+    file keeps: embedding rows by their ids.
+
+    Parameters
+    ----------
+    key_dtype : dtype
+        Integers, bools, floats, dates of at most 8 bytes.
+    value_dtype : dtype
+        Any type of fixed size, records included.
+    value_shape : tuple, or int
+        The shape of one value: 64 for rows of 64 numbers; () for single ones. A value may have 4096 bytes.
+    capacity : int
+        How many keys are expected; it grows beyond.
+    load_factor : float
+        How full the table may be, in (0, 1].
+    budget : int
+        How many bytes of a GPU's memory keys and values may take; the others lie in pinned memory of the CPU,
+        where the GPU reads them. By default three quarters of what is free. Means nothing on the CPU.
+    like : array
+        The store works where this array does, for instance on a GPU; by default on the CPU.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Types of keys or values that are none, values of more than 4096 bytes.
+    MemoryError
+
+    Notes
+    -----
+    It is Stadium hashing (Khorasani et al., 2015): about nine bits a key of a GPU's memory tell where a key
+    is, or that it is absent; a value is read only where its key is. A value takes the next power of two of
+    bytes, 8 at least, and its key 8. For values of up to 8 bytes that all fit in the memory of a GPU, a
+    `ConcurrentMap` is faster.
+
+    Reading methods may be called from several threads at once; one that changes the store needs it for
+    itself. If a key comes several times in one batch, any of its values may win.
+
+    Examples
+    --------
+    >>> import numpy, roost
+    >>> rows = roost.Store("int64", "float32", 3)
+    >>> rows.insert_or_assign(numpy.array([70, 8]), numpy.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    2
+    >>> rows.find(numpy.array([8, 9]), missing=-1)
+    array([[ 4.,  5.,  6.],
+           [-1., -1., -1.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        key_dtype="int64",
+        value_dtype="float32",
+        value_shape=(),
+        capacity=0,
+        *,
+        load_factor=0.8,
+        budget=None,
+        like=None,
+    ):
+        what = "roost.Store"
+        self._prepare(key_dtype, value_dtype, value_shape, budget, like, what)
+        if capacity < 0:
+            raise ValueError(f"{what}: capacity {capacity}; give 0 or more")
+        self._table = self._library.module.make_store(
+            self._home, self._values.bytes, capacity, load_factor, budget
+        )
+
+    def _prepare(self, key_dtype, value_dtype, value_shape, budget, like, what):
+        self._library = library = NUMPY if like is None else take(like, what)[1]
+        self._kind = kind_of(np.empty(0, _dtype(key_dtype, what)), what)
+        if self._kind.word_bytes > 8:
+            raise TypeError(f"{what}: keys of type {self._kind}; give a type of at most 8 bytes")
+        try:
+            value = _dtype(value_dtype, what)
+        except TypeError:
+            if not isinstance(value_dtype, getattr(getattr(library, "torch", None), "dtype", ())):
+                raise
+            value = value_dtype  # that only torch has
+        if isinstance(value, np.dtype) and (value.hasobject or value.kind in "UO"):
+            raise TypeError(f"{what}: values of type {value}; give a type of fixed size")
+        tail = tuple(value_shape) if isinstance(value_shape, (tuple, list)) else (value_shape,)
+        if not all(isinstance(d, int) and d > 0 for d in tail):
+            raise ValueError(f"{what}: value_shape {value_shape}; give one or several numbers above 0")
+        if budget is not None and budget < 0:
+            raise ValueError(f"{what}: budget {budget}; give 0 or more bytes")
+        self._values = _Bodies.of_type(value, library, tail)
+        if self._values.bytes is None:
+            raise ValueError(f"{what}: values of {self._values.size} bytes; they may have 1 to 4096")
+        self._home = library.place()
+
+    @classmethod
+    def load(cls, file, key_dtype="int64", value_dtype="float32", value_shape=(), *, budget=None, like=None):
+        """A store that `save` has written, on the CPU or on a GPU, from either.
+
+        Parameters
+        ----------
+        file : str or path
+        key_dtype, value_dtype, value_shape, budget, like
+            As for `Store`. The file does not tell types: give those that were saved. Their sizes are checked.
+
+        Raises
+        ------
+        OSError
+            There is no such file; it is damaged, truncated, or no saved store; its keys and values have other
+            sizes.
+        MemoryError
+        """
+        what = "roost.Store.load"
+        self = cls.__new__(cls)
+        self._prepare(key_dtype, value_dtype, value_shape, budget, like, what)
+        self._table = self._library.module.load_store(self._home, self._values.bytes, os.fspath(file), budget)
+        return self
+
+    def save(self, file):
+        """Writes all pairs to a file, with checksums; returns nothing.
+
+        A file of this name is replaced once the new one is on the disk, so that one of the two is there
+        whatever happens. C++ reads it as a `stadium_map` of 8-byte keys. Must not overlap with changes.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written; what was there before is unchanged.
+        """
+        self._table.save(self._library.place(), os.fspath(file))
+
+    def _queries(self, keys, what):
+        keys = super()._queries(keys, what)
+        if self._kind.word_bytes < 8:
+            library = keys.library
+            words = library.column(library.empty(keys.n, _UINT8, (8,)))
+            library.module.resize_rows(library.place(), keys.words, words)
+            keys.words = words
+        return keys
+
+    def _decode(self, words):
+        library, kind = self._library, self._kind
+        if kind.key_bytes == 8:
+            return kind.decode(words, library)
+        raw = library.adopt(words, _UINT8, (8,))
+        keys = library.empty(len(raw), kind.dtype)
+        library.module.resize_rows(library.place(), library.column(raw), library.column(keys))
+        return library.finish(keys, kind.dtype)
+
+    def shrink_to_fit(self):
+        """Moves the keys to the smallest table that has room for them."""
+        self._table.shrink_to_fit(self._library.place())
+
+    @property
+    def memory(self):
+        """Where the store lies: bytes of memory of its device, and of memory of the CPU."""
+        device, cpu = self._table.where(self._library.place())
+        return {"device": device, "cpu": cpu}
+
+    def __reduce__(self):
+        raise TypeError("roost.Store: it does not pickle; save() it, and load() it there")
 
 
 def _concurrent_map_of(key_dtype, value_dtype, load_factor, keys, values):

@@ -30,6 +30,8 @@ template <class Place>
 void bind_partition(nanobind::module_& module);
 template <class Place>
 void bind_concurrent_map(nanobind::module_& module);
+template <class Place>
+void bind_store(nanobind::module_& module);  // after bind_concurrent_map
 
 void bind_strings(nanobind::module_& module);
 

@@ -1,15 +1,13 @@
 #include "roost/concurrent_map.hpp"
 
 #include "bind.hpp"
-#include "columns.hpp"
+#include "changing.hpp"
 #include "roost/functional.hpp"
 
 // Maps that change.
 
 namespace roost::python {
 namespace {
-
-enum class insertion_kind { keep, assign, add };
 
 /// Sums of floats that are passed by their bits.
 template <class Bits>
@@ -25,32 +23,10 @@ struct add_fractions {
   }
 };
 
-/// A concurrent_map of keys and values of any size.
-template <class Place>
-class concurrent {
- public:
-  using at_place = const call_place<Place>&;
-  virtual ~concurrent() = default;
-  /// How many keys are new, and how many found no room.
-  virtual nb::tuple insert(at_place at, const column& keys, const column& values, int kind,
-                           bool floating) = 0;
-  virtual std::size_t erase(at_place at, const column& keys) = 0;
-  virtual void find(at_place at, const column& queries, const column& missing,
-                    const column& results) const = 0;
-  virtual void contains(at_place at, const column& queries, const column& results) const = 0;
-  virtual nb::tuple items(at_place at) const = 0;
-  virtual void reserve(at_place at, std::size_t n) = 0;
-  virtual void clear(at_place at) = 0;
-  virtual std::size_t size(at_place at) const = 0;
-  virtual std::size_t capacity() const = 0;
-  virtual std::size_t bytes() const = 0;
-  virtual bool valid(at_place at) const = 0;
-};
-
 template <class Key, class Value, class Place>
-class concurrent_of final : public concurrent<Place> {
+class concurrent_of final : public changing<Place> {
  public:
-  using typename concurrent<Place>::at_place;
+  using typename changing<Place>::at_place;
   concurrent_of(const Place& place, std::size_t n, const concurrent_options& options)
       : home_(place), map_(place, n, options) {}
 
@@ -117,13 +93,13 @@ class concurrent_of final : public concurrent<Place> {
 };
 
 template <class Place>
-std::unique_ptr<concurrent<Place>> make_concurrent_map(const call_place<Place>& at, std::size_t key_bytes,
-                                                       std::size_t value_bytes, std::size_t n,
-                                                       double load_factor, bool grows) {
+std::unique_ptr<changing<Place>> make_concurrent_map(const call_place<Place>& at, std::size_t key_bytes,
+                                                     std::size_t value_bytes, std::size_t n,
+                                                     double load_factor, bool grows) {
   const concurrent_options options{.load_factor = load_factor, .grows = grows};
   return with_bytes<4, 8>(key_bytes, "keys of a ConcurrentMap", [&]<class Key>(Key) {
     return with_bytes<4, 8>(value_bytes, "values of a ConcurrentMap", [&]<class Value>(Value) {
-      return without_gil(at, [&](const Place& place) -> std::unique_ptr<concurrent<Place>> {
+      return without_gil(at, [&](const Place& place) -> std::unique_ptr<changing<Place>> {
         return std::make_unique<concurrent_of<Key, Value, Place>>(place, n, options);
       });
     });
@@ -134,8 +110,8 @@ std::unique_ptr<concurrent<Place>> make_concurrent_map(const call_place<Place>& 
 
 template <class Place>
 void bind_concurrent_map(nb::module_& m) {
-  using map = concurrent<Place>;
-  nb::class_<map>(m, "ConcurrentMap")
+  using map = changing<Place>;
+  nb::class_<map>(m, "Changing")
       .def("insert", &map::insert)
       .def("erase", &map::erase)
       .def("find", &map::find)

@@ -78,6 +78,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   bind_map<ROOST_PYTHON_PLACE>(m);
   bind_partition<ROOST_PYTHON_PLACE>(m);
   bind_concurrent_map<ROOST_PYTHON_PLACE>(m);
+  bind_store<ROOST_PYTHON_PLACE>(m);
 }
 
 }  // namespace roost::python

@@ -8,7 +8,13 @@ import roost
 from conftest import INTEGERS, keys
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 
 def values_for(x, dtype, tail=()):
@@ -99,10 +105,10 @@ def test_multimap(on, x, dtype, tail):
         assert np.array_equal(all_values[all_keys == key], values[x == key])
 
 
-def machine(on, *types):
-    """A ConcurrentMap does what a dict does."""
+def machine(on, make, *types):
+    """A table that changes does what a dict does."""
 
-    class Concurrent(RuleBasedStateMachine):
+    class Changing(RuleBasedStateMachine):
         batch = st.lists(
             st.tuples(st.integers(-40, 40), st.integers(-1000, 1000)),
             max_size=60,
@@ -111,7 +117,7 @@ def machine(on, *types):
 
         def __init__(self):
             super().__init__()
-            self.table = roost.ConcurrentMap(*types, like=on(np.zeros(1)))
+            self.table = make(*types, like=on(np.zeros(1)))
             self.model = {}
 
         def arrays(self, batch):
@@ -133,6 +139,7 @@ def machine(on, *types):
             assert self.table.insert_or_assign(*self.arrays(batch)) == new
             self.model.update(batch)
 
+        @precondition(lambda self: hasattr(self.table, "add"))
         @rule(batch=batch)
         def add(self, batch):
             self.table.add(*self.arrays(batch))
@@ -161,14 +168,16 @@ def machine(on, *types):
                 self.model.get(q, -7) for q in queries.tolist()
             ]
 
-    return Concurrent
+    return Changing
 
 
+@pytest.mark.parametrize("make", [roost.ConcurrentMap, roost.Store])
 @pytest.mark.parametrize("types", [("int64", "int32"), ("int16", "float64")])
-def test_concurrent_map_is_a_dict(on, types):
+def test_tables_that_change_are_dicts(on, make, types):
     examples = min(settings().max_examples, 15)
     run_state_machine_as_test(
-        machine(on, *types), settings=settings(max_examples=examples, stateful_step_count=12, deadline=None)
+        machine(on, make, *types),
+        settings=settings(max_examples=examples, stateful_step_count=12, deadline=None),
     )
 
 
