@@ -9,14 +9,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(
   g++ cmake ninja-build
   libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev zlib1g-dev libstb-dev libcsv-dev
-  libxxhash-dev libcfitsio-dev libsep-dev nlohmann-json3-dev
+  libxxhash-dev libcfitsio-dev libsep-dev nlohmann-json3-dev libcpp-httplib-dev pkg-config
   libgtest-dev librapidcheck-dev
   python3-matplotlib glmark2-data
 )
 
 # What ./scripts/test needs besides.
 # shellcheck disable=SC2034
-test_packages=(clang-19 clang-format-19 python3-venv python3-dev)
+test_packages=(clang-19 clang-format-19 python3-venv python3-dev chromium)
 
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}

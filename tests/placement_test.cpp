@@ -55,7 +55,7 @@ TEST(placement, brings_a_mesh_onto_another) {
 
 TEST(placement, says_what_is_wrong_with_words) {
   for (const char* bad : {"turn 1", "rotate 0 0 1", "rotate 0 0 0 30", "move 1 2", "move 1 2 x", "scale",
-                          "scale 0", "scale nan", "move 1 2 1e400", "scale 2 3"}) {
+                          "scale 0", "scale nan", "move 1 2 1e400", "scale 2 3", "scale 1e200 scale 1e200"}) {
     try {
       static_cast<void>(tools::parse_placement(bad));
       ADD_FAILURE() << bad << " was taken";

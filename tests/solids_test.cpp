@@ -328,6 +328,35 @@ TEST(solids, show_the_voxels_at_their_surface) {
   }
 }
 
+TEST(solids, know_what_is_around_their_voxels) {
+  const auto how = tools::parse_placement("rotate 1 2 3 40 move 0.3 0.2 0.1");
+  const std::vector<tools::mesh> meshes{*tools::make_shape("box"), *tools::make_shape("sphere:20")};
+  for (const u32 grid : {1u, 31u, 33u, 64u, 70u}) {
+    framed_scene two(grid, meshes, {{}, tools::place_mesh(tools::bounds_of(meshes[1]), how, 1)});
+    const auto solid = solid_of(two, solid_op::difference);
+    EXPECT_EQ(two.volume(), solid.size());
+    for (const auto which : {voxel_set::exposed, voxel_set::surfaces}) {
+      const auto lit = two.lit(which);
+      ASSERT_EQ(lit.words, two.voxels32(which));
+      ASSERT_EQ(lit.around.size(), lit.words.size());
+      std::set<u32> surface;
+      for (const u32 w : lit.words) surface.insert(word::position(w));
+      const auto& all = which == voxel_set::exposed ? solid : surface;
+      for (std::size_t i = 0; i < lit.words.size(); ++i) {
+        u32 expected = 0;
+        for (u32 k = 0; k < 27; ++k) {
+          const u32 at[3] = {word::coordinate(lit.words[i], 0) + k / 9 - 1,
+                             word::coordinate(lit.words[i], 1) + k / 3 % 3 - 1,
+                             word::coordinate(lit.words[i], 2) + k % 3 - 1};
+          const bool there = at[0] < grid && at[1] < grid && at[2] < grid;
+          if (there && all.contains(word::make(at[0], at[1], at[2], 0))) expected |= 1u << k;
+        }
+        ASSERT_EQ(lit.around[i], expected) << grid << ' ' << i;
+      }
+    }
+  }
+}
+
 TEST(solids, tell_the_classes_of_two_surfaces) {
   std::mt19937 random(6);
   for (int i = 0; i < (sanitized ? 5 : 30); ++i) {

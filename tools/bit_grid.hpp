@@ -3,7 +3,8 @@
 #include "columns.hpp"
 
 /// \file
-/// Solids in a dense grid, one bit a voxel: the baseline of columns. The rule is inside_rule::odd.
+/// Solids in a dense grid, one bit a voxel: the baseline of columns (the rule is inside_rule::odd), and what
+/// tells the neighbours of voxels that are drawn.
 
 namespace roost::tools {
 
@@ -52,6 +53,63 @@ struct fill_row {
       if (w + 1 == rows.words && rows.grid % 32 != 0) word &= (1u << rows.grid % 32) - 1;
       bits[i * rows.words + w] = word;
     }
+  }
+};
+
+/// Sets the bits of column i of a solid; all are 0 before.
+template <class Place>
+struct fill_column {
+  column_ref<Place> solid;
+  bit_rows rows;
+  std::uint32_t* bits;
+  ROOST_FN void operator()(std::size_t i) const {
+    const auto x = static_cast<std::uint32_t>(i / rows.grid), y = static_cast<std::uint32_t>(i % rows.grid);
+    std::uint32_t* const row = bits + i * rows.words;
+    for_each_interval(climber(solid.find(column_key(x, y))), rows.grid,
+                      [&](std::uint32_t from, std::uint32_t to) {
+                        for (std::uint32_t w = from / 32; w * 32 < to; ++w) {
+                          const std::uint32_t first = w * 32 < from ? from % 32 : 0,
+                                              end = detail::smaller(to - w * 32, 32u);
+                          row[w] |= ~0u >> (32 - (end - first)) << first;
+                        }
+                      });
+  }
+};
+
+/// Sets the bit of voxel i of a set, each of which comes once; all are 0 before.
+struct set_voxel {
+  using word = voxel_word<std::uint32_t>;
+  const std::uint32_t* words;
+  bit_rows rows;
+  std::uint32_t* bits;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t z = word::coordinate(words[i], 2);
+    flip_bits(bits[rows.row(word::coordinate(words[i], 0), word::coordinate(words[i], 1)) + z / 32],
+              1u << z % 32);
+  }
+};
+
+/// The neighbours of voxel i of a set (lit_voxels).
+struct look_around {
+  using word = voxel_word<std::uint32_t>;
+  const std::uint32_t* words;
+  bit_rows rows;
+  const std::uint32_t* bits;
+  std::uint32_t* around;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t x = word::coordinate(words[i], 0), y = word::coordinate(words[i], 1),
+                        z = word::coordinate(words[i], 2), w = z / 32, at = z % 32;
+    std::uint32_t result = 0;
+    for (std::uint32_t k = 0; k < 9; ++k) {
+      const std::uint32_t u = x + k / 3 - 1, v = y + k % 3 - 1;  // below 0: very large
+      if (u >= rows.grid || v >= rows.grid) continue;
+      const std::uint32_t* const row = bits + rows.row(u, v);
+      std::uint32_t three = at == 0 ? row[w] << 1 : row[w] >> (at - 1);
+      if (at == 0 && w != 0) three |= row[w - 1] >> 31;
+      if (at == 31 && w + 1 != rows.words) three |= row[w + 1] << 2;
+      result |= (three & 7) << 3 * k;
+    }
+    around[i] = result;
   }
 };
 

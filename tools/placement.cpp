@@ -104,6 +104,13 @@ placement parse_placement(std::string_view text) {
       throw invalid_argument(fmt::format(
           "placement '{}': no '{}' known; write rotate X Y Z DEGREES, move X Y Z or scale S", text, word));
     }
+    double most = 0;
+    for (const auto& row : {result.linear[0], result.linear[1], result.linear[2], result.move}) {
+      for (const double entry : row) most = std::max(most, std::isnan(entry) ? HUGE_VAL : std::abs(entry));
+    }
+    if (most > 1e100)
+      throw invalid_argument(
+          fmt::format("placement '{}': takes the mesh too far; give smaller numbers", text));
   }
   return result;
 }

@@ -23,6 +23,7 @@ struct affine {
   vec3 operator()(const vec3& p) const;
   /// First the other, then this.
   affine after(const affine& other) const;
+  friend bool operator==(const affine&, const affine&) = default;
 };
 
 /// How a mesh is put into a scene: a turn and a size about its own centre (the middle of its bounding box),

@@ -118,6 +118,12 @@ struct fill_facts {
   step_times milliseconds;
 };
 
+/// Voxels to be drawn, ascending, and what lies around each: bit 9 (dx + 1) + 3 (dy + 1) + dz + 1 of its
+/// entry in `around` is set if the voxel so far away is solid, or for surfaces, one of the set.
+struct lit_voxels {
+  std::vector<std::uint32_t> words, around;
+};
+
 /// The same solid made in a dense grid of bits: the baseline.
 struct bit_grid_facts {
   std::uint64_t volume_voxels = 0, exposed = 0;
@@ -156,6 +162,8 @@ class scene {
 
   /// How many voxels of the result have a side to one outside of it.
   virtual std::uint64_t count_exposed() = 0;
+  /// How many voxels the result has.
+  virtual std::uint64_t volume() = 0;
 
   /// Of mesh i, and of what combine() made.
   virtual solid_facts facts_of_mesh(std::size_t i) = 0;
@@ -172,6 +180,8 @@ class scene {
   /// are those of the last fill(); for `surfaces`.
   virtual std::vector<std::uint32_t> voxels32(voxel_set which) = 0;
   virtual std::vector<std::uint64_t> voxels64(voxel_set which) = 0;
+  /// Voxels and what is around them, for grids of up to 1024. Takes a bit a voxel of the grid on the place.
+  virtual lit_voxels lit(voxel_set which) = 0;
   /// The result on the host.
   virtual solid_columns columns() = 0;
 };

@@ -21,8 +21,9 @@ class stopwatch {
     place.synchronize();
     const double time = bench::milliseconds(place, f);
     const auto known = std::ranges::find(steps_, step, &entry::first);
-    (known == steps_.end() ? steps_.emplace_back(step, std::vector<double>()) : *known)
-        .second.push_back(time);
+    auto& times = (known == steps_.end() ? steps_.emplace_back(step, std::vector<double>()) : *known).second;
+    if (times.size() == most) times.erase(times.begin());
+    times.push_back(time);
   }
   step_times medians() const {
     step_times result;
@@ -31,6 +32,7 @@ class stopwatch {
   }
 
  private:
+  static constexpr std::size_t most = 1000;  // times of a step: the latest
   using entry = std::pair<std::string, std::vector<double>>;
   std::vector<entry> steps_;
 };
@@ -106,6 +108,7 @@ class scene_on : public scene {
   void make_surface(std::size_t i, bool all_touched) override;
   void combine(solid_op op) override;
   std::uint64_t count_exposed() override;
+  std::uint64_t volume() override { return volume_of(place_, result_, grid_); }
   solid_facts facts_of_mesh(std::size_t i) override;
   solid_facts facts_of_result() override;
   class_counts classes() override;
@@ -114,6 +117,7 @@ class scene_on : public scene {
   bit_grid_facts bit_grid(solid_op op) override;
   std::vector<std::uint32_t> voxels32(voxel_set which) override { return voxels<std::uint32_t>(which); }
   std::vector<std::uint64_t> voxels64(voxel_set which) override { return voxels<std::uint64_t>(which); }
+  lit_voxels lit(voxel_set which) override;
   solid_columns columns() override;
 
  private:
@@ -143,7 +147,11 @@ class scene_on : public scene {
   classified_column<Place> classified() const;
   solid_facts facts(const map& solid, std::uint64_t exposed, const stopwatch& times);
   template <class Word>
-  std::vector<Word> voxels(voxel_set which);
+  array<Word, Place> voxels_here(voxel_set which);
+  template <class Word>
+  std::vector<Word> voxels(voxel_set which) {
+    return copy_to_host(place_, voxels_here<Word>(which));
+  }
   const std::array<std::uint64_t, 5>& class_numbers();
   part& mesh_at(std::size_t i);
 
@@ -433,14 +441,12 @@ bit_grid_facts scene_on<Place>::bit_grid(solid_op op) {
 
 template <class Place>
 template <class Word>
-std::vector<Word> scene_on<Place>::voxels(voxel_set which) {
+array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
   if (sizeof(Word) == 4 && grid_ > 1024)
     detail::raise<invalid_argument>({"scene: voxels of grids above 1024^3 do not fit 32 bits"});
-  std::vector<Word> result;
+  array<Word, Place> result;
   const auto read = [&](const char* step, const auto& column) {
-    array<Word, Place> words;
-    result_times_.time(place_, step, [&] { words = words_of<Word>(place_, grid_, column); });
-    result = copy_to_host(place_, words);
+    result_times_.time(place_, step, [&] { result = words_of<Word>(place_, grid_, column); });
   };
   switch (which) {
     case voxel_set::exposed:
@@ -457,6 +463,25 @@ std::vector<Word> scene_on<Place>::voxels(voxel_set which) {
       break;
   }
   return result;
+}
+
+template <class Place>
+lit_voxels scene_on<Place>::lit(voxel_set which) {
+  const auto words = voxels_here<std::uint32_t>(which);
+  array<std::uint32_t, Place> around(place_, words.size());
+  result_times_.time(place_, "around", [&] {
+    const bit_rows rows(grid_);
+    array<std::uint32_t, Place> bits(place_, rows.size());
+    place_.fill(bits.data(), 0, bits.bytes());
+    if (which == voxel_set::exposed || which == voxel_set::solid) {
+      place_.for_each(std::size_t{grid_} * grid_, fill_column<Place>{result_.ref(), rows, bits.data()});
+    } else {
+      place_.for_each(words.size(), set_voxel{words.data(), rows, bits.data()});
+    }
+    place_.for_each(words.size(), look_around{words.data(), rows, bits.data(), around.data()});
+    place_.synchronize();  // before the bits go
+  });
+  return {copy_to_host(place_, words), copy_to_host(place_, around)};
 }
 
 template <class Place>

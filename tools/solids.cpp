@@ -13,6 +13,7 @@
 
 #include "picture.hpp"
 #include "place_choice.hpp"
+#include "serve.hpp"
 #include "shapes.hpp"
 #include "voxel_files.hpp"
 
@@ -20,8 +21,6 @@ namespace roost::tools {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-constexpr std::uint64_t usual_grid = 256;
 
 /// What an operation is called in a formula.
 std::string_view sign_of(const std::string& op) {
@@ -180,6 +179,14 @@ std::vector<std::uint32_t> words_for_picture(scene& on, std::uint32_t grid, voxe
 }
 
 void check(const solids_options& options, std::uint64_t grid) {
+  if (options.serve && grid > finest_view) {
+    throw invalid_argument(fmt::format(
+        "voxels: a grid of {} voxels a side asked for; give --grid 1 to {} with --serve", grid, finest_view));
+  }
+  if (options.serve &&
+      (options.baseline || options.inside == "fill" || !options.exports.empty() || options.format != "table"))
+    throw invalid_argument(
+        "voxels: --serve only shows; leave --export, --format, --baseline and --inside fill out");
   const std::uint64_t most = options.inside == "fill" ? 1024 : finest_scene;
   if (grid == 0 || grid > most) {
     throw invalid_argument(fmt::format("voxels: a grid of {} voxels a side asked for; give --grid 1 to {}{}",
@@ -203,6 +210,25 @@ void check(const solids_options& options, std::uint64_t grid) {
   }
   if (options.format == "csv")
     throw invalid_argument("voxels: no CSV of solids; take --format table or json");
+}
+
+/// What a user should know of meshes that are no surfaces of solids.
+std::vector<std::string> remarks(const solids_options& options, const std::string& name,
+                                 const mesh_faults& faults) {
+  std::vector<std::string> result;
+  if (faults.open_edges != 0 && options.inside != "vote") {
+    result.push_back(
+        fmt::format("{}: {} edges are open: where a column goes through such a hole, all above it counts as "
+                    "inside or as outside; --inside vote asks three axes",
+                    name, faults.open_edges));
+  }
+  if (faults.turned_edges != 0 && options.inside != "parity") {
+    result.push_back(
+        fmt::format("{}: at {} edges triangles look different ways: what they go around twice or not at all "
+                    "is wrong; --inside parity does not mind",
+                    name, faults.turned_edges));
+  }
+  return result;
 }
 
 /// Takes the steps of all meshes and of what is made of them, again and again where they are quick.
@@ -279,6 +305,25 @@ std::unique_ptr<scene> make_scene(const std::string& place, int threads) {
   return choose_place(place) == "cuda" ? make_cuda_scene() : make_host_scene(host(threads));
 }
 
+namespace {
+
+/// Shows the meshes in browsers until the program is ended.
+void serve_solids(const solids_options& options, const placed_meshes& all, scene& on) {
+  std::vector<std::string> notes;
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    on.set_mesh(i, all.meshes[i]);
+    for (auto& line : remarks(options, all.names[i], on.faults(i))) notes.push_back(std::move(line));
+  }
+  for (const auto& line : notes) fmt::print("{}\n", line);
+  view_session session(options, all, on, notes);
+  serve(session, *options.serve, [&](const std::string& address) {
+    fmt::print("{}  (open this in a browser; Ctrl-C ends it)\n", address);
+    std::fflush(stdout);
+  });
+}
+
+}  // namespace
+
 void run_solids(const solids_options& options) {
   const bool as_json = options.format == "json";
   const auto side = options.grid.value_or(usual_grid);
@@ -292,6 +337,7 @@ void run_solids(const solids_options& options) {
   const auto grid = frame_around(all.box, static_cast<std::uint32_t>(side));
   if (options.place == "auto" && on->place_name() != "cuda")
     note("no CUDA device can be used here: the CPU does it");
+  if (options.serve) return serve_solids(options, all, *on);
   const auto bytes = on->expect_room(grid.side);
   if (!as_json) note("a grid of {}^3 on {}: about {} MiB", grid.side, on->place_name(), (bytes >> 20) + 1);
   std::error_code failure;
@@ -305,20 +351,7 @@ void run_solids(const solids_options& options) {
   const auto found = find_out(*on, options, all, grid);
   as_json ? print_json(options, all, grid, *on, found) : print_table(options, all, grid, found);
   for (std::size_t i = 0; i < all.meshes.size(); ++i) {
-    const auto& f = found.faults[i];
-    if (f.open_edges != 0 && options.inside != "vote") {
-      note(
-          "{}: {} edges are open: where a column goes through such a hole, all above it counts as inside or "
-          "as "
-          "outside; --inside vote asks three axes",
-          all.names[i], f.open_edges);
-    }
-    if (f.turned_edges != 0 && options.inside != "parity") {
-      note(
-          "{}: at {} edges triangles look different ways: what they go around twice or not at all is wrong; "
-          "--inside parity does not mind",
-          all.names[i], f.turned_edges);
-    }
+    for (const auto& line : remarks(options, all.names[i], found.faults[i])) note("{}", line);
   }
   std::fflush(stdout);
 

@@ -12,6 +12,9 @@
 
 namespace roost::tools {
 
+/// The grid of solids if none is asked for.
+inline constexpr std::uint64_t usual_grid = 256;
+
 /// The options of the command as they stand on its line.
 struct solids_options {
   std::vector<std::string> meshes;
@@ -30,6 +33,7 @@ struct solids_options {
   std::string up = "y";
   double turn = 30;
   std::vector<std::string> exports;
+  std::optional<int> serve;  ///< a port
 };
 
 /// Combines the meshes, and reports. Throws what the readers, the place and the files throw, and

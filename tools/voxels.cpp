@@ -315,11 +315,22 @@ void add_voxels(CLI::App& app) {
                    "NAME.binvox, NAME.vox "
                    "(MagicaVoxel), NAME.vdb (OpenVDB), or as PNG slices into a folder NAME/")
       ->group(solids);
+  command
+      ->add_option_function<std::vector<int>>(
+          "--serve",
+          [options](const std::vector<int>& port) { options->serve = port.empty() ? 8421 : port[0]; },
+          "Shows the solids in a browser, in which they are combined and moved: a server for this machine "
+          "alone, at port PORT (8421; 0: any that is free), until Ctrl-C")
+      ->expected(0, 1)
+      ->type_name("[PORT]")
+      ->check(CLI::Range(0, 65535))
+      ->group(solids);
   command->callback([options, command] {
     const auto given = [&](const char* option) { return command->count(option) != 0; };
     const bool solid = options->meshes.size() > 1 || options->format == "json" ||
                        !options->placements.empty() || given("--op") || given("--fit") || given("--inside") ||
-                       given("--conservative") || given("--baseline") || given("--export");
+                       given("--conservative") || given("--baseline") || given("--export") ||
+                       given("--serve");
     if (solid && options->sweep)
       throw roost::invalid_argument(
           "voxels: --sweep measures tables with one mesh; leave the options of solids out");

@@ -1,0 +1,179 @@
+"""What `roost voxels --serve` answers, and what it survives. Usage: ask_server.py PATH_OF_ROOST"""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.parse
+
+roost = sys.argv[1]
+
+
+def start(*arguments):
+    """The server, its port, and what it printed before its address."""
+    process = subprocess.Popen(
+        [roost, "voxels", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    printed = []
+    for line in process.stdout:
+        printed.append(line)
+        if match := re.match(r"http://127\.0\.0\.1:(\d+)/ ", line):
+            return process, int(match[1]), printed
+    sys.exit(f"{arguments}: no address: {printed} {process.stderr.read()}")
+
+
+def get(port, path, host="127.0.0.1", **query):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(
+        "GET", path + ("?" + urllib.parse.urlencode(query) if query else ""), headers={"Host": host}
+    )
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, body
+
+
+def voxels(port, **query):
+    """What is told of voxels, their classes by position, and what is around them."""
+    status, body = get(port, "/voxels", **query)
+    assert status == 200, (query, status, body)
+    (length,) = struct.unpack_from("<I", body)
+    told = json.loads(body[4 : 4 + length])
+    n = told["voxels"]
+    assert length % 4 == 0 and len(body) == 4 + length + 8 * n, (query, told, len(body))
+    words = struct.unpack_from(f"<{n}I", body, 4 + length)
+    around = struct.unpack_from(f"<{n}I", body, 4 + length + 4 * n)
+    at = {(w >> 20 & 1023, w >> 10 & 1023, w & 1023): w >> 30 for w in words}
+    assert len(at) == n and [list(at.values()).count(k) for k in range(3)] == told["classes"], told
+    return told, at, dict(zip(at, around))
+
+
+def one_command(*arguments):
+    done = subprocess.run(
+        [roost, "voxels", *arguments, "--place", "host", "--format", "json"], capture_output=True, text=True
+    )
+    return json.loads(done.stdout)
+
+
+meshes = ("box", "sphere")
+there = ("--place-b", "scale 0.9 move 0.05 0 0.02")
+server, port, printed = start(*meshes, *there, "--place", "host", "--grid", "40", "--serve", "0")
+try:
+    # The page is all there is, and it asks nobody else.
+    status, page = get(port, "/")
+    assert status == 200 and b"<canvas" in page and b"://" not in page, page[:200]
+    scene = json.loads(get(port, "/scene")[1])
+    assert [m["name"] for m in scene["meshes"]] == list(meshes) and scene["grid"] == 40, scene
+
+    # The same as on the command line; neighbours are right. A grid of 70 has rows of three words of bits.
+    for op in ("union", "intersection", "difference", "xor", "surfaces"):
+        for grid in (40,) if op != "difference" else (1, 40, 70):
+            told, at, around = voxels(port, op=op, grid=grid)
+            known = one_command(*meshes, *there, "--op", op, "--grid", str(grid))
+            exposed = (
+                sum(known["classes"].values()) if op == "surfaces" else known["result"]["exposed_voxels"]
+            )
+            assert told["voxels"] == exposed and told["grid"] == grid and told["scale"] == 1, (
+                op,
+                told,
+                known,
+            )
+            if op != "surfaces":
+                assert told["volume_voxels"] == known["result"]["volume_voxels"], (op, told, known)
+            for voxel, bits in list(around.items())[::17]:
+                for k in range(27):
+                    beside = tuple(p + k // 3 ** (2 - i) % 3 - 1 for i, p in enumerate(voxel))
+                    if beside in at or op == "surfaces":
+                        assert (beside in at) == bool(bits >> k & 1), (op, grid, voxel, k)
+                sides = sum(bits >> k & 1 for k in (4, 10, 12, 14, 16, 22))
+                assert sides < 6 or op == "surfaces", (op, grid, voxel)
+
+    # Moves come after those of the command line; a mesh that goes far makes the cube grow.
+    first = voxels(port, op="difference")
+    assert voxels(port, op="difference", **{"place-b": "move 0.1 0 0"})[1] != first[1]
+    far = voxels(port, op="union", **{"place-b": "move 3 0 0"})[0]
+    assert far["scale"] == 8, far
+    assert voxels(port, op="difference")[1:] == first[1:]
+    assert voxels(port, op="difference", inside="vote")[1:] == first[1:]
+
+    # What cannot be.
+    for words, query in (
+        ("no such operation", {"op": "sum"}),
+        ("no number", {"grid": "4x"}),
+        ("1 to 1024", {"grid": 1025}),
+        ("no such rule", {"inside": "fill"}),
+        ("'turn'", {"place-b": "turn 3"}),
+        ("scale 0", {"place-a": "scale 0"}),
+        ("place-c", {"place-c": "scale 2"}),
+        ("too far", {"place-b": "scale 1e200 scale 1e200"}),
+    ):
+        status, body = get(port, "/voxels", **query)
+        assert status == 400 and words in body.decode() and body.count(b"\n") == 1, (
+            query,
+            status,
+            body[:200],
+        )
+    assert get(port, "/nothing")[0] == 404
+    assert get(port, "/scene", host="evil.example:80")[0] == 403
+    assert get(port, "/scene", host=f"localhost:{port}")[0] == 200
+
+    # Those who go away before or in the middle of an answer, those who say nothing or nonsense.
+    line = b"GET /voxels?grid=256&op=union HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
+    for i in range(12):
+        with socket.create_connection(("127.0.0.1", port)) as gone:
+            gone.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )  # a reset, not an end
+            gone.sendall(line if i % 3 else b"\x00nonsense\r\n\r\n")
+            if i % 2:
+                gone.settimeout(60)
+                gone.recv(100)
+    assert voxels(port, op="difference")[1:] == first[1:]
+    for one in silent:
+        one.close()
+    assert server.poll() is None
+
+    # The port is taken, and nothing else is told.
+    second = subprocess.run(
+        [roost, "voxels", *meshes, "--serve", str(port)], capture_output=True, text=True, timeout=60
+    )
+    assert (
+        second.returncode == 1 and second.stderr.count("\n") == 1 and f"port {port}" in second.stderr
+    ), second
+
+    # Ctrl-C in the middle of an answer.
+    with socket.create_connection(("127.0.0.1", port)) as busy:
+        busy.sendall(b"GET /voxels?grid=1024&op=union HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        time.sleep(0.2)
+        begin = time.monotonic()
+        server.send_signal(signal.SIGINT)
+        server.wait(10)
+        assert time.monotonic() - begin < 2, "Ctrl-C took long"
+    assert server.stderr.read() == "", "something on stderr"
+finally:
+    server.kill()
+    server.wait()
+
+# One mesh; three, one of which is open; the port can be had again at once.
+with open("open.obj", "w") as file:
+    file.write("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\n")
+for arguments, count in ((("sphere",), 1), (("sphere", "open.obj", "torus"), 3)):
+    server, port, printed = start(*arguments, "--place", "host", "--grid", "20", "--serve", str(port))
+    try:
+        scene = json.loads(get(port, "/scene")[1])
+        assert len(scene["meshes"]) == count, scene
+        assert (len(scene["notes"]) == 1 and "open.obj: 3 edges are open" in "".join(printed)) == (
+            count == 3
+        ), (scene, printed)
+        assert voxels(port)[0]["voxels"] > 0
+        assert get(port, "/voxels", op="surfaces")[0] == 400
+        assert voxels(port, **{"place-" + chr(96 + count): "move 0.5 0 0"})[0]["voxels"] > 0
+    finally:
+        server.kill()
+        server.wait()
