@@ -4,5 +4,8 @@
 #include <string>
 #include <vector>
 
-/// Lets scripts/plot of the source tree draw with these arguments. False if it is not there, or cannot.
+/// The script that draws plots: installed beside this program, or of the source tree; empty if there is none.
+std::string plot_script();
+
+/// Lets the script draw with these arguments. False if it is not there, or cannot.
 bool run_plot(std::vector<std::string> arguments);

@@ -209,8 +209,9 @@ void measure_tables_of(const voxels_options& options) {
     if (run_plot({csv.string(), times.string()})) {
       out.note("plot:   {}", times.string());
     } else {
-      out.note("plot:   not drawn; install python3-matplotlib, then: scripts/plot {} {}", csv.string(),
-               times.string());
+      const auto script = plot_script();
+      out.note("plot:   not drawn; install python3-matplotlib, then: {} {} {}",
+               script.empty() ? "scripts/plot" : script, csv.string(), times.string());
     }
   }
   if (out.wrong() != 0) {

@@ -32,7 +32,7 @@ from ._functions import (
 from ._libraries import from_arrow
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ConcurrentMap",

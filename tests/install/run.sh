@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
 # usage: run.sh BUILD_DIRECTORY CMAKE [NVCC ARCHITECTURE,... HAS_GPU]
 #
-# Installs the built project into a fresh folder, then configures, builds and runs a consumer that lies outside the
-# tree and finds the package there. With NVCC a CUDA consumer is compiled too, and run if HAS_GPU is ON.
+# Installs the headers, for which nothing is built and nothing but oneTBB is looked for, into a fresh folder, then
+# configures, builds and runs a consumer that lies outside the tree and finds the package there. With NVCC a CUDA
+# consumer is compiled too, and run if HAS_GPU is ON. Last the command of the build is installed, and runs.
 set -euo pipefail
 build=$1 cmake=$2 nvcc=${3:-} architectures=${4:-} has_gpu=${5:-OFF}
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-"$cmake" --install "$build" --prefix "$folder/prefix" >/dev/null
-cp -r "$(dirname "${BASH_SOURCE[0]}")" "$folder/consumer"
+here=$(dirname "${BASH_SOURCE[0]}")
+"$cmake" -G Ninja -S "$here/../.." -B "$folder/headers" >"$folder/log" || { cat "$folder/log" && exit 1; }
+if grep -qE '^(fmt|assimp|CLI11|GTest|ROOST_[A-Z]*_LIBRARY)' "$folder/headers/CMakeCache.txt"; then exit 1; fi
+"$cmake" --install "$folder/headers" --prefix "$folder/prefix" >/dev/null
+[[ ! -e $folder/prefix/bin ]]
+cp -r "$here" "$folder/consumer"
 options=(-DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_BUILD_TYPE=Release)
 if [[ $nvcc ]]; then
   options+=(-DCONSUMER_CUDA=ON -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_ARCHITECTURES="${architectures//,/;}")
@@ -23,3 +28,10 @@ grep -q "$folder/prefix" "$folder/build/CMakeCache.txt"
 if [[ $nvcc && $has_gpu == ON ]]; then
   "$folder/build/consumer_cuda"
 fi
+
+"$cmake" --install "$build" --component command --prefix "$folder/command" >/dev/null
+data=$(realpath "$here/../data")
+cd "$folder/command"
+[[ ! -e include ]]
+bin/roost info
+[[ -x share/roost/plot ]]
