@@ -1,6 +1,7 @@
 """Memory, threads, signals, forks and the import."""
 
 import doctest
+import importlib.util
 import os
 import pathlib
 import re
@@ -161,14 +162,23 @@ def test_examples_in_docstrings(module):
 
 
 EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
+NEEDS = {"embedding.py": "torch"}  # the others work without what is not installed
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples(example, tmp_path):
+    if example.name in NEEDS and not importlib.util.find_spec(NEEDS[example.name]):
+        pytest.skip(f"needs {NEEDS[example.name]}")
+    plot = "--plot" in example.read_text() and importlib.util.find_spec("matplotlib")
     done = subprocess.run(
-        [sys.executable, str(example)], capture_output=True, text=True, timeout=300, cwd=tmp_path
+        [sys.executable, str(example), *(["--plot", "picture.png"] if plot else [])],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
+    assert not plot or (tmp_path / "picture.png").stat().st_size > 5000
 
 
 def test_bench_compares_answers():

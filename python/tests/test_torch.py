@@ -1,6 +1,9 @@
-"""What is torch's alone: its types, on the CPU and on a GPU. Skipped where torch is not installed."""
+"""What is torch's alone: its types, modules and operators. Skipped where torch is not installed."""
 
+import copy
+import doctest
 import importlib.util
+import io
 
 import pytest
 import roost
@@ -8,6 +11,7 @@ from conftest import LIBRARIES
 
 if not importlib.util.find_spec("torch"):
     pytest.skip("needs torch", allow_module_level=True)
+import roost.torch
 import torch
 
 DEVICES = [on.name for on in LIBRARIES if on.name.startswith("torch")]
@@ -27,7 +31,7 @@ def test_types_that_torch_hardly_has(device):
         values, inverse = roost.unique(rows, sorted=True, return_inverse=True)
         assert values.dtype == dtype and values.tolist() == [[0, 9], [3, 7], [3, 40000]]
         assert inverse.tolist() == [2, 1, 0, 1]
-    for x in (torch.sparse_coo_tensor([[0]], [1.0], (3,), device=device), torch.tensor([1j], device=device)):
+    for x in (torch.eye(2, device=device).to_sparse(), torch.tensor([1j], device=device)):
         with pytest.raises(TypeError):
             roost.unique(x)
     with pytest.raises(ValueError, match="single number"):
@@ -48,3 +52,151 @@ def test_bfloat16(device, numpy_has_it_too):
         found = table.find(keys + 1, missing=0.5)
         assert found.dtype == torch.bfloat16
         assert found[-1].tolist() == [0.5] * columns and found[0].tolist() == [1.0] * columns
+
+
+def reloaded(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+def test_map_is_a_module(device):
+    keys = torch.randperm(5000, device=device) * 13
+    values = torch.rand(5000, 3, device=device)
+    table = roost.torch.Map(keys, values)
+    asked = torch.cat([keys[::7], keys[:100] + 1])
+    expected = torch.cat([values[::7], torch.full((100, 3), -1.0, device=device)])
+    assert torch.equal(table(asked, missing=-1), expected) and len(table) == 5000
+    assert set(table.state_dict()) == {"keys", "values"} and not list(table.parameters())
+    other = roost.torch.Map(torch.zeros(1, dtype=torch.int64, device=device), values[:1])
+    other.load_state_dict(reloaded(table.state_dict()))
+    for same in (other, copy.deepcopy(table), table.to(device), torch.nn.Sequential(table)[0]):
+        assert torch.equal(same(asked, missing=-1), expected)
+    assert table.double()(asked).dtype == torch.float64  # builds anew
+    with pytest.raises(RuntimeError, match="size mismatch|Missing key"):
+        other.load_state_dict({"keys": keys})
+    with pytest.raises(ValueError, match="3 keys but 2 values"):
+        roost.torch.Map(keys[:3], values[:2])
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_embedding_learns_like_torchs(device, sparse):
+    torch.manual_seed(0)
+    ours = roost.torch.Embedding(8, capacity=4, sparse=sparse, device=device)
+    vocabulary = torch.randint(-(2**62), 2**62, (60,), device=device)
+    ours.reserve(60)
+    assert ours.insert(vocabulary) == 60 and ours.insert(vocabulary[:5]) == 0
+    theirs = torch.nn.Embedding(60, 8, sparse=sparse, device=device)
+    theirs.weight.data.copy_(ours.weight.data)
+    optimizers = [torch.optim.Adagrad(m.parameters(), lr=0.1) for m in (ours, theirs)]
+    for _ in range(5):
+        rows = torch.randint(0, 60, (6, 7), device=device)
+        assert torch.equal(ours.rows(vocabulary[rows]), rows)
+        asked = vocabulary[rows], rows
+        for module, asked, optimizer in zip((ours, theirs), asked, optimizers):
+            optimizer.zero_grad()
+            module(asked).pow(2).sum().backward()
+            assert module.weight.grad.is_sparse == sparse
+            optimizer.step()
+    assert torch.allclose(ours.weight, theirs.weight)
+
+
+def test_embedding_grows(device):
+    torch.manual_seed(1)
+    users = roost.torch.Embedding(4, capacity=2, device=device)
+    weight, optimizer = users.weight, torch.optim.SparseAdam(users.parameters(), lr=0.01)
+    users.follow(optimizer)
+    seen = {}
+    for step in range(20):
+        keys = torch.randint(0, 40 * (step + 1), (50,), device=device) * 10**15
+        for key in keys.tolist():
+            seen.setdefault(key, len(seen))
+        before = users(keys).detach()  # each key has its row from here on
+        optimizer.zero_grad()
+        loss = users(keys).sum()  # which stays until the next one is there, as losses do
+        loss.backward()
+        assert users.weight.grad.shape == users.weight.shape
+        optimizer.step()
+        assert bool((users(keys).detach() < before).all())
+    assert users.weight is weight and len(users) == len(seen) <= len(weight)
+    assert users.keys[: len(seen)].tolist() == list(seen)
+    assert optimizer.state[weight]["exp_avg"].shape == weight.shape
+    users(torch.tensor([1], device=device)).sum().backward()  # a gradient that stays while it grows
+    users.reserve(10_000)
+    users(torch.tensor([1], device=device)).sum().backward()
+    assert users.weight.grad.to_dense()[len(users) - 1].tolist() == [2.0] * 4
+    optimizer.step()
+
+    users.eval()
+    absent = torch.tensor([[3, 5]], device=device)
+    assert users(absent).tolist() == [[[0.0] * 4] * 2] and users.rows(absent).tolist() == [[-1, -1]]
+    other = roost.torch.Embedding(4, capacity=3, device=device)
+    other.load_state_dict(reloaded(users.state_dict()))
+    for same in (other.eval(), copy.deepcopy(users), users.to(device)):
+        assert len(same) == len(users) and torch.equal(same(keys), users(keys))
+        assert same.insert(absent) == 2 and len(same) == len(users) + (same is not users) * 2
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: roost.torch.Embedding(0), ValueError, "1 or more"),
+        (lambda: roost.torch.Embedding(3, 0), ValueError, "1 or more"),
+        (lambda: roost.torch.Embedding(3, key_dtype=torch.float32), TypeError, "integers"),
+        (lambda: roost.torch.Embedding(3)(torch.tensor([1.5])), TypeError, "convert"),
+        (lambda: roost.torch.Map(torch.tensor([1j]), torch.tensor([1])), TypeError, "complex"),
+    ],
+)
+def test_wrong_arguments(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_operators_compile(device, backend):
+    torch.compiler.reset()
+
+    def compiled(function):
+        return torch.compile(function, backend=backend, fullgraph=True)
+
+    x, y = torch.arange(100, device=device) % 7, torch.tensor([3, 5], device=device)
+    got = compiled(lambda x, y: roost.torch.isin(x.reshape(10, 10), y, invert=True) & (x[0] == 0))(x, y)
+    assert torch.equal(got.reshape(-1), ~torch.isin(x, y))
+
+    def doubled(x):
+        keys, inverse, counts = roost.torch.unique(x, sorted=True)
+        return (keys * 2)[inverse], counts.sum()
+
+    got, total = compiled(doubled)(x)
+    assert torch.equal(got, 2 * x) and int(total) == 100
+
+    table = roost.torch.Map(torch.arange(50, device=device), torch.arange(50, device=device) + 2**60)
+    got = compiled(lambda keys: table(keys, missing=2**61 + 1) + 1)(x * 10)
+    assert torch.equal(got, torch.where(x * 10 < 50, x * 10 + 2**60 + 1, 2**61 + 2))
+
+    users = roost.torch.Embedding(3, capacity=16, device=device)
+    step = compiled(lambda keys: users(keys).pow(2).sum())
+    step(x * 10**14).backward()
+    assert len(users) == 7 and users.weight.grad.is_sparse
+    assert torch.allclose(users.weight.grad.to_dense()[:7], 2 * users.weight[:7] * x.bincount()[:, None])
+    with pytest.raises(RuntimeError, match="insert"):
+        step(torch.arange(100, device=device))
+    users.reserve(200)
+    step(torch.arange(100, device=device)).backward()
+    assert len(users) == 106  # 0 was there
+    users.eval()
+    asked = torch.tensor([0, 1000], device=device)
+    assert torch.equal(compiled(users)(asked), users(asked))
+    for name, arguments in [
+        ("isin", (x, y, False)),
+        ("unique", (x, True)),
+        ("find", (x, table.values, table._number, 0)),
+        ("rows", (x, users.weight, users._number, False)),
+    ]:
+        torch.library.opcheck(getattr(torch.ops.roost, name), arguments)
+
+
+def test_examples_in_docstrings():
+    failed, tried = doctest.testmod(roost.torch)
+    assert tried and not failed
