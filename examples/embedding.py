@@ -1,6 +1,6 @@
 """Learns vectors of users and items by their ids, which are any 64-bit numbers, with torch.
 
-    python examples/embedding.py [--steps 300] [--plot embedding.png]
+    python examples/embedding.py [--steps 200] [--plot embedding.png]
 
 Ratings are made up: the product of two hidden vectors. Users and items come as they like; rows grow. The
 picture shows how the error falls while the number of rows grows.
@@ -14,7 +14,7 @@ import torch
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--plot")
     options = parser.parse_args()

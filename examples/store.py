@@ -24,11 +24,12 @@ def main():
     options = parser.parse_args()
     rng = np.random.default_rng(5)
     ids = rng.permutation(options.rows).astype("int64") * 1_000_003
-    here, budget, wait = (lambda array: array), None, lambda: None
+    here, back, budget, wait = np.asarray, np.asarray, None, lambda: None
     if options.device == "cuda":
         import torch
 
-        here, wait = (lambda array: torch.from_numpy(array).cuda()), torch.cuda.synchronize
+        here, back = (lambda array: torch.from_numpy(array).cuda()), (lambda tensor: tensor.cpu().numpy())
+        wait = torch.cuda.synchronize
         budget = options.rows * 64 * 4 // 4
 
     def vectors(some):  # of each id, what a model would have learned
@@ -49,7 +50,7 @@ def main():
         asked = rng.choice(ids[: len(store)], len(batch))
         keys = here(asked)
         found, get = seconds(lambda: store.find(keys))
-        assert np.array_equal(np.asarray(found.tolist(), "float32"), vectors(asked))
+        assert np.array_equal(back(found), vectors(asked))
         sizes.append(len(store) / 1e3)
         puts.append(len(batch) / put / 1e6)
         gets.append(len(batch) / get / 1e6)

@@ -21,21 +21,42 @@ def resident():
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_memory_stays_flat():
-    x = np.arange(100) % 7
+def test_memory_stays_flat(tmp_path):
+    x, rows, texts = np.arange(100) % 7, np.ones((100, 20), "f4"), np.array(["a", "bc", "a"])
+    counts, store = roost.ConcurrentMap(), roost.Store("int64", "float32", 20)
+    store.insert(x, rows)
+    store.save(tmp_path / "file")
 
     def calls(n):
-        for _ in range(n):
+        for i in range(n // 20):
             roost.unique(x, return_inverse=True, return_counts=True)
             roost.Map(x, x).find(x)
+            roost.Map(x, rows).items()
+            roost.MultiMap(x, x).find(x)
+            roost.group_by(x).sum(x)
+            roost.join(x, x[:9])
+            roost.factorize(texts)
+            roost.Index(texts).get_indexer(texts)
+            counts.add(x + i)
+            counts.erase(x + i)
+            roost.Store("int64", "float32", 20).insert(x, rows)
+            store.insert_or_assign(x, rows)
+            store.find(x), store.items()
+            if i % 10 == 0:
+                roost.Store.load(tmp_path / "file", "int64", "float32", 20)
             with pytest.raises(TypeError):
                 roost.isin(x, x.astype("f8"))
+            with pytest.raises(OSError):
+                roost.Store.load(tmp_path)
+            with pytest.raises(KeyError):
+                store[77]
 
-    calls(300)
-    before, counts = resident(), sys.getrefcount(x)
-    calls(2000)
+    n = int(os.environ.get("ROOST_TEST_CALLS", 6000))
+    calls(min(n, 3000))
+    before, counts_before = resident(), [sys.getrefcount(a) for a in (x, rows, texts)]
+    calls(n)
     assert resident() - before < 4 << 20
-    assert sys.getrefcount(x) == counts
+    assert [sys.getrefcount(a) for a in (x, rows, texts)] == counts_before
 
 
 def test_arguments_are_given_back():

@@ -1,15 +1,39 @@
-"""The stub has the names and the signatures of the package."""
+"""The stubs have the names and the signatures of the package."""
 
 import ast
+import importlib
+import importlib.util
 import inspect
 import pathlib
 
 import pytest
 import roost
 
-STUB = ast.parse((pathlib.Path(roost.__file__).parent / "__init__.pyi").read_text())
-CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
 SPECIAL = {f"__{name}__" for name in "init len contains getitem setitem iter".split()}
+
+
+class Stub:
+    """A module and its stub."""
+
+    def __init__(self, name, file):
+        self.module = importlib.import_module(name)
+        tree = ast.parse((pathlib.Path(roost.__file__).parent / file).read_text())
+        self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        (names,) = (n.value for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "__all__")
+        self.all = ast.literal_eval(names)
+
+    def members(self, name):
+        """The members of a class and of its bases in this stub."""
+        members = {}
+        for base in self.classes[name].bases:
+            members |= self.members(base.id) if isinstance(base, ast.Name) else {}
+        return members | {n.name: n for n in self.classes[name].body if isinstance(n, ast.FunctionDef)}
+
+
+STUBS = {"roost": Stub("roost", "__init__.pyi")}
+if importlib.util.find_spec("torch"):
+    STUBS["roost.torch"] = Stub("roost.torch", "torch.pyi")
 
 
 def parameters_of_stub(function):
@@ -30,36 +54,41 @@ def parameters_of(function):
     ]
 
 
-def members_of_stub(name):
-    members = {}
-    for base in CLASSES[name].bases:
-        members |= members_of_stub(base.id)
-    return members | {node.name: node for node in CLASSES[name].body if isinstance(node, ast.FunctionDef)}
-
-
 def members_of(cls):
+    """The public members of a class, with those of its bases in roost."""
     return {
         name: member
-        for base in reversed(cls.__mro__[:-1])
+        for base in reversed(cls.__mro__)
+        if base.__module__.startswith("roost")
         for name, member in vars(base).items()
         if (not name.startswith("_") or name in SPECIAL) and (callable(member) or hasattr(member, "__get__"))
     }
 
 
-def test_names():
-    functions = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
-    assert {*functions, *(name for name in CLASSES if name[0] != "_")} == set(roost.__all__)
-    for name, node in functions.items():
-        assert parameters_of_stub(node) == parameters_of(getattr(roost, name)), name
+@pytest.mark.parametrize("stub", STUBS.values(), ids=STUBS)
+def test_names(stub):
+    public = [name for name in stub.classes if name[0] != "_"]
+    assert sorted(stub.all) == sorted(stub.module.__all__) == sorted([*stub.functions, *public])
+    for name, node in stub.functions.items():
+        assert parameters_of_stub(node) == parameters_of(getattr(stub.module, name)), name
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSES if name[0] != "_"])
-def test_members(name):
-    stub, real = members_of_stub(name), members_of(getattr(roost, name))
-    if name == "GroupBy":  # which group_by makes
-        del real["__init__"]
-    assert set(stub) == set(real)
-    for member, node in stub.items():
+@pytest.mark.parametrize(
+    "stub, name",
+    [
+        pytest.param(stub, name, id=f"{module}.{name}")
+        for module, stub in STUBS.items()
+        for name in stub.classes
+        if name[0] != "_"
+    ],
+)
+def test_members(stub, name):
+    declared, real = stub.members(name), members_of(getattr(stub.module, name))
+    if stub.module is not roost:  # what torch calls is no matter of users
+        for its in ("get_extra_state", "set_extra_state", "extra_repr"):
+            real.pop(its, None)
+    assert set(declared) == set(real)
+    for member, node in declared.items():
         decorators = {d.id for d in node.decorator_list}
         here = real[member]
         assert ("property" in decorators) == isinstance(here, property), member
