@@ -218,4 +218,5 @@ def main():
     print(told)
 
 
-main()
+if __name__ == "__main__":
+    main()
