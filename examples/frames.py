@@ -63,9 +63,11 @@ def main():
             run(orders, customers)  # once, so that the library has been loaded
         except ImportError:
             continue
-        start = time.perf_counter()
-        sums = run(orders, customers)
-        seconds[name] = time.perf_counter() - start
+        seconds[name] = float("inf")
+        for _ in range(3):
+            start = time.perf_counter()
+            sums = run(orders, customers)
+            seconds[name] = min(seconds[name], time.perf_counter() - start)
         expected = expected or sums
         assert sums.keys() == expected.keys() and all(np.isclose(sums[k], expected[k]) for k in sums)
     for name, took in seconds.items():
