@@ -1,5 +1,6 @@
 """Index, Map, Set, MultiMap, ConcurrentMap, Store: tables that stay."""
 
+import operator
 import os
 
 import numpy as np
@@ -149,6 +150,16 @@ def _number(key):
     if isinstance(key, (np.generic, np.ndarray)) or getattr(key, "shape", None) != ():
         return key
     return key.item()
+
+
+def _whole_number(n, what, name):
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"{what}: {name}={n!r}; give a whole number") from None
+    if not 0 <= n < 2**63:
+        raise ValueError(f"{what}: {name}={n}; give 0 or more, and less than 2^63")
+    return n
 
 
 def _scalar(x):
@@ -650,6 +661,7 @@ class _Changing(_Keyed):
 
     def reserve(self, n):
         """Makes room for n keys, those included that are there."""
+        n = _whole_number(n, f"roost.{type(self).__name__}.reserve", "n")
         self._table.reserve(self._library.place(), n)
 
     def clear(self):
@@ -703,8 +715,7 @@ class ConcurrentMap(_Changing):
             raise TypeError(f"{what}: values of type {value}; give a type of numbers of at most 8 bytes")
         if self._kind.word_bytes > 8:
             raise TypeError(f"{what}: keys of type {key}; give a type of at most 8 bytes")
-        if capacity < 0:
-            raise ValueError(f"{what}: capacity {capacity}; give 0 or more")
+        capacity = _whole_number(capacity, what, "capacity")
         self._load_factor = load_factor
         self._library = library = NUMPY if like is None else take(like, what)[1]
         self._values = _Values.of_type(value, library)
@@ -766,6 +777,8 @@ class Store(_Changing):
     bytes, 8 at least, and its key 8. For values of up to 8 bytes that all fit in the memory of a GPU, a
     `ConcurrentMap` is faster.
 
+    `items`, `keys` and `values` need room for all pairs where the store works; `save` does not.
+
     Reading methods may be called from several threads at once; one that changes the store needs it for
     itself. If a key comes several times in one batch, any of its values may win.
 
@@ -793,8 +806,7 @@ class Store(_Changing):
     ):
         what = "roost.Store"
         self._prepare(key_dtype, value_dtype, value_shape, budget, like, what)
-        if capacity < 0:
-            raise ValueError(f"{what}: capacity {capacity}; give 0 or more")
+        capacity = _whole_number(capacity, what, "capacity")
         self._table = self._library.module.make_store(
             self._home, self._values.bytes, capacity, load_factor, budget
         )
@@ -815,8 +827,8 @@ class Store(_Changing):
         tail = tuple(value_shape) if isinstance(value_shape, (tuple, list)) else (value_shape,)
         if not all(isinstance(d, int) and d > 0 for d in tail):
             raise ValueError(f"{what}: value_shape {value_shape}; give one or several numbers above 0")
-        if budget is not None and budget < 0:
-            raise ValueError(f"{what}: budget {budget}; give 0 or more bytes")
+        if budget is not None:
+            _whole_number(budget, what, "budget")
         self._values = _Bodies.of_type(value, library, tail)
         if self._values.bytes is None:
             raise ValueError(f"{what}: values of {self._values.size} bytes; they may have 1 to 4096")
