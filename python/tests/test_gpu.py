@@ -156,6 +156,34 @@ def test_memory_stays_flat():
 
 
 @needs_torch
+def test_a_store_that_is_larger_than_its_budget(tmp_path):
+    n, budget = 400_000, 4 << 20
+    keys = torch.randperm(n, device="cuda") * 17
+    rows = (keys[:, None] * torch.arange(1, 17, device="cuda")).float()
+    store = roost.Store("int64", "float32", 16, budget=budget, like=keys)
+    for some, theirs in zip(keys.chunk(5), rows.chunk(5)):  # which grows
+        assert store.insert(some, theirs) == len(some)
+    assert store.memory["cpu"] > 4 * budget and store.memory["device"] < 2 * budget and store.valid()
+    asked = torch.cat([keys.flip(0), keys[:1000] + 1])
+    expected = torch.cat([rows.flip(0), torch.full((1000, 16), -1.0, device="cuda")])
+    assert torch.equal(store.find(asked, missing=-1), expected)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        late = torch.zeros_like(keys)
+        torch.cuda._sleep(LATE)
+        late.copy_(keys)
+        assert torch.equal(store.find(late) + 0, rows)
+        assert store.erase(late[: n // 2]) == n // 2
+    store.save(tmp_path / "store")
+    for like in (keys, None):
+        copy = roost.Store.load(tmp_path / "store", "int64", "float32", 16, budget=budget, like=like)
+        assert len(copy) == n - n // 2 and copy.valid()
+        rest = copy.find(keys[n // 2 :] if like is not None else keys[n // 2 :].cpu())
+        assert torch.equal(rest.cpu(), rows[n // 2 :].cpu())
+
+
+@needs_torch
 def test_too_little_memory_is_a_memory_error():
     x = torch.arange(1 << 24, device="cuda")
     torch.cuda.empty_cache()
