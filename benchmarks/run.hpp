@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "roost/coordinate_index.hpp"
 #include "tables.hpp"
 #include "timing.hpp"
 #include "workload.hpp"
@@ -72,6 +73,7 @@ struct settings {
   std::vector<std::pair<std::string, residence>> bodies{{"automatic", residence::automatic}};
   stadium_options stadium;                                         // what else its tables share
   std::vector<std::string> clouds{"shell", "scanner", "uniform"};  // of tables of voxels
+  std::vector<std::size_t> channels{32};                           // of their layers
   std::function<void(const row&)> report;
   std::function<void(const std::string&)> progress;   // what is being measured now
   std::function<void(const std::string&)> has_table;  // hears of every table there is
@@ -241,6 +243,11 @@ void measure_gpus(const settings& options);
 // Tables of voxels, which compile apart, too.
 void measure_sparse_host(const settings& options);
 void measure_sparse_cuda(const settings& options);
+/// The same of different voxels that are given.
+void measure_voxels_host(const settings& options, const std::string& name,
+                         const std::vector<coordinate<3>>& voxels);
+void measure_voxels_cuda(const settings& options, const std::string& name,
+                         const std::vector<coordinate<3>>& voxels);
 
 // One function for each type of keys, or pair of types, so that they compile apart.
 template <class Key>

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <unordered_map>
+
 #include "clouds.hpp"
 #include "document_table.hpp"
 #include "roost/kernel_map.hpp"
 #include "roost/sorted_map.hpp"
+#include "roost/sparse_conv.hpp"
 #include "run.hpp"
 
-// coordinate_index and kernel_map beside the document's table and a sorted list.
+// coordinate_index and kernel_map beside the document's table and a sorted list, and convolution.
 
 namespace roost::bench {
 
@@ -76,6 +79,36 @@ struct sorted_find {
   }
 };
 
+/// A map of the standard library, which one thread fills and all ask.
+class std_voxels {
+ public:
+  explicit std_voxels(std::span<const coordinate<3>> coordinates) {
+    rows_.reserve(coordinates.size());
+    for (std::size_t i = 0; i < coordinates.size(); ++i)
+      rows_.emplace(voxel_number::of(coordinates[i]), static_cast<std::uint32_t>(i));
+  }
+  struct finder {
+    const std::unordered_map<std::uint64_t, std::uint32_t>* rows;
+    std::uint32_t operator()(const coordinate<3>& c) const {
+      const auto at = rows->find(voxel_number::of(c));
+      return at == rows->end() ? ~0u : at->second;
+    }
+  };
+  finder find() const { return {&rows_}; }
+  static constexpr std::size_t bytes() { return 0; }  // it does not tell
+
+ private:
+  std::unordered_map<std::uint64_t, std::uint32_t> rows_;
+};
+
+/// Numbers of a layer, between -1 and 1: features, weights and gradients.
+struct layer_number {
+  std::uint64_t seed;
+  ROOST_FN float operator()(std::size_t i) const {
+    return static_cast<float>(mix64(i, seed) >> 40) / (1 << 23) - 1;
+  }
+};
+
 /// Measures one cloud.
 template <class Place>
 class sparse_measurement {
@@ -95,6 +128,12 @@ class sparse_measurement {
     if (options_.wants("kernel_map")) measure_map();
     if (options_.wants("document_table")) measure_document();
     if (options_.wants("sorted_voxels")) measure_sorted();
+    if constexpr (std::is_same_v<Place, host>) {
+      if (options_.wants("std_voxels")) measure_std();
+      if (options_.wants("sparse_conv")) {
+        for (const std::size_t channels : options_.channels) measure_layer(channels);
+      }
+    }
   }
 
  private:
@@ -279,6 +318,88 @@ class sparse_measurement {
         [&] { return sorted_find<typename list::ref_type>{table->ref()}; });
   }
 
+  void measure_std() {
+    const index_type index(place_, input(), of_order(order::input));
+    std::optional<std_voxels> table;
+    measure_baseline(
+        "std_voxels", index, table, [&] { table.emplace(input()); }, [&] { return table->find(); });
+  }
+
+  /// A layer of 3^3 offsets with as many channels out as in, from a map that is there. Rows and weights are
+  /// compared with sums of doubles, some of them.
+  void measure_layer(std::size_t channels) {
+    const index_type index(place_, input());
+    const map_type map = submanifold(place_, index);
+    const kernel_map_view view = map.view(), reverse = map.transposed();
+    const std::size_t rows = index.size() * channels, all = volume * channels * channels;
+    const conv_channels both{channels, channels};
+    const auto numbers = [&](std::size_t n, std::uint64_t seed) {
+      array<float, Place> made(place_, n);
+      const layer_number number{seed};
+      place_.for_each(n, [&, to = made.data()](std::size_t i) { to[i] = number(i); });
+      return made;
+    };
+    const auto features = numbers(rows, 1), weights = numbers(all, 2), gradient = numbers(rows, 3);
+    array<float, Place> output(place_, rows), of_weights(place_, all);
+    const double work = 2.0 * static_cast<double>(channels * channels) *
+                        static_cast<double>(place_.sum(
+                            index.size() * volume,
+                            is_neighbour{map.neighbours().data(), map.neighbour_stride(), index.size()}));
+    // Numbers of an output that are not the sums of what a map reads; `turned` are those of an input's
+    // gradient.
+    const auto wrong_rows_of = [&](const kernel_map_view& from, const array<float, Place>& read,
+                                   bool turned) {
+      std::uint64_t wrong = 0;
+      for (std::size_t o = 0; o < index.size(); o += 1 + index.size() / 500) {
+        for (std::size_t c = 0; c < channels; ++c) {
+          double sum = 0;
+          for (std::uint32_t k = 0; k < volume; ++k) {
+            const std::uint64_t row = from.neighbour(k, o);
+            if (row == index_type::no_row) continue;
+            for (std::size_t i = 0; i < channels; ++i) {
+              const std::size_t weight = turned ? c * channels + i : i * channels + c;
+              sum += static_cast<double>(read[row * channels + i]) *
+                     static_cast<double>(weights[k * channels * channels + weight]);
+            }
+          }
+          wrong += std::abs(sum - static_cast<double>(output[o * channels + c])) < 1e-3 ? 0 : 1;
+        }
+      }
+      return wrong;
+    };
+    const auto poisoned = [&] {
+      place_.fill(output.data(), poison, output.bytes());
+      place_.fill(of_weights.data(), poison, of_weights.bytes());
+    };
+    const std::string suffix = "_" + std::to_string(channels);
+    if (wants("conv")) {
+      const double ms = median([&] { sparse_conv(place_, view, both, features, weights, output); }, poisoned);
+      report("sparse_conv", "conv" + suffix, ms, work, wrong_rows_of(view, features, false), map.bytes());
+    }
+    if (wants("gradients")) {
+      const double ms = median(
+          [&] {
+            sparse_conv_input_gradient(place_, reverse, both, gradient, weights, output);
+            sparse_conv_weight_gradient(place_, view, both, features, gradient, of_weights);
+          },
+          poisoned);
+      std::uint64_t wrong = wrong_rows_of(reverse, gradient, true);
+      for (std::size_t k = 0; k < volume; ++k) {
+        const std::size_t i = k % channels, c = k * k % channels;
+        double sum = 0;
+        for (std::size_t o = 0; o < index.size(); ++o) {
+          const std::uint64_t row = view.neighbour(static_cast<std::uint32_t>(k), o);
+          if (row != index_type::no_row)
+            sum += static_cast<double>(features[row * channels + i]) *
+                   static_cast<double>(gradient[o * channels + c]);
+        }
+        const double off = sum - static_cast<double>(of_weights[(k * channels + i) * channels + c]);
+        wrong += std::abs(off) < 1e-3 * std::sqrt(static_cast<double>(index.size() + 1)) ? 0 : 1;
+      }
+      report("sparse_conv", "gradients" + suffix, ms, 2 * work, wrong, map.bytes());
+    }
+  }
+
   const Place& place_;
   const settings& options_;
   std::string name_;
@@ -287,7 +408,7 @@ class sparse_measurement {
 };
 
 inline constexpr const char* sparse_tables[] = {"coordinate_index", "kernel_map", "document_table",
-                                                "sorted_voxels"};
+                                                "sorted_voxels",    "std_voxels", "sparse_conv"};
 
 /// Measures the clouds of the settings with about n voxels, scrambled and row by row. For who names the
 /// tables: keys of others are no voxels.
@@ -295,6 +416,8 @@ template <class Place>
 void measure_sparse(const Place& place, const settings& options, std::size_t n) {
   bool any = false;
   for (const char* table : sparse_tables) {
+    const bool of_host = std::string_view(table) == "sparse_conv" || std::string_view(table) == "std_voxels";
+    if (of_host && !std::is_same_v<Place, host>) continue;
     if (options.has_table) options.has_table(table);
     any |= !options.tables.empty() && options.wants(table);
   }

@@ -47,10 +47,11 @@ struct bench_options : settings {
 };
 
 const std::vector<std::string> operations{
-    "build",    "rebuild",     "first_build", "find_hit",  "find_half",  "find_miss",  "partition",
-    "insert",   "insert_half", "insert_last", "erase",     "apply_many", "apply_few",  "mixed",
-    "grow",     "load_curve",  "churn",       "group",     "count_hit",  "count_half", "count_miss",
-    "retrieve", "join",        "map",         "index_map", "pairs",      "stride_2",   "graph"};
+    "build",     "rebuild",    "first_build", "find_hit",    "find_half", "find_miss",
+    "partition", "insert",     "insert_half", "insert_last", "erase",     "apply_many",
+    "apply_few", "mixed",      "grow",        "load_curve",  "churn",     "group",
+    "count_hit", "count_half", "count_miss",  "retrieve",    "join",      "map",
+    "index_map", "pairs",      "stride_2",    "graph",       "conv",      "gradients"};
 
 /// --copies: a number, or a name.
 key_copies copies_of(const std::string& name) {
@@ -324,7 +325,7 @@ void add_bench(CLI::App& app) {
       ->add_option(
           "--table", options->tables,
           "Tables to measure, separated by commas; default: all tables of the place but those of voxels "
-          "(coordinate_index, kernel_map, document_table, sorted_voxels)")
+          "(coordinate_index, kernel_map, document_table, sorted_voxels; host: sparse_conv)")
       ->delimiter(',');
   command->add_option("--ops", options->ops, "Operations, separated by commas")
       ->delimiter(',')
@@ -370,6 +371,11 @@ void add_bench(CLI::App& app) {
           "what a laser scanner sees along a street, thin noise; each scrambled and sorted")
       ->delimiter(',')
       ->check(CLI::IsMember(roost::bench::cloud_kinds))
+      ->capture_default_str();
+  command
+      ->add_option("--channels", options->channels, "sparse_conv: channels of a layer, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
       ->add_option("--copies", options->copies_names,

@@ -1,6 +1,14 @@
 #include "cuda_stream.hpp"
 #include "sparse.hpp"
 
+void roost::bench::measure_voxels_cuda(const settings& options, const std::string& name,
+                                       const cloud& voxels) {
+  const owned_stream stream;
+  poisoned_memory<cuda> memory(cuda(stream.get()));
+  const cuda place(stream.get(), &memory);
+  sparse_measurement(place, options, name, voxels).run();
+}
+
 void roost::bench::measure_sparse_cuda(const settings& options) {
   const owned_stream stream;
   poisoned_memory<cuda> memory(cuda(stream.get()));

@@ -1,5 +1,12 @@
 #include "sparse.hpp"
 
+void roost::bench::measure_voxels_host(const settings& options, const std::string& name,
+                                       const cloud& voxels) {
+  poisoned_memory<host> memory{host()};
+  const host place(options.threads, &memory);
+  sparse_measurement(place, options, name, voxels).run();
+}
+
 void roost::bench::measure_sparse_host(const settings& options) {
   poisoned_memory<host> memory{host()};
   const host place(options.threads, &memory);

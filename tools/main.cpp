@@ -11,6 +11,7 @@
 #include "bench.hpp"
 #include "info.hpp"
 #include "join.hpp"
+#include "lidar.hpp"
 #include "reproduce.hpp"
 #include "stars.hpp"
 #include "unique.hpp"
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
   add_join(app);
   add_unique(app);
   add_stars(app);
+  add_lidar(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

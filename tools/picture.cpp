@@ -179,13 +179,13 @@ class z_buffer {
 /// itself: a voxel has no normal.
 class shading {
  public:
-  /// `classes`: ascending words whose classes are the colours; empty: colours tell where a voxel is.
-  shading(const z_buffer& buffer, const view& from, const box& all, axis up,
-          std::span<const std::uint32_t> classes)
-      : buffer_(buffer), from_(from), all_(all), classes_(classes) {
+  /// `words`: ascending, if their classes or shades are the colours; otherwise these tell where a voxel is.
+  shading(const z_buffer& buffer, const view& from, const box& all, std::span<const std::uint32_t> words,
+          const picture_options& options)
+      : buffer_(buffer), from_(from), all_(all), words_(words), options_(options) {
     // Where cubes are large enough to be seen, so are their faces: the top, and two sides.
     const double visible = std::clamp((from.scale / samples - 3) / 5, 0.0, 1.0);
-    const auto top = static_cast<std::size_t>(up);
+    const auto top = static_cast<std::size_t>(options.up);
     by_face_[top] = std::lerp(1.0, 1.15, visible);
     by_face_[(top + 1) % 3] = std::lerp(1.0, 0.92, visible);
     by_face_[(top + 2) % 3] = std::lerp(1.0, 0.75, visible);
@@ -240,13 +240,21 @@ class shading {
 
   /// The colour of a voxel, as linear light.
   vec colour(std::uint32_t key) const {
-    if (!classes_.empty()) {
-      const auto word = std::ranges::lower_bound(classes_, key, {}, &voxel_word<std::uint32_t>::position);
-      const auto* const bytes = class_colours[*word >> 30];
-      const auto linear = [](std::uint8_t byte) {
-        return 0.82 * std::pow(byte / 255.0, gamma);
-      };  // light adds to it
-      return {linear(bytes[0]), linear(bytes[1]), linear(bytes[2])};
+    if (options_.classes || !options_.shades.empty()) {
+      const auto word = std::ranges::lower_bound(words_, key, {}, &voxel_word<std::uint32_t>::position);
+      const auto linear = [](double byte) { return 0.82 * std::pow(byte / 255, gamma); };  // light adds to it
+      if (options_.classes) {
+        const auto* const bytes = class_colours[*word >> 30];
+        return {linear(bytes[0]), linear(bytes[1]), linear(bytes[2])};
+      }
+      constexpr double stops[5][3] = {
+          {68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
+      const double at = options_.shades[static_cast<std::size_t>(word - words_.begin())] / 255.0 * 4;
+      const auto stop = static_cast<std::size_t>(std::min(at, 3.0));
+      const auto mixed = [&](std::size_t c) {
+        return linear(std::lerp(stops[stop][c], stops[stop + 1][c], at - static_cast<double>(stop)));
+      };
+      return {mixed(0), mixed(1), mixed(2)};
     }
     // The position in the bounding box.
     const auto channel = [](double at, double low, double high) {
@@ -294,7 +302,8 @@ class shading {
   const z_buffer& buffer_;
   const view& from_;
   const box& all_;
-  std::span<const std::uint32_t> classes_;
+  std::span<const std::uint32_t> words_;
+  const picture_options& options_;
   std::array<double, 3> by_face_;  // how bright a face across an axis is
   std::vector<step> near_, around_;
   double far_apart_;  // in voxels
@@ -313,8 +322,7 @@ picture draw_voxels(const host& cpu, std::span<const std::uint32_t> words, const
   for (const auto word : words) all.add(low_corner(word));
   z_buffer buffer(from, options.side * samples);
   cpu.for_each(words.size(), [&](std::size_t i) { buffer.draw(words[i]); });
-  const shading shade(buffer, from, all, options.up,
-                      options.classes ? words : std::span<const std::uint32_t>());
+  const shading shade(buffer, from, all, words, options);
   cpu.launch(static_cast<std::size_t>(options.side), 0, [&](auto, std::size_t row, auto*) {
     for (int column = 0; column < options.side; ++column) {
       const auto light = shade(static_cast<int>(row), column);

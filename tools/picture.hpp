@@ -25,6 +25,9 @@ struct picture_options {
   double look_down = 20;     ///< degrees that the eye is above the horizon
   bool classes = false;      ///< colours tell the class of a voxel, not where it is
   std::uint32_t grid = 0;    ///< not 0: shows all of a grid of this side, however few its voxels are
+  /// Not empty: one for each voxel, whose keys then ascend; colours go from dark blue (0) over green to
+  /// yellow (255) with it, not with where a voxel is.
+  std::span<const std::uint8_t> shades{};
 };
 
 /// A picture, rows from the top. Three bytes a pixel: red, green, blue; or one, grey.

@@ -72,8 +72,9 @@ ply_property read_property(std::string_view line) {
     word = take_word(line);
   }
   const auto* const value = type_of(word);
-  const bool named = !take_word(line).empty() && take_word(line).empty();
-  if (value != nullptr && named) result.bytes = value->bytes;
+  result.name = take_word(line);
+  const bool named = !result.name.empty() && take_word(line).empty();
+  if (value != nullptr && named) result.bytes = value->bytes, result.floating = value->kind == type::floating;
   return result;
 }
 

@@ -17,6 +17,8 @@ struct ply_property {
                              ///< follow; 0: one value, no list
   bool count_signed = false;
   unsigned bytes = 0;  ///< of a value
+  bool floating = false;
+  std::string_view name;  ///< in the file
 };
 
 struct ply_element {

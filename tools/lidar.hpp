@@ -1,0 +1,6 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+/// Adds `roost lidar`: a cloud of points as voxels, beside other tables.
+void add_lidar(CLI::App& app);
