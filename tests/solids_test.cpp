@@ -435,8 +435,18 @@ RC_GTEST_PROP(solids, keep_the_laws_of_sets_wherever_they_lie, ()) {
   RC_ASSERT(a + b == any + both);
   RC_ASSERT(volume(solid_op::difference) == a - both);
   RC_ASSERT(volume(solid_op::exclusive) == any - both);
-  // De Morgan: what is left of the grid without A or B is what is left without A, and without B.
-  const std::vector<tools::mesh> three{*tools::make_shape("box"), meshes[0], meshes[1]};
+  // De Morgan, in a box around both: without A or B is without A and without B.
+  tools::mesh around = *tools::make_shape("box");
+  for (auto& v : around.vertices) v.x *= 4, v.y *= 4, v.z *= 4;
+  const auto without = [&](std::vector<tools::mesh> of, std::vector<tools::affine> at) {
+    of.insert(of.begin(), around);
+    at.insert(at.begin(), tools::affine());
+    framed_scene some(grid, of, at);
+    return solid_of(some, solid_op::difference);
+  };
+  const auto a_out = without({meshes[0]}, {{}}), b_out = without({meshes[1]}, {where});
+  RC_ASSERT(without({meshes[0], meshes[1]}, {{}, where}) == combined(solid_op::intersection, a_out, b_out));
+
   framed_scene one(grid, {meshes[0]});
   one.set_mesh(1, meshes[0]);
   one.place_mesh(1, grid, to_snapped(one.grid, {}));
