@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "groups.hpp"
 #include "matcher.hpp"
@@ -12,20 +13,35 @@
 
 namespace roost::tools {
 
-/// Half the shades left and right of it, and so on: rows of a smaller image whose pixels are means of `step`
-/// x `step` ones.
-struct shrink {
+/// A larger or smaller image: pixels are means of samples x samples places between the pixels of another.
+struct resample {
   const float* from;
-  int width, step, columns;
+  int width, height, columns;
+  float step;  // pixels of the other image for one of this
+  int samples;
   float* to;
   ROOST_FN void operator()(std::size_t i) const {
-    const int x = static_cast<int>(i) % columns * step, y = static_cast<int>(i) / columns * step;
+    const float part = step / static_cast<float>(samples),
+                left = static_cast<float>(static_cast<int>(i) % columns) * step + part / 2 - 0.5f,
+                top = static_cast<float>(static_cast<int>(i) / columns) * step + part / 2 - 0.5f;
     float sum = 0;
-    for (int r = 0; r < step; ++r) {
-      for (int c = 0; c < step; ++c) sum += from[static_cast<std::size_t>(y + r) * width + x + c];
+    for (int r = 0; r < samples; ++r) {
+      for (int c = 0; c < samples; ++c)
+        sum += between(left + static_cast<float>(c) * part, top + static_cast<float>(r) * part);
     }
-    to[i] = sum / static_cast<float>(step * step);
+    to[i] = sum / static_cast<float>(samples * samples);
   }
+  ROOST_FN float between(float x, float y) const {
+    const float column = std::floor(x), row = std::floor(y), u = x - column, v = y - row;
+    const int left = inside(static_cast<int>(column), width),
+              right = inside(static_cast<int>(column) + 1, width);
+    const float* const above = from + static_cast<std::size_t>(inside(static_cast<int>(row), height)) * width;
+    const float* const below =
+        from + static_cast<std::size_t>(inside(static_cast<int>(row) + 1, height)) * width;
+    return (1 - v) * ((1 - u) * above[left] + u * above[right]) +
+           v * ((1 - u) * below[left] + u * below[right]);
+  }
+  ROOST_FN static int inside(int at, int end) { return at < 0 ? 0 : at >= end ? end - 1 : at; }
 };
 
 /// Smooths with the binomial 1 4 6 4 1, along one axis; the border repeats.
@@ -39,43 +55,58 @@ struct smooth {
     const int x = static_cast<int>(i) % width, y = static_cast<int>(i) / width;
     float sum = 0;
     for (int k = -2; k <= 2; ++k) {
-      const int c = down ? x : inside(x + k, width), r = down ? inside(y + k, height) : y;
+      const int c = down ? x : resample::inside(x + k, width), r = down ? resample::inside(y + k, height) : y;
       sum += weights[k + 2] * from[static_cast<std::size_t>(r) * width + c];
     }
     to[i] = sum;
   }
-  ROOST_FN static int inside(int at, int end) { return at < 0 ? 0 : at >= end ? end - 1 : at; }
 };
 
-/// The length of Sobel's gradient, in shades a pixel; none at the border.
+/// Sobel's gradient, in shades a pixel: its length, and the products of its parts; none at the border.
 struct sobel {
   const float* from;
   int width, height;
-  float* to;
+  float *length, *xx, *xy, *yy;
   ROOST_FN void operator()(std::size_t i) const {
     const int x = static_cast<int>(i) % width, y = static_cast<int>(i) / width;
-    to[i] = 0;
-    if (x == 0 || y == 0 || x == width - 1 || y == height - 1) return;
-    const auto at = [&](int dx, int dy) { return from[static_cast<std::size_t>(y + dy) * width + x + dx]; };
-    const float across = at(1, -1) + 2 * at(1, 0) + at(1, 1) - at(-1, -1) - 2 * at(-1, 0) - at(-1, 1),
-                along = at(-1, 1) + 2 * at(0, 1) + at(1, 1) - at(-1, -1) - 2 * at(0, -1) - at(1, -1);
-    to[i] = std::sqrt(across * across + along * along) / 8;
+    float across = 0, along = 0;
+    if (x != 0 && y != 0 && x != width - 1 && y != height - 1) {
+      const auto at = [&](int dx, int dy) { return from[static_cast<std::size_t>(y + dy) * width + x + dx]; };
+      across = (at(1, -1) + 2 * at(1, 0) + at(1, 1) - at(-1, -1) - 2 * at(-1, 0) - at(-1, 1)) / 8;
+      along = (at(-1, 1) + 2 * at(0, 1) + at(1, 1) - at(-1, -1) - 2 * at(0, -1) - at(1, -1)) / 8;
+    }
+    length[i] = std::sqrt(across * across + along * along);
+    xx[i] = across * across;
+    xy[i] = across * along;
+    yy[i] = along * along;
   }
 };
 
-/// Whether a pixel is an edge: above the threshold, and the strongest around.
-struct is_edge {
-  const float* gradient;
+/// How much the gradients around an edge's pixel turn: the root of the smaller eigenvalue of their moments.
+struct turning {
+  const float *xx, *xy, *yy;
+  float* to;
+  ROOST_FN void operator()(std::size_t i) const {
+    const float half = (xx[i] - yy[i]) / 2;
+    const float least = (xx[i] + yy[i]) / 2 - std::sqrt(half * half + xy[i] * xy[i]);
+    to[i] = least > 0 ? std::sqrt(least) : 0;
+  }
+};
+
+/// Whether a pixel is a point: an edge, and the strongest around.
+struct is_point {
+  const float *gradient, *strength;
   int width, height, apart;
   float threshold;
   ROOST_FN bool operator()(std::size_t i) const {
-    const float here = gradient[i];
-    if (!(here > threshold)) return false;
+    const float here = strength[i];
     const int x = static_cast<int>(i) % width, y = static_cast<int>(i) / width;
+    if (!(gradient[i] > threshold) || !(here > 0) || x == 0 || y == 0 || x == width - 1 || y == height - 1)
+      return false;
     for (int r = detail::larger(y - apart, 0); r <= detail::smaller(y + apart, height - 1); ++r) {
       for (int c = detail::larger(x - apart, 0); c <= detail::smaller(x + apart, width - 1); ++c) {
         const std::size_t other = static_cast<std::size_t>(r) * width + c;
-        if (gradient[other] > here || (gradient[other] == here && other < i)) return false;
+        if (strength[other] > here || (strength[other] == here && other < i)) return false;
       }
     }
     return true;
@@ -83,11 +114,11 @@ struct is_edge {
 };
 
 /// The strongest first: a number for sorting.
-struct strength {
-  const float* gradient;
+struct by_strength {
+  const float* strength;
   const std::uint32_t* pixels;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    const float value = gradient[pixels[i]];
+    const float value = strength[pixels[i]];
     std::uint32_t bits;
     memcpy(&bits, &value, sizeof(bits));  // ascends with the value, which is positive
     return std::uint64_t{~bits} << 32 | i;
@@ -98,15 +129,23 @@ struct pixel_number {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return pixels[i]; }
 };
 
-/// Pixels as points of the image that was shrunk.
+/// Pixels as points of the image that was resampled: where a parabola has its top.
 struct fill_points {
   const std::uint32_t* pixels;
-  int width, step;
+  const float* strength;
+  int width;
+  float step;
   image_point* points;
   ROOST_FN void operator()(std::size_t i) const {
-    const float middle = static_cast<float>(step - 1) / 2;
-    points[i] = {static_cast<float>(static_cast<int>(pixels[i]) % width * step) + middle,
-                 static_cast<float>(static_cast<int>(pixels[i]) / width * step) + middle};
+    const float* const here = strength + pixels[i];
+    const float x = static_cast<float>(static_cast<int>(pixels[i]) % width) + top(here[-1], here[0], here[1]),
+                y = static_cast<float>(static_cast<int>(pixels[i]) / width) +
+                    top(here[-width], here[0], here[width]);
+    points[i] = {(x + 0.5f) * step - 0.5f, (y + 0.5f) * step - 0.5f};
+  }
+  ROOST_FN static float top(float before, float here, float after) {
+    const float bend = before - 2 * here + after;
+    return bend < 0 ? detail::larger(-0.5f, detail::smaller(0.5f, (before - after) / (2 * bend))) : 0.f;
   }
 };
 
@@ -185,20 +224,19 @@ struct fill_items {
   }
 };
 
-/// Votes for one pair of bases, the most first, in one word: the lesser is the better.
-inline constexpr std::uint32_t vote_bits = 10;
-ROOST_FN std::uint32_t packed_votes(std::uint32_t votes, std::uint32_t basis) {
-  return ((1u << vote_bits) - 1 - votes) << (32 - vote_bits) | basis;
+/// Votes for one pair of bases, the most first, in one word: the lesser is the better. A point of the query
+/// can vote several times for a pair, so that votes are not bounded by the number of points.
+using packed_votes = unsigned long long;  // as atomicMin has it
+ROOST_FN packed_votes pack(std::uint32_t votes, std::uint32_t basis) {
+  return static_cast<packed_votes>(~votes) << 32 | basis;
 }
-ROOST_FN std::uint32_t votes_of(std::uint32_t packed) {
-  return (1u << vote_bits) - 1 - (packed >> (32 - vote_bits));
-}
-ROOST_FN std::uint32_t basis_of(std::uint32_t packed) { return packed & ((1u << (32 - vote_bits)) - 1); }
 
 /// What a query's basis finds best, and how many votes it has cast.
 struct ballot {
-  std::uint32_t best;
+  packed_votes best;
   std::uint32_t cast;
+  std::uint32_t votes() const { return ~static_cast<std::uint32_t>(best >> 32); }
+  std::uint32_t basis() const { return static_cast<std::uint32_t>(best); }
 };
 
 /// A team counts the votes of a basis of the query in its scratch memory. A warp has a point at a time.
@@ -212,12 +250,14 @@ struct vote_shared {
   std::uint32_t* all;  // where all votes go, or null
 
   struct parts {
-    std::uint32_t *votes, *words;
+    packed_votes* best;
+    std::uint32_t *cast, *votes;
   };
   ROOST_FN parts scratch(detail::scratch_memory& memory) const {
     parts p;
+    p.best = memory.take<packed_votes>(1);
+    p.cast = memory.take<std::uint32_t>(1);
     p.votes = memory.take<std::uint32_t>(bases);
-    p.words = memory.take<std::uint32_t>(2);
     return p;
   }
 
@@ -227,8 +267,8 @@ struct vote_shared {
     const parts p = scratch(pieces);
     for_each_of(team, bases, [&](std::uint32_t i) { p.votes[i] = 0; });
     if (team.rank() == 0) {
-      p.words[0] = ~0u;
-      p.words[1] = 0;
+      *p.best = ~packed_votes{0};
+      *p.cast = 0;
     }
     team.sync();
     const std::uint32_t pair = query.pairs[index];
@@ -241,16 +281,16 @@ struct vote_shared {
         ++cast;
       }
     }
-    if (cast != 0) team.fetch_add(p.words[1], cast);
+    if (cast != 0) team.fetch_add(*p.cast, cast);
     team.sync();
-    std::uint32_t best = ~0u;
+    packed_votes best = ~packed_votes{0};
     for_each_of(team, bases, [&](std::uint32_t i) {
-      best = detail::smaller(best, packed_votes(p.votes[i], i));
+      best = detail::smaller(best, pack(p.votes[i], i));
       if (all != nullptr) all[index * bases + i] = p.votes[i];
     });
-    team.fetch_min(p.words[0], best);
+    team.fetch_min(*p.best, best);
     team.sync();
-    if (team.rank() == 0) ballots[index] = {p.words[0], p.words[1]};
+    if (team.rank() == 0) ballots[index] = {*p.best, *p.cast};
   }
 };
 
@@ -284,19 +324,18 @@ struct reduce_votes {
   const std::uint32_t* votes;
   std::uint32_t bases, first;
   ballot* ballots;
-  ROOST_FN std::uint32_t* scratch(detail::scratch_memory& memory) const {
-    return memory.take<std::uint32_t>(1);
+  ROOST_FN packed_votes* scratch(detail::scratch_memory& memory) const {
+    return memory.take<packed_votes>(1);
   }
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     detail::scratch_memory pieces(memory);
-    std::uint32_t* const best = scratch(pieces);
-    if (team.rank() == 0) *best = ~0u;
+    packed_votes* const best = scratch(pieces);
+    if (team.rank() == 0) *best = ~packed_votes{0};
     team.sync();
-    std::uint32_t mine = ~0u;
-    for_each_of(team, bases, [&](std::uint32_t i) {
-      mine = detail::smaller(mine, packed_votes(votes[index * bases + i], i));
-    });
+    packed_votes mine = ~packed_votes{0};
+    for_each_of(team, bases,
+                [&](std::uint32_t i) { mine = detail::smaller(mine, pack(votes[index * bases + i], i)); });
     team.fetch_min(*best, mine);
     team.sync();
     if (team.rank() == 0) ballots[first + index].best = *best;
@@ -307,8 +346,8 @@ struct reduce_votes {
 class point_grid {
  public:
   point_grid(const std::vector<image_point>& points, float reach);
-  /// The nearest point within the reach, or -1.
-  int nearest(image_point p) const;
+  /// The nearest point within a reach, at most that of the grid, or -1.
+  int nearest(image_point p, float reach) const;
 
  private:
   const std::vector<image_point>& points_;
@@ -321,16 +360,19 @@ class point_grid {
 struct image_features {
   std::vector<image_point> points;  // the strongest first; the table has the first ones of them
   int width = 0, height = 0;
+  float coarser = 1;
   float diagonal() const;
 };
 void verify_match(const image_features& reference, const image_features& query,
                   const std::vector<similarity>& candidates, double log10_tries, match_result& result);
 similarity similarity_of(image_point a, image_point b, image_point to_a, image_point to_b);
 
-inline constexpr int verify_points = 4;       // times as many points as bases are made of, for verification
-inline constexpr int candidates_most = 48;    // pairs of bases that are verified
-inline constexpr int working_side = 640;      // larger images are shrunk
-inline constexpr double edges_apart = 0.012;  // of the diagonal
+inline constexpr int verify_points = 4;  // times as many points as bases are made of, for verification
+inline constexpr std::size_t shared_bases_most = 56000;            // 4 bytes each in the 227 KiB of a block
+inline constexpr int candidates_most = 250;                        // pairs of bases that are verified
+inline constexpr int working_side = 640;                           // larger images are shrunk
+inline constexpr float coarseness[] = {1, 1.41f, 0.71f, 2, 0.5f};  // looks at a query, until one matches
+inline constexpr double points_apart = 0.012;                      // of the diagonal
 
 template <class Place>
 class matcher_on final : public matcher {
@@ -343,13 +385,19 @@ class matcher_on final : public matcher {
   matcher_on(const Place& place, const grey_image& reference, const match_options& options)
       : place_(place), options_(options) {
     auto start = clock::now();
-    features_ = find_features(reference, points_);
+    features_ = find_features(reference, 1, points_);
     times_.points = lap(start);
     find_bases(points_, features_, options_.share, pairs_);
     if (options_.votes == vote_way::global && pairs_.size() != 0)
       index_ = index_type(place_, std::as_const(pairs_).span());
     place_.synchronize();
     times_.bases = lap(start);
+    if (options_.votes == vote_way::shared && pairs_.size() > shared_bases_most) {
+      throw invalid_argument(std::to_string(pairs_.size()) +
+                             " bases are more than shared memory has votes for (" +
+                             std::to_string(shared_bases_most) +
+                             "); take fewer points, a smaller share, or votes in global memory");
+    }
     const bases_ref bases = ref(points_, pairs_);
     const std::size_t items = pairs_.size() == 0 ? 0 : pairs_.size() * bases.seen();
     const bool number = options_.votes == vote_way::shared;
@@ -378,10 +426,50 @@ class matcher_on final : public matcher {
   const match_times& times() const override { return times_; }
 
   match_result match(const grey_image& query) const override {
+    match_result best;
+    std::uint64_t votes = 0;
+    double tries = 0;
+    int looks = 0;
+    match_times times;
+    for (const float coarser : coarseness) {
+      match_result now = look(query, coarser, tries);
+      votes += now.votes;
+      times.points += now.times.points;
+      times.bases += now.times.bases;
+      times.votes += now.times.votes;
+      times.verify += now.times.verify;
+      if (looks == 0 || now.log10_chance < best.log10_chance) best = std::move(now);
+      ++looks;
+      if (best.matched) break;
+    }
+    best.looks = looks;
+    best.votes = votes;
+    best.times = times;
+    return best;
+  }
+
+  match_result match_once(const grey_image& query) const override {
+    double tries = 0;
+    return look(query, 1, tries);
+  }
+
+  std::vector<std::uint32_t> all_votes(const grey_image& query) const override {
+    array<image_point, Place> points;
+    const image_features features = find_features(query, 1, points);
+    array<std::uint32_t, Place> pairs;
+    find_query_bases(points, features, pairs);
+    array<std::uint32_t, Place> votes(place_, pairs.size() * pairs_.size());
+    vote(points, pairs, votes.data());
+    return copy_to_host(place_, votes);
+  }
+
+ private:
+  /// Looks at the query once. `tries`: pairs of bases that were compared before, and with this call.
+  match_result look(const grey_image& query, float coarser, double& tries) const {
     match_result result;
     auto start = clock::now();
     array<image_point, Place> points;
-    const image_features features = find_features(query, points);
+    const image_features features = find_features(query, coarser, points);
     result.times.points = lap(start);
     array<std::uint32_t, Place> pairs;
     find_query_bases(points, features, pairs);
@@ -396,42 +484,29 @@ class matcher_on final : public matcher {
     for (std::uint32_t i = 0; i < order.size(); ++i) {
       order[i] = i;
       result.votes += ballots[i].cast;
-      result.best_votes.push_back(votes_of(ballots[i].best));
+      result.best_votes.push_back(ballots[i].votes());
     }
     const std::size_t candidates = std::min<std::size_t>(candidates_most, order.size());
     std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(candidates), order.end(),
                       [&](auto a, auto b) {
-                        const auto va = votes_of(ballots[a].best), vb = votes_of(ballots[b].best);
+                        const auto va = ballots[a].votes(), vb = ballots[b].votes();
                         return va != vb ? va > vb : a < b;
                       });
     std::vector<similarity> tried;
     for (std::size_t i = 0; i < candidates; ++i) {
-      const std::uint32_t q = query_pairs[order[i]], r = own_pairs[basis_of(ballots[order[i]].best)];
+      const std::uint32_t q = query_pairs[order[i]], r = own_pairs[ballots[order[i]].basis()];
       const auto nq = static_cast<std::uint32_t>(points.size()),
                  nr = static_cast<std::uint32_t>(points_.size());
       tried.push_back(similarity_of(features.points[q / nq], features.points[q % nq],
                                     features_.points[r / nr], features_.points[r % nr]));
     }
     if (!order.empty()) result.most_votes = result.best_votes[order[0]];
-    verify_match(
-        features_, features, tried,
-        std::log10(std::max(1.0, static_cast<double>(pairs.size()) * static_cast<double>(pairs_.size()))),
-        result);
+    tries += static_cast<double>(pairs.size()) * static_cast<double>(pairs_.size());
+    verify_match(features_, features, tried, std::log10(std::max(1.0, tries)), result);
     result.times.verify = lap(start);
     return result;
   }
 
-  std::vector<std::uint32_t> all_votes(const grey_image& query) const override {
-    array<image_point, Place> points;
-    const image_features features = find_features(query, points);
-    array<std::uint32_t, Place> pairs;
-    find_query_bases(points, features, pairs);
-    array<std::uint32_t, Place> votes(place_, pairs.size() * pairs_.size());
-    vote(points, pairs, votes.data());
-    return copy_to_host(place_, votes);
-  }
-
- private:
   static double lap(clock::time_point& start) {
     const auto now = clock::now();
     const double ms = std::chrono::duration<double, std::milli>(now - start).count();
@@ -442,33 +517,55 @@ class matcher_on final : public matcher {
     return {points.data(), static_cast<std::uint32_t>(points.size()), pairs.data()};
   }
 
-  /// The strongest edges of an image; `points`: those that bases are made of.
-  image_features find_features(const grey_image& image, array<image_point, Place>& points) const {
+  /// The strongest points of an image; `points`: those that bases are made of. `coarser`: that many pixels of
+  /// the image as it is otherwise looked at are one.
+  image_features find_features(const grey_image& image, float coarser,
+                               array<image_point, Place>& points) const {
     image_features result;
     result.width = image.width;
     result.height = image.height;
-    const int side = std::max(image.width, image.height),
-              step = std::max(1, (side + working_side - 1) / working_side);
-    const int width = image.width / step, height = image.height / step;
+    result.coarser = coarser;
+    const float usual = std::max(1.f, static_cast<float>(std::max(image.width, image.height)) / working_side);
+    const float step = usual * coarser;
+    const int width = static_cast<int>(static_cast<float>(image.width) / step),
+              height = static_cast<int>(static_cast<float>(image.height) / step);
     points = array<image_point, Place>(place_, 0);
     if (width < 3 || height < 3) return result;
     const std::size_t n = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
-    const auto full = copy_to(place_, image.pixels);
-    array<float, Place> a(place_, n), b(place_, n);
-    place_.for_each(n, shrink{full.data(), image.width, step, width, a.data()});
-    place_.for_each(n, smooth{a.data(), width, height, false, b.data()});
-    place_.for_each(n, smooth{b.data(), width, height, true, a.data()});
-    place_.for_each(n, sobel{a.data(), width, height, b.data()});
-    const double diagonal = std::hypot(width, height);
-    const is_edge edge{b.data(), width, height, std::max(1, static_cast<int>(diagonal * edges_apart)),
-                       options_.threshold > 0 ? options_.threshold : 1.f};
-    const auto edges = detail::select_numbers<std::uint32_t>(place_, n, edge);
+    array<float, Place> a(place_, n), b(place_, n), xx(place_, n), xy(place_, n), yy(place_, n);
+    {
+      const auto full = copy_to(place_, image.pixels);
+      const int samples = static_cast<int>(std::ceil(step));
+      place_.for_each(n, resample{full.data(), image.width, image.height, width, step, samples, a.data()});
+      place_.synchronize();
+    }
+    const auto soft = [&](array<float, Place>& values, array<float, Place>& free) {
+      place_.for_each(n, smooth{values.data(), width, height, false, free.data()});
+      place_.for_each(n, smooth{free.data(), width, height, true, values.data()});
+    };
+    soft(a, b);
+    place_.for_each(n, sobel{a.data(), width, height, b.data(), xx.data(), xy.data(), yy.data()});
+    const float* strength = b.data();
+    if (options_.corners) {
+      array<float, Place> free(place_, n);
+      for (auto* const values : {&xx, &xy, &yy}) soft(*values, free);
+      place_.for_each(n, turning{xx.data(), xy.data(), yy.data(), a.data()});
+      strength = a.data();
+    }
+    const double diagonal = result.diagonal() / usual;
+    const is_point point{b.data(),
+                         strength,
+                         width,
+                         height,
+                         std::max(1, static_cast<int>(diagonal * points_apart)),
+                         options_.threshold > 0 ? options_.threshold : 1.f};
+    const auto found = detail::select_numbers<std::uint32_t>(place_, n, point);
     const sorted_map<std::uint64_t, std::uint32_t, Place> sorted(
-        place_, computed(edges.size(), strength{b.data(), edges.data()}),
-        computed(edges.size(), pixel_number{edges.data()}));
+        place_, computed(found.size(), by_strength{strength, found.data()}),
+        computed(found.size(), pixel_number{found.data()}));
     const auto most = static_cast<std::size_t>(options_.points) * verify_points;
-    array<image_point, Place> all(place_, std::min(edges.size(), most));
-    place_.for_each(all.size(), fill_points{sorted.values().data(), width, step, all.data()});
+    array<image_point, Place> all(place_, std::min(found.size(), most));
+    place_.for_each(all.size(), fill_points{sorted.values().data(), strength, width, step, all.data()});
     result.points = copy_to_host(place_, all);
     points = array<image_point, Place>(
         place_, std::min<std::size_t>(all.size(), static_cast<std::size_t>(options_.points)));
@@ -478,7 +575,8 @@ class matcher_on final : public matcher {
 
   is_basis basis(const array<image_point, Place>& points, const image_features& features, double share,
                  std::uint32_t seed) const {
-    const float diagonal = features.diagonal(), least = basis_least * diagonal, most = basis_most * diagonal;
+    const float diagonal = features.diagonal() * features.coarser, least = basis_least * diagonal,
+                most = basis_most * diagonal;
     return {points.data(),
             static_cast<std::uint32_t>(points.size()),
             least * least,

@@ -5,6 +5,12 @@
 
 namespace roost::tools {
 
+match_times median_of(std::vector<match_times> runs) {
+  const auto middle = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
+  std::nth_element(runs.begin(), middle, runs.end(), [](auto& a, auto& b) { return a.all() < b.all(); });
+  return *middle;
+}
+
 float image_features::diagonal() const {
   return std::hypot(static_cast<float>(width), static_cast<float>(height));
 }
@@ -28,9 +34,9 @@ point_grid::point_grid(const std::vector<image_point>& points, float reach) : po
   for (std::uint32_t i = 0; i < points.size(); ++i) order_[next[cell(points[i])]++] = i;
 }
 
-int point_grid::nearest(image_point p) const {
+int point_grid::nearest(image_point p, float reach) const {
   int best = -1;
-  float least = reach_ * reach_;
+  float least = reach * reach;
   const int column = static_cast<int>(std::floor(p.x / reach_)),
             row = static_cast<int>(std::floor(p.y / reach_));
   for (int r = std::max(0, row - 1); r <= std::min(rows_ - 1, row + 1); ++r) {
@@ -83,6 +89,15 @@ similarity fit(const std::vector<std::pair<image_point, image_point>>& pairs) {
           static_cast<float>(mv - b * mx - a * my)};
 }
 
+double rms_of(const similarity& s, const std::vector<std::pair<image_point, image_point>>& pairs) {
+  double sum = 0;
+  for (const auto& [p, q] : pairs) {
+    const auto at = s(p);
+    sum += (at.x - q.x) * (at.x - q.x) + (at.y - q.y) * (at.y - q.y);
+  }
+  return std::sqrt(sum / static_cast<double>(pairs.size()));
+}
+
 /// The logarithm (10) of the probability that of n points k or more are there by chance, each with p.
 double log10_tail(std::size_t n, std::size_t k, double p) {
   if (k == 0) return 0;
@@ -95,12 +110,12 @@ double log10_tail(std::size_t n, std::size_t k, double p) {
 }
 
 struct agreement {
-  std::size_t inliers = 0, covered = 0;
+  std::size_t covered = 0;
   std::vector<std::pair<image_point, image_point>> pairs;
 };
 
 agreement agree(const image_features& reference, const point_grid& grid, const image_features& query,
-                const similarity& s) {
+                const similarity& s, float reach) {
   agreement result;
   std::vector<char> taken(reference.points.size(), 0);
   for (const auto& p : query.points) {
@@ -109,10 +124,9 @@ agreement agree(const image_features& reference, const point_grid& grid, const i
         at.y > static_cast<float>(reference.height))
       continue;
     ++result.covered;
-    const int i = grid.nearest(at);
+    const int i = grid.nearest(at, reach);
     if (i < 0 || taken[static_cast<std::size_t>(i)]) continue;
     taken[static_cast<std::size_t>(i)] = 1;
-    ++result.inliers;
     result.pairs.emplace_back(p, reference.points[static_cast<std::size_t>(i)]);
   }
   return result;
@@ -129,31 +143,42 @@ void verify_match(const image_features& reference, const image_features& query,
   constexpr float near = 0.006f;  // of the diagonal
   const float reach = std::max(2.f, near * reference.diagonal());
   const point_grid grid(reference.points, reach);
-  const double disc = 3.14159265 * reach * reach;
-  const double area = static_cast<double>(reference.width) * static_cast<double>(reference.height);
-  const double by_chance = 1 - std::exp(-static_cast<double>(reference.points.size()) * disc / area);
-  for (const auto& candidate : candidates) {
-    similarity s = candidate;
-    agreement now = agree(reference, grid, query, s);
-    for (int round = 0; round < 8 && now.pairs.size() >= 4; ++round) {
-      const similarity better = fit(now.pairs);
-      agreement next = agree(reference, grid, query, better);
-      if (next.inliers < now.inliers) break;
-      const bool same = next.inliers == now.inliers;
-      s = better;
-      now = std::move(next);
-      if (same && round > 2) break;
-    }
-    const float scale = std::hypot(s.a, s.b);
-    if (!(scale > 0.2f && scale < 5) || now.covered < 8) continue;
+  const double density = static_cast<double>(reference.points.size()) / static_cast<double>(reference.width) /
+                         static_cast<double>(reference.height);
+  const auto log10_chance = [&](const agreement& found, float within) {
+    if (found.covered < 8 || found.pairs.size() <= 2) return 0.0;
+    const double by_chance = 1 - std::exp(-density * 3.14159265 * within * within);
     // The two points of the basis fit by themselves.
-    const std::size_t inliers = now.inliers < 2 ? 0 : now.inliers - 2;
-    const double chance = log10_tries + log10_tail(now.covered, inliers, by_chance);
-    if (chance < result.log10_chance) {
-      result.log10_chance = chance;
-      result.to_reference = s;
-      result.inliers = now.inliers;
-      result.covered = now.covered;
+    return log10_tries + log10_tail(found.covered, found.pairs.size() - 2, by_chance);
+  };
+  struct trial {
+    similarity at;
+    double chance;
+  };
+  std::vector<trial> trials;
+  for (const auto& s : candidates) {
+    const float scale = std::hypot(s.a, s.b);
+    if (scale > 0.2f && scale < 5)
+      trials.push_back({s, log10_chance(agree(reference, grid, query, s, reach), reach)});
+  }
+  std::stable_sort(trials.begin(), trials.end(), [](auto& a, auto& b) { return a.chance < b.chance; });
+  trials.resize(std::min<std::size_t>(trials.size(), 8));
+  for (auto& [s, chance] : trials) {
+    // Fits what is near, then what is nearer.
+    for (const float within :
+         {reach, reach, reach, reach * 0.7f, reach * 0.5f, reach * 0.5f, reach * 0.35f}) {
+      const agreement now = agree(reference, grid, query, s, within);
+      if (now.pairs.size() < 4) break;
+      s = fit(now.pairs);
+      const agreement next = agree(reference, grid, query, s, within);
+      const double score = log10_chance(next, within);
+      if (score < result.log10_chance) {
+        result.log10_chance = score;
+        result.to_reference = s;
+        result.inliers = next.pairs.size();
+        result.rms = rms_of(s, next.pairs);
+        result.covered = next.covered;
+      }
     }
   }
   result.matched = result.log10_chance < -3;

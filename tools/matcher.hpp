@@ -30,11 +30,12 @@ enum class vote_way {
 };
 
 struct match_options {
-  float threshold = 0;     ///< least gradient of an edge, in shades a pixel; 0: by the number of points
+  float threshold = 0;     ///< least gradient of an edge, in shades a pixel; 0: 1
   int points = 200;        ///< feature points, at most: the strongest edges
   int query_bases = 1000;  ///< of the query that vote, about
   double share = 1.0 / 3;  ///< of the reference's pairs that become bases
   vote_way votes = vote_way::shared;
+  bool corners = true;  ///< the points are edges that turn; otherwise the strongest edges, as the paper's
   bool sorted = false;  ///< a sorted list instead of a hash table
   std::uint32_t seed = 1;
 };
@@ -44,6 +45,9 @@ struct match_times {
   double points = 0, bases = 0, table = 0, votes = 0, verify = 0;
   double all() const { return points + bases + table + votes + verify; }
 };
+
+/// Of several runs, the one with the median of all steps together.
+match_times median_of(std::vector<match_times> runs);
 
 /// What the reference's table holds.
 struct match_facts {
@@ -60,6 +64,8 @@ struct match_result {
   std::uint32_t most_votes = 0;           ///< for one pair of bases
   std::size_t inliers = 0;                ///< query points beside a reference point
   std::size_t covered = 0;                ///< query points that fall onto the reference
+  int looks = 0;                          ///< how often the query was looked at, finer or coarser
+  double rms = 0;                         ///< of these, how far from their reference points, in its pixels
   double log10_chance = 0;                ///< that so many are, for all pairs of bases
   std::vector<std::uint32_t> best_votes;  ///< of each basis of the query
   std::vector<image_point> query_points, reference_points;
@@ -73,7 +79,11 @@ class matcher {
   virtual const match_facts& facts() const = 0;
   /// What building the table took.
   virtual const match_times& times() const = 0;
+  /// Looks at the query as it is, then coarser and finer, until it matches. The result is that of the best
+  /// look; votes and times are those of all.
   virtual match_result match(const grey_image& query) const = 0;
+  /// Looks at it once, as it is.
+  virtual match_result match_once(const grey_image& query) const = 0;
   /// All votes: of reference basis r for query basis q at [q * facts().bases + r]. For small images.
   virtual std::vector<std::uint32_t> all_votes(const grey_image& query) const = 0;
 };

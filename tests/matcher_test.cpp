@@ -1,0 +1,229 @@
+#ifndef __CUDACC__  // the command's own test runs it on both places
+
+#include "../tools/matcher.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <roost/error.hpp>
+#include <roost/hash.hpp>
+
+#include "../tools/drawn_scene.hpp"
+#include "support/keys.hpp"
+
+// Images found in others whose similarity is known, and images that are in none.
+
+namespace test {
+namespace {
+
+namespace tools = roost::tools;
+using tools::around_middle;
+using tools::grey_image;
+using tools::image_point;
+using tools::photograph;
+using tools::similarity;
+
+double corners_off(const similarity& s, const similarity& truth, int width, int height) {
+  double most = 0;
+  for (int i = 0; i < 4; ++i) {
+    const image_point p{i % 2 == 0 ? 0 : static_cast<float>(width - 1),
+                        i < 2 ? 0 : static_cast<float>(height - 1)};
+    const auto a = s(p), b = truth(p);
+    most = std::max<double>(most, std::hypot(a.x - b.x, a.y - b.y));
+  }
+  return most;
+}
+
+tools::match_options small() {
+  tools::match_options options;
+  options.points = 100;
+  options.query_bases = 600;
+  return options;
+}
+constexpr int width = 320, height = 240;
+const similarity plain;
+
+void with(const grey_image& reference, const tools::match_options& options, const tools::use_matcher& use) {
+  tools::with_matcher_on_host(2, reference, options, use);
+}
+
+TEST(matcher, finds_turned_scaled_shifted_images_in_other_light) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> part(0, 1);
+  std::vector<double> off;
+  int tries = 0;
+  for (std::uint32_t seed = 1; seed <= (sanitized ? 1u : 4u); ++seed) {
+    const tools::drawn_scene world(seed, width, height);
+    with(photograph(world, plain, width, height), small(), [&](const tools::matcher& matcher) {
+      for (int i = 0; i < (sanitized ? 2 : 5); ++i, ++tries) {
+        const float scale = std::exp2(2 * part(random) - 1), larger = std::max(1.f, 1 / scale);
+        const int w = scale < 1 ? width : static_cast<int>(width * larger / scale), h = w * 3 / 4;
+        const auto truth = around_middle(scale, 6.2832f * part(random), (part(random) - 0.5f) * 0.15f * width,
+                                         (part(random) - 0.5f) * 0.15f * height, w, h, width, height);
+        const auto found = matcher.match(
+            photograph(world, truth, w, h, 0.7f + 0.5f * part(random), 3, static_cast<std::uint32_t>(tries)));
+        if (!found.matched) continue;
+        off.push_back(corners_off(found.to_reference, truth, w, h));
+        EXPECT_LT(off.back(), 12) << "scale " << scale << " of scene " << seed;
+        EXPECT_LE(found.inliers, found.covered);
+        EXPECT_GT(found.votes, 0u);
+      }
+    });
+  }
+  EXPECT_GE(off.size(), static_cast<std::size_t>(tries - tries / 20));
+  std::sort(off.begin(), off.end());
+  ASSERT_FALSE(off.empty());
+  EXPECT_LE(off[off.size() / 2], 2);
+}
+
+TEST(matcher, accepts_no_other_image) {
+  with(photograph(tools::drawn_scene(1, width, height), plain, width, height), small(),
+       [](const tools::matcher& matcher) {
+         for (std::uint32_t seed = 100; seed < (sanitized ? 101u : 110u); ++seed) {
+           const auto found =
+               matcher.match(photograph(tools::drawn_scene(seed, width, height), plain, width, height));
+           EXPECT_FALSE(found.matched) << "scene " << seed << ", chance 10^" << found.log10_chance;
+         }
+       });
+}
+
+TEST(matcher, mirrored_is_not_similar_but_upside_down_and_blurred_are) {
+  const tools::drawn_scene world(2, width, height);
+  const auto image = photograph(world, plain, width, height);
+  auto mirrored = image, turned = image, blurred = image;
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+    mirrored.pixels[i] = image.pixels[i / width * width + width - 1 - i % width];
+    turned.pixels[i] = image.pixels[image.pixels.size() - 1 - i];
+    float sum = 0;
+    for (std::size_t k = 0; k < 9; ++k)
+      sum += image.pixels[std::min(i + k % 3 + k / 3 * width, image.pixels.size() - 1)];
+    blurred.pixels[i] = sum / 9;
+  }
+  with(image, small(), [&](const tools::matcher& matcher) {
+    EXPECT_FALSE(matcher.match(mirrored).matched);
+    const auto around = matcher.match(turned);
+    ASSERT_TRUE(around.matched);
+    EXPECT_NEAR(around.to_reference.a, -1, 0.01);
+    EXPECT_NEAR(around.to_reference.x, width - 1, 2);
+    EXPECT_TRUE(matcher.match(blurred).matched);
+  });
+}
+
+/// All pairs of points as bases, and every point's key for each: votes without a table.
+std::vector<std::uint32_t> votes_by_hand(std::vector<image_point> reference, std::vector<image_point> query,
+                                         double diagonal) {
+  struct basis {
+    std::size_t origin, end;
+    std::vector<std::pair<long, long>> keys;
+  };
+  const auto bases_of = [&](const std::vector<image_point>& points) {
+    std::vector<basis> bases;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      for (std::size_t j = 0; j < points.size(); ++j) {
+        const float ex = points[j].x - points[i].x, ey = points[j].y - points[i].y, norm = ex * ex + ey * ey;
+        if (std::sqrt(norm) < tools::basis_least * diagonal || std::sqrt(norm) > tools::basis_most * diagonal)
+          continue;
+        bases.push_back({i, j, {}});
+        for (std::size_t k = 0; k < points.size(); ++k) {
+          if (k == i || k == j) continue;
+          const float px = points[k].x - points[i].x, py = points[k].y - points[i].y;
+          const float scale = tools::basis_units / norm;
+          bases.back().keys.emplace_back(std::lround(std::floor((px * ex + py * ey) * scale + 0.5f)),
+                                         std::lround(std::floor((py * ex - px * ey) * scale + 0.5f)));
+        }
+      }
+    }
+    return bases;
+  };
+  const auto ours = bases_of(reference), theirs = bases_of(query);
+  std::vector<std::uint32_t> votes;
+  for (const auto& q : theirs) {
+    for (const auto& r : ours) {
+      std::uint32_t count = 0;
+      for (const auto& key : q.keys)
+        count += static_cast<std::uint32_t>(std::count(r.keys.begin(), r.keys.end(), key));
+      votes.push_back(count);
+    }
+  }
+  return votes;
+}
+
+TEST(matcher, votes_are_those_of_all_pairs_compared_by_hand) {
+  const tools::drawn_scene world(5, width, height);
+  const auto reference = photograph(world, plain, width, height);
+  const auto query =
+      photograph(world, around_middle(0.9f, 1, 5, 3, width, height, width, height), width, height);
+  tools::match_options options;
+  options.points = 13;
+  options.share = 1;  // every pair that fits
+  options.query_bases = 1000000;
+  std::vector<std::uint32_t> expected;
+  for (const bool sorted : {false, true}) {
+    for (const auto way : {tools::vote_way::shared, tools::vote_way::global}) {
+      options.sorted = sorted;
+      options.votes = way;
+      with(reference, options, [&](const tools::matcher& matcher) {
+        if (expected.empty()) {
+          const auto found = matcher.match_once(query);
+          const auto first = [&](std::vector<image_point> points) {
+            points.resize(std::min<std::size_t>(points.size(), 13));
+            return points;
+          };
+          expected = votes_by_hand(first(found.reference_points), first(found.query_points),
+                                   std::hypot(width, height));
+          EXPECT_GT(*std::max_element(expected.begin(), expected.end()), 4u);
+        }
+        const auto votes = matcher.all_votes(query);
+        EXPECT_EQ(votes, expected);
+        // The best of each basis, and all that were cast.
+        const auto found = matcher.match_once(query);
+        ASSERT_EQ(found.best_votes.size() * matcher.facts().bases, votes.size());
+        std::uint64_t sum = 0;
+        for (const auto v : votes) sum += v;
+        EXPECT_EQ(found.votes, sum);
+        for (std::size_t q = 0; q < found.best_votes.size(); ++q) {
+          const auto row = votes.begin() + static_cast<std::ptrdiff_t>(q * matcher.facts().bases);
+          EXPECT_EQ(found.best_votes[q],
+                    *std::max_element(row, row + static_cast<std::ptrdiff_t>(matcher.facts().bases)));
+        }
+      });
+    }
+  }
+}
+
+TEST(matcher, images_without_bases_match_nothing) {
+  const grey_image flat{64, 48, std::vector<float>(64 * 48, 77)}, dot{1, 1, {255}},
+      line{400, 1, std::vector<float>(400, 9)};
+  auto edge = flat, noise = flat, two = flat;
+  for (std::size_t i = 0; i < edge.pixels.size(); ++i) {
+    edge.pixels[i] = i % 64 < 30 ? 20 : 200;
+    noise.pixels[i] = static_cast<float>(roost::mix32(static_cast<std::uint32_t>(i), 1) % 256);
+    two.pixels[i] = (i / 64 + i % 64) % 2 == 0 ? 0 : 255;
+  }
+  const auto image = photograph(tools::drawn_scene(1, width, height), plain, width, height);
+  const grey_image all[] = {flat, dot, line, edge, noise, two};
+  with(image, small(), [&](const tools::matcher& matcher) {
+    for (const auto& query : all) EXPECT_FALSE(matcher.match(query).matched) << query.width;
+  });
+  for (const auto& reference : all) {
+    with(reference, small(), [&](const tools::matcher& matcher) {
+      EXPECT_FALSE(matcher.match(image).matched);
+      EXPECT_EQ(matcher.facts().items == 0, matcher.facts().bases == 0);
+    });
+  }
+}
+
+TEST(matcher, more_bases_than_shared_memory_has_votes_for_are_refused) {
+  auto options = small();
+  options.points = 300;
+  options.share = 1;
+  const auto image = photograph(tools::drawn_scene(1, 640, 480), plain, 640, 480);
+  EXPECT_THROW(with(image, options, [](const tools::matcher&) {}), roost::invalid_argument);
+}
+
+}  // namespace
+}  // namespace test
+
+#endif
