@@ -49,8 +49,8 @@ void sparse_conv_input_gradient(const Place& place, const kernel_map_view& rever
 
 /// The gradient of the weights, [offset][in][out], from what sparse_conv() read and the gradient of what it
 /// wrote; `map` is that of the convolution. Sums are made of short sums, in a fixed order: the same from run
-/// to run with any number of threads. Takes 64 times the memory of one offset's weights, or twice that of
-/// all. Otherwise as sparse_conv().
+/// to run with any number of threads. Takes the memory of the weights of at most volume + 63 offsets.
+/// Otherwise as sparse_conv().
 template <class Place, class Input, class Gradient, class Output>
 void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
                                  const conv_channels& channels, const Input& input,
