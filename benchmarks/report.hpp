@@ -43,4 +43,8 @@ inline std::string text(double value, int digits) {
   return buffer;
 }
 
+// Perfect spatial hashing, which compiles apart.
+void reproduce_perfect_host(const reproduction& options);
+void reproduce_perfect_cuda(const reproduction& options);
+
 }  // namespace roost::bench

@@ -248,6 +248,8 @@ void measure_voxels_host(const settings& options, const std::string& name,
                          const std::vector<coordinate<3>>& voxels);
 void measure_voxels_cuda(const settings& options, const std::string& name,
                          const std::vector<coordinate<3>>& voxels);
+void measure_perfect_host(const settings& options);
+void measure_perfect_cuda(const settings& options);
 
 // One function for each type of keys, or pair of types, so that they compile apart.
 template <class Key>

@@ -292,6 +292,7 @@ void bench(bench_options& options) {
 
 void roost::bench::measure_host(const settings& options) {
   measure_sparse_host(options);
+  measure_perfect_host(options);
   options.key_bits == 32 ? measure_host_keys<std::uint32_t>(options)
                          : measure_host_keys<std::uint64_t>(options);
 }
@@ -299,6 +300,7 @@ void roost::bench::measure_host(const settings& options) {
 #if ROOST_WITH_CUDA
 void roost::bench::measure_cuda(const settings& options) {
   measure_sparse_cuda(options);
+  measure_perfect_cuda(options);
   using u32 = std::uint32_t;
   using u64 = std::uint64_t;
   if (options.key_bits == 32) {

@@ -27,14 +27,17 @@ void print(const roost::bench::report_table& table) {
 
 void reproduce(reproduce_options& options) {
   options.report = print;
-  roost::choose_place(options.place) == "cuda" ? roost::bench::reproduce_cuda(options)
-                                               : roost::bench::reproduce_host(options);
+  using namespace roost::bench;
+  const bool on_cuda = roost::choose_place(options.place) == "cuda";
+  on_cuda ? reproduce_cuda(options) : reproduce_host(options);
+  on_cuda ? reproduce_perfect_cuda(options) : reproduce_perfect_host(options);
 }
 
 }  // namespace
 
 #if !ROOST_WITH_CUDA
 void roost::bench::reproduce_cuda(const reproduction&) {}
+void roost::bench::reproduce_perfect_cuda(const reproduction&) {}
 #endif
 
 void add_reproduce(CLI::App& app) {

@@ -50,6 +50,9 @@ refused "path" bench --place host --path sideways
 [[ $(grep -c ',kernel,' stdout) -eq 4 ]] || fail "lookups through refs are not told: $(cat stdout)"
 [[ $(ok_rows --log2n 10 --table frozen_compact,concurrent_map --ops find_half --path neighbours) -eq 1 ]] ||
   fail "neighbours: $(cat stdout stderr)"
+# What is only measured where it is named.
+[[ $(ok_rows --log2n 0,10,13 --table perfect_spatial_hash --threads 1 --reps 1) -eq 9 ]] ||
+  fail "perfect spatial hashing: $(cat stdout stderr)"
 refused "clock" bench --place host --clock sun
 [[ $(ok_rows --log2n 10 --key-bits 64 --value-bits 64 --ops build) -eq 9 ]] || fail "64-bit pairs: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
