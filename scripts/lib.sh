@@ -5,18 +5,18 @@ export LC_ALL=C.UTF-8
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Everything that the library, its command, its tests and its plots need, as Debian 12 calls it.
-# (zlib1g-dev because libassimp-dev links it and does not ask for it.)
+# (zlib1g-dev also because libassimp-dev links it and does not ask for it.)
 packages=(
   g++ cmake ninja-build
-  libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev zlib1g-dev libstb-dev libcsv-dev
-  libxxhash-dev libcfitsio-dev libsep-dev nlohmann-json3-dev libcpp-httplib-dev pkg-config
+  libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev libstb-dev libcsv-dev
+  zlib1g-dev libzstd-dev libxxhash-dev libcfitsio-dev libsep-dev nlohmann-json3-dev libcpp-httplib-dev pkg-config
   libgtest-dev librapidcheck-dev
   python3-matplotlib glmark2-data
 )
 
 # What ./scripts/test needs besides.
 # shellcheck disable=SC2034
-test_packages=(clang-19 clang-format-19 python3-venv python3-dev chromium)
+test_packages=(clang-19 clang-format-19 python3-venv python3-dev chromium zstd)
 
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}

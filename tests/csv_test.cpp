@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "roost/error.hpp"
@@ -44,23 +46,42 @@ class file {
   std::filesystem::path path_;
 };
 
-rows rows_of(const tools::text_table& table) {
-  rows result(table.rows(), row(table.columns));
-  for (std::size_t r = 0; r < result.size(); ++r) {
-    for (std::size_t c = 0; c < table.columns; ++c) result[r][c] = table.field(r, c);
+row fields_of(const std::vector<std::string_view>& fields) { return {fields.begin(), fields.end()}; }
+
+/// The header and the rows.
+rows rows_of(const tools::csv_file& csv) {
+  rows result{csv.names};
+  for (std::size_t r = 0; r < csv.rows(); ++r) {
+    result.emplace_back();
+    for (std::size_t c = 0; c < csv.names.size(); ++c) result.back().emplace_back(csv.fields(c)[r]);
   }
   return result;
 }
 
 rows read(const std::string& content) {
-  return rows_of(tools::read_csv(file(content).name(), tools::bad_lines::fail).table);
+  return rows_of(tools::read_csv(file(content).name(), tools::bad_lines::fail));
 }
 
 /// The rows that are left when bad lines are skipped, and how many were.
 rows read_skipping(const std::string& content, std::size_t skipped) {
-  const auto csv = tools::read_csv(file(content).name(), tools::bad_lines::skip);
-  EXPECT_EQ(csv.skipped, skipped) << content;
-  return rows_of(csv.table);
+  testing::internal::CaptureStderr();
+  const auto result = rows_of(tools::read_csv(file(content).name(), tools::bad_lines::skip));
+  const auto said = testing::internal::GetCapturedStderr();
+  const auto expected = skipped == 0 ? "" : "left out " + std::to_string(skipped) + " bad line";
+  EXPECT_TRUE(skipped == 0 ? said.empty() : said.find(expected) != said.npos) << content << said;
+  return result;
+}
+
+/// What a reader gives of rows: the chosen fields and the text.
+std::pair<row, row> choose(const std::string& content, const tools::csv_choice& choice,
+                           char delimiter = ',') {
+  const file f(content);
+  const roost::host cpu(2);
+  tools::csv_reader reader(cpu, f.name(), {delimiter, tools::bad_lines::fail});
+  reader.choose(choice);
+  tools::text_rows table;
+  EXPECT_FALSE(reader.read(table));
+  return {fields_of(table.fields), fields_of(table.texts)};
 }
 
 /// The error: one line that begins with the file's name and says all of `parts`.
@@ -149,30 +170,108 @@ TEST(csv, finds_columns_by_name) {
   EXPECT_THROW(csv.column("name"), roost::invalid_argument);
 }
 
-TEST(csv, reads_lines) {
-  EXPECT_EQ(rows_of(tools::read_lines(file("").name())), rows{});
-  EXPECT_EQ(rows_of(tools::read_lines(file("\n").name())), (rows{{""}}));
-  EXPECT_EQ(rows_of(tools::read_lines(file("a\n\n\"b,\r\nc").name())),
-            (rows{{"a"}, {""}, {"\"b,\r"}, {"c"}}));
+TEST(csv, gives_rows_as_they_are_written) {
+  using choice = tools::csv_choice;
+  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{0}, true, choice::all}), (std::pair{row{"1"}, row{"1,2,3"}}));
+  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{0}, true, choice::others}), (std::pair{row{"1"}, row{"2,3"}}));
+  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{1}, true, choice::others}), (std::pair{row{"2"}, row{"1,3"}}));
+  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{2}, true, choice::others}), (std::pair{row{"3"}, row{"1,2"}}));
+  EXPECT_EQ(choose("a\n1\n", {{0}, true, choice::others}), (std::pair{row{"1"}, row{""}}));
+  EXPECT_EQ(choose("a,b\n\"1\",\"x,\"\"\"\n", {{0}, true, choice::all}),
+            (std::pair{row{"1"}, row{"1,\"x,\"\"\""}}));
+  EXPECT_EQ(choose("a;b\n1,2;\"3;4\"\n", {{1}, true, choice::all}, ';'),
+            (std::pair{row{"3;4"}, row{"1,2;\"3;4\""}}));
+  EXPECT_EQ(choose("a\tb\n1\t\n", {{0, 1}, false, choice::none}, '\t'), (std::pair{row{"1", ""}, row{}}));
+  // Several columns as one: what they say together, and can be taken apart.
+  const auto keys = choose("a,b,c\n12,,3\n1,,23\n12,,3\n", {{0, 2}, true, choice::none}).first;
+  EXPECT_EQ(keys[0], keys[2]);
+  EXPECT_NE(keys[0], keys[1]);
+  EXPECT_EQ(fields_of(tools::split_key(keys[1], 2)), (row{"1", "23"}));
 }
 
-TEST(csv, leaves_a_file_alone_until_it_writes) {
+// Rows that lie across the pieces that are parsed by themselves.
+TEST(csv, rows_may_be_longer_than_a_piece) {
+  const std::string lines(700000, '\n'), plain(700000, 'x');
+  rows expected{{"a", "b"}};
+  std::string text = "a,b\n";
+  const auto add = [&](const std::string& a, const std::string& b, bool quoted) {
+    expected.push_back({a, b});
+    text += quoted ? '"' + a + "\"," + b + '\n' : a + ',' + b + '\n';
+  };
+  for (int i = 0; i < 2; ++i) {
+    add("1" + lines, "2", true);
+    add(plain, plain, false);
+    add("with \n line" + lines + lines + lines + lines, "", true);
+    for (int k = 0; k < 1000; ++k) add(std::to_string(k), "y", k % 7 == 0);
+  }
+  EXPECT_EQ(read(text), expected);
+  // What stands behind a quote that is never closed is read again, however long it is.
+  auto more = expected;
+  std::string rest;
+  for (int k = 0; k < 200000; ++k) {
+    rest += "12345,67\n";
+    more.push_back({"12345", "67"});
+  }
+  EXPECT_EQ(read_skipping(text + "\"open,1\n" + rest, 1), more);
+}
+
+TEST(csv, reads_compressed_files) {
+  const unsigned char gzip[] = {31, 139, 8, 0, 0, 0,  0,   0,   2, 3, 75, 228,
+                                50, 228, 2, 0, 0, 36, 193, 137, 4, 0, 0,  0};
+  const unsigned char zstd[] = {40, 181, 47, 253, 36, 4, 33, 0, 0, 97, 10, 49, 10, 117, 28, 195, 1};
+  const std::string good[] = {{std::begin(gzip), std::end(gzip)}, {std::begin(zstd), std::end(zstd)}};
+  for (const auto& bytes : good) {
+    EXPECT_EQ(read(bytes), (rows{{"a"}, {"1"}}));
+    EXPECT_EQ(read(bytes + bytes), (rows{{"a"}, {"1"}, {"a"}, {"1"}}));  // one behind the other
+    expect_refused(bytes.substr(0, bytes.size() - 6), {"cut off"});
+    auto damaged = bytes;
+    damaged[bytes.size() - (bytes[0] == '\x1f' ? 5 : 1)] ^= 1;  // of the checksum
+    expect_refused(damaged, {"decompressed"});
+  }
+}
+
+TEST(csv, reads_lines) {
+  const auto lines = [](const std::string& content) {
+    const file f(content);
+    const roost::host cpu(2);
+    tools::line_reader reader(cpu, f.name());
+    tools::text_rows table;
+    EXPECT_FALSE(reader.read(table));
+    return fields_of(table.fields);
+  };
+  EXPECT_EQ(lines(""), row{});
+  EXPECT_EQ(lines("\n"), row{""});
+  EXPECT_EQ(lines("a\n\n\"b,\r\nc"), (row{"a", "", "\"b,\r", "c"}));
+  std::string many;
+  row expected;
+  for (int i = 0; i < 300000; ++i) many += expected.emplace_back("line " + std::to_string(i)) + '\n';
+  EXPECT_EQ(lines(many), expected);
+}
+
+TEST(csv, a_file_appears_as_a_whole) {
   const file f("kept");
   {
-    const tools::text_writer out(f.name());
+    tools::text_writer out(f.name());
+    out.write("half");
   }
   EXPECT_EQ(f.content(), "kept");
-  tools::text_writer out(f.name());
-  out.write("new");
+  std::filesystem::permissions(f.name(), std::filesystem::perms(0640));
+  const auto link = f.name() + ".link";
+  std::filesystem::create_symlink(f.name(), link);
+  tools::text_writer out(link);
+  out.write(std::string(5 << 20, 'x'));
+  EXPECT_EQ(f.content(), "kept");
   out.finish();
-  EXPECT_EQ(f.content(), "new");
-  EXPECT_THROW(tools::expect_another_file(f.name(), f.name()), roost::invalid_argument);
+  EXPECT_EQ(f.content(), std::string(5 << 20, 'x'));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(std::filesystem::status(f.name()).permissions(), std::filesystem::perms(0640));
+  EXPECT_THROW(tools::expect_another_file(f.name(), link), roost::invalid_argument);
+  std::filesystem::remove(link);
 
   const auto fresh = f.name() + ".fresh";
   {
     tools::text_writer unfinished(fresh);
-    unfinished.write("half");
-    EXPECT_TRUE(std::filesystem::exists(fresh));
+    unfinished.write(std::string(5 << 20, 'x'));
   }
   EXPECT_FALSE(std::filesystem::exists(fresh));
 }
@@ -187,27 +286,38 @@ RC_GTEST_PROP(csv, reads_what_it_has_written, ()) {
   tools::text_writer out(f.name());
   for (const auto& r : table) {
     for (std::size_t c = 0; c < columns; ++c) {
-      if (c != 0) out.write(",");
-      tools::write_field(out, r[c], columns == 1);
+      std::string field;
+      tools::append_field(field, r[c], ',');
+      if (columns == 1 && field.empty()) field = "\"\"";
+      out.write((c == 0 ? "" : ",") + field);
     }
     out.write("\r\n");
   }
   out.finish();
-  const auto csv = tools::read_csv(f.name(), tools::bad_lines::fail);
-  RC_ASSERT(csv.crlf);
-  RC_ASSERT(rows_of(csv.table) == table);
+  const roost::host cpu(1);
+  RC_ASSERT(tools::csv_reader(cpu, f.name()).crlf());
+  RC_ASSERT(rows_of(tools::read_csv(f.name(), tools::bad_lines::fail)) == table);
 }
 
-/// Bad lines, however many, leave the sound ones as they are.
+/// Bad lines, however many, leave the sound ones as they are; and rows are the same wherever pieces of the
+/// text end.
 RC_GTEST_PROP(csv, any_bytes_are_read_or_refused, ()) {
-  auto text = *rc::gen::container<std::string>(rc::gen::element('a', ',', '"', '\n', '\r'));
+  const auto text = *rc::gen::container<std::string>(rc::gen::element('a', ',', '"', '\n', '\r'));
   const file f("h,i\n" + text);
-  const auto csv = tools::read_csv(f.name(), tools::bad_lines::skip);
-  RC_ASSERT(csv.table.columns == 2u);
-  RC_ASSERT((csv.table.ends.size() - 1) % 2 == 0u);
-  RC_ASSERT(csv.table.ends.back() == csv.table.text.size());
-  if (csv.skipped == 0)
-    RC_ASSERT(rows_of(tools::read_csv(f.name(), tools::bad_lines::fail).table) == rows_of(csv.table));
+  const roost::host cpu(2);
+  const auto read = [&](std::size_t piece_bytes) {
+    tools::csv_reader reader(cpu, f.name(), {',', tools::bad_lines::skip, piece_bytes});
+    reader.choose({{0, 1}, false, tools::csv_choice::all});
+    tools::text_rows rows;
+    while (reader.read(rows, rows.bytes + 8)) {
+    }
+    testing::internal::CaptureStderr();
+    reader.report_skipped();
+    return std::tuple{fields_of(rows.fields), fields_of(rows.texts), testing::internal::GetCapturedStderr()};
+  };
+  const auto whole = read(1 << 20);
+  RC_ASSERT(std::get<0>(whole).size() == 2 * std::get<1>(whole).size());
+  for (const std::size_t bytes : {1, 2, 3, 7, 20}) RC_ASSERT(read(bytes) == whole);
 }
 
 }  // namespace

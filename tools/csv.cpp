@@ -2,15 +2,45 @@
 
 #include <csv.h>
 #include <fmt/format.h>
+#include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <memory_resource>
 #include <new>
 #include <roost/error.hpp>
 #include <utility>
 
 namespace roost::tools {
+
+struct text_piece {
+  std::string text;
+  bool last = false;  ///< nothing comes behind it
+  std::vector<std::string_view> fields, texts;
+  std::pmr::monotonic_buffer_resource made;  ///< fields and texts that the file does not have as they are
+
+  // Of a CSV:
+  std::size_t consumed = 0;  ///< bytes; what is left is a row that does not end here
+  std::size_t lines = 0;     ///< in what is consumed
+  std::size_t skipped = 0;   ///< bad lines
+  std::size_t bad_line = 0;  ///< the first of them, counted from 0
+  std::string why;           ///< what is wrong with it
+
+  std::string_view keep(std::string_view s) {
+    auto* const at = static_cast<char*>(made.allocate(std::max<std::size_t>(s.size(), 1), 1));
+    std::memcpy(at, s.data(), s.size());
+    return {at, s.size()};
+  }
+};
+
+void text_rows::clear() {
+  fields.clear();
+  texts.clear();
+  pieces.clear();
+  bytes = 0;
+}
+
 namespace {
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
@@ -27,11 +57,41 @@ std::string printable(std::string_view name) {
   return name.size() > most ? result + "..." : result;
 }
 
+/// A hint if the header looks as if something else than the delimiter were between its columns.
+std::string other_delimiter(const std::vector<std::string>& names) {
+  if (names.size() != 1) return {};
+  for (const auto& [c, option] :
+       {std::pair{'\t', "tab"}, std::pair{';', "';'"}, std::pair{'|', "'|'"}, std::pair{',', "','"}}) {
+    if (names[0].find(c) != names[0].npos)
+      return fmt::format("; if they are separated by {0}, add --delimiter {0}", option);
+  }
+  return {};
+}
+
+bool has_name(const std::vector<std::string>& names, std::string_view column) {
+  return std::ranges::find(names, column) != names.end();
+}
+
+std::size_t find_name(const std::string& file, const std::vector<std::string>& names,
+                      std::string_view column) {
+  constexpr std::size_t most_names = 20;
+  if (const auto times = std::ranges::count(names, column); times > 1)
+    refuse(file, fmt::format("has {} columns '{}'; give them different names", times, printable(column)));
+  const auto found = std::ranges::find(names, column);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::string there;
+  for (std::size_t c = 0; c < std::min(names.size(), most_names); ++c)
+    there += fmt::format("{}'{}'", c == 0 ? "" : ", ", printable(names[c]));
+  if (names.size() > most_names) there += fmt::format(" and {} more", names.size() - most_names);
+  refuse(file,
+         fmt::format("has no column '{}'; it has {}{}", printable(column), there, other_delimiter(names)));
+}
+
 /// The fields of the row that is being parsed. Nothing may be thrown through libcsv, so it remembers that
 /// memory is out.
 class row_parser {
  public:
-  row_parser() { start(); }
+  explicit row_parser(char delimiter) : delimiter_(delimiter) { start(); }
   ~row_parser() { csv_free(&parser_); }
   row_parser(const row_parser&) = delete;
   row_parser& operator=(const row_parser&) = delete;
@@ -57,8 +117,11 @@ class row_parser {
   }
 
   bool complete() const { return complete_; }
-  std::string_view text() const { return text_; }
-  const std::vector<std::uint64_t>& ends() const { return ends_; }
+  std::size_t size() const { return ends_.size(); }
+  std::string_view operator[](std::size_t field) const {
+    const auto begin = field == 0 ? 0 : ends_[field - 1];
+    return std::string_view(text_).substr(begin, ends_[field] - begin);
+  }
 
   void clear() {
     text_.clear();
@@ -70,6 +133,7 @@ class row_parser {
   void start() {
     if (csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) != 0) throw std::bad_alloc();
     csv_set_space_func(&parser_, [](unsigned char) { return 0; });  // else blanks around fields are lost
+    csv_set_delim(&parser_, static_cast<unsigned char>(delimiter_));
     csv_set_blk_size(&parser_, 1 << 16);
     clear();
   }
@@ -90,178 +154,434 @@ class row_parser {
   }
   static void on_row(int, void* self) noexcept { static_cast<row_parser*>(self)->complete_ = true; }
 
+  char delimiter_;
   mutable csv_parser parser_ = {};
   std::string text_;
-  std::vector<std::uint64_t> ends_;
+  std::vector<std::size_t> ends_;
   bool complete_ = false, no_memory_ = false;
 };
 
-class csv_reader {
+/// The fields of a line without quotes.
+class plain_row {
  public:
-  csv_reader(const std::string& file, bad_lines on_bad) : on_bad_(on_bad) {
-    file_.name = file == "-" ? "standard input" : file;
-    file_.table.text = read_text(file);
-    file_.table.columns = 0;  // not known yet
+  void split(std::string_view line, char delimiter) {
+    line_ = line;
+    begins_.clear();
+    for (std::size_t at = 0;;) {
+      begins_.push_back(at);
+      const auto* const found = std::memchr(line.data() + at, delimiter, line.size() - at);
+      if (found == nullptr) break;
+      at = static_cast<std::size_t>(static_cast<const char*>(found) - line.data()) + 1;
+    }
+    begins_.push_back(line.size() + 1);
   }
 
-  csv_file read() {
-    const std::string_view text = file_.table.text;
-    if (text.empty()) refuse(file_.name, "is empty; a line with the names of the columns was expected");
-    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
-      refuse(file_.name, "is in UTF-16; turn it into UTF-8 with: iconv -f UTF-16 -t UTF-8");
+  std::size_t size() const { return begins_.size() - 1; }
+  std::string_view operator[](std::size_t field) const { return range(field, field + 1); }
+  /// The text of some fields that stand side by side.
+  std::string_view range(std::size_t first, std::size_t last) const {
+    return first == last ? std::string_view{}
+                         : line_.substr(begins_[first], begins_[last] - 1 - begins_[first]);
+  }
+
+ private:
+  std::string_view line_;
+  std::vector<std::size_t> begins_;
+};
+
+/// Goes through the rows of a piece. Lines without quotes are rows as they are; the others go through libcsv.
+class piece_parser {
+ public:
+  /// `columns`: how many the header has.
+  piece_parser(text_piece& piece, const csv_format& format, const csv_choice& choice, std::size_t columns)
+      : piece_(piece),
+        text_(piece.text),
+        format_(format),
+        choice_(choice),
+        columns_(columns),
+        row_(format.delimiter) {
+    is_key_.resize(columns);
+    for (const auto c : choice.columns) is_key_[c] = true;
+    const auto others = std::ranges::count(is_key_, false);
+    const auto first = static_cast<std::size_t>(std::ranges::find(is_key_, false) - is_key_.begin());
+    others_ = {first, first + static_cast<std::size_t>(others)};
+    side_by_side_ = std::all_of(is_key_.begin() + static_cast<std::ptrdiff_t>(others_.second), is_key_.end(),
+                                [](bool key) { return key; });
+    has_quotes_ = text_.find('"') != text_.npos;
+  }
+
+  void parse() {
+    piece_.fields.reserve(text_.size() / 32 * (choice_.as_one ? 1 : choice_.columns.size()));
+    if (choice_.text != csv_choice::none) piece_.texts.reserve(text_.size() / 32);
+    while (at_ < text_.size() && parse_line()) {
     }
-    std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0, line = 1;
-    std::size_t row_line = line, second_line = at,
-                line_after = 0;  // of the row: its first line's number, where the next begins and ends
-    bool open = false;           // a row has begun
-    while (at < text.size()) {
-      const auto end = line_end(at);
-      const auto piece = text.substr(at, end - at);
-      if (!open) {
-        row_line = line;
-        second_line = end;
-        line_after = next_line_;
-        open = piece.find_first_not_of("\r\n") != piece.npos;
+    piece_.consumed = at_;
+    piece_.lines = line_;
+  }
+
+  /// Parses the first row alone. False if it does not end here.
+  bool parse_header(std::vector<std::string>& names, bool& crlf) {
+    while (at_ < text_.size()) {
+      const auto before = at_;
+      if (!parse_row_of_any_kind()) return !piece_.why.empty();
+      piece_.consumed = at_;
+      piece_.lines = line_;
+      if (!piece_.why.empty()) return true;
+      if (row_.size() == 0) continue;  // an empty line
+      for (std::size_t c = 0; c < row_.size(); ++c) names.emplace_back(row_[c]);
+      crlf = text_.substr(before, at_ - before).ends_with("\r\n");
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  /// False where the text ends within a row, or at a bad line that may not be skipped.
+  bool parse_line() {
+    find_end();
+    auto line = text_.substr(at_, line_end_ - at_);
+    const auto next = line_end_ + (line_end_ < text_.size() ? 1 : 0);
+    if (line_end_ == text_.size() && !piece_.last) return false;
+    if (const auto cr = line.find('\r'); cr != line.npos) {
+      if (cr + 1 != line.size() || next == line_end_) return parse_quoted();
+      line.remove_suffix(1);
+    }
+    if (has_quotes_ && line.find('"') != line.npos) return parse_quoted();
+    at_ = next;
+    ++line_;
+    if (line.empty()) return true;
+    plain_.split(line, format_.delimiter);
+    if (plain_.size() != columns_) return skip(line_ - 1, wrong_count(plain_.size()));
+    add(plain_);
+    if (choice_.text == csv_choice::all) piece_.texts.push_back(line);
+    if (choice_.text == csv_choice::others)
+      piece_.texts.push_back(side_by_side_ ? plain_.range(others_.first, others_.second) : others(plain_));
+    return true;
+  }
+
+  bool parse_quoted() {
+    const auto line = line_;
+    row_.clear();
+    if (!parse_row_of_any_kind()) return false;
+    if (row_.size() == 0) return true;
+    if (row_.size() != columns_) return skip(line, wrong_count(row_.size()));
+    add(row_);
+    if (choice_.text != csv_choice::none) piece_.texts.push_back(others(row_));
+    return true;
+  }
+
+  /// Parses a row into row_, which is left empty if a bad line was skipped, or a line is empty.
+  bool parse_row_of_any_kind() {
+    const auto begin = at_, first_line = line_;
+    auto second = begin;
+    row_.clear();
+    for (;;) {
+      const auto end = piece_end();
+      const auto piece = text_.substr(at_, end - at_);
+      if (at_ == begin) {
+        second = end;
+        if (piece.find_first_not_of("\r\n") == piece.npos) {
+          at_ = end;
+          ++line_;
+          return true;
+        }
       }
       const char* wrong = nullptr;
       if (const auto parsed = row_.parse(piece); parsed != piece.size()) {
         wrong = piece[parsed] == '"' ? "has a quote inside a field" : "has text behind a closing quote";
-      } else if (end == text.size() && !row_.finish()) {
+      } else if (end == text_.size() && piece_.last && !row_.finish()) {
         wrong = "has a quote that is never closed";
       }
-      at = end;
-      ++line;
+      at_ = end;
+      ++line_;
       if (wrong != nullptr) {
-        skip(row_line, wrong);
         row_.restart();
-        at = second_line;
-        next_line_ = line_after;
-        line = row_line + 1;
-        open = false;
-      } else if (row_.complete()) {
-        file_.crlf |= file_.table.columns == 0 && piece.ends_with("\r\n");
-        add(row_line);
-        open = false;
+        at_ = second;
+        line_ = first_line + 1;
+        line_end_known_ = false;
+        return skip(first_line, wrong);
+      }
+      if (row_.complete()) return true;
+      if (at_ == text_.size()) {
+        row_.restart();
+        at_ = begin;
+        line_ = first_line;
+        line_end_known_ = false;
+        return false;
       }
     }
-    if (file_.table.columns == 0)
-      refuse(file_.name, "has no header; a line with the names of the columns was expected");
-    file_.table.text.resize(size_);
-    return std::move(file_);
   }
 
- private:
-  /// Where the line ends that begins here, its end included.
-  std::size_t line_end(std::size_t at) {
-    const std::string_view text = file_.table.text;
-    if (at >= next_line_)
-      next_line_ = std::min(text.find('\n', at), text.size() - 1) + 1;  // once, also in a text of CR alone
-    const auto line = text.substr(at, next_line_ - at);
+  /// Where the next LF is, or the end of the text: looked for once, also in a text of CR alone.
+  void find_end() {
+    if (line_end_known_ && at_ <= line_end_) return;
+    line_end_ = std::min(text_.find('\n', at_), text_.size());
+    line_end_known_ = true;
+  }
+
+  /// Where the line ends that begins here, its end included; CR alone is one.
+  std::size_t piece_end() {
+    find_end();
+    const auto next = std::min(line_end_ + 1, text_.size());
+    const auto line = text_.substr(at_, next - at_);
     const auto cr = line.find('\r');
-    if (cr == line.npos || line.substr(cr + 1) == "\n") return next_line_;
-    return at + cr + 1;
+    if (cr == line.npos || line.substr(cr + 1) == "\n") return next;
+    return at_ + cr + 1;
   }
 
-  /// Keeps the row. Its fields take the place of their own text, which is not shorter.
-  void add(std::size_t line) {
-    auto& table = file_.table;
-    const auto fields = row_.ends().size();
-    if (table.columns != 0 && fields != table.columns) {
-      skip(line,
-           fmt::format("has {} field{} and the header {}", fields, fields == 1 ? "" : "s", table.columns));
-    } else {
-      table.columns = fields;
-      std::memcpy(table.text.data() + size_, row_.text().data(), row_.text().size());
-      for (const auto end : row_.ends()) table.ends.push_back(size_ + end);
-      size_ += row_.text().size();
+  template <class Row>
+  void add(const Row& row) {
+    if (!choice_.as_one || choice_.columns.size() == 1) {
+      for (const auto c : choice_.columns) piece_.fields.push_back(kept(row, row[c]));
+      return;
     }
-    row_.clear();
+    made_.clear();
+    for (std::size_t i = 0; i < choice_.columns.size(); ++i) {
+      const std::string_view field = row[choice_.columns[i]];
+      const std::uint64_t size = field.size();
+      if (i + 1 < choice_.columns.size()) made_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+      made_.append(field);
+    }
+    piece_.fields.push_back(piece_.keep(made_));
   }
 
-  void skip(std::size_t line, const std::string& why) {
-    const auto what = fmt::format("line {} {}", line, why);
-    if (file_.table.columns == 0)
-      refuse(file_.name, fmt::format("{}; it should have the names of the columns", what));
-    if (on_bad_ == bad_lines::fail)
-      refuse(file_.name, fmt::format("{}; correct it, or leave such lines out with --bad-lines skip", what));
-    if (file_.skipped++ == 0) file_.first_skipped = what;
+  std::string_view kept(const plain_row&, std::string_view field) { return field; }
+  std::string_view kept(const row_parser&, std::string_view field) { return piece_.keep(field); }
+
+  /// A row as it is written, of all columns or of the others.
+  template <class Row>
+  std::string_view others(const Row& row) {
+    made_.clear();
+    bool first = true;
+    for (std::size_t c = 0; c < columns_; ++c) {
+      if (choice_.text == csv_choice::others && is_key_[c]) continue;
+      if (!std::exchange(first, false)) made_ += format_.delimiter;
+      append_field(made_, row[c], format_.delimiter);
+    }
+    return piece_.keep(made_);
   }
 
-  bad_lines on_bad_;
-  csv_file file_;
+  std::string wrong_count(std::size_t fields) const {
+    return fmt::format("has {} field{} and the header {}", fields, fields == 1 ? "" : "s", columns_);
+  }
+
+  bool skip(std::size_t line, std::string why) {
+    if (piece_.skipped++ == 0) {
+      piece_.bad_line = line;
+      piece_.why = std::move(why);
+    }
+    return format_.on_bad == bad_lines::skip;
+  }
+
+  text_piece& piece_;
+  std::string_view text_;
+  const csv_format& format_;
+  const csv_choice& choice_;
+  std::size_t columns_;
   row_parser row_;
-  std::size_t size_ = 0;  // of the text that is kept, which lies before the text that is still to be read
-  std::size_t next_line_ = 0;  // what lies behind the first LF that is not before the line
+  plain_row plain_;
+  std::vector<bool> is_key_;
+  std::pair<std::size_t, std::size_t> others_;  // where the other columns are, if side by side
+  bool side_by_side_ = false, has_quotes_ = false;
+  std::size_t at_ = 0, line_ = 0, line_end_ = 0;
+  bool line_end_known_ = false;
+  std::string made_;
 };
 
 }  // namespace
 
-bool csv_file::has_column(std::string_view column) const {
-  for (std::size_t c = 0; c < table.columns; ++c) {
-    if (table.field(0, c) == column) return true;
+text_reader::text_reader(const host& cpu, const std::string& file, std::size_t piece_bytes)
+    : cpu_(cpu), source_(file), piece_bytes_(piece_bytes) {}
+text_reader::~text_reader() = default;
+
+std::shared_ptr<text_piece> text_reader::next_piece() {
+  if (ended_ && carry_.empty()) return {};
+  auto piece = std::make_shared<text_piece>();
+  auto& text = piece->text;
+  text = std::exchange(carry_, {});
+  if (!ended_) {
+    for (auto line_end = text.npos; line_end == text.npos;) {
+      const auto before = text.size();
+      const auto more = std::max(piece_bytes_, before);
+      text.resize(before + more);
+      const auto size = source_.read(std::span(text).subspan(before));
+      text.resize(before + size);
+      ended_ = size < more;
+      if (ended_) break;
+      line_end = std::string_view(text).substr(before).rfind('\n');
+      if (line_end == text.npos) continue;
+      line_end += before;
+      carry_ = text.substr(line_end + 1);
+      text.resize(line_end + 1);
+    }
   }
-  return false;
+  piece->last = ended_ && carry_.empty();
+  return piece;
 }
 
-std::size_t csv_file::column(std::string_view column) const {
-  constexpr std::size_t most_names = 20;
-  std::size_t found = table.columns, times = 0;
-  std::string names;
-  for (std::size_t c = 0; c < table.columns; ++c) {
-    const auto here = table.field(0, c);
-    if (c < most_names) names += fmt::format("{}'{}'", c == 0 ? "" : ", ", printable(here));
-    if (here != column) continue;
-    found = c;
-    ++times;
-  }
-  if (table.columns > most_names) names += fmt::format(" and {} more", table.columns - most_names);
-  if (times == 0) refuse(name, fmt::format("has no column '{}'; it has {}", printable(column), names));
-  if (times > 1)
-    refuse(name, fmt::format("has {} columns '{}'; give them different names", times, printable(column)));
-  return found;
+bool text_reader::accept(std::shared_ptr<text_piece>&) { return true; }
+
+bool text_reader::read(text_rows& rows, std::size_t most_bytes) {
+  const auto bytes_before = rows.bytes;
+  std::size_t asked_for = bytes_before;
+  bool last = false;
+  using shared_piece = std::shared_ptr<text_piece>;
+  const auto first = [&](tbb::flow_control& control) -> shared_piece {
+    auto piece = asked_for < most_bytes && !last ? next_piece() : nullptr;
+    if (!piece) {
+      control.stop();
+      return piece;
+    }
+    asked_for += piece->text.size();
+    last = piece->last;
+    return piece;
+  };
+  cpu_.execute([&] {
+    const auto tokens = static_cast<std::size_t>(2 * cpu_.threads() + 1);
+    tbb::parallel_pipeline(
+        tokens,
+        tbb::make_filter<void, shared_piece>(tbb::filter_mode::serial_in_order, first) &
+            tbb::make_filter<shared_piece, shared_piece>(tbb::filter_mode::parallel,
+                                                         [&](shared_piece piece) {
+                                                           parse(*piece);
+                                                           return piece;
+                                                         }) &
+            tbb::make_filter<shared_piece, void>(tbb::filter_mode::serial_in_order, [&](shared_piece piece) {
+              if (!accept(piece)) return;
+              rows.bytes += piece->text.size();
+              rows.fields.insert(rows.fields.end(), piece->fields.begin(), piece->fields.end());
+              rows.texts.insert(rows.texts.end(), piece->texts.begin(), piece->texts.end());
+              piece->fields = {};
+              piece->texts = {};
+              rows.pieces.push_back(std::move(piece));
+            }));
+  });
+  return !ended_ || !carry_.empty();
 }
 
-csv_file read_csv(const std::string& file, bad_lines on_bad) { return csv_reader(file, on_bad).read(); }
-
-void report_skipped(const csv_file& file) {
-  if (file.skipped == 0) return;
-  std::fputs(
-      fmt::format("roost: {}: left out {} bad line{}; {}{}\n", file.name, file.skipped,
-                  file.skipped == 1 ? "" : "s", file.skipped == 1 ? "" : "the first: ", file.first_skipped)
-          .c_str(),
-      stderr);
-}
-
-text_table read_lines(const std::string& file) {
-  text_table result;
-  result.text = read_text(file);
-  auto& text = result.text;
-  std::size_t size = 0;
+void line_reader::parse(text_piece& piece) const {
+  const std::string_view text = piece.text;
+  piece.fields.reserve(text.size() / 32);
   for (std::size_t at = 0; at < text.size();) {
     const auto end = std::min(text.find('\n', at), text.size());
-    std::memmove(text.data() + size, text.data() + at, end - at);
-    size += end - at;
-    result.ends.push_back(size);
+    piece.fields.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  text.resize(size);
+}
+
+csv_reader::csv_reader(const host& cpu, const std::string& file, const csv_format& format)
+    : text_reader(cpu, file, format.piece_bytes), format_(format) {
+  read_header();
+}
+
+void csv_reader::read_header() {
+  auto piece = next_piece();
+  if (!piece || piece->text.empty())
+    refuse(name(), "is empty; a line with the names of the columns was expected");
+  if (piece->text.starts_with("\xff\xfe") || piece->text.starts_with("\xfe\xff"))
+    refuse(name(), "is in UTF-16; turn it into UTF-8 with: iconv -f UTF-16 -t UTF-8");
+  if (piece->text.starts_with("\xef\xbb\xbf")) piece->text.erase(0, 3);
+  for (;;) {
+    csv_format format = format_;
+    format.on_bad = bad_lines::fail;
+    const csv_choice none;
+    piece_parser parser(*piece, format, none, 0);
+    if (parser.parse_header(names_, crlf_)) break;
+    if (piece->last) refuse(name(), "has no header; a line with the names of the columns was expected");
+    carry_.insert(0, piece->text);
+    piece = next_piece();  // twice as long
+  }
+  if (!piece->why.empty()) {
+    refuse(name(), fmt::format("line {} {}; it should have the names of the columns", piece->bad_line + 1,
+                               piece->why));
+  }
+  lines_ = piece->lines;
+  carry_.insert(0, piece->text, piece->consumed);
+}
+
+bool csv_reader::has_column(std::string_view column) const { return has_name(names_, column); }
+
+std::size_t csv_reader::column(std::string_view column) const { return find_name(name(), names_, column); }
+
+void csv_reader::parse(text_piece& piece) const {
+  piece_parser(piece, format_, choice_, names_.size()).parse();
+}
+
+bool csv_reader::accept(std::shared_ptr<text_piece>& piece) {
+  if (!open_.empty()) {  // the piece does not begin with a row: once more, with what came before
+    open_ += piece->text;
+    if (!piece->last && open_.size() < 2 * tried_) return false;  // so that all tries together stay few
+    const bool last = piece->last;
+    piece = std::make_shared<text_piece>();
+    piece->text = std::exchange(open_, {});
+    piece->last = last;
+    parse(*piece);
+  }
+  if (piece->skipped != 0 && skipped_ == 0) {
+    first_skipped_ = fmt::format("line {} {}", lines_ + piece->bad_line + 1, piece->why);
+    if (format_.on_bad == bad_lines::fail) {
+      refuse(name(),
+             fmt::format("{}; correct it, or leave such lines out with --bad-lines skip", first_skipped_));
+    }
+  }
+  skipped_ += piece->skipped;
+  lines_ += piece->lines;
+  open_ = piece->text.substr(piece->consumed);
+  tried_ = open_.size();
+  return true;
+}
+
+void csv_reader::report_skipped() const {
+  if (skipped_ == 0) return;
+  std::fputs(fmt::format("roost: {}: left out {} bad line{}; {}{}\n", name(), skipped_,
+                         skipped_ == 1 ? "" : "s", skipped_ == 1 ? "" : "the first: ", first_skipped_)
+                 .c_str(),
+             stderr);
+}
+
+bool csv_file::has_column(std::string_view column) const { return has_name(names, column); }
+
+std::size_t csv_file::column(std::string_view column) const { return find_name(name, names, column); }
+
+csv_file read_csv(const std::string& file, bad_lines on_bad) {
+  const host cpu;
+  csv_reader reader(cpu, file, {',', on_bad});
+  csv_choice choice;
+  for (std::size_t c = 0; c < reader.names().size(); ++c) choice.columns.push_back(c);
+  reader.choose(choice);
+  csv_file result{file == "-" ? "standard input" : file, reader.names(), {}};
+  reader.read(result.table);
+  reader.report_skipped();
   return result;
 }
 
-void write_field(text_writer& out, std::string_view field, bool alone) {
-  if (field.find_first_of(",\"\r\n") == field.npos && !(alone && field.empty())) {
-    out.write(field);
+std::vector<std::string_view> split_key(std::string_view key, std::size_t columns) {
+  std::vector<std::string_view> fields;
+  while (fields.size() + 1 < columns) {
+    std::uint64_t size;
+    std::memcpy(&size, key.data(), sizeof(size));
+    fields.push_back(key.substr(sizeof(size), size));
+    key.remove_prefix(sizeof(size) + size);
+  }
+  fields.push_back(key);
+  return fields;
+}
+
+void append_field(std::string& row, std::string_view field, char delimiter) {
+  const char marks[] = {delimiter, '"', '\r', '\n', '\0'};
+  if (field.find_first_of(marks) == field.npos) {
+    row += field;
     return;
   }
-  out.write("\"");
+  row += '"';
   for (;;) {
     const auto quote = field.find('"');
-    out.write(field.substr(0, quote));
+    row += field.substr(0, quote);
     if (quote == field.npos) break;
-    out.write("\"\"");
+    row += "\"\"";
     field.remove_prefix(quote + 1);
   }
-  out.write("\"");
+  row += '"';
 }
 
 }  // namespace roost::tools

@@ -1,87 +1,177 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "roost/host.hpp"
 #include "text_file.hpp"
 
 /// \file
-/// Tables of text: the fields of a CSV file, or the lines of any file.
+/// Tables of text: rows of CSV files and lines of any file, read by several threads.
 
 namespace roost::tools {
 
-/// One column of a text_table, which must stay where it is.
+/// One column of rows of fields, which must stay where they are.
 class text_column {
  public:
-  text_column(const char* text, const std::uint64_t* ends, std::size_t stride, std::size_t size)
-      : text_(text), ends_(ends), stride_(stride), size_(size) {}
+  text_column() = default;
+  text_column(std::span<const std::string_view> fields, std::size_t column = 0, std::size_t columns = 1)
+      : first_(fields.data() + column), stride_(columns), size_(fields.size() / columns) {}
+  text_column(const std::vector<std::string_view>& fields) : text_column(std::span(fields)) {}
 
   std::size_t size() const { return size_; }
-  std::string_view operator[](std::size_t row) const {
-    const auto* const end = ends_ + row * stride_;
-    return {text_ + end[0], static_cast<std::size_t>(end[1] - end[0])};
-  }
+  std::string_view operator[](std::size_t row) const { return first_[row * stride_]; }
 
  private:
-  const char* text_;
-  const std::uint64_t* ends_;  // where the field before the first one ends
-  std::size_t stride_, size_;
+  const std::string_view* first_ = nullptr;
+  std::size_t stride_ = 1, size_ = 0;
 };
 
-/// Rows of fields, row by row in one buffer: field k is [ends[k], ends[k + 1]) of the text.
-struct text_table {
-  std::string text;
-  std::vector<std::uint64_t> ends = {0};
-  std::size_t columns = 1;
+/// Some of the text of a file, and what was found in it.
+struct text_piece;
 
-  std::size_t rows() const { return (ends.size() - 1) / columns; }
-  std::string_view field(std::size_t row, std::size_t column) const { return column_from(row, column)[0]; }
-  /// The column without the rows before `row`.
-  text_column column_from(std::size_t row, std::size_t column) const {
-    return {text.data(), ends.data() + row * columns + column, columns, rows() - row};
-  }
+/// Rows, in the order of their file. What they view lives as long as they do.
+struct text_rows {
+  /// Takes all away.
+  void clear();
+
+  std::vector<std::shared_ptr<text_piece>> pieces;
+  std::vector<std::string_view> fields;  ///< of a CSV: those that were chosen; else the lines
+  std::vector<std::string_view> texts;   ///< of a CSV, if chosen: rows as they are written, without an end
+  std::size_t bytes = 0;                 ///< of the pieces
+};
+
+/// Text by pieces: one thread reads, all parse, and what they find is taken in the order of the file.
+class text_reader {
+ public:
+  virtual ~text_reader();
+  text_reader(const text_reader&) = delete;
+  text_reader& operator=(const text_reader&) = delete;
+
+  /// Adds rows until `rows` has so many bytes of text, or a piece more. Returns whether there may be more.
+  bool read(text_rows& rows, std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
+
+ protected:
+  text_reader(const host& cpu, const std::string& file, std::size_t piece_bytes = std::size_t{1} << 20);
+
+  /// Text up to the end of a line, or all that is left; null at the end.
+  std::shared_ptr<text_piece> next_piece();
+  /// Finds rows, of which the first begins where the piece does. Several threads call it at once.
+  virtual void parse(text_piece& piece) const = 0;
+  /// Checks what was found, knowing all that came before. False: there is nothing to be added.
+  virtual bool accept(std::shared_ptr<text_piece>& piece);
+
+  const std::string& name() const { return source_.name(); }
+
+  std::string carry_;  // what was read behind the last piece
+
+ private:
+  const host& cpu_;
+  text_source source_;
+  std::size_t piece_bytes_;
+  bool ended_ = false;
+};
+
+/// Reads the lines of a file, without their ends, as fields.
+class line_reader final : public text_reader {
+ public:
+  /// `cpu` must live as long as the reader, here and below.
+  line_reader(const host& cpu, const std::string& file) : text_reader(cpu, file) {}
+
+ private:
+  void parse(text_piece& piece) const override;
 };
 
 /// What to do with a line that is no row of the table.
 enum class bad_lines { fail, skip };
 
-/// A CSV file. Row 0 of the table is the header.
-struct csv_file {
-  std::string name;
-  text_table table;
-  bool crlf = false;          ///< the header's line ends with CR and LF
-  std::size_t skipped = 0;    ///< bad lines
-  std::string first_skipped;  ///< which line, and what is wrong with it
-
-  /// The rows without the header.
-  std::size_t rows() const { return table.rows() - 1; }
-  bool has_column(std::string_view column) const;
-  /// Throws roost::invalid_argument, with the columns that there are, unless exactly one has the name.
-  std::size_t column(std::string_view column) const;
-  /// A column without the header.
-  text_column fields(std::size_t column) const { return table.column_from(1, column); }
+struct csv_format {
+  char delimiter = ',';
+  bad_lines on_bad = bad_lines::fail;
+  std::size_t piece_bytes = std::size_t{1} << 20;  ///< about what a thread parses at a time
 };
 
-/// Reads a CSV file as RFC 4180 defines it: commas; quotes around fields with commas, quotes or line ends;
-/// lines that end with CR and LF, LF, or CR. Blanks belong to the fields, empty lines to none, and a byte
-/// order mark of UTF-8 is left out.
+/// What a csv_reader takes of each row.
+struct csv_choice {
+  /// The columns that become fields. `as_one`: they become one field, which is different for rows that differ
+  /// in any of them; split_key takes it apart.
+  std::vector<std::size_t> columns;
+  bool as_one = false;
+  enum what {
+    none,
+    all,
+    others
+  } text = none;  ///< the row as it is written: not at all, or without `columns`
+};
+
+/// Reads a CSV file as RFC 4180 defines it: delimiters; quotes around fields with delimiters, quotes or line
+/// ends; lines that end with CR and LF, LF, or CR. Blanks belong to the fields, empty lines to none, and a
+/// byte order mark of UTF-8 is left out.
 ///
 /// A bad line has a quote where none may be, or more or fewer fields than the header. What follows a quote
 /// that is never closed is read again from the next line on. Throws roost::invalid_argument, one line that
 /// starts with the name of the file, for a file that cannot be read, has no header, or has a bad line where
 /// none may be skipped.
+class csv_reader final : public text_reader {
+ public:
+  /// Reads the header.
+  csv_reader(const host& cpu, const std::string& file, const csv_format& format = {});
+
+  const std::vector<std::string>& names() const { return names_; }
+  bool has_column(std::string_view column) const;
+  /// Throws roost::invalid_argument, with the columns that there are, unless exactly one has the name.
+  std::size_t column(std::string_view column) const;
+  /// Whether the header's line ends with CR and LF.
+  bool crlf() const { return crlf_; }
+
+  /// Before the first read().
+  void choose(csv_choice choice) { choice_ = std::move(choice); }
+
+  /// Says on stderr how many lines were left out, if any were.
+  void report_skipped() const;
+
+ private:
+  void read_header();
+  void parse(text_piece& piece) const override;
+  bool accept(std::shared_ptr<text_piece>& piece) override;
+
+  csv_format format_;
+  csv_choice choice_;
+  std::vector<std::string> names_;
+  bool crlf_ = false;
+  std::size_t lines_ = 0;      // before the next piece
+  std::string open_;           // a row that has begun and not ended in the pieces before
+  std::size_t tried_ = 0;      // how much of it has been parsed
+  std::size_t skipped_ = 0;    // bad lines
+  std::string first_skipped_;  // which line, and what is wrong with it
+};
+
+/// A CSV file as a whole.
+struct csv_file {
+  std::string name;
+  std::vector<std::string> names;  ///< of the columns
+  text_rows table;
+
+  std::size_t rows() const { return table.fields.size() / names.size(); }
+  text_column fields(std::size_t column) const { return {table.fields, column, names.size()}; }
+  bool has_column(std::string_view column) const;
+  /// As csv_reader::column.
+  std::size_t column(std::string_view column) const;
+};
+
+/// Reads all fields of a file. Throws as csv_reader does.
 csv_file read_csv(const std::string& file, bad_lines on_bad);
 
-/// Says on stderr how many lines of a file were left out, if any were.
-void report_skipped(const csv_file& file);
+/// The fields of a key that was made of `columns` of them.
+std::vector<std::string_view> split_key(std::string_view key, std::size_t columns);
 
-/// The lines of a file, without their ends, as a table of one column and no header.
-text_table read_lines(const std::string& file);
-
-/// Writes a field, in quotes where it needs them. `alone`: it is its line's only one, which must not be
-/// empty.
-void write_field(text_writer& out, std::string_view field, bool alone = false);
+/// Adds a field to a row, in quotes where it needs them.
+void append_field(std::string& row, std::string_view field, char delimiter);
 
 }  // namespace roost::tools

@@ -1,103 +1,186 @@
 #include "join.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "fields.hpp"
 #include "place_choice.hpp"
+#include "text_options.hpp"
+#include "write_rows.hpp"
 
 namespace {
 
 using roost::tools::bad_lines;
-using roost::tools::csv_file;
+using roost::tools::csv_reader;
+using roost::tools::empty_keys;
 using roost::tools::join_kind;
+using roost::tools::text_rows;
+
+const std::map<std::string, join_kind> kinds{{"inner", join_kind::inner},
+                                             {"left", join_kind::left},
+                                             {"outer", join_kind::outer},
+                                             {"semi", join_kind::semi},
+                                             {"anti", join_kind::anti}};
+
+/// How much of the left file is in memory at once.
+constexpr std::size_t left_bytes_at_once = std::size_t{32} << 20;
 
 struct join_options {
-  std::string left, right, on, output;
-  std::string kind = "inner", bad = "fail", place = "auto";
+  std::string left, right, output;
+  std::vector<std::string> on;
+  char delimiter = ',';
+  std::string kind = "inner", empty = "match", bad = "fail", place = "auto", suffix = "_right";
   int threads = 0;
 };
 
-join_kind kind_of(const std::string& name) {
-  if (name == "left") return join_kind::left;
-  if (name == "semi") return join_kind::semi;
-  return name == "anti" ? join_kind::anti : join_kind::inner;
-}
-
 /// The columns that --on names: one name for both files, or two with = between them. A name with = in it that
 /// both have is one name.
-std::pair<std::size_t, std::size_t> key_columns(const std::string& on, const csv_file& left,
-                                                const csv_file& right) {
+std::pair<std::size_t, std::size_t> key_columns(const std::string& on, const csv_reader& left,
+                                                const csv_reader& right) {
   const auto equals = on.find('=');
   if (equals == on.npos || (left.has_column(on) && right.has_column(on)))
     return {left.column(on), right.column(on)};
   return {left.column(on.substr(0, equals)), right.column(on.substr(equals + 1))};
 }
 
-/// Writes rows of two files as rows of one. Lines end as the header of the left file does.
-class joined_writer {
+/// Rows of two files as rows of one. Lines end as the header of the left file does.
+class joined_rows {
  public:
-  /// `right`: null for the columns of the left file alone. `without`: the column of the right file that is
-  /// left out.
-  joined_writer(roost::tools::text_writer& out, const csv_file& left, const csv_file* right,
-                std::size_t without)
-      : out_(out), left_(left), right_(right), without_(without) {
-    columns_ = left.table.columns + (right == nullptr ? 0 : right->table.columns - 1);
+  joined_rows(const csv_reader& left, const csv_reader& right, std::vector<std::size_t> left_key,
+              std::vector<std::size_t> right_key, const join_options& options)
+      : delimiter_(options.delimiter), left_columns_(left.names().size()), left_key_(std::move(left_key)) {
+    const auto kind = kinds.at(options.kind);
+    end_ = left.crlf() ? "\r\n" : "\n";
+    for (const auto& name : left.names()) {
+      if (!header_.empty() || &name != &left.names().front()) header_ += delimiter_;
+      roost::tools::append_field(header_, name, delimiter_);
+    }
+    if (kind != join_kind::semi && kind != join_kind::anti) {
+      auto taken = left.names();
+      for (std::size_t c = 0; c < right.names().size(); ++c) {
+        if (std::ranges::find(right_key, c) != right_key.end()) continue;
+        auto name = right.names()[c];
+        while (std::ranges::find(taken, name) != taken.end()) name += options.suffix;
+        taken.push_back(name);
+        header_ += delimiter_;
+        roost::tools::append_field(header_, name, delimiter_);
+        blank_ += delimiter_;
+      }
+    }
+    alone_ = left_columns_ == 1 && blank_.empty();
   }
 
-  static constexpr std::size_t none = ~std::size_t{0};
+  std::string header() const { return filled(header_) + end_; }
 
-  /// Row 0 is the header. The fields of the right file are empty for `none`.
-  void write(std::size_t left_row, std::size_t right_row) {
-    const bool alone = columns_ == 1;
-    for (std::size_t c = 0; c < left_.table.columns; ++c) {
-      if (c != 0) out_.write(",");
-      write_field(out_, left_.table.field(left_row, c), alone);
+  /// Adds a row. `right`: null where there is none.
+  void add(std::string& to, std::string_view left, const std::string_view* right) const {
+    if (alone_) {
+      to += filled(left);
+    } else {
+      to += left;
     }
-    for (std::size_t c = 0; right_ != nullptr && c < right_->table.columns; ++c) {
-      if (c == without_) continue;
-      out_.write(",");
-      if (right_row != none) write_field(out_, right_->table.field(right_row, c));
+    if (right == nullptr) {
+      to += blank_;
+    } else if (!blank_.empty()) {
+      to += delimiter_;
+      to += *right;
     }
-    out_.write(left_.crlf ? "\r\n" : "\n");
+    to += end_;
+  }
+
+  /// Adds a row of the right file alone, with its key in the columns of the left one's.
+  void add_right(std::string& to, std::string_view key, const std::string_view& right) const {
+    std::string left;
+    const auto fields = roost::tools::split_key(key, left_key_.size());
+    for (std::size_t c = 0; c < left_columns_; ++c) {
+      if (c != 0) left += delimiter_;
+      const auto found = std::ranges::find(left_key_, c);
+      if (found == left_key_.end()) continue;
+      roost::tools::append_field(left, fields[static_cast<std::size_t>(found - left_key_.begin())],
+                                 delimiter_);
+    }
+    add(to, left, &right);
   }
 
  private:
-  roost::tools::text_writer& out_;
-  const csv_file& left_;
-  const csv_file* right_;
-  std::size_t without_, columns_;
+  /// A row of one column must not be an empty line.
+  std::string_view filled(std::string_view row) const { return alone_ && row.empty() ? "\"\"" : row; }
+  std::string filled(const std::string& row) const { return std::string(filled(std::string_view(row))); }
+
+  char delimiter_;
+  std::size_t left_columns_;
+  std::vector<std::size_t> left_key_;
+  std::string end_, header_, blank_;
+  bool alone_ = false;
 };
 
 void join(const join_options& options) {
   const auto place = roost::choose_place(options.place);
-  const auto kind = kind_of(options.kind);
-  const auto on_bad = options.bad == "skip" ? bad_lines::skip : bad_lines::fail;
+  const auto kind = kinds.at(options.kind);
+  const bool both = kind != join_kind::semi && kind != join_kind::anti;
   roost::tools::expect_another_file(options.output, options.left);
   roost::tools::expect_another_file(options.output, options.right);
   if (options.left == "-" && options.right == "-")
     throw roost::invalid_argument("standard input can be one of the two files only; name the other one");
-  const auto left = roost::tools::read_csv(options.left, on_bad);
-  const auto right = roost::tools::read_csv(options.right, on_bad);
-  const auto [left_key, right_key] = key_columns(options.on, left, right);
-  roost::tools::text_writer out(options.output);
+  const roost::host cpu(options.threads);
+  const roost::tools::csv_format format{options.delimiter,
+                                        options.bad == "skip" ? bad_lines::skip : bad_lines::fail};
+  csv_reader left(cpu, options.left, format), right(cpu, options.right, format);
+  roost::tools::csv_choice left_choice, right_choice;
+  for (const auto& on : options.on) {
+    const auto [l, r] = key_columns(on, left, right);
+    left_choice.columns.push_back(l);
+    right_choice.columns.push_back(r);
+  }
+  left_choice.as_one = right_choice.as_one = true;
+  left_choice.text = roost::tools::csv_choice::all;
+  right_choice.text = both ? roost::tools::csv_choice::others : roost::tools::csv_choice::none;
+  const joined_rows rows(left, right, left_choice.columns, right_choice.columns, options);
+  left.choose(left_choice);
+  right.choose(right_choice);
 
-  const bool pairs = kind == join_kind::inner || kind == join_kind::left;
-  joined_writer rows(out, left, pairs ? &right : nullptr, right_key);
-  rows.write(0, 0);
-  const auto write = [&](const roost::tools::matches& found) {
-    for (std::size_t i = 0; i < found.left.size(); ++i) {
-      const bool matched = pairs && found.right[i] != roost::no_row<std::uint32_t>;
-      rows.write(std::size_t{found.left[i]} + 1, matched ? std::size_t{found.right[i]} + 1 : rows.none);
+  text_rows b;
+  right.read(b);
+  roost::tools::text_writer out(options.output);
+  std::vector<std::uint8_t> seen(kind == join_kind::outer ? b.fields.size() : 0);
+  const auto match = [&](const roost::tools::key_tables& tables) {
+    roost::tools::field_matcher::options how;
+    how.kind = kind;
+    how.empty = options.empty == "never" ? empty_keys::never : empty_keys::match;
+    how.key_columns = options.on.size();
+    const roost::tools::field_matcher matcher(cpu, tables, b.fields, how);
+    bool more = true;
+    for (bool first = true; more; first = false) {
+      text_rows a;
+      more = left.read(a, left_bytes_at_once);
+      if (first) out.write(rows.header());
+      matcher.match(a.fields, [&](const roost::tools::matches& found) {
+        const auto partner = [&](std::size_t i) -> const std::string_view* {
+          const bool there = both && found.right[i] != roost::no_row<std::uint32_t>;
+          return there ? &b.texts[found.right[i]] : nullptr;
+        };
+        roost::tools::write_rows(cpu, out, found.left.size(), [&](std::string& text, std::size_t i) {
+          rows.add(text, a.texts[found.left[i]], partner(i));
+        });
+        for (std::size_t i = 0; !seen.empty() && i < found.right.size(); ++i) {
+          if (found.right[i] != roost::no_row<std::uint32_t>) seen[found.right[i]] = 1;
+        }
+      });
     }
   };
-  const auto match = [&, l = left_key, r = right_key](const roost::tools::key_tables& tables) {
-    join_columns(roost::host(options.threads), tables, kind, left.fields(l), right.fields(r), write);
-  };
   roost::tools::use_tables(place, options.threads, match);
+  if (kind == join_kind::outer) {
+    roost::tools::write_rows(cpu, out, b.fields.size(), [&](std::string& text, std::size_t i) {
+      if (!seen[i]) rows.add_right(text, b.fields[i], b.texts[i]);
+    });
+  }
   out.finish();
-  report_skipped(left);
-  report_skipped(right);
+  left.report_skipped();
+  right.report_skipped();
 }
 
 }  // namespace
@@ -108,30 +191,49 @@ void roost::tools::use_tables_on_cuda(const std::function<void(const key_tables&
 
 void add_join(CLI::App& app) {
   auto options = std::make_shared<join_options>();
-  CLI::App* const command =
-      app.add_subcommand("join", "Joins two CSV files with headers on one column of each");
+  CLI::App* const command = app.add_subcommand("join", "Joins two CSV files with headers on columns of each");
   command
-      ->add_option("A", options->left, "Left CSV file; the output keeps its row order; - for standard input")
-      ->required();
-  command
-      ->add_option("B", options->right, "Right CSV file; its other columns are added; - for standard input")
-      ->required();
-  command
-      ->add_option("--on", options->on, "The join column if both files have it, else COLUMN_OF_A=COLUMN_OF_B")
+      ->add_option(
+          "A", options->left,
+          "Left CSV file, also of gzip or zstd; the output keeps its row order; - for standard input")
       ->required();
   command
       ->add_option(
-          "--kind", options->kind,
-          "Rows of A to write: each with each of its matches in B (inner), also those without a match "
-          "(left), those with a match, once (semi), those without a match (anti)")
-      ->check(CLI::IsMember({"inner", "left", "semi", "anti"}))
-      ->capture_default_str();
-  command->add_option("--output", options->output, "Output file; default: standard output");
-  roost::add_place_options(*command, options->place, options->threads);
+          "B", options->right,
+          "Right CSV file, which is kept in memory; its other columns are added; - for standard input")
+      ->required();
   command
-      ->add_option("--bad-lines", options->bad,
-                   "What to do with malformed lines: fail, or skip them and print their number on stderr")
-      ->check(CLI::IsMember({"fail", "skip"}))
+      ->add_option("--on", options->on,
+                   "A join column: its name if both files have it, else COLUMN_OF_A=COLUMN_OF_B; repeat it "
+                   "for several columns")
+      ->required()
+      ->allow_extra_args(false)
+      ->option_text("COLUMN");
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : kinds) names.push_back(name);
+  command
+      ->add_option(
+          "-k,--kind", options->kind,
+          "Rows to write: those of A each with each of its matches in B (inner), also those without a match "
+          "(left), then also those of B without a match (outer), those of A with a match, once (semi), those "
+          "of A without a match (anti)")
+      ->check(CLI::IsMember(names))
       ->capture_default_str();
+  command
+      ->add_option("--empty-keys", options->empty,
+                   "Whether an empty field as a key is equal to another one, or to none, as NULL in SQL")
+      ->check(CLI::IsMember({"match", "never"}))
+      ->capture_default_str();
+  command->add_option("--suffix", options->suffix, "What is added to names of B's columns that A has as well")
+      ->check([](const std::string& text) { return text.empty() ? "give at least one character" : ""; })
+      ->capture_default_str();
+  roost::tools::add_delimiter(*command, options->delimiter);
+  roost::tools::add_output(*command, options->output);
+  roost::add_place_options(*command, options->place, options->threads);
+  roost::tools::add_bad_lines(*command, options->bad);
+  command->footer(
+      "Examples:\n"
+      "  roost join orders.csv customers.csv --on customer=id --kind left -o all.csv\n"
+      "  roost join a.tsv.gz b.tsv --delimiter tab --on year --on country");
   command->callback([options] { join(*options); });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,9 +22,7 @@ struct text_key {
   friend bool operator==(const text_key&, const text_key&) = default;
 };
 
-enum class join_kind { inner, left, semi, anti };
-
-/// Rows that belong together. `right` is no_row where a left join found nothing, and empty for semi and anti.
+/// Rows that belong together. `right` is no_row where nothing was found.
 struct matches {
   std::vector<std::uint32_t> left, right;
 };
@@ -37,16 +36,32 @@ struct numbered_keys {
   std::vector<std::uint64_t> counts;   // how often the key of each number comes
 };
 
+/// Keys of the right side of a join, which any number of batches of the left side are looked up in.
+template <class Key>
+class key_matcher {
+ public:
+  virtual ~key_matcher() = default;
+  /// Each left row with each right row of the same key, with no_row if there is none and `outer` is set.
+  /// Pairs of rows come at most `most` at a time, or those of one left row: the memory that this takes is
+  /// that of the keys and of so many pairs.
+  virtual void match(std::span<const Key> left, bool outer, std::size_t most,
+                     const use_matches& use) const = 0;
+  /// For each left row the first right row of the same key, or no_row.
+  virtual std::vector<std::uint32_t> first(std::span<const Key> left) const = 0;
+};
+
+template <class Key>
+using matcher_pointer = std::unique_ptr<key_matcher<Key>>;
+
 /// What is done with keys in host memory, on some place.
 class key_tables {
  public:
   virtual ~key_tables() = default;
-  /// Pairs of rows come at most `most` at a time, or those of one left row: the memory that a join takes is
-  /// that of its input and of so many pairs.
-  virtual void join(join_kind kind, std::span<const std::uint64_t> left, std::span<const std::uint64_t> right,
-                    std::size_t most, const use_matches& use) const = 0;
-  virtual void join(join_kind kind, std::span<const text_key> left, std::span<const text_key> right,
-                    std::size_t most, const use_matches& use) const = 0;
+  /// Keys with the row of each.
+  virtual matcher_pointer<std::uint64_t> matcher(std::span<const std::uint64_t> keys,
+                                                 std::span<const std::uint32_t> rows) const = 0;
+  virtual matcher_pointer<text_key> matcher(std::span<const text_key> keys,
+                                            std::span<const std::uint32_t> rows) const = 0;
   virtual numbered_keys number(std::span<const std::uint64_t> keys) const = 0;
   virtual numbered_keys number(std::span<const text_key> keys) const = 0;
 };
@@ -61,56 +76,43 @@ inline void use_tables(const std::string& place, int threads,
   place == "cuda" ? use_tables_on_cuda(use) : use_tables_on_host(threads, use);
 }
 
-struct row_number {
-  ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i); }
-};
+/// Data of the host as a place can use them: themselves, or a copy.
+template <class T>
+std::span<const T> brought_to(const host&, std::span<const T> data) {
+  return data;
+}
+template <class T, class Place>
+auto brought_to(const Place& place, std::span<const T> data) {
+  return copy_to(place, data);
+}
 
-template <class Place>
-class tables_of final : public key_tables {
+template <class Key, class Place>
+class matcher_of final : public key_matcher<Key> {
  public:
-  explicit tables_of(const Place& place) : place_(place) {}
+  matcher_of(const Place& place, std::span<const Key> keys, std::span<const std::uint32_t> rows)
+      : place_(place), rows_(place, brought_to(place, keys), brought_to(place, rows)) {}
 
-  void join(join_kind kind, std::span<const std::uint64_t> left, std::span<const std::uint64_t> right,
-            std::size_t most, const use_matches& use) const override {
-    join_keys(kind, left, right, most, use);
-  }
-  void join(join_kind kind, std::span<const text_key> left, std::span<const text_key> right, std::size_t most,
-            const use_matches& use) const override {
-    join_keys(kind, left, right, most, use);
-  }
-  numbered_keys number(std::span<const std::uint64_t> keys) const override { return number_keys(keys); }
-  numbered_keys number(std::span<const text_key> keys) const override { return number_keys(keys); }
-
- private:
-  template <class Key>
-  using rows_of_key = frozen_multimap<Key, std::uint32_t, Place>;
-
-  template <class Key>
-  void join_keys(join_kind kind, std::span<const Key> left, std::span<const Key> right, std::size_t most,
-                 const use_matches& use) const {
-    if (kind == join_kind::semi || kind == join_kind::anti) {
-      const auto a = copy_to(place_, left), b = copy_to(place_, right);
-      matches found{copy_to_host(place_, kind == join_kind::semi ? semi_join<std::uint32_t>(place_, a, b)
-                                                                 : anti_join<std::uint32_t>(place_, a, b)),
-                    {}};
-      return use(found);
-    }
-    const rows_of_key<Key> rows(place_, copy_to(place_, right), computed(right.size(), row_number()));
+  void match(std::span<const Key> left, bool outer, std::size_t most, const use_matches& use) const override {
     for (std::size_t first = 0, n; first < left.size(); first += n) {
       n = std::min(most, left.size() - first);
-      const auto some = copy_to(place_, left.subspan(first, n));
-      join_some(kind, rows, some.span(), first, most, use);
+      const auto some = brought_to(place_, left.subspan(first, n));
+      match_some(std::span<const Key>(some.data(), n), first, outer, most, use);
     }
   }
+  std::vector<std::uint32_t> first(std::span<const Key> left) const override {
+    array<std::uint32_t, Place> found(place_, left.size());
+    rows_.find_first(place_, brought_to(place_, left), found, no_row<std::uint32_t>);
+    return copy_to_host(place_, found);
+  }
 
+ private:
   /// The matches of the left rows from `first` on, which have these keys: of the two halves of them where
   /// there are too many.
-  template <class Key>
-  void join_some(join_kind kind, const rows_of_key<Key>& rows, std::span<const Key> keys, std::size_t first,
-                 std::size_t most, const use_matches& use) const {
+  void match_some(std::span<const Key> keys, std::size_t first, bool outer, std::size_t most,
+                  const use_matches& use) const {
     {
-      const auto found = kind == join_kind::left ? rows.match_outer(place_, keys, no_row<std::uint32_t>)
-                                                 : rows.match(place_, keys);
+      const auto found =
+          outer ? rows_.match_outer(place_, keys, no_row<std::uint32_t>) : rows_.match(place_, keys);
       if (found.size() <= most || keys.size() == 1) {
         array<std::uint32_t, Place> left(place_, found.size()), right(place_, found.size());
         found.retrieve_pairs(place_, left, right);
@@ -120,13 +122,34 @@ class tables_of final : public key_tables {
       }
     }
     const std::size_t half = keys.size() / 2;
-    join_some(kind, rows, keys.first(half), first, most, use);
-    join_some(kind, rows, keys.subspan(half), first + half, most, use);
+    match_some(keys.first(half), first, outer, most, use);
+    match_some(keys.subspan(half), first + half, outer, most, use);
   }
 
+  Place place_;
+  frozen_multimap<Key, std::uint32_t, Place> rows_;
+};
+
+template <class Place>
+class tables_of final : public key_tables {
+ public:
+  explicit tables_of(const Place& place) : place_(place) {}
+
+  matcher_pointer<std::uint64_t> matcher(std::span<const std::uint64_t> keys,
+                                         std::span<const std::uint32_t> rows) const override {
+    return std::make_unique<matcher_of<std::uint64_t, Place>>(place_, keys, rows);
+  }
+  matcher_pointer<text_key> matcher(std::span<const text_key> keys,
+                                    std::span<const std::uint32_t> rows) const override {
+    return std::make_unique<matcher_of<text_key, Place>>(place_, keys, rows);
+  }
+  numbered_keys number(std::span<const std::uint64_t> keys) const override { return number_keys(keys); }
+  numbered_keys number(std::span<const text_key> keys) const override { return number_keys(keys); }
+
+ private:
   template <class Key>
   numbered_keys number_keys(std::span<const Key> keys) const {
-    const auto all = unique_all(place_, copy_to(place_, keys), {.inverse = true, .counts = true});
+    const auto all = unique_all(place_, brought_to(place_, keys), {.inverse = true, .counts = true});
     return {copy_to_host(place_, all.inverse), copy_to_host(place_, all.counts)};
   }
 

@@ -88,10 +88,8 @@ struct number_column {
 
 void expect(const number_column& column, std::string_view name) {
   if (column.there()) return;
-  std::vector<std::string_view> there;
-  for (std::size_t c = 0; c < column.csv.table.columns; ++c) there.push_back(column.csv.table.field(0, c));
   refuse(column.csv.name, fmt::format("has no column for the {}; it has '{}'; name one of them '{}'",
-                                      column.what, fmt::join(there, "', '"), name));
+                                      column.what, fmt::join(column.csv.names, "', '"), name));
 }
 
 void read_csv_catalogue(const std::string& file, star_taker& stars) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -8,12 +11,42 @@
 
 namespace roost::tools {
 
-/// All bytes of a file or a pipe; of standard input for `-`. Throws roost::invalid_argument for what is not
-/// there or is none.
+/// The bytes of a file or a pipe, of standard input for `-`, in their order.
+class text_source {
+ public:
+  enum class compression { kept, undone };
+
+  /// Opens the file. `undone`: one of gzip or of Zstandard gives what was compressed, in constant memory.
+  /// Throws roost::invalid_argument for what is not there or is no file, and where reading fails.
+  explicit text_source(const std::string& file, compression how = compression::undone);
+  ~text_source();
+  text_source(const text_source&) = delete;
+  text_source& operator=(const text_source&) = delete;
+
+  /// Fills `to`. Returns how many bytes there were; fewer than asked for only at the end.
+  std::size_t read(std::span<char> to);
+  /// The name as messages have it.
+  const std::string& name() const { return name_; }
+  /// How many bytes the file has from here on, 0 for a pipe; of a compressed file this tells nothing.
+  std::size_t expected() const { return expected_; }
+
+  class decoder;
+
+ private:
+  std::size_t read_stored(std::span<char> to);
+
+  std::string name_;
+  int descriptor_ = -1;
+  std::size_t expected_ = 0, stored_ = 0;
+  std::string head_;  // what was read to see how the file is compressed, and is still to be given out
+  std::unique_ptr<decoder> decoder_;
+};
+
+/// All bytes of a file or a pipe as they are stored; of standard input for `-`. Throws as text_source does.
 std::string read_text(const std::string& file);
 
-/// Text on its way into a file. The file keeps what it had until the first byte is written; one that was made
-/// here and is not finished is taken away again. Throws roost::error where the file cannot be written.
+/// Text on its way into a file, which appears as a whole in finish() and keeps what it had until then. Pipes
+/// and devices get it as it comes. Throws roost::error where the file cannot be written.
 class text_writer {
  public:
   /// An empty name is standard output.
@@ -27,18 +60,19 @@ class text_writer {
     if (waiting_.size() >= piece) flush();
   }
 
-  /// Writes what waits, and closes the file.
+  /// Writes what waits, closes the file and puts it in its place.
   void finish();
 
  private:
   static constexpr std::size_t piece = std::size_t{1} << 20;
 
   void flush();
+  void open_part();
   [[noreturn]] void refuse() const;
 
   std::string file_, waiting_;
+  std::string target_, part_;  // where the finished file goes, and what it is called until then, if anything
   int descriptor_ = -1;
-  bool made_ = false, emptied_ = false;
 };
 
 /// Throws roost::invalid_argument if a file would be written over one that is read.

@@ -41,7 +41,7 @@ rows() {
 expect_joins() {
   local name=$1 a=$2 b=$3 place kind
   for kind in inner left semi anti; do
-    in_order $kind "$a" "$b" >expected
+    in_order $kind "$a" "$b" | sed -E '1s/(,text|,y|,none)(.*)(,text|,y|,none)$/\1\2\3_right/' >expected
     for place in "${places[@]}"; do
       same "$name, $kind on $place" expected "$roost" join "$a" "$b" --on id --kind $kind --place "$place"
     done
@@ -162,7 +162,7 @@ printf '"i""d,","with, comma"\n1,"b,"\n' >y.csv
 printf 'id,x,"with, comma"\n1,Z,"b,"\n' >expected
 same "quoted names" expected "$roost" join x.csv y.csv --on 'id=i"d,'
 printf 'a=b,c\n1,2\n' >equals.csv
-printf 'a=b,c,c\n1,2,2\n' >expected
+printf 'a=b,c,c_right\n1,2,2\n' >expected
 same "a name with =" expected "$roost" join equals.csv equals.csv --on a=b
 printf 'c,a=b,a=b\n' >expected
 printf '"one\n""column"\n""\n' >column.csv
@@ -193,6 +193,100 @@ cmp -s out.csv expected || fail "--output: wrong: $(cat out.csv)"
 seq 10000 >out.csv
 "$roost" join x.csv loose.csv --on id --output out.csv || fail "--output over a file"
 cmp -s out.csv expected || fail "--output over a file: wrong"
+
+same "standard input by default" <(printf '      2 b\n      1 a\n') "$roost" unique <<<$'b\na\nb'
+
+# Outer joins: A's rows in order, then what B has besides, with its key where A has it.
+printf 'x,id,y\n1,a,2\n3,b,4\n5,,6\n' >oa.csv
+printf 'id,y,z\nb,7,8\nc,9,10\n,11,12\nb,13,14\n' >ob.csv
+cat >expected <<'CSV'
+x,id,y,y_right,z
+1,a,2,,
+3,b,4,7,8
+3,b,4,13,14
+5,,6,11,12
+,c,,9,10
+CSV
+same "outer" expected "$roost" join oa.csv ob.csv --on id --kind outer
+sed -i 's/^5,,6,11,12/5,,6,,/; s/y_right/y_b/' expected && echo ',,,11,12' >>expected
+same "outer, empty keys" expected "$roost" join oa.csv ob.csv --on id -k outer --empty-keys never --suffix _b
+printf 'x,id,y\n1,a,2\n5,,6\n' >expected
+same "anti, empty keys" expected "$roost" join oa.csv ob.csv --on id --kind anti --empty-keys never
+table 1 30000 %d >a.csv
+table 2 20000 %d >b.csv
+{ in_order left a.csv b.csv && in_order anti b.csv a.csv | tail -n +2 | sed -E 's/^([^,]*),/\1,,,/'; } | sed '1s/,text$/,text_right/' >expected
+same "outer of many" expected "$roost" join a.csv b.csv --on id --kind outer
+
+# Several columns, another delimiter, names that both have, and the same names again.
+printf 'year;land;x;x_right\n1;de;"a;b";c\n1;fr;"d,e";f\n2;de;g;h\n' >several_a
+printf 'country;x;year\nde;1,5;1\nfr;2;1\nde;3;3\n' >several_b
+printf 'year;land;x;x_right;x_right_right\n1;de;"a;b";c;1,5\n1;fr;d,e;f;2\n' >expected
+same "several columns" expected "$roost" join several_a several_b -d ';' --on year --on land=country
+printf '3;de;;;3\n' | cat <(head -n 3 expected) <(echo '2;de;g;h;') - >expected_outer
+same "several columns, outer" expected_outer "$roost" join several_a several_b -d ';' --on year --on land=country -k outer
+sed 's/;/\t/g; s/"\|,//g' several_b >tabs
+same "tabs" <(tr -d , <several_b | tr ';' '\t') "$roost" join tabs tabs --delimiter tab --on country --kind semi
+refused "by ';', add --delimiter ';'" join several_a several_b --on year
+refused "by tab, add --delimiter tab" unique tabs --column x
+refused "by ',', add --delimiter ','" unique x.csv --delimiter '|' --column x
+
+# Compressed files.
+gzip -c a.csv >a.gz
+zstd -q a.csv -o a.zst
+"$roost" unique a.csv --column id >expected
+same "gzip" expected "$roost" unique a.gz --column id
+same "zstd" expected "$roost" unique - --column id <a.zst
+same "both" a.csv "$roost" join a.gz a.zst --on id --kind semi
+seq 400000 >numbers # more than is read at a time
+gzip -c numbers >numbers.gz
+zstd -q numbers
+"$roost" unique numbers >expected
+same "much gzip" expected "$roost" unique numbers.gz
+same "much zstd" expected "$roost" unique numbers.zst
+head -c 3000 a.gz >cut.gz
+refused "^roost: cut.gz: is cut off" unique cut.gz --output fresh.csv
+refused "^roost: cut.gz: is cut off" join cut.gz a.csv --on id --output fresh.csv
+head -c 3000 a.zst | tail -c +200 | cat <(head -c 200 a.zst) - >bad.zst
+printf 'xxxxxxxx' | dd of=bad.zst bs=1 seek=100 conv=notrunc status=none
+refused "^roost: bad.zst: \(cannot be decompressed\|is cut off\)" unique bad.zst --output fresh.csv
+[[ ! -e fresh.csv ]] || fail "a damaged file: wrote something"
+
+# unique: order, the first ones, and CSV.
+printf 'n,m\nx,1\ny,1\ny,1\n"q,",2\ny,2\nx,3\n' >counts.csv
+same "by count" <(printf '      3 y\n      2 x\n      1 "q,"\n') "$roost" unique counts.csv -c n --sort count
+same "top" <(printf '      3 y\n') "$roost" unique counts.csv -c n -s count -n 1
+same "CSV" <(printf 'n,count\nx,2\ny,3\n"q,",1\n') "$roost" unique counts.csv -c n --format csv
+same "several columns" <(printf 'm,n,count\n1,x,1\n1,y,2\n2,"q,",1\n2,y,1\n3,x,1\n') "$roost" unique counts.csv -c m -c n --format csv
+same "lines as CSV" <(printf 'line,count\n"n,m",1\n"x,1",1\n') "$roost" unique counts.csv --format csv -n 2
+
+# What there is of different lines takes memory, not how many there are; nor do the rows of A.
+long=$(printf 'x%.0s' {1..200})
+lines() { # BYTES: at most
+  yes "7,$long
+8,$long" 2>/dev/null | head -c "$1"
+}
+(ulimit -v 700000 && lines 500000000 | timeout 120 "$roost" unique --threads 2 -n 2 >stdout 2>stderr) || fail "500 MB of lines: $(cat stderr)"
+sed "s/$long/long/" stdout | cmp -s - <(printf '1231527 7,long\n1231527 8,long\n') || fail "500 MB of lines: $(cut -c1-20 stdout)"
+(ulimit -v 500000 && { echo id,x && lines 400000000 | head -n -1; } | timeout 120 "$roost" join - x.csv --on id --kind semi --threads 2 >stdout 2>stderr) ||
+  fail "400 MB of rows: $(cat stderr)"
+[[ $(cat stdout) == id,x ]] || fail "400 MB of rows: $(head -c 100 stdout)"
+
+# Ctrl-C ends a command. No half a file stays, and what was there does.
+echo kept >kept.csv
+mkfifo slow
+for out in kept.csv fresh.csv; do
+  env --default-signal=INT "$roost" join slow a.csv --on id --output $out 2>stderr &
+  pid=$!
+  exec 9<>slow
+  head -n 1000 a.csv >&9
+  sleep 0.2
+  kill -INT $pid
+  exec 9>&-
+  wait $pid
+  code=$?
+  [[ $code -eq 130 && ! -s stderr ]] || fail "Ctrl-C: exit code $code: $(cat stderr)"
+done
+[[ $(cat kept.csv) == kept && $(ls fresh.csv* kept.csv* 2>/dev/null) == kept.csv ]] || fail "Ctrl-C left $(ls fresh.csv* kept.csv*)"
 
 # Bad input. Nothing is written.
 refused_join() { # WORDS FILE: as A and as B
@@ -245,11 +339,17 @@ refused "^roost: x.csv: has no column 'y'" unique x.csv --column y
 # Wrong options.
 refused "--on" join x.csv y.csv
 refused "required" join x.csv --on id
-refused "--kind" join x.csv y.csv --on id --kind outer
+refused "--kind" join x.csv y.csv --on id --kind full
 refused "--place" join x.csv y.csv --on id --place moon
 refused "--bad-lines" join x.csv y.csv --on id --bad-lines keep
 refused "--column" unique x.csv --bad-lines skip
-refused "required" unique
+refused "--delimiter" unique x.csv --delimiter tab
+refused "one character" join x.csv y.csv --on id --delimiter ab
+refused "one character" join x.csv y.csv --on id --delimiter '"'
+refused "--top" unique x.csv --top 0
+refused "--sort" unique x.csv --sort name
+refused "--empty-keys" join x.csv y.csv --on id --empty-keys sometimes
+refused "--suffix" join x.csv y.csv --on id --suffix ''
 if [[ ${#places[@]} -eq 1 ]]; then
   refused "no CUDA device\|without CUDA" join x.csv x.csv --on id --place cuda
   refused "no CUDA device\|without CUDA" unique x.csv --place cuda
