@@ -31,6 +31,7 @@
 #include <roost/sharded_set.hpp>
 #include <roost/shards.hpp>
 #include <roost/sorted_map.hpp>
+#include <roost/sparse_conv.hpp>
 #include <roost/stadium_file.hpp>
 #include <roost/stadium_map.hpp>
 #include <roost/two_way_index.hpp>
