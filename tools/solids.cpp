@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <roost/error.hpp>
 #include <roost/host.hpp>
 
@@ -183,10 +184,13 @@ void check(const solids_options& options, std::uint64_t grid) {
     throw invalid_argument(fmt::format(
         "voxels: a grid of {} voxels a side asked for; give --grid 1 to {} with --serve", grid, finest_view));
   }
-  if (options.serve &&
-      (options.baseline || options.inside == "fill" || !options.exports.empty() || options.format != "table"))
+  if (options.serve && (options.baseline || options.inside == "fill" || !options.exports.empty() ||
+                        options.frames || options.format != "table"))
     throw invalid_argument(
-        "voxels: --serve only shows; leave --export, --format, --baseline and --inside fill out");
+        "voxels: --serve only shows; leave --export, --format, --frames, --baseline and --inside fill out");
+  if (options.frames && (options.baseline || options.inside == "fill" || !options.exports.empty()))
+    throw invalid_argument(
+        "voxels: --frames only makes frames; leave --export, --baseline and --inside fill out");
   const std::uint64_t most = options.inside == "fill" ? 1024 : finest_scene;
   if (grid == 0 || grid > most) {
     throw invalid_argument(fmt::format("voxels: a grid of {} voxels a side asked for; give --grid 1 to {}{}",
@@ -307,6 +311,117 @@ std::unique_ptr<scene> make_scene(const std::string& place, int threads) {
 
 namespace {
 
+/// Where the meshes lie at time t of a loop, 0 to 1: the first turns about the axis that points up, the
+/// others turn about the next one and go around the first.
+std::vector<affine> where_at(const solids_options& options, const placed_meshes& all, double t) {
+  const auto up = static_cast<std::size_t>(options.up.back() - 'x');
+  std::vector<affine> result;
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    vec3 about{}, move{};
+    about[i == 0 ? up : (up + 1) % 3] = 1;
+    if (i != 0) {
+      move[(up + 1) % 3] = 0.3 * std::sin(2 * std::numbers::pi * t);
+      move[(up + 2) % 3] = 0.3 * (std::cos(2 * std::numbers::pi * t) - 1);
+    }
+    const auto words =
+        fmt::format("{} rotate {} {} move {}", i < options.placements.size() ? options.placements[i] : "",
+                    fmt::join(about, " "), 360 * t, fmt::join(move, " "));
+    result.push_back(place_mesh(all.boxes[i], parse_placement(words), all.unit,
+                                all.fitted[i] != 0 ? &all.first : nullptr));
+  }
+  return result;
+}
+
+picture_options view_of(const solids_options& options) {
+  picture_options view;
+  view.up = static_cast<axis>(options.up.back() - 'x');
+  view.upside_down = options.up.front() == '-';
+  view.turn = options.turn;
+  view.classes = true;
+  return view;
+}
+
+/// Square pictures of one size, so many in a row.
+picture film_strip(const std::vector<picture>& frames, std::size_t in_a_row) {
+  const auto side = static_cast<std::size_t>(frames.front().width), count = frames.size();
+  const std::size_t width = side * std::min(in_a_row, count),
+                    height = side * ((count + in_a_row - 1) / in_a_row);
+  picture strip{static_cast<int>(width), static_cast<int>(height), 3, {}};
+  strip.pixels.assign(width * height * 3, 255);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t row = 0; row < side; ++row) {
+      const std::size_t to = ((i / in_a_row * side + row) * width + i % in_a_row * side) * 3;
+      std::copy_n(&frames[i].pixels[row * side * 3], side * 3, &strip.pixels[to]);
+    }
+  }
+  return strip;
+}
+
+/// Makes all frames of an animation, each from the triangles on; reports their times and draws some.
+void run_frames(const solids_options& options, const placed_meshes& all, std::uint32_t side, scene& on) {
+  constexpr std::size_t most_drawn = 8, in_a_row = 4;
+  const auto frames = static_cast<std::size_t>(*options.frames), drawn = std::min(frames, most_drawn);
+  const auto count = all.meshes.size();
+  const bool surfaces = options.op == "surfaces";
+  std::vector<std::vector<affine>> where;
+  bounds box;  // of all frames
+  for (std::size_t f = 0; f < frames; ++f) {
+    where.push_back(where_at(options, all, static_cast<double>(f) / static_cast<double>(frames)));
+    for (std::size_t i = 0; i < count; ++i) box.add(bounds_of(all.meshes[i], where[f][i]));
+  }
+  const auto grid = frame_around(box, side);
+  auto view = view_of(options);
+  view.side = 400;
+  view.grid = side <= 1024 ? side : side <= 2048 ? side / 2 : side / 4;
+  std::vector<double> times;
+  std::vector<std::uint64_t> volumes, seen;
+  std::vector<picture> pictures;
+  for (std::size_t f = 0; f < frames; ++f) {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < count; ++i) {
+      on.place_mesh(i, side, to_snapped(grid, where[f][i]));
+      on.make_solid(i, rule_of(options.inside));
+      if (count == 2) on.make_surface(i, options.conservative);
+    }
+    on.combine(op_of(options.op));
+    const auto classes = count == 2 ? on.classes() : class_counts();
+    const auto exposed = on.count_exposed();
+    times.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    volumes.push_back(on.volume());
+    seen.push_back(surfaces ? classes.all() : exposed);
+    if (f == pictures.size() * frames / drawn && pictures.size() < drawn) {
+      const auto words = words_for_picture(on, side, surfaces ? voxel_set::surfaces : voxel_set::exposed);
+      pictures.push_back(draw_voxels(host(options.threads), words, view));
+    }
+  }
+  const auto file = options.out / "frames.png";
+  write_png(film_strip(pictures, in_a_row), file);
+
+  std::ranges::sort(times);
+  const double median = times[times.size() / 2];
+  std::vector<std::pair<std::string, step_times>> steps;
+  for (std::size_t i = 0; i < count; ++i)
+    steps.emplace_back(std::string(1, letter(i)), on.facts_of_mesh(i).milliseconds);
+  steps.emplace_back(formula(options), on.facts_of_result().milliseconds);
+  if (options.format == "json") {
+    json out{{"grid", side},
+             {"place", on.place_name()},
+             {"op", count == 1 ? "none" : options.op},
+             {"frames", frames},
+             {"milliseconds", {{"median", median}, {"least", times.front()}, {"most", times.back()}}}};
+    for (const auto& [name, milliseconds] : steps) out["steps"][name] = as_json(milliseconds);
+    out["volume_voxels"] = volumes;
+    out["voxels"] = seen;
+    fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("{} frames of {}: {:.2f} ms each, {:.2f} to {:.2f}; {:.0f} a second\n", frames, formula(options),
+             median, times.front(), times.back(), 1000 / median);
+  for (const auto& [name, milliseconds] : steps) fmt::print("ms of {}: {}\n", name, text(milliseconds));
+  fmt::print("pictures: {}\n", file.string());
+}
+
 /// Shows the meshes in browsers until the program is ended.
 void serve_solids(const solids_options& options, const placed_meshes& all, scene& on) {
   std::vector<std::string> notes;
@@ -348,6 +463,7 @@ void run_solids(const solids_options& options) {
   }
 
   for (std::size_t i = 0; i < all.meshes.size(); ++i) on->set_mesh(i, all.meshes[i]);
+  if (options.frames) return run_frames(options, all, grid.side, *on);
   const auto found = find_out(*on, options, all, grid);
   as_json ? print_json(options, all, grid, *on, found) : print_table(options, all, grid, found);
   for (std::size_t i = 0; i < all.meshes.size(); ++i) {
@@ -355,15 +471,10 @@ void run_solids(const solids_options& options) {
   }
   std::fflush(stdout);
 
-  picture_options view;
-  view.up = static_cast<axis>(options.up.back() - 'x');
-  view.upside_down = options.up.front() == '-';
-  view.turn = options.turn;
-  view.classes = true;
   const auto file = options.out / "voxels.png";
   const auto words =
       words_for_picture(*on, grid.side, options.op == "surfaces" ? voxel_set::surfaces : voxel_set::exposed);
-  write_png(draw_voxels(host(options.threads), words, view), file);
+  write_png(draw_voxels(host(options.threads), words, view_of(options)), file);
   note("picture: {}", file.string());
 
   if (options.exports.empty()) return;

@@ -33,7 +33,8 @@ struct solids_options {
   std::string up = "y";
   double turn = 30;
   std::vector<std::string> exports;
-  std::optional<int> serve;  ///< a port
+  std::optional<int> serve;   ///< a port
+  std::optional<int> frames;  ///< of an animation
 };
 
 /// Combines the meshes, and reports. Throws what the readers, the place and the files throw, and

@@ -317,6 +317,13 @@ void add_voxels(CLI::App& app) {
                    "(MagicaVoxel), NAME.vdb (OpenVDB), or as PNG slices into a folder NAME/")
       ->group(solids);
   command
+      ->add_option("--frames", options->frames,
+                   "Makes so many frames in which the first mesh turns and the others go around it, from "
+                   "triangles to classes and voxels that can be seen; reports their times, and draws "
+                   "frames.png")
+      ->check(CLI::Range(1, 10000))
+      ->group(solids);
+  command
       ->add_option_function<std::vector<int>>(
           "--serve",
           [options](const std::vector<int>& port) { options->serve = port.empty() ? 8421 : port[0]; },
@@ -331,7 +338,7 @@ void add_voxels(CLI::App& app) {
     const bool solid = options->meshes.size() > 1 || options->format == "json" ||
                        !options->placements.empty() || given("--op") || given("--fit") || given("--inside") ||
                        given("--conservative") || given("--baseline") || given("--export") ||
-                       given("--serve");
+                       given("--serve") || given("--frames");
     if (solid && options->sweep)
       throw roost::invalid_argument(
           "voxels: --sweep measures tables with one mesh; leave the options of solids out");

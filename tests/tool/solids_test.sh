@@ -67,6 +67,23 @@ grep -q "look different ways.*--inside parity" stderr || fail "turned.obj: nothi
 solids turned.obj --grid 16 --inside parity
 holds "r['volume_voxels'] == 4096"
 
+# Frames: quarter turns leave a cube as it is; two meshes change; a strip of pictures, and times of all steps.
+solids "$cube" --frames 4 --grid 40
+[[ $(/usr/bin/python3 -c "import json; print(json.load(open('json'))['volume_voxels'])") == "[64000, 64000, 64000, 64000]" ]] ||
+  fail "frames of a cube: $(cat json)"
+rm -f frames.png
+solids "$cube" sphere:20 --frames 6 --grid 30 --op difference --place-b "scale 0.7 move 0.3 0 0"
+/usr/bin/python3 -c "
+import json
+j = json.load(open('json'))
+assert j['frames'] == len(j['volume_voxels']) == len(j['voxels']) == 6 and len(set(j['volume_voxels'])) > 1 and min(j['voxels']) > 0
+assert 0 < j['milliseconds']['least'] <= j['milliseconds']['median'] <= j['milliseconds']['most']
+assert list(j['steps']) == ['A', 'B', 'A - B'] and all(j['steps'].values())
+" 2>stderr || fail "frames: $(cat stderr json)"
+is_png frames.png
+refused "leave --export" voxels "$cube" --frames 2 --export a.ply
+refused "frames" voxels "$cube" --frames 0
+
 # The table.
 "$roost" voxels "$cube" "$cube" --place host --grid 48 --op difference --place-b "move 0.5 0 0" --baseline >stdout 2>stderr || fail "table: $(cat stderr)"
 grep -q "^A - B .* 16384 " stdout || fail "table: $(cat stdout)"
