@@ -12,6 +12,7 @@
 #include "info.hpp"
 #include "join.hpp"
 #include "lidar.hpp"
+#include "match.hpp"
 #include "reproduce.hpp"
 #include "stars.hpp"
 #include "unique.hpp"
@@ -51,6 +52,7 @@ int main(int argc, char** argv) {
   add_unique(app);
   add_stars(app);
   add_lidar(app);
+  add_match(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

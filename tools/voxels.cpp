@@ -209,7 +209,7 @@ void measure_tables_of(const voxels_options& options) {
     if (run_plot({csv.string(), times.string()})) {
       out.note("plot:   {}", times.string());
     } else {
-      const auto script = plot_script();
+      const auto script = script_path("plot");
       out.note("plot:   not drawn; install python3-matplotlib, then: {} {} {}",
                script.empty() ? "scripts/plot" : script, csv.string(), times.string());
     }

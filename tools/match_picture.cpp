@@ -1,0 +1,172 @@
+#include "match_picture.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace roost::tools {
+namespace {
+
+using colour = std::array<float, 3>;
+constexpr colour reference_colour{255, 150, 40}, query_colour{70, 160, 255}, match_colour{60, 200, 90},
+    no_match_colour{225, 60, 50};
+constexpr int frame = 3;  // pixels
+
+picture empty_picture(int width, int height) {
+  const std::size_t n = static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3;
+  return {width, height, 3, std::vector<std::uint8_t>(n, 24)};
+}
+
+void put(picture& image, int x, int y, const colour& c) {
+  if (x < 0 || y < 0 || x >= image.width || y >= image.height) return;
+  const std::size_t at =
+      (static_cast<std::size_t>(y) * static_cast<std::size_t>(image.width) + static_cast<std::size_t>(x)) * 3;
+  for (std::size_t i = 0; i < 3; ++i)
+    image.pixels[at + i] = static_cast<std::uint8_t>(std::clamp(c[i], 0.f, 255.f));
+}
+
+void put_frame(picture& image, const colour& c) {
+  for (int y = 0; y < image.height; ++y) {
+    for (int x = 0; x < image.width; ++x) {
+      if (x < frame || y < frame || x >= image.width - frame || y >= image.height - frame)
+        put(image, x, y, c);
+    }
+  }
+}
+
+void paste(picture& onto, const picture& image, int left, int top) {
+  for (int y = 0; y < image.height; ++y) {
+    const auto row = image.pixels.begin() + static_cast<std::ptrdiff_t>(y) * image.width * 3;
+    std::copy_n(row, image.width * 3,
+                onto.pixels.begin() + (static_cast<std::ptrdiff_t>(top + y) * onto.width + left) * 3);
+  }
+}
+
+bool covers(const grey_image& image, image_point p) {
+  return p.x >= 0 && p.y >= 0 && p.x <= static_cast<float>(image.width - 1) &&
+         p.y <= static_cast<float>(image.height - 1);
+}
+
+/// The mean of what a pixel of `step` x `step` shows of an image, around p.
+float shade(const grey_image& image, image_point p, float step) {
+  const int reach = std::max(0, static_cast<int>(step / 2));
+  const int x = static_cast<int>(std::lround(p.x)), y = static_cast<int>(std::lround(p.y));
+  float sum = 0;
+  int count = 0;
+  for (int r = std::max(0, y - reach); r <= std::min(image.height - 1, y + reach); ++r) {
+    for (int c = std::max(0, x - reach); c <= std::min(image.width - 1, x + reach); ++c, ++count)
+      sum += image.pixels[static_cast<std::size_t>(r) * static_cast<std::size_t>(image.width) +
+                          static_cast<std::size_t>(c)];
+  }
+  return count == 0 ? 0 : sum / static_cast<float>(count);
+}
+
+/// The image as it looks on a canvas: `of` leads from the canvas to the image. -1 where it is not.
+std::vector<float> on_canvas(const grey_image& image, int width, int height, const similarity& of) {
+  std::vector<float> result(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), -1);
+  const float step = std::hypot(of.a, of.b);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const auto p = of({static_cast<float>(i % static_cast<std::size_t>(width)),
+                       static_cast<float>(i / static_cast<std::size_t>(width))});
+    if (covers(image, p)) result[i] = shade(image, p, step);
+  }
+  return result;
+}
+
+bool is_edge(const std::vector<float>& shades, int width, int height, int x, int y) {
+  if (x == 0 || y == 0 || x == width - 1 || y == height - 1) return false;
+  const auto at = [&](int c, int r) {
+    return shades[static_cast<std::size_t>(r) * static_cast<std::size_t>(width) +
+                  static_cast<std::size_t>(c)];
+  };
+  const float left = at(x - 1, y), right = at(x + 1, y), above = at(x, y - 1), below = at(x, y + 1);
+  if (left < 0 || right < 0 || above < 0 || below < 0) return false;
+  return std::hypot(right - left, below - above) > 36;
+}
+
+similarity inverse(const similarity& s) {
+  const float norm = s.a * s.a + s.b * s.b, a = s.a / norm, b = -s.b / norm;
+  return {a, b, -(a * s.x - b * s.y), -(b * s.x + a * s.y)};
+}
+/// First `first`, then `then`.
+similarity chain(const similarity& first, const similarity& then) {
+  const auto shift = then({first.x, first.y});
+  return {then.a * first.a - then.b * first.b, then.b * first.a + then.a * first.b, shift.x, shift.y};
+}
+
+/// Pixels of the image for one of the canvas, so that no side of this is larger than `side`.
+float step_of(const grey_image& image, int side) {
+  return std::max(1.f, static_cast<float>(std::max(image.width, image.height)) / static_cast<float>(side));
+}
+int on(int pixels, float step) { return std::max(1, static_cast<int>(static_cast<float>(pixels) / step)); }
+
+}  // namespace
+
+picture draw_overlay(const grey_image& reference, const grey_image& query, const match_result& result,
+                     int side) {
+  const float step = step_of(reference, side);
+  const int width = on(reference.width, step), height = on(reference.height, step);
+  const similarity to_reference{step, 0, 0, 0};
+  const auto below = on_canvas(reference, width, height, to_reference);
+  const auto above = result.matched
+                         ? on_canvas(query, width, height, chain(to_reference, inverse(result.to_reference)))
+                         : std::vector<float>(below.size(), -1);
+  picture image = empty_picture(width, height);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      const auto i =
+          static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x);
+      const float grey = above[i] < 0 ? below[i] * 0.5f : (below[i] + above[i]) * 0.35f;
+      const bool one = is_edge(below, width, height, x, y), other = is_edge(above, width, height, x, y);
+      put(image, x, y,
+          one && other ? colour{255, 255, 255}
+          : one        ? reference_colour
+          : other      ? query_colour
+                       : colour{grey, grey, grey});
+    }
+  }
+  put_frame(image, result.matched ? match_colour : no_match_colour);
+  return image;
+}
+
+picture draw_match(const grey_image& reference, const grey_image& query, const match_result& result,
+                   int side) {
+  const picture right = draw_overlay(reference, query, result, side);
+  const float step = step_of(query, side);
+  picture left = empty_picture(on(query.width, step), on(query.height, step));
+  const auto shades = on_canvas(query, left.width, left.height, {step, 0, 0, 0});
+  for (std::size_t i = 0; i < shades.size(); ++i)
+    put(left, static_cast<int>(i) % left.width, static_cast<int>(i) / left.width,
+        {shades[i], shades[i], shades[i]});
+  for (const auto& p : result.query_points) {
+    const int x = static_cast<int>(p.x / step), y = static_cast<int>(p.y / step);
+    for (int d = -2; d <= 2; ++d) {
+      put(left, x + d, y, query_colour);
+      put(left, x, y + d, query_colour);
+    }
+  }
+  constexpr int gap = 12;
+  picture both = empty_picture(left.width + gap + right.width, std::max(left.height, right.height));
+  paste(both, left, 0, (both.height - left.height) / 2);
+  paste(both, right, left.width + gap, (both.height - right.height) / 2);
+  return both;
+}
+
+picture contact_sheet(const std::vector<picture>& pictures) {
+  constexpr int gap = 4;
+  const int columns =
+      std::max(1, static_cast<int>(std::ceil(std::sqrt(static_cast<double>(pictures.size())))));
+  const int rows = (static_cast<int>(pictures.size()) + columns - 1) / columns;
+  int width = 1, height = 1;
+  for (const auto& image : pictures) {
+    width = std::max(width, image.width);
+    height = std::max(height, image.height);
+  }
+  picture sheet = empty_picture(columns * (width + gap) + gap, rows * (height + gap) + gap);
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    paste(sheet, pictures[i], gap + static_cast<int>(i) % columns * (width + gap),
+          gap + static_cast<int>(i) / columns * (height + gap));
+  }
+  return sheet;
+}
+
+}  // namespace roost::tools

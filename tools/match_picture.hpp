@@ -1,0 +1,24 @@
+#pragma once
+
+#include "matcher.hpp"
+#include "picture.hpp"
+
+/// \file
+/// Pictures of what roost match found.
+
+namespace roost::tools {
+
+/// The query with its points, and beside it the reference, on which the query lies where it matched: edges of
+/// the reference are orange, those of the query blue, and white where both are. The frame is green or, where
+/// there is no match, red. `side`: pixels that the reference has at most.
+picture draw_match(const grey_image& reference, const grey_image& query, const match_result& result,
+                   int side = 720);
+
+/// The reference alone of such a picture.
+picture draw_overlay(const grey_image& reference, const grey_image& query, const match_result& result,
+                     int side);
+
+/// Pictures of one size in rows, as many as there are columns.
+picture contact_sheet(const std::vector<picture>& pictures);
+
+}  // namespace roost::tools
