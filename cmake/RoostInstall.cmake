@@ -23,8 +23,8 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATAD
 
 if(TARGET roost)
   install(TARGETS roost COMPONENT command)
-  install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/plot" "${PROJECT_SOURCE_DIR}/scripts/opencv" DESTINATION "${CMAKE_INSTALL_DATADIR}/roost"
-          COMPONENT command)
+  install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/plot" "${PROJECT_SOURCE_DIR}/scripts/opencv"
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/roost" COMPONENT command)
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/roost"
           RENAME copyright COMPONENT command)
 endif()

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "match_paper.hpp"
 #include "papers.hpp"
 #include "place_choice.hpp"
 
@@ -28,9 +29,11 @@ void print(const roost::bench::report_table& table) {
 void reproduce(reproduce_options& options) {
   options.report = print;
   using namespace roost::bench;
-  const bool on_cuda = roost::choose_place(options.place) == "cuda";
+  const auto place = roost::choose_place(options.place);
+  const bool on_cuda = place == "cuda";
   on_cuda ? reproduce_cuda(options) : reproduce_host(options);
   on_cuda ? reproduce_perfect_cuda(options) : reproduce_perfect_host(options);
+  reproduce_matching(options, place);
 }
 
 }  // namespace

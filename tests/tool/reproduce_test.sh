@@ -11,11 +11,12 @@ refused "share" reproduce --share 2
 
 timeout 600 "$roost" reproduce --place host --builds 1 --reps 1 --share 0.05 >stdout 2>stderr || fail "reproduce: $(cat stderr)"
 grep -q "^| load factor | 71 % | 7[01].[0-9] % |" stdout || fail "reproduce: not near the paper's load factor: $(head -5 stdout)"
-[[ $(grep -c '^### ' stdout) -eq 13 ]] || fail "reproduce: not thirteen tables"
+[[ $(grep -c '^### ' stdout) -eq 15 ]] || fail "reproduce: not fifteen tables"
 [[ $(sed -n '/perfect spatial/,$p' stdout | grep -cE '^\|( [0-9.]+ \|){7}$') -eq 3 ]] || fail "reproduce: not 3 sizes of perfect spatial hashing: $(tail -8 stdout)"
 [[ $(sed -n '/Figure 6: a million/,/^###.*Wang/p' stdout | grep -cE '^\|( [0-9.]+ \|){10}$') -eq 11 ]] || fail "reproduce: not 11 numbers of values a key: $(cat stdout stderr)"
 [[ $(sed -n '/load curve/,/^### Stadium/p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
 [[ $(sed -n '/Figure 13/,/^### .*Figures 14/p' stdout | grep -c '^| 0\.') -eq 50 ]] || fail "reproduce: not 50 steps of Figure 13: $(tail -80 stdout)"
+[[ $(sed -n '/Table 1: a picture/,$p' stdout | grep -cE '^\| [A-Z][A-Za-z0-9() ]* \| [0-9]+ \| [0-9]+ \|( [0-9.]+ \|){5} ([0-9.]+|no match) \|$') -eq 4 ]] || fail "reproduce: not 4 rows of Table 1: $(tail -8 stdout)"
 [[ $(sed -n '/Figure 18/,/Figure 19/p' stdout | grep -cE '^\| [1248]( \| [0-9.]+){4} \|$') -eq 4 ]] || fail "reproduce: not 4 ticket sizes of Figure 18: $(tail -20 stdout)"
 
 finish
