@@ -80,7 +80,8 @@ done
 # No match is an answer with its own exit code.
 for query in other.pgm flat.pgm dot.pgm; do
   "$roost" match reference.pgm $query "${small[@]}" >stdout 2>stderr
-  [[ $? -eq 3 && ! -s stderr ]] || fail "$query: exit code $?, $(cat stderr)"
+  code=$?
+  [[ $code -eq 3 && ! -s stderr ]] || fail "$query: exit code $code, $(cat stderr)"
   grep -q "^${query%.pgm}: no match" stdout || fail "$query: $(cat stdout)"
 done
 
@@ -95,7 +96,8 @@ is_png out/turned.png
 [[ $(head -1 out/turned.votes.csv) == "basis,votes" ]] || fail "votes: $(head -2 out/turned.votes.csv)"
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then is_png out/turned.votes.png; fi
 "$roost" match reference.pgm frames "${small[@]}" --out out >stdout 2>stderr
-[[ $? -eq 3 ]] || fail "a folder: exit code $? $(cat stderr)"
+code=$?
+[[ $code -eq 3 ]] || fail "a folder: exit code $code $(cat stderr)"
 grep -q "^2 of 3 queries match; " stdout || fail "a folder: $(cat stdout)"
 is_png out/sheet.png
 
