@@ -1,5 +1,6 @@
 # What is installed: the headers, as the package that find_package(roost) finds (component `headers`); and the
-# roost command, where it is built, with what it needs to draw plots (component `command`). cpack makes a .deb of each.
+# roost command, where it is built, with what it needs to draw plots, its man page and its completions
+# (component `command`). cpack makes a .deb of each.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -25,6 +26,12 @@ if(TARGET roost)
   install(TARGETS roost COMPONENT command)
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/plot" "${PROJECT_SOURCE_DIR}/scripts/opencv"
           DESTINATION "${CMAKE_INSTALL_DATADIR}/roost" COMPONENT command)
+  set(described "${PROJECT_BINARY_DIR}/tools/described")
+  install(FILES "${described}/roost" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
+          COMPONENT command)
+  install(FILES "${described}/_roost" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions"
+          COMPONENT command)
+  install(FILES "${described}/roost.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT command)
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/roost"
           RENAME copyright COMPONENT command)
 endif()

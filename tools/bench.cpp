@@ -9,10 +9,12 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "clouds.hpp"
 #include "info.hpp"
 #include "place_choice.hpp"
+#include "roost/layout/compact.hpp"
 #include "run.hpp"
 
 namespace {
@@ -44,6 +46,7 @@ struct bench_options : settings {
   std::string path_name = "automatic";
   int gpus = 0;
   bool sweep = false;
+  bool ops_given = false;
 };
 
 const std::vector<std::string> operations{
@@ -70,22 +73,13 @@ key_copies copies_of(const std::string& name) {
 class printer {
  public:
   explicit printer(const bench_options& options)
-      : format_(options.format), keys_(options.keys_name), queries_(options.queries_name) {
-    if (format_ == "csv") {
-      fmt::print(
-          "table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,"
-          "place,keys,queries,copies\n");
-    }
-    if (format_ == "json") fmt::print("[");
-    if (format_ == "table") {
-      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>11} {:>6} {:>11} {:>9} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n",
-                 "table", "key", "value", "op", "n", "load", "median ms", "G/s", "GiB", "hits", "copies",
-                 "path", "place", "check");
-    }
-  }
+      : format_(options.format), keys_(options.keys_name), queries_(options.queries_name) {}
 
-  void print(const row& r) {
-    ++rows_;
+  void print(row r) {
+    // As it was asked for: the table that a user of the library gets.
+    if (const auto name = asked_as_.find(r.table); name != asked_as_.end()) r.table = name->second;
+    if (rows_++ == 0) print_head(r);
+    seen_.insert({r.table, r.op});
     if (format_ == "csv") {
       fmt::print("{},{},{},{},{},{:.4f},{:.4f},{:.4f},{},{},{},{},{},{},{},{},{}\n", r.table, r.key_bits,
                  r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops, r.check, r.hit_rate, r.bytes,
@@ -102,8 +96,9 @@ class printer {
           r.copies);
     } else {
       fmt::print(
-          "{:<24} {:>4} {:>5} {:<12} {:>11} {:>6.3f} {:>11.3f} {:>9.3f} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n",
-          r.table, r.key_bits, r.value_bits, r.op, r.n, r.load_factor, r.median_ms, r.gops,
+          "{:<24} {:>4} {:>5} {:<12} {:>13} {:>6.3f} {:>11.3f} {:>9.{}f} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n",
+          r.table, r.key_bits, r.value_bits, r.op, with_commas(r.n), r.load_factor, r.median_ms,
+          r.gops * rate_of(r), rate_of(r) == 1 ? 3 : 1,
           r.bytes == 0 ? "?" : fmt::format("{:.2f}", static_cast<double>(r.bytes) / (1 << 30)),
           r.op.ends_with("build") ? "" : fmt::format("{:.0f} %", 100 * r.hit_rate), r.copies, r.path, r.place,
           r.keys.empty() ? r.check : r.check + ", " + r.keys);
@@ -112,13 +107,48 @@ class printer {
   }
 
   void end() const {
-    if (format_ == "json") fmt::print("\n]\n");
+    if (format_ == "json") fmt::print("{}\n]\n", rows_ == 0 ? "[" : "");
+  }
+
+  /// What the rows of a table are called.
+  void rename(const std::string& table, const std::string& name) { asked_as_[table] = name; }
+  bool empty() const { return rows_ == 0; }
+  bool has_table(const std::string& name) const {
+    return std::ranges::any_of(seen_, [&](const auto& row) { return row.first == name; });
+  }
+  bool has_op(const std::string& name) const {
+    return std::ranges::any_of(seen_, [&](const auto& row) { return row.second.starts_with(name); });
   }
 
   const std::string& keys_of(const row& r) const { return r.keys.empty() ? keys_ : r.keys; }
 
  private:
+  void print_head(const row& r) const {
+    if (format_ == "csv") {
+      fmt::print(
+          "table,key_bits,value_bits,op,n,load_factor,median_ms,gops,check,hit_rate,bytes,scratch_bytes,path,"
+          "place,keys,queries,copies\n");
+    }
+    if (format_ == "json") fmt::print("[");
+    if (format_ == "table") {
+      fmt::print("{:<24} {:>4} {:>5} {:<12} {:>13} {:>6} {:>11} {:>9} {:>6} {:>5} {:>6} {:<8} {:<8} {}\n",
+                 "table", "key", "value", "op", "n", "load", "median ms", rate_of(r) == 1 ? "G/s" : "M/s",
+                 "GiB", "hits", "copies", "path", "place", "check");
+    }
+  }
+
+  /// Hosts are told in millions a second.
+  static double rate_of(const row& r) { return r.place.starts_with("host") ? 1000 : 1; }
+
+  static std::string with_commas(std::uint64_t n) {
+    auto text = std::to_string(n);
+    for (auto at = text.size(); at > 3; text.insert(at, ",")) at -= 3;
+    return text;
+  }
+
   std::string format_, keys_, queries_;  // patterns of rows that do not tell theirs
+  std::map<std::string, std::string> asked_as_;
+  std::set<std::pair<std::string, std::string>> seen_;  // tables and operations
   int rows_ = 0;
 };
 
@@ -166,6 +196,48 @@ void check_tables(const bench_options& options, const std::string& place) {
                       options.key_bits, options.value_bits, place, fmt::join(known, ", ")));
     }
   }
+}
+
+/// frozen_map and frozen_set are tables of their default layout: takes its name for theirs.
+void resolve_default_tables(bench_options& options, printer& out) {
+  const std::string layout = roost::default_layout<std::uint64_t, std::uint64_t>::name;
+  for (auto& table : options.tables) {
+    if (table != "frozen_map" && table != "frozen_set") continue;
+    const auto asked = std::exchange(table, (table == "frozen_map" ? "frozen_" : "frozen_set_") + layout);
+    out.rename(table, asked);
+  }
+}
+
+/// What an operation or a table needs, of which nothing could be measured.
+std::string need_of(const std::string& op) {
+  if (op == "join") return "join takes --copies 1";
+  if (op == "group" || op == "retrieve" || op.starts_with("count_"))
+    return op + " is for tables that group: leave --table out";
+  if (op == "map" || op == "index_map" || op == "pairs" || op == "stride_2" || op == "graph")
+    return op + " is for tables of voxels: take --table coordinate_index,kernel_map";
+  if (op == "grow" || op == "load_curve" || op == "churn" || op == "mixed" || op == "erase" ||
+      op.starts_with("insert") || op.starts_with("apply"))
+    return op + " is for tables that change: take --table concurrent_map,stadium_map";
+  return op + " is nothing that these tables do with these options; see roost bench --help";
+}
+
+/// Says of which operations and tables nothing was measured; throws if that is so of all.
+void check_measured(const bench_options& options, const printer& out, const std::vector<std::string>& asked) {
+  std::vector<std::string> missing;
+  for (const auto& op : options.ops) {
+    if (options.ops_given && !out.has_op(op)) missing.push_back(need_of(op));
+  }
+  for (const auto& table : asked) {
+    if (!out.empty() && !out.has_table(table) && table != "stadium_map")
+      missing.push_back(table + " has none of these operations, or no such load factor");
+  }
+  if (std::ranges::any_of(options.load_factors, [](double load) { return load > 1; }) && out.empty())
+    missing.push_back("more than 1 as --load-factor is for frozen_map of layout compact alone");
+  if (missing.empty() && !out.empty()) return;
+  const auto text = fmt::format("bench: {} was measured: {}", out.empty() ? "nothing" : "not all",
+                                fmt::join(missing, "; "));
+  if (out.empty()) throw roost::invalid_argument(text);
+  fmt::print(stderr, "roost: {}\n", text);
 }
 
 /// Throws if shards were asked for that the place does not have, or types that no table of shards is measured
@@ -272,8 +344,10 @@ void bench(bench_options& options) {
   const std::string place = roost::choose_place(options.place);
   check_shards(options, place);
   if (!options.sweep) check_memory(options, place);
-  check_tables(options, place);
   printer out(options);
+  const auto asked = options.tables;
+  resolve_default_tables(options, out);
+  check_tables(options, place);
   const progress_line line;
   bool all_right = true;
   options.progress = [&](const std::string& what) { line.show(what); };
@@ -284,6 +358,7 @@ void bench(bench_options& options) {
   };
   options.sweep ? sweep(options, place) : measure(options, place);
   line.clear();
+  if (!options.sweep) check_measured(options, out, asked);
   out.end();
   if (!all_right) throw CLI::RuntimeError("bench: answers were wrong", 2);
 }
@@ -325,16 +400,17 @@ void add_bench(CLI::App& app) {
   roost::add_place_options(*command, options->place, options->threads);
   command
       ->add_option(
-          "--table", options->tables,
-          "Tables to measure, separated by commas; default: all tables of the place but those of voxels "
-          "(coordinate_index, kernel_map, document_table, sorted_voxels; host: sparse_conv)")
+          "-t,--table", options->tables,
+          "Tables to measure, separated by commas; frozen_map and frozen_set: of the default layout; "
+          "default: all tables of the place but those of voxels (coordinate_index, kernel_map, "
+          "document_table, sorted_voxels; host: sparse_conv)")
       ->delimiter(',');
   command->add_option("--ops", options->ops, "Operations, separated by commas")
       ->delimiter(',')
       ->check(CLI::IsMember(operations))
       ->capture_default_str();
   CLI::Option* const log2n = command
-                                 ->add_option("--log2n", options->log2n,
+                                 ->add_option("-n,--log2n", options->log2n,
                                               "Binary logarithms of the number of keys, separated by commas")
                                  ->delimiter(',')
                                  ->check(CLI::Range(0, 36))
@@ -342,7 +418,7 @@ void add_bench(CLI::App& app) {
   CLI::Option* const load_factor =
       command
           ->add_option(
-              "--load-factor", options->load_factors,
+              "-l,--load-factor", options->load_factors,
               "Keys over slots (frozen_compact: bytes of the pairs over bytes of the table), for tables "
               "that take it; separated by commas")
           ->delimiter(',')
@@ -430,12 +506,12 @@ void add_bench(CLI::App& app) {
                    "the device is done (wall)")
       ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"events", false}, {"wall", true}}))
       ->option_text("{events,wall}=events");
-  command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported")
+  command->add_option("-r,--reps", options->repetitions, "Number of timed runs; the median is reported")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_flag("--skip-last-run", roost::bench::skip_last_run,
                     "Skip the last run of each measurement, to test that every check notices it");
-  CLI::Option* const format = command->add_option("--format", options->format, "Format of the report")
+  CLI::Option* const format = command->add_option("-f,--format", options->format, "Format of the report")
                                   ->check(CLI::IsMember({"table", "csv", "json"}))
                                   ->capture_default_str();
   command
@@ -444,7 +520,13 @@ void add_bench(CLI::App& app) {
           "Prints CSV for scripts/plot --rate: from 2^10 to 2^30 keys (or to --log2n, or to what memory "
           "holds) at load 0.8, and 2^27 keys (host: 2^22) at loads from 0.3 to 1.2")
       ->excludes(load_factor);
-  command->callback([options, log2n, format] {
+  command->footer(
+      "Examples:\n"
+      "  roost bench --table frozen_map,boost_flat_map --log2n 20,24\n"
+      "  roost bench --place cuda --log2n 27 --load-factor 0.8 --reps 7\n"
+      "  roost bench --ops join --copies 1 --format csv");
+  command->callback([options, command, log2n, format] {
+    options->ops_given = command->count("--ops") != 0;
     if (options->sweep) {
       if (format->count() > 0 && options->format != "csv")
         throw roost::invalid_argument("bench: --sweep prints CSV; leave out --format");

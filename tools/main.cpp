@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "bench.hpp"
+#include "describe.hpp"
 #include "info.hpp"
 #include "join.hpp"
 #include "lidar.hpp"
@@ -42,8 +43,16 @@ int print_last(int code, const std::string& text = {}) {
 // above 100 the command line was wrong.
 int main(int argc, char** argv) {
   CLI::App app("roost: hash tables for GPUs and CPUs");
-  app.set_version_flag("--version", ROOST_VERSION);
+  app.name("roost");
+  app.set_version_flag("-V,--version", ROOST_VERSION);
   app.require_subcommand(1);
+  roost::tools::format_help(app);
+  const auto generate = [&app](const std::string& kind) {
+    throw CLI::CallForVersion(roost::tools::describe(app, kind), 0);
+  };
+  app.add_option_function<std::string>("--generate", generate, "Prints a completion script or the man page")
+      ->check(CLI::IsMember({"bash", "zsh", "man"}))
+      ->group("");  // for those who make packages
   add_info(app);
   add_bench(app);
   add_voxels(app);
@@ -53,7 +62,10 @@ int main(int argc, char** argv) {
   add_stars(app);
   add_lidar(app);
   add_match(app);
+  app.footer("roost COMMAND --help lists the options of a command, with examples.");
+  roost::tools::refuse_negative_counts(app);
   try {
+    roost::tools::expect_commands(app, argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     std::ostringstream help;

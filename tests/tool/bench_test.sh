@@ -23,7 +23,12 @@ refused "threads" bench --threads -1
 refused "place" bench --place moon
 refused "reps" bench --reps 0
 refused "subcommand" # none at all
-refused "subcommand" dance
+refused "'dance' is no command; there are info, bench, " dance
+refused "'dance' is no command of stars; there are build, solve" stars dance
+refused "is negative" bench --region-slots -5
+refused "is negative" unique --top -5
+refused "join takes --copies 1" bench --place host --ops join --log2n 10
+refused "layout compact alone" bench --place host --table frozen_bucketed --load-factor 1.2 --log2n 10
 if ! "$roost" info | grep -q '^cuda [0-9]'; then
   refused "no CUDA device\|without CUDA" bench --place cuda
 fi
@@ -68,6 +73,14 @@ done
 refused "not in range 1 to 64" bench --shards 65
 refused "are measured with" bench --shards 2 --key-bits 64
 refused "one place" bench --shards 2 --sweep
+
+# Tables by the names that users of the library know; what could not be measured besides is told.
+[[ $(ok_rows --log2n 10 --table frozen_map --ops build,erase) -eq 1 ]] || fail "frozen_map: $(cat stdout stderr)"
+grep -q '^frozen_map,32,32,build' stdout || fail "frozen_map is not called so: $(cat stdout)"
+grep -q '^roost: bench: not all was measured: erase is for tables that change' stderr || fail "erase was not measured, and nobody said so: $(cat stderr)"
+[[ $(ok_rows --log2n 10 --table frozen_set --value-bits 0 --ops build) -eq 1 ]] || fail "frozen_set: $(cat stdout stderr)"
+"$roost" bench --place host -n 10 -t frozen_map -r 1 >stdout
+grep -q '^frozen_map .* 1,024 .* ok$' stdout && grep -q ' M/s ' stdout || fail "numbers for people: $(cat stdout)"
 
 # The first build of a process, with nothing kept.
 [[ $(ok_rows --log2n 0,12 --ops first_build --reps 1) -eq 18 ]] || fail "first builds: $(cat stdout stderr)"
