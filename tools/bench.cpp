@@ -213,6 +213,7 @@ std::string need_of(const std::string& op) {
   if (op == "join") return "join takes --copies 1";
   if (op == "group" || op == "retrieve" || op.starts_with("count_"))
     return op + " is for tables that group: leave --table out";
+  if (op == "conv" || op == "gradients") return op + " is for --table sparse_conv on the host";
   if (op == "map" || op == "index_map" || op == "pairs" || op == "stride_2" || op == "graph")
     return op + " is for tables of voxels: take --table coordinate_index,kernel_map";
   if (op == "grow" || op == "load_curve" || op == "churn" || op == "mixed" || op == "erase" ||
