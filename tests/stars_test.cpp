@@ -16,11 +16,6 @@
 
 // Fields of a sky whose stars are known, and of no sky.
 
-#if defined(__SANITIZE_ADDRESS__)
-/// libsep 1.2 keeps two arrays of a catalogue that it frees.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libsep.so"; }
-#endif
-
 namespace test {
 namespace {
 
