@@ -79,14 +79,16 @@ class sky_cells {
       }
       return low;
     }
-    /// The middle of a cell.
+    /// The middle of a cell: the same on all places, whose sines of doubles differ too little to be seen
+    /// here.
     ROOST_FN sky_vector middle(std::uint32_t cell) const {
       const std::uint32_t band = band_of(cell);
-      const float dec = (static_cast<float>(band) + 0.5f) * height() - pi / 2;
-      const float ra =
+      const double dec = (static_cast<float>(band) + 0.5f) * height() - pi / 2;
+      const double ra =
           ((static_cast<float>(cell - first[band]) + 0.5f) / static_cast<float>(cells_of(band)) - 0.5f) * 2 *
           pi;
-      return {std::cos(dec) * std::cos(ra), std::cos(dec) * std::sin(ra), std::sin(dec)};
+      return {static_cast<float>(std::cos(dec) * std::cos(ra)),
+              static_cast<float>(std::cos(dec) * std::sin(ra)), static_cast<float>(std::sin(dec))};
     }
 
     /// Calls f(cell) for all cells that may hold directions within `radius` of one; some are a little

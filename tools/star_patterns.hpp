@@ -59,7 +59,8 @@ struct list_circles {
     const sky_vector middle =
         circles.cells_of(level).middle(static_cast<std::uint32_t>(i - circles.levels[level].first));
     const float width = static_cast<float>(circle_width) * stars.levels[level].fov, radius = width / 2;
-    const float reach = 2 * std::sin(radius / 2), reach2 = reach * reach;  // chords
+    const auto reach = static_cast<float>(2 * std::sin(static_cast<double>(radius) / 2)),
+               reach2 = reach * reach;  // chords
     std::uint32_t best[most] = {};
     int n = 0;
     stars.for_each_near(level, middle, radius, [&](std::uint32_t number) {
