@@ -338,12 +338,13 @@ class _JaxCpu(Library):
 
     def __init__(self, jax):
         self.jax = jax
+        self.device = jax.local_devices(backend="cpu")[0]  # where there are GPUs, arrays go there by default
 
     def adopt(self, result, dtype, tail=()):
-        return self.jax.numpy.asarray(Library.adopt(result, dtype, tail))
+        return self.of_numpy(Library.adopt(result, dtype, tail))
 
     def finish(self, array, dtype, tail=()):
-        return self.jax.numpy.asarray(array)
+        return self.of_numpy(array)
 
     @staticmethod
     def column(array, n=None, row_bytes=None):
@@ -353,7 +354,7 @@ class _JaxCpu(Library):
         return np.asarray(array).astype(dtype, copy=False)
 
     def of_numpy(self, array):
-        return self.jax.numpy.asarray(array)
+        return self.jax.device_put(array, self.device)
 
     def to_numpy(self, array):
         return np.asarray(array)

@@ -124,29 +124,41 @@ class library_memory final : public device_memory_resource {
   void* allocate(std::size_t bytes, cudaStream_t stream) override {
     if (bytes < small) return pool_.allocate(bytes, stream);
     const nb::gil_scoped_acquire gil;
-    if (!make_.is_valid()) return pool_.allocate(bytes, stream);
-    auto [owner, memory] = make(bytes);
+    std::pair<nb::object, void*> piece;
+    if (make_.is_valid()) {
+      piece = make(bytes);
+    } else {
+      piece.second = pool_.allocate(bytes, stream);
+    }
     const std::scoped_lock lock(mutex_);
-    owners_.emplace(memory, owner.release().ptr());
-    return memory;
+    owners_.emplace(piece.second, piece.first.release().ptr());
+    return piece.second;
   }
   void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override {
     if (bytes < small) return pool_.deallocate(memory, bytes, stream);
     if (!Py_IsInitialized()) return;
     const nb::gil_scoped_acquire gil;
-    const nb::object given_back = take(memory);
-    if (!given_back.is_valid()) pool_.deallocate(memory, bytes, stream);
+    nb::object given_back;  // goes after the lock
+    const std::scoped_lock lock(mutex_);
+    const auto found = owners_.find(memory);
+    if (found == owners_.end()) return;  // it is Python's
+    if (found->second == nullptr) {
+      pool_.deallocate(memory, bytes, stream);
+    } else {
+      given_back = nb::steal(found->second);
+    }
+    owners_.erase(found);
   }
 
   /// When Python ends: forgets the library, which could not go while this refers to it. Later pieces come
   /// from the device's pool.
   void close() { make_.reset(); }
 
-  /// The owner of a piece, which is Python's from now on; none for a small piece.
+  /// The owner of a piece, which is Python's from now on; none for a piece of the device's pool.
   nb::object take(void* memory) {
     const std::scoped_lock lock(mutex_);
     const auto found = owners_.find(memory);
-    if (found == owners_.end()) return {};
+    if (found == owners_.end() || found->second == nullptr) return {};
     PyObject* const owner = found->second;
     owners_.erase(found);
     return nb::steal(owner);
@@ -171,7 +183,7 @@ class library_memory final : public device_memory_resource {
   device_memory_pool& pool_;
   nb::callable make_;
   std::mutex mutex_;
-  std::unordered_map<void*, PyObject*> owners_;
+  std::unordered_map<void*, PyObject*> owners_;  // of large pieces; null: the device's pool
 };
 
 template <>

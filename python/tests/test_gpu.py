@@ -33,6 +33,17 @@ def returns_before_its_stream(call):
 
 
 @needs_torch
+def test_large_results_are_torchs():
+    """Their memory is torch's from the start, and roost must not give it back, too."""
+    x = torch.arange(1 << 20, device="cuda") % (1 << 19)
+    for _ in range(10):
+        keys, inverse, counts = roost.unique(x, return_inverse=True, return_counts=True)
+        torch.cuda.empty_cache()
+        assert torch.equal(keys[inverse], x)
+        assert counts.unique().tolist() == [2]
+
+
+@needs_torch
 @pytest.mark.parametrize("n", [1000, 3_000_000])
 def test_keys_that_come_late_on_a_side_stream(n):
     expected = torch.arange(n, device="cuda") % (n // 3)
