@@ -101,11 +101,25 @@ class std_voxels {
   std::unordered_map<std::uint64_t, std::uint32_t> rows_;
 };
 
+/// What layers are measured with.
+template <class Place>
+struct layer_type {
+  using type = float;
+};
+#if defined(__CUDACC__)
+template <>
+struct layer_type<cuda> {
+  using type = __half;
+};
+#endif
+
 /// Numbers of a layer, between -1 and 1: features, weights and gradients.
+template <class T>
 struct layer_number {
   std::uint64_t seed;
-  ROOST_FN float operator()(std::size_t i) const {
-    return static_cast<float>(mix64(i, seed) >> 40) / (1 << 23) - 1;
+  T* target;
+  ROOST_FN void operator()(std::size_t i) const {
+    target[i] = static_cast<T>(static_cast<float>(mix64(i, seed) >> 40) / (1 << 23) - 1);
   }
 };
 
@@ -128,11 +142,11 @@ class sparse_measurement {
     if (options_.wants("kernel_map")) measure_map();
     if (options_.wants("document_table")) measure_document();
     if (options_.wants("sorted_voxels")) measure_sorted();
+    if (options_.wants("sparse_conv")) {
+      for (const std::size_t channels : options_.channels) measure_layer(channels);
+    }
     if constexpr (std::is_same_v<Place, host>) {
       if (options_.wants("std_voxels")) measure_std();
-      if (options_.wants("sparse_conv")) {
-        for (const std::size_t channels : options_.channels) measure_layer(channels);
-      }
     }
   }
 
@@ -325,44 +339,55 @@ class sparse_measurement {
         "std_voxels", index, table, [&] { table.emplace(input()); }, [&] { return table->find(); });
   }
 
-  /// A layer of 3^3 offsets with as many channels out as in, from a map that is there. Rows and weights are
-  /// compared with sums of doubles, some of them.
+  /// A layer of 3^3 offsets with as many channels out as in, from a map that is there; on cuda in numbers of
+  /// 16 bits. Rows and weights are compared with sums of doubles, some of them.
   void measure_layer(std::size_t channels) {
+    using type = typename layer_type<Place>::type;
+    using sum_type = detail::conv_sum<type>;
     const index_type index(place_, input());
-    const map_type map = submanifold(place_, index);
+    const kernel_map_options<3> by_masks{.by_masks = true};
+    const auto make = [&] { return submanifold(place_, index, {}, by_masks); };
+    const map_type map = make();
     const kernel_map_view view = map.view(), reverse = map.transposed();
-    const std::size_t rows = index.size() * channels, all = volume * channels * channels;
+    const std::size_t n = index.size(), rows = n * channels, all = volume * channels * channels;
     const conv_channels both{channels, channels};
-    const auto numbers = [&](std::size_t n, std::uint64_t seed) {
-      array<float, Place> made(place_, n);
-      const layer_number number{seed};
-      place_.for_each(n, [&, to = made.data()](std::size_t i) { to[i] = number(i); });
+    const auto numbers = [&](std::size_t size, std::uint64_t seed) {
+      array<type, Place> made(place_, size);
+      place_.for_each(size, layer_number<type>{seed, made.data()});
       return made;
     };
     const auto features = numbers(rows, 1), weights = numbers(all, 2), gradient = numbers(rows, 3);
-    array<float, Place> output(place_, rows), of_weights(place_, all);
-    const double work = 2.0 * static_cast<double>(channels * channels) *
-                        static_cast<double>(place_.sum(
-                            index.size() * volume,
-                            is_neighbour{map.neighbours().data(), map.neighbour_stride(), index.size()}));
+    array<type, Place> output(place_, rows);
+    array<sum_type, Place> of_weights(place_, all);
+    const auto work_of = [&](const map_type& of) {
+      return 2.0 * static_cast<double>(channels * channels) *
+             static_cast<double>(
+                 place_.sum(of.output_size() * volume,
+                            is_neighbour{of.neighbours().data(), of.neighbour_stride(), of.output_size()}));
+    };
+    const auto double_of = [](const auto& x) { return static_cast<double>(static_cast<sum_type>(x)); };
+    const auto weights_here = copy_to_host(place_, weights.span());
     // Numbers of an output that are not the sums of what a map reads; `turned` are those of an input's
     // gradient.
-    const auto wrong_rows_of = [&](const kernel_map_view& from, const array<float, Place>& read,
-                                   bool turned) {
+    const auto wrong_rows_of = [&](const map_type& of, const array<type, Place>& memory,
+                                   const array<type, Place>& written, bool turned) {
+      const auto neighbours = copy_to_host(place_, of.neighbours());
+      const auto read = copy_to_host(place_, memory.span()), found = copy_to_host(place_, written.span());
       std::uint64_t wrong = 0;
-      for (std::size_t o = 0; o < index.size(); o += 1 + index.size() / 500) {
+      for (std::size_t o = 0; o < of.output_size(); o += 1 + of.output_size() / 500) {
         for (std::size_t c = 0; c < channels; ++c) {
           double sum = 0;
           for (std::uint32_t k = 0; k < volume; ++k) {
-            const std::uint64_t row = from.neighbour(k, o);
+            const std::uint64_t row = neighbours[(turned ? volume - 1 - k : k) * of.neighbour_stride() + o];
             if (row == index_type::no_row) continue;
             for (std::size_t i = 0; i < channels; ++i) {
               const std::size_t weight = turned ? c * channels + i : i * channels + c;
-              sum += static_cast<double>(read[row * channels + i]) *
-                     static_cast<double>(weights[k * channels * channels + weight]);
+              sum += double_of(read[row * channels + i]) *
+                     double_of(weights_here[k * channels * channels + weight]);
             }
           }
-          wrong += std::abs(sum - static_cast<double>(output[o * channels + c])) < 1e-3 ? 0 : 1;
+          const double off = std::abs(sum - double_of(found[o * channels + c]));
+          wrong += off < (sizeof(type) == 2 ? 1e-3 * std::abs(sum) + 1e-2 : 1e-3) ? 0 : 1;
         }
       }
       return wrong;
@@ -374,7 +399,33 @@ class sparse_measurement {
     const std::string suffix = "_" + std::to_string(channels);
     if (wants("conv")) {
       const double ms = median([&] { sparse_conv(place_, view, both, features, weights, output); }, poisoned);
-      report("sparse_conv", "conv" + suffix, ms, work, wrong_rows_of(view, features, false), map.bytes());
+      report("sparse_conv", "conv" + suffix, ms, work_of(map), wrong_rows_of(map, features, output, false),
+             map.bytes());
+    }
+    if (wants("map_conv")) {
+      std::optional<map_type> made;
+      const double ms = median(
+          [&] {
+            made.emplace(make());
+            sparse_conv(place_, made->view(), both, features, weights, output);
+          },
+          [&] { made.reset(), poisoned(); });
+      report("sparse_conv", "map_conv" + suffix, ms, work_of(map),
+             wrong_rows_of(map, features, output, false), map.bytes());
+    }
+    if (wants("stride_2_conv")) {
+      std::optional<map_type> made;
+      array<type, Place> fewer;
+      const double ms = median(
+          [&] {
+            made.emplace(convolution(place_, index, kernel_shape<3>::cube(3, 2), by_masks));
+            fewer = array<type, Place>(place_, made->output_size() * channels);
+            sparse_conv(place_, made->view(), both, features, weights, fewer);
+          },
+          [&] { made.reset(); });
+      if (!made) throw error("roost bench: the last run has made nothing");
+      report("sparse_conv", "stride_2_conv" + suffix, ms, work_of(*made),
+             wrong_rows_of(*made, features, fewer, false), made->bytes());
     }
     if (wants("gradients")) {
       const double ms = median(
@@ -383,20 +434,23 @@ class sparse_measurement {
             sparse_conv_weight_gradient(place_, view, both, features, gradient, of_weights);
           },
           poisoned);
-      std::uint64_t wrong = wrong_rows_of(reverse, gradient, true);
+      std::uint64_t wrong = wrong_rows_of(map, gradient, output, true);
+      const auto neighbours = copy_to_host(place_, map.neighbours());
+      const auto features_here = copy_to_host(place_, features.span()),
+                 gradient_here = copy_to_host(place_, gradient.span());
+      const auto found = copy_to_host(place_, of_weights.span());
       for (std::size_t k = 0; k < volume; ++k) {
         const std::size_t i = k % channels, c = k * k % channels;
         double sum = 0;
-        for (std::size_t o = 0; o < index.size(); ++o) {
-          const std::uint64_t row = view.neighbour(static_cast<std::uint32_t>(k), o);
+        for (std::size_t o = 0; o < n; ++o) {
+          const std::uint64_t row = neighbours[k * map.neighbour_stride() + o];
           if (row != index_type::no_row)
-            sum += static_cast<double>(features[row * channels + i]) *
-                   static_cast<double>(gradient[o * channels + c]);
+            sum += double_of(features_here[row * channels + i]) * double_of(gradient_here[o * channels + c]);
         }
-        const double off = sum - static_cast<double>(of_weights[(k * channels + i) * channels + c]);
-        wrong += std::abs(off) < 1e-3 * std::sqrt(static_cast<double>(index.size() + 1)) ? 0 : 1;
+        const double off = sum - double_of(found[(k * channels + i) * channels + c]);
+        wrong += std::abs(off) < 1e-3 * std::sqrt(static_cast<double>(n + 1)) ? 0 : 1;
       }
-      report("sparse_conv", "gradients" + suffix, ms, 2 * work, wrong, map.bytes());
+      report("sparse_conv", "gradients" + suffix, ms, 2 * work_of(map), wrong, map.bytes());
     }
   }
 
@@ -416,7 +470,7 @@ template <class Place>
 void measure_sparse(const Place& place, const settings& options, std::size_t n) {
   bool any = false;
   for (const char* table : sparse_tables) {
-    const bool of_host = std::string_view(table) == "sparse_conv" || std::string_view(table) == "std_voxels";
+    const bool of_host = std::string_view(table) == "std_voxels";
     if (of_host && !std::is_same_v<Place, host>) continue;
     if (options.has_table) options.has_table(table);
     any |= !options.tables.empty() && options.wants(table);

@@ -50,11 +50,11 @@ struct bench_options : settings {
 };
 
 const std::vector<std::string> operations{
-    "build",     "rebuild",    "first_build", "find_hit",    "find_half", "find_miss",
-    "partition", "insert",     "insert_half", "insert_last", "erase",     "apply_many",
-    "apply_few", "mixed",      "grow",        "load_curve",  "churn",     "group",
-    "count_hit", "count_half", "count_miss",  "retrieve",    "join",      "map",
-    "index_map", "pairs",      "stride_2",    "graph",       "conv",      "gradients"};
+    "build",    "rebuild",     "first_build",   "find_hit",  "find_half",  "find_miss",  "partition",
+    "insert",   "insert_half", "insert_last",   "erase",     "apply_many", "apply_few",  "mixed",
+    "grow",     "load_curve",  "churn",         "group",     "count_hit",  "count_half", "count_miss",
+    "retrieve", "join",        "map",           "index_map", "pairs",      "stride_2",   "graph",
+    "conv",     "map_conv",    "stride_2_conv", "gradients"};
 
 /// --copies: a number, or a name.
 key_copies copies_of(const std::string& name) {
@@ -213,7 +213,7 @@ std::string need_of(const std::string& op) {
   if (op == "join") return "join takes --copies 1";
   if (op == "group" || op == "retrieve" || op.starts_with("count_"))
     return op + " is for tables that group: leave --table out";
-  if (op == "conv" || op == "gradients") return op + " is for --table sparse_conv on the host";
+  if (op.ends_with("conv") || op == "gradients") return op + " is for --table sparse_conv";
   if (op == "map" || op == "index_map" || op == "pairs" || op == "stride_2" || op == "graph")
     return op + " is for tables of voxels: take --table coordinate_index,kernel_map";
   if (op == "grow" || op == "load_curve" || op == "churn" || op == "mixed" || op == "erase" ||
@@ -404,7 +404,7 @@ void add_bench(CLI::App& app) {
           "-t,--table", options->tables,
           "Tables to measure, separated by commas; frozen_map and frozen_set: of the default layout; "
           "default: all tables of the place but those of voxels (coordinate_index, kernel_map, "
-          "document_table, sorted_voxels; host: sparse_conv)")
+          "document_table, sorted_voxels, sparse_conv)")
       ->delimiter(',');
   command->add_option("--ops", options->ops, "Operations, separated by commas")
       ->delimiter(',')

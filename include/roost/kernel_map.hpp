@@ -3,6 +3,7 @@
 #include <array>
 
 #include "roost/coordinate_index.hpp"
+#include "roost/detail/sparse/mask_order.hpp"
 #include "roost/detail/sparse/neighbours.hpp"
 
 /// \file
@@ -59,6 +60,9 @@ template <int D>
 struct kernel_map_options {
   bool pairs = false;    ///< makes input_rows() and output_rows()
   bool inverse = false;  ///< makes what transposed().neighbours() needs, where that is not the same turned
+  /// cuda: also keeps the neighbours of rows with equal masks together, with which sparse_conv() is up to 1.5
+  /// times as fast. Takes the memory of neighbours() once more. The host ignores it.
+  bool by_masks = false;
   output_voxels outputs = output_voxels::reached;
   /// Outputs beyond are left out: the borders of a dense output.
   std::optional<coordinate_box<D>> bounds{};
@@ -85,6 +89,8 @@ struct kernel_map_view {
   /// Bit k % 32 of masks[o * words + k / 32]: whether there is one (turned: of offset volume - 1 - k).
   const std::uint32_t* masks = nullptr;
   std::uint32_t words = 0;
+  /// With options::by_masks: the row at each position of ordered_neighbours, which are those of `neighbours`.
+  const std::uint32_t *order = nullptr, *ordered_neighbours = nullptr;
 
   /// Pairs of offset k are those from pair_begins[k] to pair_begins[k + 1], ordered by the rows of the
   /// map's own outputs (which are the inputs of a transposed view).
@@ -207,6 +213,7 @@ class kernel_map {
   void find_rows(const Place& place, const index_type& targets, const index_type& sources,
                  array<std::uint32_t, Place>& rows, array<std::uint32_t, Place>& masks);
   void find_pairs(const Place& place);
+  void order_rows(const Place& place);
   detail::neighbour_output forward() const;
 
   maps kind_ = maps::submanifold;
@@ -218,7 +225,8 @@ class kernel_map {
   std::size_t inputs_most_ = 0, outputs_most_ = 0;    // and what there is room for
   std::size_t stride_ = 0, inverse_stride_ = 0;
   array<std::uint64_t, Place> sizes_;  // of inputs and outputs
-  array<std::uint32_t, Place> neighbours_, masks_, inverse_, inverse_masks_, input_rows_, output_rows_;
+  array<std::uint32_t, Place> neighbours_, masks_, inverse_, inverse_masks_, order_, ordered_, input_rows_,
+      output_rows_;
   array<std::uint64_t, Place> pair_begins_;
   std::optional<index_type> made_;
 };

@@ -134,7 +134,7 @@ voxel_tables=coordinate_index,kernel_map,document_table,sorted_voxels
   fail "voxels: $(cat stdout stderr)"
 [[ $(grep -c ',scanner scrambled,' stdout) -eq 24 ]] || fail "clouds are not told: $(cat stdout)"
 refused "voxels" bench --voxels cheese
-[[ $(ok_rows --log2n 0,10 --table sparse_conv --ops conv,gradients --channels 3,16 --reps 1) -eq 48 ]] ||
+[[ $(ok_rows --log2n 0,10 --table sparse_conv --ops conv,map_conv,stride_2_conv,gradients --channels 3,16 --reps 1) -eq 96 ]] ||
   fail "layers: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 10 --table sparse_conv --ops conv,gradients --reps 1 --skip-last-run) -eq 0 ]] ||
   fail "layers that were not there are right: $(cat stdout)"

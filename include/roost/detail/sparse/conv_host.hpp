@@ -11,15 +11,6 @@
 #define ROOST_CONV_FN
 #endif
 
-namespace roost {
-
-/// The channels of a convolution: numbers of each input row and of each output row. 1 to 2^16.
-struct conv_channels {
-  std::size_t in = 1, out = 1;
-};
-
-}  // namespace roost
-
 namespace roost::detail {
 
 /// Products of a few rows with a panel of columns. Bytes: of the processor's vectors.
@@ -210,26 +201,41 @@ struct add_weight_gradient {
   }
 };
 
-/// The convolution of a place. Host: as above. (That of cuda will stand beside it.)
-template <class Place>
-struct conv_backend {
-  static_assert(std::is_same_v<Place, host>,
-                "sparse_conv runs on roost::host only: the convolution's cuda part is not there yet; use "
-                "kernel_map's neighbours, masks or pairs in a kernel of your own");
+template <>
+struct conv_backend<host> {
+  template <class T>
+  static constexpr bool takes = std::is_same_v<T, float> || std::is_same_v<T, double>;
 
   /// Rows of a map, of which a map of fixed capacity knows the number only when it is made.
   static std::uint64_t rows_of(const std::uint64_t* counted, std::uint64_t most) {
     return counted != nullptr ? *counted : most;
   }
 
+  template <class T>
+  static void convolve(const host& place, const kernel_map_view& map, std::uint64_t outputs,
+                       const conv_channels& channels, bool turned, const T* input, const T* weights,
+                       const T* bias, T* output) {
+    with_conv_product<T>([&](auto product) {
+      convolve(product, place, map, outputs, channels, turned, input, weights, bias, output);
+    });
+  }
+
+  template <class T>
+  static void weight_gradient(const host& place, const kernel_map_view& map, std::uint64_t outputs,
+                              const conv_channels& channels, const T* input, const T* gradient, T* result) {
+    with_conv_product<T>([&](auto product) {
+      weight_gradient(product, place, map, outputs, channels, input, gradient, result);
+    });
+  }
+
   /// Turned: the gradient of the input.
   template <class Product, class T>
-  static void convolve(Product, const Place& place, const kernel_map_view& map, std::uint64_t outputs,
+  static void convolve(Product, const host& place, const kernel_map_view& map, std::uint64_t outputs,
                        const conv_channels& channels, bool turned, const T* input, const T* weights,
                        const T* bias, T* output) {
     const std::size_t depth = turned ? channels.out : channels.in,
                       columns = turned ? channels.in : channels.out;
-    array<T, Place> packed(place, map.volume * depth * Product::panels(columns) * Product::width);
+    array<T, host> packed(place, map.volume * depth * Product::panels(columns) * Product::width);
     place.launch(map.volume, 0,
                  pack_weights<T, Product>{weights, channels.in, channels.out, turned, packed.data()});
     const convolve_tile<T, Product> kernel{map, outputs, depth, columns, input, packed.data(), bias, output};
@@ -237,14 +243,14 @@ struct conv_backend {
   }
 
   template <class Product, class T>
-  static void weight_gradient(Product, const Place& place, const kernel_map_view& map, std::uint64_t outputs,
+  static void weight_gradient(Product, const host& place, const kernel_map_view& map, std::uint64_t outputs,
                               const conv_channels& channels, const T* input, const T* gradient, T* result) {
     using kernel_type = add_weight_gradient<T, Product>;
     const std::size_t parts = kernel_type::parts_of(map.volume), teams = map.volume * parts,
                       out = channels.out;
     kernel_type kernel{map, outputs, channels.in, out, parts, input, gradient, nullptr};
     const std::size_t row = kernel.row_size(), part_size = channels.in * row;
-    array<T, Place> sums(place, teams * part_size);
+    array<T, host> sums(place, teams * part_size);
     kernel.sums = sums.data();
     place.launch(teams, kernel.scratch_bytes(), kernel);
     place.for_each(map.volume * channels.in, [&, all = sums.data()](std::size_t i) {
@@ -257,11 +263,11 @@ struct conv_backend {
   }
 
   template <class T>
-  static void bias_gradient(const Place& place, std::uint64_t outputs, std::size_t out, const T* gradient,
-                            T* result) {
+  static void bias_gradient(const host& place, const std::uint64_t*, std::uint64_t outputs, std::size_t out,
+                            const T* gradient, T* result) {
     constexpr std::size_t tile = 1024;
     const std::size_t teams = ceil_div<std::size_t>(outputs, tile);
-    array<T, Place> sums(place, teams * out);
+    array<T, host> sums(place, teams * out);
     place.launch(teams, 0, [&, all = sums.data()](serial_team, std::size_t team, std::byte*) {
       T* const mine = all + team * out;
       for (std::size_t c = 0; c < out; ++c) mine[c] = T{};

@@ -167,6 +167,7 @@ void kernel_map<D, Place>::make(const Place& place, const index_type& inputs, co
     find_rows<false>(place, outputs, inputs, neighbours_, masks_);
     if (options_.inverse) find_rows<true>(place, inputs, outputs, inverse_, inverse_masks_);
   }
+  if (options_.by_masks) order_rows(place);
   if (options_.pairs) find_pairs(place);
 }
 
@@ -199,6 +200,27 @@ void kernel_map<D, Place>::find_rows(const Place& place, const index_type& targe
     launch(
         detail::look_up_neighbours<Place, D, rows_type, Backward>{coordinates, count, all, window_, target});
   });
+}
+
+template <int D, class Place>
+void kernel_map<D, Place>::order_rows([[maybe_unused]] const Place& place) {
+#if defined(__CUDACC__)
+  if constexpr (!std::is_same_v<Place, host>) {
+    if (outputs_most_ == 0) return;
+    if (order_.size() == 0) {
+      order_ = array<std::uint32_t, Place>(place, outputs_most_);
+      ordered_ = array<std::uint32_t, Place>(place, neighbours_.size());
+    }
+    const std::size_t groups = detail::ceil_div<std::size_t>(outputs_most_, detail::order_by_masks::group);
+    const int bits = static_cast<int>(detail::smaller(volume(), 32u));
+    detail::launch(place, groups,
+                   detail::order_by_masks{masks_.data(), mask_words(), bits, sizes_.data() + 1, outputs_most_,
+                                          order_.data()});
+    detail::launch(place, groups * volume(),
+                   detail::order_neighbours{neighbours_.data(), order_.data(), stride_, outputs_most_, groups,
+                                            ordered_.data()});
+  }
+#endif
 }
 
 template <int D, class Place>
@@ -242,6 +264,7 @@ kernel_map_view kernel_map<D, Place>::view() const {
   result.stride = stride_;
   result.masks = masks_.data();
   result.words = mask_words();
+  if (order_.size() != 0) result.order = order_.data(), result.ordered_neighbours = ordered_.data();
   if (options_.pairs) {
     result.input_rows = input_rows_.data(), result.output_rows = output_rows_.data();
     result.pair_begins = pair_begins_.data();
@@ -265,6 +288,7 @@ kernel_map_view kernel_map<D, Place>::transposed() const {
     result.neighbours = inverse_.data();
     result.stride = inverse_stride_;
     result.masks = inverse_masks_.data();
+    result.order = result.ordered_neighbours = nullptr;
   } else {
     result.neighbours = nullptr;
     result.masks = nullptr;
@@ -314,7 +338,8 @@ void kernel_map<D, Place>::finish(const Place& place) {
 template <int D, class Place>
 std::size_t kernel_map<D, Place>::bytes() const {
   return sizes_.bytes() + neighbours_.bytes() + masks_.bytes() + inverse_.bytes() + inverse_masks_.bytes() +
-         input_rows_.bytes() + output_rows_.bytes() + pair_begins_.bytes() + (made_ ? made_->bytes() : 0);
+         order_.bytes() + ordered_.bytes() + input_rows_.bytes() + output_rows_.bytes() +
+         pair_begins_.bytes() + (made_ ? made_->bytes() : 0);
 }
 
 template <int D, class Place>

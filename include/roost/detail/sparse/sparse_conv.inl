@@ -3,15 +3,42 @@
 namespace roost {
 namespace detail {
 
+/// The convolution of a place: see conv_host.hpp and conv_cuda.hpp.
+template <class Place>
+struct conv_backend;
+
+/// What products of such numbers are added up in.
+template <class T>
+using conv_sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+}  // namespace detail
+}  // namespace roost
+
+#include "roost/detail/sparse/conv_cuda.hpp"
+#include "roost/detail/sparse/conv_host.hpp"
+
+namespace roost {
+namespace detail {
+
 template <class T, class... Ranges>
 constexpr bool are_of_type = (std::is_same_v<element_of<Ranges>, T> && ...);
 
-template <class T, class... Ranges>
+template <class Place, class T, class... Ranges>
 constexpr bool check_conv_types() {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
-                "sparse_conv multiplies numbers of type float or double: convert them first");
+  static_assert(conv_backend<Place>::template takes<T>,
+                "sparse_conv multiplies numbers of type float or double, on cuda also __half and "
+                "__nv_bfloat16: convert them first");
   static_assert(are_of_type<T, Ranges...>,
                 "features, weights and gradients of a convolution must have one type: convert them first");
+  return true;
+}
+
+template <class T, class Range>
+constexpr bool check_conv_sums() {
+  static_assert(
+      are_of_type<conv_sum<T>, Range>,
+      "gradients of weights and bias are sums of many numbers: give memory of type double for double, "
+      "of type float for the others");
   return true;
 }
 
@@ -49,7 +76,7 @@ void sparse_conv(const Place& place, const kernel_map_view& map, const conv_chan
                  std::span<const detail::element_of<Input>> bias) {
   using type = detail::element_of<Input>;
   using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<type, Weights, Output>());
+  static_assert(detail::check_conv_types<Place, type, Weights, Output>());
   constexpr const char* where = "roost::sparse_conv";
   detail::check_channels(channels, where);
   const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
@@ -61,10 +88,8 @@ void sparse_conv(const Place& place, const kernel_map_view& map, const conv_chan
   if (!bias.empty()) detail::conv_memory(bias, 1, channels.out, "bias", where);
   detail::check_neighbours(map, outputs, where);
   if (outputs == 0) return;
-  detail::with_conv_product<type>([&](auto product) {
-    const type* const added = bias.empty() ? nullptr : bias.data();
-    backend::convolve(product, place, map, outputs, channels, false, from, by, added, to);
-  });
+  const type* const added = bias.empty() ? nullptr : bias.data();
+  backend::convolve(place, map, outputs, channels, false, from, by, added, to);
 }
 
 template <class Place, class Gradient, class Weights, class Output>
@@ -73,7 +98,7 @@ void sparse_conv_input_gradient(const Place& place, const kernel_map_view& rever
                                 const Weights& weights, Output&& input_gradient) {
   using type = detail::element_of<Gradient>;
   using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<type, Weights, Output>());
+  static_assert(detail::check_conv_types<Place, type, Weights, Output>());
   constexpr const char* where = "roost::sparse_conv_input_gradient";
   detail::check_channels(channels, where);
   const std::uint64_t gradients = backend::rows_of(reverse.device_inputs, reverse.inputs),
@@ -85,10 +110,8 @@ void sparse_conv_input_gradient(const Place& place, const kernel_map_view& rever
   auto* const to = detail::conv_memory(input_gradient, inputs, channels.in, "input_gradient", where);
   detail::check_neighbours(reverse, inputs, where);
   if (inputs == 0) return;
-  detail::with_conv_product<type>([&](auto product) {
-    const type* const no_bias = nullptr;
-    backend::convolve(product, place, reverse, inputs, channels, true, from, by, no_bias, to);
-  });
+  const type* const no_bias = nullptr;
+  backend::convolve(place, reverse, inputs, channels, true, from, by, no_bias, to);
 }
 
 template <class Place, class Input, class Gradient, class Output>
@@ -97,7 +120,7 @@ void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
                                  const Gradient& output_gradient, Output&& weight_gradient) {
   using type = detail::element_of<Input>;
   using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<type, Gradient, Output>());
+  static_assert(detail::check_conv_types<Place, type, Gradient>() && detail::check_conv_sums<type, Output>());
   constexpr const char* where = "roost::sparse_conv_weight_gradient";
   detail::check_channels(channels, where);
   const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
@@ -109,8 +132,7 @@ void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
       detail::conv_memory(weight_gradient, map.volume, channels.in * channels.out, "weight_gradient", where);
   detail::check_neighbours(map, outputs, where);
   if (map.volume == 0) return;
-  detail::with_conv_product<type>(
-      [&](auto product) { backend::weight_gradient(product, place, map, outputs, channels, from, by, to); });
+  backend::weight_gradient(place, map, outputs, channels, from, by, to);
 }
 
 template <class Place, class Gradient, class Output>
@@ -118,14 +140,14 @@ void sparse_conv_bias_gradient(const Place& place, const kernel_map_view& map, c
                                const Gradient& output_gradient, Output&& bias_gradient) {
   using type = detail::element_of<Gradient>;
   using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<type, Output>());
+  static_assert(detail::check_conv_types<Place, type>() && detail::check_conv_sums<type, Output>());
   constexpr const char* where = "roost::sparse_conv_bias_gradient";
   detail::check_channels(channels, where);
   const std::uint64_t outputs = backend::rows_of(map.device_outputs, map.outputs);
   const auto* const from =
       detail::conv_memory(output_gradient, outputs, channels.out, "output_gradient", where);
   auto* const to = detail::conv_memory(bias_gradient, 1, channels.out, "bias_gradient", where);
-  backend::bias_gradient(place, outputs, channels.out, from, to);
+  backend::bias_gradient(place, map.device_outputs, outputs, channels.out, from, to);
 }
 
 }  // namespace roost
