@@ -285,13 +285,15 @@ struct insert_superblocks {
   }
 };
 
-/// Finds the first block of each superblock by comparing it with all others: for a few of them.
+/// Finds the first block of each superblock by comparing it with all others, for a few of them: tile by tile,
+/// each with a part of the others.
 template <class Place, int D>
 struct compare_superblocks {
   static constexpr int threads = sparse_tuning<cuda>::threads;
   static constexpr std::uint32_t tile = 256;
   block_table<D> table;
   const std::uint32_t* taken;
+  std::uint32_t parts;
 
   struct pieces {
     std::uint64_t* order;
@@ -304,7 +306,8 @@ struct compare_superblocks {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     const std::uint32_t count = table.state->good_superblocks(),
-                        first = static_cast<std::uint32_t>(index) * tile;
+                        first = static_cast<std::uint32_t>(index) / parts * tile,
+                        part = static_cast<std::uint32_t>(index) % parts;
     if (first >= count) return;
     scratch_memory all(memory);
     const pieces others = scratch(all);
@@ -318,7 +321,7 @@ struct compare_superblocks {
       before[held] = 0;
     });
     ROOST_ROLLED
-    for (std::uint32_t from = 0; from < count; from += tile) {
+    for (std::uint32_t from = part * tile; from < count; from += parts * tile) {
       const std::uint32_t m = smaller(tile, count - from);
       team.sync();
       for_each_of(team, m, [&](std::uint32_t j) {
@@ -334,8 +337,8 @@ struct compare_superblocks {
     }
     for_each_held<per_worker>(team, n, [&](int held, int i) {
       superblock& target = sector(first + static_cast<std::uint32_t>(i));
-      target.first_block = before[held];
-      fetch_max(table.state->blocks, before[held] + count_bits(target.blocks));
+      if (before[held] != 0) fetch_add(target.first_block, before[held]);
+      if (part == 0) fetch_add(table.state->blocks, count_bits(target.blocks));
     });
   }
 
@@ -472,21 +475,26 @@ struct number_blocks {
 };
 
 /// Writes the coordinates of a block's rows.
-template <int D>
+template <class Place, int D>
 struct write_coordinates {
+  static constexpr std::size_t parts = std::is_same_v<Place, host> ? 1 : 8;  // of a block
   block_table<D> table;
   coordinate<D>* coordinates;
 
-  ROOST_FN void operator()(std::size_t number) const {
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t number = i / parts;
     const index_state<D>& state = *table.state;
     if (state.failed != 0 || number >= state.blocks) return;
     const block mine = load(table.blocks + number);
     const superblock& whole = table.superblocks[mine.superblock];
     const std::uint32_t block =
         select_bit(whole.blocks, static_cast<std::uint32_t>(number) - whole.first_block);
-    coordinate<D>* target = coordinates + mine.first_row;
+    constexpr std::uint32_t size = 64 / parts;
+    const std::uint32_t begin = static_cast<std::uint32_t>(i % parts) * size;
+    coordinate<D>* target = coordinates + mine.first_row + bits_before(mine.voxels, begin);
     ROOST_ROLLED
-    for (std::uint64_t rest = mine.voxels; rest != 0; rest &= rest - 1)
+    for (std::uint64_t rest = mine.voxels & (~std::uint64_t{0} >> (64 - size) << begin); rest != 0;
+         rest &= rest - 1)
       *target++ = state.grid.coordinate_of({whole.key_plus_1 - 1, block << 6 | lowest_bit(rest)});
   }
 };

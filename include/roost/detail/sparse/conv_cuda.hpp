@@ -14,8 +14,6 @@
 
 namespace roost::detail {
 
-inline constexpr int conv_threads = 128, conv_warps = conv_threads / 32;
-
 /// A slice of a product's depth, 64 bytes, and what follows a row of one in shared memory, so that rows lie
 /// in different banks.
 template <class T>
@@ -25,7 +23,7 @@ inline constexpr int conv_piece = 16 / static_cast<int>(sizeof(T));
 
 /// The product of Rows x Columns that a warp owns, by the tensor cores: sums += left * right, slice by slice.
 /// Left is [row][depth], or, Turned, [depth][row]; right is [depth][column].
-template <class T, int Rows, int Columns, bool Turned, int LeftStride, int RightStride>
+template <class T, int Rows, int Columns, int Slice, bool Turned, int LeftStride, int RightStride>
 class tensor_product {
   static constexpr bool rounds = std::is_same_v<T, float>;
   static constexpr int depth = rounds ? 8 : 16;
@@ -46,7 +44,7 @@ class tensor_product {
 
   __device__ void add(const T* left, const T* right) {
     ROOST_UNROLL
-    for (int d = 0; d < conv_slice<T>; d += depth) {
+    for (int d = 0; d < Slice; d += depth) {
       right_part rights[Columns / 16];
       ROOST_UNROLL
       for (int c = 0; c < Columns / 16; ++c) load(rights[c], right + d * RightStride + c * 16, RightStride);
@@ -84,14 +82,14 @@ class tensor_product {
 };
 
 /// The same with all digits: a lane has every 8th row and every 4th column.
-template <class T, int Rows, int Columns, bool Turned, int LeftStride, int RightStride>
+template <class T, int Rows, int Columns, int Slice, bool Turned, int LeftStride, int RightStride>
 class plain_product {
  public:
   using sum = conv_sum<T>;
 
   __device__ void add(const T* left, const T* right) {
     const int row = static_cast<int>(threadIdx.x) % 32 / 4, column = static_cast<int>(threadIdx.x) % 4;
-    for (int d = 0; d < conv_slice<T>; ++d) {
+    for (int d = 0; d < Slice; ++d) {
       sum rights[Columns / 4];
       ROOST_UNROLL
       for (int c = 0; c < Columns / 4; ++c) rights[c] = right[d * RightStride + c * 4 + column];
@@ -119,19 +117,19 @@ class plain_product {
 };
 
 /// The product of Rows x Columns of a block: what lies where in its shared memory, and how warps share it.
-template <class T, int Rows, int Columns, bool Turned, bool Tensor>
+template <class T, int Rows, int Columns, int Slice, bool Turned, bool Tensor, int Threads, int Stages>
 struct block_product {
-  static constexpr int across = Columns > 64 || Turned ? 2 : 1, down = conv_warps / across;
-  static constexpr int slice = conv_slice<T>, piece = conv_piece<T>;
+  static constexpr int across = Columns > 64 || Turned ? 2 : 1, down = Threads / 32 / across;
+  static constexpr int slice = Slice, piece = conv_piece<T>;
   static constexpr int left_stride = (Turned ? Rows : slice) + piece, right_stride = Columns + piece;
   static constexpr int left_size = (Turned ? slice : Rows) * left_stride,
                        stage_size = left_size + slice * right_stride;
-  static constexpr int stages = 4;
-  template <template <class, int, int, bool, int, int> class Product>
-  using of_warp = Product<T, Rows / down, Columns / across, Turned, left_stride, right_stride>;
+  static constexpr int stages = Stages;
+  template <template <class, int, int, int, bool, int, int> class Product>
+  using of_warp = Product<T, Rows / down, Columns / across, Slice, Turned, left_stride, right_stride>;
   using product = std::conditional_t<Tensor, of_warp<tensor_product>, of_warp<plain_product>>;
   using sum = typename product::sum;
-  static constexpr int sum_stride = Columns + 4;
+  static constexpr int sum_stride = Columns + 8;
   static constexpr std::size_t bytes =
       std::max(stages * stage_size * sizeof(T), Rows* sum_stride * sizeof(sum));
 
@@ -139,21 +137,26 @@ struct block_product {
   __device__ static int row() { return static_cast<int>(threadIdx.x) / 32 / across * (Rows / down); }
   __device__ static int column() { return static_cast<int>(threadIdx.x) / 32 % across * (Columns / across); }
 
-  /// Adds the slices of all steps: load(step, left, right) fetches one, which needs(step) may leave out.
+  /// Adds the slices of all steps: load(left, right) fetches the next, and needs() says whether it is for
+  /// this warp.
   template <class Load, class Needs>
   __device__ static void add(product& sums, T* memory, int steps, const Load& load, const Needs& needs) {
     const auto fetch = [&](int step) {
       T* const stage = memory + step % stages * stage_size;
-      if (step < steps) load(step, stage, stage + left_size);
+      if (step < steps) load(stage, stage + left_size);
       __pipeline_commit();
     };
+    ROOST_ROLLED
     for (int step = 0; step < stages - 1; ++step) fetch(step);
+    const bool early = threadIdx.x < Threads / 2;  // so that some warps fetch while others multiply
+    ROOST_ROLLED
     for (int step = 0; step < steps; ++step) {
       __pipeline_wait_prior(stages - 2);
       __syncthreads();
-      fetch(step + stages - 1);
+      if (early) fetch(step + stages - 1);
       const T* const left = memory + step % stages * stage_size;
-      if (needs(step)) sums.add(left + row() * (Turned ? 1 : left_stride), left + left_size + column());
+      if (needs()) sums.add(left + row() * (Turned ? 1 : left_stride), left + left_size + column());
+      if (!early) fetch(step + stages - 1);
     }
     __pipeline_wait_prior(0);
     __syncthreads();
@@ -168,16 +171,22 @@ struct block_product {
   }
 };
 
-/// Copies a piece of 16 bytes to shared memory, if it is one, or what is there of it; else zeros.
+/// Copies 16 bytes to shared memory, or zeros.
 template <class T>
-__device__ void fetch_piece(T* to, const T* from, int there, bool aligned) {
-  if (aligned) {
-    __pipeline_memcpy_async(to, from, 16, there > 0 ? 0 : 16);
-  } else {
-    ROOST_UNROLL
-    for (int i = 0; i < conv_piece<T>; ++i) to[i] = i < there ? from[i] : T(0.f);
-  }
+__device__ void fetch_piece(T* to, const T* from, bool there) {
+  __pipeline_memcpy_async(to, from, 16, there ? 0 : 16);
 }
+
+/// Rows of numbers, with zeros behind them to the next 16 bytes.
+template <class T>
+struct pad_rows {
+  const T* from;
+  std::uint32_t columns, stride;
+  T* to;
+  ROOST_FN void operator()(std::size_t i) const {
+    to[i] = i % stride < columns ? from[i / stride * columns + i % stride] : T(0.f);
+  }
+};
 
 /// Weights [offset][in][out] as [offset][panel][depth][Columns] with zeros at the borders. Turned: as
 /// [offset][out][in] first.
@@ -196,21 +205,27 @@ struct pack_for_cuda {
   }
 };
 
+/// Output rows of a tile.
+template <int Columns>
+inline constexpr int conv_rows = 128;
+
 /// A tile of output rows.
-template <class T, int Columns, bool Tensor>
+template <class T, int Columns, bool Tensor, int Rows = conv_rows<Columns>>
 struct convolve_rows {
-  static constexpr int threads = conv_threads, tile = 128, offsets_at_once = 32;
-  static constexpr int teams_at_once = Columns > 64 ? 2 : 3;
-  using block = block_product<T, tile, Columns, false, Tensor>;
+  static constexpr int threads = 128, warps = threads / 32, offsets_at_once = 32;
+  static constexpr int rows_of_tile = Rows, slice = 64 / static_cast<int>(sizeof(T)),
+                       stages = Columns > 64 ? 4 : 3;
+  static constexpr int teams_at_once = Columns > 64 ? 256 / Rows : Columns > 32 ? 3 : 4;
+  using block = block_product<T, Rows, Columns, slice, false, Tensor, threads, stages>;
 
   kernel_map_view map;
-  std::uint32_t depth, padded_depth, columns, panels;
-  bool aligned_input, aligned_output;  // rows are whole pieces of 16 bytes
-  const T *input, *weights, *bias;     // weights are packed; no bias: null
+  std::uint32_t stride, padded_depth, columns, panels;  // of input rows in numbers; of weights
+  bool aligned_output;                                  // rows are whole pieces of 16 bytes
+  const T *input, *weights, *bias;                      // weights are packed; no bias: null
   T* output;
 
   static std::size_t scratch_bytes() {
-    return ((offsets_at_once + 1) * tile + 32) * sizeof(std::uint32_t) + block::bytes;
+    return ((offsets_at_once + 1) * Rows + 32) * sizeof(std::uint32_t) + block::bytes;
   }
 
   template <class Team>
@@ -219,19 +234,19 @@ struct convolve_rows {
     constexpr int piece = block::piece;
     auto* const offsets_of_warp = reinterpret_cast<std::uint32_t*>(scratch);
     std::uint32_t* const rows = offsets_of_warp + 32;
-    std::uint32_t* const sources = rows + tile;  // [offset of the mask][row]
-    T* const stages = reinterpret_cast<T*>(sources + offsets_at_once * tile);
+    std::uint32_t* const sources = rows + Rows;  // [offset of the mask][row]
+    T* const memory = reinterpret_cast<T*>(sources + offsets_at_once * Rows);
 
     const std::uint64_t outputs = map.device_outputs != nullptr ? *map.device_outputs : map.outputs,
-                        first = index / panels * tile;
+                        first = index / panels * Rows;
     if (first >= outputs) return;
     const std::uint32_t panel = static_cast<std::uint32_t>(index % panels), thread = threadIdx.x,
-                        count = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, outputs - first));
+                        count = static_cast<std::uint32_t>(smaller<std::uint64_t>(Rows, outputs - first));
     const bool mine = thread < count;
     const std::uint64_t my_row = !mine                  ? 0
                                  : map.order != nullptr ? map.order[first + thread]
                                                         : first + thread;
-    rows[thread] = static_cast<std::uint32_t>(my_row);
+    if (thread < Rows) rows[thread] = static_cast<std::uint32_t>(my_row);
     const std::uint32_t* const neighbours = map.order != nullptr ? map.ordered_neighbours : map.neighbours;
 
     typename block::product sums;
@@ -242,74 +257,83 @@ struct convolve_rows {
       __syncthreads();
       std::uint32_t offsets = 0, of_my_rows = 0;
       ROOST_UNROLL
-      for (int w = 0; w < conv_warps; ++w) {
+      for (int w = 0; w < Rows / 32; ++w) {
         offsets |= offsets_of_warp[w];
         of_my_rows |=
-            w / (conv_warps / block::down) == block::row() / (tile / block::down) ? offsets_of_warp[w] : 0;
+            w * 32 / (Rows / block::down) == block::row() / (Rows / block::down) ? offsets_of_warp[w] : 0;
       }
-      const std::uint32_t* from = neighbours + (word * 32) * map.stride + first + thread;
-      std::uint32_t* to = sources + thread;
-      for (std::uint32_t left = offsets; left != 0; left &= left - 1, to += tile)
-        *to = mine ? from[static_cast<std::uint32_t>(__ffs(static_cast<int>(left)) - 1) * map.stride]
-                   : row_of_none;
+      const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
+      std::uint32_t* to_row = sources + thread;
+      if (thread < Rows) {
+        for (std::uint32_t left = offsets; left != 0; left &= left - 1, to_row += Rows)
+          *to_row = mine ? from_row[first_of(left) * map.stride] : row_of_none;
+      }
       __syncthreads();
 
-      std::uint32_t left = offsets;  // of them, the first is fetched next
-      int fetched = 0, slice = 0;
-      std::uint32_t used = offsets;
-      int slice_used = 0;
+      // What this thread fetches next: pieces of some rows, of the first of the offsets left.
+      constexpr int pieces = block::slice / piece, of_thread = Rows * pieces / threads;
+      const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
+      constexpr int across = Columns / piece;
+      static_assert(block::slice * across % threads == 0);
+      const int weight_row = static_cast<int>(thread) / across,
+                weight_at = static_cast<int>(thread) % across * piece;
+      std::uint32_t left = offsets, used = offsets;
+      const std::uint32_t* from_sources = sources + row;
+      int slice = 0, slice_used = 0, there[of_thread];
+      const T *from[of_thread], *from_weights = nullptr;
       block::add(
-          sums, stages, __popc(offsets) * slices,
-          [&](int, T* rows_to, T* weights_to) {
-            const std::uint32_t bit =
-                                    word * 32 + static_cast<std::uint32_t>(__ffs(static_cast<int>(left)) - 1),
-                                k = map.turned ? map.volume - 1 - bit : bit;
-            constexpr int pieces = block::slice / piece;  // of a row
+          sums, memory, __popc(offsets) * slices,
+          [&](T* rows_to, T* weights_to) {
+            if (slice == 0) {
+              ROOST_UNROLL
+              for (int i = 0; i < of_thread; ++i) {
+                const std::uint32_t source = from_sources[i * (threads / pieces)];
+                const bool one = source != row_of_none;
+                from[i] = input + std::size_t{one ? source : 0} * stride + at;
+                there[i] = one ? static_cast<int>(stride) - at : 0;
+              }
+              const std::uint32_t bit = word * 32 + first_of(left),
+                                  k = map.turned ? map.volume - 1 - bit : bit;
+              from_weights =
+                  weights + (std::size_t{k} * panels + panel) * padded_depth * Columns + thread * piece;
+            }
             ROOST_UNROLL
-            for (int i = 0; i < tile * pieces / threads; ++i) {
-              const int p = static_cast<int>(thread) + i * threads, row = p / pieces, at = p % pieces * piece,
-                        channel = slice * block::slice + at;
-              const std::uint32_t source = sources[fetched * tile + row];
-              const int there = source == row_of_none ? 0 : static_cast<int>(depth) - channel;
+            for (int i = 0; i < of_thread; ++i) {
+              fetch_piece(rows_to + (row + i * (threads / pieces)) * block::left_stride + at, from[i],
+                          there[i] > 0);
+              from[i] += block::slice, there[i] -= block::slice;
+            }
+            ROOST_UNROLL
+            for (int i = 0; i < block::slice * across / threads; ++i)
               fetch_piece(
-                  rows_to + row * block::left_stride + at,
-                  input + (there > 0 ? std::size_t{source} * depth + static_cast<unsigned>(channel) : 0),
-                  there, aligned_input);
-            }
-            constexpr int across = Columns / piece;
-            const T* const packed = weights + ((std::size_t{k} * panels + panel) * padded_depth +
-                                               static_cast<unsigned>(slice * block::slice)) *
-                                                  Columns;
-            ROOST_UNROLL
-            for (int i = 0; i < block::slice * across / threads; ++i) {
-              const int p = static_cast<int>(thread) + i * threads;
-              fetch_piece(weights_to + p / across * block::right_stride + p % across * piece,
-                          packed + p * piece, piece, true);
-            }
-            if (++slice == slices) slice = 0, ++fetched, left &= left - 1;
+                  weights_to + (weight_row + i * (threads / across)) * block::right_stride + weight_at,
+                  from_weights + i * threads * piece, true);
+            from_weights += block::slice * Columns;
+            if (++slice == slices) slice = 0, left &= left - 1, from_sources += Rows;
           },
-          [&](int) {
+          [&] {
             const bool needed = (of_my_rows & used & (~used + 1)) != 0;
             if (++slice_used == slices) slice_used = 0, used &= used - 1;
             return needed;
           });
     }
 
-    const auto* const all = block::gather(sums, stages);
+    const auto* const all = block::gather(sums, memory);
     const std::uint32_t begin = panel * Columns, here = smaller<std::uint32_t>(Columns, columns - begin);
-    const auto number = [&](std::uint32_t row, std::uint32_t c) {
+    const auto number = [&](std::uint32_t r, std::uint32_t c) {
       const auto added = bias != nullptr ? static_cast<typename block::sum>(bias[begin + c]) : 0;
-      return static_cast<T>(all[row * block::sum_stride + c] + added);
+      return static_cast<T>(all[r * block::sum_stride + c] + added);
     };
     if (aligned_output) {
       for (std::uint32_t i = thread; i < count * (Columns / piece); i += threads) {
-        const std::uint32_t row = i / (Columns / piece), c = i % (Columns / piece) * piece;
+        const std::uint32_t r = i / (Columns / piece), c = i % (Columns / piece) * piece;
         if (c >= here) continue;
-        alignas(16) T numbers[piece];
+        T numbers[piece];
         ROOST_UNROLL
-        for (std::uint32_t j = 0; j < piece; ++j) numbers[j] = number(row, c + j);
-        *reinterpret_cast<uint4*>(output + std::size_t{rows[row]} * columns + begin + c) =
-            *reinterpret_cast<const uint4*>(numbers);
+        for (std::uint32_t j = 0; j < piece; ++j) numbers[j] = number(r, c + j);
+        uint4 word;
+        memcpy(&word, numbers, sizeof(word));
+        *reinterpret_cast<uint4*>(output + std::size_t{rows[r]} * columns + begin + c) = word;
       }
     } else {
       for (std::uint32_t i = thread; i < count * here; i += threads)
@@ -323,6 +347,9 @@ struct convolve_rows {
     for (int apart = 16; apart != 0; apart /= 2) bits |= __shfl_xor_sync(~0u, bits, apart);
     return bits;
   }
+  __device__ static std::uint32_t first_of(std::uint32_t bits) {
+    return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits)) - 1);
+  }
 #endif
 };
 
@@ -330,14 +357,14 @@ struct convolve_rows {
 /// found, some at a time, and multiplied.
 template <class T, int Side, bool Tensor>
 struct add_weight_gradient_rows {
-  static constexpr int threads = conv_threads, each = 8, chunk = threads * each;
+  static constexpr int threads = 128, each = 32 * 32 / threads, chunk = threads * each;
   static constexpr int teams_at_once = Side > 64 ? 2 : 3;
-  using block = block_product<T, Side, Side, true, Tensor>;
+  using block = block_product<T, Side, Side, 64 / static_cast<int>(sizeof(T)), true, Tensor, threads, 4>;
   using sum = typename block::sum;
 
   kernel_map_view map;
   std::uint32_t in, out, in_panels, out_panels, parts;
-  bool aligned_input, aligned_gradient;
+  std::uint32_t in_stride, out_stride;  // of rows, in numbers
   const T *input, *gradient;
   sum* sums;  // [part][offset][in][out]
 
@@ -349,17 +376,19 @@ struct add_weight_gradient_rows {
   ROOST_FN void operator()(const Team&, std::size_t index, std::byte* scratch) const {
 #if ROOST_ON_DEVICE
     constexpr int warps = threads / 32, piece = block::piece, across = Side / piece;
-    static_assert(each * warps == 32);
+    static_assert(each * warps == 32 && block::slice * across % threads == 0);
     auto* const counts = reinterpret_cast<std::uint32_t*>(scratch);
     std::uint32_t* const sources = counts + 32;
     std::uint32_t* const targets = sources + chunk + block::slice;
-    T* const stages = reinterpret_cast<T*>(targets + chunk + block::slice);
+    T* const memory = reinterpret_cast<T*>(targets + chunk + block::slice);
 
     const std::uint32_t out_begin = static_cast<std::uint32_t>(index % out_panels) * Side,
                         in_begin = static_cast<std::uint32_t>(index / out_panels % in_panels) * Side,
                         thread = threadIdx.x, lane = thread % 32;
     const std::size_t rest = index / out_panels / in_panels;
-    const auto part = static_cast<std::uint32_t>(rest % parts), k = static_cast<std::uint32_t>(rest / parts);
+    // Teams that run at the same time read the same rows.
+    const auto k = static_cast<std::uint32_t>(rest % map.volume),
+               part = static_cast<std::uint32_t>(rest / map.volume);
     const std::uint64_t outputs = map.device_outputs != nullptr ? *map.device_outputs : map.outputs,
                         end = outputs * (part + 1) / parts;
     const std::uint32_t* const rows = map.neighbours + (map.turned ? map.volume - 1 - k : k) * map.stride;
@@ -396,27 +425,27 @@ struct add_weight_gradient_rows {
 
       const bool last = o + chunk >= end;
       const int steps = last ? (held + block::slice - 1) / block::slice : held / block::slice;
+      int begin = 0;
       block::add(
-          products, stages, steps,
-          [&](int step, T* left, T* right) {
-            for (int p = static_cast<int>(thread); p < block::slice * across; p += threads) {
-              const int row = p / across, at = p % across * piece, pair = step * block::slice + row;
-              const bool one = pair < held;
-              const int in_there = one ? static_cast<int>(in - in_begin) - at : 0,
-                        out_there = one ? static_cast<int>(out - out_begin) - at : 0;
+          products, memory, steps,
+          [&](T* left, T* right) {
+            ROOST_UNROLL
+            for (int i = 0; i < block::slice * across / threads; ++i) {
+              const int row = static_cast<int>(thread) / across + i * (threads / across),
+                        at = static_cast<int>(thread) % across * piece;
+              const bool one = begin + row < held;
+              const std::uint32_t source = one ? sources[begin + row] : 0,
+                                  target = one ? targets[begin + row] : 0,
+                                  in_at = in_begin + static_cast<unsigned>(at),
+                                  out_at = out_begin + static_cast<unsigned>(at);
               fetch_piece(left + row * block::left_stride + at,
-                          input + (in_there > 0 ? std::size_t{sources[pair]} * in + in_begin +
-                                                      static_cast<unsigned>(at)
-                                                : 0),
-                          in_there, aligned_input);
+                          input + std::size_t{source} * in_stride + in_at, one && in_at < in_stride);
               fetch_piece(right + row * block::right_stride + at,
-                          gradient + (out_there > 0 ? std::size_t{targets[pair]} * out + out_begin +
-                                                          static_cast<unsigned>(at)
-                                                    : 0),
-                          out_there, aligned_gradient);
+                          gradient + std::size_t{target} * out_stride + out_at, one && out_at < out_stride);
             }
+            begin += block::slice;
           },
-          [](int) { return true; });
+          [] { return true; });
       const int done = smaller(steps * block::slice, held), over = held - done;
       std::uint32_t source = 0, target = 0;
       if (static_cast<int>(thread) < over) source = sources[done + thread], target = targets[done + thread];
@@ -425,7 +454,7 @@ struct add_weight_gradient_rows {
       held = over;
     }
 
-    const sum* const all = block::gather(products, stages);
+    const sum* const all = block::gather(products, memory);
     sum* const to = sums + (std::size_t{part} * map.volume + k) * in * out;
     for (std::uint32_t i = thread; i < Side * Side; i += threads) {
       const std::uint32_t row = in_begin + i / Side, column = out_begin + i % Side;
@@ -486,10 +515,11 @@ struct conv_backend<cuda> {
     const auto depth = static_cast<std::uint32_t>(turned ? channels.out : channels.in),
                columns = static_cast<std::uint32_t>(turned ? channels.in : channels.out);
     with_product<T>(channels, columns, [&](auto width, auto tensor) {
-      constexpr std::uint32_t slice = conv_slice<T>;
       using kernel_type = convolve_rows<T, width(), tensor()>;
+      constexpr std::uint32_t slice = kernel_type::slice;
       const std::uint32_t padded = ceil_div(depth, slice) * slice,
                           panels = ceil_div<std::uint32_t>(columns, width());
+      const padded_rows<T> rows(place, input, map.inputs, depth);
       array<T, cuda> packed;
       const T* by = weights;
       if (turned || padded != depth || columns != width() || !aligned(weights, 0)) {
@@ -498,9 +528,10 @@ struct conv_backend<cuda> {
                                                                 turned, packed.data()});
         by = packed.data();
       }
-      place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
-                   kernel_type{map, depth, padded, columns, panels, aligned(input, depth),
-                               aligned(output, columns), input, by, bias, output});
+      place.launch(ceil_div<std::size_t>(outputs, kernel_type::rows_of_tile) * panels,
+                   kernel_type::scratch_bytes(),
+                   kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
+                               rows.numbers, by, bias, output});
     });
   }
 
@@ -519,11 +550,12 @@ struct conv_backend<cuda> {
       const auto parts = static_cast<std::uint32_t>(
           std::clamp<std::size_t>(ceil_div<std::size_t>(1024, teams), 1,
                                   std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
+      const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
       array<conv_sum<T>, cuda> sums;
       if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
       place.launch(teams * parts, kernel_type::scratch_bytes(),
-                   kernel_type{map, in, out, in_panels, out_panels, parts, aligned(input, in),
-                               aligned(gradient, out), input, gradient, parts != 1 ? sums.data() : result});
+                   kernel_type{map, in, out, in_panels, out_panels, parts, in_rows.stride, out_rows.stride,
+                               in_rows.numbers, out_rows.numbers, parts != 1 ? sums.data() : result});
       if (parts != 1) place.for_each(size, add_parts<conv_sum<T>>{sums.data(), parts, size, result});
     });
   }
@@ -547,6 +579,23 @@ struct conv_backend<cuda> {
   }
 
  private:
+  /// Rows of whole pieces of 16 bytes: those that are there, or a copy of them.
+  template <class T>
+  struct padded_rows {
+    const T* numbers;
+    std::uint32_t stride;
+    array<T, cuda> copy;
+
+    padded_rows(const cuda& place, const T* rows, std::uint64_t count, std::uint32_t columns)
+        : numbers(rows), stride(columns) {
+      if (aligned(rows, columns)) return;
+      stride = ceil_div<std::uint32_t>(columns, conv_piece<T>) * conv_piece<T>;
+      copy = array<T, cuda>(place, count * stride);
+      place.for_each(copy.size(), pad_rows<T>{rows, columns, stride, copy.data()});
+      numbers = copy.data();
+    }
+  };
+
   /// f(the width of a tile, whether it is the tensor cores').
   template <class T, class F>
   static void with_product(const conv_channels& channels, std::size_t columns, const F& f) {

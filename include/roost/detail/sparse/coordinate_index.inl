@@ -322,8 +322,9 @@ auto coordinate_index<D, Place>::fill(const Place& place, const Source& source, 
       detail::truncate(place, blocks_, counted.blocks);
   }
   if (options_.order == order::block) {
-    place.for_each(fixed ? blocks_most_ : counted.blocks,
-                   detail::write_coordinates<D>{table(), coordinates_.data()});
+    using write = detail::write_coordinates<Place, D>;
+    place.for_each((fixed ? blocks_most_ : counted.blocks) * write::parts,
+                   write{table(), coordinates_.data()});
   }
   if constexpr (!detail::makes_voxels<Source>) {
     if (options_.order == order::input || options_.rows_of_input) write_rows(place, source);
@@ -339,8 +340,11 @@ void coordinate_index<D, Place>::order_blocks(const Place& place, const array<st
   constexpr std::size_t compared_most = detail::sparse_tuning<Place>::compared_most;
   const std::size_t most = known ? known->superblocks : superblocks_most_;
   if (most <= (known ? compared_most : 4 * compared_most)) {
-    const compare kernel{table(), taken.data()};
-    detail::launch(place, detail::ceil_div<std::size_t>(most, compare::tile), kernel);
+    const std::size_t tiles = detail::ceil_div<std::size_t>(most, compare::tile);
+    // Teams enough for a large device.
+    const std::size_t parts =
+        std::is_same_v<Place, host> ? 1 : std::clamp<std::size_t>(256 / tiles, 1, tiles);
+    detail::launch(place, tiles * parts, compare{table(), taken.data(), static_cast<std::uint32_t>(parts)});
     return;
   }
   const auto sorted = detail::sort_pairs(place, detail::superblock_in_order<D>{table(), taken.data(), most},

@@ -213,12 +213,12 @@ void kernel_map<D, Place>::order_rows([[maybe_unused]] const Place& place) {
     }
     const std::size_t groups = detail::ceil_div<std::size_t>(outputs_most_, detail::order_by_masks::group);
     const int bits = static_cast<int>(detail::smaller(volume(), 32u));
-    detail::launch(place, groups,
-                   detail::order_by_masks{masks_.data(), mask_words(), bits, sizes_.data() + 1, outputs_most_,
-                                          order_.data()});
-    detail::launch(place, groups * volume(),
-                   detail::order_neighbours{neighbours_.data(), order_.data(), stride_, outputs_most_, groups,
-                                            ordered_.data()});
+    const detail::order_by_masks sort{masks_.data(),     mask_words(),  bits,
+                                      sizes_.data() + 1, outputs_most_, order_.data()};
+    place.launch(groups, sort.scratch_bytes(), sort);
+    const detail::order_neighbours move{neighbours_.data(), order_.data(), stride_,
+                                        outputs_most_,      groups,        ordered_.data()};
+    place.launch(groups * volume(), move.scratch_bytes(), move);
   }
 #endif
 }

@@ -23,7 +23,7 @@ struct order_by_masks {
   std::uint64_t most;
   std::uint32_t* order;
 
-  std::size_t scratch_bytes() const { return sizeof(typename sort::TempStorage); }
+  static std::size_t scratch_bytes() { return sizeof(typename sort::TempStorage); }
 
   template <class Team>
   ROOST_FN void operator()(const Team&, std::size_t index, std::byte* scratch) const {
