@@ -81,6 +81,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   bind_partition<ROOST_PYTHON_PLACE>(m);
   bind_concurrent_map<ROOST_PYTHON_PLACE>(m);
   bind_store<ROOST_PYTHON_PLACE>(m);
+  bind_sparse<ROOST_PYTHON_PLACE>(m);
 }
 
 }  // namespace roost::python

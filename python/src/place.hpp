@@ -94,6 +94,10 @@ auto ask(const call_place<host>& at, const host&, const F& f) {
   return without_gil(at, f);
 }
 template <class F>
+auto read(const call_place<host>& at, const host&, const F& f) {
+  return without_gil(at, f);
+}
+template <class F>
 auto change(const call_place<host>& at, const host&, const F& f) {
   return without_gil(at, f);
 }
@@ -272,6 +276,16 @@ auto ask(const call_place<cuda>& at, const cuda& home, const F& f) {
     const follow after{same ? place.stream() : home.stream(), place.stream()};
     return f(place);
   });
+}
+
+/// The same for what its own stream may still be making.
+template <class F>
+auto read(const call_place<cuda>& at, const cuda& home, const F& f) {
+  if (home.stream() != at.get().stream() && !is_capturing(at.get().stream())) {
+    const detail::device_guard guard(at.get().device());
+    wait_for(at.get().stream(), home.stream());
+  }
+  return ask(at, home, f);
 }
 
 /// A table changes on its own stream, and that of the call waits. Where the call's is captured into a graph,

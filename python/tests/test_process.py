@@ -14,6 +14,7 @@ import tomllib
 import numpy as np
 import pytest
 import roost
+import roost.sparse
 
 
 def resident():
@@ -176,7 +177,7 @@ def test_set_threads(threads):
         roost.set_threads(-1)
 
 
-@pytest.mark.parametrize("module", [roost, roost._functions, roost._tables])
+@pytest.mark.parametrize("module", [roost, roost._functions, roost._tables, roost.sparse])
 def test_examples_in_docstrings(module):
     failed, tried = doctest.testmod(module)
     assert tried and not failed

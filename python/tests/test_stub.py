@@ -9,7 +9,7 @@ import pathlib
 import pytest
 import roost
 
-SPECIAL = {f"__{name}__" for name in "init len contains getitem setitem iter".split()}
+SPECIAL = {f"__{name}__" for name in "init len contains getitem setitem iter add".split()}
 
 
 class Stub:
@@ -31,9 +31,13 @@ class Stub:
         return members | {n.name: n for n in self.classes[name].body if isinstance(n, ast.FunctionDef)}
 
 
-STUBS = {"roost": Stub("roost", "__init__.pyi")}
+STUBS = {
+    "roost": Stub("roost", "__init__.pyi"),
+    "roost.sparse": Stub("roost.sparse", "sparse/__init__.pyi"),
+}
 if importlib.util.find_spec("torch"):
     STUBS["roost.torch"] = Stub("roost.torch", "torch.pyi")
+    STUBS["roost.sparse.nn"] = Stub("roost.sparse.nn", "sparse/nn.pyi")
 
 
 def parameters_of_stub(function):
@@ -43,11 +47,12 @@ def parameters_of_stub(function):
     first_default = len(plain) - len(a.defaults)
     found = [(p.arg, "positional", i >= first_default) for i, p in enumerate(plain)]
     found += [(a.vararg.arg, "*", False)] if a.vararg else []
-    return found + [(p.arg, "keyword", d is not None) for p, d in zip(a.kwonlyargs, a.kw_defaults)]
+    found += [(p.arg, "keyword", d is not None) for p, d in zip(a.kwonlyargs, a.kw_defaults)]
+    return found + ([(a.kwarg.arg, "**", False)] if a.kwarg else [])
 
 
 def parameters_of(function):
-    kinds = {"VAR_POSITIONAL": "*", "KEYWORD_ONLY": "keyword"}
+    kinds = {"VAR_POSITIONAL": "*", "KEYWORD_ONLY": "keyword", "VAR_KEYWORD": "**"}
     return [
         (p.name, kinds.get(p.kind.name, "positional"), p.default is not p.empty)
         for p in inspect.signature(function).parameters.values()

@@ -1,0 +1,556 @@
+"""Layers of torch over voxels: sparse tensors, submanifold and strided convolution, pooling.
+
+    >>> import torch, roost.sparse.nn as nn
+    >>> voxels = torch.tensor([[0, 5, 5, 5], [0, 5, 5, 6], [0, 9, 9, 9]], dtype=torch.int32)
+    >>> x = nn.SparseTensor(torch.ones(3, 4), voxels)
+    >>> net = nn.Sequential(nn.SubmanifoldConv3d(4, 8), torch.nn.ReLU(), nn.SparseConv3d(8, 16, 2, stride=2))
+    >>> net(x)
+    SparseTensor(3 voxels on 3 axes, 16 channels of torch.float32 on cpu)
+
+Voxels have an index (`roost.sparse.CoordinateIndex`), and layers make the kernel maps that they need once for
+each index and shape. Padding is such that a kernel is centred, unless it is given. See docs/sparse.md.
+"""
+
+import math
+
+import torch
+
+from . import (
+    CoordinateIndex,
+    KernelMap,
+    _convolve,
+    _input_gradient,
+    _made_maps,
+    _make,
+    _no_map,
+    _shape,
+    _weight_gradient,
+)
+
+__all__ = [
+    "Sequential",
+    "SparseConv2d",
+    "SparseConv3d",
+    "SparseConvTranspose2d",
+    "SparseConvTranspose3d",
+    "SparseMaxPool2d",
+    "SparseMaxPool3d",
+    "SparseTensor",
+    "SubmanifoldConv2d",
+    "SubmanifoldConv3d",
+    "cat",
+]
+
+
+# Operators take tensors and numbers: a map by its number, and how many rows there are on the other side.
+
+
+@torch.library.custom_op("roost::sparse_conv", mutates_args=())
+def _conv(
+    features: torch.Tensor,
+    weights: torch.Tensor,
+    bias: torch.Tensor | None,
+    map: int,
+    transposed: bool,
+    rows: int,
+) -> torch.Tensor:
+    return _convolve(_made_maps[map], transposed, features, weights, bias)
+
+
+@_conv.register_fake
+def _(features, weights, bias, map, transposed, rows):
+    return features.new_empty((rows, weights.shape[-1]))
+
+
+@torch.library.custom_op("roost::sparse_conv_input_gradient", mutates_args=())
+def _conv_input_gradient(
+    gradient: torch.Tensor, weights: torch.Tensor, map: int, transposed: bool, rows: int
+) -> torch.Tensor:
+    return _input_gradient(_made_maps[map], transposed, gradient, weights)
+
+
+@_conv_input_gradient.register_fake
+def _(gradient, weights, map, transposed, rows):
+    return gradient.new_empty((rows, weights.shape[-2]))
+
+
+@torch.library.custom_op("roost::sparse_conv_weight_gradient", mutates_args=())
+def _conv_weight_gradient(
+    features: torch.Tensor, gradient: torch.Tensor, weights: torch.Tensor, map: int, transposed: bool
+) -> torch.Tensor:
+    result = _weight_gradient(_made_maps[map], transposed, features, gradient, weights)
+    return result.to(weights.dtype).view(weights.shape)
+
+
+@_conv_weight_gradient.register_fake
+def _(features, gradient, weights, map, transposed):
+    return torch.empty_like(weights, memory_format=torch.contiguous_format)
+
+
+def _keep(ctx, inputs, output):
+    features, weights, _, ctx.number, ctx.transposed, _ = inputs
+    ctx.save_for_backward(features, weights)
+    # While torch.compile traces, the number may be a symbol.
+    ctx.map = _made_maps.get(ctx.number) if type(ctx.number) is int else None
+
+
+def _backward(ctx, gradient):
+    features, weights = ctx.saved_tensors
+    given = ctx.needs_input_grad
+    of_input = of_weights = of_bias = None
+    if given[0]:
+        of_input = _conv_input_gradient(gradient, weights, ctx.number, ctx.transposed, features.shape[0])
+    if given[1]:
+        of_weights = _conv_weight_gradient(features, gradient, weights, ctx.number, ctx.transposed)
+    if given[2]:
+        of_bias = gradient.sum(0)
+    return of_input, of_weights, of_bias, None, None, None
+
+
+_conv.register_autograd(_backward, setup_context=_keep)
+
+
+def _sparse_conv(map, features, weights, bias):
+    """`roost.sparse.sparse_conv` of tensors."""
+    if not isinstance(map, KernelMap):
+        raise _no_map(map)
+    if features.is_cuda and torch.is_autocast_enabled("cuda"):
+        dtype = torch.get_autocast_dtype("cuda")
+        features, weights = features.to(dtype), weights.to(dtype)
+        bias = None if bias is None else bias.to(dtype)
+    return _conv(features, weights, bias, map._number, map._transposed, map._rows_out)
+
+
+class SparseTensor:
+    """Features of voxels: a tensor with a row for each, and the index that numbers them.
+
+    Parameters
+    ----------
+    features : tensor of m x c
+    index : CoordinateIndex, or tensor of n x 3 or n x 4 int32
+        The index of the rows; or coordinates (batch, and the position on each axis), which may come several
+        times: their features, n x c, are then averaged. Rows are in the order of the index.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Coordinates that are none, other numbers of rows, tensors on two devices.
+
+    Examples
+    --------
+    >>> import torch, roost.sparse.nn as nn
+    >>> x = nn.SparseTensor(torch.tensor([[1.], [3.]]), torch.tensor([[0, 2, 2], [0, 2, 2]]).int())
+    >>> x.features, x.coordinates
+    (tensor([[2.]]), tensor([[0, 2, 2]], dtype=torch.int32))
+    """
+
+    def __init__(self, features, index):
+        what = "roost.sparse.nn.SparseTensor"
+        if not isinstance(features, torch.Tensor) or features.ndim != 2:
+            shape = tuple(getattr(features, "shape", ()))
+            raise ValueError(f"{what}: features of shape {shape}; give a tensor of rows x channels")
+        coordinates = None
+        if not isinstance(index, CoordinateIndex):
+            coordinates, index = index, CoordinateIndex(index)
+        where = str(features.device)
+        if index._library.where != ("the CPU" if where == "cpu" else where):
+            raise ValueError(f"{what}: features on {where}, but the voxels are on {index._library.where}")
+        rows = len(index) if coordinates is None else len(coordinates)
+        if len(features) != rows:
+            raise ValueError(f"{what}: {len(features)} rows of features for {rows} voxels; give as many")
+        if coordinates is not None:
+            rows = torch.as_tensor(index.rows_of_input())
+            sums = features.new_zeros(len(index), features.shape[1]).index_add(0, rows, features)
+            features = sums / rows.bincount(minlength=len(index))[:, None] if index.duplicates else sums
+        self.features, self.index = features, index
+
+    @property
+    def coordinates(self):
+        """The coordinate of each row: a tensor of m x (axes + 1) int32."""
+        return torch.as_tensor(self.index.coordinates)
+
+    def replace(self, features):
+        """The same voxels with other features, a tensor of m x c."""
+        return SparseTensor(features, self.index)
+
+    def to(self, *arguments, **named):
+        """The same on another device, or of another type: as `torch.Tensor.to`. The index is built anew on
+        another device, with the same rows; it forgets its maps."""
+        features, index = self.features.to(*arguments, **named), self.index
+        if features.device != self.features.device:
+            index = CoordinateIndex(self.coordinates.to(features.device), order=index.order)
+        return self if features is self.features else SparseTensor(features, index)
+
+    def dense(self, shape=None, origin=None):
+        """A tensor of batches x channels x positions, which is 0 where there is no voxel.
+
+        Parameters
+        ----------
+        shape : tuple of (batches, and the extent of each axis), or None
+            None: up to the greatest coordinates.
+        origin : tuple of the least position of each axis, or None
+            None: zeros.
+
+        Raises
+        ------
+        ValueError
+            A voxel lies outside.
+        """
+        what = "roost.sparse.nn.SparseTensor.dense"
+        axes, bounds = self.index.axes, self.index.bounds
+        least = (0, *(origin or (0,) * axes))
+        if shape is None:
+            shape = [high + 1 - low for high, low in zip(bounds[1], least)] if bounds else [0] * (axes + 1)
+        if len(least) != axes + 1 or len(shape) != axes + 1:
+            raise ValueError(f"{what}: shape={shape}, origin={origin}; give {axes + 1} and {axes} numbers")
+        beyond = [low + extent for low, extent in zip(least, shape)]
+        if bounds and not all(
+            low <= first and last < end for low, first, last, end in zip(least, *bounds, beyond)
+        ):
+            raise ValueError(f"{what}: voxels from {bounds[0]} to {bounds[1]}, outside of the tensor")
+        where = [column.long() - low for column, low in zip(self.coordinates.unbind(1), least)]
+        result = self.features.new_zeros(*shape, self.features.shape[1])
+        return result.index_put(tuple(where), self.features).movedim(-1, 1)
+
+    def __add__(self, other):
+        """The sum of two tensors with one index."""
+        _one_index((self, other), "roost.sparse.nn.SparseTensor")
+        return self.replace(self.features + other.features)
+
+    def __len__(self):
+        """The number of voxels."""
+        return len(self.index)
+
+    def __repr__(self):
+        features = self.features
+        return (
+            f"SparseTensor({len(self)} voxels on {self.index.axes} axes, {features.shape[1]} channels of "
+            f"{features.dtype} on {features.device})"
+        )
+
+
+def _one_index(tensors, what):
+    for each in tensors:
+        if not isinstance(each, SparseTensor):
+            raise TypeError(f"{what}: a {type(each).__name__}; give a SparseTensor")
+        if each.index is not tensors[0].index:
+            raise ValueError(
+                f"{what}: tensors with different indices; take the voxels of one for the other, as "
+                "SparseConvTranspose3d(...)(x, like) does"
+            )
+
+
+def cat(tensors):
+    """The channels of several tensors side by side.
+
+    Parameters
+    ----------
+    tensors : sequence of SparseTensor
+        Of one index.
+
+    Returns
+    -------
+    SparseTensor
+    """
+    tensors = list(tensors)
+    if not tensors:
+        raise ValueError("roost.sparse.nn.cat: no tensors; give one or more")
+    _one_index(tensors, "roost.sparse.nn.cat")
+    return tensors[0].replace(torch.cat([each.features for each in tensors], 1))
+
+
+class Sequential(torch.nn.Sequential):
+    """Modules in turn: those of torch (activations, norms) take the features, others the SparseTensor.
+
+    Examples
+    --------
+    >>> import torch, roost.sparse.nn as nn
+    >>> conv = nn.SubmanifoldConv3d(4, 8, bias=False)
+    >>> block = nn.Sequential(conv, torch.nn.BatchNorm1d(8), torch.nn.ReLU())
+    """
+
+    def forward(self, x):
+        """The result of the last module."""
+        for module in self:
+            if isinstance(x, SparseTensor) and type(module).__module__.startswith("torch."):
+                x = x.replace(module(x.features))
+            else:
+                x = module(x)
+        return x
+
+
+@torch.compiler.disable
+def _map_of(index, shape, outputs, what):
+    """The map of an index and a shape, made if it is not there; of outputs that are there, if given."""
+    if outputs is None:
+        made = index._maps.get(shape)
+        if made is None:
+            made = index._maps[shape] = _make(index, *shape, None, what)
+        return KernelMap(made, index, made.made_outputs or index, False)
+    made = index._maps.get(shape)
+    if made is None or made.made_outputs is not outputs:
+        maps = index._maps_to.setdefault(outputs, {})
+        made = maps.get(shape)
+        if made is None:
+            made = maps[shape] = _make(index, *shape, outputs, what)
+    return KernelMap(made, index, outputs, False)
+
+
+class _Layer(torch.nn.Module):
+    """What layers have in common: a shape of each axis."""
+
+    _axes = None
+    _kind = None
+
+    def _set_shape(self, size, stride, padding, dilation):
+        self._what = f"roost.sparse.nn.{type(self).__name__}"
+        *shape, _ = _shape(self._axes, size, stride, dilation, padding, self._kind, self._what)
+        self._numbers = tuple(shape)
+        self.kernel_size = shape[0]
+
+    def _checked(self, x):
+        if not isinstance(x, SparseTensor):
+            raise TypeError(f"{self._what}: a {type(x).__name__}; give a SparseTensor")
+        if x.index.axes != self._axes:
+            raise ValueError(f"{self._what}: voxels on {x.index.axes} axes; give {self._axes}")
+        return x
+
+    def _map(self, index, kind, outputs=None):
+        return _map_of(index, (*self._numbers, kind), outputs, self._what)
+
+    def extra_repr(self):
+        size, stride, dilation, padding = self._numbers
+        unset = (-1,) * self._axes
+        parts = [f"kernel_size={size}"]
+        parts += [f"stride={stride}"] if stride not in (unset, (1,) * self._axes) else []
+        parts += [f"padding={padding}"] if padding != unset else []
+        parts += [f"dilation={dilation}"] if max(dilation) > 1 else []
+        return ", ".join(parts)
+
+
+class _Conv(_Layer):
+    """What convolutions have in common."""
+
+    def _set(self, in_channels, out_channels, size, stride, padding, dilation, bias, device, dtype):
+        self._set_shape(size, stride, padding, dilation)
+        if in_channels < 1 or out_channels < 1:
+            raise ValueError(f"{self._what}: {in_channels} to {out_channels} channels; give 1 or more")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        shape = (*self.kernel_size, in_channels, out_channels)
+        self.weight = torch.nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+        self.register_parameter("bias", None)
+        if bias:
+            self.bias = torch.nn.Parameter(torch.empty(out_channels, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws weights and bias as `torch.nn.Conv3d` does."""
+        bound = 1 / math.sqrt(self.in_channels * math.prod(self.kernel_size))
+        for each in filter(lambda each: each is not None, (self.weight, self.bias)):
+            torch.nn.init.uniform_(each, -bound, bound)
+
+    def _through(self, x, map, outputs):
+        return SparseTensor(_sparse_conv(map, x.features, self.weight, self.bias), outputs)
+
+    def extra_repr(self):
+        bias = "" if self.bias is not None else ", bias=False"
+        return f"{self.in_channels}, {self.out_channels}, {super().extra_repr()}{bias}"
+
+
+class _Submanifold(_Conv):
+    _kind = "submanifold"
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size=3, *, dilation=1, bias=True, device=None, dtype=None
+    ):
+        super().__init__()
+        self._set(in_channels, out_channels, kernel_size, None, None, dilation, bias, device, dtype)
+
+    def forward(self, x):
+        """A SparseTensor with the same voxels."""
+        map = self._map(self._checked(x).index, "submanifold")
+        return self._through(x, map, x.index)
+
+
+class SubmanifoldConv3d(_Submanifold):
+    """A convolution whose outputs are the voxels of its input.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+    kernel_size, dilation : int, or a tuple of one int for each axis
+        Sizes are 1 to 5.
+    bias : bool
+    device, dtype
+        Of the parameters.
+
+    Attributes
+    ----------
+    weight : Parameter of (k0, k1, k2, in, out)
+        torch's (out, in, k0, k1, k2) permuted.
+    bias : Parameter of out numbers, or None
+    """
+
+    _axes = 3
+
+
+class SubmanifoldConv2d(_Submanifold):
+    """`SubmanifoldConv3d` on two axes."""
+
+    _axes = 2
+
+
+class _Strided(_Conv):
+    _kind = "convolution"
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size=3,
+        stride=1,
+        padding=None,
+        *,
+        dilation=1,
+        bias=True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        self._set(in_channels, out_channels, kernel_size, stride, padding, dilation, bias, device, dtype)
+
+    def forward(self, x):
+        """A SparseTensor of all voxels whose window reaches one of `x`."""
+        map = self._map(self._checked(x).index, "convolution")
+        return self._through(x, map, map.outputs)
+
+
+class SparseConv3d(_Strided):
+    """A convolution whose outputs are all voxels that its window reaches, on a grid that is coarser by the
+    stride: where `torch.nn.Conv3d` of a dense grid of ones is not 0. Coordinates are those of the coarser
+    grid; there are no borders.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+    kernel_size, stride, padding, dilation : int, or a tuple of one int for each axis
+        Sizes are 1 to 5. The padding is dilation * (kernel_size - 1) // 2 if None.
+    bias : bool
+    device, dtype
+        Of the parameters.
+
+    Attributes
+    ----------
+    weight : Parameter of (k0, k1, k2, in, out)
+        torch's (out, in, k0, k1, k2) permuted.
+    bias : Parameter of out numbers, or None
+    """
+
+    _axes = 3
+
+
+class SparseConv2d(_Strided):
+    """`SparseConv3d` on two axes."""
+
+    _axes = 2
+
+
+class _Transposed(_Strided):
+    _kind = "generative"
+
+    def forward(self, x, like=None):
+        """A SparseTensor on the finer grid.
+
+        Parameters
+        ----------
+        x : SparseTensor
+        like : SparseTensor, or CoordinateIndex
+            Whose voxels the outputs are: those of an encoder, for example, that a SparseConv3d of the same
+            shape led from to those of `x`. None: all voxels that the kernel reaches from `x`.
+        """
+        self._checked(x)
+        if like is None:
+            map = self._map(x.index, "generative")
+        else:
+            finer = like.index if isinstance(like, SparseTensor) else like
+            map = self._map(finer, "convolution", x.index).transposed()
+        return self._through(x, map, map.outputs)
+
+
+class SparseConvTranspose3d(_Transposed):
+    """A transposed convolution: to a grid that is finer by the stride, as `torch.nn.ConvTranspose3d`.
+
+    ``up(x, like)`` makes outputs at the voxels of `like`; ``up(x)`` makes all that are reached.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+    kernel_size, stride, padding, dilation : int, or a tuple of one int for each axis
+        Sizes are 1 to 5. The padding is dilation * (kernel_size - 1) // 2 if None.
+    bias : bool
+    device, dtype
+        Of the parameters.
+
+    Attributes
+    ----------
+    weight : Parameter of (k0, k1, k2, in, out)
+        torch's (in, out, k0, k1, k2) permuted.
+    bias : Parameter of out numbers, or None
+
+    Examples
+    --------
+    >>> import torch, roost.sparse.nn as nn
+    >>> x = nn.SparseTensor(torch.ones(2, 4), torch.tensor([[0, 5, 5, 5], [0, 9, 9, 9]]).int())
+    >>> down, up = nn.SparseConv3d(4, 8, 2, 2), nn.SparseConvTranspose3d(8, 4, 2, 2)
+    >>> up(down(x), x) + x
+    SparseTensor(2 voxels on 3 axes, 4 channels of torch.float32 on cpu)
+    """
+
+    _axes = 3
+
+
+class SparseConvTranspose2d(_Transposed):
+    """`SparseConvTranspose3d` on two axes."""
+
+    _axes = 2
+
+
+class _MaxPool(_Layer):
+    _kind = "pooling"
+
+    def __init__(self, kernel_size=2, stride=None, padding=None):
+        super().__init__()
+        self._set_shape(kernel_size, stride, padding, 1)
+
+    def forward(self, x):
+        """A SparseTensor of all voxels whose window reaches one of `x`."""
+        map = self._map(self._checked(x).index, "pooling")
+        features = x.features
+        with torch.no_grad():  # the row where each output's largest number is
+            best = torch.zeros(len(map.outputs), features.shape[1], dtype=torch.int64, device=features.device)
+            largest = torch.full_like(best, -math.inf, dtype=features.dtype)
+            there = torch.zeros_like(best, dtype=torch.bool)
+            for rows in torch.as_tensor(map.neighbours()).long()[:, :, None]:
+                found = features[rows[:, 0].clamp_min(0)] if len(features) else largest
+                better = (rows >= 0) & ((found > largest) | ~there | found.isnan())
+                best, largest = torch.where(better, rows, best), torch.where(better, found, largest)
+                there |= rows >= 0
+        return SparseTensor(features.gather(0, best), map.outputs)
+
+
+class SparseMaxPool3d(_MaxPool):
+    """The largest number of each channel in a window, of the voxels that are there.
+
+    Parameters
+    ----------
+    kernel_size, stride, padding : int, or a tuple of one int for each axis
+        Sizes are 1 to 5. The stride is the size if None, the padding 0 if None.
+    """
+
+    _axes = 3
+
+
+class SparseMaxPool2d(_MaxPool):
+    """`SparseMaxPool3d` on two axes."""
+
+    _axes = 2

@@ -1,0 +1,290 @@
+"""Layers of roost.sparse.nn against torch's dense ones. Skipped where torch is not installed."""
+
+import copy
+import doctest
+import gc
+import importlib.util
+import io
+import weakref
+
+import pytest
+import roost
+from conftest import LIBRARIES
+
+if not importlib.util.find_spec("torch"):
+    pytest.skip("needs torch", allow_module_level=True)
+import roost.sparse.nn as nn
+import torch
+from torch.nn import functional as F
+
+DEVICES = [on.name.partition("-")[2] or "cpu" for on in LIBRARIES if on.name.startswith("torch")]
+EXTENT = 8
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def sparse(axes, device, channels=3, n=60, requires_grad=True):
+    """Voxels of two batches, from 1 to 6 on each axis, so that no window of 3 needs a border."""
+    torch.manual_seed(axes)
+    voxels = torch.randint(1, EXTENT - 1, (n, axes + 1), dtype=torch.int32)
+    voxels[:, 0] = torch.arange(n) % 2
+    index = roost.sparse.CoordinateIndex(voxels.to(device))
+    features = torch.randn(len(index), channels, dtype=torch.float64, device=device)
+    return nn.SparseTensor(features.requires_grad_(requires_grad), index)
+
+
+def dense_like(axes, x):
+    return x.dense((2,) + (EXTENT,) * axes)
+
+
+def at_voxels(dense, x):
+    """The rows of a dense tensor at the voxels of a sparse one."""
+    return dense.movedim(1, -1)[tuple(x.coordinates.long().unbind(1))]
+
+
+def assert_same(got, expected, inputs):
+    """Values, and gradients of what they depend on, for random gradients of the results."""
+    assert got.shape == expected.shape and torch.allclose(got, expected)
+    gradient = torch.randn_like(got)
+    ours, theirs = (
+        torch.autograd.grad(each, inputs, gradient, retain_graph=True) for each in (got, expected)
+    )
+    assert all(torch.allclose(one, other) for one, other in zip(ours, theirs))
+
+
+CONV = {2: F.conv2d, 3: F.conv3d}
+CONV_TRANSPOSE = {2: F.conv_transpose2d, 3: F.conv_transpose3d}
+MAX_POOL = {2: F.max_pool2d, 3: F.max_pool3d}
+
+
+def layer(name, axes, *arguments, device, **named):
+    return getattr(nn, f"{name}{axes}d")(*arguments, **named).to(device, torch.float64)
+
+
+def of_torch(weight):
+    """(k..., in, out) as (out, in, k...)."""
+    return weight.movedim(-1, 0).movedim(-1, 1)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("size, dilation", [(3, 1), (3, 2), ((1, 3, 5), 1)])
+def test_submanifold(device, axes, size, dilation):
+    size = size[:axes] if isinstance(size, tuple) else size
+    x = sparse(axes, device)
+    conv = layer("SubmanifoldConv", axes, 3, 4, size, dilation=dilation, device=device)
+    y = conv(x)
+    assert y.index is x.index
+    weight, same = of_torch(conv.weight), {"padding": "same", "dilation": dilation}
+    wide = CONV[axes](dense_like(axes, x), weight, conv.bias, **same)
+    assert_same(y.features, at_voxels(wide, y), (x.features, conv.weight, conv.bias))
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("size, stride", [(3, 2), (2, 2), (3, 1)])
+def test_strided_and_back(device, axes, size, stride):
+    x = sparse(axes, device)
+    down = layer("SparseConv", axes, 3, 4, size, stride, bias=False, device=device)
+    y = down(x)
+    padding = (size - 1) // 2
+    wide = CONV[axes](dense_like(axes, x), of_torch(down.weight), stride=stride, padding=padding)
+    # No voxel is missing: elsewhere the dense result is 0.
+    assert_same(y.dense(wide.shape[:1] + wide.shape[2:]), wide, (x.features, down.weight))
+    ones = CONV[axes](
+        dense_like(axes, x.replace(torch.ones_like(x.features))),
+        torch.ones_like(of_torch(down.weight)),
+        stride=stride,
+        padding=padding,
+    )
+    assert len(y) == int((ones[:, 0] != 0).sum())
+
+    up = layer("SparseConvTranspose", axes, 4, 5, size, stride, device=device)
+    z = up(y, x)
+    assert z.index is x.index
+    expected = CONV_TRANSPOSE[axes](
+        wide,
+        up.weight.movedim(-1, 0).movedim(-1, 0),
+        up.bias,
+        stride=stride,
+        padding=padding,
+        output_padding=stride - size + 2 * padding if stride > 1 else 0,
+    )
+    assert_same(z.features, at_voxels(expected, x), (x.features, down.weight, up.weight, up.bias))
+    # The same where the map to the coarser voxels is not one that a layer has made.
+    fresh = nn.SparseTensor(x.features, roost.sparse.CoordinateIndex(x.coordinates))
+    assert torch.equal(up(y, fresh).features, z.features)
+    assert up(y, fresh.index).index is fresh.index
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_generative(device, axes):
+    x = sparse(axes, device)
+    up = layer("SparseConvTranspose", axes, 3, 4, 2, 2, bias=False, device=device)
+    y = up(x)
+    wide = CONV_TRANSPOSE[axes](dense_like(axes, x), up.weight.movedim(-1, 0).movedim(-1, 0), stride=2)
+    assert_same(y.dense(wide.shape[:1] + wide.shape[2:]), wide, (x.features, up.weight))
+    assert len(y) == len(x) * 2**axes
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("size, stride, padding", [(2, None, None), (3, 2, 1)])
+def test_max_pool(device, axes, size, stride, padding):
+    x = sparse(axes, device)
+    y = getattr(nn, f"SparseMaxPool{axes}d")(size, stride, padding)(x)
+    there = dense_like(axes, x.replace(torch.ones_like(x.features))) > 0
+    wide = torch.where(there, dense_like(axes, x), -torch.inf)
+    wide = MAX_POOL[axes](wide, size, stride, padding or 0)
+    assert_same(y.features, at_voxels(wide, y), (x.features,))
+    assert len(y) == int((wide[:, 0] > -torch.inf).sum())
+    nan = x.replace(x.features.detach().index_fill(0, torch.tensor([5], device=device), torch.nan))
+    assert bool(getattr(nn, f"SparseMaxPool{axes}d")(size, stride, padding)(nan).features.isnan().any())
+
+
+def test_gradients(device):
+    x = sparse(3, device, channels=2, n=14)
+    for map in (
+        roost.sparse.kernel_map(x.index),
+        roost.sparse.kernel_map(x.index, 2),
+        roost.sparse.kernel_map(x.index, 2, 2, kind="convolution"),
+        roost.sparse.kernel_map(x.index, 2, 2, kind="convolution").transposed(),
+    ):
+        features = torch.randn(len(map.inputs), 2, dtype=torch.float64, device=device, requires_grad=True)
+        weights = torch.randn(map.volume, 2, 3, dtype=torch.float64, device=device, requires_grad=True)
+        bias = torch.randn(3, dtype=torch.float64, device=device, requires_grad=True)
+        assert torch.autograd.gradcheck(
+            lambda f, w, b: roost.sparse.sparse_conv(map, f, w, b), (features, weights, bias)
+        )
+        wide = weights.movedim(-1, 0).contiguous().movedim(0, -1)  # not contiguous
+        assert torch.equal(
+            roost.sparse.sparse_conv(map, features, wide), roost.sparse.sparse_conv(map, features, weights)
+        )
+        result = roost.sparse.sparse_conv(map, features, weights)
+        del map
+        result.sum().backward()  # though nobody else refers to the map
+        assert features.grad.abs().sum() > 0
+
+
+def test_compiled(device):
+    torch.compiler.reset()
+    x = sparse(3, device)
+    map = roost.sparse.kernel_map(x.index)
+    weights = torch.randn(27, 3, 4, dtype=torch.float64, device=device, requires_grad=True)
+
+    def layer(features, weights):
+        return roost.sparse.sparse_conv(map, features, weights).relu().pow(2)
+
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    assert_same(compiled(x.features, weights), layer(x.features, weights), (x.features, weights))
+    result, features, cube = (each.detach() for each in (layer(x.features, weights), x.features, weights))
+    operators, number = torch.ops.roost, map._number
+    for operator, arguments in (
+        (operators.sparse_conv, (x.features, weights, None, number, False, len(x))),
+        (operators.sparse_conv_input_gradient, (result, cube, number, False, len(x))),
+        (operators.sparse_conv_weight_gradient, (features, result, cube, number, False)),
+    ):
+        torch.library.opcheck(operator, arguments)
+
+
+def test_maps_are_made_once_and_go_with_their_index(device):
+    x = sparse(3, device)
+    net = nn.Sequential(
+        nn.SubmanifoldConv3d(3, 4), torch.nn.BatchNorm1d(4), torch.nn.ReLU(), nn.SparseConv3d(4, 4, 2, 2)
+    ).to(device, torch.float64)
+    first, second = net(x), net(x)
+    assert first.index is second.index and len(x.index._maps) == 2
+    kept = weakref.ref(x.index)
+    gc.disable()  # no cycle keeps an index, and the memory of its maps
+    try:
+        net[0](x)
+        del x
+        assert kept() is None and first.index.valid()
+    finally:
+        gc.enable()
+
+
+def test_tensors(device):
+    x = sparse(3, device)
+    both = nn.cat([x, x + x])
+    assert torch.equal(both.features, torch.cat([x.features, 2 * x.features], 1)) and both.index is x.index
+    assert torch.equal(at_voxels(x.dense(), x), x.features)
+    least = x.coordinates.amin(0)[1:].tolist()
+    near = x.dense(origin=least)
+    assert torch.equal(near, x.dense()[(..., *(slice(first, None) for first in least))])
+    for same in (x.to("cpu"), copy.deepcopy(x.replace(x.features.detach())), x.to(torch.float32)):
+        assert torch.equal(same.coordinates.cpu(), x.coordinates.cpu())
+        assert torch.allclose(same.features.cpu().double(), x.features.cpu(), atol=1e-6)
+    # Copies of a voxel are averaged.
+    voxels = torch.tensor([[0, 5, 5], [1, 5, 5], [0, 5, 5]], dtype=torch.int32, device=device)
+    features = torch.tensor([[1.0], [2.0], [5.0]], device=device, requires_grad=True)
+    mean = nn.SparseTensor(features, voxels)
+    assert mean.features.tolist() == [[3.0], [2.0]]
+    mean.features.sum().backward()
+    assert features.grad.tolist() == [[0.5], [1.0], [0.5]]
+
+
+def test_no_voxels_go_through_every_layer(device):
+    empty = nn.SparseTensor(torch.zeros(0, 3, device=device), torch.zeros(0, 4).int().to(device))
+    net = nn.Sequential(
+        nn.SubmanifoldConv3d(3, 4),
+        torch.nn.ReLU(),
+        nn.SparseConv3d(4, 4, 2, 2),
+        nn.SparseMaxPool3d(),
+        nn.SparseConvTranspose3d(4, 5),
+    ).to(device)
+    y = net(empty)
+    assert y.features.shape == (0, 5) and nn.cat([y, y + y]).dense((2, 3, 3, 3)).shape == (2, 10, 3, 3, 3)
+    y.features.sum().backward()
+    assert net[0].weight.grad.abs().sum() == 0
+
+
+def test_state(device):
+    conv = nn.SubmanifoldConv3d(3, 4).to(device)
+    file = io.BytesIO()
+    torch.save(conv.state_dict(), file)
+    file.seek(0)
+    other = nn.SubmanifoldConv3d(3, 4).to(device)
+    other.load_state_dict(torch.load(file, weights_only=True))
+    x = sparse(3, device).to(torch.float32)
+    assert torch.equal(conv(x).features, other(x).features)
+    assert repr(conv) == "SubmanifoldConv3d(3, 4, kernel_size=(3, 3, 3))"
+    like_torchs = torch.nn.Conv3d(3, 4, 3)
+    assert conv.weight.abs().max() <= like_torchs.weight.abs().max() * 1.2
+
+
+X = sparse(3, "cpu", requires_grad=False)
+OTHER = sparse(3, "cpu", requires_grad=False)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: X + OTHER, ValueError, "different indices"),
+        (lambda: nn.cat([X, OTHER]), ValueError, "different indices"),
+        (lambda: nn.cat([]), ValueError, "one or more"),
+        (lambda: nn.cat([X, X.features]), TypeError, "give a SparseTensor"),
+        (lambda: X.replace(X.features[1:]), ValueError, "rows of features"),
+        (lambda: nn.SparseTensor(X.features[0], X.index), ValueError, "rows x channels"),
+        (lambda: nn.SparseTensor(X.features, X.coordinates.long()), TypeError, "convert them to int32"),
+        (lambda: X.dense((1, 8, 8, 8)), ValueError, "outside"),
+        (lambda: X.dense(origin=(3, 3, 3)), ValueError, "outside"),
+        (lambda: nn.SubmanifoldConv3d(3, 4)(X.features), TypeError, "give a SparseTensor"),
+        (lambda: nn.SubmanifoldConv2d(3, 4)(X), ValueError, "3 axes; give 2"),
+        (lambda: nn.SubmanifoldConv3d(3, 4)(X), TypeError, "convert one"),
+        (lambda: nn.SubmanifoldConv3d(2, 4).double()(X), ValueError, "3 channels, but weights for 2"),
+        (lambda: nn.SubmanifoldConv3d(0, 4), ValueError, "1 or more"),
+        (lambda: nn.SparseConv3d(3, 4, (2, 2)), ValueError, "each of 3 axes"),
+        (lambda: nn.SparseConv3d(3, 4, 7).double()(X), ValueError, "size 7"),
+    ],
+)
+def test_wrong_arguments(call, error, words):
+    with pytest.raises(error, match=words) as caught:
+        call()
+    assert str(caught.value).startswith("roost") and "\n" not in str(caught.value)
+
+
+def test_examples_in_docstrings():
+    failed, tried = doctest.testmod(nn)
+    assert tried and not failed
