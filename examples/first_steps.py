@@ -2,6 +2,7 @@
 
 import numpy as np
 import roost
+import roost.sparse
 
 ids = np.array([1005, 1002, 1005, 1009])
 grams = np.array([250.0, 900.0, 120.0, 70.0])
@@ -27,3 +28,12 @@ for batch in np.array_split(ids, 2):
     seen.add(batch)                                                  # counts keys as they come
 print(seen[1005], len(seen))                                         # 2 3
 assert weight[1005] == 370.0 and seen[1005] == 2 and len(seen) == 3
+
+# Voxels, the neighbours of each, and a convolution over those that are there.
+voxels = np.array([[0, 5, 5, 5], [0, 5, 5, 6], [0, 9, 9, 9]], np.int32)   # batch, x, y, z
+index = roost.sparse.CoordinateIndex(voxels)
+near = roost.sparse.kernel_map(index)                                # 3 x 3 x 3
+ones, kernel = np.ones((3, 1), np.float32), np.ones((27, 1, 1), np.float32)
+print(roost.sparse.sparse_conv(near, ones, kernel).ravel())          # [2. 2. 1.]: how many are near
+assert index.find(voxels[1:2]).tolist() == [1] and near.neighbours().shape == (27, 3)
+assert roost.sparse.sparse_conv(near, ones, kernel).ravel().tolist() == [2, 2, 1]

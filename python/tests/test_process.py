@@ -184,7 +184,8 @@ def test_examples_in_docstrings(module):
 
 
 EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
-NEEDS = {"embedding.py": "torch"}  # the others work without what is not installed
+NEEDS = {"embedding.py": "torch", "unet.py": "torch"}  # the others work without what is not installed
+SMALLER = {"unet.py": ["--steps", "12"]}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
@@ -193,7 +194,10 @@ def test_examples(example, tmp_path):
         pytest.skip(f"needs {NEEDS[example.name]}")
     plot = "--plot" in example.read_text() and importlib.util.find_spec("matplotlib")
     done = subprocess.run(
-        [sys.executable, str(example), *(["--plot", "picture.png"] if plot else [])],
+        [
+            *(sys.executable, str(example), *SMALLER.get(example.name, [])),
+            *(["--plot", "picture.png"] if plot else []),
+        ],
         capture_output=True,
         text=True,
         timeout=300,

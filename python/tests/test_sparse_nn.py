@@ -254,6 +254,29 @@ def test_state(device):
     assert conv.weight.abs().max() <= like_torchs.weight.abs().max() * 1.2
 
 
+def test_spconvs_weights(device):
+    """A state as spconv has it, made from torch's layer, whose outputs are known."""
+    dense = torch.nn.Conv3d(3, 4, (1, 3, 5), padding="same").to(device, torch.float64)
+    state = {
+        "0.weight": dense.weight.detach().movedim(1, -1),  # (out, k0, k1, k2, in)
+        "0.bias": dense.bias.detach(),
+        "1.weight": torch.rand(4, dtype=torch.float64),
+        "1.bias": torch.zeros(4, dtype=torch.float64),
+    }
+    net = nn.Sequential(nn.SubmanifoldConv3d(3, 4, (1, 3, 5)), torch.nn.LayerNorm(4))
+    net = net.to(device, torch.float64)
+    nn.load_spconv(net, state)
+    x = sparse(3, device)
+    assert torch.allclose(net[0](x).features, at_voxels(dense(dense_like(3, x)), x))
+    assert torch.equal(net[1].weight.cpu(), state["1.weight"].cpu())
+    with pytest.raises(RuntimeError, match="Missing key"):
+        nn.load_spconv(net, {"0.weight": state["0.weight"]})
+    with pytest.raises(
+        ValueError, match=r"0.weight has shape \(4, 3, 1, 3, 5\); spconv 2 has \(4, 1, 3, 5, 3\)"
+    ):
+        nn.load_spconv(net, {"0.weight": dense.weight.detach()})
+
+
 X = sparse(3, "cpu", requires_grad=False)
 OTHER = sparse(3, "cpu", requires_grad=False)
 

@@ -39,6 +39,7 @@ __all__ = [
     "SubmanifoldConv2d",
     "SubmanifoldConv3d",
     "cat",
+    "load_spconv",
 ]
 
 
@@ -554,3 +555,47 @@ class SparseMaxPool2d(_MaxPool):
     """`SparseMaxPool3d` on two axes."""
 
     _axes = 2
+
+
+def load_spconv(module, state, strict=True):
+    """Loads what a model with layers of spconv has saved into the same model with layers of this module.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Whose modules have the names of the former: SubMConv3d becomes SubmanifoldConv3d, SparseConv3d and
+        SparseConvTranspose3d keep their names, and SparseInverseConv3d becomes SparseConvTranspose3d, called
+        with the finer voxels.
+    state : dict
+        The `state_dict` of a model of spconv 2, whose weights are (out, k0, k1, k2, in).
+    strict : bool
+        As for `torch.nn.Module.load_state_dict`.
+
+    Returns
+    -------
+    What `load_state_dict` returns.
+
+    Raises
+    ------
+    ValueError
+        A weight of another shape.
+    RuntimeError
+        Names that do not go together, if strict.
+
+    Notes
+    -----
+    Coordinates have the same columns: the batch, then positions in the order of the kernel's axes. spconv's
+    strided layers have no padding unless it is given: pass padding=0 where they had none.
+    """
+    state = dict(state)
+    for name, layer in module.named_modules():
+        key = f"{name}.weight" if name else "weight"
+        if isinstance(layer, _Conv) and key in state:
+            shape = (layer.out_channels, *layer.kernel_size, layer.in_channels)
+            if tuple(state[key].shape) != shape:
+                raise ValueError(
+                    f"roost.sparse.nn.load_spconv: {key} has shape {tuple(state[key].shape)}; spconv 2 has "
+                    f"{shape} for this layer"
+                )
+            state[key] = state[key].movedim(0, -1)
+    return module.load_state_dict(state, strict)

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -8,12 +8,14 @@ from . import CoordinateIndex
 __all__ = [
     "Sequential", "SparseConv2d", "SparseConv3d", "SparseConvTranspose2d", "SparseConvTranspose3d",
     "SparseMaxPool2d", "SparseMaxPool3d", "SparseTensor", "SubmanifoldConv2d", "SubmanifoldConv3d", "cat",
+    "load_spconv",
 ]
 
 _Each = int | Sequence[int]  # for all axes, or one for each
 _Device = torch.device | str | None
 
 def cat(tensors: Sequence[SparseTensor]) -> SparseTensor: ...
+def load_spconv(module: torch.nn.Module, state: Mapping[str, torch.Tensor], strict: bool = ...) -> Any: ...
 
 class SparseTensor:
     features: torch.Tensor
