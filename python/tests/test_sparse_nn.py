@@ -188,6 +188,17 @@ def test_compiled(device):
         torch.library.opcheck(operator, arguments)
 
 
+def test_tf32_is_torchs_choice(device):
+    x = sparse(3, device, channels=64)
+    conv = layer("SubmanifoldConv", 3, 64, 64, device=device)
+    exact, errors = conv(x).features.detach(), []
+    conv.float()
+    for allow in (False, True):
+        with torch.backends.cudnn.flags(allow_tf32=allow):
+            errors.append(float((conv(x.to(torch.float32)).features.detach() - exact).abs().max()))
+    assert errors[0] < 1e-5 and (errors[1] > 10 * errors[0] if device == "cuda" else errors[1] == errors[0])
+
+
 def test_maps_are_made_once_and_go_with_their_index(device):
     x = sparse(3, device)
     net = nn.Sequential(
@@ -292,6 +303,20 @@ OTHER = sparse(3, "cpu", requires_grad=False)
         (lambda: nn.SparseTensor(X.features[0], X.index), ValueError, "rows x channels"),
         (lambda: nn.SparseTensor(X.features, X.coordinates.long()), TypeError, "convert them to int32"),
         (lambda: X.dense((1, 8, 8, 8)), ValueError, "outside"),
+        (lambda: X.dense((8, 8)), ValueError, "give 4 and 3 numbers"),
+        (lambda: X.dense(origin=3), ValueError, "give 4 and 3 numbers"),
+        (lambda: nn.SubmanifoldConv3d(2.5, 4), TypeError, "whole number"),
+        (lambda: nn.SparseConvTranspose3d(3, 4)(X, 5), TypeError, "give a SparseTensor"),
+        (
+            lambda: nn.SparseConvTranspose3d(3, 4).double()(X, sparse(2, "cpu").index),
+            ValueError,
+            "voxels on 3 axes and outputs on 2",
+        ),
+        (
+            lambda: roost.sparse.sparse_conv(roost.sparse.kernel_map(X.index), X.features, None),
+            TypeError,
+            "weights a NoneType; convert one",
+        ),
         (lambda: X.dense(origin=(3, 3, 3)), ValueError, "outside"),
         (lambda: nn.SubmanifoldConv3d(3, 4)(X.features), TypeError, "give a SparseTensor"),
         (lambda: nn.SubmanifoldConv2d(3, 4)(X), ValueError, "3 axes; give 2"),

@@ -420,7 +420,8 @@ def sparse_conv(map, features, weights, bias=None):
     -----
     The same bits each time, with any number of threads. Sums of 16-bit floats are float32. For tensors of
     torch it is an operator (`torch.ops.roost.sparse_conv`) with gradients of features, weights and bias,
-    which `torch.compile` takes.
+    which `torch.compile` takes; on a GPU its products of float32 are those of TF32 where torch's own are
+    (`torch.backends.cudnn`).
     """
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(features, torch.Tensor):
@@ -439,6 +440,11 @@ def _no_map(map):
 
 
 _DTYPES = {"float32": "", "float64": "", "float16": " on the CPU", "bfloat16": " on the CPU"}
+
+
+def _wants_tf32(cudnn):
+    conv = getattr(cudnn, "conv", None)  # since torch 2.9, which no longer tells `allow_tf32` of all
+    return cudnn.allow_tf32 if conv is None else conv.fp32_precision == "tf32"
 
 
 class _Conv:
@@ -487,7 +493,7 @@ class _Conv:
             self.name,
             self.inputs,
             self.outputs,
-            self.name == "float32" and library.name == "torch" and library.torch.backends.cudnn.allow_tf32,
+            self.name == "float32" and library.name == "torch" and _wants_tf32(library.torch.backends.cudnn),
             *columns,
         )
 

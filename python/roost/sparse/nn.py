@@ -15,6 +15,7 @@ import math
 
 import torch
 
+from .._tables import _whole_number
 from . import (
     CoordinateIndex,
     KernelMap,
@@ -115,6 +116,12 @@ def _sparse_conv(map, features, weights, bias):
     """`roost.sparse.sparse_conv` of tensors."""
     if not isinstance(map, KernelMap):
         raise _no_map(map)
+    for name, given in (("weights", weights), ("bias", bias)):
+        if not isinstance(given, torch.Tensor) and not (name == "bias" and given is None):
+            raise TypeError(
+                f"roost.sparse.sparse_conv: features are a tensor of torch, {name} a {type(given).__name__}; "
+                "convert one"
+            )
     if features.is_cuda and torch.is_autocast_enabled("cuda"):
         dtype = torch.get_autocast_dtype("cuda")
         features, weights = features.to(dtype), weights.to(dtype)
@@ -199,11 +206,14 @@ class SparseTensor:
         """
         what = "roost.sparse.nn.SparseTensor.dense"
         axes, bounds = self.index.axes, self.index.bounds
-        least = (0, *(origin or (0,) * axes))
+        origin = (0,) * axes if origin is None else origin
+        least = (0, *(origin if isinstance(origin, (tuple, list)) else ()))
         if shape is None:
             shape = [high + 1 - low for high, low in zip(bounds[1], least)] if bounds else [0] * (axes + 1)
         if len(least) != axes + 1 or len(shape) != axes + 1:
-            raise ValueError(f"{what}: shape={shape}, origin={origin}; give {axes + 1} and {axes} numbers")
+            raise ValueError(
+                f"{what}: shape={tuple(shape)}, origin={origin}; give {axes + 1} and {axes} numbers"
+            )
         beyond = [low + extent for low, extent in zip(least, shape)]
         if bounds and not all(
             low <= first and last < end for low, first, last, end in zip(least, *bounds, beyond)
@@ -288,6 +298,8 @@ def _map_of(index, shape, outputs, what):
         if made is None:
             made = index._maps[shape] = _make(index, *shape, None, what)
         return KernelMap(made, index, made.made_outputs or index, False)
+    if index.axes != outputs.axes:
+        raise ValueError(f"{what}: voxels on {outputs.axes} axes and outputs on {index.axes}")
     made = index._maps.get(shape)
     if made is None or made.made_outputs is not outputs:
         maps = index._maps_to.setdefault(outputs, {})
@@ -334,6 +346,8 @@ class _Conv(_Layer):
 
     def _set(self, in_channels, out_channels, size, stride, padding, dilation, bias, device, dtype):
         self._set_shape(size, stride, padding, dilation)
+        in_channels = _whole_number(in_channels, self._what, "in_channels")
+        out_channels = _whole_number(out_channels, self._what, "out_channels")
         if in_channels < 1 or out_channels < 1:
             raise ValueError(f"{self._what}: {in_channels} to {out_channels} channels; give 1 or more")
         self.in_channels, self.out_channels = in_channels, out_channels
@@ -473,7 +487,7 @@ class _Transposed(_Strided):
         if like is None:
             map = self._map(x.index, "generative")
         else:
-            finer = like.index if isinstance(like, SparseTensor) else like
+            finer = like if isinstance(like, CoordinateIndex) else self._checked(like).index
             map = self._map(finer, "convolution", x.index).transposed()
         return self._through(x, map, map.outputs)
 
