@@ -171,6 +171,21 @@ class neighbourhoods {
     read(at, home_, [&](const Place& place) { place.for_each(map.outputs, write_masks{map, to.data()}); });
   }
 
+  /// How many, of a map that was made with them.
+  std::size_t pairs() const { return forward_.pairs; }
+  void copy_pairs(at_place at, bool transposed, const column& input_rows, const column& output_rows,
+                  const column& begins) const {
+    const kernel_map_view& map = view(transposed);
+    const auto inputs = span_of<std::uint32_t>(input_rows, map.pairs),
+               outputs = span_of<std::uint32_t>(output_rows, map.pairs);
+    const auto to = span_of<std::uint64_t>(begins, map.volume + std::size_t{1});
+    read(at, home_, [&](const Place& place) {
+      place.copy(inputs.data(), map.input_rows, inputs.size_bytes());
+      place.copy(outputs.data(), map.output_rows, outputs.size_bytes());
+      place.copy(to.data(), map.pair_begins, to.size_bytes());
+    });
+  }
+
  protected:
   void set_views(const kernel_map_view& forward, const kernel_map_view& transposed) {
     forward_ = forward, transposed_ = transposed;
@@ -192,10 +207,12 @@ class neighbourhoods_of final : public neighbourhoods<Place> {
   static std::unique_ptr<neighbourhoods_of> make(at_place at, const index_type& index,
                                                  const std::string& kind, const numbers& size,
                                                  const numbers& stride, const numbers& dilation,
-                                                 const numbers& padding, const index_type* outputs) {
+                                                 const numbers& padding, bool pairs,
+                                                 const index_type* outputs) {
     const kernel_shape<D> shape{size, stride, dilation, padding};
     kernel_map_options<D> options;
     options.by_masks = true;
+    options.pairs = pairs;
     for (std::size_t a = 0; a < D; ++a) {
       const int reach = dilation[a] * (size[a] - 1);
       const int before = padding[a] == shape.unset ? reach / 2 : padding[a];
@@ -302,7 +319,7 @@ void bind_axes(nb::module_& m, const char* index, const char* map) {
       .def("valid", &all::valid);
   nb::class_<maps, neighbourhoods<Place>>(m, map)
       .def_static("make", &maps::make, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-                  nb::arg(), nb::arg().none())
+                  nb::arg(), nb::arg(), nb::arg().none())
       .def("outputs", &maps::outputs, nb::keep_alive<0, 1>());
 }
 
@@ -316,6 +333,8 @@ void bind_sparse(nb::module_& m) {
       .def("rows", &map::rows)
       .def("neighbours", &map::neighbours)
       .def("masks", &map::masks)
+      .def("pairs", &map::pairs)
+      .def("copy_pairs", &map::copy_pairs)
       .def("bytes", &map::bytes)
       .def("valid", &map::valid);
   bind_axes<2, Place>(m, "Voxels2", "KernelMap2");

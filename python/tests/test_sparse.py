@@ -68,7 +68,7 @@ def test_kernel_map(on, axes, shape):
         (*each, each[-1])[:axes] if isinstance(each, tuple) else each for each in shape
     )
     index = CoordinateIndex(on(voxels_of(axes)))
-    map = kernel_map(index, size, stride, dilation, padding, kind)
+    map = kernel_map(index, size, stride, dilation, padding, kind, pairs=True)
     size, dilation = np.broadcast_to(size, axes), np.broadcast_to(dilation, axes)
     stride = np.broadcast_to(stride or (size if kind == "pooling" else 1), axes)
     same = 0 if kind == "pooling" else dilation * (size - 1) // 2
@@ -101,12 +101,21 @@ def test_kernel_map(on, axes, shape):
         if voxel in outputs:
             expected[k, outputs[voxel]] = row
             back[k, row] = outputs[voxel]
-    for map, expected in ((map, expected), (map.transposed(), back)):
+    for map, expected, by in ((map, expected, 1), (map.transposed(), back, 0)):
         neighbours, masks = on.back(map.neighbours()), on.back(map.masks())
         assert neighbours.dtype == masks.dtype == np.int32 and np.array_equal(neighbours, expected)
         bits = [masks.view(np.uint32)[:, k // 32] >> k % 32 & 1 for k in range(map.volume)]
         assert np.array_equal(np.array(bits), expected >= 0)
         assert len(map.outputs) == expected.shape[1]
+        sources, targets, begins = (on.back(each) for each in map.pairs())
+        assert sources.dtype == targets.dtype == np.int32 and begins.dtype == np.int64
+        offsets, rows = np.nonzero(expected >= 0)
+        assert np.array_equal(begins, np.searchsorted(offsets, np.arange(map.volume + 1)))
+        found = np.lexsort((targets, np.repeat(np.arange(map.volume), np.diff(begins))))
+        assert np.array_equal(targets[found], rows)
+        assert np.array_equal(sources[found], expected[offsets, rows])
+        ordered = (sources, targets)[by]
+        assert all((np.diff(ordered[a:b]) > 0).all() for a, b in zip(begins, begins[1:]))
 
 
 def test_outputs_that_are_there(on):
@@ -120,6 +129,16 @@ def test_outputs_that_are_there(on):
         coarse.rows_of_input()
     del map, fine
     assert coarse.valid()  # though its map is no longer referred to
+
+
+def test_outputs_that_are_none(on):
+    odd = CoordinateIndex(on(np.array([[0, 1, 1], [0, 3, 5]], np.int32)))
+    map = kernel_map(odd, 1, 2, kind="convolution")
+    assert len(map.outputs) == 0 and map.outputs is not odd and len(map.transposed().inputs) == 0
+    none = CoordinateIndex(on(np.zeros((0, 3), np.int32)))
+    map = kernel_map(odd, 3, 2, kind="convolution", outputs=none, pairs=True)
+    assert map.outputs is none and on.back(map.neighbours()).shape == (9, 0) and len(map.pairs()[0]) == 0
+    assert on.back(sparse_conv(map, on(np.ones((2, 3))), on(np.ones((9, 3, 4))))).shape == (0, 4)
 
 
 def convolved(neighbours, features, weights, bias):
@@ -158,10 +177,13 @@ def test_no_voxels_and_one(on, axes, n):
     assert index.bounds == (((-7,) * (axes + 1),) * 2 if n else None)
     assert on.back(index.contains(on(np.full((2, axes + 1), -7, np.int32)))).tolist() == [n == 1] * 2
     for kind in ("submanifold", "convolution", "pooling", "generative"):
-        map = kernel_map(index, 2, kind=kind)
+        map = kernel_map(index, 2, kind=kind, pairs=True)
         for map in (map, map.transposed()):
             weights = on(np.ones((map.volume, 2, 3)))
             result = on.back(sparse_conv(map, on(np.ones((len(map.inputs), 2))), weights))
+            sources, targets, begins = map.pairs()
+            there = (on.back(map.neighbours()) >= 0).sum()
+            assert len(sources) == len(targets) == on.back(begins)[-1] == there
             assert result.shape == (len(map.outputs), 3) and np.isin(result, [2, 2 * map.volume]).all()
 
 
@@ -193,6 +215,7 @@ WEIGHTS = np.ones((27, 2, 3), np.float32)
         (lambda: kernel_map(INDEX, 3, -1), ValueError, "stride=-1"),
         (lambda: kernel_map(INDEX, 3, 2), ValueError, "stride of 2"),
         (lambda: kernel_map(INDEX, kind="dense"), ValueError, "submanifold, convolution"),
+        (lambda: MAP.pairs(), ValueError, "give pairs=True"),
         (lambda: kernel_map(INDEX, outputs=INDEX), ValueError, "only 'convolution'"),
         (lambda: sparse_conv(INDEX, ONES, WEIGHTS), TypeError, "KernelMap"),
         (lambda: sparse_conv(MAP, ONES[1:], WEIGHTS), ValueError, f"the map has {len(INDEX)} rows"),

@@ -249,6 +249,8 @@ def test_no_voxels_go_through_every_layer(device):
     assert y.features.shape == (0, 5) and nn.cat([y, y + y]).dense((2, 3, 3, 3)).shape == (2, 10, 3, 3, 3)
     y.features.sum().backward()
     assert net[0].weight.grad.abs().sum() == 0
+    odd = nn.SparseTensor(torch.ones(1, 3, device=device), torch.tensor([[0, 1, 1, 1]]).int().to(device))
+    assert nn.SparseConv3d(3, 4, 1, 2).to(device)(odd).features.shape == (0, 4)
 
 
 def test_state(device):

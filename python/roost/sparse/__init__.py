@@ -236,20 +236,25 @@ def _remade(coordinates, order):
 class _MadeMap:
     """A map as C++ has it. It refers to no index but the one of voxels that it made."""
 
-    def __init__(self, index, map, size):
-        self.map, self.size, self.library, self.home = map, size, index._library, index._library.place()
+    def __init__(self, index, map, size, has_pairs):
+        self.map, self.size, self.has_pairs = map, size, has_pairs
+        self.library, self.home = index._library, index._library.place()
         self.volume, self.rows = map.volume(), (map.rows(True), map.rows(False))  # of inputs and outputs
-        self.made_outputs = None
+        self.made_outputs = None  # if it made some
         self.number = next(_numbers)
         _made_maps[self.number] = self
 
+    def outputs_of(self, index):
+        return index if self.made_outputs is None else self.made_outputs
 
-def _make(index, size, stride, dilation, padding, kind, outputs, what):
+
+def _make(index, size, stride, dilation, padding, kind, outputs, pairs=False):
     """A _MadeMap, from numbers of each axis."""
     maps = getattr(index._library.module, f"KernelMap{index.axes}")
     target = None if outputs is None else outputs._voxels
-    map = maps.make(index._library.place(), index._voxels, kind, size, stride, dilation, padding, target)
-    made = _MadeMap(index, map, size)
+    shape = size, stride, dilation, padding
+    map = maps.make(index._library.place(), index._voxels, kind, *shape, pairs, target)
+    made = _MadeMap(index, map, size, pairs)
     if kind != "submanifold" and outputs is None:
         made.made_outputs = CoordinateIndex.__new__(CoordinateIndex)._set(
             map.outputs(), index.axes, "block", index._library, made.home
@@ -310,6 +315,31 @@ class KernelMap:
         self._made.map.masks(library.place(), self._transposed, library.column(result))
         return library.finish(result, _INT32, (words,))
 
+    def pairs(self):
+        """The pairs of rows that belong together, of a map that was made with ``pairs=True``.
+
+        Returns
+        -------
+        input_rows, output_rows : array of p int32
+            Grouped by offset; those of an offset by the output row (of a transposed map, by the input row).
+        begins : array of volume + 1 int64
+            Those of offset k are ``begins[k]`` to ``begins[k + 1]``.
+
+        Raises
+        ------
+        ValueError
+            The map was made without.
+        """
+        library, map = self._made.library, self._made.map
+        if not self._made.has_pairs:
+            raise ValueError(
+                "roost.sparse.KernelMap.pairs: the map was made without; give pairs=True to kernel_map"
+            )
+        types = _INT32, _INT32, _INT64
+        arrays = [library.empty(n, t) for n, t in zip((map.pairs(), map.pairs(), self.volume + 1), types)]
+        map.copy_pairs(library.place(), self._transposed, *(library.column(each) for each in arrays))
+        return tuple(library.finish(each, t) for each, t in zip(arrays, types))
+
     @property
     def nbytes(self):
         """The memory of the map, in bytes."""
@@ -326,7 +356,9 @@ class KernelMap:
         )
 
 
-def kernel_map(index, size=3, stride=None, dilation=1, padding=None, kind="submanifold", *, outputs=None):
+def kernel_map(
+    index, size=3, stride=None, dilation=1, padding=None, kind="submanifold", *, outputs=None, pairs=False
+):
     """The neighbourhoods that sparse convolution and pooling go through.
 
     Offset k of output o reads the input voxel ``o * stride - padding + k * dilation``, on each axis, as
@@ -344,6 +376,8 @@ def kernel_map(index, size=3, stride=None, dilation=1, padding=None, kind="subma
         same, for pooling; or all that the windows of a transposed convolution reach.
     outputs : CoordinateIndex, for "convolution"
         Outputs that are there already.
+    pairs : bool
+        Whether to list pairs of rows, too: `KernelMap.pairs`. Takes 8 bytes a pair. Convolution needs none.
 
     Returns
     -------
@@ -357,8 +391,9 @@ def kernel_map(index, size=3, stride=None, dilation=1, padding=None, kind="subma
 
     Notes
     -----
-    The same each time. On a GPU a submanifold map does not wait for its work; the others do, since somebody
-    must know how many voxels they make. Make a map once for all layers with the same voxels and shape.
+    The same each time. On a GPU a submanifold map without pairs does not wait for its work; the others do,
+    since somebody must know how many voxels or pairs they make. Make a map once for all layers with the same
+    voxels and shape.
 
     Examples
     --------
@@ -385,8 +420,8 @@ def kernel_map(index, size=3, stride=None, dilation=1, padding=None, kind="subma
         if outputs.axes != index.axes:
             raise ValueError(f"{what}: an index on {index.axes} axes and outputs on {outputs.axes}")
         same_device(index._library, outputs._library, what)
-    made = _make(index, *shape, outputs, what)
-    return KernelMap(made, index, outputs or made.made_outputs or index, False)
+    made = _make(index, *shape, outputs, bool(pairs))
+    return KernelMap(made, index, made.outputs_of(index) if outputs is None else outputs, False)
 
 
 def sparse_conv(map, features, weights, bias=None):

@@ -296,8 +296,8 @@ def _map_of(index, shape, outputs, what):
     if outputs is None:
         made = index._maps.get(shape)
         if made is None:
-            made = index._maps[shape] = _make(index, *shape, None, what)
-        return KernelMap(made, index, made.made_outputs or index, False)
+            made = index._maps[shape] = _make(index, *shape, None)
+        return KernelMap(made, index, made.outputs_of(index), False)
     if index.axes != outputs.axes:
         raise ValueError(f"{what}: voxels on {outputs.axes} axes and outputs on {index.axes}")
     made = index._maps.get(shape)
@@ -305,7 +305,7 @@ def _map_of(index, shape, outputs, what):
         maps = index._maps_to.setdefault(outputs, {})
         made = maps.get(shape)
         if made is None:
-            made = maps[shape] = _make(index, *shape, outputs, what)
+            made = maps[shape] = _make(index, *shape, outputs)
     return KernelMap(made, index, outputs, False)
 
 
