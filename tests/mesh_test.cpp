@@ -178,6 +178,7 @@ TEST(mesh, refuses_damaged_ply) {
   expect_refused(".ply", with("end_header", "end_headers"), {"header"});
   expect_refused(".ply", with("property float x", "property comment x"), {"header"});
   expect_refused(".ply", with("element tristrips 1", "element tristrips 1\nelement vertex 9"), {"header"});
+  expect_refused(".ply", with("element tristrips 1", "element 777777777tristrips 1"), {"header"});
   expect_refused(".ply", with("vertex 8", "vertex 99999999999"), {"vertex 10 of 99999999999"});
   expect_refused(".ply", good.substr(0, good.size() - 60), {"vertex 6 of 8"});
   expect_refused(".ply", with("20 4", "20 9"), {"names vertex 10", "8 vertices"});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <system_error>
 
@@ -137,7 +138,11 @@ ply_header read_ply_header(std::string_view file) {
       element.name = take_word(line);
       const bool known =
           std::ranges::find(header.elements, element.name, &ply_element::name) != header.elements.end();
-      if (known || !read_number(take_word(line), element.count) || !take_word(line).empty()) return header;
+      // assimp takes digits at the front of a name for the element's count.
+      const bool named =
+          std::isalpha(static_cast<unsigned char>(element.name.empty() ? '0' : element.name[0])) != 0;
+      if (known || !named || !read_number(take_word(line), element.count) || !take_word(line).empty())
+        return header;
       header.elements.push_back(element);
     } else if (word == "property") {
       const auto property = read_property(line);
