@@ -4,19 +4,23 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Everything that the library, its command, its tests and its plots need, as Debian 12 calls it.
+# Everything that the library and its command need, as Debian 12 calls it.
 # (zlib1g-dev also because libassimp-dev links it and does not ask for it.)
 packages=(
   g++ cmake ninja-build
   libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev libstb-dev libcsv-dev
-  zlib1g-dev libzstd-dev libxxhash-dev libcfitsio-dev libsep-dev nlohmann-json3-dev libcpp-httplib-dev pkg-config
-  libgtest-dev librapidcheck-dev
-  python3-matplotlib glmark2-data
+  zlib1g-dev libzstd-dev libxxhash-dev libcfitsio-dev libsep-dev nlohmann-json3-dev
+  libcpp-httplib-dev pkg-config
 )
 
-# What ./scripts/test needs besides.
+# What plots need besides; what tests are built with; and what ./scripts/test needs, which reads a mesh, too.
 # shellcheck disable=SC2034
-test_packages=(clang-19 clang-format-19 python3-venv python3-dev chromium zstd)
+plot_packages=(python3-matplotlib) unit_test_packages=(libgtest-dev librapidcheck-dev)
+# shellcheck disable=SC2034
+test_packages=(
+  "${unit_test_packages[@]}" "${plot_packages[@]}" glmark2-data
+  clang-19 clang-format-19 python3-venv python3-dev chromium zstd
+)
 
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}
