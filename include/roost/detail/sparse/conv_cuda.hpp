@@ -205,18 +205,13 @@ struct pack_for_cuda {
   }
 };
 
-/// Output rows of a tile.
-template <int Columns>
-inline constexpr int conv_rows = 128;
-
 /// A tile of output rows.
-template <class T, int Columns, bool Tensor, int Rows = conv_rows<Columns>>
+template <class T, int Columns, bool Tensor>
 struct convolve_rows {
-  static constexpr int threads = 128, warps = threads / 32, offsets_at_once = 32;
-  static constexpr int rows_of_tile = Rows, slice = 64 / static_cast<int>(sizeof(T)),
-                       stages = Columns > 64 ? 4 : 3;
-  static constexpr int teams_at_once = Columns > 64 ? 256 / Rows : Columns > 32 ? 3 : 4;
-  using block = block_product<T, Rows, Columns, slice, false, Tensor, threads, stages>;
+  static constexpr int threads = 128, tile = threads, offsets_at_once = 32;
+  static constexpr int slice = 64 / static_cast<int>(sizeof(T)), stages = Columns > 64 ? 4 : 3;
+  static constexpr int teams_at_once = Columns > 64 ? 2 : Columns > 32 ? 3 : 4;
+  using block = block_product<T, tile, Columns, slice, false, Tensor, threads, stages>;
 
   kernel_map_view map;
   std::uint32_t stride, padded_depth, columns, panels;  // of input rows in numbers; of weights
@@ -225,7 +220,7 @@ struct convolve_rows {
   T* output;
 
   static std::size_t scratch_bytes() {
-    return ((offsets_at_once + 1) * Rows + 32) * sizeof(std::uint32_t) + block::bytes;
+    return ((offsets_at_once + 1) * tile + 32) * sizeof(std::uint32_t) + block::bytes;
   }
 
   template <class Team>
@@ -234,19 +229,19 @@ struct convolve_rows {
     constexpr int piece = block::piece;
     auto* const offsets_of_warp = reinterpret_cast<std::uint32_t*>(scratch);
     std::uint32_t* const rows = offsets_of_warp + 32;
-    std::uint32_t* const sources = rows + Rows;  // [offset of the mask][row]
-    T* const memory = reinterpret_cast<T*>(sources + offsets_at_once * Rows);
+    std::uint32_t* const sources = rows + tile;  // [offset of the mask][row]
+    T* const memory = reinterpret_cast<T*>(sources + offsets_at_once * tile);
 
     const std::uint64_t outputs = map.device_outputs != nullptr ? *map.device_outputs : map.outputs,
-                        first = index / panels * Rows;
+                        first = index / panels * tile;
     if (first >= outputs) return;
     const std::uint32_t panel = static_cast<std::uint32_t>(index % panels), thread = threadIdx.x,
-                        count = static_cast<std::uint32_t>(smaller<std::uint64_t>(Rows, outputs - first));
+                        count = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, outputs - first));
     const bool mine = thread < count;
     const std::uint64_t my_row = !mine                  ? 0
                                  : map.order != nullptr ? map.order[first + thread]
                                                         : first + thread;
-    if (thread < Rows) rows[thread] = static_cast<std::uint32_t>(my_row);
+    rows[thread] = static_cast<std::uint32_t>(my_row);
     const std::uint32_t* const neighbours = map.order != nullptr ? map.ordered_neighbours : map.neighbours;
 
     typename block::product sums;
@@ -257,21 +252,19 @@ struct convolve_rows {
       __syncthreads();
       std::uint32_t offsets = 0, of_my_rows = 0;
       ROOST_UNROLL
-      for (int w = 0; w < Rows / 32; ++w) {
+      for (int w = 0; w < tile / 32; ++w) {
         offsets |= offsets_of_warp[w];
         of_my_rows |=
-            w * 32 / (Rows / block::down) == block::row() / (Rows / block::down) ? offsets_of_warp[w] : 0;
+            w * 32 / (tile / block::down) == block::row() / (tile / block::down) ? offsets_of_warp[w] : 0;
       }
       const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
       std::uint32_t* to_row = sources + thread;
-      if (thread < Rows) {
-        for (std::uint32_t left = offsets; left != 0; left &= left - 1, to_row += Rows)
-          *to_row = mine ? from_row[first_of(left) * map.stride] : row_of_none;
-      }
+      for (std::uint32_t left = offsets; left != 0; left &= left - 1, to_row += tile)
+        *to_row = mine ? from_row[first_of(left) * map.stride] : row_of_none;
       __syncthreads();
 
       // What this thread fetches next: pieces of some rows, of the first of the offsets left.
-      constexpr int pieces = block::slice / piece, of_thread = Rows * pieces / threads;
+      constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
       const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
       constexpr int across = Columns / piece;
       static_assert(block::slice * across % threads == 0);
@@ -309,7 +302,7 @@ struct convolve_rows {
                   weights_to + (weight_row + i * (threads / across)) * block::right_stride + weight_at,
                   from_weights + i * threads * piece, true);
             from_weights += block::slice * Columns;
-            if (++slice == slices) slice = 0, left &= left - 1, from_sources += Rows;
+            if (++slice == slices) slice = 0, left &= left - 1, from_sources += tile;
           },
           [&] {
             const bool needed = (of_my_rows & used & (~used + 1)) != 0;
@@ -528,8 +521,7 @@ struct conv_backend<cuda> {
                                                                 turned, packed.data()});
         by = packed.data();
       }
-      place.launch(ceil_div<std::size_t>(outputs, kernel_type::rows_of_tile) * panels,
-                   kernel_type::scratch_bytes(),
+      place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
                    kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
                                rows.numbers, by, bias, output});
     });
