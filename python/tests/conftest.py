@@ -6,6 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or jax leaves nothing of a GPU to the others
+
 settings.register_profile(
     "roost",
     derandomize="ROOST_EXPLORE" not in os.environ,  # the same examples each time, unless one looks for more
