@@ -5,7 +5,9 @@ namespace detail {
 
 /// The convolution of a place: see conv_host.hpp and conv_cuda.hpp.
 template <class Place>
-struct conv_backend;
+struct conv_backend {
+  static_assert(sizeof(Place) == 0, "sparse_conv runs on roost::host and, compiled by nvcc, on roost::cuda");
+};
 
 /// What products of such numbers are added up in.
 template <class T>
