@@ -566,7 +566,21 @@ def _other(x, what):
         raise TypeError(
             f"{what}: a {type(x).__name__} on a GPU; import cupy or torch, which roost's results will be of"
         )
-    return np.asarray(x), NUMPY
+    return of_python(x, what), NUMPY
+
+
+def of_python(x, what):
+    """numpy's array of numbers of Python. It would make floats or objects of large integers."""
+    array = np.asarray(x)
+    if array.dtype.kind == "O" or (array.dtype == np.float64 and array.size and abs(array).max() >= 2**63):
+        numbers = np.asarray(x, object).ravel().tolist()
+        if numbers and all(isinstance(number, (int, np.integer)) for number in numbers):
+            if min(numbers) < 0 or max(numbers) >= 2**64:
+                raise OverflowError(
+                    f"{what}: integers that neither int64 nor uint64 holds; pass rows of integers, or floats"
+                )
+            return np.asarray(x, np.uint64)
+    return array
 
 
 _takers = {np.ndarray: _numpy, np.ma.MaskedArray: _masked, list: _other, tuple: _other, int: _other}

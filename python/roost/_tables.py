@@ -8,7 +8,7 @@ import numpy as np
 from . import _host, _strings
 from ._functions import _BOOL, _INT32, _INT64, _check_rows, _rows_type
 from ._keys import Keys, encode, encode_like, keeps_every_value, kind_of, numpy_dtype
-from ._libraries import NUMPY, is_python_numbers, same_device, take
+from ._libraries import NUMPY, is_python_numbers, of_python, same_device, take
 
 _UINT8 = np.dtype(np.uint8)
 
@@ -111,6 +111,8 @@ class _Values:
         try:
             converted = np.asarray(value).astype(dtype)
             array[:] = converted
+        except OverflowError:
+            raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}") from None
         except (ValueError, TypeError) as error:
             raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from error
         if dtype.kind in "iu" and np.any(np.asarray(value) != converted):
@@ -565,7 +567,7 @@ class _Changing(_Keyed):
         dtype, library = self._values.dtype, keys.library
         by_python = is_python_numbers(values)
         if by_python or isinstance(values, np.generic):
-            array, other = np.asarray(values), NUMPY
+            array, other = of_python(values, what), NUMPY
         else:
             array, other = take(values, what)
             same_device(library, other, what)

@@ -240,6 +240,15 @@ def test_concurrent_map_grows_and_sums(on):
         (lambda: roost.Map([1], [1]).find(np.array([1.0])), TypeError, "convert"),
         (lambda: roost.Map(np.array([1], "i4"), [1]).find(np.array([1])), TypeError, "convert"),
         (lambda: roost.Map(np.array([1], "i4"), [1]).find([2**40]), OverflowError, "int32"),
+        (lambda: roost.unique([2**70, 1]), OverflowError, "roost.unique: integers that neither"),
+        (lambda: roost.unique([2**63 + 1, 2**63, -1]), OverflowError, "neither"),
+        (lambda: roost.unique(10**5000), OverflowError, "neither"),
+        (lambda: roost.isin([1], [[2**70]]), OverflowError, "neither"),
+        (lambda: roost.group_by([1]).sum([2**70]), OverflowError, "neither"),
+        (lambda: roost.ConcurrentMap().insert([-(2**70)], [1]), OverflowError, "neither"),
+        (lambda: roost.ConcurrentMap().insert([1], [2**70]), OverflowError, "neither"),
+        (lambda: roost.Map([1], [1]).find([1], missing=2**70), OverflowError, "missing"),
+        (lambda: roost.unique([2**70, None]), TypeError, "objects of NoneType, int"),
         (lambda: roost.Map([1], [1]).find([1], missing="x"), TypeError, "missing"),
         (lambda: roost.Map([1], np.array([1], "u1")).find([1], missing=300), OverflowError, "missing"),
         (lambda: roost.Map([1], [1])[5], KeyError, "5"),
@@ -269,6 +278,13 @@ def test_integers_that_no_float_has_are_no_queries():
         table.find(np.array([2**53 + 1]))
     with pytest.raises(TypeError):
         roost.isin(np.array([2**53 + 1]), np.array([2.0**53]))
+
+
+def test_large_integers_of_lists_become_no_floats():
+    keys = roost.unique([2**64 - 1, 2**64 - 2, 1], sorted=True)
+    assert keys.dtype == np.uint64 and keys.tolist() == [1, 2**64 - 2, 2**64 - 1]
+    assert roost.unique([2.0**63, -1, 2.0**63], sorted=True).tolist() == [-1.0, 2.0**63]
+    assert 2**70 not in roost.Index([1, 2])
 
 
 def test_keys_of_another_type_are_in_no_table():
