@@ -87,6 +87,17 @@ class build_error : public error {
   using error::error;
 };
 
+/// Another process of a group has failed during a call, or makes another call (roost/rank.hpp). The message
+/// names its rank, and says why it failed as far as that is known.
+class rank_error : public error {
+ public:
+  rank_error(const std::string& message, unsigned rank) : error(message), rank_(rank) {}
+  unsigned rank() const noexcept { return rank_; }
+
+ private:
+  unsigned rank_;
+};
+
 /// A file cannot be written or read, or has the wrong contents. The message names the file.
 class file_error : public error {
  public:

@@ -22,6 +22,7 @@
 #include "roost/operation.hpp"
 #include "roost/partition.hpp"
 #include "roost/place.hpp"
+#include "roost/rank.hpp"
 #include "roost/sharded_concurrent_map.hpp"
 #include "roost/sharded_index.hpp"
 #include "roost/sharded_join.hpp"

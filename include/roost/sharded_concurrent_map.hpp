@@ -41,7 +41,7 @@ class sharded_concurrent_map {
   /// An empty map with room for n keys of all shards together. Throws invalid_argument, out_of_memory.
   explicit sharded_concurrent_map(const Shards& shards, std::size_t n = 0, options chosen = {})
       : options_(chosen) {
-    tables_.build(shards, chosen.seed,
+    tables_.build(shards, chosen, "roost::sharded_concurrent_map",
                   [&](auto& me) { return table_type(me.place(), share_of(n, me.count()), options_); });
   }
 

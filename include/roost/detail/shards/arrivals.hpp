@@ -83,7 +83,7 @@ class arriving_items {
     array<std::uint64_t, place_type> begins(place, plan.regions), ends(place, plan.regions);
     place.for_each(plan.regions, begin_with_slack{room, begins.data(), ends.data()});
     me_.agree();
-    const in_use_by_others scope(me_);
+    in_use_by_others scope(me_);
 
     const auto ranges = static_cast<std::uint32_t>(std::clamp<std::size_t>(
         sizes_.most() * sizeof(Item) / shards / tuned::range_bytes, 1, smaller(tuned::ranges_most, parts)));
@@ -109,6 +109,7 @@ class arriving_items {
           exchange([&](std::uint32_t s) { return range(mine_.items() + s * parts * room_of(my), my); },
                    [&](std::uint32_t s) { return range(from_[s].items.data(), s); });
     }
+    scope.all_sent();
 
     constexpr std::uint32_t tile = tile_items<place_type, Item>;
     using kernel =

@@ -26,6 +26,7 @@ class gathered {
  public:
   gathered(std::uint32_t shards, std::size_t each) : each_(each), words_(shards * each) {}
   std::uint64_t* of(std::uint32_t shard) { return words_.data() + shard * each_; }
+  const std::uint64_t* of(std::uint32_t shard) const { return words_.data() + shard * each_; }
   std::uint64_t operator()(std::uint32_t shard, std::size_t word = 0) const {
     return words_[shard * each_ + word];
   }
@@ -249,11 +250,15 @@ class in_use_by_others {
  public:
   explicit in_use_by_others(Shard& me) : me_(me), exceptions_(std::uncaught_exceptions()) {}
   in_use_by_others(const in_use_by_others&) = delete;
-  ~in_use_by_others() { me_.leave(std::uncaught_exceptions() > exceptions_); }
+  ~in_use_by_others() { me_.leave(!all_sent_ && std::uncaught_exceptions() > exceptions_); }
+
+  /// No exchange follows: others get all that they wait for, even if this shard fails now.
+  void all_sent() { all_sent_ = true; }
 
  private:
   Shard& me_;
   int exceptions_;
+  bool all_sent_ = false;
 };
 
 }  // namespace roost::detail

@@ -167,11 +167,12 @@ bool sharded_index<Key, Shards>::valid(const Shards& shards) const {
     detail::of_shard<Shards>(found, me) = {me.place(), mine.keys.size()};
   });
   find(shards, keys, found);
-  std::atomic<bool> good{true};
+  bool good = false;
   shards.run([&](auto& me) {
     const part& mine = detail::of_shard<Shards>(parts_, me);
     const detail::is_index_of_key right{detail::of_shard<Shards>(found, me).data(), mine.first};
-    if (me.place().sum(mine.keys.size(), right) != mine.keys.size()) good = false;
+    const bool all_right = me.gather({mine.keys.size() - me.place().sum(mine.keys.size(), right)}).sum() == 0;
+    if (me.local() == 0) good = all_right;
   });
   return good;
 }

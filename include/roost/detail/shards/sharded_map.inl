@@ -30,7 +30,7 @@ void sharded_map<Key, Value, Shards>::rebuild(const Shards& shards, const Keys& 
 template <class Key, class Value, class Shards>
 template <class SourceOf>
 void sharded_map<Key, Value, Shards>::build(const Shards& shards, const SourceOf& source_of) {
-  tables_.build(shards, options_.seed, [&](auto& me) {
+  tables_.build(shards, options_, "roost::sharded_map", [&](auto& me) {
     const auto source = source_of(me);
     if constexpr (!detail::is_large_value<Value>) {
       auto map = detail::build_as_they_come<table_type>(me, source, options_);

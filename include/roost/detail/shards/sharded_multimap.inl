@@ -138,7 +138,7 @@ void sharded_multimap<Key, Value, Shards>::rebuild(const Shards& shards, const K
                                                    const Values& values) {
   constexpr const char* where = "roost::sharded_multimap";
   detail::check_parts(shards, where, keys, values);
-  tables_.build(shards, options_.seed, [&](auto& me) {
+  tables_.build(shards, options_, where, [&](auto& me) {
     const auto source = detail::zip_as<Key, Value>(detail::of_shard<Shards>(keys, me),
                                                    detail::of_shard<Shards>(values, me), where);
     const auto items = detail::bring_items(me, source, options_.seed);
@@ -259,12 +259,12 @@ std::size_t sharded_multimap<Key, Value, Shards>::retrieve_all(const Shards& sha
 
 template <class Key, class Value, class Shards>
 bool sharded_multimap<Key, Value, Shards>::valid(const Shards& shards) const {
-  std::atomic<bool> good{true};
-  tables_.each(shards, "roost::sharded_multimap::valid", [&](auto& me, const table_type& mine) {
-    const detail::is_strange_key<Key> strange{mine.keys().data(), {options_.seed, me.count()}, me.number()};
-    if (!mine.valid(me.place()) || me.place().sum(mine.key_count(), strange) != 0) good = false;
-  });
-  return good;
+  return tables_.sum(shards, "roost::sharded_multimap::valid",
+                     [&](auto& me, const table_type& mine) -> std::uint64_t {
+                       const detail::is_strange_key<Key> strange{
+                           mine.keys().data(), {options_.seed, me.count()}, me.number()};
+                       return mine.valid(me.place()) ? me.place().sum(mine.key_count(), strange) : 1;
+                     }) == 0;
 }
 
 }  // namespace roost

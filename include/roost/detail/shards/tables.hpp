@@ -1,6 +1,6 @@
 #pragma once
 
-#include <atomic>
+#include <bit>
 #include <optional>
 
 #include "roost/detail/shards/arrivals.hpp"
@@ -202,12 +202,13 @@ class tables_of_shards {
   }
 
   /// make(me) for each shard: all are made, or all stay as they are.
-  template <class Make>
-  void build(const Shards& shards, std::uint64_t seed, const Make& make) {
+  template <class Options, class Make>
+  void build(const Shards& shards, const Options& options, const char* where, const Make& make) {
     tables_of_shards fresh;
-    fresh.seed_ = seed;
+    fresh.seed_ = options.seed;
     fresh.tables_ = make_each<Shards, std::optional<Table>>(shards);
     shards.run([&](shard_type& me) {
+      if constexpr (one_shard_a_process<Shards>) check_options(me, options, where);
       const Table& mine = of_shard<Shards>(fresh.tables_, me).emplace(make(me));
       if (me.local() == 0) fresh.shards_ = me.count();
       if constexpr (requires { mine.size(); }) fresh.note_sizes(me, mine);
@@ -217,11 +218,9 @@ class tables_of_shards {
 
   /// Throws invalid_argument for a place with other shards than these tables.
   void check(const Shards& shards, const char* where) const {
-    if constexpr (!one_shard_a_process<Shards>) {
-      if (empty() || shards_ == shards.size()) return;
-      raise<invalid_argument>({where, ": a table of ", shards_, " shards on a place of ", shards.size(),
-                               "; give the place that it was built on"});
-    }
+    if (empty() || shards_ == shards.size()) return;
+    raise<invalid_argument>({where, ": a table of ", shards_, " shards on a place of ", shards.size(),
+                             "; give the place that it was built on"});
   }
 
   /// f(me, the table) for each shard; then waits.
@@ -362,15 +361,28 @@ class tables_of_shards {
   }
 
   bool valid(const Shards& shards, const char* where) const {
-    std::atomic<bool> good{true};
-    each(shards, where, [&](auto& me, const Table& mine) {
-      const is_strange<reader_of<Table>> strange{mine.ref(), {seed_, me.count()}, me.number()};
-      if (!mine.valid(me.place()) || me.place().sum(mine.capacity(), strange) != 0) good = false;
-    });
-    return good;
+    return sum(shards, where, [&](auto& me, const Table& mine) -> std::uint64_t {
+             const is_strange<reader_of<Table>> strange{mine.ref(), {seed_, me.count()}, me.number()};
+             return mine.valid(me.place()) ? me.place().sum(mine.capacity(), strange) : 1;
+           }) == 0;
   }
 
  private:
+  /// Throws invalid_argument on all ranks unless all have the same types and options.
+  template <class Options>
+  static void check_options(shard_type& me, const Options& options, const char* where) {
+    const gathered all = me.gather({options.seed, std::bit_cast<std::uint64_t>(options.load_factor),
+                                    sizeof(typename Table::key_type), sizeof(typename Table::mapped_type)});
+    constexpr const char* names[] = {"seed", "load factor", "size of keys", "size of values"};
+    for (std::uint32_t r = 1; r < me.count(); ++r) {
+      for (const std::size_t i : {0, 1, 2, 3}) {
+        if (all(r, i) == all(0, i)) continue;
+        raise<invalid_argument>(
+            {where, ": rank ", r, " has another ", names[i], " than rank 0; all ranks must have the same"});
+      }
+    }
+  }
+
   /// Of all shards together.
   void note_sizes(shard_type& me, const Table& mine) {
     std::uint64_t slots = 0;
