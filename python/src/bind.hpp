@@ -34,6 +34,8 @@ template <class Place>
 void bind_store(nanobind::module_& module);  // after bind_concurrent_map
 template <class Place>
 void bind_sparse(nanobind::module_& module);
+template <class Place>
+void bind_distributed(nanobind::module_& module);
 
 void bind_strings(nanobind::module_& module);
 

@@ -30,6 +30,7 @@ void bind_place<host>(nb::module_& m) {
   m.def("threads", [] { return place::get().threads(); });
   m.def("trim", [] { host_memory_pool::instance().trim(); });
   bind_strings(m);
+  bind_distributed<host>(m);
 }
 
 #if defined(__CUDACC__)

@@ -14,6 +14,7 @@ import tomllib
 import numpy as np
 import pytest
 import roost
+import roost.distributed
 import roost.sparse
 
 
@@ -177,14 +178,15 @@ def test_set_threads(threads):
         roost.set_threads(-1)
 
 
-@pytest.mark.parametrize("module", [roost, roost._functions, roost._tables, roost.sparse])
+@pytest.mark.parametrize("module", [roost, roost._functions, roost._tables, roost.sparse, roost.distributed])
 def test_examples_in_docstrings(module):
     failed, tried = doctest.testmod(module)
     assert tried and not failed
 
 
 EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
-NEEDS = {"embedding.py": "torch", "unet.py": "torch"}  # the others work without what is not installed
+# The others work without what is not installed.
+NEEDS = {"distributed.py": "torch", "embedding.py": "torch", "unet.py": "torch"}
 SMALLER = {"unet.py": ["--steps", "12"]}
 
 

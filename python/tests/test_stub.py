@@ -33,6 +33,7 @@ class Stub:
 
 STUBS = {
     "roost": Stub("roost", "__init__.pyi"),
+    "roost.distributed": Stub("roost.distributed", "distributed.pyi"),
     "roost.sparse": Stub("roost.sparse", "sparse/__init__.pyi"),
 }
 if importlib.util.find_spec("torch"):

@@ -6,7 +6,7 @@
 #include "support/place.hpp"
 
 // roost::rank over NCCL: ranks are threads, each with a GPU of its own. Where the tables come from, and all
-// else that ranks do, rank_test.cpp checks.
+// else that ranks do, sharded_rank_test.cpp checks.
 
 namespace test {
 namespace {

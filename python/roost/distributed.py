@@ -1,0 +1,296 @@
+"""Tables of several processes, each with a part of the data: a map, distinct keys, joins.
+
+    >>> import numpy as np, roost.distributed
+    >>> alone = roost.distributed.Group(0, 1, lambda mine, all: np.copyto(all, mine), lambda out, into: None)
+    >>> roost.distributed.unique(np.array([30, 10, 30]), group=alone)
+    array([30, 10])
+
+Processes are those of a group of torch.distributed, which torchrun or something else has started:
+
+    torchrun --nproc-per-node 4 program.py
+
+    torch.distributed.init_process_group("gloo")
+    prices = roost.distributed.Map(ids, values)    # each process: the rows that it has
+    mine = prices.find(wanted)                     # each process: what it asks
+
+Every process of the group must make the same calls in the same order. Each call waits for all. Answers are
+those of one table of all rows, those of rank 0 first. If one process raises, all do: the others a
+RuntimeError with its rank and message; the next call works. Where a process ends, the others get torch's
+exception, within the timeout of the group, and later calls raise RuntimeError.
+
+Arrays are numpy's, torch's, pandas' or Arrow's, on the CPU. (On GPUs, C++ has roost::rank on NCCL.)
+"""
+
+import threading
+import weakref
+
+import numpy as np
+
+from . import _host
+from ._keys import encode, encode_like, encode_two
+from ._libraries import NUMPY
+from ._tables import _BOOL, _INT64, _Values
+
+__all__ = ["Group", "Map", "join", "unique"]
+
+
+class Group:
+    """Processes that exchange bytes: for what is no group of torch.distributed, such as MPI.
+
+    Parameters
+    ----------
+    rank, size : int
+        The number of this process, and how many there are, at most 64.
+    all_gather : callable
+        ``all_gather(mine, all)``: `all`, of uint8, becomes what rank 0 gives, then what rank 1 gives, and so
+        on; `mine` has the same length on all ranks.
+    exchange : callable
+        ``exchange(out, into)``: sends the array out[r] to rank r and receives into[r] from it. Arrays of
+        uint8, which may be empty; those of the process itself are.
+    abort : callable, optional
+        ``abort()``: this process has failed while others wait for its data; makes theirs raise.
+
+    Notes
+    -----
+    The arrays are memory of roost and must not be used after the call. What these functions raise comes out
+    of the call of roost, after which the group is of no use. One call at a time.
+    """
+
+    def __init__(self, rank, size, all_gather, exchange, abort=None):
+        for function in (all_gather, exchange, *([] if abort is None else [abort])):
+            if not callable(function):
+                raise TypeError(f"roost.distributed.Group: {function!r} is no function")
+        self.rank, self.size = rank, size
+        self._group = _host.Group(NUMPY.place(), rank, size, all_gather, exchange, abort)
+
+    def _prepare(self, what, prepare):
+        """prepare() on all processes, which must return the same text; raises on all if it does on one."""
+        try:
+            text, result = prepare()
+        except Exception as error:
+            try:
+                self._group.fail(NUMPY.place(), f"{type(error).__name__}: {error}")
+            except RuntimeError:  # which all raise
+                pass
+            raise
+        self._group.agree(NUMPY.place(), f"{what} {text}")
+        return result
+
+
+_groups = weakref.WeakKeyDictionary()  # of torch's
+_lock = threading.Lock()
+
+
+def _of_torch(group):
+    import torch.distributed as dist
+
+    if group is None:
+        if not dist.is_available() or not dist.is_initialized():
+            raise RuntimeError(
+                "roost.distributed: there is no process group; start processes with torchrun and call "
+                "torch.distributed.init_process_group, or give a roost.distributed.Group"
+            )
+        group = dist.group.WORLD
+    with _lock:
+        found = _groups.get(group)
+        if found is None:
+            found = _groups[group] = _new_group_of_torch(group)
+        return found
+
+
+def _new_group_of_torch(group):
+    import torch
+    import torch.distributed as dist
+
+    size, me = dist.get_world_size(group), dist.get_rank(group)
+    if me < 0:
+        raise ValueError("roost.distributed: this process is not of the group")
+    ranks = [dist.get_global_rank(group, r) for r in range(size)]
+    group = weakref.ref(group)  # which is alive during a call
+
+    def all_gather(mine, all):
+        parts = list(torch.from_numpy(all).chunk(size))
+        dist.all_gather(parts, torch.from_numpy(mine), group=group())
+
+    def exchange(out, into):
+        # Each begins with its neighbour, so that not all send to one.
+        others = [(me + i) % size for i in range(1, size)]
+        receives = [(dist.irecv, into[r], ranks[r]) for r in others if len(into[r])]
+        sends = [(dist.isend, out[r], ranks[r]) for r in others if len(out[r])]
+        work = [f(torch.from_numpy(memory), r, group=group()) for f, memory, r in receives + sends]
+        for each in work:
+            each.wait()
+
+    return Group(me, size, all_gather, exchange)
+
+
+def _group(group):
+    return group if isinstance(group, Group) else _of_torch(group)
+
+
+def _on_cpu(keys, what):
+    if keys.library.module is not _host:
+        raise TypeError(f"{what}: keys on {keys.library.where}; roost.distributed takes arrays on the CPU")
+    if keys.kind.word_bytes > 16:
+        raise ValueError(f"{what}: keys of {keys.kind.key_bytes} bytes; here they may have 1 to 16")
+    return keys
+
+
+class Map:
+    """A map that several processes build together and ask together; each has a part of the pairs.
+
+    Parameters
+    ----------
+    keys : array of n keys
+        Of this process: integers, bools, floats, dates, fixed-size bytes of at most 16, or rows of integers
+        of at most 16 bytes. All processes give the same type; n may differ, and be 0. If a key comes several
+        times, its first value counts, that of rank 0 before that of rank 1.
+    values : array of n values
+        Numbers or rows of at most 8 bytes, of the same type everywhere.
+    group : Group or process group of torch, optional
+        By default torch's.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Keys or values that are none, or of other types than those of another process.
+    MemoryError
+    RuntimeError
+        Another process has raised, or ended.
+
+    Notes
+    -----
+    A pair is on the process that the hash of its key tells, which has about the same number as each other.
+    Sends each pair once; needs memory for about three times this process's pairs while it works.
+    """
+
+    def __init__(self, keys, values, *, group=None):
+        what = "roost.distributed.Map"
+        self._all = _group(group)
+
+        def prepare():
+            encoded = _on_cpu(encode(keys, what), what)
+            given = _Values(values, encoded, what)
+            if given.bytes not in (4, 8):
+                raise ValueError(f"{what}: values of {given.size} bytes; they may have 1, 2, 4 or 8")
+            return f"{encoded.kind} {given.dtype}{list(given.tail) or ''}", (encoded, given)
+
+        encoded, self._values = self._all._prepare("Map", prepare)
+        self._kind, self._library = encoded.kind, encoded.library
+        self._table = _host.make_shared_map(
+            NUMPY.place(), self._all._group, encoded.words, self._values.take_words()
+        )
+
+    def _queries(self, keys, name, missing=None):
+        what = f"roost.distributed.Map.{name}"
+
+        def prepare():
+            encoded = encode_like(keys, self._kind, self._library, what)
+            return f"{self._kind}", (encoded, missing and missing(what))
+
+        return self._all._prepare(name, prepare)
+
+    def find(self, keys, missing=0):
+        """The value of each key of this process, `missing` for those that no process has given.
+
+        Parameters
+        ----------
+        keys : array of m keys
+        missing : a value
+
+        Returns
+        -------
+        array of m values
+        """
+        keys, other = self._queries(keys, "find", lambda what: self._values.one(missing, what))
+        library = keys.library
+        results = self._values.empty_words(keys.n, library)
+        self._table.find(NUMPY.place(), keys.words, other, library.column(results))
+        return self._values.finish(results, library)
+
+    def contains(self, keys):
+        """For each key of this process whether any process has given it: an array of bool."""
+        keys, _ = self._queries(keys, "contains")
+        found = keys.library.empty(keys.n, _BOOL)
+        self._table.contains(NUMPY.place(), keys.words, keys.library.column(found))
+        return keys.library.finish(found, _BOOL)
+
+    def items(self):
+        """The keys that this process has, in no particular order, and their values. Waits for nobody."""
+        keys, values = self._table.items(NUMPY.place())
+        return self._kind.decode(keys, self._library), self._values.decode(values, self._library)
+
+    def __len__(self):
+        """The number of different keys of all processes. Waits for nobody."""
+        return self._table.size()
+
+    @property
+    def nbytes(self):
+        """The memory of the map on all processes, in bytes."""
+        return self._table.bytes()
+
+    def valid(self):
+        """Checks what must hold, on all processes: looks up every key. For tests."""
+        return self._table.valid(NUMPY.place())
+
+    def __repr__(self):
+        return (
+            f"roost.distributed.Map({len(self)} keys of type {self._kind.dtype}, "
+            f"rank {self._all.rank} of {self._all.size})"
+        )
+
+
+def unique(x, *, group=None):
+    """The distinct keys of all processes, each on the process where it occurs first.
+
+    Parameters
+    ----------
+    x : array of n keys
+        Of this process, as for `Map`.
+    group : Group or process group of torch, optional
+
+    Returns
+    -------
+    array
+        In order of first occurrence. All processes' arrays one after the other are ``roost.unique`` of all
+        `x` in that order. Errors are those of `Map`.
+    """
+    what = "roost.distributed.unique"
+    all = _group(group)
+
+    def prepare():
+        keys = _on_cpu(encode(x, what), what)
+        return f"{keys.kind}", keys
+
+    keys = all._prepare("unique", prepare)
+    return keys.kind.decode(_host.shared_unique(NUMPY.place(), all._group, keys.words), keys.library)
+
+
+def join(left, right, *, group=None):
+    """The rows of two columns, which are spread over processes, that have equal keys.
+
+    Parameters
+    ----------
+    left, right : arrays of keys
+        Of this process, as for `Map`; of one type, or of two of which one holds all values of the other.
+    group : Group or process group of torch, optional
+
+    Returns
+    -------
+    (int64 array, int64 array)
+        Pairs of row numbers, of the rows of `left` that this process has. Rows are numbered over all
+        processes, those of rank 0 first. All processes' arrays one after the other are ``roost.join`` of the
+        whole columns. Errors are those of `Map`.
+    """
+    what = "roost.distributed.join"
+    all = _group(group)
+
+    def prepare():
+        two = encode_two(left, right, what)
+        for keys in two:
+            _on_cpu(keys, what)
+        return f"{two[0].kind}", two
+
+    a, b = all._prepare("join", prepare)
+    rows, others = _host.shared_join(NUMPY.place(), all._group, a.words, b.words)
+    return a.library.adopt(rows, _INT64), a.library.adopt(others, _INT64)
