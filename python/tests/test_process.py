@@ -186,7 +186,7 @@ def test_examples_in_docstrings(module):
 
 EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
 # The others work without what is not installed.
-NEEDS = {"distributed.py": "torch", "embedding.py": "torch", "unet.py": "torch"}
+NEEDS = {"distributed.py": "torch", "embedding.py": "torch", "parquet.py": "dask", "unet.py": "torch"}
 SMALLER = {"unet.py": ["--steps", "12"]}
 
 

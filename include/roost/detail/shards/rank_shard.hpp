@@ -105,7 +105,6 @@ class rank_shard {
     try {
       f(*this);
       agree();
-      check();  // what leave() could not throw
     } catch (const std::exception& why) {
       tell_failure(why.what());
       throw;
@@ -130,6 +129,7 @@ class rank_shard {
   }
   template <class F>
   auto carry(const F& f) {
+    check();  // leave() does not throw
     try {
       return f();
     } catch (...) {
