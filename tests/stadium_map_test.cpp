@@ -14,7 +14,7 @@ namespace {
 
 template <class T>
 class stadium_map : public testing::Test {};
-using all_types = axis<stadium_types<u32, u32>, stadium_types<u64, linked<u32, 64>>,
+using all_types = axis<stadium_types<u32, u32>, stadium_types<u64, linked<u32, 75>>,
                        stadium_types<linked<u64, 8>, u32>, stadium_types<packed<5>, packed<3>>>;
 TYPED_TEST_SUITE(stadium_map, all_types);
 
@@ -732,7 +732,7 @@ TEST(stadium_map_calls, for_each_and_clear_and_empty_batches) {
 template <class T>
 class stadium_batches : public testing::Test {};
 using batch_types =
-    axis<stadium_types<u32, u32>, stadium_types<u64, linked<u32, 64>>, stadium_types<linked<u64, 8>, u32>>;
+    axis<stadium_types<u32, u32>, stadium_types<u64, linked<u32, 75>>, stadium_types<linked<u64, 8>, u32>>;
 TYPED_TEST_SUITE(stadium_batches, batch_types);
 
 TYPED_TEST(stadium_batches, every_result_of_a_mixed_batch_is_right) {

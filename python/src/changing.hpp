@@ -31,4 +31,52 @@ class changing {
   virtual bool valid(at_place at) const = 0;
 };
 
+/// What a map of roost does the same, whichever it is. `Base`: changing<Place>, or what has more.
+template <class Map, class Place, class Base = changing<Place>>
+class changing_of : public Base {
+ public:
+  using typename Base::at_place;
+  using key = typename Map::key_type;
+  using value = typename Map::mapped_type;
+  changing_of(const Place& place, Map&& map) : home_(place), map_(std::move(map)) {}
+
+  std::size_t erase(at_place at, const column& keys) final {
+    const auto k = span_of<key>(keys);
+    return change(at, home_, [&](const Place& place) { return map_.erase(place, k); });
+  }
+  void contains(at_place at, const column& queries, const column& results) const final {
+    const auto keys = span_of<key>(queries);
+    const auto found = span_of<bool>(results, keys.size());
+    change(at, home_, [&](const Place& place) { map_.contains(place, keys, found); });
+  }
+  nb::tuple items(at_place at) const final {
+    auto [keys, values] = change(at, home_, [&](const Place& place) {
+      const std::size_t n = map_.size(place);
+      std::pair all(array<key, Place>(place, n), array<value, Place>(place, n));
+      map_.retrieve_all(place, all.first, all.second);
+      return all;
+    });
+    const nb::object all_keys = to_python(at, std::move(keys));
+    return nb::make_tuple(all_keys, to_python(at, std::move(values)));
+  }
+  void reserve(at_place at, std::size_t n) final {
+    change(at, home_, [&](const Place& place) { map_.reserve(place, n); });
+  }
+  void clear(at_place at) final {
+    change(at, home_, [&](const Place& place) { map_.clear(place); });
+  }
+  std::size_t size(at_place at) const final {
+    return change(at, home_, [&](const Place& place) { return map_.size(place); });
+  }
+  std::size_t capacity() const final { return map_.capacity(); }
+  std::size_t bytes() const final { return map_.bytes(); }
+  bool valid(at_place at) const final {
+    return change(at, home_, [&](const Place& place) { return map_.valid(place); });
+  }
+
+ protected:
+  Place home_;
+  Map map_;
+};
+
 }  // namespace roost::python

@@ -24,11 +24,13 @@ struct add_fractions {
 };
 
 template <class Key, class Value, class Place>
-class concurrent_of final : public changing<Place> {
+class concurrent_of final : public changing_of<concurrent_map<Key, Value, Place>, Place> {
+  using base = changing_of<concurrent_map<Key, Value, Place>, Place>;
+  using base::home_, base::map_;
+
  public:
-  using typename changing<Place>::at_place;
-  concurrent_of(const Place& place, std::size_t n, const concurrent_options& options)
-      : home_(place), map_(place, n, options) {}
+  using base::base;
+  using typename base::at_place;
 
   nb::tuple insert(at_place at, const column& keys, const column& values, int kind, bool floating) override {
     const auto k = span_of<Key>(keys);
@@ -47,49 +49,12 @@ class concurrent_of final : public changing<Place> {
     });
     return nb::make_tuple(report.inserted, report.full);
   }
-  std::size_t erase(at_place at, const column& keys) override {
-    const auto k = span_of<Key>(keys);
-    return change(at, home_, [&](const Place& place) { return map_.erase(place, k); });
-  }
   void find(at_place at, const column& queries, const column& missing, const column& results) const override {
     const auto keys = span_of<Key>(queries);
     const auto values = span_of<Value>(results, keys.size());
     const Value other = *span_of<Value>(missing).data();
     change(at, home_, [&](const Place& place) { map_.find(place, keys, values, other); });
   }
-  void contains(at_place at, const column& queries, const column& results) const override {
-    const auto keys = span_of<Key>(queries);
-    const auto found = span_of<bool>(results, keys.size());
-    change(at, home_, [&](const Place& place) { map_.contains(place, keys, found); });
-  }
-  nb::tuple items(at_place at) const override {
-    auto [keys, values] = change(at, home_, [&](const Place& place) {
-      const std::size_t n = map_.size(place);
-      std::pair all(array<Key, Place>(place, n), array<Value, Place>(place, n));
-      map_.retrieve_all(place, all.first, all.second);
-      return all;
-    });
-    const nb::object all_keys = to_python(at, std::move(keys));
-    return nb::make_tuple(all_keys, to_python(at, std::move(values)));
-  }
-  void reserve(at_place at, std::size_t n) override {
-    change(at, home_, [&](const Place& place) { map_.reserve(place, n); });
-  }
-  void clear(at_place at) override {
-    change(at, home_, [&](const Place& place) { map_.clear(place); });
-  }
-  std::size_t size(at_place at) const override {
-    return change(at, home_, [&](const Place& place) { return map_.size(place); });
-  }
-  std::size_t capacity() const override { return map_.capacity(); }
-  std::size_t bytes() const override { return map_.bytes(); }
-  bool valid(at_place at) const override {
-    return change(at, home_, [&](const Place& place) { return map_.valid(place); });
-  }
-
- private:
-  Place home_;
-  concurrent_map<Key, Value, Place> map_;
 };
 
 template <class Place>
@@ -100,7 +65,8 @@ std::unique_ptr<changing<Place>> make_concurrent_map(const call_place<Place>& at
   return with_bytes<4, 8>(key_bytes, "keys of a ConcurrentMap", [&]<class Key>(Key) {
     return with_bytes<4, 8>(value_bytes, "values of a ConcurrentMap", [&]<class Value>(Value) {
       return without_gil(at, [&](const Place& place) -> std::unique_ptr<changing<Place>> {
-        return std::make_unique<concurrent_of<Key, Value, Place>>(place, n, options);
+        return std::make_unique<concurrent_of<Key, Value, Place>>(
+            place, concurrent_map<Key, Value, Place>(place, n, options));
       });
     });
   });

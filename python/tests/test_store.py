@@ -42,6 +42,19 @@ def test_store_is_a_dict(on, x, y, kind):
     assert not on.back(table.contains(on(x[::3]))).any()
 
 
+@pytest.mark.parametrize("size", [1, 8, 16, 32, 64, 128, 256, 300, 512, 1024, 2048, 4096])
+def test_values_of_every_size(on, size, tmp_path):
+    x = np.arange(2000, dtype="i8") ** 3
+    values = np.random.default_rng(size).integers(0, 256, (len(x), size), dtype="u1")
+    table = roost.Store("int64", "uint8", size, like=on(np.zeros(1)))
+    assert table.insert(on(x), on(values)) == len(x)
+    assert np.array_equal(on.back(table.find(on(x[::-1].copy()))), values[::-1])
+    assert (on.back(table.find(on(x + 2**40), missing=3)) == 3).all()
+    table.save(tmp_path / "store")
+    again = roost.Store.load(tmp_path / "store", "int64", "uint8", size)
+    assert np.array_equal(again.find(x), values)
+
+
 def filled(on, n=5000):
     table = roost.Store("int32", "float32", 20, like=on(np.zeros(1)))
     x = np.arange(n, dtype="i4") * 7

@@ -27,22 +27,56 @@ struct shared_bytes {
                                             std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
   static constexpr int count = Bytes / sizeof(word);
 
-  ROOST_FN static void load(const void* source, void* target) { load_pieces<false>(source, target); }
+  ROOST_FN static void load(const void* source, void* target) { load_parts<false>(source, target); }
   /// Before all loads that follow.
-  ROOST_FN static void load_first(const void* source, void* target) { load_pieces<true>(source, target); }
+  ROOST_FN static void load_first(const void* source, void* target) { load_parts<true>(source, target); }
   ROOST_FN static void store(void* target, const void* source) {
-    word words[count];
-    memcpy(words, source, Bytes);
-    ROOST_UNROLL
-    for (int i = 0; i < count; ++i) shared_access::store(static_cast<word*>(target) + i, words[i]);
+    if constexpr (Bytes > large) {
+      using part = shared_bytes<Alignment, part_bytes>;
+      for (std::size_t i = 0; i + part_bytes <= Bytes; i += part_bytes)
+        part::store(at(target, i), at(source, i));
+      if constexpr (rest_bytes != 0)
+        rest::store(at(target, Bytes - rest_bytes), at(source, Bytes - rest_bytes));
+    } else {
+      word words[count];
+      memcpy(words, source, Bytes);
+      ROOST_UNROLL
+      for (int i = 0; i < count; ++i) shared_access::store(static_cast<word*>(target) + i, words[i]);
+    }
   }
 
  private:
+  template <std::size_t, std::size_t>
+  friend struct shared_bytes;
+
   /// A GPU loads the pieces of 16 bytes that they lie in, if those are fewer than the words: an access to the
   /// host's memory costs the same whatever its size. What lies beside them in a piece is there to be read:
   /// memory begins and ends with a whole piece.
   static constexpr std::size_t piece = 16;
   static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
+
+  /// Large ones go part by part: registers hold no more, and a compiler takes minutes for what has no loop.
+  static constexpr std::size_t large = 256, part_bytes = 128, rest_bytes = Bytes % part_bytes;
+  using rest = shared_bytes<Alignment, rest_bytes == 0 ? part_bytes : rest_bytes>;
+  ROOST_FN static void* at(void* memory, std::size_t byte) {
+    return static_cast<unsigned char*>(memory) + byte;
+  }
+  ROOST_FN static const void* at(const void* memory, std::size_t byte) {
+    return static_cast<const unsigned char*>(memory) + byte;
+  }
+
+  template <bool First>
+  ROOST_FN static void load_parts(const void* source, void* target) {
+    if constexpr (Bytes > large) {
+      using part = shared_bytes<Alignment, part_bytes>;
+      for (std::size_t i = 0; i + part_bytes <= Bytes; i += part_bytes)
+        part::template load_parts<First>(at(source, i), at(target, i));
+      if constexpr (rest_bytes != 0)
+        rest::template load_parts<First>(at(source, Bytes - rest_bytes), at(target, Bytes - rest_bytes));
+    } else {
+      load_pieces<First>(source, target);
+    }
+  }
 
   template <bool First>
   ROOST_FN static void load_pieces(const void* source, void* target) {

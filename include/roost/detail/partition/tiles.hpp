@@ -289,7 +289,9 @@ struct restore_tiles {
   using Result = std::remove_cvref_t<decltype(std::declval<const Source&>()[0])>;
   static constexpr int threads = partition_tuning<cuda>::threads;
   static constexpr int teams_at_once = partition_tuning<cuda>::teams_at_once(sizeof(Result));
-  static constexpr bool large_scratch = sizeof(Result) > 8;  // tiles are as large as their items allow
+  static constexpr bool gathers = sizeof(Result) <= 256;  // in scratch memory; larger ones go one by one
+  static constexpr bool large_scratch =
+      gathers && sizeof(Result) > 8;  // tiles are as large as their items allow
   Source source;
   To target;
   tile_map tiles;
@@ -308,7 +310,7 @@ struct restore_tiles {
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     constexpr std::uint32_t items = tile_items<Place, Item>;
     return {memory.take<std::uint32_t>(digits + 1), memory.take<std::uint64_t>(digits),
-            memory.take<std::uint16_t>(items / chunk), memory.take<Result>(items)};
+            memory.take<std::uint16_t>(items / chunk), memory.take<Result>(gathers ? items : 0)};
   }
 
   template <class Team>
@@ -318,8 +320,8 @@ struct restore_tiles {
     scratch_memory all(memory);
     const pieces parts = scratch(all);
     const tile_place range = locate(tiles, tile, tile_items<Place, Item>);
-    const held_items<per_worker, Team, const std::uint16_t*> position(team, back.position, range.first,
-                                                                      range.count);
+    [[maybe_unused]] const held_items<per_worker, Team, const std::uint16_t*> position(
+        team, back.position, range.first, range.count);
     for_each_of(team, digits, [&](std::uint32_t d) {
       parts.start[d] = back.start[tile * digits + d];
       parts.shift_by[d] = back.shift_by[tile * digits + d];
@@ -335,18 +337,25 @@ struct restore_tiles {
       while (parts.start[d + 1] <= static_cast<std::uint32_t>(i)) ++d;
       return parts.shift_by[d] + static_cast<std::uint32_t>(i);
     };
-    if constexpr (Team::size == 1) {
-      for (int i = 0; i < static_cast<int>(range.count); ++i) parts.gathered[i] = source[answer_at(i)];
-    } else {  // all reads of a thread are on their way before the first is waited for
-      Result mine[per_worker];
-      for_each_held<per_worker>(team, range.count,
-                                [&](int held, int i) { mine[held] = source[answer_at(i)]; });
-      for_each_held<per_worker>(team, range.count, [&](int held, int i) { parts.gathered[i] = mine[held]; });
+    if constexpr (!gathers) {
+      for_each_of(team, range.count, [&](std::uint32_t i) {
+        target.put(range.first + i, source[answer_at(back.position[range.first + i])]);
+      });
+    } else {
+      if constexpr (Team::size == 1) {
+        for (int i = 0; i < static_cast<int>(range.count); ++i) parts.gathered[i] = source[answer_at(i)];
+      } else {  // all reads of a thread are on their way before the first is waited for
+        Result mine[per_worker];
+        for_each_held<per_worker>(team, range.count,
+                                  [&](int held, int i) { mine[held] = source[answer_at(i)]; });
+        for_each_held<per_worker>(team, range.count,
+                                  [&](int held, int i) { parts.gathered[i] = mine[held]; });
+      }
+      team.sync();
+      for_each_held<per_worker>(team, range.count, [&](int held, int i) {
+        target.put(range.first + static_cast<std::uint32_t>(i), parts.gathered[position(held, i)]);
+      });
     }
-    team.sync();
-    for_each_held<per_worker>(team, range.count, [&](int held, int i) {
-      target.put(range.first + static_cast<std::uint32_t>(i), parts.gathered[position(held, i)]);
-    });
   }
 };
 
