@@ -3,7 +3,7 @@
     torchrun --nproc-per-node 4 examples/distributed.py
     python examples/distributed.py                       # starts two processes itself
 
-Each process makes its part of the data, and checks what it gets.
+Each process makes its part of the data, on a GPU of its own if there are as many, and checks what it gets.
 """
 
 import os
@@ -15,17 +15,22 @@ import roost.distributed
 
 
 def main():
+    import torch
     import torch.distributed as dist
 
-    dist.init_process_group("gloo")
+    gpu = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
+    if gpu:
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if gpu else "gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
 
     def visits(of):
         return np.random.default_rng(of).integers(0, 40_000, 100_000)  # ids of visitors
 
-    mine = visits(rank)
-    places = np.arange(rank, 40_000, size)                             # ids whose place this process knows
-    place_of = roost.distributed.Map(places, (places * 7 % 1000).astype("f4"))
+    mine = torch.from_numpy(visits(rank)).to(device)
+    places = torch.arange(rank, 40_000, size, device=device)           # ids whose place this process knows
+    place_of = roost.distributed.Map(places, (places * 7 % 1000).float())
     found = place_of.find(mine, missing=-1.0)                          # from all processes
     distinct = roost.distributed.unique(mine)                          # those that came here first
     left, right = roost.distributed.join(mine, places)                 # rows of all processes
@@ -35,12 +40,13 @@ def main():
     dist.all_gather_object(total, len(distinct))
     known = np.concatenate([np.arange(r, 40_000, size) for r in range(size)])
     right_answers = (
-        np.array_equal(found, (mine * 7 % 1000).astype("f4"))
+        torch.equal(found, (mine * 7 % 1000).float())
         and sum(total) == len(np.unique(every))
-        and np.array_equal(every[left], known[right])
-        and np.array_equal(left, np.arange(len(mine)) + rank * len(mine))
+        and np.array_equal(every[left.cpu()], known[right.cpu()])
+        and torch.equal(left.cpu(), torch.arange(len(mine)) + rank * len(mine))
     )
-    print(f"rank {rank} of {size}: {'right' if right_answers else 'wrong'}, {len(distinct)} came here first")
+    answer = "right" if right_answers else "wrong"
+    print(f"rank {rank} of {size} on {device}: {answer}, {len(distinct)} came here first")
     dist.barrier()
     dist.destroy_process_group()
     return 0 if right_answers else 1

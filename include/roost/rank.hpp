@@ -70,8 +70,9 @@ class rank {
   /// Ranks of an NCCL communicator, which stays the user's: it must outlive all copies of this, and nobody
   /// else may use it during a call. `place`: of the communicator's device. `deadline`: how long data may take
   /// that others send; after it, or if NCCL reports an error, the communicator is aborted (so that you must
-  /// not destroy it) and the call throws device_error. NCCL is not linked, but looked for in the process, and
-  /// else loaded as libnccl.so.2. Throws invalid_argument, and device_error if there is no NCCL.
+  /// not destroy it; see broken()) and the call throws device_error. NCCL is not linked, but looked for in
+  /// the process, and else loaded as libnccl.so.2. Throws invalid_argument, and device_error if there is no
+  /// NCCL.
   rank(ncclComm* all, const Place& place, std::chrono::seconds deadline = std::chrono::seconds(120))
     requires std::is_same_v<Place, cuda>;
 #endif
@@ -81,6 +82,10 @@ class rank {
   std::size_t size() const { return state_->transport->size(); }
   /// Where this process works and has its memory.
   const Place& place() const { return state_->place; }
+
+  /// Whether a call has failed while data were on their way, so that no later one works. The communicator was
+  /// aborted.
+  bool broken() const { return state_->broken; }
 
   /// f(shard) on this process, as on all others: what sharded tables stand on.
   template <class F>

@@ -18,7 +18,9 @@ those of one table of all rows, those of rank 0 first. If one process raises, al
 RuntimeError with its rank and message; the next call works. Where a process ends, the others get torch's
 exception, within the timeout of the group, and later calls raise RuntimeError.
 
-Arrays are numpy's, torch's, pandas' or Arrow's, on the CPU. (On GPUs, C++ has roost::rank on NCCL.)
+Arrays are numpy's, torch's, pandas' or Arrow's on the CPU, or torch's or CuPy's on a GPU, one GPU a process.
+Between GPUs data travel by NCCL, through a communicator that roost makes at the first call; libnccl.so.2 must
+be there, as it is with torch. Calls on GPUs wait on the host until all data have come.
 """
 
 import threading
@@ -49,19 +51,42 @@ class Group:
         uint8, which may be empty; those of the process itself are.
     abort : callable, optional
         ``abort()``: this process has failed while others wait for its data; makes theirs raise.
+    deadline : int
+        How many seconds data between GPUs may take. After it, or when NCCL reports an error, the call raises
+        RuntimeError and the group is of no use. On the CPU the functions decide.
 
     Notes
     -----
-    The arrays are memory of roost and must not be used after the call. What these functions raise comes out
-    of the call of roost, after which the group is of no use. One call at a time.
+    Data on GPUs travel by NCCL; then these functions carry some hundred bytes a call. The arrays are memory
+    of roost and must not be used after the call. What these functions raise comes out of the call of roost,
+    after which the group is of no use. One call at a time.
     """
 
-    def __init__(self, rank, size, all_gather, exchange, abort=None):
+    def __init__(self, rank, size, all_gather, exchange, abort=None, *, deadline=120):
+        if not isinstance(deadline, int) or not 0 < deadline < 2**31:
+            raise ValueError(f"roost.distributed.Group: deadline={deadline!r}; give seconds, at least 1")
         for function in (all_gather, exchange, *([] if abort is None else [abort])):
             if not callable(function):
                 raise TypeError(f"roost.distributed.Group: {function!r} is no function")
         self.rank, self.size = rank, size
         self._group = _host.Group(NUMPY.place(), rank, size, all_gather, exchange, abort)
+        self._all_gather, self._deadline, self._on_gpus = all_gather, deadline, {}
+
+    def _on(self, library):
+        """The group where arrays of a library are. All processes ask for it at the same time."""
+        if library.module is _host:
+            return self._group
+        group = self._on_gpus.get(library)
+        if group is None:
+            identity = np.zeros(128, np.uint8)
+            if self.rank == 0:
+                identity[:] = np.frombuffer(library.module.new_nccl_identity(), np.uint8)
+            identities = np.empty(self.size * 128, np.uint8)
+            self._all_gather(identity, identities)
+            identity = identities[:128].tobytes()
+            group = library.module.Group(library.place(), self.rank, self.size, identity, self._deadline)
+            self._on_gpus[library] = group
+        return group
 
     def _prepare(self, what, prepare):
         """prepare() on all processes, which must return the same text; raises on all if it does on one."""
@@ -108,18 +133,27 @@ def _new_group_of_torch(group):
     ranks = [dist.get_global_rank(group, r) for r in range(size)]
     group = weakref.ref(group)  # which is alive during a call
 
+    def tensor(memory):
+        """What torch sends or receives for an array: itself, or a copy where the group has GPUs only."""
+        array = torch.from_numpy(memory)
+        return array.cuda() if dist.get_backend(group()) == "nccl" else array
+
     def all_gather(mine, all):
-        parts = list(torch.from_numpy(all).chunk(size))
-        dist.all_gather(parts, torch.from_numpy(mine), group=group())
+        arriving = tensor(all)
+        dist.all_gather(list(arriving.chunk(size)), tensor(mine), group=group())
+        np.copyto(all, arriving.cpu().numpy())
 
     def exchange(out, into):
         # Each begins with its neighbour, so that not all send to one.
         others = [(me + i) % size for i in range(1, size)]
-        receives = [(dist.irecv, into[r], ranks[r]) for r in others if len(into[r])]
-        sends = [(dist.isend, out[r], ranks[r]) for r in others if len(out[r])]
-        work = [f(torch.from_numpy(memory), r, group=group()) for f, memory, r in receives + sends]
-        for each in work:
+        arriving = [(r, tensor(into[r])) for r in others if len(into[r])]
+        leaving = [(r, tensor(out[r])) for r in others if len(out[r])]
+        work = [dist.P2POp(dist.irecv, array, ranks[r], group()) for r, array in arriving]
+        work += [dist.P2POp(dist.isend, array, ranks[r], group()) for r, array in leaving]
+        for each in dist.batch_isend_irecv(work) if work else ():
             each.wait()
+        for r, array in arriving:
+            np.copyto(into[r], array.cpu().numpy())
 
     return Group(me, size, all_gather, exchange)
 
@@ -128,12 +162,13 @@ def _group(group):
     return group if isinstance(group, Group) else _of_torch(group)
 
 
-def _on_cpu(keys, what):
-    if keys.library.module is not _host:
-        raise TypeError(f"{what}: keys on {keys.library.where}; roost.distributed takes arrays on the CPU")
+def _checked(keys, what):
+    """Keys that roost.distributed takes; and what all processes must have in common."""
+    if keys.library.name == "jax" and keys.library.module is not _host:
+        raise TypeError(f"{what}: a jax array on a GPU; on GPUs, roost.distributed takes torch's and CuPy's")
     if keys.kind.word_bytes > 16:
         raise ValueError(f"{what}: keys of {keys.kind.key_bytes} bytes; here they may have 1 to 16")
-    return keys
+    return keys, str(keys.kind) if keys.library.module is _host else f"{keys.kind} on GPUs"
 
 
 class Map:
@@ -169,16 +204,19 @@ class Map:
         self._all = _group(group)
 
         def prepare():
-            encoded = _on_cpu(encode(keys, what), what)
+            encoded, text = _checked(encode(keys, what), what)
             given = _Values(values, encoded, what)
             if given.bytes not in (4, 8):
                 raise ValueError(f"{what}: values of {given.size} bytes; they may have 1, 2, 4 or 8")
-            return f"{encoded.kind} {given.dtype}{list(given.tail) or ''}", (encoded, given)
+            return f"{text} {given.dtype}{list(given.tail) or ''}", (encoded, given)
 
         encoded, self._values = self._all._prepare("Map", prepare)
         self._kind, self._library = encoded.kind, encoded.library
-        self._table = _host.make_shared_map(
-            NUMPY.place(), self._all._group, encoded.words, self._values.take_words()
+        self._table = self._library.module.make_shared_map(
+            self._library.place(),
+            self._all._on(self._library),
+            encoded.words,
+            self._values.take_words(),
         )
 
     def _queries(self, keys, name, missing=None):
@@ -205,19 +243,19 @@ class Map:
         keys, other = self._queries(keys, "find", lambda what: self._values.one(missing, what))
         library = keys.library
         results = self._values.empty_words(keys.n, library)
-        self._table.find(NUMPY.place(), keys.words, other, library.column(results))
+        self._table.find(library.place(), keys.words, other, library.column(results))
         return self._values.finish(results, library)
 
     def contains(self, keys):
         """For each key of this process whether any process has given it: an array of bool."""
         keys, _ = self._queries(keys, "contains")
         found = keys.library.empty(keys.n, _BOOL)
-        self._table.contains(NUMPY.place(), keys.words, keys.library.column(found))
+        self._table.contains(keys.library.place(), keys.words, keys.library.column(found))
         return keys.library.finish(found, _BOOL)
 
     def items(self):
         """The keys that this process has, in no particular order, and their values. Waits for nobody."""
-        keys, values = self._table.items(NUMPY.place())
+        keys, values = self._table.items(self._library.place())
         return self._kind.decode(keys, self._library), self._values.decode(values, self._library)
 
     def __len__(self):
@@ -231,7 +269,7 @@ class Map:
 
     def valid(self):
         """Checks what must hold, on all processes: looks up every key. For tests."""
-        return self._table.valid(NUMPY.place())
+        return self._table.valid(self._library.place())
 
     def __repr__(self):
         return (
@@ -259,11 +297,13 @@ def unique(x, *, group=None):
     all = _group(group)
 
     def prepare():
-        keys = _on_cpu(encode(x, what), what)
-        return f"{keys.kind}", keys
+        keys, text = _checked(encode(x, what), what)
+        return text, keys
 
     keys = all._prepare("unique", prepare)
-    return keys.kind.decode(_host.shared_unique(NUMPY.place(), all._group, keys.words), keys.library)
+    library = keys.library
+    found = library.module.shared_unique(library.place(), all._on(library), keys.words)
+    return keys.kind.decode(found, library)
 
 
 def join(left, right, *, group=None):
@@ -287,10 +327,10 @@ def join(left, right, *, group=None):
 
     def prepare():
         two = encode_two(left, right, what)
-        for keys in two:
-            _on_cpu(keys, what)
-        return f"{two[0].kind}", two
+        _checked(two[1], what)
+        return _checked(two[0], what)[1], two
 
     a, b = all._prepare("join", prepare)
-    rows, others = _host.shared_join(NUMPY.place(), all._group, a.words, b.words)
-    return a.library.adopt(rows, _INT64), a.library.adopt(others, _INT64)
+    library = a.library
+    rows = library.module.shared_join(library.place(), all._on(library), a.words, b.words)
+    return tuple(library.adopt(side, _INT64) for side in rows)

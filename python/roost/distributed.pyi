@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-_Array = Any  # an array of numpy, torch, pandas or Arrow on the CPU, or what numpy.asarray takes
+_Array = Any  # of numpy, torch, pandas, Arrow, CuPy, or what numpy.asarray takes
 _Group = Any  # a Group, or a process group of torch.distributed
 
 __all__ = ["Group", "Map", "join", "unique"]
@@ -14,7 +14,7 @@ class Group:
     size: int
     def __init__(self, rank: int, size: int, all_gather: Callable[[Any, Any], object],
                  exchange: Callable[[list[Any], list[Any]], object],
-                 abort: Callable[[], object] | None = ...) -> None: ...
+                 abort: Callable[[], object] | None = ..., *, deadline: int = ...) -> None: ...
 
 class Map:
     def __init__(self, keys: _Array, values: _Array, *, group: _Group | None = ...) -> None: ...

@@ -5,7 +5,7 @@
 #include "roost/sharded_join.hpp"
 #include "roost/sharded_map.hpp"
 
-// Tables of several processes, whose bytes Python carries.
+// Tables of several processes: on CPUs Python carries their bytes, between GPUs NCCL does.
 
 namespace roost::python {
 namespace {
@@ -56,21 +56,57 @@ class python_communicator final : public communicator {
   nb::object all_gather_, exchange_, abort_;
 };
 
+#if defined(__CUDACC__)
+/// A communicator of NCCL for one group, from what one of the ranks has told all.
+class nccl_communicator {
+ public:
+  nccl_communicator(const cuda& place, const nb::bytes& told, std::uint32_t rank, std::uint32_t size) {
+    detail::nccl::identity identity;
+    if (told.size() != sizeof(identity)) detail::raise<invalid_argument>({"roost: no identity of NCCL"});
+    memcpy(&identity, told.data(), sizeof(identity));
+    const nb::gil_scoped_release released;
+    const detail::device_guard guard(place.device());
+    check(detail::nccl::instance().new_rank(&all_, static_cast<int>(size), identity, static_cast<int>(rank)));
+  }
+  nccl_communicator(const nccl_communicator&) = delete;
+
+  static nb::bytes identity() {
+    detail::nccl::identity identity;
+    check(detail::nccl::instance().new_identity(&identity));
+    return nb::bytes(identity.bytes, sizeof(identity.bytes));
+  }
+  ncclComm* get() const { return all_; }
+  void destroy() { static_cast<void>(detail::nccl::instance().destroy(all_)); }
+
+ private:
+  static void check(int status) {
+    if (status == detail::nccl::success) return;
+    detail::raise<device_error>(
+        {"roost.distributed: NCCL makes no communicator: ", detail::nccl::instance().error_string(status)});
+  }
+  ncclComm* all_ = nullptr;
+};
+#endif
+
 /// This process of several.
 template <class Place>
-class group {
+class group;
+
+template <>
+class group<host> {
  public:
-  group(const call_place<Place>& at, std::uint32_t rank, std::uint32_t size, nb::callable all_gather,
-        nb::callable exchange, nb::object abort)
+  using at_place = const call_place<host>&;
+  group(at_place at, std::uint32_t rank, std::uint32_t size, nb::callable all_gather, nb::callable exchange,
+        nb::object abort)
       : communicator_(rank, size, std::move(all_gather), std::move(exchange), std::move(abort)),
         all_(communicator_, at.get()) {}
   group(const group&) = delete;
 
-  const rank<Place>& all() const { return all_; }
+  const rank<host>& all() const { return all_; }
 
   /// Throws on all ranks unless all say the same.
-  void agree(const call_place<Place>& at, const char* what) const {
-    without_gil(at, [&](const Place&) {
+  void agree(at_place at, const char* what) const {
+    without_gil(at, [&](const host&) {
       all_.run([&](auto& me) {
         std::uint64_t words[8] = {};
         std::strncpy(reinterpret_cast<char*>(words), what, sizeof(words) - 1);
@@ -85,14 +121,43 @@ class group {
     });
   }
   /// Tells all ranks that this one has failed.
-  void fail(const call_place<Place>& at, const char* why) const {
-    without_gil(at, [&](const Place&) { all_.run([&](auto&) { throw error(why); }); });
+  void fail(at_place at, const char* why) const {
+    without_gil(at, [&](const host&) { all_.run([&](auto&) { throw error(why); }); });
   }
 
  private:
   python_communicator communicator_;
-  const rank<Place> all_;
+  const rank<host> all_;
 };
+
+#if defined(__CUDACC__)
+template <>
+class group<cuda> {
+ public:
+  using at_place = const call_place<cuda>&;
+  /// All ranks make it at once. `identity`: of one of them.
+  group(at_place at, std::uint32_t rank, std::uint32_t size, const nb::bytes& identity, unsigned deadline)
+      : communicator_(at.get(), identity, rank, size),
+        all_(communicator_.get(), at.get(), std::chrono::seconds(deadline)) {}
+  group(const group&) = delete;
+  ~group() {
+    const nb::gil_scoped_release released;
+    if (!all_.broken()) communicator_.destroy();
+  }
+
+  const rank<cuda>& all() const { return all_; }
+
+ private:
+  nccl_communicator communicator_;
+  const rank<cuda> all_;
+};
+#endif
+
+/// f() for all ranks of a group, on the stream where that works.
+template <class Place, class F>
+auto on_all(const call_place<Place>& at, const rank<Place>& all, const F& f) {
+  return change(at, all.place(), [&](const Place&) { return f(); });
+}
 
 /// A sharded_map of keys and values of any of some sizes.
 template <class Place>
@@ -123,15 +188,15 @@ class shared_map_of final : public shared_map<Place> {
     const auto values = span_of<Value>(results, keys.size());
     Value other;
     memcpy(&other, span_of<Value>(missing).data(), sizeof(Value));
-    without_gil(at, [&](const Place&) { table_.find(all_, keys, values, other); });
+    on_all(at, all_, [&] { table_.find(all_, keys, values, other); });
   }
   void contains(at_place at, const column& queries, const column& results) const override {
     const auto keys = span_of<Key>(queries);
     const auto found = span_of<bool>(results, keys.size());
-    without_gil(at, [&](const Place&) { table_.contains(all_, keys, found); });
+    on_all(at, all_, [&] { table_.contains(all_, keys, found); });
   }
   nb::tuple items(at_place at) const override {
-    auto [keys, values] = without_gil(at, [&](const Place& place) {
+    auto [keys, values] = change(at, all_.place(), [&](const Place& place) {
       const auto& mine = table_.shard(0);
       std::pair all(array<Key, Place>(place, mine.size()), array<Value, Place>(place, mine.size()));
       mine.retrieve_all(place, all.first, all.second);
@@ -143,7 +208,7 @@ class shared_map_of final : public shared_map<Place> {
   std::size_t size() const override { return table_.size(); }
   std::size_t bytes() const override { return table_.bytes(); }
   bool valid(at_place at) const override {
-    return without_gil(at, [&](const Place&) { return table_.valid(all_); });
+    return on_all(at, all_, [&] { return table_.valid(all_); });
   }
 
  private:
@@ -164,7 +229,7 @@ std::unique_ptr<shared_map<Place>> make_shared_map(const call_place<Place>& at, 
     return with_bytes<4, 8>(values.row_bytes, "values of several processes", [&]<class Value>(Value) {
       const auto key_column = span_of<Key>(keys);
       const auto value_column = span_of<Value>(values);
-      return without_gil(at, [&](const Place&) -> std::unique_ptr<shared_map<Place>> {
+      return on_all(at, all.all(), [&]() -> std::unique_ptr<shared_map<Place>> {
         return std::make_unique<shared_map_of<Key, Value, Place>>(
             all.all(), sharded_map<Key, Value, rank<Place>>(all.all(), key_column, value_column));
       });
@@ -176,7 +241,7 @@ template <class Place>
 nb::object shared_unique(const call_place<Place>& at, const group<Place>& all, const column& keys) {
   return with_shared_keys(keys, [&]<class Key>(Key) -> nb::object {
     const auto mine = span_of<Key>(keys);
-    return to_python(at, without_gil(at, [&](const Place&) { return unique(all.all(), mine); }));
+    return to_python(at, on_all(at, all.all(), [&] { return unique(all.all(), mine); }));
   });
 }
 
@@ -186,8 +251,7 @@ nb::tuple shared_join(const call_place<Place>& at, const group<Place>& all, cons
                       const column& right) {
   return with_shared_keys(left, [&]<class Key>(Key) {
     const auto mine = span_of<Key>(left), others = span_of<Key>(right);
-    auto rows =
-        without_gil(at, [&](const Place&) { return inner_join<std::uint64_t>(all.all(), mine, others); });
+    auto rows = on_all(at, all.all(), [&] { return inner_join<std::uint64_t>(all.all(), mine, others); });
     const nb::object left_rows = to_python_as<std::int64_t>(at, std::move(rows.left));
     return nb::make_tuple(left_rows, to_python_as<std::int64_t>(at, std::move(rows.right)));
   });
@@ -199,12 +263,21 @@ template <class Place>
 void bind_distributed(nb::module_& m) {
   using all = group<Place>;
   using map = shared_map<Place>;
-  nb::class_<all>(m, "Group")
-      .def(nb::init<const call_place<Place>&, std::uint32_t, std::uint32_t, nb::callable, nb::callable,
-                    nb::object>(),
-           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
-      .def("agree", &all::agree)
-      .def("fail", &all::fail);
+  nb::class_<all> group(m, "Group");
+  if constexpr (std::is_same_v<Place, host>) {
+    group
+        .def(nb::init<const call_place<Place>&, std::uint32_t, std::uint32_t, nb::callable, nb::callable,
+                      nb::object>(),
+             nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+        .def("agree", &all::agree)
+        .def("fail", &all::fail);
+  }
+#if defined(__CUDACC__)
+  if constexpr (std::is_same_v<Place, cuda>) {
+    group.def(nb::init<const call_place<Place>&, std::uint32_t, std::uint32_t, const nb::bytes&, unsigned>());
+    m.def("new_nccl_identity", &nccl_communicator::identity);
+  }
+#endif
   nb::class_<map>(m, "SharedMap")
       .def("find", &map::find)
       .def("contains", &map::contains)

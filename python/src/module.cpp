@@ -30,7 +30,6 @@ void bind_place<host>(nb::module_& m) {
   m.def("threads", [] { return place::get().threads(); });
   m.def("trim", [] { host_memory_pool::instance().trim(); });
   bind_strings(m);
-  bind_distributed<host>(m);
 }
 
 #if defined(__CUDACC__)
@@ -83,6 +82,7 @@ NB_MODULE(ROOST_PYTHON_MODULE, m) {
   bind_concurrent_map<ROOST_PYTHON_PLACE>(m);
   bind_store<ROOST_PYTHON_PLACE>(m);
   bind_sparse<ROOST_PYTHON_PLACE>(m);
+  bind_distributed<ROOST_PYTHON_PLACE>(m);
 }
 
 }  // namespace roost::python

@@ -194,6 +194,8 @@ def test_groups_that_there_are_not():
         distributed.Group(0, 65, print, print)
     with pytest.raises(TypeError, match="None is no function"):
         distributed.Group(0, 1, print, None)
+    with pytest.raises(ValueError, match="deadline=0"):
+        distributed.Group(0, 1, print, print, deadline=0)
     if importlib.util.find_spec("torch"):
         with pytest.raises(RuntimeError, match="init_process_group"):
             distributed.unique([1])
@@ -210,14 +212,25 @@ def test_memory_stays_flat():
     assert (sys.getrefcount(keys), sys.getrefcount(alone)) == counts
 
 
+def gpus():
+    if not importlib.util.find_spec("torch"):
+        return 0
+    import torch
+
+    return torch.cuda.device_count()
+
+
+# On as many GPUs as there are: each process has one of its own.
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
-def test_processes_of_torch():
+@pytest.mark.parametrize("size", sorted({2, *range(1, gpus() + 1)}))
+def test_processes_of_torch(size):
     example = pathlib.Path(__file__).parents[2] / "examples" / "distributed.py"
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(example)],
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}", example],
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "of 2: right" in done.stdout
+    assert f"of {size} on {'cuda' if size <= gpus() else 'cpu'}" in done.stdout
+    assert done.stdout.count(": right") == size

@@ -30,6 +30,13 @@ class nccl {
   int (*user_rank)(const ncclComm*, int*);
   int (*device)(const ncclComm*, int*);
   const char* (*error_string)(int);
+  /// What all ranks of a new communicator are told by one.
+  struct identity {
+    char bytes[128];
+  };
+  int (*new_identity)(identity*);
+  int (*new_rank)(ncclComm**, int size, identity, int rank);
+  int (*destroy)(ncclComm*);
 
  private:
   nccl() {
@@ -43,6 +50,9 @@ class nccl {
     find(user_rank, "ncclCommUserRank");
     find(device, "ncclCommCuDevice");
     find(error_string, "ncclGetErrorString");
+    find(new_identity, "ncclGetUniqueId");
+    find(new_rank, "ncclCommInitRank");
+    find(destroy, "ncclCommDestroy");
   }
 
   template <class F>
