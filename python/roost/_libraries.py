@@ -101,6 +101,11 @@ class Library:
         return array.copy()
 
     @staticmethod
+    def pickled(array):
+        """What pickle stores for an array, so that it comes back where it was."""
+        return array
+
+    @staticmethod
     def argsort(keys):
         """The row numbers of keys in ascending order; equal ones stay in order."""
         return np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
@@ -359,8 +364,34 @@ class _JaxCpu(Library):
     def to_numpy(self, array):
         return np.asarray(array)
 
+    @staticmethod
+    def pickled(array):
+        return _JaxCpuArray(array)
+
     def argsort(self, keys):
         return Library.argsort(np.asarray(keys))
+
+
+class _JaxCpuArray:
+    """An array of JAX for pickle, which itself would bring it back on a GPU if there is one then."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __reduce__(self):
+        return _jax_cpu_array, (np.asarray(self.array),)
+
+
+def _jax_cpu_array(array):
+    import jax
+
+    result = jax.device_put(array, jax.local_devices(backend="cpu")[0])
+    if result.dtype != array.dtype:
+        raise TypeError(
+            f"roost: a pickled table needs {array.dtype}, which jax has after "
+            "jax.config.update('jax_enable_x64', True)"
+        )
+    return result
 
 
 class _Empty:
@@ -410,6 +441,8 @@ class _JaxCuda(_Device):
         return _Empty(self.module.empty(self._place, n * bytes), n, bytes)
 
     def finish(self, array, dtype, tail=()):
+        if array.memory is None:  # rows without anything
+            return self.jax.numpy.empty((len(array), *tail), dtype, device=self.device)
         return self.adopt(array.memory, dtype, tail)
 
     def adopt(self, result, dtype, tail=()):

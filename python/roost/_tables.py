@@ -205,6 +205,10 @@ class _Keyed:
         except (OverflowError, TypeError):  # a number that no key of this type is
             return False
 
+    def _pickled(self, *arrays):
+        """What pickle stores for arrays of the table."""
+        return tuple(self._library.pickled(array) for array in arrays)
+
     def _one_row(self, key):
         """A key that is a row, as an array of one row."""
         return self._library.of_numpy(np.asarray(key, self._kind.dtype)[None])
@@ -338,7 +342,7 @@ class Index(_Keyed):
         return self._iterate(self._array)
 
     def __reduce__(self):
-        return Index, (self._array,)
+        return Index, self._pickled(self._array)
 
 
 class Map(_Keyed):
@@ -450,7 +454,7 @@ class Map(_Keyed):
         return self._iterate(self.keys())
 
     def __reduce__(self):
-        return Map, self.items()
+        return Map, self._pickled(*self.items())
 
 
 class Set(_Keyed):
@@ -477,7 +481,7 @@ class Set(_Keyed):
         return self._iterate(self.keys())
 
     def __reduce__(self):
-        return Set, (self.keys(),)
+        return Set, self._pickled(self.keys())
 
 
 class MultiMap(_Keyed):
@@ -556,7 +560,7 @@ class MultiMap(_Keyed):
         return self._kind.decode(keys, self._library), self._values.decode(values, self._library)
 
     def __reduce__(self):
-        return MultiMap, self.items()
+        return MultiMap, self._pickled(*self.items())
 
 
 class _Changing(_Keyed):
@@ -734,7 +738,8 @@ class ConcurrentMap(_Changing):
         return self._change(keys, values, 2, "add")
 
     def __reduce__(self):
-        return _concurrent_map_of, (self._kind.dtype, self._values.dtype, self._load_factor, *self.items())
+        items = self._pickled(*self.items())
+        return _concurrent_map_of, (self._kind.dtype, self._values.dtype, self._load_factor, *items)
 
 
 class _Bodies(_Values):

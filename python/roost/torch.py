@@ -345,6 +345,11 @@ class Embedding(_Module):
                 rows = table.find(flat, -1)
         return rows.reshape(keys.shape)
 
+    def _set_rows(self, rows):
+        self.weight.data = rows
+        # Compiled code looks at shapes again where the dictionary has changed.
+        self._parameters["weight"] = self._parameters.pop("weight")
+
     @torch.no_grad()
     def _grow(self, n):
         old, weight = len(self.keys), self.weight
@@ -353,7 +358,7 @@ class Embedding(_Module):
         # Another type between makes torch forget the shape that gradients had; else it would know the old one
         # for as long as anybody has a former loss.
         weight.data = rows.new_empty(0, dtype=torch.float64 if rows.dtype != torch.float64 else torch.float32)
-        weight.data = rows
+        self._set_rows(rows)
         self.keys = torch.cat([self.keys, self.keys.new_zeros(n - old)])
         if grad is not None:
             if grad.is_sparse:
@@ -388,7 +393,7 @@ class Embedding(_Module):
         keys, weight = state.get(prefix + "keys"), state.get(prefix + "weight")
         if keys is not None and weight is not None and weight.shape == (len(keys), self.dim):
             self.keys = self.keys.new_zeros(keys.shape)
-            self.weight.data = self.weight.data.new_empty(weight.shape)
+            self._set_rows(self.weight.data.new_empty(weight.shape))
             self.weight.grad = None
         super()._load_from_state_dict(state, prefix, *arguments)
         self._table = None
