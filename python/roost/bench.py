@@ -1,7 +1,9 @@
 """python -m roost.bench: roost beside numpy, pandas, polars and DuckDB, or on a GPU beside torch and CuPy.
 
 Prints tables in Markdown: rows a second, the best of several runs, all answers compared. Libraries that are
-not installed are left out.
+not installed are left out. Under torchrun: roost.distributed, with so many rows in each process.
+
+    torchrun --nproc-per-node 2 -m roost.bench --device cuda
 """
 
 import argparse
@@ -156,7 +158,7 @@ def _operations(work, libraries, threads):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m roost.bench", description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--rows", type=int, help="default: 10^7; on a GPU 2^20, then 2^26")
+    parser.add_argument("--rows", type=int, help="default: 10^7; on a GPU 2^20, then 2^26; under torchrun 10^6, 2^27")
     parser.add_argument(
         "--copies", type=int, help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
     )
@@ -164,6 +166,12 @@ def main(arguments=None):
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args(arguments)
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        from . import _bench_distributed
+
+        on_gpus = options.device == "cuda"
+        rows = options.rows or (1 << 27 if on_gpus else 1_000_000)
+        return _bench_distributed.main(rows, options.dtype or "int32", options.repeats, on_gpus)
     if options.device == "cuda":
         from . import _bench_cuda
 

@@ -220,17 +220,30 @@ def gpus():
     return torch.cuda.device_count()
 
 
-# On as many GPUs as there are: each process has one of its own.
-@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
-@pytest.mark.parametrize("size", sorted({2, *range(1, gpus() + 1)}))
-def test_processes_of_torch(size):
-    example = pathlib.Path(__file__).parents[2] / "examples" / "distributed.py"
+def torchrun(size, *arguments):
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}", example],
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}", *arguments],
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+# On as many GPUs as there are: each process has one of its own.
+@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
+@pytest.mark.parametrize("size", sorted({2, *range(1, gpus() + 1)}))
+def test_processes_of_torch(size):
+    done = torchrun(size, pathlib.Path(__file__).parents[2] / "examples" / "distributed.py")
     assert f"of {size} on {'cuda' if size <= gpus() else 'cpu'}" in done.stdout
     assert done.stdout.count(": right") == size
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="needs torch")
+def test_bench():
+    size = max(2, gpus())
+    device = "cuda" if gpus() >= size else "cpu"
+    done = torchrun(size, "-m", "roost.bench", "--rows", "1000", "--repeats", "1", "--device", device)
+    assert f"{size} processes, 1000 rows of torch.int32 each" in done.stdout
+    assert "| join | 0." in done.stdout and "wrong" not in done.stdout
