@@ -11,42 +11,30 @@
 namespace test {
 namespace {
 
-/// Communicators of all devices of this process, by the NCCL that roost finds; none where there is no NCCL.
-class nccl_group {
- public:
-  explicit nccl_group(int devices) {
-    void* const library = dlopen("libnccl.so.2", RTLD_NOW);
-    if (library == nullptr) return;
-    const auto make =
-        reinterpret_cast<int (*)(ncclComm**, int, const int*)>(dlsym(library, "ncclCommInitAll"));
-    destroy_ = reinterpret_cast<int (*)(ncclComm*)>(dlsym(library, "ncclCommDestroy"));
-    all.resize(static_cast<std::size_t>(devices));
-    if (make(all.data(), devices, nullptr) != 0) all.clear();
+bool has_nccl() {
+  try {
+    return roost::detail::nccl::instance().abort != nullptr;
+  } catch (const roost::device_error&) {
+    return false;
   }
-  ~nccl_group() {
-    for (ncclComm* const each : all) {
-      if (each != nullptr) destroy_(each);
-    }
-  }
-  std::vector<ncclComm*> all;
+}
 
- private:
-  int (*destroy_)(ncclComm*) = nullptr;
-};
-
-/// f(rank) for each device, by a thread of its own.
+/// f(communicator, place, rank's number, how many) for each device, by a thread of its own.
 template <class F>
-void on_devices(nccl_group& group, std::chrono::seconds deadline, const F& f) {
+void on_devices(const F& f) {
+  using roost::detail::nccl_communicator;
   std::vector<std::thread> threads;
-  for (std::size_t device = 0; device < group.all.size(); ++device) {
-    threads.emplace_back([&, device] {
+  const auto identity = nccl_communicator::new_identity();
+  const auto size = static_cast<u32>(roost::cuda_devices());
+  for (u32 device = 0; device < size; ++device) {
+    threads.emplace_back([=, &f] {
       const roost::detail::device_guard guard(static_cast<int>(device));
       cudaStream_t stream = nullptr;
       roost::detail::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-      {
-        const roost::cuda place{stream};
-        EXPECT_NO_THROW(f(roost::rank(group.all[device], place, deadline)));
-      }
+      EXPECT_NO_THROW({
+        nccl_communicator all(identity, device, size, std::chrono::seconds(60));
+        if (!f(all.get(), roost::cuda{stream}, device, size)) all.abort();
+      });
       static_cast<void>(cudaStreamDestroy(stream));
     });
   }
@@ -63,11 +51,10 @@ auto keys_of(const Place& place, std::uint32_t number) {
 }
 
 TEST(rank_nccl, answers) {
-  nccl_group group(roost::cuda_devices());
-  if (group.all.empty()) GTEST_SKIP() << "no libnccl.so.2";
-  on_devices(group, std::chrono::seconds(60), [&](const roost::rank<roost::cuda>& all) {
-    const auto& place = all.place();
-    EXPECT_EQ(all.size(), group.all.size());
+  if (!has_nccl()) GTEST_SKIP() << "no libnccl.so.2";
+  on_devices([&](ncclComm* communicator, const roost::cuda& place, u32, u32 size) {
+    const roost::rank all(communicator, place, std::chrono::seconds(60));
+    EXPECT_EQ(all.size(), size);
     const auto mine = keys_of(place, all.number());
     const auto theirs = keys_of(place, (all.number() + 1) % static_cast<u32>(all.size()));
     const roost::sharded_map map(all, mine, mine);
@@ -87,28 +74,51 @@ TEST(rank_nccl, answers) {
       EXPECT_THROW(map.find(all, theirs, small, 0), roost::rank_error);
     }
     EXPECT_EQ(map.count_found(all, theirs), each * all.size());
+    return all.broken();
   });
 }
 
 /// The last rank makes no call: the others end at their deadline, and say so.
 TEST(rank_nccl, a_rank_that_is_gone) {
-  nccl_group group(roost::cuda_devices());
-  if (group.all.size() < 2) GTEST_SKIP() << "fewer than two devices, or no libnccl.so.2";
-  on_devices(group, std::chrono::seconds(2), [&](const roost::rank<roost::cuda>& all) {
-    if (all.number() + 1 == all.size()) return;
-    const auto mine = keys_of(all.place(), all.number());
+  if (roost::cuda_devices() < 2 || !has_nccl()) GTEST_SKIP() << "fewer than two devices, or no libnccl.so.2";
+  on_devices([&](ncclComm* communicator, const roost::cuda& place, u32 number, u32 size) {
+    const roost::rank all(communicator, place, std::chrono::seconds(2));
+    if (number + 1 == size) {
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+      return false;
+    }
+    const auto mine = keys_of(place, number);
     const auto build = [&] { roost::sharded_map(all, mine, mine); };
     expect_error<roost::device_error>(build, {"roost::rank", "has waited 2 s"});
     expect_error<roost::error>(build, {"cannot go on"});
-    group.all[all.number()] = nullptr;  // which was aborted
+    EXPECT_TRUE(all.broken());
+    return true;
+  });
+}
+
+/// It is not even there: nobody waits longer than the deadline to connect.
+TEST(rank_nccl, a_rank_that_never_came) {
+  if (roost::cuda_devices() < 2 || !has_nccl()) GTEST_SKIP() << "fewer than two devices, or no libnccl.so.2";
+  on_devices([&](ncclComm* communicator, const roost::cuda& place, u32 number, u32 size) {
+    if (number + 1 == size) {
+      std::this_thread::sleep_for(std::chrono::seconds(4));
+      return false;
+    }
+    expect_error<roost::device_error>([&] { roost::rank(communicator, place, std::chrono::seconds(2)); },
+                                      {"roost::rank", "has waited 2 s"});
+    return true;
   });
 }
 
 TEST(rank_nccl, refuses_a_place_on_another_device) {
-  nccl_group group(roost::cuda_devices());
-  if (group.all.size() < 2) GTEST_SKIP() << "fewer than two devices, or no libnccl.so.2";
-  expect_error<roost::invalid_argument>([&] { roost::rank(group.all[1], test_place()); },
-                                        {"communicator of CUDA device 1", "on device 0"});
+  if (roost::cuda_devices() < 2 || !has_nccl()) GTEST_SKIP() << "fewer than two devices, or no libnccl.so.2";
+  on_devices([&](ncclComm* communicator, const roost::cuda&, u32 number, u32) {
+    if (number == 1) {
+      expect_error<roost::invalid_argument>([&] { roost::rank(communicator, test_place()); },
+                                            {"communicator of CUDA device 1", "on device 0"});
+    }
+    return false;
+  });
 }
 
 }  // namespace

@@ -68,11 +68,12 @@ class rank {
 
 #if defined(__CUDACC__)
   /// Ranks of an NCCL communicator, which stays the user's: it must outlive all copies of this, and nobody
-  /// else may use it during a call. `place`: of the communicator's device. `deadline`: how long data may take
-  /// that others send; after it, or if NCCL reports an error, the communicator is aborted (so that you must
-  /// not destroy it; see broken()) and the call throws device_error. NCCL is not linked, but looked for in
-  /// the process, and else loaded as libnccl.so.2. Throws invalid_argument, and device_error if there is no
-  /// NCCL.
+  /// else may use it during a call. All ranks make this at once, to connect; if one does not come, those of a
+  /// communicator that blocks wait for ever (ncclConfig_t::blocking = 0 makes one that does not). `place`: of
+  /// the communicator's device. `deadline`: how long data may take that others send; after it, or if NCCL
+  /// reports an error, the communicator is aborted (so that you must not destroy it; see broken()) and the
+  /// call throws device_error. NCCL is not linked, but looked for in the process, and else loaded as
+  /// libnccl.so.2. Throws invalid_argument, and device_error if there is no NCCL.
   rank(ncclComm* all, const Place& place, std::chrono::seconds deadline = std::chrono::seconds(120))
     requires std::is_same_v<Place, cuda>;
 #endif

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "bind.hpp"
 #include "columns.hpp"
 #include "roost/rank.hpp"
@@ -56,38 +58,6 @@ class python_communicator final : public communicator {
   nb::object all_gather_, exchange_, abort_;
 };
 
-#if defined(__CUDACC__)
-/// A communicator of NCCL for one group, from what one of the ranks has told all.
-class nccl_communicator {
- public:
-  nccl_communicator(const cuda& place, const nb::bytes& told, std::uint32_t rank, std::uint32_t size) {
-    detail::nccl::identity identity;
-    if (told.size() != sizeof(identity)) detail::raise<invalid_argument>({"roost: no identity of NCCL"});
-    memcpy(&identity, told.data(), sizeof(identity));
-    const nb::gil_scoped_release released;
-    const detail::device_guard guard(place.device());
-    check(detail::nccl::instance().new_rank(&all_, static_cast<int>(size), identity, static_cast<int>(rank)));
-  }
-  nccl_communicator(const nccl_communicator&) = delete;
-
-  static nb::bytes identity() {
-    detail::nccl::identity identity;
-    check(detail::nccl::instance().new_identity(&identity));
-    return nb::bytes(identity.bytes, sizeof(identity.bytes));
-  }
-  ncclComm* get() const { return all_; }
-  void destroy() { static_cast<void>(detail::nccl::instance().destroy(all_)); }
-
- private:
-  static void check(int status) {
-    if (status == detail::nccl::success) return;
-    detail::raise<device_error>(
-        {"roost.distributed: NCCL makes no communicator: ", detail::nccl::instance().error_string(status)});
-  }
-  ncclComm* all_ = nullptr;
-};
-#endif
-
 /// This process of several.
 template <class Place>
 class group;
@@ -131,25 +101,37 @@ class group<host> {
 };
 
 #if defined(__CUDACC__)
+inline nb::bytes new_nccl_identity() {
+  const auto identity = detail::nccl_communicator::new_identity();
+  return nb::bytes(identity.bytes, sizeof(identity.bytes));
+}
+
 template <>
 class group<cuda> {
  public:
   using at_place = const call_place<cuda>&;
-  /// All ranks make it at once. `identity`: of one of them.
-  group(at_place at, std::uint32_t rank, std::uint32_t size, const nb::bytes& identity, unsigned deadline)
-      : communicator_(at.get(), identity, rank, size),
-        all_(communicator_.get(), at.get(), std::chrono::seconds(deadline)) {}
+  /// All ranks make it at once. `told`: what new_nccl_identity() has given to one of them. Seconds.
+  group(at_place at, std::uint32_t rank, std::uint32_t size, const nb::bytes& told, unsigned deadline) {
+    detail::nccl::identity identity;
+    if (told.size() != sizeof(identity)) detail::raise<invalid_argument>({"roost: no identity of NCCL"});
+    memcpy(&identity, told.data(), sizeof(identity));
+    without_gil(at, [&](const cuda& place) {
+      const std::chrono::seconds seconds(deadline);
+      communicator_.emplace(identity, rank, size, seconds);
+      all_.emplace(communicator_->get(), place, seconds);
+    });
+  }
   group(const group&) = delete;
   ~group() {
     const nb::gil_scoped_release released;
-    if (!all_.broken()) communicator_.destroy();
+    if (all_ && !all_->broken()) communicator_->abort();
   }
 
-  const rank<cuda>& all() const { return all_; }
+  const roost::rank<cuda>& all() const { return *all_; }
 
  private:
-  nccl_communicator communicator_;
-  const rank<cuda> all_;
+  std::optional<detail::nccl_communicator> communicator_;
+  std::optional<roost::rank<cuda>> all_;
 };
 #endif
 
@@ -275,7 +257,7 @@ void bind_distributed(nb::module_& m) {
 #if defined(__CUDACC__)
   if constexpr (std::is_same_v<Place, cuda>) {
     group.def(nb::init<const call_place<Place>&, std::uint32_t, std::uint32_t, const nb::bytes&, unsigned>());
-    m.def("new_nccl_identity", &nccl_communicator::identity);
+    m.def("new_nccl_identity", &new_nccl_identity);
   }
 #endif
   nb::class_<map>(m, "SharedMap")

@@ -8,8 +8,12 @@ inline gpu_lanes::gpu_lanes() {
     check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
   };
   try {
-    for (cudaStream_t& stream : lane)
-      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    int low = 0, high = 0;  // a kernel that sends shall not wait for the blocks of one that computes
+    check(cudaDeviceGetStreamPriorityRange(&low, &high), "cudaDeviceGetStreamPriorityRange");
+    for (cudaStream_t& stream : lane) {
+      check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high),
+            "cudaStreamCreateWithPriority");
+    }
     for (cudaEvent_t& event : ready) make(event);
     for (cudaEvent_t& event : arrived) make(event);
   } catch (...) {

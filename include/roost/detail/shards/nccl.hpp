@@ -34,9 +34,14 @@ class nccl {
   struct identity {
     char bytes[128];
   };
+  /// The beginning of ncclConfig_t, as version 2.14 had it; what follows keeps its defaults.
+  struct config {
+    std::size_t size = sizeof(config);
+    unsigned magic = 0xcafebeef, version = 21400;
+    int blocking = 0, unused = 0;
+  };
   int (*new_identity)(identity*);
-  int (*new_rank)(ncclComm**, int size, identity, int rank);
-  int (*destroy)(ncclComm*);
+  int (*new_rank)(ncclComm**, int size, identity, int rank, const config*);
 
  private:
   nccl() {
@@ -51,8 +56,7 @@ class nccl {
     find(device, "ncclCommCuDevice");
     find(error_string, "ncclGetErrorString");
     find(new_identity, "ncclGetUniqueId");
-    find(new_rank, "ncclCommInitRank");
-    find(destroy, "ncclCommDestroy");
+    find(new_rank, "ncclCommInitRankConfig");
   }
 
   template <class F>
@@ -69,6 +73,48 @@ class nccl {
     }
     function = reinterpret_cast<F*>(address);
   }
+};
+
+/// A communicator of the device that is current, for who has none. It does not block.
+class nccl_communicator {
+ public:
+  /// All ranks make it at once, with what one of them has got of new_identity(). Throws device_error.
+  nccl_communicator(const nccl::identity& identity, std::uint32_t rank, std::uint32_t size,
+                    std::chrono::seconds deadline) {
+    const nccl& library = nccl::instance();
+    const nccl::config config;
+    int state = library.new_rank(&all_, static_cast<int>(size), identity, static_cast<int>(rank), &config);
+    const auto end = std::chrono::steady_clock::now() + deadline;
+    while (state == nccl::in_progress && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+      const int asked = library.async_error(all_, &state);
+      if (asked != nccl::success) state = asked;
+    }
+    if (state == nccl::success) return;
+    abort();
+    raise<device_error>(
+        {"roost::rank: rank ", rank, " of ", size, " gets no communicator of NCCL: ",
+         state == nccl::in_progress ? "others did not come in time" : library.error_string(state)});
+  }
+  nccl_communicator(const nccl_communicator&) = delete;
+
+  static nccl::identity new_identity() {
+    nccl::identity identity;
+    const int status = nccl::instance().new_identity(&identity);
+    if (status != nccl::success) {
+      raise<device_error>(
+          {"roost::rank: NCCL begins no communicator: ", nccl::instance().error_string(status)});
+    }
+    return identity;
+  }
+  ncclComm* get() const { return all_; }
+  /// Ends it without waiting for others; not if a rank has done so already (rank::broken()).
+  void abort() noexcept {
+    if (all_ != nullptr) static_cast<void>(nccl::instance().abort(std::exchange(all_, nullptr)));
+  }
+
+ private:
+  ncclComm* all_ = nullptr;
 };
 
 /// Data travel on a stream of their own. The host waits for them, looking for errors, so that nothing waits
@@ -98,6 +144,12 @@ class nccl_transport final : public rank_transport {
   nccl_transport(const nccl_transport&) = delete;
   ~nccl_transport() override {
     if (pinned_ != nullptr) static_cast<void>(cudaFreeHost(pinned_));
+  }
+
+  /// Lets ranks connect, which they would do when they first send: one that blocks knows no deadline then.
+  void connect() {
+    std::vector<std::uint64_t> all(size());
+    all_gather(std::span(all.data(), 1), all);
   }
 
   std::uint32_t rank() const override { return static_cast<std::uint32_t>(rank_); }

@@ -64,6 +64,7 @@ rank<Place>::rank(ncclComm* all, const Place& place, std::chrono::seconds deadli
 {
   auto transport = std::make_unique<detail::nccl_transport>(all, place, deadline);
   detail::check_rank(transport->rank(), transport->size());
+  transport->connect();
   state_ = std::make_shared<detail::rank_state<Place>>(place, std::move(transport));
 }
 #endif
