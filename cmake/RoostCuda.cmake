@@ -40,6 +40,9 @@ if(CMAKE_CUDA_COMPILER)
   if(CMAKE_CUDA_COMPILER_ID STREQUAL "NVIDIA" AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL
                                                   roost_cuda_minimum)
     set(ROOST_HAS_CUDA ON)
+    if(CMAKE_CUDA_ARCHITECTURES STREQUAL "native" AND CMAKE_CUDA_ARCHITECTURES_NATIVE STREQUAL "90-real")
+      set(CMAKE_CUDA_ARCHITECTURES 90a-real)  # with the tensor cores' instructions that only Hopper has
+    endif()
     set(why "nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
   else()
     set(why "${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION} is older than ${roost_cuda_minimum}")

@@ -38,7 +38,8 @@ struct conv_channels {
 ///
 /// cuda: asynchronous. Of a map with a fixed capacity the host checks the most that it holds. Fastest with
 /// 16, 32, 64 or 128 channels out, channels in of which 16 bytes are whole ones, order::block and
-/// kernel_map_options::by_masks. Needs compute capability 8.0.
+/// kernel_map_options::by_masks. Needs compute capability 8.0; on Hopper compile for sm_90a, which makes
+/// numbers of 16 bits a third faster.
 ///
 /// Cost: 2 * in * out operations for each pair of rows, about as fast as one matrix product of the same work;
 /// takes a copy of the weights, on the host also 512 bytes an output channel and thread. Throws

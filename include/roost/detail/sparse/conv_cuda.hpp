@@ -7,6 +7,7 @@
 #include <cuda_pipeline.h>
 #include <mma.h>
 
+#include "roost/detail/sparse/conv_wgmma.hpp"
 #include "roost/kernel_map.hpp"
 
 // Convolution on cuda: the product of a tile of output rows, whose neighbours are gathered into shared memory
@@ -133,17 +134,32 @@ struct block_product {
   static constexpr std::size_t bytes =
       std::max(stages * stage_size * sizeof(T), Rows* sum_stride * sizeof(sum));
 
-  /// Where this warp's part begins.
+  /// Where a number of a row lies in a stage, the i-th piece of a slice of packed weights, and a weight in
+  /// such a slice.
+  ROOST_FN static constexpr std::uint32_t left_place(std::uint32_t row, std::uint32_t number) {
+    return row * left_stride + number;
+  }
+  ROOST_FN static constexpr std::uint32_t right_place(std::uint32_t i) {
+    constexpr std::uint32_t across = Columns / piece;
+    return left_size + i / across * right_stride + i % across * piece;
+  }
+  ROOST_FN static constexpr std::uint32_t packed_place(std::uint32_t depth, std::uint32_t column) {
+    return depth * Columns + column;
+  }
+
+  /// Whether this warp's part has a row, and where it begins.
+  __device__ static bool has_row(int row) {
+    return row / (Rows / down) == block_product::row() / (Rows / down);
+  }
   __device__ static int row() { return static_cast<int>(threadIdx.x) / 32 / across * (Rows / down); }
   __device__ static int column() { return static_cast<int>(threadIdx.x) / 32 % across * (Columns / across); }
 
-  /// Adds the slices of all steps: load(left, right) fetches the next, and needs() says whether it is for
-  /// this warp.
+  /// Adds the slices of all steps: load(stage) fetches the next, and needs() says whether it is for this
+  /// warp.
   template <class Load, class Needs>
   __device__ static void add(product& sums, T* memory, int steps, const Load& load, const Needs& needs) {
     const auto fetch = [&](int step) {
-      T* const stage = memory + step % stages * stage_size;
-      if (step < steps) load(stage, stage + left_size);
+      if (step < steps) load(memory + step % stages * stage_size);
       __pipeline_commit();
     };
     ROOST_ROLLED
@@ -188,10 +204,25 @@ struct pad_rows {
   }
 };
 
-/// Weights [offset][in][out] as [offset][panel][depth][Columns] with zeros at the borders. Turned: as
-/// [offset][out][in] first.
-template <class T, int Columns>
+/// How a tile of output rows is multiplied.
+template <class T, int Columns, bool Tensor>
+struct conv_tile {
+  static constexpr int rows = 128, slice = conv_slice<T>;
+  static constexpr bool is_half = Tensor && sizeof(T) == 2;
+  using by_warps = block_product<T, rows, Columns, slice, false, Tensor, rows, (Columns > 64 ? 4 : 3)>;
+  using by_group = warp_group_product<T, Columns, (Columns > 64 ? 5 : 4)>;
+  using block = std::conditional_t<is_half && ROOST_WGMMA, by_group, by_warps>;
+  /// Of either, since the host does not know which one it is.
+  static constexpr std::size_t bytes =
+      is_half ? std::max(by_warps::bytes, sizeof(T) * by_group::stages * by_group::stage_size)
+              : by_warps::bytes;
+};
+
+/// Weights [offset][in][out] as [offset][panel][slice] with zeros at the borders, each slice as the tile has
+/// it. Turned: as [offset][out][in] first.
+template <class T, int Columns, bool Tensor>
 struct pack_for_cuda {
+  using tile = conv_tile<T, Columns, Tensor>;
   const T* weights;
   std::uint32_t depth, padded_depth, columns, panels;
   bool turned;
@@ -201,17 +232,21 @@ struct pack_for_cuda {
     const std::size_t d = i / Columns % padded_depth, rest = i / Columns / padded_depth,
                       c = rest % panels * Columns + i % Columns, k = rest / panels;
     const bool there = d < depth && c < columns;
-    packed[i] = there ? weights[k * depth * columns + (turned ? c * depth + d : d * columns + c)] : T(0.f);
+    const std::uint32_t in_slice = static_cast<std::uint32_t>(d % tile::slice);
+    packed[i - i % Columns - in_slice * Columns +
+           tile::block::packed_place(in_slice, static_cast<std::uint32_t>(i % Columns))] =
+        there ? weights[k * depth * columns + (turned ? c * depth + d : d * columns + c)] : T(0.f);
   }
 };
 
 /// A tile of output rows.
 template <class T, int Columns, bool Tensor>
 struct convolve_rows {
-  static constexpr int threads = 128, tile = threads, offsets_at_once = 32;
-  static constexpr int slice = 64 / static_cast<int>(sizeof(T)), stages = Columns > 64 ? 4 : 3;
+  using layout = conv_tile<T, Columns, Tensor>;
+  using block = typename layout::block;
+  static constexpr int tile = layout::rows, threads = tile, slice = layout::slice, offsets_at_once = 32;
   static constexpr int teams_at_once = Columns > 64 ? 2 : Columns > 32 ? 3 : 4;
-  using block = block_product<T, tile, Columns, slice, false, Tensor, threads, stages>;
+  static constexpr std::size_t alignment = 512;  // of stages
 
   kernel_map_view map;
   std::uint32_t stride, padded_depth, columns, panels;  // of input rows in numbers; of weights
@@ -220,17 +255,18 @@ struct convolve_rows {
   T* output;
 
   static std::size_t scratch_bytes() {
-    return ((offsets_at_once + 1) * tile + 32) * sizeof(std::uint32_t) + block::bytes;
+    return ((offsets_at_once + 1) * tile + 32) * sizeof(std::uint32_t) + layout::bytes + alignment;
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team&, std::size_t index, std::byte* scratch) const {
 #if ROOST_ON_DEVICE
     constexpr int piece = block::piece;
-    auto* const offsets_of_warp = reinterpret_cast<std::uint32_t*>(scratch);
+    scratch += -__cvta_generic_to_shared(scratch) % alignment;
+    T* const memory = reinterpret_cast<T*>(scratch);
+    auto* const offsets_of_warp = reinterpret_cast<std::uint32_t*>(scratch + layout::bytes);
     std::uint32_t* const rows = offsets_of_warp + 32;
     std::uint32_t* const sources = rows + tile;  // [offset of the mask][row]
-    T* const memory = reinterpret_cast<T*>(sources + offsets_at_once * tile);
 
     const std::uint64_t outputs = map.device_outputs != nullptr ? *map.device_outputs : map.outputs,
                         first = index / panels * tile;
@@ -254,29 +290,29 @@ struct convolve_rows {
       ROOST_UNROLL
       for (int w = 0; w < tile / 32; ++w) {
         offsets |= offsets_of_warp[w];
-        of_my_rows |=
-            w * 32 / (tile / block::down) == block::row() / (tile / block::down) ? offsets_of_warp[w] : 0;
+        if (block::has_row(w * 32)) of_my_rows |= offsets_of_warp[w];
       }
       const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
       std::uint32_t* to_row = sources + thread;
       for (std::uint32_t left = offsets; left != 0; left &= left - 1, to_row += tile)
-        *to_row = mine ? from_row[first_of(left) * map.stride] : row_of_none;
+        // Asynchronous, or each offset would wait for the one before.
+        mine ? __pipeline_memcpy_async(to_row, from_row + first_of(left) * map.stride, sizeof(*to_row))
+             : static_cast<void>(*to_row = row_of_none);
+      __pipeline_commit();
+      __pipeline_wait_prior(0);
       __syncthreads();
 
       // What this thread fetches next: pieces of some rows, of the first of the offsets left.
       constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
       const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
-      constexpr int across = Columns / piece;
-      static_assert(block::slice * across % threads == 0);
-      const int weight_row = static_cast<int>(thread) / across,
-                weight_at = static_cast<int>(thread) % across * piece;
+      static_assert(block::slice * Columns / piece % threads == 0);
       std::uint32_t left = offsets, used = offsets;
       const std::uint32_t* from_sources = sources + row;
       int slice = 0, slice_used = 0, there[of_thread];
       const T *from[of_thread], *from_weights = nullptr;
       block::add(
           sums, memory, __popc(offsets) * slices,
-          [&](T* rows_to, T* weights_to) {
+          [&](T* stage) {
             if (slice == 0) {
               ROOST_UNROLL
               for (int i = 0; i < of_thread; ++i) {
@@ -292,15 +328,13 @@ struct convolve_rows {
             }
             ROOST_UNROLL
             for (int i = 0; i < of_thread; ++i) {
-              fetch_piece(rows_to + (row + i * (threads / pieces)) * block::left_stride + at, from[i],
-                          there[i] > 0);
+              fetch_piece(stage + block::left_place(row + i * (threads / pieces), at), from[i], there[i] > 0);
               from[i] += block::slice, there[i] -= block::slice;
             }
             ROOST_UNROLL
-            for (int i = 0; i < block::slice * across / threads; ++i)
-              fetch_piece(
-                  weights_to + (weight_row + i * (threads / across)) * block::right_stride + weight_at,
-                  from_weights + i * threads * piece, true);
+            for (int i = 0; i < block::slice * Columns / piece / threads; ++i)
+              fetch_piece(stage + block::right_place(thread + i * threads),
+                          from_weights + i * threads * piece, true);
             from_weights += block::slice * Columns;
             if (++slice == slices) slice = 0, left &= left - 1, from_sources += tile;
           },
@@ -421,7 +455,8 @@ struct add_weight_gradient_rows {
       int begin = 0;
       block::add(
           products, memory, steps,
-          [&](T* left, T* right) {
+          [&](T* left) {
+            T* const right = left + block::left_size;
             ROOST_UNROLL
             for (int i = 0; i < block::slice * across / threads; ++i) {
               const int row = static_cast<int>(thread) / across + i * (threads / across),
@@ -515,10 +550,10 @@ struct conv_backend<cuda> {
       const padded_rows<T> rows(place, input, map.inputs, depth);
       array<T, cuda> packed;
       const T* by = weights;
-      if (turned || padded != depth || columns != width() || !aligned(weights, 0)) {
+      if (sizeof(T) == 2 || turned || padded != depth || columns != width() || !aligned(weights, 0)) {
         packed = array<T, cuda>(place, std::size_t{map.volume} * panels * padded * width());
-        place.for_each(packed.size(), pack_for_cuda<T, width()>{weights, depth, padded, columns, panels,
-                                                                turned, packed.data()});
+        place.for_each(packed.size(), pack_for_cuda<T, width(), tensor()>{weights, depth, padded, columns,
+                                                                          panels, turned, packed.data()});
         by = packed.data();
       }
       place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
