@@ -339,6 +339,7 @@ void bind_sparse(nb::module_& m) {
       .def("valid", &map::valid);
   bind_axes<2, Place>(m, "Voxels2", "KernelMap2");
   bind_axes<3, Place>(m, "Voxels3", "KernelMap3");
+  bind_axes<4, Place>(m, "Voxels4", "KernelMap4");
   m.def("convolve", &convolve<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
         nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
   m.def("convolve_input_gradient", &convolve_input_gradient<Place>);

@@ -22,7 +22,7 @@ def rows_by_voxel(coordinates):
     return {tuple(voxel): row for row, voxel in enumerate(coordinates.tolist())}
 
 
-@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("axes", [2, 3, 4])
 @pytest.mark.parametrize("order", ["block", "input"])
 def test_index(on, axes, order):
     voxels = voxels_of(axes)
@@ -61,11 +61,11 @@ MAPS = [  # size, stride, dilation, padding, kind
 ]
 
 
-@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("axes", [2, 3, 4])
 @pytest.mark.parametrize("shape", MAPS, ids=str)
 def test_kernel_map(on, axes, shape):
     size, stride, dilation, padding, kind = (
-        (*each, each[-1])[:axes] if isinstance(each, tuple) else each for each in shape
+        (*each, *each[-1:] * 2)[:axes] if isinstance(each, tuple) else each for each in shape
     )
     index = CoordinateIndex(on(voxels_of(axes)))
     map = kernel_map(index, size, stride, dilation, padding, kind, pairs=True)
@@ -150,7 +150,7 @@ def convolved(neighbours, features, weights, bias):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("axes", [2, 3, 4])
 def test_sparse_conv(on, axes, dtype):
     rng = np.random.default_rng(1)
     index = CoordinateIndex(on(voxels_of(axes)))
@@ -169,7 +169,7 @@ def test_sparse_conv(on, axes, dtype):
         assert np.array_equal(on.back(flat), expected - bias)
 
 
-@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("axes", [2, 3, 4])
 @pytest.mark.parametrize("n", [0, 1])
 def test_no_voxels_and_one(on, axes, n):
     index = CoordinateIndex(on(np.full((n, axes + 1), -7, np.int32)))
@@ -196,8 +196,8 @@ WEIGHTS = np.ones((27, 2, 3), np.float32)
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (lambda: CoordinateIndex(np.zeros((5, 2), np.int32)), ValueError, "n x 3 or n x 4"),
-        (lambda: CoordinateIndex(np.zeros(4, np.int32)), ValueError, "n x 3 or n x 4"),
+        (lambda: CoordinateIndex(np.zeros((5, 2), np.int32)), ValueError, "n x 3, n x 4, n x 5"),
+        (lambda: CoordinateIndex(np.zeros(4, np.int32)), ValueError, "n x 3, n x 4, n x 5"),
         (lambda: CoordinateIndex(np.zeros((5, 4))), TypeError, "float64; convert them to int32"),
         (lambda: CoordinateIndex(np.zeros((5, 4), np.int64)), TypeError, "int64; convert them to int32"),
         (lambda: CoordinateIndex([[0, 2**31, 0]]), OverflowError, "32 bits"),

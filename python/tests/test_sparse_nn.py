@@ -16,6 +16,7 @@ if not importlib.util.find_spec("torch"):
 import roost.sparse.nn as nn
 import torch
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 DEVICES = [on.name.partition("-")[2] or "cpu" for on in LIBRARIES if on.name.startswith("torch")]
 EXTENT = 8
@@ -188,6 +189,42 @@ def test_compiled(device):
         torch.library.opcheck(operator, arguments)
 
 
+class Seen(TorchDispatchMode):
+    """Notes the operators that are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+def test_operators_serve_who_follows_them(device):
+    x = sparse(3, device)
+    map = roost.sparse.kernel_map(x.index)
+    weights = torch.randn(27, 3, 4, dtype=torch.float64, device=device, requires_grad=True)
+
+    def loss(features, weights):
+        return roost.sparse.sparse_conv(map, features, weights).pow(2).sum()
+
+    def gradients(**named):
+        return torch.autograd.grad(loss(x.features, weights), (x.features, weights), **named)
+
+    eager = gradients()
+    with Seen() as seen:
+        followed = gradients()
+    assert [name for name in seen.names if name.startswith("roost::")] == [
+        "roost::sparse_conv",
+        "roost::sparse_conv_input_gradient",
+        "roost::sparse_conv_weight_gradient",
+    ]
+    assert all(torch.equal(one, other) for one, other in zip(eager, followed))
+    with pytest.raises(RuntimeError, match="once_differentiable"):  # no gradients of gradients
+        gradients(create_graph=True)[0].sum().backward()
+
+
 def test_tf32_is_torchs_choice(device):
     x = sparse(3, device, channels=64)
     conv = layer("SubmanifoldConv", 3, 64, 64, device=device)
@@ -234,6 +271,27 @@ def test_tensors(device):
     assert mean.features.tolist() == [[3.0], [2.0]]
     mean.features.sum().backward()
     assert features.grad.tolist() == [[0.5], [1.0], [0.5]]
+
+
+def test_a_batch_that_is_absent_is_nothing(device):
+    voxels = torch.tensor([[3, 2, 1], [0, 2, 1], [3, 2, 2]], dtype=torch.int32, device=device)
+    x = nn.SparseTensor(torch.ones(3, 1, device=device), voxels)
+    y = nn.SubmanifoldConv2d(1, 1, bias=False).to(device)
+    torch.nn.init.ones_(y.weight)
+    dense = y(x).dense((4, 4, 4))[:, 0]
+    assert dense[0].sum() == 1 and dense[3].sum() == 4 and not dense[1:3].any()
+
+
+def test_one_voxel_goes_through_every_layer(device):
+    x = nn.SparseTensor(torch.ones(1, 2, device=device), torch.tensor([[5, -3, -4, -5]]).int().to(device))
+    down = nn.SparseConv3d(2, 3, 2, 2).to(device)
+    up = nn.SparseConvTranspose3d(3, 4, 2, 2).to(device)
+    same = nn.SubmanifoldConv3d(2, 3).to(device)
+    coarse = down(x)
+    assert coarse.coordinates.tolist() == [[5, -2, -2, -3]]  # negative ones are rounded down
+    assert len(up(coarse)) == 8 and up(coarse, x).coordinates.tolist() == x.coordinates.tolist()
+    assert torch.allclose(same(x).features, x.features @ same.weight[1, 1, 1] + same.bias)
+    assert nn.SparseMaxPool3d()(x).features.tolist() == [[1, 1]]
 
 
 def test_no_voxels_go_through_every_layer(device):
@@ -305,6 +363,11 @@ OTHER = sparse(3, "cpu", requires_grad=False)
         (lambda: nn.SparseTensor(X.features[0], X.index), ValueError, "rows x channels"),
         (lambda: nn.SparseTensor(X.features, X.coordinates.long()), TypeError, "convert them to int32"),
         (lambda: X.dense((1, 8, 8, 8)), ValueError, "outside"),
+        (
+            lambda: nn.SparseTensor(X.features.to("meta"), X.index),
+            ValueError,
+            "features on meta, but the voxels are on the CPU",
+        ),
         (lambda: X.dense((8, 8)), ValueError, "give 4 and 3 numbers"),
         (lambda: X.dense(origin=3), ValueError, "give 4 and 3 numbers"),
         (lambda: nn.SubmanifoldConv3d(2.5, 4), TypeError, "whole number"),

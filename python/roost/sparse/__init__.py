@@ -38,11 +38,11 @@ def _type_name(dtype):
 def _coordinates(given, axes, what):
     """Coordinates as an array, and its library. `axes`: how many, if that is known."""
     array, library = take(given, what)
-    columns = [axes + 1] if axes else [3, 4]
+    columns = [axes + 1] if axes else [3, 4, 5]
     if array.ndim != 2 or array.shape[1] not in columns:
         raise ValueError(
             f"{what}: coordinates of shape {tuple(array.shape)}; give n x "
-            f"{' or n x '.join(map(str, columns))}: the batch, and the position on each axis"
+            f"{', n x '.join(map(str, columns))}: the batch, and the position on each axis"
         )
     if is_python_numbers(given) and array.dtype.kind in "iu":
         converted = array.astype(np.int32)
@@ -74,9 +74,9 @@ class CoordinateIndex:
 
     Parameters
     ----------
-    coordinates : array of n x 3 or n x 4 int32
-        Of each voxel the batch, and its position on 2 or 3 axes; any numbers, negative ones too. Copies of a
-        voxel have one row.
+    coordinates : array of n x 3, n x 4 or n x 5 int32
+        Of each voxel the batch, and its position on 2, 3 or 4 axes; any numbers, negative ones too. Copies of
+        a voxel have one row.
     order : "block" or "input"
         How rows are numbered: by batch and then along a space-filling curve, so that neighbours lie close
         together and all that follows is fast; or by where each voxel comes first.
@@ -516,6 +516,8 @@ class _Conv:
             )
         self.features, self.weights, self.library, self.name = features, weights, library, name
         self.inputs, self.outputs = weights.shape[-2:]
+        self.tf32 = not on_cpu and name == "float32" and library.name == "torch"
+        self.tf32 = self.tf32 and _wants_tf32(library.torch.backends.cudnn)
 
     def __call__(self, function, *arrays):
         """Calls a function of C++."""
@@ -528,7 +530,7 @@ class _Conv:
             self.name,
             self.inputs,
             self.outputs,
-            self.name == "float32" and library.name == "torch" and _wants_tf32(library.torch.backends.cudnn),
+            self.tf32,
             *columns,
         )
 

@@ -14,6 +14,7 @@ each index and shape. Padding is such that a kernel is centred, unless it is giv
 import math
 
 import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from .._tables import _whole_number
 from . import (
@@ -112,6 +113,40 @@ def _backward(ctx, gradient):
 _conv.register_autograd(_backward, setup_context=_keep)
 
 
+class _Eager(torch.autograd.Function):
+    """The same without an operator, which takes as long to call as a thousand voxels take."""
+
+    @staticmethod
+    def forward(ctx, features, weights, bias, made, transposed):
+        ctx.made, ctx.transposed = made, transposed
+        ctx.save_for_backward(features, weights)
+        return _convolve(made, transposed, features, weights, bias)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        features, weights = ctx.saved_tensors
+        given = ctx.needs_input_grad
+        of_input = of_weights = of_bias = None
+        if given[0]:
+            of_input = _input_gradient(ctx.made, ctx.transposed, gradient, weights)
+        if given[1]:
+            of_weights = _weight_gradient(ctx.made, ctx.transposed, features, gradient, weights)
+            of_weights = of_weights.to(weights.dtype).view(weights.shape)
+        if given[2]:
+            of_bias = gradient.sum(0)
+        return of_input, of_weights, of_bias, None, None
+
+
+def _wants_operator(*tensors):
+    """Whether somebody follows what is done with tensors: a compiler, a mode or a subclass."""
+    return (
+        torch.compiler.is_compiling()
+        or _get_current_dispatch_mode() is not None
+        or not all(type(each) in (torch.Tensor, torch.nn.Parameter) for each in tensors if each is not None)
+    )
+
+
 def _sparse_conv(map, features, weights, bias):
     """`roost.sparse.sparse_conv` of tensors."""
     if not isinstance(map, KernelMap):
@@ -126,7 +161,9 @@ def _sparse_conv(map, features, weights, bias):
         dtype = torch.get_autocast_dtype("cuda")
         features, weights = features.to(dtype), weights.to(dtype)
         bias = None if bias is None else bias.to(dtype)
-    return _conv(features, weights, bias, map._number, map._transposed, map._rows_out)
+    if _wants_operator(features, weights, bias):
+        return _conv(features, weights, bias, map._number, map._transposed, map._rows_out)
+    return _Eager.apply(features, weights, bias, map._made, map._transposed)
 
 
 class SparseTensor:
@@ -135,7 +172,7 @@ class SparseTensor:
     Parameters
     ----------
     features : tensor of m x c
-    index : CoordinateIndex, or tensor of n x 3 or n x 4 int32
+    index : CoordinateIndex, or tensor of n x 3, n x 4 or n x 5 int32
         The index of the rows; or coordinates (batch, and the position on each axis), which may come several
         times: their features, n x c, are then averaged. Rows are in the order of the index.
 
