@@ -458,6 +458,53 @@ RC_GTEST_PROP(solids, keep_the_laws_of_sets_wherever_they_lie, ()) {
   RC_ASSERT(one.facts_of_result().volume_voxels == one.facts_of_mesh(0).volume_voxels);
 }
 
+TEST(solids, of_frames_are_those_of_single_steps) {
+  const std::vector<tools::mesh> meshes = {*tools::make_shape("torus:30"), *tools::make_shape("sphere:20"),
+                                           *tools::make_shape("box")};
+  for (const std::size_t count : {1, 2, 3}) {
+    const std::vector<tools::mesh> some(meshes.begin(), meshes.begin() + static_cast<std::ptrdiff_t>(count));
+    framed_scene steps(20, some), frames(20, some);
+    // Finer and coarser, so that what one frame leaves is too little and too much for the next.
+    for (const u32 grid : {20u, 31u, 50u, 9u}) {
+      for (const auto rule : {inside_rule::nonzero, inside_rule::odd, inside_rule::vote}) {
+        if (rule == inside_rule::vote && grid > 20) continue;
+        const auto op = grid % 2 == 0 ? solid_op::difference : solid_op::exclusive;
+        std::vector<tools::affine> where;
+        for (std::size_t i = 0; i < count; ++i) {
+          const double turn = grid + 20.0 * static_cast<double>(i);
+          where.push_back(tools::place_mesh(
+              tools::bounds_of(some[i]),
+              tools::parse_placement("rotate 1 2 3 " + std::to_string(turn) + " move 0.1 0.05 0"), 1));
+        }
+        const auto cube = frame_of(grid, some, where);
+        tools::frame_plan plan{grid, {}, op, rule, grid == 31};
+        for (std::size_t i = 0; i < count; ++i) {
+          plan.to_snapped.push_back(to_snapped(cube, where[i]));
+          steps.place_mesh(i, grid, plan.to_snapped[i]);
+          steps.make_solid(i, rule);
+          if (count == 2) steps.make_surface(i, plan.all_touched);
+        }
+        steps.combine(op);
+        const auto counted = frames.make_frame(plan);
+        EXPECT_EQ(counted.exposed, steps.count_exposed());
+        EXPECT_EQ(frames.volume(), steps.volume());
+        EXPECT_EQ(frames.voxels32(voxel_set::exposed), steps.voxels32(voxel_set::exposed));
+        EXPECT_EQ(frames.voxels32(voxel_set::solid), steps.voxels32(voxel_set::solid));
+        if (count != 2) continue;
+        EXPECT_EQ(frames.voxels32(voxel_set::surfaces), steps.voxels32(voxel_set::surfaces));
+        const auto known = steps.classes();
+        EXPECT_EQ(counted.classes.outside, known.outside);
+        EXPECT_EQ(counted.classes.inside, known.inside);
+        EXPECT_EQ(counted.classes.both, known.both);
+        EXPECT_EQ(frames.facts_of_mesh(1).voxels, steps.facts_of_mesh(1).voxels);
+        EXPECT_EQ(frames.facts_of_mesh(1).volume_voxels, steps.facts_of_mesh(1).volume_voxels);
+      }
+    }
+    EXPECT_FALSE(frames.frame_times().empty());
+    expect_error<roost::invalid_argument>([&] { frames.make_frame({8, {}}); }, {"frame of 0 meshes"});
+  }
+}
+
 TEST(solids, keep_de_morgans_laws) {
   std::mt19937 random(7);
   for (int i = 0; i < (sanitized ? 5 : 20); ++i) {
@@ -661,6 +708,32 @@ TEST(solids, in_the_finest_grid_large) {
   EXPECT_THROW(all.voxels32(voxel_set::solid), roost::invalid_argument);
   EXPECT_THROW(all.fill(), roost::invalid_argument);
 }
+
+#if defined(__CUDACC__)
+TEST(solids, are_the_same_on_both_places) {
+  const std::vector<tools::mesh> meshes = {*tools::make_shape("torus:50"), *tools::make_shape("sphere:40")};
+  const auto made_on = [&](tools::scene&& all) {
+    std::vector<std::vector<u64>> result;
+    for (std::size_t i = 0; i < 2; ++i) all.set_mesh(i, meshes[i]);
+    for (const auto rule : {inside_rule::nonzero, inside_rule::odd, inside_rule::vote}) {
+      const auto turned = tools::place_mesh(tools::bounds_of(meshes[1]),
+                                            tools::parse_placement("rotate 1 2 3 40 move 0.2 0.1 0"), 1);
+      const auto cube = frame_of(60, meshes, {{}, turned});
+      const auto counted =
+          all.make_frame({60, {to_snapped(cube, {}), to_snapped(cube, turned)}, solid_op::difference, rule});
+      const auto filled = all.fill();
+      result.push_back({counted.exposed, counted.classes.outside, counted.classes.inside,
+                        counted.classes.both, filled.classes.outside, filled.classes.inside,
+                        filled.classes.both, filled.seeds, all.volume()});
+      for (const auto which : {voxel_set::exposed, voxel_set::surfaces, voxel_set::solid})
+        result.push_back(all.voxels64(which));
+    }
+    return result;
+  };
+  EXPECT_EQ(made_on(tools::scene_on<place_type>(test_place())),
+            made_on(tools::scene_on<roost::host>(roost::host(2))));
+}
+#endif
 
 TEST(solids, refuse_grids_that_cannot_be) {
   steps_scene all(4, {box_in_steps({0, 0, 0}, {300, 300, 300})});

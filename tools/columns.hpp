@@ -13,9 +13,20 @@ namespace roost::tools {
 /// values behind the last height are `no_height`.
 template <class Place>
 using column_map = frozen_multimap<std::uint32_t, std::uint16_t, Place>;
-template <class Place>
-using column_ref = typename column_map<Place>::ref_type;
 using column_run = value_run<std::uint16_t>;
+
+/// The columns of one solid or surface. A map may hold those of several, which have different tags: numbers
+/// above the 24 bits of a column.
+template <class Place>
+class column_ref {
+ public:
+  column_ref(const typename column_map<Place>::ref_type& all, std::uint32_t tag = 0) : all_(all), tag_(tag) {}
+  ROOST_FN column_run find(std::uint32_t column) const { return all_.find(tag_ | column); }
+
+ private:
+  typename column_map<Place>::ref_type all_;
+  std::uint32_t tag_;
+};
 
 inline constexpr std::uint16_t no_height = 0xffff;
 /// The only value of a column whose crossings do not add up to nothing, where that is asked for.
@@ -89,6 +100,23 @@ struct order_voxels {
       if (i == 0 || values[i] != values[i - 1]) values[to++] = values[i];
     }
     for (; to < n; ++to) values[to] = no_height;
+  }
+};
+
+/// The tags of the solid and the surface of mesh i; there are less than 2^6 meshes.
+inline constexpr int tag_shift = 24;
+ROOST_FN constexpr std::uint32_t solid_tag(std::size_t i) {
+  return static_cast<std::uint32_t>(2 * i) << tag_shift;
+}
+ROOST_FN constexpr std::uint32_t surface_tag(std::size_t i) { return solid_tag(i) | 1u << tag_shift; }
+
+/// From the marks of solids and surfaces in one map to their heights.
+struct order_tagged {
+  order_crossings solid;
+
+  ROOST_FN void operator()(const std::uint32_t& key, std::uint16_t* values, std::uint64_t n) const {
+    if ((key >> tag_shift & 1) == 0) return solid(key, values, n);
+    order_voxels()(key, values, n);
   }
 };
 
@@ -417,6 +445,23 @@ struct write_columns {
   }
 };
 
+/// offsets[i] = how many times columns before number i emit, up to i = grid^2. Asynchronous on cuda.
+template <class Place, class Column>
+void count_all_columns(const Place& place, std::uint32_t grid, const Column& column, std::uint64_t* offsets) {
+  const std::size_t n = std::size_t{grid} * grid;
+  place.fill(offsets + n, 0, sizeof(std::uint64_t));
+  place.for_each(n, count_columns<Column>{column, grid, offsets});
+  place.exclusive_scan(offsets, offsets, n + 1);
+}
+
+/// Calls target.put(i, x, y, what) for each what that columns emit, after they were counted. Asynchronous on
+/// cuda.
+template <class Place, class Column, class Target>
+void write_all_columns(const Place& place, std::uint32_t grid, const Column& column,
+                       const std::uint64_t* offsets, const Target& target) {
+  place.for_each(std::size_t{grid} * grid, write_columns<Column, Target>{column, grid, offsets, target});
+}
+
 /// Goes over all columns of a grid, in order: first what they emit is counted, then it is written. Not in one
 /// step, as the one who asks has to make room.
 template <class Place, class Column>
@@ -425,10 +470,8 @@ class all_columns {
   /// Counts. Synchronises.
   all_columns(const Place& place, std::uint32_t grid, const Column& column)
       : place_(place), grid_(grid), column_(column), offsets_(place, std::size_t{grid} * grid + 1) {
-    place.fill(offsets_.data() + count(), 0, sizeof(std::uint64_t));
-    place.for_each(count(), count_columns<Column>{column, grid, offsets_.data()});
-    place.exclusive_scan(offsets_.data(), offsets_.data(), offsets_.size());
-    place.copy_to_host(&size_, offsets_.data() + count(), sizeof(size_));
+    count_all_columns(place, grid, column, offsets_.data());
+    place.copy_to_host(&size_, offsets_.data() + offsets_.size() - 1, sizeof(size_));
   }
 
   /// How many are emitted.
@@ -438,12 +481,10 @@ class all_columns {
   /// Calls target.put(i, x, y, what) for each. Asynchronous on cuda.
   template <class Target>
   void write(const Target& target) const {
-    place_.for_each(count(), write_columns<Column, Target>{column_, grid_, offsets_.data(), target});
+    write_all_columns(place_, grid_, column_, offsets_.data(), target);
   }
 
  private:
-  std::size_t count() const { return std::size_t{grid_} * grid_; }
-
   const Place& place_;
   std::uint32_t grid_;
   Column column_;
@@ -454,8 +495,9 @@ class all_columns {
 template <class Word>
 struct put_words {
   Word* words;
+  std::uint64_t room;
   ROOST_FN void put(std::uint64_t at, std::uint32_t, std::uint32_t, const Word& word) const {
-    words[at] = word;
+    if (at < room) words[at] = word;
   }
 };
 struct put_heights {
@@ -472,7 +514,7 @@ template <class Word, class Place, class Column>
 array<Word, Place> words_of(const Place& place, std::uint32_t grid, const Column& column) {
   const all_columns<Place, Column> all(place, grid, column);
   array<Word, Place> result(place, all.size());
-  all.write(put_words<Word>{result.data()});
+  all.write(put_words<Word>{result.data(), result.size()});
   place.synchronize();
   return result;
 }
@@ -487,26 +529,34 @@ column_map<Place> solid_of(const Place& place, std::uint32_t grid, const Column&
   return column_map<Place>(place, keys, heights);
 }
 
-/// How many voxels run i of a solid holds.
-struct volume_of_run {
-  const std::uint64_t* offsets;
-  const std::uint16_t* values;
-  std::uint32_t grid;
+/// How many voxels column i of a combined solid holds.
+template <class Place>
+struct volume_of_column {
+  combined_column<Place> column;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t sum = 0;
-    const column_run run(values + offsets[i], offsets[i + 1] - offsets[i]);
-    for_each_interval(climber(run), grid, [&](std::uint32_t from, std::uint32_t to) { sum += to - from; });
+    bool inside = false;
+    const std::uint32_t grid = column.of.grid;
+    column(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid),
+           [&](std::uint16_t height) {
+             const std::uint64_t above = grid - height;
+             sum += inside ? 0 - above : above;
+             inside = !inside;
+           });
     return sum;
   }
 };
 
-/// How many voxels run i of a surface holds.
-struct heights_of_run {
-  const std::uint64_t* offsets;
-  const std::uint16_t* values;
+/// How many voxels column i of a surface holds.
+template <class Place>
+struct voxels_of_column {
+  column_ref<Place> surface;
+  std::uint32_t grid;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t n = 0;
-    for (std::uint64_t at = offsets[i]; at < offsets[i + 1] && values[at] != no_height; ++at) ++n;
+    climber column(
+        surface.find(column_key(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid))));
+    for (std::uint32_t z; (z = column.next()) < grid; column.passes(z)) ++n;
     return n;
   }
 };
@@ -593,17 +643,5 @@ struct area_of_column {
     }
   }
 };
-
-/// How many voxels a solid holds. Synchronises.
-template <class Place>
-std::uint64_t volume_of(const Place& place, const column_map<Place>& solid, std::uint32_t grid) {
-  return place.sum(solid.key_count(), volume_of_run{solid.offsets().data(), solid.values().data(), grid});
-}
-
-/// How many voxels a surface has. Synchronises.
-template <class Place>
-std::uint64_t voxels_of(const Place& place, const column_map<Place>& surface) {
-  return place.sum(surface.key_count(), heights_of_run{surface.offsets().data(), surface.values().data()});
-}
 
 }  // namespace roost::tools

@@ -299,7 +299,7 @@ void fill_surface(const Place& place, filled_surface<Place>& mine, const filled_
 
 /// Adds what is known of the voxels of one of two surfaces. `first`: of voxels on both it tells, too.
 template <class Place>
-void add_facts(const Place& place, const filled_surface<Place>& mine, const column_map<Place>& other,
+void add_facts(const Place& place, const filled_surface<Place>& mine, const column_ref<Place>& other,
                bool first, fill_facts& facts) {
   const auto count = [&](std::uint32_t kind) {
     return place.sum(mine.size(), is_kind{mine.states.data(), kind});
@@ -309,7 +309,7 @@ void add_facts(const Place& place, const filled_surface<Place>& mine, const colu
   if (first) facts.classes.both += count(fill_state::both);
   facts.unknown += count(fill_state::unknown);
   facts.different +=
-      place.sum(mine.size(), is_different<Place>{mine.states.data(), mine.index.keys().data(), other.ref()});
+      place.sum(mine.size(), is_different<Place>{mine.states.data(), mine.index.keys().data(), other});
   facts.bytes += mine.bytes();
 }
 

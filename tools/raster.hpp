@@ -524,25 +524,51 @@ struct raster_pieces : marks_writer<Place, Key, Value> {
   }
 };
 
+/// Shapes whose keys have a tag above their bits, which tells them from those of others.
+template <class Shapes>
+struct tagged_shapes {
+  Shapes shapes;
+  std::uint32_t tag;
+
+  class shape : public Shapes::shape {
+   public:
+    ROOST_FN shape(const tagged_shapes& from, std::size_t i)
+        : Shapes::shape(from.shapes, i), tag_(from.tag) {}
+    template <class Emit>
+    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
+      Shapes::shape::run(piece, [&](std::uint32_t key, auto value) { emit(tag_ | key, value); });
+    }
+
+   private:
+    std::uint32_t tag_;
+  };
+};
+
+/// Makes the marks of n shapes behind those that are there, and counts them, and the pieces of large shapes,
+/// also where there is no room for them. Asynchronous on cuda.
+template <class Key, class Value, class Place, class Shapes>
+void raster_into(const Place& place, const Shapes& shapes, std::size_t n,
+                 const marks_target<Key, Value>& target, const piece_list& large) {
+  using small_kernel = raster_shapes<Place, Shapes, Key, Value>;
+  using large_kernel = raster_pieces<Place, Shapes, Key, Value>;
+  const small_kernel small{{target}, shapes, n, large};
+  place.launch(detail::ceil_div<std::size_t>(n, small_kernel::tile), detail::scratch_bytes_of(small), small);
+  const large_kernel rest{{target}, shapes, large};
+  place.launch(large_kernel::teams, detail::scratch_bytes_of(rest), rest);
+}
+
 /// All marks of n shapes, in an order that has no meaning. `room`: at the first try there is memory for so
 /// many; if there are more, they are made again. Synchronises.
 template <class Key, class Value, class Place, class Shapes>
 marks<Key, Value, Place> raster(const Place& place, const Shapes& shapes, std::size_t n, std::size_t room) {
-  using small_kernel = raster_shapes<Place, Shapes, Key, Value>;
-  using large_kernel = raster_pieces<Place, Shapes, Key, Value>;
   array<std::uint64_t, Place> counts(place, 2);
   for (std::size_t entries = 1024;;) {  // three times at most: then both rooms are as large as they must be
     marks<Key, Value, Place> result{array<Key, Place>(place, room), array<Value, Place>(place, room)};
     array<std::uint64_t, Place> list(place, entries);
     place.fill(counts.data(), 0, counts.bytes());
-    const marks_target<Key, Value> target{result.keys_room.data(), result.values_room.data(), room,
-                                          counts.data()};
-    const piece_list large{list.data(), entries, counts.data() + 1};
-    const small_kernel small{{target}, shapes, n, large};
-    place.launch(detail::ceil_div<std::size_t>(n, small_kernel::tile), detail::scratch_bytes_of(small),
-                 small);
-    const large_kernel rest{{target}, shapes, large};
-    place.launch(large_kernel::teams, detail::scratch_bytes_of(rest), rest);
+    raster_into<Key, Value>(place, shapes, n,
+                            {result.keys_room.data(), result.values_room.data(), room, counts.data()},
+                            {list.data(), entries, counts.data() + 1});
     std::uint64_t counted[2];
     place.copy_to_host(counted, counts.data(), sizeof(counted));
     if (counted[0] <= room && counted[1] <= entries) {

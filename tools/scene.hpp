@@ -98,6 +98,21 @@ struct mesh_faults {
   std::uint64_t turned_edges = 0;  ///< where triangles meet that look different ways
 };
 
+/// From where meshes lie to what can be seen of them.
+struct frame_plan {
+  std::uint32_t grid = 0;
+  std::vector<affine> to_snapped;  ///< of each mesh of the scene: see place_mesh()
+  solid_op op = solid_op::combined;
+  inside_rule rule = inside_rule::nonzero;
+  bool all_touched = false;  ///< see make_surface()
+};
+
+/// What is counted of a frame.
+struct frame_counts {
+  std::uint64_t exposed = 0;  ///< voxels of the result with a side to one outside of it
+  class_counts classes;       ///< of the surfaces of two meshes
+};
+
 /// How a solid lies in columns on the host: those of column (x, y) are heights[offsets[x * grid + y]] up to
 /// the offset that follows: where it enters the solid and where it leaves it, in turn.
 struct solid_columns {
@@ -139,9 +154,9 @@ class scene {
 
   /// `host:THREADS` or `cuda`.
   virtual std::string place_name() const = 0;
-  /// About how many bytes a grid takes, without the meshes. Throws out_of_memory if the place does not have
-  /// them.
-  virtual std::size_t expect_room(std::uint32_t grid) const = 0;
+  /// About how many bytes a grid takes, without the meshes; `at_once`: the meshes that are turned into voxels
+  /// together. Throws out_of_memory if the place does not have them.
+  virtual std::size_t expect_room(std::uint32_t grid, std::size_t at_once = 1) const = 0;
 
   /// Brings a mesh to the place: mesh number i, of those there are or the next. Forgets where it was.
   virtual void set_mesh(std::size_t i, const mesh& surface) = 0;
@@ -159,6 +174,15 @@ class scene {
 
   /// Combines all meshes, which lie in one grid. One mesh: `first`.
   virtual void combine(solid_op op) = 0;
+
+  /// Everything from the triangles of all meshes to the voxels that can be seen, and the classes of two
+  /// surfaces, as place_mesh(), make_solid(), make_surface() of two meshes, combine(), count_exposed() and
+  /// classes() do it; the same answers. All columns are in one table, and memory is kept for the next frame.
+  /// On cuda it waits four times for the device; for a frame of more voxels than the last up to three times
+  /// more, for each mesh beyond two three times more. (Rule `vote`: as often as those calls.)
+  virtual frame_counts make_frame(const frame_plan& plan) = 0;
+  /// The steps of frames.
+  virtual step_times frame_times() = 0;
 
   /// How many voxels of the result have a side to one outside of it.
   virtual std::uint64_t count_exposed() = 0;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <optional>
 
 #include "bit_grid.hpp"
@@ -13,27 +15,90 @@
 
 namespace roost::tools {
 
-/// Times of steps that are taken once or several times.
+/// A moment in the work of a place. On cuda it has come when the device has done what was queued before.
+template <class Place>
+class moment;
+
+template <>
+class moment<host> {
+ public:
+  void mark(const host&) { at_ = std::chrono::steady_clock::now(); }
+  double milliseconds_to(const moment& later) const {
+    return std::chrono::duration<double, std::milli>(later.at_ - at_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point at_;
+};
+
+#if defined(__CUDACC__)
+template <>
+class moment<roost::cuda> {
+ public:
+  void mark(const roost::cuda& place) {
+    if (event_ == nullptr) {
+      cudaEvent_t made = nullptr;
+      detail::check(cudaEventCreate(&made), "cudaEventCreate");
+      event_.reset(made);
+    }
+    detail::check(cudaEventRecord(event_.get(), place.stream()), "cudaEventRecord");
+  }
+  /// Waits for the later one.
+  double milliseconds_to(const moment& later) const {
+    detail::check(cudaEventSynchronize(later.event_.get()), "cudaEventSynchronize");
+    float result = 0;
+    detail::check(cudaEventElapsedTime(&result, event_.get(), later.event_.get()), "cudaEventElapsedTime");
+    return result;
+  }
+
+ private:
+  struct destroy {
+    void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
+  };
+  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroy> event_;
+};
+#endif
+
+/// Times of steps that are taken once or several times. It does not wait for a step, but when the step is
+/// taken again, or all are asked for.
+template <class Place>
 class stopwatch {
  public:
-  template <class Place, class F>
+  template <class F>
   void time(const Place& place, const char* step, const F& f) {
-    place.synchronize();
-    const double time = bench::milliseconds(place, f);
-    const auto known = std::ranges::find(steps_, step, &entry::first);
-    auto& times = (known == steps_.end() ? steps_.emplace_back(step, std::vector<double>()) : *known).second;
-    if (times.size() == most) times.erase(times.begin());
-    times.push_back(time);
+    const auto known = std::ranges::find(steps_, step, &entry::name);
+    entry& here = known == steps_.end() ? steps_.emplace_back() : *known;
+    here.name = step;
+    here.settle();
+    here.start.mark(place);
+    f();
+    here.stop.mark(place);
+    here.runs = true;
   }
-  step_times medians() const {
+  step_times medians() {
     step_times result;
-    for (const auto& [step, times] : steps_) result.emplace_back(step, bench::median(times));
+    for (auto& step : steps_) {
+      step.settle();
+      if (!step.times.empty()) result.emplace_back(step.name, bench::median(step.times));
+    }
     return result;
   }
 
  private:
   static constexpr std::size_t most = 1000;  // times of a step: the latest
-  using entry = std::pair<std::string, std::vector<double>>;
+  struct entry {
+    std::string name;
+    std::vector<double> times;
+    moment<Place> start, stop;
+    bool runs = false;  // its last time is not known yet
+
+    void settle() {
+      if (!runs) return;
+      runs = false;
+      if (times.size() == most) times.erase(times.begin());
+      times.push_back(start.milliseconds_to(stop));
+    }
+  };
   std::vector<entry> steps_;
 };
 
@@ -99,7 +164,7 @@ class scene_on : public scene {
   explicit scene_on(const Place& place) : place_(place) {}
 
   std::string place_name() const override { return bench::place_name(place_); }
-  std::size_t expect_room(std::uint32_t grid) const override;
+  std::size_t expect_room(std::uint32_t grid, std::size_t at_once = 1) const override;
   void set_mesh(std::size_t i, const mesh& surface) override;
   std::size_t meshes() const override { return meshes_.size(); }
   mesh_faults faults(std::size_t i) override;
@@ -107,8 +172,10 @@ class scene_on : public scene {
   void make_solid(std::size_t i, inside_rule rule) override;
   void make_surface(std::size_t i, bool all_touched) override;
   void combine(solid_op op) override;
+  frame_counts make_frame(const frame_plan& plan) override;
+  step_times frame_times() override { return frame_times_.medians(); }
   std::uint64_t count_exposed() override;
-  std::uint64_t volume() override { return volume_of(place_, result_, grid_); }
+  std::uint64_t volume() override { return volume_of(last_pair()); }
   solid_facts facts_of_mesh(std::size_t i) override;
   solid_facts facts_of_result() override;
   class_counts classes() override;
@@ -128,7 +195,8 @@ class scene_on : public scene {
     array<snapped, Place> snapped_vertices;
     affine to_snapped;
     map solid, surface;
-    stopwatch times;
+    bool in_frame = false;  // both are among the columns of the last frame instead
+    stopwatch<Place> times;
 
     snapped_triangles all(std::uint32_t grid) const {
       return {snapped_vertices.data(), triangles.data(), grid};
@@ -139,13 +207,34 @@ class scene_on : public scene {
     return {of.vertices.data(), of.triangles.data(), of.to_snapped, grid_};
   }
   map solid_along(part& of, int axis, bool doubts, inside_rule rule);
-  solid_pair<Place> pair(const map& a, const map* b, solid_op op) const {
-    return {a.ref(), b == nullptr ? a.ref() : b->ref(), op, grid_};
+  /// The solid and the surface of mesh i.
+  column_ref<Place> solid(std::size_t i) const {
+    return meshes_[i].in_frame ? column_ref<Place>(frame_.ref(), solid_tag(i))
+                               : column_ref<Place>(meshes_[i].solid.ref());
+  }
+  column_ref<Place> surface(std::size_t i) const {
+    return meshes_[i].in_frame ? column_ref<Place>(frame_.ref(), surface_tag(i))
+                               : column_ref<Place>(meshes_[i].surface.ref());
+  }
+  solid_pair<Place> alone(const column_ref<Place>& solid) const {
+    return {solid, solid, solid_op::first, grid_};
+  }
+  void snap(part& of, std::uint32_t grid, const affine& to_snapped);
+  /// Of more than two meshes: all but the last.
+  void combine_before_last(solid_op op);
+  /// What was combined, as a solid of its own.
+  const map& combined();
+  frame_counts make_frame_in_steps(const frame_plan& plan);
+  void mark_frame(bool surfaces, bool all_touched);
+  frame_counts look_at_frame(bool classes);
+  void count_classes_into(std::uint64_t* counts);
+  std::uint64_t volume_of(const solid_pair<Place>& of) const {
+    return place_.sum(std::size_t{grid_} * grid_, volume_of_column<Place>{{of}});
   }
   /// What the last operation is made of.
   solid_pair<Place> last_pair() const;
   classified_column<Place> classified() const;
-  solid_facts facts(const map& solid, std::uint64_t exposed, const stopwatch& times);
+  solid_facts facts(const column_ref<Place>& solid, std::uint64_t exposed, stopwatch<Place>& times);
   template <class Word>
   array<Word, Place> voxels_here(voxel_set which);
   template <class Word>
@@ -159,16 +248,21 @@ class scene_on : public scene {
   std::uint32_t grid_ = 0;
   std::vector<part> meshes_;
   std::optional<map> before_last_;  // of more than two meshes: all but the last, combined
-  map result_;
+  std::optional<map> result_;
   solid_op op_ = solid_op::first;
-  stopwatch result_times_;
+  stopwatch<Place> result_times_, frame_times_;
   std::optional<std::array<std::uint64_t, 5>> class_numbers_;
+
+  // Of frames: the columns of all meshes, and memory that the next frame takes.
+  map frame_;
+  marks<std::uint32_t, std::uint16_t, Place> frame_marks_;
+  array<std::uint64_t, Place> frame_pieces_, frame_numbers_, frame_offsets_, frame_words_;
 };
 
 template <class Place>
-std::size_t scene_on<Place>::expect_room(std::uint32_t grid) const {
+std::size_t scene_on<Place>::expect_room(std::uint32_t grid, std::size_t at_once) const {
   // Marks for which raster() has room at once, the scratch memory of their map, and offsets of columns.
-  const std::size_t bytes = std::size_t{128} * grid * grid, there = bytes_there(place_);
+  const std::size_t bytes = std::size_t{128} * at_once * grid * grid, there = bytes_there(place_);
   if (bytes > there) {
     detail::raise<out_of_memory>({"a grid of ", grid, "^3 voxels takes about ", bytes >> 20, " MiB, and ",
                                   there >> 20, " MiB are free; take a coarser grid"});
@@ -188,7 +282,7 @@ void scene_on<Place>::set_mesh(std::size_t i, const mesh& surface) {
   if (i > meshes_.size())
     detail::raise<invalid_argument>({"scene: mesh ", i, " cannot be set, there are ", meshes_.size()});
   part fresh;
-  stopwatch times;
+  stopwatch<Place> times;
   times.time(place_, "upload", [&] {
     fresh.vertices = copy_to(place_, surface.vertices);
     fresh.triangles = copy_to(place_, surface.triangles);
@@ -228,8 +322,7 @@ typename scene_on<Place>::map scene_on<Place>::solid_along(part& of, int axis, b
 }
 
 template <class Place>
-void scene_on<Place>::place_mesh(std::size_t i, std::uint32_t grid, const affine& to_snapped) {
-  part& of = mesh_at(i);
+void scene_on<Place>::snap(part& of, std::uint32_t grid, const affine& to_snapped) {
   if (grid == 0 || grid > finest_scene) {
     detail::raise<invalid_argument>(
         {"a grid of ", grid, " voxels a side cannot be made; ask for 1 to ", finest_scene});
@@ -237,17 +330,23 @@ void scene_on<Place>::place_mesh(std::size_t i, std::uint32_t grid, const affine
   grid_ = grid;
   class_numbers_.reset();
   of.to_snapped = to_snapped;
-  of.times.time(place_, "snap", [&] {
+  if (of.snapped_vertices.size() != of.vertices.size())
     of.snapped_vertices = array<snapped, Place>(place_, of.vertices.size());
-    place_.for_each(of.vertices.size(),
-                    snap_vertices{of.vertices.data(), to_snapped, of.snapped_vertices.data()});
-  });
+  place_.for_each(of.vertices.size(),
+                  snap_vertices{of.vertices.data(), to_snapped, of.snapped_vertices.data()});
+}
+
+template <class Place>
+void scene_on<Place>::place_mesh(std::size_t i, std::uint32_t grid, const affine& to_snapped) {
+  part& of = mesh_at(i);
+  of.times.time(place_, "snap", [&] { snap(of, grid, to_snapped); });
 }
 
 template <class Place>
 void scene_on<Place>::make_solid(std::size_t i, inside_rule rule) {
   part& of = mesh_at(i);
   class_numbers_.reset();
+  of.in_frame = false;
   if (rule != inside_rule::vote) {
     of.solid = solid_along(of, 2, false, rule);
     return;
@@ -264,6 +363,7 @@ template <class Place>
 void scene_on<Place>::make_surface(std::size_t i, bool all_touched) {
   part& of = mesh_at(i);
   class_numbers_.reset();
+  of.in_frame = false;
   marks<std::uint32_t, std::uint16_t, Place> voxels;
   const std::size_t room = 6 * std::size_t{grid_} * grid_, n = of.triangles.size();
   of.times.time(place_, "surface: cross", [&] {
@@ -282,45 +382,179 @@ void scene_on<Place>::make_surface(std::size_t i, bool all_touched) {
 
 template <class Place>
 void scene_on<Place>::combine(solid_op op) {
-  if (meshes_.empty()) detail::raise<invalid_argument>({"scene: there is no mesh to combine"});
-  op_ = meshes_.size() == 1 ? solid_op::first : op;
   result_times_.time(place_, "combine", [&] {
-    before_last_.reset();
-    for (std::size_t i = 1; i + 1 < meshes_.size(); ++i) {
-      const map& before = before_last_ ? *before_last_ : meshes_[0].solid;
-      before_last_ = solid_of(place_, grid_, combined_column<Place>{pair(before, &meshes_[i].solid, op)});
-    }
-    result_ = solid_of(place_, grid_, combined_column<Place>{last_pair()});
+    combine_before_last(op);
+    combined();
   });
 }
 
 template <class Place>
-solid_pair<Place> scene_on<Place>::last_pair() const {
-  return pair(before_last_ ? *before_last_ : meshes_.front().solid,
-              meshes_.size() > 1 ? &meshes_.back().solid : nullptr, op_);
+void scene_on<Place>::combine_before_last(solid_op op) {
+  op_ = meshes_.size() == 1 ? solid_op::first : op;
+  result_.reset();
+  before_last_.reset();
+  for (std::size_t i = 1; i + 1 < meshes_.size(); ++i) {
+    const column_ref<Place> before = before_last_ ? column_ref<Place>(before_last_->ref()) : solid(0);
+    before_last_ = solid_of(place_, grid_, combined_column<Place>{{before, solid(i), op, grid_}});
+  }
 }
 
 template <class Place>
-solid_facts scene_on<Place>::facts(const map& solid, std::uint64_t exposed, const stopwatch& times) {
-  const solid_pair<Place> alone = pair(solid, nullptr, solid_op::first);
+auto scene_on<Place>::combined() -> const map& {
+  if (!result_) result_ = solid_of(place_, grid_, combined_column<Place>{last_pair()});
+  return *result_;
+}
+
+template <class Place>
+solid_pair<Place> scene_on<Place>::last_pair() const {
+  if (meshes_.empty()) detail::raise<invalid_argument>({"scene: there is no mesh to combine"});
+  return {before_last_ ? column_ref<Place>(before_last_->ref()) : solid(0), solid(meshes_.size() - 1), op_,
+          grid_};
+}
+
+template <class Place>
+frame_counts scene_on<Place>::make_frame(const frame_plan& plan) {
+  const std::size_t count = meshes_.size();
+  if (count == 0 || plan.to_snapped.size() != count) {
+    detail::raise<invalid_argument>(
+        {"scene: a frame of ", plan.to_snapped.size(), " meshes asked for, and there are ", count});
+  }
+  if (plan.rule == inside_rule::vote) return make_frame_in_steps(plan);
+  const bool surfaces = count == 2;
+  for (part& of : meshes_) of.in_frame = false;  // should something fail
+  frame_ = map();
+  frame_times_.time(place_, "snap", [&] {
+    for (std::size_t i = 0; i < count; ++i) snap(meshes_[i], plan.grid, plan.to_snapped[i]);
+  });
+  frame_times_.time(place_, "cross", [&] { mark_frame(surfaces, plan.all_touched); });
+  frame_times_.time(place_, "group",
+                    [&] { frame_ = map(place_, frame_marks_.keys(), frame_marks_.values()); });
+  frame_times_.time(place_, "order",
+                    [&] { frame_.for_each_key(place_, order_tagged{{plan.rule, false, grid_}}); });
+  for (part& of : meshes_) {
+    of.in_frame = true;
+    of.solid = map();
+    of.surface = map();
+  }
+  if (count > 2) {
+    frame_times_.time(place_, "combine", [&] { combine_before_last(plan.op); });
+  } else {
+    combine_before_last(plan.op);
+  }
+  return look_at_frame(surfaces);
+}
+
+template <class Place>
+frame_counts scene_on<Place>::make_frame_in_steps(const frame_plan& plan) {
+  const std::size_t count = meshes_.size();
+  frame_times_.time(place_, "meshes", [&] {
+    for (std::size_t i = 0; i < count; ++i) {
+      place_mesh(i, plan.grid, plan.to_snapped[i]);
+      make_solid(i, plan.rule);
+      if (count == 2) make_surface(i, plan.all_touched);
+    }
+  });
+  combine_before_last(plan.op);
+  return look_at_frame(count == 2);
+}
+
+/// Marks the crossings of all solids and, if they are asked for, the voxels of all surfaces.
+template <class Place>
+void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
+  const std::size_t count = meshes_.size(), kinds = count * (surfaces ? 2 : 1),
+                    columns = std::size_t{grid_} * grid_;
+  auto& marked = frame_marks_;
+  std::size_t room = std::max(marked.keys_room.size(), count * (surfaces ? 8 : 2) * columns),
+              entries = std::max<std::size_t>(1024, frame_pieces_.size() / kinds);
+  if (frame_numbers_.size() != kinds + 1) frame_numbers_ = array<std::uint64_t, Place>(place_, kinds + 1);
+  std::vector<std::uint64_t> counted(kinds + 1);
+  for (;;) {  // three times at most, as raster()
+    if (marked.keys_room.size() < room)
+      marked = {array<std::uint32_t, Place>(place_, room), array<std::uint16_t, Place>(place_, room)};
+    if (frame_pieces_.size() < kinds * entries)
+      frame_pieces_ = array<std::uint64_t, Place>(place_, kinds * entries);
+    place_.fill(frame_numbers_.data(), 0, frame_numbers_.bytes());
+    std::size_t kind = 0;
+    const auto mark = [&](const part& of, std::uint32_t tag, const auto& shapes) {
+      raster_into<std::uint32_t, std::uint16_t>(
+          place_, tagged_shapes<std::remove_cvref_t<decltype(shapes)>>{shapes, tag}, of.triangles.size(),
+          {marked.keys_room.data(), marked.values_room.data(), room, frame_numbers_.data()},
+          {frame_pieces_.data() + kind * entries, entries, frame_numbers_.data() + 1 + kind});
+      ++kind;
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      const part& of = meshes_[i];
+      mark(of, solid_tag(i), crossings_along{of.all(grid_), 2});
+      if (!surfaces) continue;
+      if (all_touched) {
+        mark(of, surface_tag(i), touched(of));
+      } else {
+        mark(of, surface_tag(i), crossed_voxels{of.all(grid_)});
+      }
+    }
+    place_.copy_to_host(counted.data(), frame_numbers_.data(), frame_numbers_.bytes());
+    const std::uint64_t pieces = *std::max_element(counted.begin() + 1, counted.end());
+    if (counted[0] <= room && pieces <= entries) break;
+    const auto with_slack = [](std::uint64_t n) { return n + n / 8; };  // the next frame may have more
+    if (counted[0] > room) room = with_slack(counted[0]);
+    if (pieces > entries) entries = with_slack(pieces);
+  }
+  marked.size = counted[0];
+}
+
+/// Writes the exposed voxels of the result, and counts them and the classes; one look from the host.
+template <class Place>
+frame_counts scene_on<Place>::look_at_frame(bool classes) {
+  constexpr std::size_t numbers = std::tuple_size_v<typename decltype(class_numbers_)::value_type>;
+  const std::size_t columns = std::size_t{grid_} * grid_;
+  if (frame_offsets_.size() != columns + 1 + numbers)
+    frame_offsets_ = array<std::uint64_t, Place>(place_, columns + 1 + numbers);
+  std::uint64_t* const offsets = frame_offsets_.data();
+  std::uint64_t seen[1 + numbers];  // exposed voxels, classes
+  const exposed_words<Place, std::uint64_t> exposed{{last_pair()}};
+  const auto write = [&] {
+    write_all_columns(place_, grid_, exposed, offsets,
+                      put_words<std::uint64_t>{frame_words_.data(), frame_words_.size()});
+  };
+  frame_times_.time(place_, "exposed", [&] {
+    count_all_columns(place_, grid_, exposed, offsets);
+    write();
+  });
+  if (classes) {
+    frame_times_.time(place_, "classes", [&] { count_classes_into(offsets + columns + 1); });
+    place_.copy_to_host(seen, offsets + columns, sizeof(seen));
+    std::copy_n(seen + 1, numbers, class_numbers_.emplace().begin());
+  } else {
+    place_.copy_to_host(seen, offsets + columns, sizeof(seen[0]));
+  }
+  if (seen[0] > frame_words_.size()) {
+    frame_words_ = array<std::uint64_t, Place>(place_, seen[0] + seen[0] / 8);
+    write();
+    place_.synchronize();
+  }
+  return {seen[0], classes ? this->classes() : class_counts()};
+}
+
+template <class Place>
+solid_facts scene_on<Place>::facts(const column_ref<Place>& solid, std::uint64_t exposed,
+                                   stopwatch<Place>& times) {
   solid_facts result;
-  result.volume_voxels = volume_of(place_, solid, grid_);
+  result.volume_voxels = volume_of(alone(solid));
   result.exposed = exposed;
-  result.sides = place_.sum(std::size_t{grid_} * grid_, sides_of_column<Place>{{alone}});
-  const auto area = place_.sum(area_of_column<Place>::columns(grid_), area_of_column<Place>{alone});
+  result.sides = place_.sum(std::size_t{grid_} * grid_, sides_of_column<Place>{{alone(solid)}});
+  const auto area = place_.sum(area_of_column<Place>::columns(grid_), area_of_column<Place>{alone(solid)});
   result.area = static_cast<double>(area) / (1 << 20);
-  result.bytes = solid.bytes();
   result.milliseconds = times.medians();
   return result;
 }
 
 template <class Place>
 solid_facts scene_on<Place>::facts_of_mesh(std::size_t i) {
-  const part& of = mesh_at(i);
-  const exposed_words<Place, std::uint64_t> exposed{{pair(of.solid, nullptr, solid_op::first)}};
-  auto result = facts(of.solid, all_columns(place_, grid_, exposed).size(), of.times);
-  result.voxels = voxels_of(place_, of.surface);
-  result.bytes += of.surface.bytes();
+  part& of = mesh_at(i);
+  const exposed_words<Place, std::uint64_t> exposed{{alone(solid(i))}};
+  auto result = facts(solid(i), all_columns(place_, grid_, exposed).size(), of.times);
+  result.voxels = place_.sum(std::size_t{grid_} * grid_, voxels_of_column<Place>{surface(i), grid_});
+  result.bytes = of.in_frame ? frame_.bytes() : of.solid.bytes() + of.surface.bytes();
   return result;
 }
 
@@ -337,29 +571,33 @@ std::uint64_t scene_on<Place>::count_exposed() {
 template <class Place>
 solid_facts scene_on<Place>::facts_of_result() {
   const exposed_words<Place, std::uint64_t> exposed{{last_pair()}};
-  auto result = facts(result_, all_columns(place_, grid_, exposed).size(), result_times_);
-  result.voxels = result.exposed;
-  return result;
+  auto facts_of = facts(combined().ref(), all_columns(place_, grid_, exposed).size(), result_times_);
+  facts_of.voxels = facts_of.exposed;
+  facts_of.bytes = combined().bytes();
+  return facts_of;
 }
 
 template <class Place>
 classified_column<Place> scene_on<Place>::classified() const {
   if (meshes_.size() < 2) detail::raise<invalid_argument>({"scene: voxels are classified for two meshes"});
-  return {meshes_[0].surface.ref(), meshes_[1].surface.ref(),
-          pair(meshes_[0].solid, &meshes_[1].solid, solid_op::combined)};
+  return {surface(0), surface(1), {solid(0), solid(1), solid_op::combined, grid_}};
+}
+
+template <class Place>
+void scene_on<Place>::count_classes_into(std::uint64_t* counts) {
+  using kernel = count_classes<Place>;
+  place_.fill(counts, 0, kernel::numbers * sizeof(*counts));
+  const kernel count{classified(), std::uint64_t{grid_} * grid_, counts};
+  place_.launch(detail::ceil_div<std::size_t>(count.n, kernel::tile), detail::scratch_bytes_of(count), count);
 }
 
 template <class Place>
 const std::array<std::uint64_t, 5>& scene_on<Place>::class_numbers() {
   if (class_numbers_) return *class_numbers_;
-  using kernel = count_classes<Place>;
   std::array<std::uint64_t, 5> numbers;
   result_times_.time(place_, "classes", [&] {
     array<std::uint64_t, Place> counts(place_, numbers.size());
-    place_.fill(counts.data(), 0, counts.bytes());
-    const kernel count{classified(), std::uint64_t{grid_} * grid_, counts.data()};
-    place_.launch(detail::ceil_div<std::size_t>(count.n, kernel::tile), detail::scratch_bytes_of(count),
-                  count);
+    count_classes_into(counts.data());
     place_.copy_to_host(numbers.data(), counts.data(), counts.bytes());
   });
   return class_numbers_.emplace(numbers);
@@ -382,17 +620,17 @@ fill_facts scene_on<Place>::fill() {
   if (meshes_.size() < 2) detail::raise<invalid_argument>({"scene: a fill is of two meshes"});
   if (grid_ > 1024) detail::raise<invalid_argument>({"scene: a fill is of grids of up to 1024^3 voxels"});
   fill_facts result;
-  stopwatch times;
-  filled_surface<Place> surface[2];
+  stopwatch<Place> times;
+  filled_surface<Place> surfaces[2];
   times.time(place_, "hash", [&] {
     for (std::size_t i = 0; i < 2; ++i)
-      surface[i] =
+      surfaces[i] =
           hash_points(place_, touched(meshes_[i]), meshes_[i].all(grid_), meshes_[i].triangles.size());
   });
   times.time(place_, "fill", [&] {
-    for (int i = 0; i < 2; ++i) fill_surface(place_, surface[i], surface[1 - i], grid_, {}, result);
+    for (std::size_t i = 0; i < 2; ++i) fill_surface(place_, surfaces[i], surfaces[1 - i], grid_, {}, result);
   });
-  for (int i = 0; i < 2; ++i) add_facts(place_, surface[i], meshes_[1 - i].solid, i == 0, result);
+  for (std::size_t i = 0; i < 2; ++i) add_facts(place_, surfaces[i], solid(1 - i), i == 0, result);
   result.milliseconds = times.medians();
   return result;
 }
@@ -403,7 +641,7 @@ bit_grid_facts scene_on<Place>::bit_grid(solid_op op) {
   const std::size_t count = std::min<std::size_t>(meshes_.size(), 2);
   array<std::uint32_t, Place> grids[2], combined;
   bit_grid_facts result;
-  stopwatch times;
+  stopwatch<Place> times;
   for (std::size_t i = 0; i < count; ++i) {
     auto& bits = grids[i];
     times.time(place_, i == 0 ? "fill first" : "fill second", [&] {
@@ -444,6 +682,8 @@ template <class Word>
 array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
   if (sizeof(Word) == 4 && grid_ > 1024)
     detail::raise<invalid_argument>({"scene: voxels of grids above 1024^3 do not fit 32 bits"});
+  if (meshes_.empty())
+    detail::raise<invalid_argument>({"scene: there is no mesh whose voxels could be read"});
   array<Word, Place> result;
   const auto read = [&](const char* step, const auto& column) {
     result_times_.time(place_, step, [&] { result = words_of<Word>(place_, grid_, column); });
@@ -453,13 +693,13 @@ array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
       read("exposed", exposed_words<Place, Word>{{last_pair()}});
       break;
     case voxel_set::surface:
-      read("surface", surface_words<Place, Word>{mesh_at(0).surface.ref(), grid_});
+      read("surface", surface_words<Place, Word>{surface(0), grid_});
       break;
     case voxel_set::surfaces:
       read("classified", classified_words<Place, Word>{classified()});
       break;
     case voxel_set::solid:
-      read("voxels", inside_words<Place, Word>{result_.ref(), grid_});
+      read("voxels", inside_words<Place, Word>{combined().ref(), grid_});
       break;
   }
   return result;
@@ -474,7 +714,7 @@ lit_voxels scene_on<Place>::lit(voxel_set which) {
     array<std::uint32_t, Place> bits(place_, rows.size());
     place_.fill(bits.data(), 0, bits.bytes());
     if (which == voxel_set::exposed || which == voxel_set::solid) {
-      place_.for_each(std::size_t{grid_} * grid_, fill_column<Place>{result_.ref(), rows, bits.data()});
+      place_.for_each(std::size_t{grid_} * grid_, fill_column<Place>{combined().ref(), rows, bits.data()});
     } else {
       place_.for_each(words.size(), set_voxel{words.data(), rows, bits.data()});
     }
@@ -486,7 +726,7 @@ lit_voxels scene_on<Place>::lit(voxel_set which) {
 
 template <class Place>
 solid_columns scene_on<Place>::columns() {
-  const all_columns all(place_, grid_, combined_column<Place>{pair(result_, nullptr, solid_op::first)});
+  const all_columns all(place_, grid_, combined_column<Place>{alone(combined().ref())});
   array<std::uint32_t, Place> keys(place_, all.size());
   array<std::uint16_t, Place> heights(place_, all.size());
   all.write(put_heights{keys.data(), heights.data()});

@@ -378,18 +378,13 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
   std::vector<picture> pictures;
   for (std::size_t f = 0; f < frames; ++f) {
     const auto start = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < count; ++i) {
-      on.place_mesh(i, side, to_snapped(grid, where[f][i]));
-      on.make_solid(i, rule_of(options.inside));
-      if (count == 2) on.make_surface(i, options.conservative);
-    }
-    on.combine(op_of(options.op));
-    const auto classes = count == 2 ? on.classes() : class_counts();
-    const auto exposed = on.count_exposed();
+    frame_plan plan{side, {}, op_of(options.op), rule_of(options.inside), options.conservative};
+    for (const auto& at : where[f]) plan.to_snapped.push_back(to_snapped(grid, at));
+    const auto counted = on.make_frame(plan);
     times.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     volumes.push_back(on.volume());
-    seen.push_back(surfaces ? classes.all() : exposed);
+    seen.push_back(surfaces ? counted.classes.all() : counted.exposed);
     if (f == pictures.size() * frames / drawn && pictures.size() < drawn) {
       const auto words = words_for_picture(on, side, surfaces ? voxel_set::surfaces : voxel_set::exposed);
       pictures.push_back(draw_voxels(host(options.threads), words, view));
@@ -400,17 +395,13 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
 
   std::ranges::sort(times);
   const double median = times[times.size() / 2];
-  std::vector<std::pair<std::string, step_times>> steps;
-  for (std::size_t i = 0; i < count; ++i)
-    steps.emplace_back(std::string(1, letter(i)), on.facts_of_mesh(i).milliseconds);
-  steps.emplace_back(formula(options), on.facts_of_result().milliseconds);
   if (options.format == "json") {
     json out{{"grid", side},
              {"place", on.place_name()},
              {"op", count == 1 ? "none" : options.op},
              {"frames", frames},
              {"milliseconds", {{"median", median}, {"least", times.front()}, {"most", times.back()}}}};
-    for (const auto& [name, milliseconds] : steps) out["steps"][name] = as_json(milliseconds);
+    out["steps"] = as_json(on.frame_times());
     out["volume_voxels"] = volumes;
     out["voxels"] = seen;
     fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
@@ -418,7 +409,7 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
   }
   fmt::print("{} frames of {}: {:.2f} ms each, {:.2f} to {:.2f}; {:.0f} a second\n", frames, formula(options),
              median, times.front(), times.back(), 1000 / median);
-  for (const auto& [name, milliseconds] : steps) fmt::print("ms of {}: {}\n", name, text(milliseconds));
+  fmt::print("ms of the steps: {}\n", text(on.frame_times()));
   fmt::print("pictures: {}\n", file.string());
 }
 
@@ -453,7 +444,7 @@ void run_solids(const solids_options& options) {
   if (options.place == "auto" && on->place_name() != "cuda")
     note("no CUDA device can be used here: the CPU does it");
   if (options.serve) return serve_solids(options, all, *on);
-  const auto bytes = on->expect_room(grid.side);
+  const auto bytes = on->expect_room(grid.side, options.frames ? all.meshes.size() + 1 : 1);
   if (!as_json) note("a grid of {}^3 on {}: about {} MiB", grid.side, on->place_name(), (bytes >> 20) + 1);
   std::error_code failure;
   std::filesystem::create_directories(options.out, failure);

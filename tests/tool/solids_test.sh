@@ -78,7 +78,7 @@ import json
 j = json.load(open('json'))
 assert j['frames'] == len(j['volume_voxels']) == len(j['voxels']) == 6 and len(set(j['volume_voxels'])) > 1 and min(j['voxels']) > 0
 assert 0 < j['milliseconds']['least'] <= j['milliseconds']['median'] <= j['milliseconds']['most']
-assert list(j['steps']) == ['A', 'B', 'A - B'] and all(j['steps'].values())
+assert list(j['steps']) == ['snap', 'cross', 'group', 'order', 'exposed', 'classes'] and all(j['steps'].values())
 " 2>stderr || fail "frames: $(cat stderr json)"
 is_png frames.png
 refused "leave --export" voxels "$cube" --frames 2 --export a.ply

@@ -14,7 +14,7 @@ struct group_output {
   Value* values;          // of all items
   std::uint32_t* starts;  // where each one's first value is, from b on
   std::uint64_t* sizes;   // groups of each region
-  std::uint32_t* failed;  // regions with too many different keys, or too many items for one team
+  std::uint64_t* failed;  // regions with too many different keys, or too many items for one team
 };
 
 /// Groups the items of a region: puts their values in the order of the groups, and in a group in the order of
@@ -77,7 +77,7 @@ struct group_regions {
     const std::uint64_t first = begins[region], count = ends[region] - first;
     const bool one_tile = count <= tile;
     if (!sampled && count > std::uint64_t{group_tuning<Place>::tiles_most} * tile) {
-      if (team.rank() == 0) fetch_add(*target.failed, 1u);
+      if (team.rank() == 0) fetch_add(*target.failed, std::uint64_t{1});
       return;
     }
     if (!one_tile) parts.numbers.slots = key_numbers<Key, tile>::slots_least;
@@ -124,7 +124,7 @@ struct group_regions {
       return true;
     });
     if (!fits) {
-      if (team.rank() == 0) fetch_add(*target.failed, 1u);
+      if (team.rank() == 0) fetch_add(*target.failed, std::uint64_t{1});
       return;
     }
     if (team.rank() == 0) target.sizes[region] = *parts.numbers.size;
@@ -235,12 +235,14 @@ struct pack_groups {
   Key* keys;
   std::uint64_t* offsets;
   pair<Key, std::uint32_t>* numbered;  // or null
+  std::uint64_t groups, items;         // of all regions
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte*) const {
     constexpr int per_worker = build_tuning<Place>::held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
     const auto size = static_cast<std::uint32_t>(source.sizes[region + 1] - source.sizes[region]);
+    if (region == 0 && team.rank() == 0) offsets[groups] = items;
     for (std::uint32_t done = 0; done < size; done += at_once) {
       const std::uint32_t n = smaller(at_once, size - done);
       const std::uint64_t first = begins[region] + done, position = source.sizes[region] + done;

@@ -88,37 +88,37 @@ class grouper {
     parts_.emplace(partitioner.run(source, frequent_.region_of));
     keys_ = array<Key, Place>(place_, n_);
     starts_ = array<std::uint32_t, Place>(place_, n_);
-    sizes_ = zeros(place_, std::size_t{regions} + 1);
-    array<std::uint32_t, Place> failed(place_, 1);
+    sizes_ = zeros(place_, std::size_t{regions} + 2);  // the last one counts failures
     result_.values = array<Value, Place>(place_, n_);
-    place_.fill(failed.data(), 0, failed.bytes());
-    output_ = {keys_.data(), result_.values.data(), starts_.data(), sizes_.data(), failed.data()};
+    output_ = {keys_.data(), result_.values.data(), starts_.data(), sizes_.data(),
+               sizes_.data() + regions + 1};
     const kernel group{parts_->items(),     parts_->begins(), parts_->ends(),
                        frequent_.region_of, sampled,          output_};
     place_.launch(regions, scratch_bytes_of(group), group);
     for_each_frequent_item(place_, *parts_, frequent_.region_of, n_,
                            copy_value<Key, Value>{parts_->items(), result_.values.data()});
-    place_.exclusive_scan(sizes_.data(), sizes_.data(), sizes_.size());
-    std::uint32_t failures = 0;
-    place_.copy_to_host(&failures, failed.data(), sizeof(failures));
-    return failures == 0;
+    place_.exclusive_scan(sizes_.data(), sizes_.data(), std::size_t{regions} + 1);
+    std::uint64_t seen[2];  // groups, failures: the only look from the host
+    place_.copy_to_host(seen, sizes_.data() + regions, sizeof(seen));
+    size_ = seen[0];
+    return seen[1] == 0;
   }
 
   /// Brings the groups of all regions together.
   void pack() {
-    std::uint64_t size = 0;
-    place_.copy_to_host(&size, sizes_.data() + frequent_.regions(), sizeof(size));
-    result_.keys = array<Key, Place>(place_, size);
-    result_.offsets = array<std::uint64_t, Place>(place_, size + 1);
-    result_.numbered_keys = array<pair<Key, std::uint32_t>, Place>(place_, numbered_ ? size : 0);
-    const pack_groups<Place, Key, Value> pack{output_, parts_->begins(), result_.keys.data(),
-                                              result_.offsets.data(), result_.numbered_keys.data()};
+    result_.keys = array<Key, Place>(place_, size_);
+    result_.offsets = array<std::uint64_t, Place>(place_, size_ + 1);
+    result_.numbered_keys = array<pair<Key, std::uint32_t>, Place>(place_, numbered_ ? size_ : 0);
+    const pack_groups<Place, Key, Value> pack{output_,
+                                              parts_->begins(),
+                                              result_.keys.data(),
+                                              result_.offsets.data(),
+                                              result_.numbered_keys.data(),
+                                              size_,
+                                              n_};
     place_.launch(frequent_.regions(), 0, pack);
-    const std::uint64_t end = n_;
-    place_.copy_from_host(result_.offsets.data() + size, &end, sizeof(end));
     result_.region_of = frequent_.region_of.spread;
     result_.begins = begins_of_regions(place_, frequent_, sizes_);
-    place_.synchronize();
     result_.scratch_bytes = parts_->scratch_bytes() + keys_.bytes() + starts_.bytes() + sizes_.bytes() +
                             result_.values.bytes() + result_.numbered_keys.bytes();
   }
@@ -131,6 +131,7 @@ class grouper {
   array<Key, Place> keys_;  // see group_output
   array<std::uint32_t, Place> starts_;
   array<std::uint64_t, Place> sizes_;
+  std::uint64_t size_ = 0;  // groups
   group_output<Key, Value> output_{};
   result_type result_;
 };
