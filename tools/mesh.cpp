@@ -8,6 +8,7 @@
 #include <assimp/Importer.hpp>
 #include <cctype>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <roost/error.hpp>
@@ -178,6 +179,21 @@ mesh read_mesh(const std::filesystem::path& file) {
     }
   }
   return result;
+}
+
+std::vector<std::filesystem::path> mesh_files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  const Assimp::Importer importer;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    const auto ending = entry.path().extension().string();
+    if (!ending.empty() && importer.IsExtensionSupported(ending) && entry.is_regular_file(failure))
+      files.push_back(entry.path());
+  }
+  if (failure) refuse(folder, fmt::format("cannot be read: {}", failure.message()));
+  if (files.empty()) refuse(folder, "has no mesh files; name a folder of OBJ, PLY, STL, glTF ... files");
+  std::ranges::sort(files, [](const auto& a, const auto& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
+  return files;
 }
 
 }  // namespace roost::tools

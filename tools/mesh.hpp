@@ -34,6 +34,11 @@ struct mesh {
 /// that is not finite.
 mesh read_mesh(const std::filesystem::path& file);
 
+/// The files of a folder whose names end as those of formats that assimp knows, in the order of their names,
+/// numbers by their values (2 before 10). Throws roost::invalid_argument if there is none, or the folder
+/// cannot be read.
+std::vector<std::filesystem::path> mesh_files_in(const std::filesystem::path& folder);
+
 /// The index that ends one triangle strip of a list and begins the next: -1 in the file.
 inline constexpr std::uint32_t strip_end = 0xffffffff;
 

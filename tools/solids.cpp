@@ -291,8 +291,20 @@ placed_meshes read_meshes(const solids_options& options) {
     std::error_code failure;
     auto shape = std::filesystem::exists(name, failure) ? std::nullopt : make_shape(name);
     const bool is_shape = shape.has_value();
-    all.meshes.push_back(is_shape ? *std::move(shape) : read_mesh(name));
+    auto& sequence = all.sequences.emplace_back();
+    if (std::filesystem::is_directory(name, failure)) {
+      if (!options.frames) {
+        throw invalid_argument(fmt::format(
+            "{}: is a folder, whose files can be the frames of a mesh; add --frames N, or name a file",
+            name));
+      }
+      for (const auto& file : mesh_files_in(name)) sequence.push_back(read_mesh(file));
+      all.meshes.push_back(sequence.front());
+    } else {
+      all.meshes.push_back(is_shape ? *std::move(shape) : read_mesh(name));
+    }
     all.boxes.push_back(bounds_of(all.meshes[i]));
+    for (const auto& later : sequence) all.boxes[i].add(bounds_of(later));
     all.fitted.push_back(i != 0 && (is_shape || options.fit));
     if (i == 0) {
       all.first = all.boxes[0];
@@ -312,7 +324,7 @@ std::unique_ptr<scene> make_scene(const std::string& place, int threads) {
 namespace {
 
 /// Where the meshes lie at time t of a loop, 0 to 1: the first turns about the axis that points up, the
-/// others turn about the next one and go around the first.
+/// others turn about the next one and go around the first. One that is a sequence stays where it was placed.
 std::vector<affine> where_at(const solids_options& options, const placed_meshes& all, double t) {
   const auto up = static_cast<std::size_t>(options.up.back() - 'x');
   std::vector<affine> result;
@@ -323,9 +335,9 @@ std::vector<affine> where_at(const solids_options& options, const placed_meshes&
       move[(up + 1) % 3] = 0.3 * std::sin(2 * std::numbers::pi * t);
       move[(up + 2) % 3] = 0.3 * (std::cos(2 * std::numbers::pi * t) - 1);
     }
-    const auto words =
-        fmt::format("{} rotate {} {} move {}", i < options.placements.size() ? options.placements[i] : "",
-                    fmt::join(about, " "), 360 * t, fmt::join(move, " "));
+    std::string words = i < options.placements.size() ? options.placements[i] : "";
+    if (all.sequences[i].empty())
+      words += fmt::format(" rotate {} {} move {}", fmt::join(about, " "), 360 * t, fmt::join(move, " "));
     result.push_back(place_mesh(all.boxes[i], parse_placement(words), all.unit,
                                 all.fitted[i] != 0 ? &all.first : nullptr));
   }
@@ -363,11 +375,16 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
   const auto frames = static_cast<std::size_t>(*options.frames), drawn = std::min(frames, most_drawn);
   const auto count = all.meshes.size();
   const bool surfaces = options.op == "surfaces";
+  // Sequences go round where there are more frames.
+  const auto mesh_at = [&](std::size_t i, std::size_t f) -> const mesh& {
+    const auto& sequence = all.sequences[i];
+    return sequence.empty() ? all.meshes[i] : sequence[f % sequence.size()];
+  };
   std::vector<std::vector<affine>> where;
   bounds box;  // of all frames
   for (std::size_t f = 0; f < frames; ++f) {
     where.push_back(where_at(options, all, static_cast<double>(f) / static_cast<double>(frames)));
-    for (std::size_t i = 0; i < count; ++i) box.add(bounds_of(all.meshes[i], where[f][i]));
+    for (std::size_t i = 0; i < count; ++i) box.add(bounds_of(mesh_at(i, f), where[f][i]));
   }
   const auto grid = frame_around(box, side);
   auto view = view_of(options);
@@ -380,6 +397,9 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
     const auto start = std::chrono::steady_clock::now();
     frame_plan plan{side, {}, op_of(options.op), rule_of(options.inside), options.conservative};
     for (const auto& at : where[f]) plan.to_snapped.push_back(to_snapped(grid, at));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!all.sequences[i].empty()) on.set_mesh(i, mesh_at(i, f));
+    }
     const auto counted = on.make_frame(plan);
     times.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());

@@ -46,14 +46,16 @@ struct placed_meshes {
   std::vector<std::string> names;
   std::vector<mesh> meshes;
   std::vector<affine> where;
+  std::vector<std::vector<mesh>>
+      sequences;              ///< of each that is a folder: all of them; `meshes` has the first
   bounds box;                 ///< of all where they are
   double unit = 1;            ///< of moves: the longest side of the first mesh
   bounds first;               ///< of the first mesh in its file
-  std::vector<bounds> boxes;  ///< of each in its file
+  std::vector<bounds> boxes;  ///< of each in its file, or in all of its folder
   std::vector<char> fitted;   ///< brought onto the first
 };
 
-/// Reads files, or makes shapes where there is no such file, and places them.
+/// Reads files, folders (for frames) or makes shapes where there is no such file, and places them.
 placed_meshes read_meshes(const solids_options& options);
 
 /// A scene at the place that is asked for; `note` is called with a line if that was not what `auto` hopes

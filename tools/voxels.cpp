@@ -320,7 +320,7 @@ void add_voxels(CLI::App& app) {
       ->add_option("--frames", options->frames,
                    "Makes so many frames in which the first mesh turns and the others go around it, from "
                    "triangles to classes and voxels that can be seen; reports their times, and draws "
-                   "frames.png")
+                   "frames.png. A mesh that is a folder of files goes through them instead, one a frame")
       ->check(CLI::Range(1, 10000))
       ->group(solids);
   command

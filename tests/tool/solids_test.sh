@@ -81,6 +81,22 @@ assert 0 < j['milliseconds']['least'] <= j['milliseconds']['median'] <= j['milli
 assert list(j['steps']) == ['snap', 'cross', 'group', 'order', 'exposed', 'classes'] and all(j['steps'].values())
 " 2>stderr || fail "frames: $(cat stderr json)"
 is_png frames.png
+
+# A folder is the frames of a mesh, in the order of the numbers in their names, and round again.
+mkdir walk empty
+cp "$cube" walk/cube_9.obj
+awk '$1 == "v" { $2 /= 2 } { print }' "$cube" >walk/cube_10.obj
+awk '$1 == "v" { $2 /= 4 } { print }' "$cube" >walk/cube_11.obj
+echo "no mesh" >walk/notes.txt
+solids walk --frames 5 --grid 64
+[[ $(/usr/bin/python3 -c "import json; print(json.load(open('json'))['volume_voxels'])") == "[262144, 131072, 65536, 262144, 131072]" ]] ||
+  fail "frames of a folder: $(cat json)"
+solids walk sphere walk --frames 3 --grid 32 --op union
+refused "empty: .*no mesh" voxels empty "$cube" --frames 2
+refused "walk: .*--frames" voxels walk "$cube"
+refused "walk: .*--frames" voxels walk
+cp walk/notes.txt walk/cube_12.obj
+refused "cube_12.obj" voxels walk --frames 2
 refused "leave --export" voxels "$cube" --frames 2 --export a.ply
 refused "frames" voxels "$cube" --frames 0
 
