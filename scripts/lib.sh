@@ -4,21 +4,25 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Everything that the library and its command need, as Debian 12 calls it.
+# What the command of ./scripts/demo needs, as Debian 12 calls it, whose libboost-dev is too old.
 # (zlib1g-dev also because libassimp-dev links it and does not ask for it.)
+boost=libboost-dev
+! grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release || boost=libboost1.81-dev
 packages=(
   g++ cmake ninja-build
-  libtbb-dev libboost1.81-dev libfmt-dev libcli11-dev libassimp-dev libstb-dev libcsv-dev
-  zlib1g-dev libzstd-dev libxxhash-dev libcfitsio-dev libsep-dev nlohmann-json3-dev
-  libcpp-httplib-dev pkg-config
+  libtbb-dev "$boost" libfmt-dev libcli11-dev libassimp-dev libstb-dev zlib1g-dev
+  nlohmann-json3-dev libcpp-httplib-dev pkg-config
 )
 
-# What plots need besides; what tests are built with; and what ./scripts/test needs, which reads a mesh, too.
+# What the whole command needs besides; what plots need; what tests are built with; and what ./scripts/test
+# needs, which reads a mesh, too.
+# shellcheck disable=SC2034
+tool_packages=(libcsv-dev libzstd-dev libxxhash-dev libcfitsio-dev libsep-dev)
 # shellcheck disable=SC2034
 plot_packages=(python3-matplotlib) unit_test_packages=(libgtest-dev librapidcheck-dev)
 # shellcheck disable=SC2034
 test_packages=(
-  "${unit_test_packages[@]}" "${plot_packages[@]}" glmark2-data
+  "${tool_packages[@]}" "${unit_test_packages[@]}" "${plot_packages[@]}" glmark2-data
   clang-19 clang-format-19 python3-venv python3-dev chromium zstd
 )
 

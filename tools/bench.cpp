@@ -241,6 +241,17 @@ void check_measured(const bench_options& options, const printer& out, const std:
   fmt::print(stderr, "roost: {}\n", text);
 }
 
+/// Throws if types or shards were asked for that the small command does not have.
+void check_small([[maybe_unused]] const bench_options& options) {
+#if ROOST_SMALL_TOOL
+  if (options.key_bits != 32 || options.value_bits != 32 || options.shards + options.gpus != 0) {
+    throw roost::invalid_argument(
+        "bench: this command is what ./scripts/demo shows: keys and values of 32 bits in one place; "
+        "./scripts/demo --whole builds the whole one");
+  }
+#endif
+}
+
 /// Throws if shards were asked for that the place does not have, or types that no table of shards is measured
 /// with.
 void check_shards(bench_options& options, const std::string& place) {
@@ -343,6 +354,7 @@ void bench(bench_options& options) {
   if (options.place == "auto" && options.gpus + options.shards != 0)
     options.place = options.gpus != 0 ? "cuda" : "host";
   const std::string place = roost::choose_place(options.place);
+  check_small(options);
   check_shards(options, place);
   if (!options.sweep) check_memory(options, place);
   printer out(options);
@@ -366,6 +378,17 @@ void bench(bench_options& options) {
 
 }  // namespace
 
+#if ROOST_SMALL_TOOL
+void roost::bench::measure_host(const settings& options) { measure_host_keys<std::uint32_t>(options); }
+#if ROOST_WITH_CUDA
+void roost::bench::measure_cuda(const settings& options) {
+  measure_cuda_types<std::uint32_t, std::uint32_t>(options);
+}
+#endif
+// Never called.
+void roost::bench::measure_host_shards(const settings&) {}
+void roost::bench::measure_gpus(const settings&) {}
+#else
 void roost::bench::measure_host(const settings& options) {
   measure_sparse_host(options);
   measure_perfect_host(options);
@@ -390,8 +413,12 @@ void roost::bench::measure_cuda(const settings& options) {
   }
 }
 #else
-void roost::bench::measure_cuda(const settings&) {}
 void roost::bench::measure_gpus(const settings&) {}
+#endif
+#endif
+
+#if !ROOST_WITH_CUDA
+void roost::bench::measure_cuda(const settings&) {}
 #endif
 
 void add_bench(CLI::App& app) {

@@ -1,6 +1,10 @@
 #pragma once
 
+#if ROOST_SMALL_TOOL
+#include "few.hpp"
+#else
 #include "all.hpp"
+#endif
 #include "cuda_stream.hpp"
 
 namespace roost::bench {

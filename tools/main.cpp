@@ -56,13 +56,20 @@ int main(int argc, char** argv) {
   add_info(app);
   add_bench(app);
   add_voxels(app);
+#if !ROOST_SMALL_TOOL
   add_reproduce(app);
   add_join(app);
   add_unique(app);
   add_stars(app);
   add_lidar(app);
   add_match(app);
-  app.footer("roost COMMAND --help lists the options of a command, with examples.");
+#endif
+  app.footer(
+      "roost COMMAND --help lists the options of a command, with examples."
+#if ROOST_SMALL_TOOL
+      "\nThis command is what ./scripts/demo shows; ./scripts/demo --whole builds the whole one."
+#endif
+  );
   roost::tools::refuse_negative_counts(app);
   try {
     roost::tools::expect_commands(app, argc, argv);

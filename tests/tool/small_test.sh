@@ -1,0 +1,22 @@
+#!/bin/bash
+# The small command of ./scripts/demo: what it is built from is enough, and it says what it has not.
+# Usage: small_test.sh PATH_OF_ROOST
+# shellcheck source=tests/tool/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+cmake -S "$data/../.." --preset demo -B "$work/small" -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" >log 2>&1 &&
+  cmake --build "$work/small" --target roost >log 2>&1 || { fail "the build: $(tail -n 30 log)" && finish; }
+roost=$work/small/bin/roost
+
+"$roost" bench --place host --table frozen_map,boost_flat_map,std_unordered_map,sorted_map --log2n 0,12 --reps 1 \
+  --format csv >stdout 2>stderr || fail "bench: $(cat stderr)"
+[[ $(grep -c ',ok,' stdout) -eq 24 ]] || fail "bench: not 24 right rows: $(cat stdout)"
+"$roost" voxels "$data/cube.obj" --grid 32 --place host --reps 1 --out out >stdout 2>stderr || fail "voxels: $(cat stderr)"
+grep -q " 5768 *frozen_map .*ok$" stdout || fail "voxels: $(cat stdout)"
+"$roost" voxels "$data/cube.obj" sphere --op union --grid 16 --place host --out out >stdout 2>stderr || fail "union: $(cat stderr)"
+refused "demo --whole" bench --place host --key-bits 64
+refused "demo --whole" bench --place host --shards 2
+refused "'join' is no command; there are info, bench, voxels" join
+"$roost" --help | grep -q "demo --whole" || fail "--help does not say that there is more"
+
+finish
