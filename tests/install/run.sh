@@ -30,6 +30,19 @@ if [[ $nvcc && $has_gpu == ON ]]; then
   "$folder/build/consumer_cuda"
 fi
 
+# The port of vcpkg installs the same headers, and a consumer finds them. So does Conan, where it is.
+"$cmake" -D PREFIX="$folder/vcpkg" -P "$here/vcpkg_stand_in.cmake" >"$folder/log" 2>&1 ||
+  { cat "$folder/log" && exit 1; }
+diff -r "$folder/prefix/include" "$folder/vcpkg/include"
+"$cmake" -G Ninja -S "$folder/consumer" -B "$folder/from_vcpkg" -DCMAKE_PREFIX_PATH="$folder/vcpkg" >/dev/null
+grep -q "roost_DIR:PATH=$folder/vcpkg/share/roost" "$folder/from_vcpkg/CMakeCache.txt"
+if command -v conan >/dev/null; then
+  CONAN_HOME=$folder/conan conan profile detect >/dev/null 2>&1
+  CONAN_HOME=$folder/conan conan create "$here/../../packaging/conan" -s compiler.cppstd=20 -o "&:system_tbb=True"
+else
+  echo "no conan here: packaging/conan was not tried"
+fi
+
 "$cmake" --install "$build" --component command --prefix "$folder/command" >/dev/null
 data=$(realpath "$here/../data")
 cd "$folder/command"

@@ -1,0 +1,52 @@
+# usage: cmake -D PREFIX=... -P vcpkg_stand_in.cmake
+#
+# Runs packaging/vcpkg/roost/portfile.cmake where there is no vcpkg: with functions that do what those of vcpkg
+# do for this port. PREFIX becomes what vcpkg would install.
+cmake_minimum_required(VERSION 3.25)
+set(port "${CMAKE_CURRENT_LIST_DIR}/../../packaging/vcpkg/roost")
+file(READ "${port}/vcpkg.json" manifest)
+string(JSON PORT GET "${manifest}" name)
+string(JSON version GET "${manifest}" version)
+set(lists "${CMAKE_CURRENT_LIST_DIR}/../../CMakeLists.txt")
+file(STRINGS "${lists}" project REGEX "^project\\(roost VERSION ${version} ")
+if(NOT project)
+  message(FATAL_ERROR "vcpkg.json says version ${version}, and CMakeLists.txt another one")
+endif()
+set(CURRENT_PACKAGES_DIR "${PREFIX}")
+
+function(vcpkg_cmake_configure)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCE_PATH" "OPTIONS")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -G Ninja -S "${arg_SOURCE_PATH}" -B "${PREFIX}.build"
+                          "-DCMAKE_INSTALL_PREFIX=${PREFIX}" ${arg_OPTIONS} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+function(vcpkg_cmake_install)
+  execute_process(COMMAND "${CMAKE_COMMAND}" --install "${PREFIX}.build" COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+# Moves the package's files to share/PORT, and lets them look for the prefix one folder nearer.
+function(vcpkg_cmake_config_fixup)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "CONFIG_PATH" "")
+  file(GLOB files RELATIVE "${PREFIX}/${arg_CONFIG_PATH}" "${PREFIX}/${arg_CONFIG_PATH}/*")
+  if(NOT files)
+    message(FATAL_ERROR "nothing in ${arg_CONFIG_PATH}")
+  endif()
+  foreach(file IN LISTS files)
+    file(READ "${PREFIX}/${arg_CONFIG_PATH}/${file}" text)
+    string(REPLACE "\${CMAKE_CURRENT_LIST_DIR}/../../../" "\${CMAKE_CURRENT_LIST_DIR}/../../" text "${text}")
+    string(REPLACE "get_filename_component(_IMPORT_PREFIX \"\${CMAKE_CURRENT_LIST_FILE}\" PATH)\n"
+                   "set(_IMPORT_PREFIX \"\${CMAKE_CURRENT_LIST_DIR}/../..\")\n" text "${text}")
+    string(REPLACE "get_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\n" "" text "${text}")
+    file(WRITE "${PREFIX}/share/${PORT}/${file}" "${text}")
+  endforeach()
+  file(REMOVE_RECURSE "${PREFIX}/share/cmake")
+endfunction()
+function(vcpkg_install_copyright)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "FILE_LIST")
+  file(INSTALL ${arg_FILE_LIST} DESTINATION "${PREFIX}/share/${PORT}" RENAME copyright)
+endfunction()
+
+include("${port}/portfile.cmake")
+foreach(file IN ITEMS roostConfig.cmake roostTargets.cmake copyright usage)
+  if(NOT EXISTS "${PREFIX}/share/roost/${file}")
+    message(FATAL_ERROR "the port installs no share/roost/${file}")
+  endif()
+endforeach()
