@@ -1,27 +1,11 @@
-// How often each word of a text comes, in the order in which words come first. A word becomes a key
-// of 16 bytes by a hash. Two words with the same hash are not to be expected, but nothing forbids
-// them: if it matters compare the words, as is done here and by `roost unique`, which then takes
-// another seed.
+// How often each word of a text comes, in the order in which words come first.
 #include <cstdint>
 #include <cstdio>
 #include <map>
-#include <roost/roost.hpp>
+#include <roost/string_index.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
-
-struct word_key {
-  std::uint64_t low, high;
-};
-
-word_key key_of(const std::string& word, std::uint64_t seed) {
-  word_key key{seed, ~seed};
-  for (const char c : word) {  // one byte at a time: simple, and no fast hash
-    key.low = roost::mix64(key.low + static_cast<unsigned char>(c));
-    key.high = roost::mix64(key.high ^ static_cast<unsigned char>(c), 1);
-  }
-  return key;
-}
 
 int main() {
   std::istringstream text(
@@ -31,27 +15,20 @@ int main() {
   for (std::string word; text >> word;) words.push_back(word);
 
   roost::host cpu;
-  const roost::computed keys(words.size(), [&](std::size_t i) { return key_of(words[i], 0); });
-  const roost::two_way_index index(cpu, keys);
-  const std::size_t different = roost::unique_count(cpu, keys);  // if that is all you want to know
-
-  std::vector<std::size_t> first;  // where the word of each index comes first: in order, as indices are
-  std::size_t confused = 0;        // different words with equal hashes
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::uint32_t word = index.indices()[i];
-    if (word == first.size()) first.push_back(i);
-    confused += words[i] != words[first[word]];
+  const roost::string_index index(cpu, words);  // the words must stay where they are
+  for (std::uint32_t w = 0; w < index.size(); ++w) {
+    const std::string word(index[w]);
+    std::printf("%3llu %s\n", static_cast<unsigned long long>(index.counts()[w]), word.c_str());
   }
-  for (std::size_t w = 0; w < index.size(); ++w) {
-    std::printf("%3llu %s\n", static_cast<unsigned long long>(index.counts()[w]), words[first[w]].c_str());
-  }
+  std::uint64_t of_rooks = 0;
+  if (auto number = index.find("rooks")) of_rooks = index.counts()[*number];
 
   std::map<std::string, std::uint64_t> expected;
   for (const auto& word : words) ++expected[word];
-  bool right = confused == 0 && index.size() == expected.size() && different == index.size() &&
-               words[first[1]] == "rooks";
-  for (std::size_t w = 0; w < index.size(); ++w) {
-    right = right && index.counts()[w] == expected[words[first[w]]];
+  bool right = index.size() == expected.size() && index[1] == "rooks" && of_rooks == 3 &&
+               !index.contains("crows") && index.valid(cpu);
+  for (std::uint32_t w = 0; w < index.size(); ++w) {
+    right = right && index.counts()[w] == expected[std::string(index[w])];
   }
   std::puts(right ? "words: right" : "words: wrong answers");
   return right ? 0 : 1;

@@ -54,8 +54,8 @@ CPPDomain.get_objects = lambda self: (each for each in _all_objects(self) if not
 PAGES = ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY", "CODE_OF_CONDUCT")
 MODULES = ("roost", "roost.torch", "roost.sparse", "roost.sparse.nn", "roost.distributed")
 CONTENTS = {
-    "Use": "docs/guide docs/choosing docs/python docs/groups docs/concurrent docs/stadium docs/several-gpus "
-    "docs/sparse",
+    "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/groups docs/concurrent docs/stadium "
+    "docs/several-gpus docs/sparse",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
     "Results": "docs/performance docs/reproduction",
@@ -103,7 +103,7 @@ class Stage:
 
         def link(match):
             target = (ROOT / page.parent / match[1]).resolve()
-            if not match[1] or not target.exists() or target.suffix == ".png":
+            if not match[1] or not target.exists() or target.suffix in (".png", ".svg"):
                 return match[0]
             return f"]({place(target.relative_to(ROOT))}{match[2] or ''})"
 

@@ -186,7 +186,8 @@ def test_examples_in_docstrings(module):
 
 EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
 # The others work without what is not installed.
-NEEDS = {"distributed.py": "torch", "embedding.py": "torch", "parquet.py": "dask", "unet.py": "torch"}
+NEEDS = dict.fromkeys(["coming_from_spconv.py", "distributed.py", "embedding.py", "unet.py"], "torch")
+NEEDS["parquet.py"] = "dask"
 SMALLER = {"unet.py": ["--steps", "12"]}
 
 

@@ -34,6 +34,7 @@
 #include <roost/sparse_conv.hpp>
 #include <roost/stadium_file.hpp>
 #include <roost/stadium_map.hpp>
+#include <roost/string_index.hpp>
 #include <roost/two_way_index.hpp>
 
 namespace {
@@ -295,6 +296,14 @@ void use_sharded() {
                     roost::group_by(shards, keys, values, roost::plus()).size());
 }
 
+void use_string_index() {
+  const std::vector<std::string> texts(1);
+  std::vector<std::uint32_t> numbers(1);
+  const roost::string_index index(cpu, texts);
+  index.find(cpu, texts, numbers);
+  static_cast<void>(index.contains(index[0]) && index.valid(cpu));
+}
+
 }  // namespace
 
 int main() {
@@ -308,6 +317,7 @@ int main() {
   use_groups<std::int32_t, float>();
   use_sorted<std::int16_t, float>();
   use_block_map();
+  use_string_index();
   use_voxels<2>();
   use_voxels<3>();
   use_voxels<4>();

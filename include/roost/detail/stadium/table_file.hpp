@@ -14,12 +14,7 @@
 #include <string>
 #include <vector>
 
-#ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL
-#define XXH_NO_INLINE_HINTS 1  // which g++ -Og cannot follow, and refuses; as fast without
-#endif
-#include <xxhash.h>
-
+#include "roost/detail/base/xxhash.hpp"
 #include "roost/error.hpp"
 
 // Files of tables: what is written, then a checksum of each block of it, then the end, which says how much

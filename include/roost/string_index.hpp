@@ -1,0 +1,160 @@
+#pragma once
+
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+#include "roost/detail/base/xxhash.hpp"
+#include "roost/two_way_index.hpp"
+
+/// \file
+/// string_index: numbers texts, exactly. Texts become keys of 16 bytes by a hash, and are compared where the
+/// hashes are equal. Needs the header xxhash.h.
+
+namespace roost {
+
+/// 128 bits of hash, which stand for a text as a key of any table.
+struct string_key {
+  std::uint64_t low = 0, high = 0;
+  friend bool operator==(const string_key&, const string_key&) = default;
+};
+
+/// XXH3 of 128 bits, another function for each seed: about the speed of memory for long texts. That two of
+/// 2^32 different texts have equal keys has a chance of 2^-65, if nobody chose the texts to that end.
+struct string_hash {
+  string_key operator()(std::string_view text, std::uint64_t seed = 0) const {
+    const auto hash = XXH3_128bits_withSeed(text.data(), text.size(), seed);
+    return {hash.low64, hash.high64};
+  }
+};
+
+/// Numbers the distinct texts of a batch 0, 1, ... m - 1, in the order in which they come first: what
+/// two_way_index does with keys of fixed size. Different texts are never taken for the same: a build compares
+/// each text with the first one of its key, and takes another seed if they differ; a lookup compares what it
+/// finds. Texts are equal if their bytes are.
+///
+///     roost::string_index words(cpu, texts);            // vectors of std::string, std::string_view, ...
+///     words.size();                                     // number of distinct texts
+///     words.indices();                                  // of each text of the batch, its number
+///     if (auto number = words.find("rook")) use(values[*number]);
+///
+/// The texts are not copied: they must stay where they are while the index lives.
+///
+/// `Hash`: a function of a text and a seed that returns a string_key. Limits: 2^32 - 2 texts.
+///
+/// Cost: the texts are read twice, and their keys (16 bytes each) are numbered as two_way_index does. A
+/// lookup hashes the text, and reads the table and one text: some cache misses.
+///
+/// Threads: const members may be called from several threads at once. For texts whose table shall lie in the
+/// memory of a GPU, copy `keys()` there, build any table of them, and compare the texts of the answers here.
+template <class Hash = string_hash>
+class string_index {
+  using index = two_way_index<string_key, host>;
+
+ public:
+  /// What the bulk find() writes for an absent text, unless you pass another number.
+  static constexpr std::uint32_t no_index = index::no_index;
+
+  /// `texts`: a sized, random-access range of what converts to std::string_view without a copy. Throws
+  /// invalid_argument, out_of_memory, and build_error if 16 seeds do not tell the texts apart, which is no
+  /// accident with a good hash function.
+  template <std::ranges::random_access_range Texts>
+    requires std::is_convertible_v<std::ranges::range_reference_t<const Texts>, std::string_view>
+  string_index(const host& cpu, const Texts& texts, const Hash& hash = {}) : hash_(hash) {
+    static_assert(std::is_lvalue_reference_v<std::ranges::range_reference_t<const Texts>> ||
+                      std::is_trivially_copyable_v<std::ranges::range_value_t<const Texts>>,
+                  "the texts must outlive the index: pass a range that holds them");
+    const std::size_t n = std::ranges::size(texts);
+    const auto text = [begin = std::ranges::begin(texts)](std::size_t i) {
+      using distance = std::ranges::range_difference_t<const Texts>;
+      return std::string_view(begin[static_cast<distance>(i)]);
+    };
+    for (; seed_ < most_seeds; ++seed_) {
+      const auto key = [&](std::size_t i) { return hash_(text(i), seed_); };
+      array<string_key, host> keys(cpu, n);
+      cpu.for_each(n, [&](std::size_t i) { keys[i] = key(i); });
+      index_ = index(cpu, keys);
+      take_first(text);
+      const auto differs = [&](std::size_t i) { return std::uint64_t{text(i) != texts_[indices()[i]]}; };
+      if (cpu.sum(n, differs) == 0) return;
+    }
+    detail::raise<build_error>({"roost::string_index: ", most_seeds,
+                                " seeds of the hash function do not tell ", n,
+                                " texts apart; give a better hash function"});
+  }
+
+  string_index(string_index&&) noexcept = default;
+  string_index& operator=(string_index&&) noexcept = default;
+
+  /// The number of a text, or nothing.
+  found<std::uint32_t> find(std::string_view text) const {
+    if (empty()) return {};
+    const auto number = index_.ref().find(hash_(text, seed_));
+    return number && texts_[*number] == text ? number : found<std::uint32_t>{};
+  }
+  bool contains(std::string_view text) const { return find(text).has_value(); }
+
+  /// results[i] = the number of queries[i], or `missing`. Throws invalid_argument if there are fewer results
+  /// than queries.
+  template <std::ranges::random_access_range Queries>
+  void find(const host& cpu, const Queries& queries, std::span<std::uint32_t> results,
+            std::uint32_t missing = no_index) const {
+    const std::size_t n = std::ranges::size(queries);
+    if (results.size() < n) {
+      detail::raise<invalid_argument>({"roost::string_index::find: ", n, " queries, but room for ",
+                                       results.size(), " results; pass as many"});
+    }
+    cpu.for_each(n, [&, begin = std::ranges::begin(queries)](std::size_t i) {
+      using distance = std::ranges::range_difference_t<const Queries>;
+      results[i] = find(std::string_view(begin[static_cast<distance>(i)])).value_or(missing);
+    });
+  }
+
+  /// The number of distinct texts.
+  std::size_t size() const { return index_.size(); }
+  bool empty() const { return size() == 0; }
+  /// The text of a number below size(), where it comes first.
+  std::string_view operator[](std::uint32_t number) const { return texts_[number]; }
+  /// The place in the batch where the text of each number comes first.
+  std::span<const std::uint32_t> first() const { return first_; }
+  /// How often the text of each number comes.
+  std::span<const std::uint64_t> counts() const { return index_.counts(); }
+  /// The number of each text of the batch.
+  std::span<const std::uint32_t> indices() const { return index_.indices(); }
+  /// The key of each number: hash(text, seed()).
+  std::span<const string_key> keys() const { return index_.keys(); }
+  std::uint64_t seed() const { return seed_; }
+
+  /// Checks what must hold: each text has the number under which it is found. Looks up every distinct text.
+  bool valid(const host& cpu) const {
+    const auto wrong = [&](std::size_t i) {
+      const auto number = static_cast<std::uint32_t>(i);
+      return std::uint64_t{find(texts_[i]).value_or(no_index) != number || indices()[first_[i]] != number};
+    };
+    return index_.valid(cpu) && texts_.size() == size() && cpu.sum(size(), wrong) == 0;
+  }
+
+ private:
+  static constexpr std::uint64_t most_seeds = 16;
+
+  template <class Text>
+  void take_first(const Text& text) {
+    first_.clear();
+    texts_.clear();
+    first_.reserve(size());
+    texts_.reserve(size());
+    for (std::size_t i = 0; texts_.size() < size(); ++i) {
+      if (indices()[i] != texts_.size()) continue;
+      first_.push_back(static_cast<std::uint32_t>(i));
+      texts_.push_back(text(i));
+    }
+  }
+
+  Hash hash_;
+  std::uint64_t seed_ = 0;
+  index index_;
+  std::vector<std::string_view> texts_;
+  std::vector<std::uint32_t> first_;
+};
+
+}  // namespace roost
