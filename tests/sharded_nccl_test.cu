@@ -112,9 +112,10 @@ TEST(rank_nccl, a_rank_that_never_came) {
 
 TEST(rank_nccl, refuses_a_place_on_another_device) {
   if (roost::cuda_devices() < 2 || !has_nccl()) GTEST_SKIP() << "fewer than two devices, or no libnccl.so.2";
+  const roost::cuda first = test_place();
   on_devices([&](ncclComm* communicator, const roost::cuda&, u32 number, u32) {
     if (number == 1) {
-      expect_error<roost::invalid_argument>([&] { roost::rank(communicator, test_place()); },
+      expect_error<roost::invalid_argument>([&] { roost::rank(communicator, first); },
                                             {"communicator of CUDA device 1", "on device 0"});
     }
     return false;
