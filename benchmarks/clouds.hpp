@@ -133,6 +133,12 @@ class street_scanner {
   std::mt19937_64 random_;
 };
 
+/// The same voxels in another order.
+inline cloud scrambled(cloud voxels) {
+  std::shuffle(voxels.begin(), voxels.end(), std::mt19937_64(7));
+  return voxels;
+}
+
 /// The order of rows in an array.
 inline bool row_by_row(const coordinate<3>& a, const coordinate<3>& b) {
   return std::lexicographical_compare(a.at, a.at + 3, b.at, b.at + 3);

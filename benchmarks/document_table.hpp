@@ -10,7 +10,8 @@
 namespace roost::bench {
 
 /// What kernels use. Its two functions are the document's, with two differences that the comparison needs:
-/// loops end after a round, and of copies of a key the first in the input wins. Keys of 64 bits.
+/// loops end after a round, and of copies of a key the first in the input wins, unless all is as there. Keys
+/// of 64 bits.
 class document_table_ref {
  public:
   static constexpr std::uint64_t empty = ~std::uint64_t{0};
@@ -18,13 +19,18 @@ class document_table_ref {
   ROOST_FN document_table_ref(std::uint64_t* keys, std::uint32_t* values, std::uint64_t slots)
       : keys_(keys), values_(values), slots_(slots) {}
 
-  ROOST_FN bool insert(std::uint64_t key, std::uint32_t value) const {
+  /// False after a round. `last_wins`: the value is stored as the document does.
+  ROOST_FN bool insert(std::uint64_t key, std::uint32_t value, bool last_wins = false) const {
     std::uint64_t slot = home(key);
     for (std::uint64_t step = 0; step < slots_; ++step) {
       const std::uint64_t before =
           detail::shared_access::compare_exchange(&keys_[slot], std::uint64_t{empty}, key);
       if (before == empty || before == key) {
-        detail::fetch_min(values_[slot], value);
+        if (last_wins) {
+          detail::shared_access::store(&values_[slot], value);
+        } else {
+          detail::fetch_min(values_[slot], value);
+        }
         return true;
       }
       slot = (slot + 1) % slots_;
@@ -90,9 +96,10 @@ struct document_insert {
   document_table_ref table;
   document_box<D> box;
   const coordinate<D>* coordinates;
+  bool last_wins = false;
   ROOST_FN void operator()(std::size_t i) const {
     std::uint64_t key = 0;
-    if (box.number(coordinates[i], key)) table.insert(key, static_cast<std::uint32_t>(i));
+    if (box.number(coordinates[i], key)) table.insert(key, static_cast<std::uint32_t>(i), last_wins);
   }
 };
 
@@ -125,28 +132,49 @@ struct document_find {
   }
 };
 
-/// The table in memory of a place.
-template <int D, class Place>
-class document_table {
+/// rows[i] = the answer for the i-th voxel.
+template <class Find>
+struct find_rows_of {
+  Find find;
+  const coordinate<3>* coordinates;
+  std::uint32_t* rows;
+  ROOST_FN void operator()(std::size_t i) const { rows[i] = find(coordinates[i]); }
+};
+
+/// Empty slots in memory of a place.
+template <class Place>
+class document_slots {
  public:
-  document_table(const Place& place, std::span<const coordinate<D>> coordinates,
-                 const coordinate_box<D>& bounds)
-      : box_(bounds), keys_(place, 2 * coordinates.size()), values_(place, 2 * coordinates.size()) {
+  document_slots(const Place& place, std::size_t slots) : keys_(place, slots), values_(place, slots) {
     place.fill(keys_.data(), 0xff, keys_.bytes());
     place.fill(values_.data(), 0xff, values_.bytes());
-    place.for_each(coordinates.size(), document_insert<D>{ref(), box_, coordinates.data()});
   }
-  document_find<D> finder() const { return {ref(), box_}; }
-  std::size_t bytes() const { return keys_.bytes() + values_.bytes(); }
-
- private:
   document_table_ref ref() const {
     return {const_cast<std::uint64_t*>(keys_.data()), const_cast<std::uint32_t*>(values_.data()),
             keys_.size()};
   }
-  document_box<D> box_;
+  std::size_t bytes() const { return keys_.bytes() + values_.bytes(); }
+
+ private:
   array<std::uint64_t, Place> keys_;
   array<std::uint32_t, Place> values_;
+};
+
+/// The table of a batch of voxels.
+template <int D, class Place>
+class document_table {
+ public:
+  document_table(const Place& place, std::span<const coordinate<D>> coordinates,
+                 const coordinate_box<D>& bounds, bool last_wins = false)
+      : box_(bounds), slots_(place, 2 * coordinates.size()) {
+    place.for_each(coordinates.size(), document_insert<D>{slots_.ref(), box_, coordinates.data(), last_wins});
+  }
+  document_find<D> finder() const { return {slots_.ref(), box_}; }
+  std::size_t bytes() const { return slots_.bytes(); }
+
+ private:
+  document_box<D> box_;
+  document_slots<Place> slots_;
 };
 
 }  // namespace roost::bench

@@ -47,4 +47,8 @@ inline std::string text(double value, int digits) {
 void reproduce_perfect_host(const reproduction& options);
 void reproduce_perfect_cuda(const reproduction& options);
 
+// What the document's table of voxels does that it should not; compiles with tables of voxels.
+report_table document_defects_host(const reproduction& options);
+report_table document_defects_cuda();
+
 }  // namespace roost::bench

@@ -478,11 +478,11 @@ void measure_sparse(const Place& place, const settings& options, std::size_t n) 
   if (!options.report || !any) return;
   for (const std::string& name : options.clouds) {
     cloud voxels = make_cloud(cloud_kinds.at(name), n);
-    for (const bool scrambled : {true, false}) {
-      const std::string full = name + (scrambled ? " scrambled" : " sorted");
+    for (const bool mixed : {true, false}) {
+      const std::string full = name + (mixed ? " scrambled" : " sorted");
       if (options.progress) options.progress("voxels, " + full + ", n=" + std::to_string(n));
-      if (scrambled) {
-        std::shuffle(voxels.begin(), voxels.end(), std::mt19937_64(7));
+      if (mixed) {
+        voxels = scrambled(std::move(voxels));
       } else {
         std::sort(voxels.begin(), voxels.end(), row_by_row);
       }

@@ -17,12 +17,8 @@ using roost::bench::document_table_ref;
 constexpr u32 no_row = roost::no_row<u32>;
 
 /// The document's table in memory of the host, as its two functions find it.
-struct document_memory {
-  std::vector<u64> keys;
-  std::vector<u32> values;
-  explicit document_memory(std::size_t slots)
-      : keys(slots, document_table_ref::empty), values(slots, no_row) {}
-  document_table_ref ref() { return {keys.data(), values.data(), keys.size()}; }
+struct document_memory : roost::bench::document_slots<roost::host> {
+  explicit document_memory(std::size_t slots) : document_slots(roost::host(1), slots) {}
 };
 
 /// Rows of voxels, asked for one by one.
@@ -52,7 +48,10 @@ TEST(document_table, ends_only_as_loops_are_counted_where_it_is_full) {
 
 TEST(document_table, leaves_the_row_of_a_copy_to_who_comes_last) {
   // The document stores a value after it has claimed the key, so the last of two copies wins, whichever that
-  // is. (The baseline takes the lesser one.) Ours: the first in the input, and copies are counted.
+  // is. Ours: the first in the input, and copies are counted.
+  document_memory memory(8);
+  for (const u32 row : {1, 0, 2}) memory.ref().insert(5, row, true);
+  EXPECT_EQ(memory.ref().find(5), 2u);
   voxels<3> input = random_voxels<3>(3000, 1, 6);
   const row_oracle<3> oracle(input);
   const index_of<3> index(test_place(), upload(input), {.order = roost::order::input});

@@ -7,6 +7,7 @@
 #include "match_paper.hpp"
 #include "papers.hpp"
 #include "place_choice.hpp"
+#include "sparse_paper.hpp"
 
 namespace {
 
@@ -34,6 +35,7 @@ void reproduce(reproduce_options& options) {
   on_cuda ? reproduce_cuda(options) : reproduce_host(options);
   on_cuda ? reproduce_perfect_cuda(options) : reproduce_perfect_host(options);
   reproduce_matching(options, place);
+  reproduce_sparse(options, place);
 }
 
 }  // namespace
@@ -41,6 +43,7 @@ void reproduce(reproduce_options& options) {
 #if !ROOST_WITH_CUDA
 void roost::bench::reproduce_cuda(const reproduction&) {}
 void roost::bench::reproduce_perfect_cuda(const reproduction&) {}
+roost::bench::report_table roost::bench::document_defects_cuda() { return {}; }
 #endif
 
 void add_reproduce(CLI::App& app) {

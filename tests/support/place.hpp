@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <roost/roost.hpp>
 #include <string_view>
 #include <vector>
@@ -137,6 +138,24 @@ void expect_error(const F& statement, std::initializer_list<std::string_view> wo
     return;
   }
   ADD_FAILURE() << "nothing was thrown";
+}
+
+/// Damages n elements of a table's memory, which its valid() must notice, and mends them.
+template <class Map, class T, class Damage>
+void expect_noticed(const char* what, const Map& map, T* memory, std::size_t n, const Damage& damage) {
+  SCOPED_TRACE(what);
+  const auto write = [&](const std::vector<T>& elements) {
+    test_place().copy_from_host(memory, elements.data(), n * sizeof(T));
+    test_place().synchronize();
+  };
+  const auto good = download(std::span<const T>(memory, n));
+  auto bad = good;
+  damage(bad);
+  ASSERT_NE(std::memcmp(good.data(), bad.data(), n * sizeof(T)), 0) << "this test has damaged nothing";
+  write(bad);
+  EXPECT_FALSE(map.valid(test_place()));
+  write(good);
+  EXPECT_TRUE(map.valid(test_place()));
 }
 
 }  // namespace test

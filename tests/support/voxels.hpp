@@ -71,6 +71,21 @@ voxels<D> stripes(std::size_t n, u64 seed) {
   return result;
 }
 
+/// Superblocks whose keys all want one of a few slots, of a table for n coordinates with seed 0.
+inline voxels<3> crowd(std::size_t n) {
+  const voxels<3> ends{{0, {0, 0, 0}}, {0, {16 * 511, 16 * 511, 16 * 511}}};
+  voxels<3> result = ends;
+  for (i32 x = 0; x < 512 && result.size() < n; ++x) {
+    for (i32 y = 0; y < 512; ++y) {
+      for (i32 z = 0; z < 512 && result.size() < n; ++z) {
+        const u64 key = static_cast<u64>(x) << 18 | static_cast<u64>(y) << 9 | static_cast<u64>(z);
+        if (roost::mix64(key) >> 54 == 0) result.push_back({0, {16 * x, 16 * y, 16 * z}});
+      }
+    }
+  }
+  return result;
+}
+
 /// The rows of coordinates: the order::input that the library promises.
 template <int D>
 class row_oracle {
