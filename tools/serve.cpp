@@ -60,13 +60,17 @@ view_request request_of(const httplib::Request& from) {
   const auto read = [&](const char* name, std::string& to) {
     if (from.has_param(name)) to = from.get_param_value(name);
   };
+  const auto read_number = [&](const char* name, auto& to, const std::string& why) {
+    std::string text = "0";
+    read(name, text);
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), to);
+    if (failure != std::errc() || end != text.data() + text.size())
+      throw invalid_argument(fmt::format("{}={}: {}", name, text, why));
+  };
   read("op", result.op);
   read("inside", result.inside);
-  std::string grid = "0";
-  read("grid", grid);
-  const auto [end, failure] = std::from_chars(grid.data(), grid.data() + grid.size(), result.grid);
-  if (failure != std::errc() || end != grid.data() + grid.size())
-    throw invalid_argument(fmt::format("grid={}: no number of voxels; give 1 to {}", grid, finest_view));
+  read_number("grid", result.grid, fmt::format("no number of voxels; give 1 to {}", finest_view));
+  read_number("since", result.since, "no number of an answer; leave it out");
   for (char letter = 'a'; letter <= 'z'; ++letter) {
     const std::string name{'p', 'l', 'a', 'c', 'e', '-', letter};
     if (!from.has_param(name.c_str())) continue;
@@ -85,6 +89,32 @@ bool is_this_machine(const httplib::Request& request) {
 
 }  // namespace
 
+std::optional<voxel_changes> changes_between(const lit_voxels& before, const lit_voxels& after) {
+  using word = voxel_word<std::uint32_t>;
+  const auto &old_words = before.words, &words = after.words;
+  voxel_changes result;
+  std::size_t i = 0, k = 0;
+  while (i < old_words.size() || k < words.size()) {
+    if (result.removed.size() + result.changed.words.size() > words.size() / 2) return {};
+    constexpr std::uint32_t end = ~std::uint32_t{0};
+    const auto here = i < old_words.size() ? word::position(old_words[i]) : end;
+    const auto there = k < words.size() ? word::position(words[k]) : end;
+    if (here < there) {
+      result.removed.push_back(here);
+      ++i;
+      continue;
+    }
+    const bool same = here == there && old_words[i] == words[k] && before.around[i] == after.around[k];
+    if (!same) {
+      result.changed.words.push_back(words[k]);
+      result.changed.around.push_back(after.around[k]);
+    }
+    if (here == there) ++i;
+    ++k;
+  }
+  return result;
+}
+
 view_session::view_session(const solids_options& options, placed_meshes all, scene& on,
                            std::vector<std::string> notes)
     : options_(options),
@@ -92,7 +122,10 @@ view_session::view_session(const solids_options& options, placed_meshes all, sce
       on_(on),
       notes_(std::move(notes)),
       boxes_(all_.meshes.size()),
-      known_(all_.meshes.size()) {}
+      known_(all_.meshes.size()),
+      last_id_(static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                              std::chrono::system_clock::now().time_since_epoch())
+                                              .count())) {}
 
 std::string view_session::describe() const {
   json out;
@@ -166,30 +199,44 @@ std::string view_session::answer(const view_request& request) {
   bring_up(request, grid, where);
   const double voxelised = milliseconds_since(start);
   on_.combine(op_of(request.op));
-  const auto seen = on_.lit(request.op == "surfaces" ? voxel_set::surfaces : voxel_set::exposed);
+  answered now{++last_id_, grid.side, grid.length / frame_around(all_.first, 1).length,
+               on_.lit(request.op == "surfaces" ? voxel_set::surfaces : voxel_set::exposed)};
   std::uint64_t classes[3] = {};
-  for (const auto word : seen.words) ++classes[voxel_word<std::uint32_t>::class_of(word)];
+  for (const auto word : now.seen.words) ++classes[voxel_word<std::uint32_t>::class_of(word)];
 
-  json told{{"grid", grid.side},
-            {"scale", grid.length / frame_around(all_.first, 1).length},
-            {"voxels", seen.words.size()},
+  std::optional<voxel_changes> changes;
+  const auto before = std::ranges::find(answers_, request.since, &answered::id);
+  if (before != answers_.end() && before->grid == now.grid && before->scale == now.scale)
+    changes = changes_between(before->seen, now.seen);
+
+  json told{{"id", now.id},
+            {"grid", now.grid},
+            {"scale", now.scale},
+            {"voxels", now.seen.words.size()},
             {"classes", classes},
             {"volume_voxels", on_.volume()},
             {"voxelise_ms", voxelised},
             {"ms", milliseconds_since(start)}};
+  if (changes) {
+    told["since"] = request.since;
+    told["removed"] = changes->removed.size();
+    told["changed"] = changes->changed.words.size();
+  }
+  std::string result(sizeof(std::uint32_t), 0);
   std::string text = told.dump();
   text.resize((text.size() + 3) / 4 * 4, ' ');  // words begin at a multiple of 4 bytes
   const auto length = static_cast<std::uint32_t>(text.size());
-  std::string result(sizeof(length) + length + 2 * seen.words.size() * sizeof(std::uint32_t), 0);
-  char* to = result.data();
-  const auto put = [&](const void* from, std::size_t bytes) {
-    if (bytes != 0) std::memcpy(to, from, bytes);
-    to += bytes;
+  std::memcpy(result.data(), &length, sizeof(length));
+  result += text;
+  const auto put = [&](const std::vector<std::uint32_t>& words) {
+    result.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0]));
   };
-  put(&length, sizeof(length));
-  put(text.data(), text.size());
-  put(seen.words.data(), seen.words.size() * sizeof(std::uint32_t));
-  put(seen.around.data(), seen.around.size() * sizeof(std::uint32_t));
+  if (changes) put(changes->removed);
+  const lit_voxels& sent = changes ? changes->changed : now.seen;
+  put(sent.words);
+  put(sent.around);
+  answers_.push_back(std::move(now));
+  if (answers_.size() > kept_answers) answers_.pop_front();
   return result;
 }
 

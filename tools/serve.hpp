@@ -1,7 +1,9 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "solids.hpp"
@@ -22,7 +24,18 @@ struct view_request {
   std::string op = "union", inside = "columns";
   std::uint32_t grid = 0;
   std::vector<std::string> placements;  ///< of the meshes, after those that they were given; may be fewer
+  std::uint64_t since = 0;              ///< the number of an answer that the page has; 0: of none
 };
+
+/// From one list of voxels to another: positions that go, and voxels that come or are not as they were, all
+/// ascending.
+struct voxel_changes {
+  std::vector<std::uint32_t> removed;
+  lit_voxels changed;
+};
+
+/// The changes from one list to another; nothing if they are more than half of the new list.
+std::optional<voxel_changes> changes_between(const lit_voxels& before, const lit_voxels& after);
 
 /// Meshes in a scene that many pages look at. Keeps what has not changed since the last request, and answers
 /// one request at a time.
@@ -35,7 +48,9 @@ class view_session {
   std::string describe() const;
 
   /// The voxels that a request makes: n (32 bits), n bytes of JSON, as many words and as many neighbours as
-  /// it says, as lit_voxels has them. Throws invalid_argument for what cannot be, and what the scene throws.
+  /// it says (`voxels`), as lit_voxels has them. Or, if the JSON has `since`, what has changed since the
+  /// answer of that number: positions `removed`, then words and neighbours `changed`. Throws invalid_argument
+  /// for what cannot be, and what the scene throws.
   std::string answer(const view_request& request);
 
  private:
@@ -55,6 +70,16 @@ class view_session {
     bool has_surface = false;
   };
   std::vector<known> known_;
+  // The last answers: what pages that ask again have.
+  struct answered {
+    std::uint64_t id;
+    std::uint32_t grid;
+    double scale;
+    lit_voxels seen;
+  };
+  static constexpr std::size_t kept_answers = 4;
+  std::deque<answered> answers_;
+  std::uint64_t last_id_;  // not those of a server that ran before on this port
 };
 
 /// Serves the page and its answers on 127.0.0.1 until the program is ended; calls `ready` with the address.

@@ -48,9 +48,29 @@ def voxels(port, **query):
     assert length % 4 == 0 and len(body) == 4 + length + 8 * n, (query, told, len(body))
     words = struct.unpack_from(f"<{n}I", body, 4 + length)
     around = struct.unpack_from(f"<{n}I", body, 4 + length + 4 * n)
-    at = {(w >> 20 & 1023, w >> 10 & 1023, w & 1023): w >> 30 for w in words}
+    at = {position(w): w >> 30 for w in words}
     assert len(at) == n and [list(at.values()).count(k) for k in range(3)] == told["classes"], told
     return told, at, dict(zip(at, around))
+
+
+def changes(port, since, **query):
+    """What is told, and the positions that go and the voxels that change, if it tells them alone."""
+    status, body = get(port, "/voxels", since=since, **query)
+    assert status == 200, (query, status, body)
+    (length,) = struct.unpack_from("<I", body)
+    told = json.loads(body[4 : 4 + length])
+    if "since" not in told:
+        assert len(body) == 4 + length + 8 * told["voxels"], told
+        return told, None, None
+    gone, new = told["removed"], told["changed"]
+    assert told["since"] == since and len(body) == 4 + length + 4 * gone + 8 * new, told
+    numbers = struct.unpack_from(f"<{gone + 2 * new}I", body, 4 + length)
+    assert list(numbers[:gone]) == sorted(set(numbers[:gone]))
+    return told, numbers[:gone], dict(zip(numbers[gone : gone + new], numbers[gone + new :]))
+
+
+def position(word):
+    return word >> 20 & 1023, word >> 10 & 1023, word & 1023
 
 
 def one_command(*arguments):
@@ -101,10 +121,33 @@ try:
     assert voxels(port, op="difference")[1:] == first[1:]
     assert voxels(port, op="difference", inside="vote")[1:] == first[1:]
 
+    # Only what has changed since an answer that the page has: nothing, something, and all where that is less.
+    start_of = {"op": "difference", "place-b": "move -0.05 0 0"}
+    step = {"op": "difference", "place-b": "move -0.055 0 0"}
+    base, at, around = voxels(port, **start_of)
+    told, gone, new = changes(port, base["id"], **start_of)
+    assert gone == () and new == {} and told["id"] > base["id"], (told, gone, new)
+    told, gone, new = changes(port, base["id"], **step)
+    assert 0 < len(gone) < base["voxels"] / 2 and 0 < len(new) < told["voxels"] / 2, told
+    for p in gone:
+        del at[position(p)], around[position(p)]
+    for w, bits in new.items():
+        at[position(w)], around[position(w)] = w >> 30, bits
+    fresh = voxels(port, **step)
+    assert (at, around) == fresh[1:] and told["voxels"] == len(at) and told["classes"] == fresh[0]["classes"]
+    assert changes(port, fresh[0]["id"], op="intersection")[1] is None, "most has changed"
+    assert changes(port, fresh[0]["id"], op="difference", grid=41)[1] is None, "another grid"
+    assert changes(port, fresh[0]["id"], op="union", **{"place-b": "move 3 0 0"})[1] is None, "another cube"
+    assert changes(port, fresh[0]["id"] + 1000, **step)[1] is None, "an answer that was not given"
+    for _ in range(4):
+        voxels(port, op="xor")
+    assert changes(port, fresh[0]["id"], **step)[1] is None, "an answer that is long ago"
+
     # What cannot be.
     for words, query in (
         ("no such operation", {"op": "sum"}),
         ("no number", {"grid": "4x"}),
+        ("no number of an answer", {"since": "-1"}),
         ("1 to 1024", {"grid": 1025}),
         ("no such rule", {"inside": "fill"}),
         ("'turn'", {"place-b": "turn 3"}),

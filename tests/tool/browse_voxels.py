@@ -127,7 +127,20 @@ try:
         assert bigger != counts["difference"]
         (_, blue_now, _), moved = shown(tab, "scaled")
         assert differ(first, moved) and blue_now > 5000
+
+        # Answers tell what has changed; the voxels are those of an answer that tells everything.
+        tab.evaluate("document.querySelectorAll('#sliders input')[6].focus()")
+        for key in ("ArrowLeft", "ArrowRight"):
+            tab.key(key)
+            count(tab)
+            assert tab.evaluate("answer.changed > 0 && answer.bytes < 4 * answer.voxels"), key
         tab.evaluate("document.activeElement.blur()")
+        tab.evaluate("window.kept = voxels, answer = null, ask(), 0")
+        assert count(tab) == bigger
+        assert tab.evaluate(
+            "answer.since === undefined && voxels !== kept && ['words', 'around'].every("
+            "k => voxels[k].length === kept[k].length && voxels[k].every((w, i) => w === kept[k][i]))"
+        )
 
         # A reload keeps what was asked for; a second tab is on its own; the first one can go.
         time.sleep(0.4)
