@@ -119,8 +119,13 @@ refused "no such file" voxels "$cube" cone
 refused "sphere:2" voxels "$cube" sphere:2
 refused "csv\|CSV" voxels "$cube" "$cube" --format csv
 refused "sweep" voxels "$cube" "$cube" --sweep
-nvidia-smi -L >nvidia 2>&1 || refused "CUDA" voxels "$cube" "$cube" --place cuda
+if ! nvidia-smi -L >nvidia 2>&1; then
+  refused "CUDA" voxels "$cube" "$cube" --place cuda
+  "$roost" voxels "$cube" "$cube" --grid 8 >stdout 2>stderr || fail "without a GPU: $(cat stderr)"
+  grep -q "^no CUDA device .*the CPU does it" stdout || fail "without a GPU: that is not said: $(cat stdout)"
+fi
 (ulimit -v 3000000 && exec "$roost" voxels "$cube" "$cube" --place host --grid 4096 >stdout 2>stderr) && fail "a grid that does not fit was made"
 [[ $(wc -l <stderr) -eq 1 ]] || fail "a grid that does not fit: $(cat stderr)"
+grep -q "grid of 4096.* about [0-9]* MiB" stdout || fail "a grid that does not fit: not how many bytes: $(cat stdout)"
 
 finish
