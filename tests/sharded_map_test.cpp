@@ -152,6 +152,22 @@ TYPED_TEST(sharded_map, is_asked_for_few_keys) {
 using map_type = roost::sharded_map<u32, u32, shards_type>;
 using set_type = roost::sharded_set<u32, shards_type>;
 
+/// Many queries of few keys, and few of many: one of some keys that are not there is asked for most.
+TEST(sharded_map_class, is_asked_for_skewed_keys) {
+  const std::size_t n = sanitized ? 30000 : 100000;
+  auto queries = from_numbers<u32>(skewed_numbers(n, 1, 20000));
+  for (std::size_t i = 0; i < n; i += 5) queries[i] = 12345678;
+  for (const std::size_t shards : {2, 3, 4, 5, 6, 7}) {
+    const auto keys = split(from_numbers<u32>(multiples(10000, 1)), shards);
+    check<types<u32, u32>>(test_shards(shards), keys, keys, queries);
+    if (sanitized && shards == 3) break;
+  }
+  // Too few in the sample to be seen there, too many for their region.
+  for (std::size_t i = 0; i < n; ++i) queries[i] = static_cast<u32>(i % 1024 == 0 ? 7 : i % 64 * 97 + i);
+  const auto keys = split(from_numbers<u32>(multiples(10000, 7)), 2);
+  check<types<u32, u32>>(test_shards(2), keys, keys, queries);
+}
+
 /// Different keys whose hashes begin with the same bits: their queries crowd a region of each shard.
 TEST(sharded_map_class, is_asked_for_keys_that_collide) {
   const u32 n = sanitized ? 4000 : 40000;
@@ -289,11 +305,7 @@ TEST(sharded_map_class, refuses_what_cannot_be_meant) {
 TEST(sharded_map_class, memory_that_is_refused) {
   watched_memory memory;
   const auto& rich = test_shards(3);
-#if defined(__CUDACC__)
-  const shards_type shards({rich[0], roost::cuda(test_stream(), &memory), rich[2]});
-#else
-  const shards_type shards({rich[0], make_place(memory), rich[2]});
-#endif
+  const shards_type shards = three_shards(memory);
   const auto numbers = from_numbers<u32>(multiples(3000, 3));
   const auto keys = upload(rich, split(numbers, 3)),
              others = upload(rich, split(from_numbers<u32>(multiples(90, 7)), 3));

@@ -173,6 +173,35 @@ TEST_P(ranks, number_and_sum_as_one_place) {
   for (std::size_t i = 0; i < some_keys.size(); ++i) EXPECT_EQ(some_sums[i], wanted.at(some_keys[i]));
 }
 
+/// Queries of frequent keys are answered where they are asked.
+TEST(rank_class, frequent_keys_do_not_travel) {
+  const auto numbers = multiples(3000, 7);
+  const auto keys = from_numbers<u32>(numbers);
+  constexpr std::size_t n = 30000;  // of a rank
+  for (const std::uint32_t count : {2u, 3u, 7u}) {
+    thread_group group(count);
+    on_ranks(group, [&](const rank_type& all) {
+      const auto mine = part_of(all, keys);
+      const map_type map(all, mine, mine);
+      const multimap_type multimap(all, mine, mine);
+      const auto asked = filled<u32>(n, 70);
+      auto results = filled<u32>(n, 0);
+      const std::size_t before = group.carried();
+      map.find(all, asked, results, 1);
+      EXPECT_TRUE(download(results) == std::vector<u32>(n, 70));
+      multimap.count(all, asked, results);
+      EXPECT_TRUE(download(results) == std::vector<u32>(n, 1));
+      EXPECT_EQ(map.count_found(all, asked), n * count);
+      EXPECT_LT(group.carried() - before, n);
+
+      std::vector<u32> others = from_numbers<u32>(skewed_numbers(n, all.number(), 30000));
+      map.find(all, upload(others), results, 1);
+      for (u32& other : others) other = other % 7 == 0 && other < 21000 ? other : 1;
+      EXPECT_TRUE(download(results) == others);
+    });
+  }
+}
+
 TEST(rank_class, tables_change_together) {
   const auto keys = from_numbers<u32>(multiples(3000, 7));
   on_ranks(3, [&](const rank_type& all) {
@@ -270,7 +299,8 @@ TEST(rank_class, other_options_and_other_calls) {
 /// A rank that throws while others wait for its data, and one that ends.
 TEST(rank_class, a_rank_that_is_gone) {
   for (const bool in_the_middle : {true, false}) {
-    const auto thrown = thrown_by_ranks(4, [&](const rank_type& all) {
+    thread_group group(4);
+    const auto thrown = thrown_by_ranks(group, [&](const rank_type& all) {
       const auto keys = part_of(all, from_numbers<u32>(multiples(3000, 7)));
       const map_type map(all, keys, keys);
       if (!in_the_middle && all.number() == 2) throw std::runtime_error("the end");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -139,6 +140,15 @@ inline numbers random_numbers(std::size_t n, std::uint64_t seed, std::uint64_t m
   std::uniform_int_distribution<std::uint64_t> draw(0, most);
   numbers result(n);
   for (auto& number : result) number = draw(random);
+  return result;
+}
+
+/// Numbers below `end`, of which k comes in proportion to 1 / (k + 1).
+inline numbers skewed_numbers(std::size_t n, std::uint64_t seed, std::uint64_t end) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> draw(0, std::log(static_cast<double>(end)));
+  numbers result(n);
+  for (auto& number : result) number = static_cast<std::uint64_t>(std::exp(draw(random))) - 1;
   return result;
 }
 

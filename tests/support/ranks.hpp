@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -22,7 +23,7 @@ class thread_group {
    public:
     member(thread_group& all, std::uint32_t number) : all_(all), number_(number) {}
     std::uint32_t rank() const override { return number_; }
-    std::uint32_t size() const override { return static_cast<std::uint32_t>(all_.shown_.size()); }
+    std::uint32_t size() const override { return all_.size(); }
     void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
       all_.shown_[number_] = {&mine, 1};
       all_.meet(number_);
@@ -38,6 +39,7 @@ class thread_group {
       for (std::size_t r = 0; r < size(); ++r) {
         const auto& piece = all_.shown_[r][number_];
         EXPECT_EQ(piece.size(), in[r].size());
+        all_.carried_ += piece.size();
         test_place().copy(in[r].data(), piece.data(), std::min(piece.size(), in[r].size()));
       }
       test_place().synchronize();
@@ -49,6 +51,11 @@ class thread_group {
     thread_group& all_;
     const std::uint32_t number_;
   };
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(shown_.size()); }
+
+  /// The bytes that have come to all ranks.
+  std::size_t carried() const { return carried_; }
 
   /// A rank is gone.
   void end(std::uint32_t number) {
@@ -79,20 +86,20 @@ class thread_group {
   std::condition_variable changed_;
   u64 meetings_ = 0;
   std::size_t met_ = 0;
+  std::atomic<std::size_t> carried_{0};
   std::uint32_t gone_ = none;
 };
 
 using rank_type = roost::rank<place_type>;
 
-/// f(rank) on so many ranks; returns what each has thrown. A rank that throws is gone, as a process would be.
-/// `odd`: the place of rank 1.
+/// f(rank) on all ranks of a group; returns what each has thrown. A rank that throws is gone, as a process
+/// would be. `odd`: the place of rank 1.
 template <class F>
-std::vector<std::exception_ptr> thrown_by_ranks(std::uint32_t count, const F& f,
+std::vector<std::exception_ptr> thrown_by_ranks(thread_group& group, const F& f,
                                                 const place_type& odd = test_place()) {
-  thread_group group(count);
-  std::vector<std::exception_ptr> thrown(count);
+  std::vector<std::exception_ptr> thrown(group.size());
   std::vector<std::thread> threads;
-  for (std::uint32_t number = 0; number < count; ++number) {
+  for (std::uint32_t number = 0; number < group.size(); ++number) {
     threads.emplace_back([&, number] {
       try {
         thread_group::member me(group, number);
@@ -108,10 +115,17 @@ std::vector<std::exception_ptr> thrown_by_ranks(std::uint32_t count, const F& f,
 }
 
 template <class F>
-void on_ranks(std::uint32_t count, const F& f, const place_type& odd = test_place()) {
-  for (const auto& thrown : thrown_by_ranks(count, f, odd)) {
+void on_ranks(thread_group& group, const F& f, const place_type& odd = test_place()) {
+  for (const auto& thrown : thrown_by_ranks(group, f, odd)) {
     if (thrown) std::rethrow_exception(thrown);
   }
+}
+
+/// The same with a group of so many ranks.
+template <class F>
+void on_ranks(std::uint32_t count, const F& f, const place_type& odd = test_place()) {
+  thread_group group(count);
+  on_ranks(group, f, odd);
 }
 
 }  // namespace test

@@ -43,6 +43,16 @@ inline const shards_type& test_shards(std::size_t count) {
   return *all[count];
 }
 
+/// Three shards of which number 1 has this memory.
+inline shards_type three_shards(watched_memory& memory) {
+  const auto& rich = test_shards(3);
+#if defined(__CUDACC__)
+  return shards_type({rich[0], roost::cuda(test_stream(), &memory), rich[2]});
+#else
+  return shards_type({rich[0], make_place(memory), rich[2]});
+#endif
+}
+
 /// A column: a vector for each shard.
 template <class T>
 using column = std::vector<std::vector<T>>;

@@ -161,7 +161,7 @@ struct frequent_keys {
   array<Key, Place> keys;
   array<std::uint16_t, Place> slot;
   regions_and_frequent_keys<Key> region_of;
-  bool has_copies = false;  // of a key, in the sample
+  std::uint32_t copies = 0;  // items of the sample whose key another one has before
 
   explicit frequent_keys(const leading_bits& regions) : region_of(regions) {}
 
@@ -173,7 +173,7 @@ struct frequent_keys {
     using kernel = find_frequent_keys<Place, Key, Source>;
     const std::size_t n = source.size();
     const double expected = items_most * kernel::sample / static_cast<double>(n);  // in the sample
-    has_copies = false;
+    copies = 0;
     if (expected >= kernel::sample / 2) return;
     keys = array<Key, Place>(place, kernel::most);
     slot = array<std::uint16_t, Place>(place, kernel::slots + 1);
@@ -185,7 +185,7 @@ struct frequent_keys {
     place.launch(1, scratch_bytes_of(run), run);
     sample_outcome seen{};
     place.copy_to_host(&seen, outcome.data(), sizeof(seen));
-    has_copies = seen.different < kernel::sample;
+    copies = kernel::sample - seen.different;
     region_of.count = seen.frequent;
     region_of.frequent = keys.data();
     region_of.slot = slot.data();

@@ -44,7 +44,7 @@ class grouper {
       frequent_.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile);
       // Keys that all are different need no stable order. The sample may have seen copies; if there are some
       // that it has not, the first team that finds them ends the attempt.
-      if (!frequent_.has_copies && group_different(source)) return std::move(result_);
+      if (frequent_.copies == 0 && group_different(source)) return std::move(result_);
       grouped = group_regions_of_keys(source, true);
     }
     if (!grouped) return {};

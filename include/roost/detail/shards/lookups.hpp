@@ -1,8 +1,8 @@
 #pragma once
 
 #include "roost/detail/lookup/lookup.hpp"
+#include "roost/detail/shards/frequent_queries.hpp"
 #include "roost/detail/shards/owners.hpp"
-#include "roost/two_way_index.hpp"
 
 // Lookups in a sharded table. Queries go to the shards that own their keys, by ranges of regions; a shard
 // answers its own meanwhile, then what has arrived; answers go back, while the next range is on its way.
@@ -42,18 +42,30 @@ struct asked_table {
   std::uint64_t seed;  // of the owners
 };
 
-/// What is known of a batch of all shards when it begins.
+/// How a batch of all shards goes.
 struct sharded_batch {
+  static constexpr std::uint64_t room_for_all = ~std::uint64_t{0};
   owners order;
-  std::uint32_t ranges;
+  std::uint32_t ranges = 1;
+  std::uint64_t copies = 1;  // of most queries, for which regions have room; or room_for_all in each
+};
+
+/// Where the answers to a part of a batch go: to queries from `first` on, or to those of some numbers.
+template <class Answer>
+struct answers_to {
+  Answer answer;
+  std::size_t first;
+  const std::uint32_t* numbers = nullptr;
+  ROOST_FN void put(std::size_t i, const typename Answer::result& result) const {
+    answer.put(first + (numbers == nullptr ? i : numbers[i]), result);
+  }
 };
 
 /// Asks the owners for a shard's queries, and puts the answers to `target`; all shards ask at once. False if
-/// there are too many queries of one region: then this shard has no answers. `crowded`: a region has room for
-/// all.
+/// there are too many queries of one region: then this shard has no answers.
 template <class Me, class Ref, class Queries, class Answer, class Target>
 bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries& queries,
-              const Answer& answer, const Target& target, bool crowded, std::size_t& scratch_bytes) {
+              const Answer& answer, const Target& target, std::size_t& scratch_bytes) {
   using place_type = typename Me::place_type;
   using query = element_of<Queries>;
   using item = pair<query, none>;
@@ -64,7 +76,8 @@ bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries&
   const gathered sizes = me.gather({queries.size()});
   const auto room_of = [&](std::uint32_t shard) {
     const std::uint64_t n = larger<std::uint64_t>(sizes(shard), 16);
-    return crowded ? n : with_slack(static_cast<double>(n) / (shards * regions), n);
+    if (batch.copies == batch.room_for_all) return n;
+    return with_slack(static_cast<double>(n) / (shards * regions), n, static_cast<double>(batch.copies));
   };
 
   array<std::uint32_t, place_type> flags(place, 2);  // a region has overflowed; nothing
@@ -152,39 +165,61 @@ bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries&
 /// Gives each query the answer to the one of its key.
 template <class Answer>
 struct put_kept {
-  answers_from<Answer> target;
+  answers_to<Answer> target;
   const typename Answer::result* kept;
   const std::uint32_t* number;
   ROOST_FN void operator()(std::size_t i) const { target.put(i, kept[number[i]]); }
 };
 
-/// The same for queries of which some keys are frequent: each key is asked for once by each shard that has
-/// it. If some region is crowded even so, with keys that were chosen to collide, in parts that are so small
-/// that there is room for all in one region.
+/// The same for queries that crowd a region, with keys that were chosen to collide: each key is asked for
+/// once by each shard that has it, in parts that are so small that there is room for all in one region.
 template <class Me, class Ref, class Queries, class Answer>
-void ask_each_key_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries,
-                       const answers_from<Answer>& target, std::size_t& scratch_bytes) {
+void ask_each_key_once(Me& me, const Ref& ref, const owners& order, const Queries& queries,
+                       const answers_to<Answer>& target, std::size_t& scratch_bytes) {
   using place_type = typename Me::place_type;
   using result = typename Answer::result;
   const auto each = unique_inverse(me.place(), queries, index_order::any);
   array<result, place_type> kept(me.place(), each.keys.size());
   const auto keys = as_sequence(each.keys);
-  const auto ask = [&](std::size_t first, std::size_t n, bool crowded) {
-    return ask_once(me, ref, batch, slice(keys, first, n), target.answer, put_to<result>{kept.data() + first},
-                    crowded, scratch_bytes);
-  };
-  const bool good = ask(0, keys.size(), false);
-  if (me.gather({good ? 0u : 1u}).sum() != 0) {
-    batch = {{batch.order.seed, batch.order.shards}, 1};
-    const std::size_t part = ceil_div<std::size_t>(keys.size(), me.count());
-    for (std::uint32_t i = 0; i < me.count(); ++i) {
-      const std::size_t first = smaller(i * part, keys.size());
-      ask(first, smaller(part, keys.size() - first), true);
-    }
+  const sharded_batch batch{{order.seed, order.shards}, 1, sharded_batch::room_for_all};
+  const std::size_t part = ceil_div<std::size_t>(keys.size(), me.count());
+  for (std::uint32_t i = 0; i < me.count(); ++i) {
+    const std::size_t first = smaller(i * part, keys.size());
+    ask_once(me, ref, batch, slice(keys, first, smaller(part, keys.size() - first)), target.answer,
+             put_to<result>{kept.data() + first}, scratch_bytes);
   }
   me.place().for_each(queries.size(), put_kept<Answer>{target, kept.data(), each.inverse.data()});
   me.place().synchronize();
   scratch_bytes += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
+}
+
+/// The same for queries of which some keys are frequent.
+template <class Me, class Ref, class Queries, class Answer>
+void ask_skewed(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries,
+                const answers_to<Answer>& target, std::size_t& scratch_bytes) {
+  using place_type = typename Me::place_type;
+  using query = element_of<Queries>;
+  using result = typename Answer::result;
+  const frequent_queries<query, place_type> frequent(me.place(), queries);
+  const auto ask_rest = [&](const auto& rest, const answers_to<Answer>& to) {
+    const gathered all = me.gather({rest.size(), frequent.copies()});
+    if (all.sum(0) == 0) return;
+    batch.copies = all.most(1);
+    std::size_t bytes = 0;
+    const bool good = ask_once(me, ref, batch, rest, target.answer, to, bytes);
+    if (me.gather({good ? 0u : 1u}).sum() != 0)
+      ask_each_key_once(me, ref, batch.order, slice(rest, 0, good ? 0 : rest.size()), to, bytes);
+    scratch_bytes += bytes;
+  };
+  if (me.gather({frequent.keys().size()}).sum() == 0) return ask_rest(queries, target);
+
+  array<result, place_type> kept(me.place(), frequent.keys().size());
+  ask_once(me, ref, {{batch.order.seed, batch.order.shards}, 1, sharded_batch::room_for_all},
+           as_sequence(frequent.keys()), target.answer, put_to<result>{kept.data()}, scratch_bytes);
+  if (kept.size() == 0) return ask_rest(queries, target);
+  const rare_queries<query, place_type> rest(me.place(), frequent, kept, queries, target);
+  scratch_bytes = frequent.bytes() + kept.bytes() + rest.bytes();
+  ask_rest(rest.queries(), answers_to<Answer>{target.answer, target.first, rest.numbers()});
 }
 
 /// Every bulk lookup in a sharded table by the exchange of queries.
@@ -201,7 +236,7 @@ bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const Queries& que
                     fit = larger(how.scratch_bytes_or(tuned::scratch_bytes) / bytes_of_query,
                                  find_tuning<place_type>::chunk_least);
   const std::size_t chunks = larger<std::size_t>(ceil_div(n_most, fit), 1), chunk = ceil_div(n_most, chunks);
-  sharded_batch batch{{table.seed, me.count()}, 1};
+  sharded_batch batch{{table.seed, me.count()}};
   if (asks_for_regions(how.path) || by_region_pays<place_type, Ref>(all.most(1), chunk)) {
     const std::size_t windows = ceil_div(all.most(1), find_tuning<place_type>::window_bytes);
     const std::size_t most = partition_tuning<place_type>::digits_most / me.count();
@@ -210,15 +245,20 @@ bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const Queries& que
     batch.ranges = static_cast<std::uint32_t>(
         std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, batch.order.regions)));
   }
+  const spread_of_queries spread = sample_queries(
+      me.place(), queries, smaller(chunk, n), std::uint64_t{me.count()} * batch.order.regions, table.seed);
+  const gathered spreads = me.gather({spread.copies, spread.is_skewed});
+  const bool is_skewed = spreads.sum(1) != 0;
+  batch.copies = spreads.most(0);
   bulk_report report{path::regional};
   for (std::size_t c = 0; c < chunks; ++c, ++report.chunks) {
     const std::size_t first = smaller(c * chunk, n), count = smaller(chunk, n - first);
     std::size_t bytes = 0;
-    const answers_from<Answer> target{answer, first};
+    const answers_to<Answer> target{answer, first};
     const auto part = slice(queries, first, count);
-    const bool good = ask_once(me, table.ref, batch, part, answer, target, false, bytes);
-    if (me.gather({good ? 0u : 1u}).sum() != 0)
-      ask_each_key_once(me, table.ref, batch, slice(part, 0, good ? 0 : count), target, bytes);
+    const bool good = !is_skewed && ask_once(me, table.ref, batch, part, answer, target, bytes);
+    if (is_skewed || me.gather({good ? 0u : 1u}).sum() != 0)
+      ask_skewed(me, table.ref, batch, slice(part, 0, good ? 0 : count), target, bytes);
     report.scratch_bytes = larger(report.scratch_bytes, bytes);
   }
   return report;
