@@ -28,20 +28,27 @@ class sockets : public roost::communicator {
 
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in) override {
-    std::jthread sends([&] {  // while this thread receives: nobody waits for another one to read first
-      for (std::uint32_t i = 1; i < size(); ++i) send_all((rank_ + i) % size(), out);
-    });
-    for (std::uint32_t i = 1; i < size(); ++i) {
-      const std::uint32_t from = (rank_ + size() - i) % size();
-      for (std::span<std::byte> rest = in[from]; !rest.empty();) {
-        const ssize_t n = recv(to_[from], rest.data(), rest.size(), 0);
-        if (n <= 0) {
-          abort();
-          throw roost::rank_error("rank " + std::to_string(from) + " is gone", from);
+    std::uint32_t gone = size();
+    {
+      std::jthread sends([&] {  // while this thread receives: nobody waits for another one to read first
+        for (std::uint32_t i = 1; i < size(); ++i) send_all((rank_ + i) % size(), out);
+      });
+      for (std::uint32_t i = 1; i < size(); ++i) {
+        const std::uint32_t from = (rank_ + size() - i) % size();
+        if (in[from].empty()) continue;
+        std::byte head{};
+        if (!receive(from, {&head, 1}) || (head == data && !receive(from, in[from]))) {
+          gone = from;
+        } else if (head != data) {
+          gone = static_cast<std::uint32_t>(head);
         }
-        rest = rest.subspan(static_cast<std::size_t>(n));
       }
     }
+    if (gone == size()) return;
+    const auto head = static_cast<std::byte>(gone);  // so that all know who it was, not only its neighbours
+    for (const int socket : to_) send(socket, &head, 1, MSG_NOSIGNAL);
+    abort();
+    throw roost::rank_error("rank " + std::to_string(gone) + " is gone", gone);
   }
 
   /// Others get no more from here, and wait for nothing.
@@ -50,12 +57,23 @@ class sockets : public roost::communicator {
   }
 
  private:
+  static constexpr std::byte data{0xff};  // comes before them; or the number of a rank that is gone
+
   void send_all(std::uint32_t r, std::span<const std::span<const std::byte>> out) const {
+    if (out[r].empty() || send(to_[r], &data, 1, MSG_NOSIGNAL) != 1) return;
     for (std::span<const std::byte> rest = out[r]; !rest.empty();) {
       const ssize_t n = send(to_[r], rest.data(), rest.size(), MSG_NOSIGNAL);
       if (n <= 0) return;  // who is gone sends nothing, either
       rest = rest.subspan(static_cast<std::size_t>(n));
     }
+  }
+  bool receive(std::uint32_t from, std::span<std::byte> rest) const {
+    while (!rest.empty()) {
+      const ssize_t n = recv(to_[from], rest.data(), rest.size(), 0);
+      if (n <= 0) return false;
+      rest = rest.subspan(static_cast<std::size_t>(n));
+    }
+    return true;
   }
 
   std::uint32_t rank_;
