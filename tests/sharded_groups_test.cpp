@@ -186,6 +186,32 @@ TEST_P(sharded_groups, group_by) {
   EXPECT_TRUE(got == expected);
 }
 
+/// One shard has room for the pairs of a shard, not for those of all.
+TEST(sharded_groups_calls, with_all_keys_equal) {
+  watched_memory memory;
+  const shards_type shards = three_shards(memory);
+  u32 crowded = 0;
+  while (roost::detail::owners{0, 3}.owner(crowded) != 1) ++crowded;
+  const std::size_t n = 100000;
+  const auto keys = upload(shards, column<u32>(3, std::vector<u32>(n, crowded)));
+  const auto values = upload(shards, column<u32>(3, numbered_values<u32>(n)));
+  const auto few = upload(shards, column<u32>{{1}, {2, 3}, {1}});
+  multimap map(shards, few, few);
+  memory.refuse_over(2 * n * 8);
+  const roost::sharded_map firsts(shards, keys, values);  // needs the first of each shard only
+  EXPECT_EQ(firsts.size(), 1u);
+  const std::string_view says = on_host ? "roost::host: no memory for 2400000 bytes" : "refused";
+  expect_error<roost::out_of_memory>([&] { map.rebuild(shards, keys, values); }, {says});
+  expect_error<roost::out_of_memory>(
+      [&] { static_cast<void>(roost::group_by(shards, keys, values, roost::plus())); }, {says});
+  EXPECT_EQ(map.size(), 4u);
+  EXPECT_EQ(map.count_found(shards, few), 4u);
+  memory.refuse_nothing();
+  map.rebuild(shards, keys, values);
+  EXPECT_EQ(map.size(), 3 * n);
+  EXPECT_EQ(map.key_count(), 1u);
+}
+
 TEST(sharded_groups_calls, refuse_what_cannot_be_meant) {
   const auto& shards = test_shards(2);
   const auto keys = upload(shards, column<u32>{{1, 2}, {3}}), one = upload(test_shards(1), column<u32>{{1}});
