@@ -1,13 +1,13 @@
 #include "fields.hpp"
 
-#define XXH_INLINE_ALL
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <system_error>
+
+#include "roost/detail/base/xxhash.hpp"
 
 namespace roost::tools {
 namespace {

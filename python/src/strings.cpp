@@ -1,10 +1,8 @@
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <string_view>
 
 #include "bind.hpp"
 #include "columns.hpp"
+#include "roost/detail/base/xxhash.hpp"
 #include "roost/two_way_index.hpp"
 
 // Strings on the host: 128 bits stand for each one, and what is equal in these is compared.
