@@ -43,7 +43,10 @@ class sharded_index {
   /// device_error, build_error.
   template <class Keys>
     requires(!std::is_same_v<Keys, sharded_index>)
-  sharded_index(const Shards& shards, const Keys& keys, options chosen = {});
+  sharded_index(const Shards& shards, const Keys& keys, options chosen = {})
+      : indices_({.load_factor = chosen.load_factor, .seed = chosen.seed}) {
+    number_keys(shards, keys, chosen);
+  }
 
   /// An empty index without memory.
   sharded_index() = default;
@@ -100,6 +103,9 @@ class sharded_index {
       return parts_[shard];
     }
   }
+
+  template <class Keys>
+  void number_keys(const Shards& shards, const Keys& keys, const options& chosen);
 
   detail::each_shard<Shards, part> parts_;
   map indices_;

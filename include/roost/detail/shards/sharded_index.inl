@@ -97,9 +97,7 @@ struct is_index_of_key {
 
 template <class Key, class Shards>
 template <class Keys>
-  requires(!std::is_same_v<Keys, sharded_index<Key, Shards>>)
-sharded_index<Key, Shards>::sharded_index(const Shards& shards, const Keys& keys, options chosen)
-    : indices_({.load_factor = chosen.load_factor, .seed = chosen.seed}) {
+void sharded_index<Key, Shards>::number_keys(const Shards& shards, const Keys& keys, const options& chosen) {
   constexpr const char* where = "roost::sharded_index";
   using keys_array = array<Key, place_type>;
   detail::check_order(chosen.order, where);
