@@ -14,11 +14,12 @@
 #include <string>
 
 #include "../tools/ply.hpp"
+#include "roost/detail/base/config.hpp"
 #include "roost/error.hpp"
 
 // Mesh files become triangles, or one line that says what is wrong with them.
 
-#if defined(__SANITIZE_ADDRESS__)
+#if ROOST_ASAN
 /// assimp leaks what it had read of a bad file, and libsep 1.2 two arrays of each catalogue of stars; that is
 /// not ours to find.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libassimp\nleak:libsep.so"; }

@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-#if defined(__SANITIZE_THREAD__)
-#include <future>
-#endif
-
 #include "roost/detail/base/team.hpp"
 #include "roost/error.hpp"
+
+#if ROOST_TSAN
+#include <future>
+#endif
 
 namespace roost {
 

@@ -13,6 +13,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "roost/detail/base/config.hpp"
+
 // Keys and values to test with. Nothing here uses roost's own hashes.
 
 namespace test {
@@ -52,7 +54,7 @@ using axis = testing::Types<T...>;
 
 /// Sanitizers take ten times as long: there, tests that are long take less. (Those named ..._large may be
 /// left out.) Under compute-sanitizer, which no program can see, ROOST_TEST_SANITIZED is set.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if ROOST_ASAN || ROOST_TSAN
 inline const bool sanitized = true;
 #else
 inline const bool sanitized = std::getenv("ROOST_TEST_SANITIZED") != nullptr;

@@ -306,7 +306,7 @@ class probing::reader {
   // lookup may look for the key first: without it, and without its mark, the key was nowhere. An insert has
   // to see the free slots first.
 
-#if defined(__SANITIZE_THREAD__)
+#if ROOST_TSAN
   static constexpr bool by_lanes = false;
 #else
   static constexpr bool by_lanes = std::is_same_v<Place, host> && sizeof(typename slot::part) == 4;

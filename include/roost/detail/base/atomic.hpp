@@ -6,7 +6,7 @@
 
 #include "roost/detail/base/copies.hpp"
 
-#if defined(__SANITIZE_THREAD__)
+#if ROOST_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -469,7 +469,7 @@ struct sole_access {
 ROOST_FN void publish([[maybe_unused]] void* written) {
 #if ROOST_ON_DEVICE
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
-#elif defined(__SANITIZE_THREAD__)
+#elif ROOST_TSAN
   __tsan_release(written);
 #else
   std::atomic_thread_fence(std::memory_order_release);
@@ -479,7 +479,7 @@ ROOST_FN void publish([[maybe_unused]] void* written) {
 ROOST_FN void observe([[maybe_unused]] const void* found) {
 #if ROOST_ON_DEVICE
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
-#elif defined(__SANITIZE_THREAD__)
+#elif ROOST_TSAN
   __tsan_acquire(const_cast<void*>(found));
 #else
   std::atomic_thread_fence(std::memory_order_acquire);

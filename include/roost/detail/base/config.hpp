@@ -47,6 +47,23 @@
 #define ROOST_VECTOR_FN [[gnu::noinline]] ROOST_FN
 #endif
 
+// Under which sanitizer a host compiler builds: g++ and new clang define macros, older clang knows features.
+#if defined(__has_feature)
+#define ROOST_HAS_FEATURE(name) __has_feature(name)
+#else
+#define ROOST_HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || ROOST_HAS_FEATURE(address_sanitizer)
+#define ROOST_ASAN 1
+#else
+#define ROOST_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || ROOST_HAS_FEATURE(thread_sanitizer)
+#define ROOST_TSAN 1
+#else
+#define ROOST_TSAN 0
+#endif
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -100,7 +100,7 @@ inline void host_memory_pool::trim() {
 }
 
 inline std::pmr::memory_resource* host::default_memory() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if ROOST_ASAN || ROOST_TSAN
   return std::pmr::new_delete_resource();  // the one that the sanitizers watch
 #else
   return &host_memory_pool::instance();
@@ -148,7 +148,7 @@ struct piece_work {
 inline void for_each_piece(tbb::task_arena& arena, std::size_t n, std::size_t grain, const piece_work& work) {
   if (n == 0) return;
   if (arena.max_concurrency() == 1 || n <= grain) return work(0, n);
-#if defined(__SANITIZE_THREAD__)
+#if ROOST_TSAN
   // ThreadSanitizer does not see the order that oneTBB's library gives to its tasks, so here the pieces go to
   // plain threads.
   const std::size_t pieces = ceil_div(n, grain);

@@ -17,7 +17,7 @@
 #endif
 
 // Sanitizers need half as long again to compile a function that has all in it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if ROOST_ASAN || ROOST_TSAN
 #define ROOST_FLAT_FN [[gnu::noinline]]
 #else
 #define ROOST_FLAT_FN [[gnu::noinline, gnu::flatten]]

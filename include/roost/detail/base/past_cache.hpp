@@ -4,7 +4,7 @@
 
 #include "roost/detail/base/config.hpp"
 
-#if defined(__SSE2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__SSE2__) && !ROOST_ASAN && !ROOST_TSAN
 #define ROOST_PAST_CACHE 1
 #include <emmintrin.h>
 #else

@@ -40,7 +40,7 @@ std::size_t sort_unique(const host& place, const Source& source, Key* keys, Valu
   const auto less = [](const numbered& a, const numbered& b) {
     return a.key != b.key ? a.key < b.key : a.position < b.position;
   };
-#if defined(__SANITIZE_THREAD__)
+#if ROOST_TSAN
   std::sort(order.begin(), order.end(),
             less);  // ThreadSanitizer does not see the order that oneTBB's library gives to its tasks
 #else

@@ -55,7 +55,7 @@ class pages {
   /// then all is as it was.
   void resize(std::size_t bytes) {
     expect_room(bytes);
-#if defined(__SANITIZE_THREAD__)  // which does not know what moves memory
+#if ROOST_TSAN  // which does not know what moves memory
     pages others(bytes);
     std::memcpy(others.memory_, memory_, std::min(bytes, bytes_));
     swap(others);
