@@ -1,6 +1,7 @@
 #include <roost/kernel_map.hpp>
 #include <set>
 
+#include "clouds.hpp"
 #include "support/voxels.hpp"
 
 // Kernel maps against loops over a std::map.
@@ -255,6 +256,23 @@ TYPED_TEST(kernel_map, of_shells_and_stripes) {
   }
 }
 
+TYPED_TEST(kernel_map, of_voxels_of_one_block_or_of_different_ones_and_of_batches_far_apart) {
+  constexpr int d = TypeParam::value;
+  voxels<d> different, batches = random_voxels<d>(this->some, 9, this->side, -4);
+  for (i32 i = 0; i < 300; ++i) {
+    coordinate<d> c{};
+    for (int a = 0, rest = i; a < d; ++a, rest /= 5) c.at[a] = 8 * (rest % 5 - 2);
+    different.push_back(c);
+  }
+  for (std::size_t i = 0; i < batches.size(); ++i) batches[i].batch = std::array{-7, 0, 3, 1 << 11}[i % 4];
+  for (const auto& input : {random_voxels<d>(40, 8, 2, -2), different, batches}) {
+    const auto index = this->index(input);
+    check_submanifold(index, kernel_shape<d>::cube(3));
+    check_submanifold(index, kernel_shape<d>::cube(3, 1, 8));
+    check_convolution(index, kernel_shape<d>::cube(2, 2));
+  }
+}
+
 TYPED_TEST(kernel_map, of_convolutions_with_any_stride) {
   constexpr int d = TypeParam::value;
   const auto index = this->index(random_voxels<d>(this->some, 2, this->side, -8, 2));
@@ -332,6 +350,21 @@ TYPED_TEST(kernel_map, at_the_ends_of_all_axes) {
   }
 }
 
+TEST(kernel_map_calls, of_a_scan_and_of_keys_that_were_chosen_to_collide) {
+  voxels<3> scan;
+  roost::bench::street_scanner(16, 400).sweep(0, [&](const roost::bench::scanned_point& p) {
+    const auto voxel = [](float x) { return static_cast<i32>(std::floor(x * 5)); };
+    scan.push_back({0, {voxel(p.x), voxel(p.y), voxel(p.z)}});
+  });
+  ASSERT_GT(scan.size(), 4000u);
+  const index_of<3> seen(test_place(), upload(scan));
+  for (const int dilation : {1, 3}) check_submanifold(seen, kernel_shape<3>::cube(3, 1, dilation));
+  check_convolution(seen, kernel_shape<3>::cube(3, 2));
+  const index_of<3> crowded(test_place(), upload(crowd(2000)), {.representation = representation::blocks});
+  check_submanifold(crowded, kernel_shape<3>::cube(3, 1, 16));  // which asks for other superblocks
+  check_convolution(crowded, kernel_shape<3>::cube(2, 16));
+}
+
 TEST(kernel_map_calls, refuse_shapes_that_are_none) {
   const index_of<3> index(test_place(), upload(random_voxels<3>(100, 1, 9)));
   const auto refused = [&](const kernel_shape<3>& shape, std::initializer_list<std::string_view> words) {
@@ -363,6 +396,42 @@ TEST(kernel_map_calls, are_the_same_every_time) {
              of_scrambled = roost::convolution(test_place(), other, kernel_shape<3>::cube(3, 2));
   EXPECT_TRUE(download(down.made_outputs().coordinates()) ==
               download(of_scrambled.made_outputs().coordinates()));
+}
+
+TEST(kernel_map_calls, have_the_centre_of_torchs_kernels) {
+  const index_of<3> index(test_place(), upload(random_voxels<3>(100, 1, 9)));
+  const auto padding = [&](int size, int dilation) {
+    return roost::convolution(test_place(), index, kernel_shape<3>::cube(size, 1, dilation)).shape().padding;
+  };
+  const std::vector<std::array<int, 3>> expected{{1, 1, 0}, {2, 1, 0}, {3, 1, 1}, {4, 1, 1},
+                                                 {5, 1, 2}, {2, 3, 1}, {3, 2, 2}, {4, 3, 4}};
+  for (const auto& [size, dilation, before] : expected)
+    EXPECT_EQ(padding(size, dilation), kernel_shape<3>::all(before));
+}
+
+TEST(kernel_map_calls, valid_notices_damage) {
+  const index_of<3> index(test_place(), upload(random_voxels<3>(500, 1, 9)));
+  const auto map =
+      roost::convolution(test_place(), index, kernel_shape<3>::cube(3, 2), {.pairs = true, .inverse = true});
+  const auto damage = [&](const char* what, const auto& part, std::size_t i, auto value) {
+    using type = typename std::remove_cvref_t<decltype(part)>::value_type;
+    expect_noticed(what, map, const_cast<type*>(part.data()), part.size(),
+                   [&](std::vector<type>& all) { all[i] = static_cast<type>(value(all[i])); });
+  };
+  // Every output is reached by some offset.
+  const auto rows = download(map.neighbours());
+  std::size_t there = 5;
+  while (rows[there] == no_row) there += map.neighbour_stride();
+  damage("a row that is none", map.neighbours(), there, [](u32) { return 500u; });
+  damage("a row that is another", map.neighbours(), there, [](u32 row) { return row == 3 ? 4 : 3; });
+  damage("a row that is missing", map.neighbours(), there, [](u32) { return no_row; });
+  damage("a mask", map.masks(), 5, [](u32 bits) { return bits ^ 64; });
+  damage("an input of a pair", map.input_rows(), 5, [](u32 row) { return row + 1; });
+  damage("an output of a pair", map.output_rows(), 5, [](u32 row) { return row + 1; });
+  damage("pairs that are too many", map.pair_begins(), 27, [](u64 end) { return end + 1; });
+  const auto view = map.transposed();
+  const std::span<const u32> inverse(view.masks, view.outputs);
+  damage("a mask of the transposed view", inverse, 5, [](u32 bits) { return bits ^ 64; });
 }
 
 TEST(kernel_map_calls, hold_nothing_that_they_do_not_say) {
