@@ -7,6 +7,7 @@
 #include "match_paper.hpp"
 #include "papers.hpp"
 #include "place_choice.hpp"
+#include "solids_paper.hpp"
 #include "sparse_paper.hpp"
 
 namespace {
@@ -34,6 +35,7 @@ void reproduce(reproduce_options& options) {
   const bool on_cuda = place == "cuda";
   on_cuda ? reproduce_cuda(options) : reproduce_host(options);
   on_cuda ? reproduce_perfect_cuda(options) : reproduce_perfect_host(options);
+  reproduce_solids(options, place);
   reproduce_matching(options, place);
   reproduce_sparse(options, place);
 }
