@@ -1,6 +1,7 @@
 // One table of several processes, which exchange bytes through sockets here; with MPI or NCCL they may be on
 // several machines. Each process has the visits of one server, and asks for those of all.
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,13 @@
 /// Tells roost how to exchange bytes: here with a socket to each other process.
 class sockets : public roost::communicator {
  public:
-  sockets(std::uint32_t rank, std::vector<int> to) : rank_(rank), to_(std::move(to)) {}
+  sockets(std::uint32_t rank, std::vector<int> to) : rank_(rank), to_(std::move(to)) {
+    const timeval deadline{120, 0};  // for a process that hangs
+    for (const int socket : to_) {
+      for (const int way : {SO_RCVTIMEO, SO_SNDTIMEO})
+        setsockopt(socket, SOL_SOCKET, way, &deadline, sizeof(deadline));
+    }
+  }
 
   std::uint32_t rank() const override { return rank_; }
   std::uint32_t size() const override { return static_cast<std::uint32_t>(to_.size()); }
