@@ -66,6 +66,7 @@ struct settings {
   int threads = 0;
   int shards = 0;  // 0: one place
   roost::path path = roost::path::automatic;
+  bool with_peers = false;     // tables of others, too (peers/peers.hpp)
   bool in_kernel = false;      // lookups go through ref(), in a kernel with a thread for each, not in bulk
   bool as_neighbours = false;  // and as warp_neighbours where a table takes them
   std::vector<key_copies> copies{{key_copies::equal, 8}};

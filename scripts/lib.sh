@@ -23,6 +23,7 @@ plot_packages=(python3-matplotlib) unit_test_packages=(libgtest-dev librapidchec
 # shellcheck disable=SC2034
 test_packages=(
   "${tool_packages[@]}" "${unit_test_packages[@]}" "${plot_packages[@]}" glmark2-data
+  libabsl-dev robin-map-dev
   clang-19 clang-format-19 python3-venv python3-dev chromium zstd
 )
 

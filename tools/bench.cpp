@@ -13,6 +13,7 @@
 
 #include "clouds.hpp"
 #include "info.hpp"
+#include "peers/peers.hpp"
 #include "place_choice.hpp"
 #include "roost/layout/compact.hpp"
 #include "run.hpp"
@@ -171,6 +172,10 @@ void measure(const settings& options, const std::string& place) {
     place == "cuda" ? roost::bench::measure_gpus(options) : roost::bench::measure_host_shards(options);
   else
     place == "cuda" ? roost::bench::measure_cuda(options) : roost::bench::measure_host(options);
+  if (!options.with_peers) return;
+  for (const auto& peer : roost::bench::peer::all()) {
+    if (peer.place == place) peer.measure(options);
+  }
 }
 
 /// The tables of a place: all, or those that take a load factor.
@@ -239,6 +244,20 @@ void check_measured(const bench_options& options, const printer& out, const std:
                                 fmt::join(missing, "; "));
   if (out.empty()) throw roost::invalid_argument(text);
   fmt::print(stderr, "roost: {}\n", text);
+}
+
+/// Throws if peers were asked for and none were built in.
+void check_peers(const bench_options& options, const std::string& place) {
+  if (!options.with_peers) return;
+  if (options.shards != 0)
+    throw roost::invalid_argument("bench: --with-peers is for one place; leave out --shards and --gpus");
+  if (std::ranges::none_of(roost::bench::peer::all(),
+                           [&](const auto& peer) { return peer.place == place; })) {
+    throw roost::invalid_argument(fmt::format(
+        "bench: no peers of {} were built in; give the path of one, such as cmake -D ROOST_PEER_ABSL=/usr, "
+        "as benchmarks/peers/README.md says, and build again",
+        place));
+  }
 }
 
 /// Throws if types or shards were asked for that the small command does not have.
@@ -356,6 +375,7 @@ void bench(bench_options& options) {
   const std::string place = roost::choose_place(options.place);
   check_small(options);
   check_shards(options, place);
+  check_peers(options, place);
   if (!options.sweep) check_memory(options, place);
   printer out(options);
   const auto asked = options.tables;
@@ -539,6 +559,9 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--skip-last-run", roost::bench::skip_last_run,
                     "Skip the last run of each measurement, to test that every check notices it");
+  command->add_flag("--with-peers", options->with_peers,
+                    "Measures tables of other libraries beside ours, those that were built in "
+                    "(benchmarks/peers/README.md)");
   CLI::Option* const format = command->add_option("-f,--format", options->format, "Format of the report")
                                   ->check(CLI::IsMember({"table", "csv", "json"}))
                                   ->capture_default_str();

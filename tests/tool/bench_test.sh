@@ -28,6 +28,8 @@ refused "'dance' is no command of stars; there are build, solve" stars dance
 refused "is negative" bench --region-slots -5
 refused "is negative" unique --top -5
 refused "join takes --copies 1" bench --place host --ops join --log2n 10
+refused "ROOST_PEER_ABSL" bench --place host --with-peers
+refused "leave out --shards" bench --place host --with-peers --shards 2
 refused "layout compact alone" bench --place host --table frozen_bucketed --load-factor 1.2 --log2n 10
 if ! "$roost" info | grep -q '^cuda [0-9]'; then
   refused "no CUDA device\|without CUDA" bench --place cuda
