@@ -45,6 +45,7 @@ struct stadium_types {
 inline std::vector<roost::stadium_options> kinds_of_stadium() {
   std::vector<roost::stadium_options> result;
   for (const int ticket_bits : {1, 2, 4, 8}) {
+    if (only_threads && (ticket_bits == 2 || ticket_bits == 4)) continue;
     for (const std::uint32_t region_slots : {0u, 61u}) {
       for (const residence bodies : {residence::place, residence::host, residence::automatic}) {
         roost::stadium_options options{
