@@ -1,13 +1,15 @@
 # Finds nvcc and a GPU. Sets
 #   ROOST_HAS_CUDA  CUDA is on: .cu sources are compiled
 #   ROOST_HAS_GPU   this machine can also run them
+#   ROOST_ONLY_PTX  they are only compiled to PTX, which checks them in half of the time: no program has them
 
-set(ROOST_CUDA AUTO CACHE STRING "Build the cuda place: AUTO (if nvcc is found), ON or OFF")
-set_property(CACHE ROOST_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(ROOST_CUDA AUTO CACHE STRING "Build the cuda place: AUTO (if nvcc is found), PTX (only checked), ON or OFF")
+set_property(CACHE ROOST_CUDA PROPERTY STRINGS AUTO PTX ON OFF)
 set(roost_cuda_minimum 13.0)
 
 set(ROOST_HAS_CUDA OFF)
 set(ROOST_HAS_GPU OFF)
+set(ROOST_ONLY_PTX OFF)
 if(NOT ROOST_CUDA)
   return()
 endif()
@@ -43,6 +45,9 @@ if(CMAKE_CUDA_COMPILER)
     if(CMAKE_CUDA_ARCHITECTURES STREQUAL "native" AND CMAKE_CUDA_ARCHITECTURES_NATIVE STREQUAL "90-real")
       set(CMAKE_CUDA_ARCHITECTURES 90a-real)  # with the tensor cores' instructions that only Hopper has
     endif()
+    if(ROOST_CUDA STREQUAL "PTX")
+      set(ROOST_ONLY_PTX ON)
+    endif()
     set(why "nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
   else()
     set(why "${CMAKE_CUDA_COMPILER} ${CMAKE_CUDA_COMPILER_VERSION} is older than ${roost_cuda_minimum}")
@@ -52,7 +57,7 @@ else()
 endif()
 if(NOT ROOST_HAS_CUDA)
   set(ROOST_HAS_GPU OFF)
-  if(NOT ROOST_CUDA STREQUAL "AUTO")
+  if(NOT ROOST_CUDA MATCHES "^(AUTO|PTX)$")
     message(FATAL_ERROR "ROOST_CUDA is ${ROOST_CUDA}, but ${why}: install CUDA ${roost_cuda_minimum} "
                         "or newer, or set ROOST_CUDA=OFF")
   endif()

@@ -28,6 +28,8 @@ grep -q "$folder/prefix" "$folder/build/CMakeCache.txt"
 "$folder/build/consumer"
 if [[ $nvcc && $has_gpu == ON ]]; then
   "$folder/build/consumer_cuda"
+elif [[ $nvcc ]]; then
+  [[ $("$folder/build/consumer_cuda") == "consumer_cuda: no device" ]]  # and no crash
 fi
 
 # The port of vcpkg installs the same headers, and a consumer finds them. So does Conan, where it is.
