@@ -11,12 +11,14 @@ refused "share" reproduce --share 2
 
 timeout 600 "$roost" reproduce --place host --builds 1 --reps 1 --share 0.05 >stdout 2>stderr || fail "reproduce: $(cat stderr)"
 grep -q "^| load factor | 71 % | 7[01].[0-9] % |" stdout || fail "reproduce: not near the paper's load factor: $(head -5 stdout)"
-[[ $(grep -c '^### ' stdout) -eq 17 ]] || fail "reproduce: not seventeen tables"
+[[ $(grep -c '^### ' stdout) -eq 18 ]] || fail "reproduce: not eighteen tables"
 [[ $(sed -n '/perfect spatial/,/^### .*Table 1/p' stdout | grep -cE '^\|( [0-9.]+ \|){7}$') -eq 3 ]] || fail "reproduce: not 3 sizes of perfect spatial hashing: $(tail -8 stdout)"
 [[ $(sed -n '/Figure 6: a million/,/^###.*Wang/p' stdout | grep -cE '^\|( [0-9.]+ \|){10}$') -eq 11 ]] || fail "reproduce: not 11 numbers of values a key: $(cat stdout stderr)"
 [[ $(sed -n '/load curve/,/^### Stadium/p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
 [[ $(sed -n '/Figure 13/,/^### .*Figures 14/p' stdout | grep -c '^| 0\.') -eq 50 ]] || fail "reproduce: not 50 steps of Figure 13: $(tail -80 stdout)"
 [[ $(sed -n '/Table 1: a picture/,$p' stdout | grep -cE '^\| [A-Z][A-Za-z0-9() ]* \| [0-9]+ \| [0-9]+ \|( [0-9.]+ \|){5} ([0-9.]+|no match) \|$') -eq 4 ]] || fail "reproduce: not 4 rows of Table 1: $(tail -8 stdout)"
+[[ $(sed -n '/spatial hashing: two/,/Table 1/p' stdout | grep -cE '^\| (128|256)\^3: .* \| .*\| [0-9.]+ \|$') -eq 16 ]] || fail "reproduce: not 8 facts of two grids: $(grep '\^3' stdout)"
+[[ $(grep -cE 'misplaces.*\| 0 \|$' stdout) -eq 2 ]] || fail "reproduce: the fill misplaces voxels of smooth meshes: $(grep misplaces stdout)"
 [[ $(sed -n '/Figure 18/,/Figure 19/p' stdout | grep -cE '^\| [1248]( \| [0-9.]+){4} \|$') -eq 4 ]] || fail "reproduce: not 4 ticket sizes of Figure 18: $(tail -20 stdout)"
 [[ $(sed -n '/one core and in bulk/,$p' stdout | grep -cE '^\|( [0-9.]+ \|){7}$') -eq 2 ]] || fail "reproduce: not 2 sizes of the document's table of voxels: $(tail -18 stdout)"
 for defect in "never ends | with a fixed capacity a build_error, else all 1025 are there" "another one in the next run | all have the row of the first; 786432 copies are counted" \
