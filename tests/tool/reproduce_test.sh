@@ -11,8 +11,10 @@ refused "share" reproduce --share 2
 
 timeout 600 "$roost" reproduce --place host --builds 1 --reps 1 --share 0.05 >stdout 2>stderr || fail "reproduce: $(cat stderr)"
 grep -q "^| load factor | 71 % | 7[01].[0-9] % |" stdout || fail "reproduce: not near the paper's load factor: $(head -5 stdout)"
-[[ $(grep -c '^### ' stdout) -eq 18 ]] || fail "reproduce: not eighteen tables"
-[[ $(sed -n '/perfect spatial/,/^### .*Table 1/p' stdout | grep -cE '^\|( [0-9.]+ \|){7}$') -eq 3 ]] || fail "reproduce: not 3 sizes of perfect spatial hashing: $(tail -8 stdout)"
+[[ $(grep -c '^### ' stdout) -eq 19 ]] || fail "reproduce: not nineteen tables"
+voxels='^\| (of a surface|random) \| [0-9.]+ \|'
+[[ $(grep -cE "$voxels( [0-9.]+ \|){6}$" stdout) -eq 6 ]] || fail "reproduce: not 2 x 3 sets of voxels of perfect spatial hashing: $(grep -E "$voxels" stdout)"
+[[ $(grep -cE "$voxels .frozen_map.* \|( [0-9.]+ \|){4}$" stdout) -eq 12 ]] || fail "reproduce: not 2 tables of the same voxels: $(grep -E "$voxels" stdout)"
 [[ $(sed -n '/Figure 6: a million/,/^###.*Wang/p' stdout | grep -cE '^\|( [0-9.]+ \|){10}$') -eq 11 ]] || fail "reproduce: not 11 numbers of values a key: $(cat stdout stderr)"
 [[ $(sed -n '/load curve/,/^### Stadium/p' stdout | grep -c '^| 0\.') -eq 31 ]] || fail "reproduce: not 31 steps of the load curve: $(tail -33 stdout)"
 [[ $(sed -n '/Figure 13/,/^### .*Figures 14/p' stdout | grep -c '^| 0\.') -eq 50 ]] || fail "reproduce: not 50 steps of Figure 13: $(tail -80 stdout)"
