@@ -277,6 +277,14 @@ TEST_F(star_files, stars_are_found_in_a_picture) {
   EXPECT_LE(found.at.size(), 20u);
   EXPECT_TRUE(tools::find_stars(tools::grey_image{400, 300, std::vector<float>(400 * 300)}).at.empty());
   EXPECT_TRUE(tools::find_stars(tools::grey_image{1, 1, {255}}).at.empty());
+  for (int i = 0; i < 12000; ++i) image.pixels[random() % image.pixels.size()] = 255;  // a tenth of all
+  const auto hot = tools::find_stars(image);
+  there = 0;
+  for (const auto& t : truth) {
+    there += static_cast<std::size_t>(std::ranges::any_of(
+        hot.at, [&](const auto& c) { return std::hypot(c.x + 200 - t.x, c.y + 150 - t.y) < 1.5f; }));
+  }
+  EXPECT_GE(there, 6u);
   for (auto& pixel : image.pixels) pixel = 255;
   EXPECT_TRUE(tools::find_stars(image).at.empty());
 }

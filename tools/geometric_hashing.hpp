@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 
+#include "brought_to.hpp"
 #include "groups.hpp"
 #include "matcher.hpp"
 #include "roost/detail/partition/select.hpp"
@@ -175,6 +176,7 @@ struct bases_ref {
   const image_point* points;
   std::uint32_t point_count;
   const std::uint32_t* pairs;
+  float units;  // a basis is so long
 
   /// So many points does a basis see: all but its own two.
   ROOST_FN std::uint32_t seen() const { return point_count - 2; }
@@ -186,9 +188,9 @@ struct bases_ref {
     i += i >= second ? 1 : 0;
     return key(points[origin], points[end], points[i]);
   }
-  ROOST_FN static std::uint32_t key(image_point origin, image_point end, image_point p) {
+  ROOST_FN std::uint32_t key(image_point origin, image_point end, image_point p) const {
     const float ex = end.x - origin.x, ey = end.y - origin.y, px = p.x - origin.x, py = p.y - origin.y;
-    const float scale = basis_units / (ex * ex + ey * ey);
+    const float scale = units / (ex * ex + ey * ey);
     const float u = (px * ex + py * ey) * scale, v = (py * ex - px * ey) * scale;
     constexpr int middle = 1 << (key_bits - 1);
     const int column = static_cast<int>(std::floor(u + 0.5f)) + middle,
@@ -196,7 +198,6 @@ struct bases_ref {
     return static_cast<std::uint32_t>(row) << key_bits | static_cast<std::uint32_t>(column);
   }
 };
-static_assert(basis_units / basis_least < (1 << (key_bits - 1)) - 2, "all points have keys");
 
 /// The key and the value of item i of a table: the value is the number of its basis, or the basis itself.
 struct item_key {
@@ -348,6 +349,8 @@ class point_grid {
   point_grid(const std::vector<image_point>& points, float reach);
   /// The nearest point within a reach, at most that of the grid, or -1.
   int nearest(image_point p, float reach) const;
+  /// How many points a pixel there are in the cells around, of which `without` are not counted.
+  double density(image_point p, std::uint32_t without) const;
 
  private:
   const std::vector<image_point>& points_;
@@ -372,7 +375,8 @@ inline constexpr std::size_t shared_bases_most = 56000;            // 4 bytes ea
 inline constexpr int candidates_most = 250;                        // pairs of bases that are verified
 inline constexpr int working_side = 640;                           // larger images are shrunk
 inline constexpr float coarseness[] = {1, 1.41f, 0.71f, 2, 0.5f};  // looks at a query, until one matches
-inline constexpr double points_apart = 0.012;                      // of the diagonal
+static_assert(units_most / (basis_least * 0.5f) < (1 << (key_bits - 1)) - 2, "all points have keys");
+inline constexpr double points_apart = 0.012;  // of the diagonal
 
 template <class Place>
 class matcher_on final : public matcher {
@@ -513,8 +517,8 @@ class matcher_on final : public matcher {
     start = now;
     return ms;
   }
-  static bases_ref ref(const array<image_point, Place>& points, const array<std::uint32_t, Place>& pairs) {
-    return {points.data(), static_cast<std::uint32_t>(points.size()), pairs.data()};
+  bases_ref ref(const array<image_point, Place>& points, const array<std::uint32_t, Place>& pairs) const {
+    return {points.data(), static_cast<std::uint32_t>(points.size()), pairs.data(), options_.units};
   }
 
   /// The strongest points of an image; `points`: those that bases are made of. `coarser`: that many pixels of
@@ -534,7 +538,7 @@ class matcher_on final : public matcher {
     const std::size_t n = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
     array<float, Place> a(place_, n), b(place_, n), xx(place_, n), xy(place_, n), yy(place_, n);
     {
-      const auto full = copy_to(place_, image.pixels);
+      const auto full = brought_to(place_, std::span<const float>(image.pixels));
       const int samples = static_cast<int>(std::ceil(step));
       place_.for_each(n, resample{full.data(), image.width, image.height, width, step, samples, a.data()});
       place_.synchronize();
@@ -576,7 +580,7 @@ class matcher_on final : public matcher {
   is_basis basis(const array<image_point, Place>& points, const image_features& features, double share,
                  std::uint32_t seed) const {
     const float diagonal = features.diagonal() * features.coarser, least = basis_least * diagonal,
-                most = basis_most * diagonal;
+                most = options_.longest * diagonal;
     return {points.data(),
             static_cast<std::uint32_t>(points.size()),
             least * least,
@@ -619,10 +623,10 @@ class matcher_on final : public matcher {
         place_.launch(pairs.size(), detail::scratch_bytes_of(kernel), kernel);
         return;
       }
-      constexpr std::size_t room = std::size_t{256} << 20;
       const index_type query_index(place_, std::as_const(pairs).span());
       const std::size_t rows =
-          all != nullptr ? pairs.size() : std::clamp<std::size_t>(room / 4 / bases, 1, pairs.size());
+          all != nullptr ? pairs.size()
+                         : std::clamp<std::size_t>(options_.votes_bytes / 4 / bases, 1, pairs.size());
       array<std::uint32_t, Place> own(place_, all != nullptr ? 0 : rows * bases);
       std::uint32_t* const votes = all != nullptr ? all : own.data();
       for (std::size_t first = 0; first < pairs.size(); first += rows) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <roost/error.hpp>
@@ -28,12 +29,28 @@ namespace {
   throw invalid_argument(fmt::format("{}: {}", file, why));
 }
 
+/// A gigabyte of brightness.
+constexpr std::size_t pixels_most = std::size_t{1} << 28;
+
+void expect_size(const std::string& file, long width, long height) {
+  if (width >= 1 && height >= 1 &&
+      static_cast<std::size_t>(width) <= pixels_most / static_cast<std::size_t>(height))
+    return;
+  refuse(file, fmt::format("is a picture of {} x {} pixels; {} million at most can be read; shrink it", width,
+                           height, pixels_most / 1000000));
+}
+
+const stbi_uc* data_of(const std::string& bytes) { return reinterpret_cast<const stbi_uc*>(bytes.data()); }
+int size_of(const std::string& bytes) {
+  return static_cast<int>(std::min<std::size_t>(bytes.size(), std::numeric_limits<int>::max()));
+}
+
+/// `bytes`: all of the file, or how it begins.
 file_kind kind_of_bytes(const std::string& bytes) {
   if (bytes.starts_with("SIMPLE  =")) return file_kind::fits;
   int width, height, colours;
-  return stbi_info_from_memory(reinterpret_cast<const stbi_uc*>(bytes.data()),
-                               static_cast<int>(std::min<std::size_t>(bytes.size(), 1 << 30)), &width,
-                               &height, &colours)
+  const bool jpeg = bytes.starts_with("\xff\xd8\xff");  // much can stand before the size of one
+  return jpeg || stbi_info_from_memory(data_of(bytes), size_of(bytes), &width, &height, &colours)
              ? file_kind::picture
              : file_kind::other;
 }
@@ -72,9 +89,7 @@ grey_image read_fits(const std::string& file, std::string bytes) {
   if (status != 0) refuse(file, fmt::format("cannot be read as FITS ({}); convert it", fits_reason(status)));
   if (dimensions < 2) refuse(file, "is a FITS file without a picture");
   fits_get_img_size(fits, 3, sides, &status);
-  if (sides[0] < 1 || sides[1] < 1 || sides[0] > 100000 || sides[1] > 100000)
-    refuse(file,
-           fmt::format("is a picture of {} x {} pixels; 100000 a side can be read", sides[0], sides[1]));
+  expect_size(file, sides[0], sides[1]);
   grey_image image{static_cast<int>(sides[0]), static_cast<int>(sides[1]), {}};
   const std::size_t pixels = static_cast<std::size_t>(sides[0]) * static_cast<std::size_t>(sides[1]);
   // No file is so much smaller than its picture, unless its head lies.
@@ -93,7 +108,13 @@ grey_image read_fits(const std::string& file, std::string bytes) {
 
 }  // namespace
 
-file_kind kind_of_file(const std::string& file) { return kind_of_bytes(read_text(file)); }
+file_kind kind_of_file(const std::string& file) {
+  text_source source(file, text_source::compression::kept);
+  if (!std::filesystem::is_regular_file(file)) refuse(file, "is a pipe or a device; give a file");
+  std::string head(std::size_t{1} << 20, '\0');
+  head.resize(source.read(head));
+  return kind_of_bytes(head);
+}
 
 grey_image read_image(const std::string& file) {
   std::string bytes = read_text(file);
@@ -101,10 +122,12 @@ grey_image read_image(const std::string& file) {
   const auto kind = kind_of_bytes(bytes);
   if (kind == file_kind::fits) return read_fits(file, std::move(bytes));
   if (bytes.size() > std::numeric_limits<int>::max()) refuse(file, "is larger than 2 GiB");
-  const auto* const data = reinterpret_cast<const stbi_uc*>(bytes.data());
-  const int size = static_cast<int>(bytes.size());
+  const auto* const data = data_of(bytes);
+  const int size = size_of(bytes);
   grey_image image;
   int colours = 0;
+  if (stbi_info_from_memory(data, size, &image.width, &image.height, &colours))
+    expect_size(file, image.width, image.height);
   const auto take = [&](auto* pixels, float scale) {
     const std::unique_ptr<void, decltype(&stbi_image_free)> owner(pixels, stbi_image_free);
     if (pixels == nullptr) {

@@ -14,13 +14,14 @@ struct grey_image {
   std::vector<float> pixels;
 };
 
-/// What a file holds, by its first bytes.
+/// What a file holds, by its first bytes. Throws roost::invalid_argument for what is no file.
 enum class file_kind { picture, fits, other };
 file_kind kind_of_file(const std::string& file);
 
 /// Reads a picture (PNG, JPEG, BMP, PGM ..., with 8 or 16 bits a colour) as shades of grey from 0 to 255, or
-/// the first picture of a FITS file with the numbers that it has. Throws roost::invalid_argument for what
-/// cannot be read or is none.
+/// the first picture of a FITS file with the numbers that it has. Takes 4 bytes a pixel, and some 4 more
+/// while it reads. Throws roost::invalid_argument for what cannot be read, is none, or has more than 2^28
+/// pixels.
 grey_image read_image(const std::string& file);
 
 }  // namespace roost::tools

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "brought_to.hpp"
 #include "roost/frozen_multimap.hpp"
 #include "roost/join.hpp"
 #include "roost/two_way_index.hpp"
@@ -74,16 +75,6 @@ void use_tables_on_cuda(const std::function<void(const key_tables&)>& use);
 inline void use_tables(const std::string& place, int threads,
                        const std::function<void(const key_tables&)>& use) {
   place == "cuda" ? use_tables_on_cuda(use) : use_tables_on_host(threads, use);
-}
-
-/// Data of the host as a place can use them: themselves, or a copy.
-template <class T>
-std::span<const T> brought_to(const host&, std::span<const T> data) {
-  return data;
-}
-template <class T, class Place>
-auto brought_to(const Place& place, std::span<const T> data) {
-  return copy_to(place, data);
 }
 
 template <class Key, class Place>

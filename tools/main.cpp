@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
     const int code = app.exit(e, help, std::cerr);
     return print_last(code, help.str());
   } catch (const std::bad_alloc&) {
-    std::fputs("roost: no memory; take fewer keys\n", stderr);
+    std::fputs("roost: no memory; take fewer keys or smaller files\n", stderr);
     return 1;
   } catch (const std::exception& e) {
     std::fputs(fmt::format("roost: {}\n", e.what()).c_str(),

@@ -536,6 +536,16 @@ void add_match(CLI::App& app) {
   command->add_option("--share", options->how.share, "Share of the reference's pairs that become bases")
       ->capture_default_str();
   command
+      ->add_option("--longest", options->how.longest,
+                   "Length of the longest bases, as a part of the picture's diagonal; the shortest have 0.12")
+      ->check(CLI::Range(0.13, 1.0))
+      ->capture_default_str();
+  command
+      ->add_option("--units", options->how.units,
+                   "So many units is a basis long when coordinates are rounded to keys")
+      ->check(CLI::Range(4.0, static_cast<double>(tools::units_most)))
+      ->capture_default_str();
+  command
       ->add_option("--threshold", options->how.threshold,
                    "Least gradient of an edge, in shades (of 256) a pixel; 0: 1")
       ->capture_default_str();
@@ -554,5 +564,10 @@ void add_match(CLI::App& app) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   roost::add_place_options(*command, options->place, options->threads);
+  command->footer(
+      "Examples:\n"
+      "  roost match wall.jpg photographs --out found\n"
+      "  roost match wall.jpg film.mp4 --format json\n"
+      "  roost match wall.jpg photograph.jpg --points edges --longest 0.7 --units 16 --votes global");
   command->callback([options] { match(*options); });
 }

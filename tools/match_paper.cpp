@@ -67,6 +67,8 @@ void reproduce_matching(const roost::bench::reproduction& options, const std::st
   for (const auto& set : data_sets) {
     tools::match_options how;
     how.corners = false;  // the points are the strongest edges
+    how.longest = 0.7f;
+    how.units = 16;
     how.votes = tools::vote_way::global;
     // k points have 0.85 k^2 / 3 bases, of which each sees k - 2 points.
     how.points = static_cast<int>(std::lround(std::cbrt(set.items * options.share * 3 / 0.85)));

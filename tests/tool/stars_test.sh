@@ -102,6 +102,31 @@ for how in plain mirrored turned; do
   grep -q "ra 1[12][90]\.[09][09]" stdout || fail "picture, $how: $(cat stdout)"
   [[ $(grep -c mirrored stdout) -eq 1 || $how != mirrored ]] || fail "picture: not mirrored: $(cat stdout)"
   [[ $(head -c 9 out/$how.wcs) == "SIMPLE  =" ]] || fail "picture, $how: no FITS header"
+  /usr/bin/python3 - out/$how.wcs out/$how.stars.csv <<'PY' || fail "picture, $how: the header leads elsewhere than the stars"
+import csv
+import math
+import sys
+
+# The gnomonic projection of the header, as FITS defines it: the first pixel's middle is at 1.
+cards = open(sys.argv[1], "rb").read().decode("ascii")
+cards = [cards[i : i + 80] for i in range(0, len(cards), 80)]
+head = {c[:8].strip(): c[10:].split("/")[0].strip(" '") for c in cards if c[8:10] == "= "}
+assert head["CTYPE1"] == "RA---TAN" and head["CTYPE2"] == "DEC--TAN"
+(crval1, crval2, crpix1, crpix2, a, b, c, d) = (
+    float(head[key]) for key in ("CRVAL1", "CRVAL2", "CRPIX1", "CRPIX2", "CD1_1", "CD1_2", "CD2_1", "CD2_2"))
+stars = [row for row in csv.DictReader(open(sys.argv[2])) if row["ra_deg"]]
+assert len(stars) > 10
+for star in stars:
+    x, y = float(star["x"]) + 0.5 - crpix1, float(star["y"]) + 0.5 - crpix2
+    xi, eta = math.radians(a * x + b * y), math.radians(c * x + d * y)
+    middle = math.radians(crval2)
+    away = math.cos(middle) - eta * math.sin(middle)
+    ra = crval1 + math.degrees(math.atan2(xi, away))
+    dec = math.degrees(math.atan2(math.sin(middle) + eta * math.cos(middle), math.hypot(xi, away)))
+    off = math.hypot((ra - float(star["ra_deg"])) * math.cos(math.radians(dec)), dec - float(star["dec_deg"]))
+    pixels = off / math.sqrt(abs(a * d - b * c))
+    assert pixels < 2 and abs(pixels - math.hypot(float(star["dx_px"]), float(star["dy_px"]))) < 0.1, (star, pixels)
+PY
   [[ $(head -1 out/$how.stars.csv) == "x,y,ra_deg,dec_deg,magnitude,name,dx_px,dy_px" && $(grep -c ",star [0-9]*," out/$how.stars.csv) -gt 10 ]] || fail "picture, $how: $(head -3 out/$how.stars.csv)"
 done
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then

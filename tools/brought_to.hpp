@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+
+#include "roost/host.hpp"
+
+namespace roost::tools {
+
+/// Data of the host as a place can use them: themselves, or a copy.
+template <class T>
+std::span<const T> brought_to(const host&, std::span<const T> data) {
+  return data;
+}
+template <class T, class Place>
+auto brought_to(const Place& place, std::span<const T> data) {
+  return copy_to(place, data);
+}
+
+}  // namespace roost::tools
