@@ -1,7 +1,6 @@
 #include "bench.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -15,6 +14,7 @@
 #include "info.hpp"
 #include "peers/peers.hpp"
 #include "place_choice.hpp"
+#include "progress_line.hpp"
 #include "roost/layout/compact.hpp"
 #include "run.hpp"
 
@@ -151,20 +151,6 @@ class printer {
   std::map<std::string, std::string> asked_as_;
   std::set<std::pair<std::string, std::string>> seen_;  // tables and operations
   int rows_ = 0;
-};
-
-/// Shows what is going on, on a terminal only.
-class progress_line {
- public:
-  void show(const std::string& what) const {
-    if (on_) fmt::print(stderr, "\r\033[K{} ...", what);
-  }
-  void clear() const {
-    if (on_) fmt::print(stderr, "\r\033[K");
-  }
-
- private:
-  bool on_ = isatty(STDERR_FILENO) == 1;
 };
 
 void measure(const settings& options, const std::string& place) {
@@ -381,7 +367,7 @@ void bench(bench_options& options) {
   const auto asked = options.tables;
   resolve_default_tables(options, out);
   check_tables(options, place);
-  const progress_line line;
+  const roost::tools::progress_line line;
   bool all_right = true;
   options.progress = [&](const std::string& what) { line.show(what); };
   options.report = [&](const row& r) {

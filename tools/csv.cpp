@@ -406,6 +406,7 @@ std::shared_ptr<text_piece> text_reader::next_piece() {
       text.resize(before + more);
       const auto size = source_.read(std::span(text).subspan(before));
       text.resize(before + size);
+      progress_.show(source_.name(), source_.taken(), source_.expected());
       ended_ = size < more;
       if (ended_) break;
       line_end = std::string_view(text).substr(before).rfind('\n');

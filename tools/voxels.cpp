@@ -333,6 +333,10 @@ void add_voxels(CLI::App& app) {
       ->type_name("[PORT]")
       ->check(CLI::Range(0, 65535))
       ->group(solids);
+  command->footer(
+      "Examples:\n"
+      "  roost voxels bunny.obj --grid 256 --up z --out pictures\n"
+      "  roost voxels bunny.obj sphere --op difference --place-b 'move 0.3 0 0' --export cut.ply");
   command->callback([options, command] {
     const auto given = [&](const char* option) { return command->count(option) != 0; };
     const bool solid = options->meshes.size() > 1 || options->format == "json" ||

@@ -55,10 +55,11 @@ same_words "choices" $'auto\ncuda\nhost' "$(complete_words bench --place '')"
 same_words "choices that begin alike" $'semi' "$(complete_words join -k s)"
 same_words "choices of words with numbers" $'events\nwall' "$(complete_words bench --clock '')"
 
-for command in join unique bench reproduce "stars solve"; do
+for command in bench voxels reproduce join unique "stars build" "stars solve" lidar match; do
   # shellcheck disable=SC2086
   "$roost" $command --help | grep -q "^  roost ${command%% *} \|| roost ${command%% *} " || fail "$command --help has no example"
 done
+"$roost" voxels --help | grep -q "^Usage: roost voxels \[OPTIONS\] meshes\.\.\.$" || fail "voxels --help: $("$roost" voxels --help | grep Usage)"
 if command -v zsh >/dev/null; then zsh -n zsh || fail "zsh cannot read its completion"; fi
 if command -v man >/dev/null && command -v groff >/dev/null; then
   groff -man -Tutf8 -ww -z man 2>stderr && [[ ! -s stderr ]] || fail "man page: $(cat stderr)"

@@ -271,6 +271,36 @@ sed "s/$long/long/" stdout | cmp -s - <(printf '1231527 7,long\n1231527 8,long\n
   fail "400 MB of rows: $(cat stderr)"
 [[ $(cat stdout) == id,x ]] || fail "400 MB of rows: $(head -c 100 stdout)"
 
+# Progress on a terminal, which is gone at the end; not if rows go there as well.
+/usr/bin/python3 - "$roost" <<'PY' || fail "progress of what takes long"
+import os
+import pty
+import subprocess
+import sys
+import time
+
+for both in False, True:
+    ours, terminal = pty.openpty()
+    with open("rows", "wb") as rows:
+        run = subprocess.Popen([sys.argv[1], "unique", "-n", "1"], stdin=subprocess.PIPE,
+                               stdout=terminal if both else rows, stderr=terminal)
+        for _ in range(3):
+            run.stdin.write(b"a line\n" * 400000)
+            run.stdin.flush()
+            time.sleep(0.3)
+        run.stdin.close()
+        assert run.wait() == 0
+    os.close(terminal)
+    said = b""
+    try:
+        while piece := os.read(ours, 1000):
+            said += piece
+    except OSError:  # how a terminal ends
+        pass
+    assert both or (b"\r\033[Kreads standard input: " in said and said.endswith(b" MB ...\r\033[K")), said
+    assert not both or said == b"1200000 a line\r\n", said
+PY
+
 # Ctrl-C ends a command. No half a file stays, and what was there does.
 echo kept >kept.csv
 mkfifo slow
