@@ -77,6 +77,7 @@ struct settings {
   std::vector<std::size_t> channels{32};                           // of their layers
   std::function<void(const row&)> report;
   std::function<void(const std::string&)> progress;   // what is being measured now
+  std::function<void(const std::string&)> timeline;   // hears of the steps of lookups on several GPUs
   std::function<void(const std::string&)> has_table;  // hears of every table there is
 
   bool wants(const std::string& table) const {

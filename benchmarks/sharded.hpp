@@ -142,6 +142,93 @@ class sharded_bench {
   const std::uint32_t count;
 };
 
+/// The queries of all shards, and their answers.
+template <class Shards, class Key, class Result>
+class sharded_questions {
+ public:
+  explicit sharded_questions(const sharded_bench<Shards>& all)
+      : queries(all.template make<Key>(all.n)), results(all.template make<Result>(all.n)), bench_(all) {}
+
+  void ask(std::uint32_t hits, query_pattern pattern) {
+    bench_.for_each([&](std::uint32_t s) {
+      return fill_shard_queries<Key>{queries[s].data(), bench_.template key<Key>(),
+                                     bench_.order(s, hits, pattern)};
+    });
+    bench_.poison_all(results);
+  }
+  std::uint64_t wrong(std::uint32_t hits, query_pattern pattern) const {
+    return bench_.sum([&](std::uint32_t s) {
+      return wrong_shard_answer<Result>{results[s].data(), bench_.order(s, hits, pattern)};
+    });
+  }
+  /// Of find() for all keys that are there, and as many that are not.
+  template <class Find>
+  std::uint64_t wrong_in_all(const Find& find) {
+    std::uint64_t bad = 0;
+    for (const std::uint32_t hits : {64u, 0u}) {
+      ask(hits, query_pattern::shuffled);
+      find();
+      bad += wrong(hits, query_pattern::shuffled);
+    }
+    return bad;
+  }
+  /// find() for the queries of an operation; returns how many answers are wrong.
+  template <class Find>
+  std::uint64_t measure(row& line, const Find& find) {
+    const settings& options = bench_.options;
+    const std::uint32_t hits = hits_of_64(line.op);
+    std::uint64_t bad = 0;
+    bulk_report taken;
+    line.median_ms = median_milliseconds(
+        bench_.shards, options.warm_ups, options.repetitions, [&] { ask(hits, options.queries); },
+        [&] { taken = find(); }, [&] { bad += wrong(hits, options.queries); });
+    if constexpr (requires { bench_.shards.steps(); }) {
+      if (options.timeline) tell_steps(line, find);
+    }
+    line.hit_rate = hits / 64.0;
+    line.path = name_of(taken.path);
+    line.scratch_bytes = taken.scratch_bytes;
+    return bad;
+  }
+
+  typename sharded_bench<Shards>::template column<Key> queries;
+  typename sharded_bench<Shards>::template column<Result> results;
+
+ private:
+  /// The steps of one more run.
+  template <class Find>
+  void tell_steps(const row& line, const Find& find) const {
+    bench_.shards.trace(true);
+    find();
+    const auto steps = bench_.shards.steps();
+    bench_.shards.trace(false);
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      for (const auto& [what, given, done] : steps[s]) {
+        char text[128];
+        std::snprintf(text, sizeof(text), "%s %s, GPU %zu: given %8.3f ms, done %8.3f ms: %s",
+                      line.table.c_str(), line.op.c_str(), s, given, done, what.c_str());
+        bench_.options.timeline(text);
+      }
+    }
+  }
+
+  const sharded_bench<Shards>& bench_;
+};
+
+/// A line of the report, before anything is measured.
+template <class Shards, class Key>
+row row_of_shards(const sharded_bench<Shards>& bench, const char* table, const std::string& op,
+                  int value_bits) {
+  if (bench.options.progress) bench.options.progress(table + (" " + op) + " n=" + std::to_string(bench.n));
+  row line;
+  line.table = table;
+  line.key_bits = static_cast<int>(sizeof(Key)) * 8;
+  line.value_bits = value_bits;
+  line.op = op;
+  line.n = bench.n * bench.count;
+  return line;
+}
+
 /// sharded_map, or sharded_set if Value is none.
 template <class Shards, class Key, class Value>
 void measure_sharded_table(const Shards& shards, const settings& options, std::size_t n, double load_factor) {
@@ -154,8 +241,9 @@ void measure_sharded_table(const Shards& shards, const settings& options, std::s
                                         sharded_map<Key, std::conditional_t<is_set, Key, Value>, Shards>>;
   const sharded_bench<Shards> bench(shards, options, n);
   const make_key<Key> key = bench.template key<Key>();
-  auto keys = bench.template make<Key>(n), queries = bench.template make<Key>(n);
-  auto values = bench.template make<result>(is_set ? 0 : n), results = bench.template make<result>(n);
+  auto keys = bench.template make<Key>(n);
+  auto values = bench.template make<result>(is_set ? 0 : n);
+  sharded_questions<Shards, Key, result> questions(bench);
   bench.for_each([&](std::uint32_t s) {
     if constexpr (is_set) {
       return fill_shard_pairs<Key, none>{keys[s].data(), nullptr, key, s * n};
@@ -172,55 +260,86 @@ void measure_sharded_table(const Shards& shards, const settings& options, std::s
       table.emplace(shards, keys, values, chosen);
     }
   };
-  bulk_report taken;
   const auto find = [&] {
     const bulk_options how{.path = options.path};
     if constexpr (is_set) {
-      taken = table->contains(shards, queries, results, how);
+      return table->contains(shards, questions.queries, questions.results, how);
     } else {
-      taken = table->find(shards, queries, results, missing<Value>, how);
+      return table->find(shards, questions.queries, questions.results, missing<Value>, how);
     }
-  };
-  const auto ask = [&](std::uint32_t hits, query_pattern pattern) {
-    bench.for_each([&](std::uint32_t s) {
-      return fill_shard_queries<Key>{queries[s].data(), key, bench.order(s, hits, pattern)};
-    });
-    bench.poison_all(results);
-  };
-  const auto wrong = [&](std::uint32_t hits, query_pattern pattern) {
-    return bench.sum([&](std::uint32_t s) {
-      return wrong_shard_answer<result>{results[s].data(), bench.order(s, hits, pattern)};
-    });
   };
   for (const std::string& op : options.ops) {
     if (op != "build" && !op.starts_with("find")) continue;
-    if (options.progress) options.progress(name + (" " + op) + " n=" + std::to_string(n));
-    row line;
-    line.table = name;
-    line.key_bits = static_cast<int>(sizeof(Key)) * 8;
-    line.value_bits = is_set ? 0 : static_cast<int>(sizeof(result)) * 8;
-    line.op = op;
-    line.n = n * bench.count;
+    row line = row_of_shards<Shards, Key>(bench, name, op, is_set ? 0 : static_cast<int>(sizeof(result)) * 8);
     std::uint64_t bad = 0;
     if (op == "build") {
       line.median_ms = median_of_builds(shards, options.warm_ups, options.repetitions, table, build);
-      for (const std::uint32_t hits : {64u, 0u}) {
-        ask(hits, query_pattern::shuffled);
-        find();
-        bad += wrong(hits, query_pattern::shuffled);
-      }
+      bad = questions.wrong_in_all(find);
     } else {
-      const std::uint32_t hits = hits_of_64(op);
       if (!table) build();
-      line.median_ms = median_milliseconds(
-          shards, options.warm_ups, options.repetitions, [&] { ask(hits, options.queries); }, find,
-          [&] { bad += wrong(hits, options.queries); });
-      line.hit_rate = hits / 64.0;
-      line.path = name_of(taken.path);
-      line.scratch_bytes = taken.scratch_bytes;
+      bad = questions.measure(line, find);
     }
     line.load_factor = table->load_factor();
     line.bytes = table->bytes();
+    bench.report(line, bad);
+  }
+}
+
+/// sharded_concurrent_map: `insert`, of all pairs into the empty map; `erase`, of all keys; lookups.
+template <class Shards, class Key, class Value>
+void measure_sharded_changes(const Shards& shards, const settings& options, std::size_t n,
+                             double load_factor) {
+  constexpr const char* name = "sharded_concurrent_map";
+  if (options.has_table) options.has_table(name);
+  if (!options.report || !options.wants(name)) return;
+  const sharded_bench<Shards> bench(shards, options, n);
+  auto keys = bench.template make<Key>(n);
+  auto values = bench.template make<Value>(n);
+  bench.for_each([&](std::uint32_t s) {
+    return fill_shard_pairs<Key, Value>{keys[s].data(), values[s].data(), bench.template key<Key>(), s * n};
+  });
+  sharded_questions<Shards, Key, Value> questions(bench);
+  sharded_concurrent_map<Key, Value, Shards> table(shards, n * bench.count,
+                                                   {.load_factor = load_factor, .grows = false});
+  const bulk_options how{.path = options.path};
+  const auto insert = [&] { return table.insert(shards, keys, values, how); };
+  const auto find = [&] {
+    return table.find(shards, questions.queries, questions.results, missing<Value>, how);
+  };
+  for (const std::string& op : options.ops) {
+    if (op != "insert" && op != "erase" && !op.starts_with("find")) continue;
+    row line = row_of_shards<Shards, Key>(bench, name, op, static_cast<int>(sizeof(Value)) * 8);
+    std::uint64_t bad = 0;
+    if (op == "insert") {
+      insert_report report;
+      line.median_ms = median_milliseconds(
+          shards, options.warm_ups, options.repetitions,
+          [&] {
+            table.clear(shards);
+            report = {};
+          },
+          [&] { report = insert(); });
+      line.path = name_of(report.path);
+      bad = off_by(report.inserted, line.n) + questions.wrong_in_all(find);
+    } else if (op == "erase") {
+      std::size_t erased = 0;
+      line.median_ms = median_milliseconds(
+          shards, options.warm_ups, options.repetitions,
+          [&] {
+            insert();
+            questions.ask(64, query_pattern::shuffled);
+            erased = 0;
+          },
+          [&] { erased = table.erase(shards, questions.queries, how); });
+      bad = off_by(erased, line.n) + table.count_found(shards, keys) + table.size(shards);
+    } else {
+      insert();
+      bad = questions.measure(line, find);
+    }
+    line.load_factor =
+        op == "erase" ? load_factor
+                      : static_cast<double>(table.size(shards)) / static_cast<double>(table.capacity(shards));
+    line.bytes = table.bytes(shards);
     bench.report(line, bad);
   }
 }
@@ -312,6 +431,8 @@ void measure_sharded(const Shards& shards, const settings& options) {
     for (const double load_factor : options.load_factors)
       measure_sharded_table<Shards, Key, Value>(shards, options, n, load_factor);
     if constexpr (std::is_same_v<Key, Value>) {
+      for (const double load_factor : options.load_factors)
+        measure_sharded_changes<Shards, Key, Value>(shards, options, n, load_factor);
       for (const char* name : {"sharded_multimap", "sharded_join"}) {
         if (options.has_table) options.has_table(name);
       }

@@ -46,6 +46,7 @@ struct bench_options : settings {
   std::string queries_name = "shuffled";
   std::string path_name = "automatic";
   int gpus = 0;
+  bool steps = false;
   bool sweep = false;
   bool ops_given = false;
 };
@@ -264,6 +265,9 @@ void check_shards(bench_options& options, const std::string& place) {
     throw roost::invalid_argument("bench: --gpus needs --place cuda; on the host take --shards");
   if (options.shards != 0 && place != "host")
     throw roost::invalid_argument("bench: --shards needs --place host; on cuda take --gpus");
+  if (options.steps && options.gpus == 0)
+    throw roost::invalid_argument("bench: --timeline is for lookups on several GPUs: take --gpus");
+  if (options.steps) options.timeline = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   options.shards = std::max(options.shards, options.gpus);
   if (options.shards == 0) return;
   const bool same =
@@ -512,8 +516,13 @@ void add_bench(CLI::App& app) {
   command
       ->add_option("--gpus", options->gpus,
                    "Measures tables that are spread over so many CUDA devices, with --log2n keys on each "
-                   "(sharded_map, sharded_multimap, sharded_join; with --value-bits 0 sharded_set)")
+                   "(sharded_map, sharded_concurrent_map, sharded_multimap, sharded_join; with "
+                   "--value-bits 0 sharded_set)")
       ->check(CLI::Range(1, 64));
+  command->add_flag(
+      "--timeline", options->steps,
+      "With --gpus: prints to stderr, for each lookup, when each of its steps was given to each "
+      "GPU, and when it was done");
   command
       ->add_option("--shards", options->shards,
                    "The same on the host: so many parts of its memory, with --log2n keys each")

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <chrono>
+#include <string>
+
 #include "roost/shards.hpp"
 
 #if defined(__CUDACC__)
@@ -24,6 +27,17 @@ class gpu_lanes {
   cudaEvent_t ready[2] = {};  // of what others get, in turns as those of a crew
   cudaEvent_t arrived[tickets] = {};
 
+  /// A step that has been given to a stream.
+  struct mark {
+    const char* what;
+    std::uint32_t number;
+    std::chrono::steady_clock::time_point given;
+    cudaEvent_t done;
+  };
+  std::vector<mark> marks;
+  bool traced = false;
+  void forget_marks() noexcept;
+
  private:
   void destroy() noexcept;
 };
@@ -45,6 +59,8 @@ class gpu_shard : public crew_shard {
   /// Lets the place's stream wait for what an exchange brings.
   void wait(std::uint64_t ticket) const;
   void leave(bool failed);
+  /// Number k of some steps has been given to the place's stream, or to a lane.
+  void mark(const char* what, std::uint32_t k = 0, int lane = -1);
 
  private:
   const std::vector<cuda>& places_;
@@ -52,6 +68,13 @@ class gpu_shard : public crew_shard {
 };
 
 }  // namespace detail
+
+/// A step of a lookup on several GPUs: when the host had given it to a GPU, and when the GPU had done it, in
+/// milliseconds since the call began there.
+struct gpu_step {
+  std::string what;
+  double given, done;
+};
 
 /// Several GPUs of this machine, one process: a shard on each. A thread for each GPU gives it work.
 ///
@@ -99,6 +122,13 @@ class gpus {
   void synchronize() const {
     for (const cuda& place : state_->places) place.synchronize();
   }
+
+  /// From now on bulk lookups note their steps, or do so no longer; forgets those that were noted. For
+  /// whoever looks for lost time: `roost bench --timeline` prints them. Not beside other calls. Throws
+  /// device_error.
+  void trace(bool on) const;
+  /// The steps of each GPU since trace(true). Waits for them. Throws device_error.
+  std::vector<std::vector<gpu_step>> steps() const;
 
   /// f(shard) for all shards at once, each by a thread of its own whose current device is the shard's: what
   /// sharded tables stand on.

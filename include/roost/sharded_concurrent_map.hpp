@@ -73,13 +73,18 @@ class sharded_concurrent_map {
   /// Takes all keys out.
   void clear(const Shards& shards);
 
-  /// As of sharded_map.
+  // Bulk lookups: for each shard a range of queries and one of results, at least as long, in memory of the
+  // shard. See sharded_map for the ways that they go, what they take, and what they throw. Not beside changes.
+
+  /// results[s][i] = the value of queries[s][i], or `missing`.
   template <class Queries, class Results>
   bulk_report find(const Shards& shards, const Queries& queries, Results&& results, Value missing,
                    bulk_options how = {}) const {
     return tables_.template find<Key>(shards, "roost::sharded_concurrent_map::find", queries, results,
                                       missing, how);
   }
+  /// found[s][i] = whether queries[s][i] is there, as bool, and if so, results[s][i] = its value; other
+  /// results stay as they are.
   template <class Queries, class Results, class Found>
     requires(!std::is_convertible_v<Found, Value>)
   bulk_report find(const Shards& shards, const Queries& queries, Results&& results, Found&& found,
@@ -87,12 +92,15 @@ class sharded_concurrent_map {
     return tables_.template find_there<Key, Value>(shards, "roost::sharded_concurrent_map::find", queries,
                                                    results, found, how);
   }
+  /// results[s][i] = whether queries[s][i] is there, as bool.
   template <class Queries, class Results>
   bulk_report contains(const Shards& shards, const Queries& queries, Results&& results,
                        bulk_options how = {}) const {
     return tables_.template contains<Key>(shards, "roost::sharded_concurrent_map::contains", queries, results,
                                           how);
   }
+  /// Returns how many of the queries of all shards are there. Takes a byte of scratch memory for each query
+  /// more than contains().
   template <class Queries>
   std::size_t count_found(const Shards& shards, const Queries& queries, bulk_options how = {}) const {
     return tables_.template count_found<Key>(shards, "roost::sharded_concurrent_map::count_found", queries,

@@ -23,8 +23,9 @@ namespace roost {
 /// Cost: a build sends each pair to its owner once, which then builds. A bulk lookup partitions queries by
 /// owner and region at once, sends them by ranges of regions while others are answered, and puts the answers
 /// that come back in order: docs/several-gpus.md has the model and what was measured. Small batches read the
-/// tables of other shards where they lie, if they can. Queries of few keys, which would crowd one shard, are
-/// asked once a key. Scratch memory: about twice what frozen_map takes.
+/// tables of other shards where they lie, if they can. Queries of frequent keys, which would crowd one shard,
+/// are answered where they are asked. Scratch memory: about twice what frozen_map takes, and then four bytes
+/// and a key a query more.
 ///
 /// Threads and failure: shards.hpp.
 template <class Key, class Value, class Shards = host_shards>

@@ -65,14 +65,15 @@ refused "clock" bench --place host --clock sun
 [[ $(ok_rows --log2n 10 --value-bits 0 --ops build) -eq 6 ]] || fail "sets: $(cat stdout stderr)"
 
 # Tables over several shards.
-[[ $(ok_rows --shards 3 --log2n 0,8,14 --ops build,find_hit,find_half,find_miss,group,count_hit,join --reps 1) -eq 19 ]] ||
+[[ $(ok_rows --shards 3 --log2n 0,8,14 --ops build,insert,find_hit,find_half,find_miss,erase,group,count_hit,join --reps 1) -eq 34 ]] ||
   fail "shards: $(cat stdout stderr)"
 [[ $(ok_rows --shards 2 --log2n 14 --value-bits 0 --path regional --reps 1) -eq 3 ]] || fail "sharded sets: $(cat stdout stderr)"
 for queries in zipf equal; do
-  [[ $(ok_rows --shards 4 --log2n 14 --queries $queries --path regional --ops find_half --reps 1) -eq 1 ]] ||
+  [[ $(ok_rows --shards 4 --log2n 14 --queries $queries --path regional --ops find_half --reps 1) -eq 2 ]] ||
     fail "shards, $queries: $(cat stdout stderr)"
 done
 refused "not in range 1 to 64" bench --shards 65
+refused "take --gpus" bench --place host --shards 2 --timeline
 refused "are measured with" bench --shards 2 --key-bits 64
 refused "one place" bench --shards 2 --sweep
 

@@ -54,7 +54,7 @@ class crew {
  public:
   /// `patience`: how often one that waits looks before it sleeps. Who sleeps wakes up some 10 us late.
   explicit crew(std::uint32_t count, int patience = 0)
-      : count_(count), patience_(patience), errors_(count), scopes_left_(count), pieces_(2 * count) {
+      : count_(count), patience_(patience), scopes_left_(count), errors_(count), pieces_(2 * count) {
     for (auto& pieces : pieces_) pieces.resize(count);
     notes_.resize(2 * std::size_t{count} * words_most());
     try {
@@ -87,7 +87,7 @@ class crew {
     changed_.notify_all();
     work(0, f);
     std::unique_lock hold(lock_);
-    changed_.wait(hold, [&] { return ended_ == count_; });
+    wait_until(hold, [&] { return ended_ == count_; });
     rethrow();
   }
 
@@ -104,13 +104,7 @@ class crew {
       changed_.notify_all();
       return;
     }
-    const auto is_over = [&] { return meetings_ != meeting || failed_; };
-    if (patience_ != 0) {
-      hold.unlock();
-      for (int i = 0; i < patience_ && !is_over(); ++i) std::this_thread::yield();
-      hold.lock();
-    }
-    changed_.wait(hold, is_over);
+    wait_until(hold, [&] { return meetings_ != meeting || failed_; });
     if (meetings_ == meeting) throw stopped_by_another();
   }
 
@@ -125,9 +119,9 @@ class crew {
     std::unique_lock hold(lock_);
     const std::uint64_t mine = ++scopes_left_[number];
     changed_.notify_all();
-    changed_.wait(hold, [&] {
+    wait_until(hold, [&] {
       return std::all_of(scopes_left_.begin(), scopes_left_.end(),
-                         [&](std::uint64_t theirs) { return theirs >= mine; });
+                         [&](const auto& theirs) { return theirs >= mine; });
     });
   }
 
@@ -142,12 +136,23 @@ class crew {
   }
 
  private:
+  /// Looks some times, without the lock, before it sleeps.
+  template <class IsOver>
+  void wait_until(std::unique_lock<std::mutex>& hold, const IsOver& is_over) {
+    if (patience_ != 0) {
+      hold.unlock();
+      for (int i = 0; i < patience_ && !is_over(); ++i) std::this_thread::yield();
+      hold.lock();
+    }
+    changed_.wait(hold, is_over);
+  }
+
   void serve(std::uint32_t number) {
     for (std::uint64_t done = 0;;) {
       const std::function<void(std::uint32_t)>* job = nullptr;
       {
         std::unique_lock hold(lock_);
-        changed_.wait(hold, [&] { return jobs_ != done || ending_; });
+        wait_until(hold, [&] { return jobs_ != done || ending_; });
         if (jobs_ == done) return;
         done = jobs_;
         job = job_;
@@ -192,13 +197,13 @@ class crew {
   std::mutex running_, lock_;
   std::condition_variable changed_;
   const std::function<void(std::uint32_t)>* job_ = nullptr;
-  std::uint64_t jobs_ = 0;
-  std::atomic<std::uint64_t> meetings_{0};
-  std::uint32_t met_ = 0, ended_ = 0;
-  std::atomic<bool> failed_{false};
-  bool ending_ = false;
+  // What threads look at while they wait.
+  std::atomic<std::uint64_t> jobs_{0}, meetings_{0};
+  std::atomic<std::uint32_t> ended_{0};
+  std::atomic<bool> failed_{false}, ending_{false};
+  std::vector<std::atomic<std::uint64_t>> scopes_left_;  // of each shard; all of one that has ended
+  std::uint32_t met_ = 0;
   std::vector<std::exception_ptr> errors_;
-  std::vector<std::uint64_t> scopes_left_;  // of each shard; all of one that has ended
   // What shards show each other, two turns: nobody is two turns ahead of another, since they meet in each.
   std::vector<std::uint64_t> notes_;
   std::vector<std::vector<piece>> pieces_;
@@ -229,6 +234,8 @@ class crew_shard {
 
   /// A shard that fails is noticed at the next meeting.
   void agree() {}
+  /// A step has been given to the place, or to a lane: see gpus::trace.
+  void mark(const char*, std::uint32_t = 0, int = -1) {}
 
  protected:
   /// Shows what goes to others and returns when all have shown theirs; `s` sent sent(s) then.

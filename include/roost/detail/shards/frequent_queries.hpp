@@ -30,7 +30,7 @@ spread_of_queries sample_queries(const Place& place, const Queries& queries, std
                                  std::uint64_t regions, std::uint64_t seed) {
   using key = element_of<Queries>;
   constexpr std::uint32_t sample = group_tuning<cuda>::sample;
-  if (queries.size() < 2 * sample) return {};
+  if (queries.size() < sample) return {};
   const double mean = static_cast<double>(n) / static_cast<double>(regions);
   const double spare = static_cast<double>(with_slack(mean, n)) - mean;
   frequent_keys<key, Place> frequent({seed, 2});

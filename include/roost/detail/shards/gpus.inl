@@ -24,7 +24,13 @@ inline gpu_lanes::gpu_lanes() {
 
 inline gpu_lanes::~gpu_lanes() { destroy(); }
 
+inline void gpu_lanes::forget_marks() noexcept {
+  for (const mark& step : marks) static_cast<void>(cudaEventDestroy(step.done));
+  marks.clear();
+}
+
 inline void gpu_lanes::destroy() noexcept {
+  forget_marks();
   for (const cudaStream_t stream : lane) {
     if (stream != nullptr) static_cast<void>(cudaStreamDestroy(stream));
   }
@@ -71,6 +77,15 @@ inline void gpu_shard::leave(bool failed) {
   all_->leave(number_);
 }
 
+inline void gpu_shard::mark(const char* what, std::uint32_t k, int lane) {
+  gpu_lanes& mine = *lanes_[number_];
+  if (!mine.traced) return;
+  mine.marks.push_back({what, k, std::chrono::steady_clock::now(), nullptr});
+  cudaEvent_t& done = mine.marks.back().done;
+  check(cudaEventCreate(&done), "cudaEventCreate");
+  check(cudaEventRecord(done, lane < 0 ? place().stream() : mine.lane[lane]), "cudaEventRecord");
+}
+
 /// Lets a device use the memory of another one; false if it cannot.
 inline bool enable_access(int device, int other) {
   if (device == other) return true;
@@ -106,6 +121,30 @@ inline std::vector<int> gpus::all_devices() {
     detail::raise<device_error>(
         {"roost::gpus: no CUDA device can be used here; use roost::host_shards, or check the driver with "
          "nvidia-smi"});
+  }
+  return result;
+}
+
+inline void gpus::trace(bool on) const {
+  synchronize();
+  for (const auto& lanes : state_->lanes) {
+    lanes->forget_marks();
+    lanes->traced = on;
+  }
+}
+
+inline std::vector<std::vector<gpu_step>> gpus::steps() const {
+  std::vector<std::vector<gpu_step>> result(size());
+  for (std::size_t s = 0; s < size(); ++s) {
+    const detail::device_guard guard(state_->places[s].device());
+    const auto& marks = state_->lanes[s]->marks;
+    for (const auto& step : marks) {
+      float done = 0;
+      detail::check(cudaEventSynchronize(step.done), "cudaEventSynchronize");
+      detail::check(cudaEventElapsedTime(&done, marks[0].done, step.done), "cudaEventElapsedTime");
+      const std::chrono::duration<double, std::milli> given = step.given - marks[0].given;
+      result[s].push_back({step.what + (" " + std::to_string(step.number)), given.count(), done});
+    }
   }
   return result;
 }

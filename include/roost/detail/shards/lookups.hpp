@@ -48,7 +48,19 @@ struct sharded_batch {
   owners order;
   std::uint32_t ranges = 1;
   std::uint64_t copies = 1;  // of most queries, for which regions have room; or room_for_all in each
+  std::vector<std::uint64_t> sizes{};  // how many queries each shard has
+
+  /// The sizes that all shards have told.
+  void set_sizes(const gathered& all) {
+    sizes.clear();
+    for (std::uint32_t s = 0; s < order.shards; ++s) sizes.push_back(all(s));
+  }
 };
+
+/// How many of n queries are in a part of all.
+inline std::size_t count_in_part(std::size_t n, std::size_t first, std::size_t count) {
+  return smaller(n - smaller(n, first), count);
+}
 
 /// Where the answers to a part of a batch go: to queries from `first` on, or to those of some numbers.
 template <class Answer>
@@ -73,9 +85,8 @@ bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries&
   using kernel = probe_region_tiles<place_type, Ref, query, Answer>;
   const place_type& place = me.place();
   const std::uint32_t shards = me.count(), my = me.number(), regions = batch.order.regions;
-  const gathered sizes = me.gather({queries.size()});
   const auto room_of = [&](std::uint32_t shard) {
-    const std::uint64_t n = larger<std::uint64_t>(sizes(shard), 16);
+    const std::uint64_t n = larger<std::uint64_t>(batch.sizes[shard], 16);
     if (batch.copies == batch.room_for_all) return n;
     return with_slack(static_cast<double>(n) / (shards * regions), n, static_cast<double>(batch.copies));
   };
@@ -89,6 +100,7 @@ bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries&
   const auto parts = partitioner.run(alone<Queries>{queries}, batch.order);
   array<std::uint64_t, place_type> bounds(place, std::size_t{2} * shards * regions);
   place.for_each(std::size_t{shards} * regions, write_bounds{parts.ends(), my_room, regions, bounds.data()});
+  me.mark("partitioned");
   array<result, place_type> answers(place, parts.extent());
   scratch_bytes = parts.scratch_bytes() + answers.bytes() + bounds.bytes();
   std::vector<visiting<query, result, place_type>> from(shards);
@@ -131,6 +143,7 @@ bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries&
     arrival[k] = to_others(
         [&](std::uint32_t s) { return piece_of(parts.items() + s * my_slot, my_room, range(k)); },
         [&](std::uint32_t s) { return piece_of(from[s].queries.data(), from[s].room, range(k)); }, 0);
+    me.mark("queries have come", k, 0);
   }
   const auto answer_regions = [&](const item* items, const std::uint64_t* begins, std::uint64_t room,
                                   std::uint32_t first, std::uint32_t count, result* results) {
@@ -139,8 +152,16 @@ bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries&
                      tiles, answer,  results,        flags.data() + 1};
     place.launch(tiles * count, scratch_bytes_of(run), run);
   };
-  answer_regions(parts.items() + my * my_slot, bounds.data() + my * 2 * regions, my_room, 0, regions,
-                 answers.data() + my * my_slot);
+  const auto answer_mine = [&](std::uint32_t first, std::uint32_t end) {
+    if (first != end) {
+      answer_regions(parts.items() + my * my_slot, bounds.data() + my * 2 * regions, my_room, first,
+                     end - first, answers.data() + my * my_slot);
+    }
+    me.mark("own queries answered");
+  };
+  // The last of them while the last answers travel.
+  const std::uint32_t first_of_last = batch.ranges == 1 ? regions : range(batch.ranges - 1).first;
+  answer_mine(0, first_of_last);
   std::uint64_t back = 0;
   for (std::uint32_t k = 0; k < batch.ranges; ++k) {
     me.wait(arrival[k]);
@@ -151,14 +172,19 @@ bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries&
                        guest.answers.data());
       }
     }
+    me.mark("range answered", k);
     back = to_others(
         [&](std::uint32_t s) { return piece_of(from[s].answers.data(), from[s].room, range(k)); },
         [&](std::uint32_t s) { return piece_of(answers.data() + s * my_slot, my_room, range(k)); }, 1);
+    me.mark("answers are back", k, 1);
   }
+  answer_mine(first_of_last, regions);
   me.wait(back);
   parts.template restore_each<true>(place, answers.data(), target, flags.data());
+  me.mark("answers in order");
   std::uint32_t overflowed = 0;
   place.copy_to_host(&overflowed, flags.data(), sizeof(overflowed));
+  me.mark("looked at");
   return overflowed == 0;
 }
 
@@ -181,12 +207,15 @@ void ask_each_key_once(Me& me, const Ref& ref, const owners& order, const Querie
   const auto each = unique_inverse(me.place(), queries, index_order::any);
   array<result, place_type> kept(me.place(), each.keys.size());
   const auto keys = as_sequence(each.keys);
-  const sharded_batch batch{{order.seed, order.shards}, 1, sharded_batch::room_for_all};
-  const std::size_t part = ceil_div<std::size_t>(keys.size(), me.count());
-  for (std::uint32_t i = 0; i < me.count(); ++i) {
-    const std::size_t first = smaller(i * part, keys.size());
-    ask_once(me, ref, batch, slice(keys, first, smaller(part, keys.size() - first)), target.answer,
-             put_to<result>{kept.data() + first}, scratch_bytes);
+  sharded_batch batch{{order.seed, order.shards}, 1, sharded_batch::room_for_all};
+  const gathered all = me.gather({keys.size()});
+  const std::size_t part = ceil_div<std::size_t>(all.most(), me.count());
+  for (std::size_t first = 0; first < all.most(); first += part) {
+    batch.set_sizes(all);
+    for (std::uint64_t& size : batch.sizes) size = count_in_part(size, first, part);
+    const std::size_t mine = smaller(first, keys.size());
+    ask_once(me, ref, batch, slice(keys, mine, batch.sizes[me.number()]), target.answer,
+             put_to<result>{kept.data() + mine}, scratch_bytes);
   }
   me.place().for_each(queries.size(), put_kept<Answer>{target, kept.data(), each.inverse.data()});
   me.place().synchronize();
@@ -204,6 +233,7 @@ void ask_skewed(Me& me, const Ref& ref, sharded_batch batch, const Queries& quer
   const auto ask_rest = [&](const auto& rest, const answers_to<Answer>& to) {
     const gathered all = me.gather({rest.size(), frequent.copies()});
     if (all.sum(0) == 0) return;
+    batch.set_sizes(all);
     batch.copies = all.most(1);
     std::size_t bytes = 0;
     const bool good = ask_once(me, ref, batch, rest, target.answer, to, bytes);
@@ -211,27 +241,30 @@ void ask_skewed(Me& me, const Ref& ref, sharded_batch batch, const Queries& quer
       ask_each_key_once(me, ref, batch.order, slice(rest, 0, good ? 0 : rest.size()), to, bytes);
     scratch_bytes += bytes;
   };
-  if (me.gather({frequent.keys().size()}).sum() == 0) return ask_rest(queries, target);
+  const gathered all = me.gather({frequent.keys().size()});
+  if (all.sum() == 0) return ask_rest(queries, target);
 
   array<result, place_type> kept(me.place(), frequent.keys().size());
-  ask_once(me, ref, {{batch.order.seed, batch.order.shards}, 1, sharded_batch::room_for_all},
-           as_sequence(frequent.keys()), target.answer, put_to<result>{kept.data()}, scratch_bytes);
+  sharded_batch few{{batch.order.seed, batch.order.shards}, 1, sharded_batch::room_for_all};
+  few.set_sizes(all);
+  ask_once(me, ref, few, as_sequence(frequent.keys()), target.answer, put_to<result>{kept.data()},
+           scratch_bytes);
   if (kept.size() == 0) return ask_rest(queries, target);
   const rare_queries<query, place_type> rest(me.place(), frequent, kept, queries, target);
   scratch_bytes = frequent.bytes() + kept.bytes() + rest.bytes();
   ask_rest(rest.queries(), answers_to<Answer>{target.answer, target.first, rest.numbers()});
 }
 
-/// Every bulk lookup in a sharded table by the exchange of queries.
+/// Every bulk lookup in a sharded table by the exchange of queries. `all`: of each shard how many there are,
+/// and the bytes of its table.
 template <class Me, class Ref, class Queries, class Answer>
-bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const Queries& queries, const Answer& answer,
-                       const bulk_options& how) {
+bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const gathered& all, const Queries& queries,
+                       const Answer& answer, const bulk_options& how) {
   using place_type = typename Me::place_type;
   using tuned = shards_tuning<place_type>;
   using query = element_of<Queries>;
   constexpr std::size_t bytes_of_query = 2 * (sizeof(query) + sizeof(typename Answer::result)) + 4;
   const std::size_t n = queries.size();
-  const gathered all = me.gather({n, table.bytes});
   const std::size_t n_most = all.most(0),
                     fit = larger(how.scratch_bytes_or(tuned::scratch_bytes) / bytes_of_query,
                                  find_tuning<place_type>::chunk_least);
@@ -245,14 +278,19 @@ bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const Queries& que
     batch.ranges = static_cast<std::uint32_t>(
         std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, batch.order.regions)));
   }
-  const spread_of_queries spread = sample_queries(
-      me.place(), queries, smaller(chunk, n), std::uint64_t{me.count()} * batch.order.regions, table.seed);
+  const spread_of_queries spread =
+      n < tuned::sampled_from ? spread_of_queries()
+                              : sample_queries(me.place(), queries, smaller(chunk, n),
+                                               std::uint64_t{me.count()} * batch.order.regions, table.seed);
+  me.mark("sampled");
   const gathered spreads = me.gather({spread.copies, spread.is_skewed});
   const bool is_skewed = spreads.sum(1) != 0;
   batch.copies = spreads.most(0);
   bulk_report report{path::regional};
   for (std::size_t c = 0; c < chunks; ++c, ++report.chunks) {
-    const std::size_t first = smaller(c * chunk, n), count = smaller(chunk, n - first);
+    batch.set_sizes(all);
+    for (std::uint64_t& size : batch.sizes) size = count_in_part(size, c * chunk, chunk);
+    const std::size_t first = smaller(c * chunk, n), count = batch.sizes[me.number()];
     std::size_t bytes = 0;
     const answers_to<Answer> target{answer, first};
     const auto part = slice(queries, first, count);

@@ -83,6 +83,7 @@ class rank_shard {
   gathered gather(std::span<const std::uint64_t> words) { return tell(words, nullptr); }
   /// Returns when no rank can fail any more before the next gather().
   void agree() { tell({}, nullptr); }
+  void mark(const char*, std::uint32_t = 0, int = -1) {}
 
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
     return carry([&] { return transport().exchange(out, in); });

@@ -136,12 +136,12 @@ template <class Shards, class Ref, class Queries, class Answer, class RefOf>
 bulk_report ask_tables(const Shards& shards, typename Shards::shard_type& me, const asked_table<Ref>& mine,
                        const Queries& queries, const Answer& answer, const bulk_options& how,
                        [[maybe_unused]] const RefOf& ref_of) {
+  me.mark("begun");
+  const gathered sizes = me.gather({queries.size(), mine.bytes});
   if constexpr (!one_shard_a_process<Shards>) {
-    const auto are_few = [&] {
-      return me.gather({queries.size()}).most() < shards_tuning<typename Shards::place_type>::queries;
-    };
+    const bool are_few = sizes.most() < shards_tuning<typename Shards::place_type>::queries;
     if (shards.all_readable() && me.count() <= sharded_ref<Ref>::shards_most &&
-        (how.path == path::direct || (how.path == path::automatic && are_few()))) {
+        (how.path == path::direct || (how.path == path::automatic && are_few))) {
       sharded_ref<Ref> all(me.count(), mine.seed);
       for (std::uint32_t s = 0; s < me.count(); ++s) all.set(s, ref_of(s));
       const bulk_report report = probe_all(me.place(), all, mine.bytes, queries, answer, how);
@@ -150,9 +150,9 @@ bulk_report ask_tables(const Shards& shards, typename Shards::shard_type& me, co
     }
   }
   if constexpr (has_large_values<Ref> && !std::is_same_v<Answer, write_contained>) {
-    return ask_owners(me, mine, queries, with_value_of_slot<Ref, Answer>{mine.ref, answer}, how);
+    return ask_owners(me, mine, sizes, queries, with_value_of_slot<Ref, Answer>{mine.ref, answer}, how);
   } else {
-    return ask_owners(me, mine, queries, answer, how);
+    return ask_owners(me, mine, sizes, queries, answer, how);
   }
 }
 
@@ -258,7 +258,8 @@ class tables_of_shards {
     const Table& mine = of(me);
     if constexpr (requires { mine.key_count(); }) {
       const auto& numbers = numbers_of_keys::of(mine);
-      return ask_owners(me, asked_table{numbers.ref(), numbers.bytes(), seed_}, queries, answer, how);
+      const gathered sizes = me.gather({queries.size(), numbers.bytes()});
+      return ask_owners(me, asked_table{numbers.ref(), numbers.bytes(), seed_}, sizes, queries, answer, how);
     } else {
       return ask_tables(shards, me, asked_table{mine.ref(), mine.bytes(), seed_}, queries, answer, how,
                         [&](std::uint32_t s) -> decltype(auto) { return (*this)[s].ref(); });
@@ -282,6 +283,7 @@ class tables_of_shards {
         return ask(shards, me, sequence, answer_of(me, target, sequence.size()), how);
       }();
       me.place().synchronize();
+      me.mark("ended");
       if (me.local() == 0) report = mine;
     });
     return report;
