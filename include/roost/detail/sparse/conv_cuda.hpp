@@ -22,6 +22,7 @@ inline constexpr int conv_slice = 64 / static_cast<int>(sizeof(T));
 template <class T>
 inline constexpr int conv_piece = 16 / static_cast<int>(sizeof(T));
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /// The product of Rows x Columns that a warp owns, by the tensor cores: sums += left * right, slice by slice.
 /// Left is [row][depth], or, Turned, [depth][row]; right is [depth][column].
 template <class T, int Rows, int Columns, int Slice, bool Turned, int LeftStride, int RightStride>
@@ -81,6 +82,7 @@ class tensor_product {
 
   sum_part sums_[Rows / 16][Columns / 16];
 };
+#endif
 
 /// The same with all digits: a lane has every 8th row and every 4th column.
 template <class T, int Rows, int Columns, int Slice, bool Turned, int LeftStride, int RightStride>
@@ -128,7 +130,11 @@ struct block_product {
   static constexpr int stages = Stages;
   template <template <class, int, int, int, bool, int, int> class Product>
   using of_warp = Product<T, Rows / down, Columns / across, Slice, Turned, left_stride, right_stride>;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   using product = std::conditional_t<Tensor, of_warp<tensor_product>, of_warp<plain_product>>;
+#else
+  using product = of_warp<plain_product>;  // the tensor cores of earlier GPUs do not take these types
+#endif
   using sum = typename product::sum;
   static constexpr int sum_stride = Columns + 8;
   static constexpr std::size_t bytes =
