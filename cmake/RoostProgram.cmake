@@ -1,3 +1,5 @@
+set(ROOST_UNITY 0 CACHE STRING "Not 0: all examples of the host are one program")
+
 # roost_program(target): what every program of this tree shares.
 function(roost_program target)
   target_link_libraries(${target} PRIVATE roost::roost)
