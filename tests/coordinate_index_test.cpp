@@ -182,6 +182,21 @@ TYPED_TEST(coordinate_index, of_the_ends_of_all_axes) {
   check(wide, {representation::automatic, representation::blocks});
 }
 
+TYPED_TEST(coordinate_index, of_a_box_too_wide_for_a_curve_is_in_order_row_by_row) {
+  constexpr int d = TypeParam::value;
+  voxels<d> input = random_voxels<d>(300, 6, 2, 0, 1 << 20), expected;  // each in a superblock of its own
+  std::mt19937_64 random(1);
+  for (auto& c : input) {
+    for (int a = 0; a < d; ++a) c.at[a] <<= 12 / d;
+    c.at[0] = static_cast<i32>(random() & ~u64{63});
+  }
+  expected = input;
+  std::ranges::sort(expected, {}, [](const auto& c) { return numbers_of(c); });
+  const index_of<d> index(test_place(), upload(input));
+  EXPECT_TRUE(download(index.coordinates()) == expected);
+  EXPECT_TRUE(index.valid(test_place()));
+}
+
 TYPED_TEST(coordinate_index, refuses_a_box_that_is_too_wide) {
   constexpr int d = TypeParam::value;
   const auto across = [](int bits_of_batch, int bits) {
@@ -300,6 +315,33 @@ TEST(coordinate_index_calls, valid_notices_damage) {
                      [](voxels<3>& all) { std::swap(all[7], all[8]); });
     }
   }
+}
+
+TEST(coordinate_index_calls, valid_notices_rows_in_another_order) {
+  using kernel = roost::detail::number_blocks<place_type, 3>;
+  using block = roost::detail::block;
+  // As many as there is room for; the host knows that there is one superblock.
+  constexpr std::size_t blocks = on_host ? 64 : 64 + 2 / 2,
+                        words =
+                            roost::detail::earlier_teams::words((blocks + kernel::tile - 1) / kernel::tile);
+  watched_memory memory;
+  {
+    const place_type place = make_place(memory);
+    const index_of<3> index(place, roost::copy_to(place, voxels<3>{{0, {0, 0, 0}}, {0, {4, 0, 0}}}));
+    auto* const all = static_cast<block*>(memory.block_of((blocks + (words + 1) / 2) * sizeof(block)));
+    ASSERT_NE(all, nullptr);
+    auto rows = roost::copy_to_host(place, index.coordinates());
+    auto numbers = roost::copy_to_host(place, std::span<const block>(all, 2));
+    std::swap(rows[0], rows[1]);
+    std::swap(numbers[0].first_row, numbers[1].first_row);
+    EXPECT_TRUE(index.valid(place));
+    place.copy_from_host(const_cast<coordinate<3>*>(index.coordinates().data()), rows.data(),
+                         rows.size() * sizeof(rows[0]));
+    place.copy_from_host(all, numbers.data(), numbers.size() * sizeof(block));
+    place.synchronize();
+    EXPECT_FALSE(index.valid(place));  // though each is found at its row
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
 }
 
 #if !defined(__CUDACC__)

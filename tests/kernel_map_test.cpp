@@ -228,6 +228,8 @@ TYPED_TEST(kernel_map, of_submanifolds_of_any_size_and_dilation) {
   check_submanifold(index, shape_of<d>(2, 3), true);
   for (const int dilation : {2, 3, 17, 1 << 20})
     check_submanifold(index, shape_of<d>(2, 3, 1, dilation), dilation == 2);
+  for (const int dilation : {3, 5, 9})  // a block's side on an axis, and one
+    check_submanifold(index, kernel_shape<d>::cube(2, 1, dilation));
   auto moved = kernel_shape<d>::cube(3);
   moved.padding[0] = 0;
   check_submanifold(index, moved);
@@ -348,6 +350,10 @@ TYPED_TEST(kernel_map, at_the_ends_of_all_axes) {
         [&] { roost::convolution(test_place(), index, kernel_shape<d>::cube(3)); },
         {"roost::convolution", "axis 0", "32 bits"});
   }
+  voxels<d> ends(2);  // which are no neighbours
+  ends[0].at[0] = lowest, ends[1].at[0] = highest;
+  const auto index = this->index(ends, roost::order::block, representation::blocks);
+  check_submanifold(index, kernel_shape<d>::cube(3));
 }
 
 TEST(kernel_map_calls, of_a_scan_and_of_keys_that_were_chosen_to_collide) {
@@ -432,6 +438,14 @@ TEST(kernel_map_calls, valid_notices_damage) {
   const auto view = map.transposed();
   const std::span<const u32> inverse(view.masks, view.outputs);
   damage("a mask of the transposed view", inverse, 5, [](u32 bits) { return bits ^ 64; });
+  ASSERT_GE(download(map.pair_begins())[1], 2u);  // of the first offset
+  for (const auto& part : {map.input_rows(), map.output_rows()}) {
+    auto pairs = download(part);
+    std::swap(pairs[0], pairs[1]);
+    test_place().copy_from_host(const_cast<u32*>(part.data()), pairs.data(), part.size_bytes());
+    test_place().synchronize();
+  }
+  EXPECT_FALSE(map.valid(test_place()));  // pairs in another order
 }
 
 TEST(kernel_map_calls, hold_nothing_that_they_do_not_say) {

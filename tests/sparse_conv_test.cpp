@@ -338,6 +338,17 @@ TEST(sparse_conv_results, are_the_same_with_any_threads_order_and_neighbours_of_
   }
 }
 
+TEST(sparse_conv_results, have_each_row_in_the_gradient_of_the_bias) {
+  const index_of<3> index(test_place(), upload(random_voxels<3>(3000, 7, 40)));
+  const auto map = roost::submanifold(test_place(), index, kernel_shape<3>::cube(1));
+  std::vector<float> gradient(index.size() * 3), expected(3);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    gradient[i] = static_cast<float>(1 + i % 7);  // whole numbers have exact sums
+    expected[i % 3] += gradient[i];
+  }
+  EXPECT_EQ(bias_gradient(map.view(), {1, 3}, gradient), expected);
+}
+
 TEST(sparse_conv_results, have_what_is_not_finite_only_where_it_was_read) {
   const index_of<3> index(test_place(), upload(random_voxels<3>(800, 5, 12)));
   const auto map = roost::submanifold(test_place(), index);

@@ -14,8 +14,9 @@ namespace roost {
 /// The order in which a coordinate_index numbers its voxels. Rows are the same every time, on every place,
 /// with any number of threads.
 enum class order {
-  /// By batch, then along a space-filling curve (Morton's) from the corner of the bounding box. Rows of
-  /// neighbours lie close together, whatever the order of the input: the fastest to make and to use.
+  /// By batch, then along a space-filling curve (Morton's) from the corner of the bounding box, or row by row
+  /// where the box is too wide for a curve of 63 bits. Rows of neighbours lie close together, whatever the
+  /// order of the input: the fastest to make and to use.
   block,
   input  ///< by first occurrence in the input
 };
