@@ -262,10 +262,7 @@ findings find_out(scene& on, const solids_options& options, const placed_meshes&
   }
   found.result = on.facts_of_result();
   if (options.op == "surfaces") found.result.voxels = found.classes->all();
-  if (options.inside == "fill") {
-    found.fill = on.fill();
-    found.classes = found.fill->classes;
-  }
+  if (options.inside == "fill") found.fill = on.fill();
   if (options.baseline) found.bits = on.bit_grid(op_of(options.op));
   return found;
 }

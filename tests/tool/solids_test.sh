@@ -47,7 +47,7 @@ solids "$cube" "$cube" "$cube" --grid 60 --op difference --place-b "scale 0.5" -
 holds "r['volume_voxels'] == 40 ** 3 // 2 - 20 ** 3 // 2 and len(m) == 3 and 'classes' not in j"
 
 # Turns, shapes, rules, the paper's method, the baseline.
-solids "$cube" sphere --grid 64 --op difference --place-b "scale 1.2 rotate 1 2 3 40" --inside fill --baseline --threads 1
+solids "$cube" sphere --grid 64 --op difference --place-b "scale 1.2 rotate 1 2 3 40" --inside fill --conservative --baseline --threads 1
 holds "j['fill']['different'] == 0 and j['fill']['unknown'] == 0 and j['fill']['classes'] == j['classes']"
 holds "j['bit_grid']['volume_voxels'] == r['volume_voxels'] and j['bit_grid']['exposed_voxels'] == r['exposed_voxels']"
 solids torus:100 box --grid 50 --op union --place-b "scale 0.3" --conservative
