@@ -19,12 +19,25 @@ struct report_table {
   std::vector<std::vector<std::string>> rows;
 };
 
+/// What `roost reproduce` can repeat, in this order.
+inline const std::vector<std::string> reproduced_parts{
+    "cuckoo", "copies", "two-kernel", "farrell", "stadium", "perfect", "solids", "matching", "sparse"};
+
 struct reproduction {
   int builds = 1000;  // to count overfull buckets over
   int repetitions = 5;
   int threads = 0;
-  double share = 1;  // of the papers' numbers of keys, for a quick look
+  double share = 1;                // of the papers' numbers of keys, for a quick look
+  std::vector<std::string> parts;  // of reproduced_parts; all if there are none
   std::function<void(const report_table&)> report;
+  std::function<void(const std::string&)> progress;  // what is being measured now
+
+  /// Whether a part was asked for; it is measured next.
+  bool wants(const std::string& part) const {
+    if (!parts.empty() && std::find(parts.begin(), parts.end(), part) == parts.end()) return false;
+    if (progress) progress(part);
+    return true;
+  }
 
   std::size_t shared(std::size_t n) const {
     return std::max<std::size_t>(static_cast<std::size_t>(share * static_cast<double>(n)), 1024);

@@ -1,8 +1,10 @@
 #include "info.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <fstream>
 
 #include "place_choice.hpp"
@@ -49,6 +51,15 @@ void info() {
 }
 
 }  // namespace
+
+std::string machine_of(const std::string& place, int threads) {
+  const auto devices = place == "cuda" ? cuda_device_facts() : std::vector<device_facts>{};
+  const auto what = devices.empty()
+                        ? fmt::format("{}, {} threads", processor_name(), roost::host(threads).threads())
+                        : devices.front().name;
+  return fmt::format("roost {} on {}: {}, {:%Y-%m-%d}", ROOST_VERSION, place, what,
+                     fmt::gmtime(std::time(nullptr)));
+}
 
 void add_info(CLI::App& app) {
   app.add_subcommand("info", "Lists the places of this machine, their devices and memory")->callback(info);

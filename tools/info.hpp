@@ -7,6 +7,9 @@
 /// `roost info`: the places of this machine and their memory.
 void add_info(CLI::App& app);
 
+/// A line that says on what something was measured: program, place, processor or device, date.
+std::string machine_of(const std::string& place, int threads);
+
 /// What a CUDA device is; sizes in bytes.
 struct device_facts {
   std::string name;

@@ -4,9 +4,11 @@
 
 #include <memory>
 
+#include "info.hpp"
 #include "match_paper.hpp"
 #include "papers.hpp"
 #include "place_choice.hpp"
+#include "progress_line.hpp"
 #include "solids_paper.hpp"
 #include "sparse_paper.hpp"
 
@@ -29,15 +31,22 @@ void print(const roost::bench::report_table& table) {
 }
 
 void reproduce(reproduce_options& options) {
-  options.report = print;
   using namespace roost::bench;
   const auto place = roost::choose_place(options.place);
+  const roost::tools::progress_line line;
+  options.progress = [&](const std::string& part) { line.show("measures " + part); };
+  options.report = [&](const report_table& table) {
+    line.clear();
+    print(table);
+  };
+  fmt::print("{}\n\n", machine_of(place, options.threads));
   const bool on_cuda = place == "cuda";
   on_cuda ? reproduce_cuda(options) : reproduce_host(options);
-  on_cuda ? reproduce_perfect_cuda(options) : reproduce_perfect_host(options);
-  reproduce_solids(options, place);
-  reproduce_matching(options, place);
-  reproduce_sparse(options, place);
+  if (options.wants("perfect")) on_cuda ? reproduce_perfect_cuda(options) : reproduce_perfect_host(options);
+  if (options.wants("solids")) reproduce_solids(options, place);
+  if (options.wants("matching")) reproduce_matching(options, place);
+  if (options.wants("sparse")) reproduce_sparse(options, place);
+  line.clear();
 }
 
 }  // namespace
@@ -66,9 +75,19 @@ void add_reproduce(CLI::App& app) {
                    "Share of the papers' numbers of keys, for a quick look: titles and rows keep their names")
       ->check(CLI::Range(0.001, 1.0))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--only", options->parts,
+          "Which measurements: cuckoo, copies (several values a key), two-kernel (sets), farrell and stadium "
+          "(tables), perfect (spatial hashing), solids (two that move), matching (of pictures), sparse "
+          "(voxels of layers); all by default")
+      ->check(CLI::IsMember(roost::bench::reproduced_parts))
+      ->delimiter(',')
+      ->option_text("PART,...");
   command->footer(
       "Examples:\n"
       "  roost reproduce --share 0.01\n"
+      "  roost reproduce --only cuckoo,copies\n"
       "  roost reproduce --place cuda > tables.md");
   command->callback([options] { reproduce(*options); });
 }
