@@ -346,6 +346,10 @@ void write_png(const picture& image, const std::filesystem::path& file) {
   if (!stbi_write_png_to_func(append, &png, image.width, image.height, image.channels, image.pixels.data(),
                               image.width * image.channels) ||
       !stream.write(png.data(), static_cast<std::streamsize>(png.size())).flush()) {
+    stream.close();
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(file, ignored))  // half a picture is none
+      std::filesystem::remove(file, ignored);
     throw error(
         fmt::format("{}: the picture cannot be written; check the directory, its permissions and its space",
                     file.string()));
