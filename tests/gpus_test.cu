@@ -75,6 +75,34 @@ TEST(gpus, come_after_what_streams_have_to_do) {
   }
 }
 
+TEST(gpus, tell_the_steps_of_a_lookup) {
+  const auto& shards = test_shards(3);
+  const auto keys = upload(shards, split(from_numbers<u32>(multiples(9000, 1)), 3));
+  auto results = filled_like<u32>(shards, keys, 0);
+  const roost::sharded_map map(shards, keys, keys);
+  const auto find = [&] { map.find(shards, keys, results, ~0u, {.path = roost::path::regional}); };
+  find();
+  shards.trace(true);
+  find();
+  const auto steps = shards.steps();
+  shards.trace(false);
+  find();
+  ASSERT_EQ(steps.size(), 3u);
+  for (const auto& mine : steps) {
+    ASSERT_FALSE(mine.empty());
+    EXPECT_EQ(mine.front().what, "begun 0");
+    EXPECT_EQ(mine.back().what, "ended 0");
+    double before = 0;
+    for (const auto& step : mine) {
+      EXPECT_GE(step.given, before);
+      before = step.given;
+      EXPECT_GE(step.done, 0);
+      EXPECT_LE(step.done, mine.back().done);
+    }
+  }
+  for (const auto& mine : shards.steps()) EXPECT_TRUE(mine.empty());
+}
+
 /// Pieces that are as large as those of large batches, from each shard to each, on both lanes.
 TEST(gpus, exchange_large) {
   const auto& shards = test_shards(3);

@@ -74,7 +74,8 @@ class sharded_concurrent_map {
   void clear(const Shards& shards);
 
   // Bulk lookups: for each shard a range of queries and one of results, at least as long, in memory of the
-  // shard. See sharded_map for the ways that they go, what they take, and what they throw. Not beside changes.
+  // shard. See sharded_map for the ways that they go, what they take, and what they throw. Not beside
+  // changes.
 
   /// results[s][i] = the value of queries[s][i], or `missing`.
   template <class Queries, class Results>
