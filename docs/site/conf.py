@@ -51,15 +51,14 @@ _MockObject.__or__ = _MockObject.__ror__ = lambda self, other: self
 _all_objects = CPPDomain.get_objects
 CPPDomain.get_objects = lambda self: (each for each in _all_objects(self) if not each[2].endswith("Param"))
 
-PAGES = ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY", "CODE_OF_CONDUCT")
 MODULES = ("roost", "roost.torch", "roost.sparse", "roost.sparse.nn", "roost.distributed")
 CONTENTS = {
     "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/groups docs/concurrent docs/stadium "
     "docs/several-gpus docs/sparse",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
-    "Results": "docs/performance docs/reproduction",
-    "Project": "CONTRIBUTING docs/internals docs/mutants CHANGELOG SECURITY CODE_OF_CONDUCT",
+    "Results": "docs/performance benchmarks/peers/README docs/reproduction",
+    "Project": "packaging/README CONTRIBUTING docs/internals docs/mutants CHANGELOG SECURITY CODE_OF_CONDUCT",
 }
 LAYOUTS = [f"roost::{name}" for name in "compact bucketed cuckoo probing indexed ticket_board".split()]
 LAYOUT_NAMES = f"roost::lookups|roost::(probing|ticket_board)::table|({'|'.join(LAYOUTS)})(::options)?"
@@ -74,14 +73,16 @@ class Stage:
     """Writes the pages to the folder that Sphinx reads."""
 
     def __init__(self, to):
-        self.to, self.sources = to, set()
+        self.to, self.made = to, set()  # pages of the repository, and its sources that have one
         shutil.rmtree(to, ignore_errors=True)
         self.headers = {
             path.relative_to(ROOT): f"cpp/{path.stem}.md" for path in (ROOT / "include/roost").rglob("*.hpp")
             if "detail" not in path.parts and path.stem != "roost"
         }
-        for page in [ROOT / f"{name}.md" for name in PAGES] + sorted((ROOT / "docs").glob("*.md")):
-            self.page(page.relative_to(ROOT))
+        of_contents = [ROOT / f"{name}.md" for names in CONTENTS.values() for name in names.split()]
+        for page in [ROOT / "README.md", *of_contents, *sorted((ROOT / "docs").glob("*.md"))]:
+            if page.is_file():  # pages of the reference are made below
+                self.page(page.relative_to(ROOT))
         shutil.copytree(ROOT / "docs/pictures", to / "docs/pictures")
         self.cpp()
         self.write("python/index.md", "# Python reference\n" + toctree(MODULES))
@@ -96,7 +97,10 @@ class Stage:
 
     def page(self, page):
         """A page of the repository, with links to what the site has."""
-        staged = Path("index.md") if page.name == "README.md" else page
+        if page in self.made:
+            return
+        self.made.add(page)
+        staged = Path("index.md") if page == Path("README.md") else page
 
         def place(path):
             return os.path.relpath(self.place_of(path), staged.parent)
@@ -118,6 +122,8 @@ class Stage:
             text += "".join(
                 toctree(names.split(), ":hidden:", f":caption: {part}") for part, names in CONTENTS.items()
             )
+        elif not any(str(page.with_suffix("")) in names.split() for names in CONTENTS.values()):
+            text = "---\norphan: true\n---\n\n" + text
         self.write(staged, text)
 
     def place_of(self, path):
@@ -125,6 +131,7 @@ class Stage:
         if path == Path("README.md"):
             return Path("index.md")
         if path.suffix == ".md":
+            self.page(path)
             return path
         if path == Path("include/roost"):
             return Path("cpp/index.md")
@@ -133,9 +140,9 @@ class Stage:
     def source(self, path):
         """Makes the page that shows a file or a folder."""
         page = Path(f"source/{path}.md")
-        if path in self.sources:
+        if path in self.made:
             return page
-        self.sources.add(path)
+        self.made.add(path)
         text = f"---\norphan: true\nnosearch: true\n---\n\n# {path}\n\n"
         if (ROOT / path).is_dir():
             for inner in sorted((ROOT / path).iterdir()):
