@@ -240,7 +240,8 @@ struct shards_tuning;
 template <>
 struct shards_tuning<cuda> {
   static constexpr std::size_t queries = 1 << 21;  // of a shard, from which on they go to the shards they ask
-  static constexpr std::size_t sampled_from = 1 << 23;  // queries; fewer are sent before a sample is looked at
+  static constexpr std::size_t sampled_from = 1
+                                              << 23;  // queries; fewer are sent before a sample is looked at
   static constexpr std::size_t scratch_bytes = std::size_t{8} << 30;
   static constexpr std::size_t range_bytes = 16 << 20;  // of queries that travel while others are answered
   static constexpr std::uint32_t ranges_most = 8;
