@@ -230,7 +230,7 @@ class samples {
   void offer(const Draw& draw) {
     if (seen_++ % apart_ != 0) return;
     if (pictures_.size() == most) {
-      for (std::size_t i = 0; i < most / 2; ++i) pictures_[i] = std::move(pictures_[2 * i]);
+      for (std::size_t i = 1; i < most / 2; ++i) pictures_[i] = std::move(pictures_[2 * i]);
       pictures_.resize(most / 2);
       apart_ *= 2;
       if ((seen_ - 1) % apart_ != 0) return;

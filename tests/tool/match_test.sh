@@ -101,6 +101,14 @@ code=$?
 grep -q "^2 of 3 queries match; " stdout || fail "a folder: $(cat stdout)"
 is_png out/sheet.png
 
+# More queries than a sheet has room for.
+mkdir many
+for i in {1..70}; do ln -s ../turned.pgm "many/$i.pgm"; done
+code=0
+"$roost" match reference.pgm many --k 12 --m 12 --out out >report 2>stderr || code=$?
+((code == 0 || code == 3)) || fail "70 queries: exit code $code: $(cat stderr)"
+is_png out/sheet.png
+
 # Pictures of 100 megapixels, in bounded memory: the small one with 48 x 48 pixels for one, and upside down.
 /usr/bin/python3 - <<'PY'
 pixels = open("reference.pgm", "rb").read().split(b"\n", 3)[3]
