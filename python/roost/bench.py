@@ -4,6 +4,8 @@ Prints tables in Markdown: rows a second, the best of several runs, all answers 
 not installed are left out. Under torchrun: roost.distributed, with so many rows in each process.
 
     torchrun --nproc-per-node 2 -m roost.bench --device cuda
+
+With --voxels: a layer of roost.sparse beside torch's dense convolution.
 """
 
 import argparse
@@ -165,6 +167,8 @@ def main(arguments=None):
     parser.add_argument("--dtype", choices=["int32", "int64"], help="default: int64; on a GPU both")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--voxels", type=int, metavar="GRID", help="a layer on a grid of GRID^3 voxels instead")
+    parser.add_argument("--channels", type=int, default=32, help="of that layer")
     options = parser.parse_args(arguments)
     if "TORCHELASTIC_RUN_ID" in os.environ:
         from . import _bench_distributed
@@ -172,6 +176,13 @@ def main(arguments=None):
         on_gpus = options.device == "cuda"
         rows = options.rows or (1 << 27 if on_gpus else 1_000_000)
         return _bench_distributed.main(rows, options.dtype or "int32", options.repeats, on_gpus)
+    if options.voxels:
+        from . import _bench_voxels
+
+        if options.threads:
+            roost.set_threads(options.threads)
+            _bench_voxels.torch.set_num_threads(options.threads)
+        return _bench_voxels.main(options.device, options.voxels, options.channels, options.repeats)
     if options.device == "cuda":
         from . import _bench_cuda
 

@@ -401,3 +401,11 @@ def test_wrong_arguments(call, error, words):
 def test_examples_in_docstrings():
     failed, tried = doctest.testmod(nn)
     assert tried and not failed
+
+
+def test_bench(device, capsys):
+    from roost import bench
+
+    arguments = ["--voxels", "8", "--channels", "4", "--repeats", "1", "--device", device]
+    assert bench.main(arguments) == 0
+    assert "| 100 % | 512 | " in capsys.readouterr().out
