@@ -15,7 +15,7 @@ refused_mesh() {
 
 # The file is wrong.
 refused_mesh "no such file" missing.obj
-refused_mesh "directory" .
+refused_mesh "folder" .
 : >empty.obj
 refused_mesh "is empty" empty.obj
 echo "not a mesh" >text.txt
