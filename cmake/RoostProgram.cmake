@@ -1,4 +1,11 @@
-set(ROOST_UNITY 0 CACHE STRING "Not 0: all examples of the host are one program")
+set(ROOST_UNITY 0 CACHE STRING "Compile so many files of the command, or of the Python module, at a time")
+
+# roost_unity(target): its sources may be compiled together, and then share headers and instances.
+function(roost_unity target)
+  if(ROOST_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ROOST_UNITY})
+  endif()
+endfunction()
 
 # roost_program(target): what every program of this tree shares.
 function(roost_program target)

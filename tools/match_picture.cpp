@@ -9,7 +9,7 @@ namespace {
 using colour = std::array<float, 3>;
 constexpr colour reference_colour{255, 150, 40}, query_colour{70, 160, 255}, match_colour{60, 200, 90},
     no_match_colour{225, 60, 50};
-constexpr int frame = 3;  // pixels
+constexpr int frame_width = 3;  // pixels
 
 picture empty_picture(int width, int height) {
   const std::size_t n = static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3;
@@ -27,7 +27,8 @@ void put(picture& image, int x, int y, const colour& c) {
 void put_frame(picture& image, const colour& c) {
   for (int y = 0; y < image.height; ++y) {
     for (int x = 0; x < image.width; ++x) {
-      if (x < frame || y < frame || x >= image.width - frame || y >= image.height - frame)
+      if (x < frame_width || y < frame_width || x >= image.width - frame_width ||
+          y >= image.height - frame_width)
         put(image, x, y, c);
     }
   }
