@@ -52,8 +52,8 @@ def main(rows, dtype, repeats, on_gpus):
     dtype = getattr(torch, dtype)
     if rank == 0:
         where = torch.cuda.get_device_name(device) if on_gpus else "CPU"
-        print(f"{size} processes, {rows} rows of {dtype} each, {where}, torch {torch.__version__}; billions of")
-        print("rows a second, of all together\n\n| operation | rate |\n|---|---|")
+        print(f"{size} processes, {rows} rows of {dtype} each, {where}, torch {torch.__version__};")
+        print("billions of rows a second, of all together\n\n| operation | rate |\n|---|---|")
 
     generator = torch.Generator(device).manual_seed(1)  # the same on all
     bits = 31 if dtype is torch.int32 else 62

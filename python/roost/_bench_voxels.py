@@ -23,12 +23,12 @@ def _milliseconds(function, device, repeats):
 
 
 def main(device, grid, channels, repeats):
-    """A submanifold layer of 3 x 3 x 3 offsets on a grid; the dense one (cuDNN's on a GPU) is checked, too."""
+    """A submanifold layer of 3 x 3 x 3 offsets on a grid, checked by the dense one (cuDNN's on a GPU)."""
     dtype = torch.float16 if device == "cuda" else torch.float32
     where = torch.cuda.get_device_name() if device == "cuda" else f"CPU, {torch.get_num_threads()} threads"
     print(
-        f"{where}, torch {torch.__version__}: a layer of {channels} to {channels} channels of {dtype} on a grid"
-        f" of {grid}^3; milliseconds\n\n"
+        f"{where}, torch {torch.__version__}: a layer of {channels} to {channels} channels of {dtype} on a"
+        f" grid of {grid}^3; milliseconds\n\n"
         "| voxels there | voxels | roost, map cached | roost, index and map made | torch, dense |\n"
         "|---|---|---|---|---|"
     )

@@ -160,14 +160,16 @@ def _operations(work, libraries, threads):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m roost.bench", description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--rows", type=int, help="default: 10^7; on a GPU 2^20, then 2^26; under torchrun 10^6, 2^27")
+    parser.add_argument(
+        "--rows", type=int, help="default: 10^7; on a GPU 2^20, then 2^26; under torchrun 10^6, 2^27"
+    )
     parser.add_argument(
         "--copies", type=int, help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
     )
     parser.add_argument("--dtype", choices=["int32", "int64"], help="default: int64; on a GPU both")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--voxels", type=int, metavar="GRID", help="a layer on a grid of GRID^3 voxels instead")
+    parser.add_argument("--voxels", type=int, metavar="GRID", help="a layer on GRID^3 voxels instead")
     parser.add_argument("--channels", type=int, default=32, help="of that layer")
     options = parser.parse_args(arguments)
     if "TORCHELASTIC_RUN_ID" in os.environ:

@@ -75,7 +75,7 @@ class nccl {
   }
 };
 
-/// A communicator of the device that is current, for who has none. It does not block.
+/// A new communicator of the current device, which does not block: for groups that bring none.
 class nccl_communicator {
  public:
   /// All ranks make it at once, with what one of them has got of new_identity(). Throws device_error.
