@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 
-from ._keys import encode, encode_strings_too, encode_two
+from ._keys import encode, encode_strings_too, encode_two, numpy_dtype
 from ._libraries import same_device, take
 
 _ORDERS = {"first": 0, "any": 2}
@@ -12,7 +12,7 @@ _MOST_ROWS = 2**32 - 2
 
 
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
-_BOOL = np.dtype(np.bool_)
+_BOOL, _UINT8 = np.dtype(np.bool_), np.dtype(np.uint8)
 _FLOAT16, _FLOAT32, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -96,8 +96,8 @@ def unique(
         first = library.rows(first, by_key) if return_index else None
         counts = library.rows(counts, by_key) if return_counts else None
         if return_inverse:
-            rank = library.empty(len(by_key), rows)
-            library.module.invert_rows(place, library.column(by_key), library.column(rank))
+            rank, target = library.output(len(by_key), rows)
+            library.module.invert_rows(place, library.column(by_key), target)
             inverse = library.rows(library.finish(rank, rows), inverse)
     if not (return_index or return_inverse or return_counts):
         return keys
@@ -167,8 +167,8 @@ def isin(x, y, *, assume_unique=False, invert=False):
     """
     a, b = encode_two(x, y, "roost.isin")
     library = a.library
-    found = library.empty(a.n, _BOOL)
-    library.module.isin(library.place(), a.words, b.words, library.column(found))
+    found, target = library.output(a.n, _BOOL)
+    library.module.isin(library.place(), a.words, b.words, target)
     found = library.finish(found, _BOOL)
     return ~found if invert else found
 
@@ -267,8 +267,8 @@ def duplicated(x, *, keep="first"):
     x = encode_strings_too(x, what)
     _check_rows(x.n, _INT64, what)
     library = x.library
-    again = library.empty(x.n, _BOOL)
-    library.module.duplicated(library.place(), x.words, bool(keep), library.column(again))
+    again, target = library.output(x.n, _BOOL)
+    library.module.duplicated(library.place(), x.words, bool(keep), target)
     return library.finish(again, _BOOL)
 
 
@@ -334,8 +334,10 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
 
 _REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3, "first": 4}
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64"
-_NUMBERS = {name: i for i, name in enumerate(_TYPES.split())}  # as C++ has them
-_NUMBERS["bool"] = _NUMBERS["uint8"]
+_NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
+_NUMBERS[_BOOL] = _NUMBERS[np.dtype(np.uint8)]
+_NUMBERS[_FLOAT16] = None  # converted before
+_SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind
 
 
 class GroupBy:
@@ -362,7 +364,7 @@ class GroupBy:
     def keys(self):
         """The distinct keys, in an order without meaning that is the same each time."""
         if self._keys is None:
-            self._reduce(self._of.words, "int32", "first", None)
+            self._reduce(self._of.words, _INT32, "first", None)
         return self._keys
 
     def count(self):
@@ -394,46 +396,43 @@ class GroupBy:
     def _all(self, how, columns):
         if not columns:
             raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
-        results = tuple(self._one(how, column) for column in columns)
-        return results[0] if len(results) == 1 else results
+        results = [self._one(how, column) for column in columns]
+        return results[0] if len(results) == 1 else tuple(results)
 
-    def _one(self, how, column):
-        column, library, name = self._column(column, f"roost.GroupBy.{how}")
-        dtype = np.dtype(name)
-        if name == "float16":  # of which sums are made in 4 bytes
-            column, name = library.convert(column, _FLOAT32), "float32"
-        if how == "mean":
-            dtype = _FLOAT64
-        elif how == "sum" and dtype.kind != "f":
-            dtype = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-        column = library.column(column)
-        if dtype is not _FLOAT16:
-            return self._reduce(column, name, how, dtype)
+    def _one(self, how, values):
+        array, library, dtype = self._column(values, f"roost.GroupBy.{how}")
+        result = _FLOAT64 if how == "mean" else _SUMS.get(dtype.kind, dtype) if how == "sum" else dtype
+        if dtype == _FLOAT16:  # of which sums are made in 4 bytes
+            array, dtype = library.convert(array, _FLOAT32), _FLOAT32
+        column = library.column(array)
+        if result != _FLOAT16:
+            return self._reduce(column, dtype, how, result)
         library = self._of.library
-        results = library.convert(self._reduce(column, name, how, _FLOAT32), dtype)
+        results = library.convert(self._reduce(column, dtype, how, dtype), result)
         return library.of_numpy(results) if isinstance(results, np.ndarray) else results
 
     def _column(self, values, what):
-        """Values as an array, their Library, and the name of their type."""
+        """Values as an array, its Library, and its type."""
         array, library = take(values, what)
-        same_device(self._of.library, library, what)
-        name = str(array.dtype).replace("torch.", "")
-        if library.name == "numpy" and not array.dtype.isnative:
-            name = array.dtype.name
-        if array.ndim != 1 or (name not in _NUMBERS and name != "float16"):
+        if library is not self._of.library:
+            same_device(self._of.library, library, what)
+        dtype = numpy_dtype(array)
+        if dtype is not None and not dtype.isnative:
+            dtype = dtype.newbyteorder("=")
+        if array.ndim != 1 or dtype not in _NUMBERS:
             raise TypeError(
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
                 "numbers"
             )
         if array.shape[0] != self._of.n:
             raise ValueError(f"{what}: {self._of.n} keys but {array.shape[0]} values; give as many")
-        return array, library, name
+        return array, library, dtype
 
-    def _reduce(self, column, name, how, dtype):
-        """What comes of a column of values of a type, as a result of type `dtype`."""
+    def _reduce(self, column, given, how, dtype):
+        """What comes of a column of values of type `given`, as a result of type `dtype`."""
         keys, library = self._of, self._of.library
         distinct, values, counts = library.module.reduce(
-            library.place(), keys.words, column, _NUMBERS[name], _REDUCTIONS[how]
+            library.place(), keys.words, column, _NUMBERS[given], _REDUCTIONS[how]
         )
         if self._keys is None:
             self._keys = keys.kind.decode(distinct, library)
@@ -442,9 +441,8 @@ class GroupBy:
             return None
         if dtype.itemsize >= 4:
             return library.adopt(values, dtype)
-        wide = library.adopt(values, np.dtype(np.uint8), (4,))
-        narrow = library.empty(len(wide), dtype)
-        library.module.resize_rows(library.place(), library.column(wide), library.column(narrow))
+        wide = library.adopt(values, _UINT8, (4,))
+        narrow, _ = library.resized(library.column(wide), len(wide), dtype)
         return library.finish(narrow, dtype)
 
 

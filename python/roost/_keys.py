@@ -4,6 +4,8 @@ Tables compare keys byte by byte, in words of 4, 8, 16 or 32 bytes. `encode` tur
 words, and `Kind.decode` turns words back.
 """
 
+import functools
+
 import numpy as np
 
 from . import _strings
@@ -18,7 +20,7 @@ _NAT = 2**63
 class Kind:
     """What keys are: their dtype, and how many numbers a row has (None: keys are no rows)."""
 
-    __slots__ = ("dtype", "columns", "tail", "key_bytes", "word_bytes", "nan", "missing", "may_lie_askew")
+    __slots__ = ("dtype", "columns", "tail", "key_bytes", "word_bytes", "nan", "missing", "words_are_keys")
 
     def __init__(self, dtype, columns):
         self.dtype = dtype
@@ -27,7 +29,12 @@ class Kind:
         self.key_bytes = dtype.itemsize * (1 if columns is None else columns)
         self.word_bytes = next((s for s in _SIZES if s >= self.key_bytes), None)
         self.nan = _NANS[dtype.itemsize] if dtype.kind == "f" else None
-        self.may_lie_askew = columns is not None or dtype.kind in "SV"  # in smaller pieces than words
+        self.words_are_keys = (
+            self.nan is None
+            and self.key_bytes == self.word_bytes
+            and columns is None  # what has smaller pieces than words may lie between the places for these
+            and dtype.kind not in "SV"
+        )
         self.missing = _NAT if dtype.kind in "mM" else self.nan  # of pandas: the word of NaN and NaT
 
     def __str__(self):
@@ -38,8 +45,7 @@ class Kind:
         if self.key_bytes == self.word_bytes:
             return library.adopt(words, self.dtype, self.tail)
         raw = library.adopt(words, _UINT8, (self.word_bytes,))
-        keys = library.empty(len(raw), self.dtype, self.tail)
-        library.module.resize_rows(library.place(), library.column(raw), library.column(keys))
+        keys, _ = library.resized(library.column(raw), len(raw), self.dtype, self.tail)
         return library.finish(keys, self.dtype, self.tail)
 
 
@@ -61,8 +67,11 @@ def _kind(array, shape, what):
 def numpy_dtype(array):
     """numpy's type of an array's elements; None if it has none."""
     dtype = array.dtype
-    if isinstance(dtype, np.dtype):
-        return dtype
+    return dtype if isinstance(dtype, np.dtype) else _of_torch(dtype)
+
+
+@functools.cache
+def _of_torch(dtype):
     try:
         found = np.dtype(str(dtype).split(".")[1])
     except TypeError:
@@ -106,36 +115,36 @@ class Keys:
 
     __slots__ = ("words", "n", "kind", "library")
 
-    def __init__(self, array, library, what, kind=None):
-        """`kind`: if it is known."""
-        shape = array.shape
-        self.kind = kind = kind or _kind(array, shape, what)
-        self.n = n = shape[0]
-        self.words = words_of(array, n, kind, library)
-        self.library = library
+    def __init__(self, array, n, kind, library):
+        self.n, self.kind, self.library = n, kind, library
+        if kind.words_are_keys:
+            self.words = library.column(array, n, kind.key_bytes)
+        else:
+            self.words = _words(array, n, kind, library)
 
 
-def words_of(array, n, kind, library):
+def _words(array, n, kind, library):
     """The words of an array of n keys of this kind. Copies only what must change: see docs/python.md."""
     if kind.nan is not None:
-        words = library.empty(n, _UINT64 if kind.key_bytes == 8 else _UINT32)
-        target = library.column(words)
-        library.module.canonical_floats(library.place(), library.column(array), target, kind.nan)
-        return target
+        _, words = library.output(n, _UINT64 if kind.key_bytes == 8 else _UINT32)
+        library.module.canonical_floats(library.place(), library.column(array), words, kind.nan)
+        return words
     if kind.key_bytes != kind.word_bytes:
-        words = library.empty(n, _UINT8, (kind.word_bytes,))
-        target = library.column(words)
-        library.module.resize_rows(library.place(), library.column(array), target)
-        return target
-    if kind.may_lie_askew:
-        return library.aligned_column(array)
-    return library.column(array, n, kind.key_bytes)
+        return library.resized(library.column(array), n, _UINT8, (kind.word_bytes,))[1]
+    return library.aligned_column(array)
+
+
+def keys_of(array, library, what):
+    """The Keys that an array is."""
+    shape = array.shape
+    kind = _kind(array, shape, what)
+    return Keys(array, shape[0], kind, library)
 
 
 def encode(x, what):
     """The Keys of an argument."""
     array, library = take(x, what)
-    return Keys(array, library, what)
+    return keys_of(array, library, what)
 
 
 def encode_strings_too(x, what):
@@ -145,7 +154,7 @@ def encode_strings_too(x, what):
         array = array.reshape(1)
     if library is NUMPY and array.dtype.kind in "UO":
         return _strings.StringKeys(array, what)
-    return Keys(array, library, what)
+    return keys_of(array, library, what)
 
 
 def keeps_every_value(dtype, other):
@@ -186,13 +195,15 @@ def encode_like(x, kind, home, what):
     array, library = take(x, what)
     if library is not home:
         if is_python_numbers(x):
-            return Keys(home.of_numpy(_as(array, kind, library, what, True)), home, what, kind)
+            array = _as(array, kind, library, what, True)
+            return Keys(home.of_numpy(array), len(array), kind, home)
         if library.where != home.where:
             raise ValueError(f"{what}: keys of {library}, but the table is on {home.where}; put them there")
     shape = array.shape
     if not shape or _kind(array, shape, what) is not kind:
         array = _as(array, kind, library, what, is_python_numbers(x))
-    return Keys(array, library, what, kind)
+        shape = array.shape
+    return Keys(array, shape[0], kind, library)
 
 
 def encode_two(x, y, what):
@@ -203,20 +214,23 @@ def encode_two(x, y, what):
     """
     a, library = take(x, what)
     b, other = take(y, what)
-    lists = is_python_numbers(x), is_python_numbers(y)
-    if library is NUMPY and other is NUMPY and (a.dtype.kind in "UO" or b.dtype.kind in "UO"):
-        if a.size == 0 and lists[0]:
-            a = np.empty(0, b.dtype)
-        if b.size == 0 and lists[1]:
-            b = np.empty(0, a.dtype)
-        if a.dtype.kind in "UO" or b.dtype.kind in "UO":
-            return _strings.encode_two(a, b, what)
-    if any(lists) and not all(lists):
-        return _array_and_list(a, library, b, other, lists[0], what)
-    same_device(library, other, what)
-    one, two = kind_of(a, what), kind_of(b, what)
+    if library is NUMPY or other is NUMPY:
+        lists = is_python_numbers(x), is_python_numbers(y)
+        if library is other and (a.dtype.kind in "UO" or b.dtype.kind in "UO"):
+            if a.size == 0 and lists[0]:
+                a = np.empty(0, b.dtype)
+            if b.size == 0 and lists[1]:
+                b = np.empty(0, a.dtype)
+            if a.dtype.kind in "UO" or b.dtype.kind in "UO":
+                return _strings.encode_two(a, b, what)
+        if lists[0] != lists[1]:
+            return _array_and_list(a, library, b, other, lists[0], what)
+    if library is not other:
+        same_device(library, other, what)
+    a_shape, b_shape = a.shape, b.shape
+    one, two = _kind(a, a_shape, what), _kind(b, b_shape, what)
     if one is two:
-        return Keys(a, library, what, one), Keys(b, other, what, one)
+        return Keys(a, a_shape[0], one, library), Keys(b, b_shape[0], one, other)
     both = np.promote_types(one.dtype, two.dtype) if one.dtype.kind in "biufSmM" else None
     if (
         one.columns != two.columns
@@ -226,7 +240,7 @@ def encode_two(x, y, what):
     ):
         raise _no_common_type(one, two, what)
     a, b = library.convert(a, both), other.convert(b, both)
-    return Keys(a, library, what), Keys(b, other, what)
+    return keys_of(a, library, what), keys_of(b, other, what)
 
 
 def _no_common_type(one, two, what):
@@ -251,5 +265,4 @@ def _array_and_list(a, library, b, other, first_is_list, what):
             raise _no_common_type(one, two, what) from None
         a, b = library.convert(a, both), b.astype(both)
         one = kind_of(a, what)
-    b = library.of_numpy(b)
-    return Keys(a, library, what, one), Keys(b, library, what, one)
+    return Keys(a, a.shape[0], one, library), Keys(library.of_numpy(b), len(b), one, library)

@@ -43,7 +43,8 @@ class Library:
 
     @staticmethod
     def column(array, n=None, row_bytes=None):
-        """What C++ takes of an array: contiguous rows. `n`, `row_bytes`: of an array of keys, if known."""
+        """What C++ takes of an array: contiguous rows. `n`, `row_bytes`: how many, and of how many bytes, if
+        that is known."""
         array = np.ascontiguousarray(array)
         dtype = array.dtype
         if not array.flags.aligned:
@@ -63,6 +64,14 @@ class Library:
     def empty(n, dtype, tail=()):
         """An array for results. Of a library whose arrays never change, something that `finish` makes one."""
         return np.empty((n, *tail), dtype)
+
+    def output(self, n, dtype, tail=()):
+        """What `empty` makes, and what C++ takes of it."""
+        array = self.empty(n, dtype, tail)
+        row_bytes = dtype.itemsize
+        for d in tail:
+            row_bytes *= d
+        return array, self.column(array, n, row_bytes)
 
     @staticmethod
     def finish(array, dtype, tail=()):
@@ -93,7 +102,9 @@ class Library:
     @staticmethod
     def full(shape, value):
         """Copies of an array: of a number, or of a row."""
-        return np.broadcast_to(value, shape)
+        result = np.empty(shape, value.dtype)
+        result[...] = value
+        return result
 
     @staticmethod
     def copy(array):
@@ -120,12 +131,30 @@ class Library:
     def gather(self, source, dtype, tail, rows, n, missing=(0, 0, 0)):
         """The rows of a column as an array; `missing`, a row in memory of the host, where a number is
         negative: by default zeros."""
-        result = self.empty(n, dtype, tail)
-        self.module.gather_rows(self.place(), source, rows, self.column(result), missing)
+        result, target = self.output(n, dtype, tail)
+        self.module.gather_rows(self.place(), source, rows, target, missing)
         return self.finish(result, dtype, tail)
+
+    def resized(self, column, n, dtype, tail=()):
+        """The n rows of a column with more bytes, or fewer: as `output`, zeros after what was there."""
+        result, target = self.output(n, dtype, tail)
+        self.module.resize_rows(self.place(), column, target)
+        return result, target
 
     def __str__(self):
         return f"{self.name} on {self.where}"
+
+
+class _Blanks(dict):
+    """Tensors without elements, by their type."""
+
+    def __init__(self, library):
+        self.library = library
+
+    def __missing__(self, dtype):
+        library = self.library
+        like = library.torch.empty(0, dtype=library.dtypes.get(dtype, dtype), device=library.device)
+        return self.setdefault(dtype, like)
 
 
 class _TorchCpu(Library):
@@ -133,9 +162,11 @@ class _TorchCpu(Library):
 
     name = "torch"
 
-    def __init__(self, torch):
-        self.torch = torch
+    def __init__(self, torch, device):
+        self.torch, self.device = torch, device
         self.dtypes = {np.dtype(str(d).split(".")[1]): d for d in _torch_dtypes(torch)}
+        # By type, numpy's or torch's. Of these it makes others in less time than torch.empty takes.
+        self._like = _Blanks(self)
 
     @staticmethod
     def column(array, n=None, row_bytes=None):
@@ -150,7 +181,7 @@ class _TorchCpu(Library):
         return column if column[0] % 8 == 0 else self.column(column[3].clone())
 
     def empty(self, n, dtype, tail=()):
-        return self.torch.empty((n, *tail) if tail else n, dtype=self.dtypes.get(dtype, dtype))
+        return self._like[dtype].new_empty((n, *tail) if tail else n)
 
     def adopt(self, result, dtype, tail=()):
         if not isinstance(dtype, np.dtype):
@@ -222,11 +253,10 @@ class _Device(Library):
 class _TorchCuda(_Device, _TorchCpu):
     """Tensors on a GPU: its current stream, its caching allocator."""
 
-    def __init__(self, torch, index):
-        _TorchCpu.__init__(self, torch)
-        self.device = torch.device("cuda", index)
-        torch.empty(0, device=self.device)  # which makes torch ready
-        _Device.__init__(self, index)
+    def __init__(self, torch, device):
+        _TorchCpu.__init__(self, torch, device)
+        torch.empty(0, device=device)  # which makes torch ready
+        _Device.__init__(self, device.index)
         # What torch.compile uses, too: a tenth of the time of torch.cuda.current_stream(i).cuda_stream.
         self._stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda i: torch.cuda.current_stream(i).cuda_stream
@@ -239,11 +269,6 @@ class _TorchCuda(_Device, _TorchCpu):
     def place(self):
         stream = self._stream(self.index)
         return self._places.get(stream) or self._place_on(stream)
-
-    def empty(self, n, dtype, tail=()):
-        return self.torch.empty(
-            (n, *tail) if tail else n, dtype=self.dtypes.get(dtype, dtype), device=self.device
-        )
 
     def adopt(self, result, dtype, tail=()):
         if result is None:
@@ -527,9 +552,9 @@ def _tensor(x, what):
     library = _libraries.get(device)
     if library is None:
         if device.type == "cpu":
-            library = _library(device, _TorchCpu, torch)
+            library = _library(device, _TorchCpu, torch, device)
         elif device.type == "cuda":
-            library = _library(device, _TorchCuda, torch, device.index)
+            library = _library(device, _TorchCuda, torch, device)
         else:
             raise TypeError(f"{what}: a tensor on {device}; roost works on the CPU and on CUDA devices")
     return x, library

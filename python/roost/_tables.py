@@ -53,10 +53,7 @@ class _Values:
         """Values as C++ takes them."""
         if self.size == self.bytes:
             return library.aligned_column(array) if self.size > 4 else library.column(array)
-        words = library.empty(len(array), _UINT8, (self.bytes,))
-        target = library.column(words)
-        library.module.resize_rows(library.place(), library.column(array), target)
-        return target
+        return library.resized(library.column(array), len(array), _UINT8, (self.bytes,))[1]
 
     def keep(self):
         """A copy of the values, for tables that have row numbers instead."""
@@ -73,19 +70,17 @@ class _Values:
         self.given = None
         return words
 
-    def empty_words(self, n, library):
-        """Where C++ writes values."""
+    def output(self, n, library):
+        """Where C++ writes values: as the library's `output`."""
         if self.size == self.bytes:
-            return library.empty(n, self.dtype, self.tail)
-        return library.empty(n, _UINT8, (self.bytes,))
+            return library.output(n, self.dtype, self.tail)
+        return library.output(n, _UINT8, (self.bytes,))
 
     def finish(self, words, library):
         """Values from what was empty."""
-        if self.size == self.bytes:
-            return library.finish(words, self.dtype, self.tail)
-        values = library.empty(len(words), self.dtype, self.tail)
-        library.module.resize_rows(library.place(), library.column(words), library.column(values))
-        return library.finish(values, self.dtype, self.tail)
+        if self.size != self.bytes:
+            words, _ = library.resized(library.column(words), len(words), self.dtype, self.tail)
+        return library.finish(words, self.dtype, self.tail)
 
     def decode(self, words, library):
         """Values from words that C++ has made."""
@@ -168,12 +163,55 @@ def _scalar(x):
     return np.ndim(x) == 0 if not hasattr(x, "ndim") else x.ndim == 0
 
 
-class _Keyed:
-    """What all tables have in common."""
+class _Table:
+    """What all tables have in common, those of several processes too."""
 
     _table = None
     _kind = None
+    _values = None
     _library = NUMPY
+
+    def _contains(self, keys):
+        library = keys.library
+        found, target = library.output(keys.n, _BOOL)
+        self._table.contains(library.place(), keys.words, target)
+        return library.finish(found, _BOOL)
+
+    def _find(self, keys, missing):
+        """`missing`: what `_Values.one` makes of the value for absent keys."""
+        library, values = keys.library, self._values
+        if values.array is None:
+            results, target = values.output(keys.n, library)
+            self._table.find(library.place(), keys.words, missing, target)
+            return values.finish(results, library)
+        rows, target = library.output(keys.n, _INT32)
+        self._table.find_rows(library.place(), keys.words, target)
+        return values.rows(library.finish(rows, _INT32), library, missing)
+
+    def _items(self):
+        keys, values = self._table.items(self._library.place())
+        return self._decode(keys), self._values.decode(values, self._library)
+
+    def _decode(self, words):
+        """Keys from words of the table."""
+        return self._kind.decode(words, self._library)
+
+    def __len__(self):
+        return self._table.size()
+
+    @property
+    def nbytes(self):
+        """The memory of the table, in bytes."""
+        return self._table.bytes()
+
+    def valid(self):
+        """Checks what must hold: looks up every key. For tests."""
+        return self._table.valid(self._library.place())
+
+
+class _Keyed(_Table):
+    """What the tables of one process have in common."""
+
     _home = None  # the place where it was built, whose stream it needs
     _strings = None  # Strings of the keys, and the seed of their hashes
 
@@ -188,11 +226,7 @@ class _Keyed:
         keys : array of n keys
             Of the type of the table's keys, or one whose every value that type can hold.
         """
-        keys = self._queries(keys, f"roost.{type(self).__name__}.contains")
-        library = keys.library
-        found = library.empty(keys.n, _BOOL)
-        self._table.contains(library.place(), keys.words, library.column(found))
-        return library.finish(found, _BOOL)
+        return self._contains(self._queries(keys, f"roost.{type(self).__name__}.contains"))
 
     def __contains__(self, key):
         key = _number(key)
@@ -215,18 +249,6 @@ class _Keyed:
 
     def _iterate(self, keys):
         return iter(self._library.to_numpy(keys).tolist())
-
-    def __len__(self):
-        return self._table.size()
-
-    @property
-    def nbytes(self):
-        """The memory of the table, in bytes."""
-        return self._table.bytes()
-
-    def valid(self):
-        """Checks what must hold: looks up every key. For tests."""
-        return self._table.valid(self._library.place())
 
     def __repr__(self):
         return (
@@ -275,7 +297,7 @@ class Index(_Keyed):
             words, self._seed, _ = self._strings.tell_apart()
         else:
             self._kind = kind_of(array, what)
-            words = Keys(array, library, what, self._kind).words
+            words = Keys(array, array.shape[0], self._kind, library).words
         self._home = library.place()
         self._table = library.module.make_index(self._home, words)
 
@@ -295,13 +317,14 @@ class Index(_Keyed):
         """
         what = "roost.Index.get_indexer"
         dtype = _rows_type(index_dtype, what)
-        _check_rows(self._array.shape[0], dtype, what)
+        if dtype is _INT32:
+            _check_rows(self._array.shape[0], dtype, what)
         if self._strings is not None:
             return self._find_strings(targets, dtype, what)
         keys = self._queries(targets, what)
         library = keys.library
-        rows = library.empty(keys.n, dtype)
-        self._table.find_rows(library.place(), keys.words, library.column(rows))
+        rows, target = library.output(keys.n, dtype)
+        self._table.find_rows(library.place(), keys.words, target)
         return library.finish(rows, dtype)
 
     def _find_strings(self, targets, dtype, what):
@@ -345,7 +368,70 @@ class Index(_Keyed):
         return Index, self._pickled(self._array)
 
 
-class Map(_Keyed):
+class _Mapping(_Keyed):
+    """What tables of keys and values have in common."""
+
+    def find(self, keys, missing=0):
+        """The value of each key, `missing` for those that are absent.
+
+        Parameters
+        ----------
+        keys : array of m keys
+        missing : a value
+
+        Returns
+        -------
+        array of m values
+        """
+        what = f"roost.{type(self).__name__}.find"
+        return self._find(self._queries(keys, what), self._values.one(missing, what))
+
+    def get(self, key, default=None):
+        """The value of one key, or `default`."""
+        return self[key] if key in self else default
+
+    def __getitem__(self, key):
+        """The value of one key, or of each of an array of keys; KeyError if one is absent."""
+        key = _number(key)
+        single = _scalar(key) or isinstance(key, (bytes, tuple))
+        if not single:
+            keys = key
+        else:
+            keys = [key] if self._kind.columns is None else self._one_row(key)
+        keys = self._queries(keys, f"roost.{type(self).__name__}")
+        found = self._contains(keys)
+        if not found.all():
+            raise KeyError(
+                key
+                if single
+                else f"{int((~found).sum())} of {len(found)} keys are absent; find() has a value for these"
+            )
+        values = self._find(keys, self._values.one(0, ""))
+        if not single:
+            return values
+        return values[0].item() if not self._values.tail and not self._records else values[0]
+
+    @property
+    def _records(self):
+        return getattr(self._values.dtype, "names", None)
+
+    def items(self):
+        """Two arrays: all keys, and their values, in no particular order."""
+        return self._items()
+
+    def keys(self):
+        """All keys, in the order of `items`."""
+        return self.items()[0]
+
+    def values(self):
+        """All values, in the order of `items`."""
+        return self.items()[1]
+
+    def __iter__(self):
+        return self._iterate(self.keys())
+
+
+class Map(_Mapping):
     """A map that is built once from arrays, and then only asked: the fastest table.
 
     Parameters
@@ -384,74 +470,6 @@ class Map(_Keyed):
             self._table = module.make_index(place, keys.words)
         else:
             self._table = module.make_map(place, keys.words, values.take_words())
-
-    def find(self, keys, missing=0):
-        """The value of each key, `missing` for those that are absent.
-
-        Parameters
-        ----------
-        keys : array of m keys
-        missing : a value
-
-        Returns
-        -------
-        array of m values
-        """
-        what = "roost.Map.find"
-        keys = self._queries(keys, what)
-        library, values = keys.library, self._values
-        other = values.one(missing, what)
-        if values.array is None:
-            results = values.empty_words(keys.n, library)
-            self._table.find(library.place(), keys.words, other, library.column(results))
-            return values.finish(results, library)
-        rows = library.empty(keys.n, _INT32)
-        self._table.find_rows(library.place(), keys.words, library.column(rows))
-        return values.rows(library.finish(rows, _INT32), library, other)
-
-    def get(self, key, default=None):
-        """The value of one key, or `default`."""
-        return self[key] if key in self else default
-
-    def __getitem__(self, key):
-        """The value of one key, or of each of an array of keys; KeyError if one is absent."""
-        key = _number(key)
-        single = _scalar(key) or isinstance(key, (bytes, tuple))
-        if not single:
-            keys = key
-        else:
-            keys = [key] if self._kind.columns is None else self._one_row(key)
-        found = self.contains(keys)
-        if not found.all():
-            raise KeyError(
-                key
-                if single
-                else f"{int((~found).sum())} of {len(found)} keys are absent; find() has a value for these"
-            )
-        values = self.find(keys)
-        if not single:
-            return values
-        return values[0].item() if not self._values.tail and not self._records else values[0]
-
-    @property
-    def _records(self):
-        return getattr(self._values.dtype, "names", None)
-
-    def items(self):
-        """Two arrays: all keys, and their values, in no particular order."""
-        keys, words = self._table.items(self._library.place())
-        return self._kind.decode(keys, self._library), self._values.decode(words, self._library)
-
-    def keys(self):
-        """All keys, in the order of `items`."""
-        return self.items()[0]
-
-    def values(self):
-        """All values, in the order of `items`."""
-        return self.items()[1]
-
-    def __iter__(self):
-        return self._iterate(self.keys())
 
     def __reduce__(self):
         return Map, self._pickled(*self.items())
@@ -529,8 +547,8 @@ class MultiMap(_Keyed):
         """How many values each key has: int64."""
         keys = self._queries(keys, "roost.MultiMap.count")
         library = keys.library
-        counts = library.empty(keys.n, _INT64)
-        self._table.count(library.place(), keys.words, library.column(counts))
+        counts, target = library.output(keys.n, _INT64)
+        self._table.count(library.place(), keys.words, target)
         return library.finish(counts, _INT64)
 
     def find(self, keys):
@@ -556,14 +574,13 @@ class MultiMap(_Keyed):
 
     def items(self):
         """Two arrays: the key and the value of each pair; the values of a key side by side."""
-        keys, values = self._table.items(self._library.place())
-        return self._kind.decode(keys, self._library), self._values.decode(values, self._library)
+        return self._items()
 
     def __reduce__(self):
         return MultiMap, self._pickled(*self.items())
 
 
-class _Changing(_Keyed):
+class _Changing(_Mapping):
     """What tables that change have in common."""
 
     def _column(self, values, keys, what):
@@ -590,9 +607,12 @@ class _Changing(_Keyed):
                     f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them"
                 )
             array = converted
+        whole = (keys.n, *tail)
+        if other is NUMPY and shape != whole and library.module is _host:  # numpy takes the least time for it
+            array, shape = NUMPY.full(whole, array), whole
         if other is NUMPY and library is not NUMPY:
             array = library.of_numpy(array)
-        return array if shape == (keys.n, *tail) else library.full((keys.n, *tail), array)
+        return array if shape == whole else library.full(whole, array)
 
     def _change(self, keys, values, how, name):
         what = f"roost.{type(self).__name__}.{name}"
@@ -635,35 +655,9 @@ class _Changing(_Keyed):
         keys = self._queries(keys, f"roost.{type(self).__name__}.erase")
         return self._table.erase(keys.library.place(), keys.words)
 
-    def find(self, keys, missing=0):
-        """The value of each key, `missing` for those that are absent."""
-        what = f"roost.{type(self).__name__}.find"
-        keys = self._queries(keys, what)
-        library, values = keys.library, self._values
-        results = values.empty_words(keys.n, library)
-        self._table.find(library.place(), keys.words, values.one(missing, what), library.column(results))
-        return values.finish(results, library)
-
-    __getitem__ = Map.__getitem__
-    _records = Map._records
-    get = Map.get
-
     def __setitem__(self, keys, values):
         keys = _number(keys)
         self.insert_or_assign([keys] if _scalar(keys) else keys, values)
-
-    def items(self):
-        """Two arrays: all keys, and their values, in no particular order."""
-        keys, values = self._table.items(self._library.place())
-        return self._decode(keys), self._values.decode(values, self._library)
-
-    def _decode(self, words):
-        """Keys from words of the table."""
-        return self._kind.decode(words, self._library)
-
-    keys = Map.keys
-    values = Map.values
-    __iter__ = Map.__iter__
 
     def reserve(self, n):
         """Makes room for n keys, those included that are there."""
@@ -881,9 +875,7 @@ class Store(_Changing):
         keys = super()._queries(keys, what)
         if self._kind.word_bytes < 8:
             library = keys.library
-            words = library.column(library.empty(keys.n, _UINT8, (8,)))
-            library.module.resize_rows(library.place(), keys.words, words)
-            keys.words = words
+            keys.words = library.resized(keys.words, keys.n, _UINT8, (8,))[1]
         return keys
 
     def _decode(self, words):
@@ -891,8 +883,7 @@ class Store(_Changing):
         if kind.key_bytes == 8:
             return kind.decode(words, library)
         raw = library.adopt(words, _UINT8, (8,))
-        keys = library.empty(len(raw), kind.dtype)
-        library.module.resize_rows(library.place(), library.column(raw), library.column(keys))
+        keys, _ = library.resized(library.column(raw), len(raw), kind.dtype)
         return library.finish(keys, kind.dtype)
 
     def shrink_to_fit(self):

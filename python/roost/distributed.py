@@ -29,9 +29,10 @@ import weakref
 import numpy as np
 
 from . import _host
+from ._functions import _INT64
 from ._keys import encode, encode_like, encode_two
 from ._libraries import NUMPY
-from ._tables import _BOOL, _INT64, _Values
+from ._tables import _Table, _Values
 
 __all__ = ["Group", "Map", "join", "unique"]
 
@@ -171,7 +172,7 @@ def _checked(keys, what):
     return keys, str(keys.kind) if keys.library.module is _host else f"{keys.kind} on GPUs"
 
 
-class Map:
+class Map(_Table):
     """A map that several processes build together and ask together; each has a part of the pairs.
 
     Parameters
@@ -240,36 +241,28 @@ class Map:
         -------
         array of m values
         """
-        keys, other = self._queries(keys, "find", lambda what: self._values.one(missing, what))
-        library = keys.library
-        results = self._values.empty_words(keys.n, library)
-        self._table.find(library.place(), keys.words, other, library.column(results))
-        return self._values.finish(results, library)
+        return self._find(*self._queries(keys, "find", lambda what: self._values.one(missing, what)))
 
     def contains(self, keys):
         """For each key of this process whether any process has given it: an array of bool."""
-        keys, _ = self._queries(keys, "contains")
-        found = keys.library.empty(keys.n, _BOOL)
-        self._table.contains(keys.library.place(), keys.words, keys.library.column(found))
-        return keys.library.finish(found, _BOOL)
+        return self._contains(self._queries(keys, "contains")[0])
 
     def items(self):
         """The keys that this process has, in no particular order, and their values. Waits for nobody."""
-        keys, values = self._table.items(self._library.place())
-        return self._kind.decode(keys, self._library), self._values.decode(values, self._library)
+        return self._items()
 
     def __len__(self):
         """The number of different keys of all processes. Waits for nobody."""
-        return self._table.size()
+        return super().__len__()
 
     @property
     def nbytes(self):
         """The memory of the map on all processes, in bytes."""
-        return self._table.bytes()
+        return super().nbytes
 
     def valid(self):
         """Checks what must hold, on all processes: looks up every key. For tests."""
-        return self._table.valid(self._library.place())
+        return super().valid()
 
     def __repr__(self):
         return (

@@ -22,6 +22,14 @@ def device(request):
     return request.param
 
 
+def test_results_lie_beside_the_arguments(device):
+    x = torch.arange(10, device=device)
+    with torch.device("meta"):  # torch's default for new tensors
+        found = [roost.isin(x, x[:3]), roost.Map(x, x).find(x), roost.Map(x, x.new_ones(10, 5)).find(x)]
+        found += [roost.unique(x, sorted=True), roost.group_by(x).sum(x), roost.Index(x).get_indexer([3, 77])]
+    assert all(f.device == x.device for f in found) and found[1].equal(x)
+
+
 def test_types_that_torch_hardly_has(device):
     for dtype in (torch.uint16, torch.uint32, torch.uint64):
         x = torch.tensor([3, 40000, 3, 0], device=device).to(dtype)
