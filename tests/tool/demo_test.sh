@@ -15,6 +15,10 @@ refuses "unknown option --nonsense; try --help" --nonsense
 refuses "one mesh is shown at a time: a, or b" a b
 refuses "$work/missing.obj: there is no such file" missing.obj
 refuses "--up needs a value; try --help" --up
+
+# With the package: rates, which all agree on the ids. Without: the two commands.
+timeout 60 "$demo" --python >stdout 2>stderr || fail "demo --python: $(cat stderr)"
+grep -qE "distinct: .* saved$|bin/pip install \.$" stdout || fail "demo --python: $(cat stdout)"
 [[ $("$demo" --help) == "usage: scripts/demo"* ]] || fail "no help"
 
 finish
