@@ -3,7 +3,8 @@
 #   ROOST_HAS_GPU   this machine can also run them
 #   ROOST_ONLY_PTX  they are only compiled to PTX, which checks them in half of the time: no program has them
 
-set(ROOST_CUDA AUTO CACHE STRING "Build the cuda place: AUTO (if nvcc is found), PTX (only checked), ON or OFF")
+set(ROOST_CUDA AUTO CACHE STRING
+    "Build the cuda place: AUTO (if nvcc is found), PTX (only checked), ON or OFF")
 set_property(CACHE ROOST_CUDA PROPERTY STRINGS AUTO PTX ON OFF)
 set(roost_cuda_minimum 13.0)
 

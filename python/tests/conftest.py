@@ -6,7 +6,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or jax leaves nothing of a GPU to the others
+os.environ.setdefault(
+    "XLA_PYTHON_CLIENT_PREALLOCATE", "false"
+)  # or jax leaves nothing of a GPU to the others
 
 settings.register_profile(
     "roost",

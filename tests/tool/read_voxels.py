@@ -1,7 +1,7 @@
-"""Reads the files that `roost voxels --export` writes, by their formats' own specifications, and checks that all
-tell of one solid.
+"""Reads the files that `roost voxels --export` writes, by their formats' own specifications, and checks that
+all tell of one solid.
 
-    read_voxels.py GRID VOLUME FOLDER      # FOLDER holds a.binvox a.vox a.ply a.points.ply slices/ and perhaps a.vdb
+    read_voxels.py GRID VOLUME FOLDER      # FOLDER: a.binvox a.vox a.ply a.points.ply slices/, perhaps a.vdb
 """
 
 import struct
@@ -42,13 +42,13 @@ def read_vox(path, grid):
         assert begin == end
 
     def dictionary(content, at):
-        count, = struct.unpack_from("<i", content, at)
+        (count,) = struct.unpack_from("<i", content, at)
         at += 4
         result = {}
         for _ in range(count):
             words = []
             for _ in range(2):
-                length, = struct.unpack_from("<i", content, at)
+                (length,) = struct.unpack_from("<i", content, at)
                 words.append(content[at + 4 : at + 4 + length].decode())
                 at += 4 + length
             result[words[0]] = words[1]
@@ -59,10 +59,10 @@ def read_vox(path, grid):
         if name == b"SIZE":
             sizes.append(struct.unpack("<3i", content))
         elif name == b"XYZI":
-            count, = struct.unpack_from("<i", content)
+            (count,) = struct.unpack_from("<i", content)
             models.append(np.frombuffer(content, np.uint8, offset=4).reshape(count, 4))
         elif name == b"nTRN":
-            node, = struct.unpack_from("<i", content)
+            (node,) = struct.unpack_from("<i", content)
             _, at = dictionary(content, 4)
             child, reserved, layer, frames = struct.unpack_from("<4i", content, at)
             assert reserved == -1 and frames == 1
@@ -71,10 +71,10 @@ def read_vox(path, grid):
             moves[node] = (child, [int(n) for n in frame.get("_t", "0 0 0").split()])
         elif name == b"nGRP":
             _, at = dictionary(content, 4)
-            count, = struct.unpack_from("<i", content, at)
+            (count,) = struct.unpack_from("<i", content, at)
             group = struct.unpack_from(f"<{count}i", content, at + 4)
         elif name == b"nSHP":
-            node, = struct.unpack_from("<i", content)
+            (node,) = struct.unpack_from("<i", content)
             _, at = dictionary(content, 4)
             one, model = struct.unpack_from("<2i", content, at)
             assert one == 1

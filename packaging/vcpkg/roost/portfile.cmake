@@ -1,4 +1,5 @@
-# The headers of the checkout in which this port lies. There is nothing to be built, so one build type will do.
+# The headers of the checkout in which this port lies. There is nothing to be built, so one build type is
+# enough.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(VCPKG_BUILD_TYPE release)
 
