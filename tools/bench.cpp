@@ -240,10 +240,10 @@ void check_peers(const bench_options& options, const std::string& place) {
     throw roost::invalid_argument("bench: --with-peers is for one place; leave out --shards and --gpus");
   if (std::ranges::none_of(roost::bench::peer::all(),
                            [&](const auto& peer) { return peer.place == place; })) {
-    throw roost::invalid_argument(fmt::format(
-        "bench: no peers of {} were built in; give the path of one, such as cmake -D ROOST_PEER_ABSL=/usr, "
-        "as benchmarks/peers/README.md says, and build again",
-        place));
+    throw roost::invalid_argument(
+        fmt::format("bench: no peers of {} were built in; give the path of one, such as cmake -D {}, "
+                    "as benchmarks/peers/README.md says, and build again",
+                    place, place == "cuda" ? "ROOST_PEER_CUCO=CHECKOUT" : "ROOST_PEER_ABSL=/usr"));
   }
 }
 

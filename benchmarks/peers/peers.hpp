@@ -4,6 +4,9 @@
 
 #include "run.hpp"
 #include "timing.hpp"
+#if defined(__CUDACC__)
+#include "cuda_stream.hpp"
+#endif
 
 // Tables of others, which `roost bench --with-peers` measures beside ours. README.md says how to add one.
 
@@ -48,5 +51,61 @@ void measure_host_peer(const settings& options) {
   options.key_bits == 32 ? measure_host_peer_of<Map, Set, std::uint32_t>(place, options)
                          : measure_host_peer_of<Map, Set, std::uint64_t>(place, options);
 }
+
+#if defined(__CUDACC__)
+/// Device memory as roost's tables get it: from the place's pool, in the order of its stream, whichever
+/// others may name.
+template <class T>
+struct device_allocator {
+  using value_type = T;
+  const cuda* place = nullptr;
+
+  device_allocator() = default;  // of a copy that a kernel has
+  explicit device_allocator(const cuda& place) : place(&place) {}
+  template <class U>
+  device_allocator(const device_allocator<U>& other) : place(other.place) {}
+  T* allocate(std::size_t n, auto...) { return static_cast<T*>(place->allocate(n * sizeof(T))); }
+  void deallocate(T* memory, std::size_t n, auto...) { place->deallocate(memory, n * sizeof(T)); }
+  friend bool operator==(const device_allocator& a, const device_allocator& b) { return a.place == b.place; }
+};
+
+/// A key that no workload has, for tables that reserve one: mixed keys are mixes of 1 .. 2 n, and it is odd
+/// and larger than those of the other patterns.
+template <class Key>
+inline constexpr Key reserved_key =
+    sizeof(Key) == 4 ? Key{mix32(~std::uint32_t{0})} : static_cast<Key>(mix64(~std::uint64_t{0}));
+
+/// Pair i of two arrays, as others take them.
+template <class Pair, class Key, class Value>
+struct pair_of {
+  const Key* keys;
+  const Value* values;
+  ROOST_FN Pair operator()(std::size_t i) const { return Pair{keys[i], values[i]}; }
+};
+
+/// Measures a table of the GPU with keys of Key and values of Value; none: a set. The small command has pairs
+/// of 32 bits alone.
+template <class Table, class Key, class Value>
+void measure_cuda_peer([[maybe_unused]] const settings& options) {
+#if ROOST_SMALL_TOOL
+  constexpr bool built = sizeof(Key) == 4 && std::is_same_v<Key, Value>;
+#else
+  constexpr bool built = true;
+#endif
+  if constexpr (built) {
+    const int value_bits = std::is_same_v<Value, none> ? 0 : static_cast<int>(sizeof(Value)) * 8;
+    if (options.key_bits != sizeof(Key) * 8 || options.value_bits != value_bits) return;
+    const owned_stream stream;
+    poisoned_memory<cuda> memory(cuda(stream.get()));
+    const cuda place(stream.get(), &memory);
+    for (const int log2n : options.log2n) {
+      for (const double load_factor : options.load_factors) {
+        if (load_factor <= 0.95)  // absent keys would probe all of a fuller table
+          measure<Table, cuda, Key, Value>(place, options, std::size_t{1} << log2n, load_factor);
+      }
+    }
+  }
+}
+#endif
 
 }  // namespace roost::bench

@@ -10,6 +10,22 @@ cmake -S "$data/../.." --preset demo -B "$work/small" -DCMAKE_CXX_FLAGS_RELEASE=
   cmake --build "$work/small" --target roost >log 2>&1 || { fail "the build: $(tail -n 30 log)" && finish; }
 roost=$work/small/bin/roost
 
+# refused_peer WORDS OPTION...: CMake stops, and says these words.
+refused_peer() {
+  local words=$1
+  shift
+  cmake -S "$data/../.." --preset demo -B "$work/none" -DROOST_PEER_ABSL= -DROOST_PEER_CUCO= "$@" \
+    >log 2>&1 && fail "configured with $*"
+  tr -s '\n ' ' ' <log | grep -qF -- "$words" || fail "$*: no '$words' in: $(cat log)"
+}
+here=$work/there
+mkdir -p "$here/include/bght" && touch "$here/include/bght/bcht.hpp" # all that CMake looks for
+refused_peer "ROOST_PEER_ABSL is $here, where Abseil is not: give a checkout" \
+  -DROOST_PEER_ABSL="$here"
+refused_peer "ROOST_PEER_CUCO is $here, where include/cuco/static_map.cuh is not: give a checkout" \
+  -DROOST_PEER_CUCO="$here"
+refused_peer "ROOST_PEER_BGHT is given, but ROOST_CUDA is OFF" -DROOST_PEER_BGHT="$here"
+
 "$roost" bench --place host --table frozen_map,boost_flat_map,std_unordered_map,sorted_map --log2n 0,12 --reps 1 \
   --format csv >stdout 2>stderr || fail "bench: $(cat stderr)"
 [[ $(grep -c ',ok,' stdout) -eq 24 ]] || fail "bench: not 24 right rows: $(cat stdout)"
