@@ -11,7 +11,8 @@ namespace roost {
 
 namespace detail {
 
-/// What a GPU of several has for exchanges: two lanes, streams on which data come from others, and events.
+/// What a GPU of several has for exchanges: two lanes, streams on which data go to others, a stream for work
+/// beside that of its place, and events.
 class gpu_lanes {
  public:
   static constexpr std::size_t tickets = 64;  // more than can be waited for at once
@@ -24,8 +25,10 @@ class gpu_lanes {
   gpu_lanes& operator=(const gpu_lanes&) = delete;
 
   cudaStream_t lane[lanes] = {};
+  cudaStream_t side = nullptr;
   cudaEvent_t ready[2] = {};  // of what others get, in turns as those of a crew
   cudaEvent_t arrived[tickets] = {};
+  cudaEvent_t turn = nullptr;  // where the place's stream and the side meet
 
   /// A step that has been given to a stream.
   struct mark {
@@ -42,22 +45,35 @@ class gpu_lanes {
   void destroy() noexcept;
 };
 
-/// A GPU of several of this process. Copy engines of the GPU that receives move the data.
+/// A GPU of several of this process. Copy engines of the GPU that sends move the data.
 class gpu_shard : public crew_shard {
  public:
   using place_type = cuda;
 
   gpu_shard(crew& all, std::uint32_t number, const std::vector<cuda>& places,
             const std::vector<std::unique_ptr<gpu_lanes>>& lanes)
-      : crew_shard(all, number), places_(places), lanes_(lanes) {}
+      : crew_shard(all, number),
+        places_(places),
+        lanes_(lanes),
+        side_(lanes[number]->side, places[number].memory()) {}
 
-  const cuda& place() const { return places_[number_]; }
+  const cuda& place() const { return on_side_ ? side_ : places_[number_]; }
+
+  // Kernels that do not wait for each other: one begins while the last teams of another are at work.
+
+  /// After this, turn(k) makes place() one of two with the same memory, in turns, until join(). Both come
+  /// after all that the place has to do so far.
+  void fork();
+  void turn(std::uint32_t k) { on_side_ = k % 2 != 0; }
+  /// Now the place comes after all that both have to do.
+  void join();
 
   /// out[s] goes to shard s, in[s] comes from it, after what the place's stream has to do so far. Data of one
   /// lane arrive in order.
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int lane);
   /// Lets the place's stream wait for what an exchange brings.
-  void wait(std::uint64_t ticket) const;
+  void wait(std::uint64_t ticket);
+  void settle();
   void leave(bool failed);
   /// Number k of some steps has been given to the place's stream, or to a lane.
   void mark(const char* what, std::uint32_t k = 0, int lane = -1);
@@ -65,6 +81,10 @@ class gpu_shard : public crew_shard {
  private:
   const std::vector<cuda>& places_;
   const std::vector<std::unique_ptr<gpu_lanes>>& lanes_;
+  const cuda side_;
+  bool on_side_ = false;
+  std::uint64_t last_[gpu_lanes::lanes] = {};  // exchange of a lane
+  std::uint64_t given_ = 0;                    // exchanges that all shards have given to their lanes
 };
 
 }  // namespace detail

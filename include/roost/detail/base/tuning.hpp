@@ -244,7 +244,8 @@ struct shards_tuning<cuda> {
                                               << 23;  // queries; fewer are sent before a sample is looked at
   static constexpr std::size_t scratch_bytes = std::size_t{8} << 30;
   static constexpr std::size_t range_bytes = 16 << 20;  // of queries that travel while others are answered
-  static constexpr std::uint32_t ranges_most = 8;
+  static constexpr std::uint32_t ranges_most = 6;
+  static constexpr std::uint32_t batches = 4;          // of shards, that a launch answers
   static constexpr std::size_t build_pairs = 1 << 16;  // from which on a build works while pairs travel
 };
 
@@ -255,6 +256,7 @@ struct shards_tuning<host> {
   static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
   static constexpr std::size_t range_bytes = 4 << 10;
   static constexpr std::uint32_t ranges_most = 4;
+  static constexpr std::uint32_t batches = 4;
   static constexpr std::size_t build_pairs = 1 << 13;
 };
 

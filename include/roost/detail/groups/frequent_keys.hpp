@@ -58,6 +58,15 @@ struct sample_outcome {
   std::uint32_t different;  // keys of the sample
 };
 
+/// Item i of a sample: one of each piece of the items, but not of all the same place.
+template <class Source>
+struct item_of_sample {
+  Source source;
+  std::uint64_t step;  // items of a piece
+  ROOST_FN auto operator[](std::size_t i) const { return source[i * step + mix64(i) % step]; }
+  ROOST_FN auto operator()(std::size_t i) const { return (*this)[i]; }
+};
+
 /// Looks for keys that many items have, in a sample; one team.
 template <class Place, class Key, class Source>
 struct find_frequent_keys {
@@ -71,7 +80,7 @@ struct find_frequent_keys {
   static_assert(slots <= sample);
 
   Source source;
-  std::uint64_t step;       // items for one of the sample
+  std::uint64_t step;       // see item_of_sample
   std::uint32_t at_least;   // in the sample
   frequent_regions target;  // which has none yet
   Key* frequent;
@@ -98,13 +107,6 @@ struct find_frequent_keys {
     return parts;
   }
 
-  /// Item i of the sample: one of each piece of the items, but not of all the same place.
-  struct sampled {
-    const Source& source;
-    std::uint64_t step;
-    ROOST_FN auto operator[](std::size_t i) const { return source[i * step + mix64(i) % step]; }
-  };
-
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     constexpr int per_worker = static_cast<int>(sample) / Team::size;
@@ -113,8 +115,8 @@ struct find_frequent_keys {
     parts.numbers.clear(team);
     for_each_of(team, sample, [&](std::uint32_t g) { parts.counts[g] = 0; });
     team.sync();
-    const sampled items{source, step};
-    const held_items<per_worker, Team, sampled, true> mine(team, items, 0, sample);
+    const item_of_sample<Source> items{source, step};
+    const held_items<per_worker, Team, item_of_sample<Source>, true> mine(team, items, 0, sample);
     item_numbers<per_worker, Team> number(parts.number);
     static_cast<void>(parts.numbers.add(team, mine, sample, number,
                                         [](std::uint32_t, int, int) {}));  // they cannot be too many
@@ -170,22 +172,33 @@ struct frequent_keys {
   /// Looks for the keys that have more than `items_most` items of a batch.
   template <class Source>
   void sample(const Place& place, const Source& source, double items_most) {
+    array<sample_outcome, Place> outcome(place, 1);
+    copies = 0;
+    if (!look(place, source, items_most, outcome.data())) return;
+    sample_outcome seen{};
+    place.copy_to_host(&seen, outcome.data(), sizeof(seen));
+    take(seen);
+  }
+
+  /// The same for a host that does something else until it has the outcome: take(outcome). False if no key
+  /// can be frequent; then there is none. Asynchronous.
+  template <class Source>
+  bool look(const Place& place, const Source& source, double items_most, sample_outcome* outcome) {
     using kernel = find_frequent_keys<Place, Key, Source>;
     const std::size_t n = source.size();
     const double expected = items_most * kernel::sample / static_cast<double>(n);  // in the sample
-    copies = 0;
-    if (expected >= kernel::sample / 2) return;
+    if (expected >= kernel::sample / 2) return false;
     keys = array<Key, Place>(place, kernel::most);
     slot = array<std::uint16_t, Place>(place, kernel::slots + 1);
-    array<sample_outcome, Place> outcome(place, 1);
     const kernel run{
-        source,        n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
-        region_of,     keys.data(),        slot.data(),
-        outcome.data()};
+        source,    n / kernel::sample, larger(kernel::least, static_cast<std::uint32_t>(expected)),
+        region_of, keys.data(),        slot.data(),
+        outcome};
     place.launch(1, scratch_bytes_of(run), run);
-    sample_outcome seen{};
-    place.copy_to_host(&seen, outcome.data(), sizeof(seen));
-    copies = kernel::sample - seen.different;
+    return true;
+  }
+  void take(const sample_outcome& seen) {
+    copies = group_tuning<cuda>::sample - seen.different;
     region_of.count = seen.frequent;
     region_of.frequent = keys.data();
     region_of.slot = slot.data();

@@ -247,22 +247,33 @@ auto order_of_queries(const Order& order) {
   }
 }
 
-/// The regional way: answers the partitioned queries where they lie, region after region.
-template <class Place, class Ref, class Query, class Answer>
+/// Queries of some regions, where they lie after a partition, and where their answers go.
+template <class Query, class Result>
+struct queries_by_region {
+  const pair<Query, none>* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  Result* answers;
+};
+
+/// The regional way: answers partitioned queries where they lie, region after region. A region's queries may
+/// lie in several batches, one of each shard: they are answered one after the other, so that they find its
+/// part of the table in the cache.
+template <class Place, class Ref, class Query, class Answer, std::uint32_t BatchesMost = 1>
 struct probe_region_tiles {
   static constexpr driver chosen = driver_for<Place, Ref, Answer, true>;
   static constexpr int threads = find_tuning<cuda>::threads;
   static constexpr int teams_at_once = teams_at_once_for<Answer>;
   static constexpr std::uint32_t tile = find_tuning<Place>::tile(chosen, true);
+  static constexpr std::uint32_t batches_most = BatchesMost;
+  using batch = queries_by_region<Query, typename Answer::result>;
 
   Ref ref;
-  queries_of_items<Query> queries;
-  const std::uint64_t* begins;
-  const std::uint64_t* ends;
-  std::uint64_t tiles_of_region;
   Answer answer;
-  typename Answer::result* answers;
   const std::uint32_t* unless;
+  std::uint64_t tiles_of_region;  // of each batch
+  std::uint32_t count;            // of batches
+  batch batches[BatchesMost];
 
   ROOST_FN auto* scratch(scratch_memory& memory) const {
     return take_deferred<chosen, typename Ref::key_type>(memory, tile);
@@ -271,14 +282,19 @@ struct probe_region_tiles {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
     if (*unless != 0) return;
-    const std::size_t region = index / tiles_of_region;
-    const std::uint64_t first = begins[region] + index % tiles_of_region * tile;
-    if (first >= ends[region]) return;
-    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, ends[region] - first));
+    const std::size_t of_batch = index / tiles_of_region, region = of_batch / count;
+    batch mine = batches[0];
+    ROOST_UNROLL
+    for (std::uint32_t b = 1; b < BatchesMost; ++b) {  // an index would put them all into local memory
+      if (of_batch - region * count == b) mine = batches[b];
+    }
+    const std::uint64_t first = mine.begins[region] + index % tiles_of_region * tile;
+    if (first >= mine.ends[region]) return;
+    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, mine.ends[region] - first));
     scratch_memory pieces(memory);
     answer_tile<Place, chosen, true>(
-        team, ref, queries, first, n, answer, scratch(pieces),
-        [answers = answers](std::uint64_t i, const auto& result) { answers[i] = result; });
+        team, ref, queries_of_items<Query>{mine.items}, first, n, answer, scratch(pieces),
+        [answers = mine.answers](std::uint64_t i, const auto& result) { answers[i] = result; });
   }
 };
 
@@ -352,8 +368,12 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
   const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
   begun = true;
   way.run(ref, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
-    const kernel run{here,  {parts.items()}, parts.begins() + first, parts.ends() + first,
-                     tiles, target.answer,   answers.data(),         overflowed.data()};
+    const kernel run{here,
+                     target.answer,
+                     overflowed.data(),
+                     tiles,
+                     1,
+                     {{parts.items(), parts.begins() + first, parts.ends() + first, answers.data()}}};
     place.launch(tiles * count, scratch_bytes_of(run), run);
   });
   parts.template restore_each<true>(place, answers.data(), target, overflowed.data());

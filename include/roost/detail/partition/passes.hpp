@@ -90,15 +90,17 @@ class partitioner {
 
   /// `overflowed`: memory of the place that holds 0; not 0 afterwards if a region with slack was too small:
   /// the result then lacks items, and ends of regions lie beyond them. `capacity`: of every region with
-  /// room::slack; 0: what a random split of keys needs that have so many `copies`.
+  /// room::slack; 0: what a random split of keys needs that have so many `copies`. `unless`: memory of the
+  /// place that holds something else than 0 if the items need not be split at all.
   partitioner(const Place& place, std::uint32_t regions, roost::room room, std::uint32_t* overflowed,
-              std::uint64_t capacity = 0, double copies = 1)
+              std::uint64_t capacity = 0, double copies = 1, const std::uint32_t* unless = nullptr)
       : place_(place),
         regions_(regions),
         room_(Kind.stable ? roost::room::exact : room),
         capacity_(capacity),
         copies_(copies),
-        overflowed_(overflowed) {}
+        overflowed_(overflowed),
+        unless_(unless) {}
 
   /// region_of(key) must be below `regions`. Asynchronous.
   template <class Source, class RegionOf>
@@ -218,7 +220,8 @@ class partitioner {
     }();
     const scatter_tiles<Place, Item, Source, RegionOf, std::remove_const_t<decltype(cursors)>,
                         std::remove_const_t<decltype(back)>>
-        kernel{source, region_of, here.map(), pass, cursors, capacity, out.data(), overflowed_, back};
+        kernel{source,   region_of,  here.map(),  pass, cursors,
+               capacity, out.data(), overflowed_, back, unless_};
     place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
     if constexpr (!Kind.one_pass) {
       if (capacity != 0 && !last) place_.for_each(pass.children, clip_ends{capacity, cursor.data()});
@@ -236,6 +239,7 @@ class partitioner {
   std::uint64_t capacity_;
   double copies_;
   std::uint32_t* overflowed_;
+  const std::uint32_t* unless_;
   result result_;
 };
 

@@ -165,6 +165,7 @@ struct scatter_tiles {
   Item* out;
   std::uint32_t* overflowed;  // counts tiles that found a child full; its items past the end are not written
   Back back;
+  const std::uint32_t* unless = nullptr;  // not 0: nothing is done
 
   struct pieces {
     std::uint32_t* count;
@@ -189,6 +190,7 @@ struct scatter_tiles {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
+    if (unless != nullptr && *unless != 0) return;
     scratch_memory all(memory);
     const pieces parts = scratch(all);
     const tile_place range = locate(tiles, tile, Tile);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -114,11 +115,17 @@ class crew {
     changed_.notify_all();
   }
 
-  /// Returns when each other shard has left as many scopes, or has ended.
-  void leave(std::uint32_t number) {
-    std::unique_lock hold(lock_);
-    const std::uint64_t mine = ++scopes_left_[number];
+  /// A shard leaves a scope: see in_use_by_others.
+  void pass(std::uint32_t number) {
+    const std::lock_guard hold(lock_);
+    ++scopes_left_[number];
     changed_.notify_all();
+  }
+  /// The same, and returns when each other shard has left as many, or has ended.
+  void leave(std::uint32_t number) {
+    pass(number);
+    const std::uint64_t mine = scopes_left_[number];
+    std::unique_lock hold(lock_);
     wait_until(hold, [&] {
       return std::all_of(scopes_left_.begin(), scopes_left_.end(),
                          [&](const auto& theirs) { return theirs >= mine; });
@@ -130,7 +137,7 @@ class crew {
   std::uint64_t* notes(std::uint32_t number, std::uint64_t turn) {
     return notes_.data() + (turn % 2 * count_ + number) * words_most();
   }
-  /// What a shard sends to each.
+  /// What a shard shows each.
   std::vector<piece>& pieces(std::uint32_t number, std::uint64_t turn) {
     return pieces_[turn % 2 * count_ + number];
   }
@@ -148,16 +155,25 @@ class crew {
   }
 
   void serve(std::uint32_t number) {
+    using clock = std::chrono::steady_clock;
+    clock::duration last{};  // how long the last job took: as long this thread looks for the next one
     for (std::uint64_t done = 0;;) {
       const std::function<void(std::uint32_t)>* job = nullptr;
+      const auto comes = [&] { return jobs_ != done || ending_; };
+      if (patience_ != 0) {
+        const auto end = clock::now() + std::min<clock::duration>(last, std::chrono::milliseconds(10));
+        while (!comes() && clock::now() < end) std::this_thread::yield();
+      }
       {
         std::unique_lock hold(lock_);
-        wait_until(hold, [&] { return jobs_ != done || ending_; });
+        wait_until(hold, comes);
         if (jobs_ == done) return;
         done = jobs_;
         job = job_;
       }
+      const auto begun = clock::now();
       work(number, *job);
+      last = clock::now() - begun;
     }
   }
 
@@ -234,30 +250,42 @@ class crew_shard {
 
   /// A shard that fails is noticed at the next meeting.
   void agree() {}
+  // See gpu_shard.
+  void fork() {}
+  void turn(std::uint32_t) {}
+  void join() {}
   /// A step has been given to the place, or to a lane: see gpus::trace.
   void mark(const char*, std::uint32_t = 0, int = -1) {}
 
  protected:
-  /// Shows what goes to others and returns when all have shown theirs; `s` sent sent(s) then.
-  void show(std::span<const piece> out) {
-    std::copy(out.begin(), out.end(), all_->pieces(number_, ++exchanges_).begin());
+  /// Shows each shard a piece, and returns when all have shown theirs.
+  void show(std::span<const piece> all) {
+    std::copy(all.begin(), all.end(), all_->pieces(number_, ++exchanges_).begin());
     all_->meet();
   }
-  const piece& sent_by(std::uint32_t s) const { return all_->pieces(s, exchanges_)[number_]; }
+  /// What shard s has shown this one.
+  const piece& shown_by(std::uint32_t s) const { return all_->pieces(s, exchanges_)[number_]; }
 
   crew* all_;
   std::uint32_t number_;
   std::uint64_t notes_ = 0, exchanges_ = 0;
 };
 
-/// A scope in which others may use what this shard has made before: at its end, all have left it, so that
-/// memory goes only when nobody uses it any more. Also where one fails.
+/// A scope in which others may use what this shard has made before. After it, memory may go in the order of
+/// the place's stream, and nobody uses it any more. Also where a shard fails. Where none does, each has
+/// waited for all that it gets.
 template <class Shard>
 class in_use_by_others {
  public:
   explicit in_use_by_others(Shard& me) : me_(me), exceptions_(std::uncaught_exceptions()) {}
   in_use_by_others(const in_use_by_others&) = delete;
-  ~in_use_by_others() { me_.leave(!all_sent_ && std::uncaught_exceptions() > exceptions_); }
+  ~in_use_by_others() {
+    if (std::uncaught_exceptions() > exceptions_) {
+      me_.leave(!all_sent_);
+    } else {
+      me_.settle();
+    }
+  }
 
   /// No exchange follows: others get all that they wait for, even if this shard fails now.
   void all_sent() { all_sent_ = true; }

@@ -3,6 +3,7 @@
 #include "roost/detail/groups/frequent_keys.hpp"
 #include "roost/detail/lookup/lookup.hpp"
 #include "roost/detail/partition/select.hpp"
+#include "roost/detail/shards/reading.hpp"
 #include "roost/frozen_map.hpp"
 #include "roost/two_way_index.hpp"
 
@@ -24,27 +25,45 @@ struct spread_of_queries {
   std::uint64_t is_skewed = 0;  // a key is so frequent that its region will overflow
 };
 
-/// As far as a sample tells. `n`: of queries that go at once, to so many regions.
-template <class Place, class Queries>
-spread_of_queries sample_queries(const Place& place, const Queries& queries, std::size_t n,
-                                 std::uint64_t regions, std::uint64_t seed) {
-  using key = element_of<Queries>;
-  constexpr std::uint32_t sample = group_tuning<cuda>::sample;
-  if (queries.size() < sample) return {};
-  const double mean = static_cast<double>(n) / static_cast<double>(regions);
-  const double spare = static_cast<double>(with_slack(mean, n)) - mean;
-  frequent_keys<key, Place> frequent({seed, 2});
-  frequent.sample(place, alone<Queries>{queries},
-                  spare * static_cast<double>(queries.size()) / static_cast<double>(n));
-  return {copies_of_items(n, sample, sample, 2.0 * frequent.copies), frequent.region_of.count};
-}
+/// As far as a sample tells, at which the host looks while the place has begun with the queries.
+template <class Key, class Place>
+class sample_of_queries {
+  static constexpr std::uint32_t sample = group_tuning<cuda>::sample;
 
-/// Query i of a sample: one of each piece of the queries.
-template <class Queries>
-struct query_of_sample {
-  Queries queries;
-  std::size_t step;
-  ROOST_FN auto operator()(std::size_t i) const { return queries[i * step + mix64(i) % step]; }
+ public:
+  /// How many copies a sample of n queries tells in which all keys are different, but for two.
+  static std::uint64_t copies_expected(std::size_t n) {
+    return n < shards_tuning<Place>::sampled_from ? 1 : copies_of_items(n, sample, sample, 2);
+  }
+
+  /// `n`: of queries that go at once, to so many regions.
+  template <class Queries>
+  sample_of_queries(const Place& place, const Queries& queries, std::size_t n, std::uint64_t regions,
+                    std::uint64_t seed)
+      : n_(n), frequent_({seed, 2}), outcome_(place, 1) {
+    place.fill(outcome_.data(), 0, outcome_.bytes());
+    if (queries.size() < larger<std::size_t>(shards_tuning<Place>::sampled_from, sample)) return;
+    const double mean = static_cast<double>(n) / static_cast<double>(regions);
+    const double spare = static_cast<double>(with_slack(mean, n)) - mean;
+    if (frequent_.look(place, alone<Queries>{queries},
+                       spare * static_cast<double>(queries.size()) / static_cast<double>(n), outcome_.data()))
+      seen_.emplace(place, outcome_.data());
+  }
+
+  /// Not 0 on the place if there is a key whose region will overflow.
+  const std::uint32_t* is_skewed() const { return &outcome_.data()->frequent; }
+  /// Waits for the sample.
+  spread_of_queries spread() {
+    if (!seen_) return {};
+    frequent_.take(seen_->get());
+    return {copies_of_items(n_, sample, sample, 2.0 * frequent_.copies), frequent_.region_of.count};
+  }
+
+ private:
+  std::size_t n_;
+  frequent_keys<Key, Place> frequent_;
+  array<sample_outcome, Place> outcome_;
+  std::optional<reading<sample_outcome, Place>> seen_;
 };
 
 /// Counts of keys that are not frequent: in the upper half of a word the sum of their squares.
@@ -76,7 +95,7 @@ class frequent_queries {
     if (n < least) return;
     const std::size_t size = smaller(n, std::clamp<std::size_t>(n / 16, 1 << 13, sample_most));
     array<Key, Place> sample(place, size);
-    write_numbers(place, size, query_of_sample<Queries>{queries, n / size}, sample.data());
+    write_numbers(place, size, item_of_sample<Queries>{queries, n / size}, sample.data());
     const auto each =
         unique_all(place, as_sequence(sample), {.order = index_order::any, .counts = true}, "roost::find");
     const std::uint64_t rare = place.sum(each.keys.size(), rare_counts{each.counts.data(), least});

@@ -14,6 +14,8 @@ inline gpu_lanes::gpu_lanes() {
       check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high),
             "cudaStreamCreateWithPriority");
     }
+    check(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    make(turn);
     for (cudaEvent_t& event : ready) make(event);
     for (cudaEvent_t& event : arrived) make(event);
   } catch (...) {
@@ -31,50 +33,84 @@ inline void gpu_lanes::forget_marks() noexcept {
 
 inline void gpu_lanes::destroy() noexcept {
   forget_marks();
-  for (const cudaStream_t stream : lane) {
+  for (const cudaStream_t stream : {lane[0], lane[1], side}) {
     if (stream != nullptr) static_cast<void>(cudaStreamDestroy(stream));
   }
-  for (const cudaEvent_t event : ready) {
+  const auto end = [](cudaEvent_t event) {
     if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
-  }
-  for (const cudaEvent_t event : arrived) {
-    if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
-  }
+  };
+  end(turn);
+  for (const cudaEvent_t event : ready) end(event);
+  for (const cudaEvent_t event : arrived) end(event);
+}
+
+inline void gpu_shard::fork() {
+  check(cudaEventRecord(lanes_[number_]->turn, places_[number_].stream()), "cudaEventRecord");
+  check(cudaStreamWaitEvent(side_.stream(), lanes_[number_]->turn), "cudaStreamWaitEvent");
+}
+
+inline void gpu_shard::join() {
+  on_side_ = false;
+  check(cudaEventRecord(lanes_[number_]->turn, side_.stream()), "cudaEventRecord");
+  check(cudaStreamWaitEvent(place().stream(), lanes_[number_]->turn), "cudaStreamWaitEvent");
 }
 
 inline std::uint64_t gpu_shard::exchange(std::span<const piece> out, std::span<const piece> in, int lane) {
   const std::uint64_t turn = (exchanges_ + 1) % 2;
   check(cudaEventRecord(lanes_[number_]->ready[turn], place().stream()), "cudaEventRecord");
-  show(out);
+  show(in);
+  given_ = exchanges_ - 1;
   const cudaStream_t stream = lanes_[number_]->lane[lane];
   const auto after = [&](std::uint32_t s) {
     check(cudaStreamWaitEvent(stream, lanes_[s]->ready[turn]), "cudaStreamWaitEvent");
   };
   after(number_);
   for (std::uint32_t i = 0; i < count(); ++i) {
-    const std::uint32_t s = (number_ + i) % count();  // so that not all ask the same one at once
-    if (in[s].bytes == 0) continue;
+    const std::uint32_t s = (number_ + i) % count();  // so that not all send to the same one at once
+    if (out[s].bytes == 0) continue;
     if (s != number_) after(s);
-    check(cudaMemcpyPeerAsync(const_cast<void*>(in[s].memory), place().device(), sent_by(s).memory,
-                              places_[s].device(), in[s].bytes, stream),
+    check(cudaMemcpyPeerAsync(const_cast<void*>(shown_by(s).memory), places_[s].device(), out[s].memory,
+                              place().device(), out[s].bytes, stream),
           "cudaMemcpyPeerAsync");
   }
   check(cudaEventRecord(lanes_[number_]->arrived[exchanges_ % gpu_lanes::tickets], stream),
         "cudaEventRecord");
+  last_[lane] = exchanges_;
   return exchanges_;
 }
 
-inline void gpu_shard::wait(std::uint64_t ticket) const {
-  check(cudaStreamWaitEvent(place().stream(), lanes_[number_]->arrived[ticket % gpu_lanes::tickets]),
-        "cudaStreamWaitEvent");
+inline void gpu_shard::wait(std::uint64_t ticket) {
+  if (ticket > given_) {
+    all_->meet();
+    given_ = exchanges_;
+  }
+  for (const auto& theirs : lanes_) {
+    check(cudaStreamWaitEvent(place().stream(), theirs->arrived[ticket % gpu_lanes::tickets]),
+          "cudaStreamWaitEvent");
+  }
+}
+
+inline void gpu_shard::settle() {
+  for (const std::uint64_t ticket : last_) {  // others have got what this one has sent
+    if (ticket == 0) continue;
+    // What has gone wrong there, others report.
+    static_cast<void>(
+        cudaStreamWaitEvent(place().stream(), lanes_[number_]->arrived[ticket % gpu_lanes::tickets]));
+  }
+  all_->pass(number_);
 }
 
 inline void gpu_shard::leave(bool failed) {
   if (failed) all_->fail();
-  // What has gone wrong there, others report.
-  for (const cudaStream_t stream : lanes_[number_]->lane) static_cast<void>(cudaStreamSynchronize(stream));
+  on_side_ = false;
+  const auto finish = [](const gpu_lanes& lanes) {
+    for (const cudaStream_t stream : {lanes.lane[0], lanes.lane[1], lanes.side})
+      static_cast<void>(cudaStreamSynchronize(stream));
+  };
+  finish(*lanes_[number_]);
   static_cast<void>(cudaStreamSynchronize(place().stream()));
   all_->leave(number_);
+  for (const auto& theirs : lanes_) finish(*theirs);  // they may still send
 }
 
 inline void gpu_shard::mark(const char* what, std::uint32_t k, int lane) {

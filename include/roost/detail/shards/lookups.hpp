@@ -73,16 +73,24 @@ struct answers_to {
   }
 };
 
-/// Asks the owners for a shard's queries, and puts the answers to `target`; all shards ask at once. False if
-/// there are too many queries of one region: then this shard has no answers.
-template <class Me, class Ref, class Queries, class Answer, class Target>
-bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries& queries,
-              const Answer& answer, const Target& target, std::size_t& scratch_bytes) {
+/// Always goes on.
+struct go_on {
+  bool operator()() const { return true; }
+};
+
+/// Asks the owners for a shard's queries, and puts the answers to `target`; all shards ask at once. False on
+/// some shard if there are too many queries of one region: then that shard has no answers. `looks_good()`: is
+/// asked when the partition has begun; where it says no, on all shards, nothing is sent. Queries are not
+/// partitioned if `unless` holds something else than 0 on the place.
+template <class Me, class Ref, class Queries, class Answer, class Target, class LooksGood = go_on>
+bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries, const Answer& answer_of,
+              const Target& target, std::size_t& scratch_bytes, const LooksGood& looks_good = {},
+              const std::uint32_t* unless = nullptr) {
   using place_type = typename Me::place_type;
   using query = element_of<Queries>;
   using item = pair<query, none>;
   using result = typename Answer::result;
-  using kernel = probe_region_tiles<place_type, Ref, query, Answer>;
+  using kernel = probe_region_tiles<place_type, Ref, query, Answer, shards_tuning<place_type>::batches>;
   const place_type& place = me.place();
   const std::uint32_t shards = me.count(), my = me.number(), regions = batch.order.regions;
   const auto room_of = [&](std::uint32_t shard) {
@@ -91,101 +99,113 @@ bool ask_once(Me& me, const Ref& ref, const sharded_batch& batch, const Queries&
     return with_slack(static_cast<double>(n) / (shards * regions), n, static_cast<double>(batch.copies));
   };
 
-  array<std::uint32_t, place_type> flags(place, 2);  // a region has overflowed; nothing
-  place.fill(flags.data(), 0, flags.bytes());
-  constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
-  const std::uint64_t my_room = room_of(my), my_slot = regions * my_room;
-  partitioner<place_type, item, kind> partitioner(place, shards * regions, room::slack, flags.data(),
-                                                  my_room);
-  const auto parts = partitioner.run(alone<Queries>{queries}, batch.order);
-  array<std::uint64_t, place_type> bounds(place, std::size_t{2} * shards * regions);
-  place.for_each(std::size_t{shards} * regions, write_bounds{parts.ends(), my_room, regions, bounds.data()});
-  me.mark("partitioned");
-  array<result, place_type> answers(place, parts.extent());
-  scratch_bytes = parts.scratch_bytes() + answers.bytes() + bounds.bytes();
-  std::vector<visiting<query, result, place_type>> from(shards);
-  for (std::uint32_t s = 0; s < shards; ++s) {
-    if (s == my) continue;
-    from[s].room = room_of(s);
-    from[s].queries = {place, regions * from[s].room};
-    from[s].bounds = {place, std::size_t{2} * regions};
-    from[s].answers = {place, regions * from[s].room};
-    scratch_bytes += from[s].queries.bytes() + from[s].answers.bytes() + from[s].bounds.bytes();
-  }
-  me.agree();
-  const in_use_by_others scope(me);
-
-  std::vector<piece> out(shards), in(shards);
-  const auto to_others = [&](const auto& piece_out, const auto& piece_in, int lane) {
+  std::optional<reading<std::uint32_t, place_type>> overflowed;
+  {                                                    // memory goes while the place is still at work
+    array<std::uint32_t, place_type> flags(place, 2);  // a region has overflowed; nothing
+    place.fill(flags.data(), 0, flags.bytes());
+    constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
+    const std::uint64_t my_room = room_of(my), my_slot = regions * my_room;
+    partitioner<place_type, item, kind> partitioner(place, shards * regions, room::slack, flags.data(),
+                                                    my_room, 1, unless);
+    const auto parts = partitioner.run(alone<Queries>{queries}, batch.order);
+    array<std::uint64_t, place_type> bounds(place, std::size_t{2} * shards * regions);
+    place.for_each(std::size_t{shards} * regions,
+                   write_bounds{parts.ends(), my_room, regions, bounds.data()});
+    me.mark("partitioned");
+    array<result, place_type> answers(place, parts.extent());
+    scratch_bytes = parts.scratch_bytes() + answers.bytes() + bounds.bytes();
+    std::vector<visiting<query, result, place_type>> from(shards);
     for (std::uint32_t s = 0; s < shards; ++s) {
       if (s == my) continue;
-      out[s] = piece_out(s);
-      in[s] = piece_in(s);
+      from[s].room = room_of(s);
+      from[s].queries = {place, regions * from[s].room};
+      from[s].bounds = {place, std::size_t{2} * regions};
+      from[s].answers = {place, regions * from[s].room};
+      scratch_bytes += from[s].queries.bytes() + from[s].answers.bytes() + from[s].bounds.bytes();
     }
-    return me.exchange(out, in, lane);
-  };
-  const auto range = [&](std::uint32_t k) {
-    struct {
-      std::uint32_t first, count;
-    } r;
-    r.first = regions * k / batch.ranges;
-    r.count = regions * (k + 1) / batch.ranges - r.first;
-    return r;
-  };
-  // Regions of a range as they lie one after the other.
-  const auto piece_of = [](const auto* slot, std::uint64_t room, const auto& r) {
-    return piece{slot + r.first * room, r.count * room * sizeof(*slot)};
-  };
-  to_others([&](std::uint32_t s) { return piece{bounds.data() + s * 2 * regions, 2 * regions * 8}; },
-            [&](std::uint32_t s) { return piece{from[s].bounds.data(), from[s].bounds.bytes()}; }, 0);
-  std::vector<std::uint64_t> arrival(batch.ranges);
-  for (std::uint32_t k = 0; k < batch.ranges; ++k) {
-    arrival[k] = to_others(
-        [&](std::uint32_t s) { return piece_of(parts.items() + s * my_slot, my_room, range(k)); },
-        [&](std::uint32_t s) { return piece_of(from[s].queries.data(), from[s].room, range(k)); }, 0);
-    me.mark("queries have come", k, 0);
-  }
-  const auto answer_regions = [&](const item* items, const std::uint64_t* begins, std::uint64_t room,
-                                  std::uint32_t first, std::uint32_t count, result* results) {
-    const std::size_t tiles = ceil_div<std::size_t>(room, kernel::tile);
-    const kernel run{ref,   {items}, begins + first, begins + regions + first,
-                     tiles, answer,  results,        flags.data() + 1};
-    place.launch(tiles * count, scratch_bytes_of(run), run);
-  };
-  const auto answer_mine = [&](std::uint32_t first, std::uint32_t end) {
-    if (first != end) {
-      answer_regions(parts.items() + my * my_slot, bounds.data() + my * 2 * regions, my_room, first,
-                     end - first, answers.data() + my * my_slot);
-    }
-    me.mark("own queries answered");
-  };
-  // The last of them while the last answers travel.
-  const std::uint32_t first_of_last = batch.ranges == 1 ? regions : range(batch.ranges - 1).first;
-  answer_mine(0, first_of_last);
-  std::uint64_t back = 0;
-  for (std::uint32_t k = 0; k < batch.ranges; ++k) {
-    me.wait(arrival[k]);
-    for (std::uint32_t s = 0; s < shards; ++s) {
-      auto& guest = from[s];
-      if (s != my) {
-        answer_regions(guest.queries.data(), guest.bounds.data(), guest.room, range(k).first, range(k).count,
-                       guest.answers.data());
+    if (!looks_good()) return false;
+    me.agree();
+    const in_use_by_others scope(me);
+
+    std::vector<piece> out(shards), in(shards);
+    const auto to_others = [&](const auto& piece_out, const auto& piece_in, int lane) {
+      for (std::uint32_t s = 0; s < shards; ++s) {
+        if (s == my) continue;
+        out[s] = piece_out(s);
+        in[s] = piece_in(s);
       }
+      return me.exchange(out, in, lane);
+    };
+    struct region_range {
+      std::uint32_t first, count;
+    };
+    const auto range = [&](std::uint32_t k) {
+      const std::uint32_t first = regions * k / batch.ranges;
+      return region_range{first, regions * (k + 1) / batch.ranges - first};
+    };
+    // Regions of a range as they lie one after the other.
+    const auto piece_of = [](const auto* slot, std::uint64_t room, const region_range& r) {
+      return piece{slot + r.first * room, r.count * room * sizeof(*slot)};
+    };
+    to_others([&](std::uint32_t s) { return piece{bounds.data() + s * 2 * regions, 2 * regions * 8}; },
+              [&](std::uint32_t s) { return piece{from[s].bounds.data(), from[s].bounds.bytes()}; }, 0);
+    std::vector<std::uint64_t> arrival(batch.ranges);
+    for (std::uint32_t k = 0; k < batch.ranges; ++k) {
+      arrival[k] = to_others(
+          [&](std::uint32_t s) { return piece_of(parts.items() + s * my_slot, my_room, range(k)); },
+          [&](std::uint32_t s) { return piece_of(from[s].queries.data(), from[s].room, range(k)); }, 0);
+      me.mark("queries have come", k, 0);
     }
-    me.mark("range answered", k);
-    back = to_others(
-        [&](std::uint32_t s) { return piece_of(from[s].answers.data(), from[s].room, range(k)); },
-        [&](std::uint32_t s) { return piece_of(answers.data() + s * my_slot, my_room, range(k)); }, 1);
-    me.mark("answers are back", k, 1);
+
+    const auto batch_of = [&](std::uint32_t s, std::uint32_t first) -> typename kernel::batch {
+      const std::uint64_t* const begins =
+          (s == my ? bounds.data() + my * 2 * regions : from[s].bounds.data()) + first;
+      if (s == my)
+        return {parts.items() + my * my_slot, begins, begins + regions, answers.data() + my * my_slot};
+      return {from[s].queries.data(), begins, begins + regions, from[s].answers.data()};
+    };
+    const auto answer = [&](const region_range& r, bool mine, bool others) {
+      kernel run{ref, answer_of, flags.data() + 1, 0, 0, {}};
+      const auto launch = [&] {
+        me.place().launch(run.tiles_of_region * run.count * r.count, scratch_bytes_of(run), run);
+        run.count = 0;
+        run.tiles_of_region = 0;
+      };
+      for (std::uint32_t i = 0; i < shards; ++i) {
+        const std::uint32_t s = (my + i) % shards;
+        if (!(s == my ? mine : others)) continue;
+        run.batches[run.count++] = batch_of(s, r.first);
+        run.tiles_of_region = larger(run.tiles_of_region, ceil_div<std::uint64_t>(room_of(s), kernel::tile));
+        if (run.count == kernel::batches_most) launch();
+      }
+      if (run.count != 0) launch();
+    };
+    // This shard's own queries are answered with those of others in the same regions, which read the same
+    // part of the table; but the first while others travel, and the last while the last answers do.
+    me.fork();
+    answer(range(0), true, false);
+    me.mark("own queries answered");
+    std::uint64_t back = 0;
+    for (std::uint32_t k = 0; k < batch.ranges; ++k) {
+      me.turn(k + 1);
+      me.wait(arrival[k]);
+      answer(range(k), k != 0 && k + 1 != batch.ranges, true);
+      me.mark("range answered", k);
+      back = to_others(
+          [&](std::uint32_t s) { return piece_of(from[s].answers.data(), from[s].room, range(k)); },
+          [&](std::uint32_t s) { return piece_of(answers.data() + s * my_slot, my_room, range(k)); }, 1);
+      me.mark("answers are back", k, 1);
+    }
+    me.turn(batch.ranges + 1);
+    if (batch.ranges > 1) answer(range(batch.ranges - 1), true, false);
+    me.mark("own queries answered", 1);
+    me.join();
+    me.wait(back);
+    parts.template restore_each<true>(place, answers.data(), target, flags.data());
+    me.mark("answers in order");
+    overflowed.emplace(place, flags.data());
   }
-  answer_mine(first_of_last, regions);
-  me.wait(back);
-  parts.template restore_each<true>(place, answers.data(), target, flags.data());
-  me.mark("answers in order");
-  std::uint32_t overflowed = 0;
-  place.copy_to_host(&overflowed, flags.data(), sizeof(overflowed));
-  me.mark("looked at");
-  return overflowed == 0;
+  return overflowed->get() == 0;
 }
 
 /// Gives each query the answer to the one of its key.
@@ -278,14 +298,19 @@ bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const gathered& al
     batch.ranges = static_cast<std::uint32_t>(
         std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, batch.order.regions)));
   }
-  const spread_of_queries spread =
-      n < tuned::sampled_from ? spread_of_queries()
-                              : sample_queries(me.place(), queries, smaller(chunk, n),
-                                               std::uint64_t{me.count()} * batch.order.regions, table.seed);
+  sample_of_queries<query, place_type> sample(me.place(), queries, smaller(chunk, n),
+                                              std::uint64_t{me.count()} * batch.order.regions, table.seed);
   me.mark("sampled");
-  const gathered spreads = me.gather({spread.copies, spread.is_skewed});
-  const bool is_skewed = spreads.sum(1) != 0;
-  batch.copies = spreads.most(0);
+  const std::uint64_t copies_tried = sample.copies_expected(chunk);
+  bool is_skewed = false;
+  // While the place partitions the first queries, for as many copies as a sample is likely to tell.
+  const auto looks_good = [&] {
+    const spread_of_queries spread = sample.spread();
+    const gathered all_spreads = me.gather({spread.copies, spread.is_skewed});
+    is_skewed = all_spreads.sum(1) != 0;
+    batch.copies = all_spreads.most(0);
+    return !is_skewed && batch.copies <= copies_tried;
+  };
   bulk_report report{path::regional};
   for (std::size_t c = 0; c < chunks; ++c, ++report.chunks) {
     batch.set_sizes(all);
@@ -294,7 +319,17 @@ bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const gathered& al
     std::size_t bytes = 0;
     const answers_to<Answer> target{answer, first};
     const auto part = slice(queries, first, count);
-    const bool good = !is_skewed && ask_once(me, table.ref, batch, part, answer, target, bytes);
+    const auto try_once = [&](const auto&... tried) {
+      return ask_once(me, table.ref, batch, part, answer, target, bytes, tried...);
+    };
+    bool good = false;
+    if (c == 0) {
+      batch.copies = copies_tried;
+      good = try_once(looks_good, sample.is_skewed());
+      if (!is_skewed && batch.copies > copies_tried) good = try_once();
+    } else if (!is_skewed) {
+      good = try_once();
+    }
     if (is_skewed || me.gather({good ? 0u : 1u}).sum() != 0)
       ask_skewed(me, table.ref, batch, slice(part, 0, good ? 0 : count), target, bytes);
     report.scratch_bytes = larger(report.scratch_bytes, bytes);

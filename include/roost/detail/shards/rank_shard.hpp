@@ -84,6 +84,9 @@ class rank_shard {
   /// Returns when no rank can fail any more before the next gather().
   void agree() { tell({}, nullptr); }
   void mark(const char*, std::uint32_t = 0, int = -1) {}
+  void fork() {}
+  void turn(std::uint32_t) {}
+  void join() {}
 
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
     return carry([&] { return transport().exchange(out, in); });
@@ -91,6 +94,7 @@ class rank_shard {
   void wait(std::uint64_t ticket) {
     carry([&] { transport().wait(ticket); });
   }
+  void settle() noexcept { leave(false); }
   void leave(bool failed) noexcept {
     if (failed && !all_know_) give_up();
     try {
