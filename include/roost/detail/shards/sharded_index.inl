@@ -31,46 +31,70 @@ struct write_total_at_first {
   ROOST_FN void operator()(std::size_t i) const { results[first[i]] = totals[i]; }
 };
 
-/// Different keys, and how often each comes in all ranges.
-template <class Key, class Place>
+/// Different keys, and how often each comes in all ranges, if that is asked.
+template <class Key, class Total, class Place>
 struct counted_keys {
   array<Key, Place> keys;
-  array<std::uint64_t, Place> counts;
+  array<Total, Place> counts;
 };
 
-/// The different keys that are this shard's, of all shards' different keys and their counts.
-template <class Me, class Key>
+/// results[first[i]] = true
+struct set_at_first {
+  const std::uint32_t* first;
+  bool* results;
+  ROOST_FN void operator()(std::size_t i) const { results[first[i]] = true; }
+};
+
+/// The different keys that are this shard's, of all shards' different keys. `Total` is bool, or
+/// std::uint64_t: then the counts of each shard's keys are added up.
+template <class Total, class Me, class Key>
 auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
                    const array<std::uint64_t, typename Me::place_type>& counts, index_order order,
                    std::uint64_t seed) {
   using place_type = typename Me::place_type;
-  using item = pair<Key, std::uint64_t>;
+  constexpr bool counted = !std::is_same_v<Total, bool>;
   const place_type& place = me.place();
-  const key_with_count<sequence<const Key*>> source{as_sequence(keys), counts.data()};
-  const auto mine = split_by_owner<true>(me, source, seed);
+  const auto mine = [&] {
+    if constexpr (counted) {
+      return split_by_owner<true>(me, key_with_count<sequence<const Key*>>{as_sequence(keys), counts.data()},
+                                  seed);
+    } else {
+      return split_by_owner<true>(me, alone<sequence<const Key*>>{as_sequence(keys)}, seed);
+    }
+  }();
   const auto all = deliver(me, mine, me.gather(mine.counts));
   const std::size_t n = all.items.size();
-  auto each = unique_all(place, keys_of(all), {.order = index_order::any, .first = true, .inverse = true});
-  auto totals = zeros(place, each.keys.size());
-  place.for_each(n, add_count_of_item<item>{all.items.data(), each.inverse.data(), totals.data()});
-  counted_keys<Key, place_type> result;
+  auto each = unique_all(place, keys_of(all), {.order = index_order::any, .first = true, .inverse = counted});
+  array<Total, place_type> totals(place, counted ? each.keys.size() : 0);
+  if constexpr (counted) {
+    place.fill(totals.data(), 0, totals.bytes());
+    using item = std::remove_cvref_t<decltype(*all.items.data())>;
+    place.for_each(n, add_count_of_item<item>{all.items.data(), each.inverse.data(), totals.data()});
+  }
+  counted_keys<Key, Total, place_type> result;
   if (order == index_order::any) {
     place.synchronize();
     result = {std::move(each.keys), std::move(totals)};
     return result;
   }
-  auto of_first = zeros(place, n);
-  place.for_each(each.keys.size(), write_total_at_first{each.first.data(), totals.data(), of_first.data()});
-  array<std::uint64_t, place_type> sent(place, keys.size()), total(place, keys.size());
+  array<Total, place_type> of_first(place, n), sent(place, keys.size()), total(place, keys.size());
+  place.fill(of_first.data(), 0, of_first.bytes());
+  if constexpr (counted) {
+    place.for_each(each.keys.size(), write_total_at_first{each.first.data(), totals.data(), of_first.data()});
+  } else {
+    place.for_each(each.keys.size(), set_at_first{each.first.data(), of_first.data()});
+  }
   send_back(me, all, of_first.data(), mine, sent.data());
-  mine.parts.restore_each(place, sent.data(), put_to<std::uint64_t>{total.data()}, nullptr);
+  mine.parts.restore_each(place, sent.data(), put_to<Total>{total.data()}, nullptr);
   const auto first =
-      select_numbers<std::uint32_t>(place, total.size(), is_other_value<std::uint64_t>{total.data(), 0});
-  result = {{place, first.size()}, {place, first.size()}};
+      select_numbers<std::uint32_t>(place, total.size(), is_other_value<Total>{total.data(), Total{}});
+  result = {{place, first.size()}, {place, counted ? first.size() : 0}};
   write_numbers(place, first.size(), in_order<Key, std::uint32_t>{keys.data(), first.data()},
                 result.keys.data());
-  write_numbers(place, first.size(), in_order<std::uint64_t, std::uint32_t>{total.data(), first.data()},
-                result.counts.data());
+  if constexpr (counted) {
+    write_numbers(place, first.size(), in_order<std::uint64_t, std::uint32_t>{total.data(), first.data()},
+                  result.counts.data());
+  }
   place.synchronize();
   return result;
 }
@@ -110,7 +134,7 @@ void sharded_index<Key, Shards>::number_keys(const Shards& shards, const Keys& k
     const auto sequence = detail::sequence_as<Key>(detail::of_shard<Shards>(keys, me));
     auto all = detail::unique_all(me.place(), sequence,
                                   {.order = chosen.order, .inverse = true, .counts = chosen.counts}, where);
-    auto share = detail::share_of_keys(me, all.keys, all.counts, chosen.order, chosen.seed);
+    auto share = detail::share_of_keys<std::uint64_t>(me, all.keys, all.counts, chosen.order, chosen.seed);
     const auto sizes = me.gather({share.keys.size()});
     if (sizes.sum() >= no_index) {
       detail::raise<invalid_argument>(
@@ -184,7 +208,8 @@ auto unique(const Shards& shards, const Keys& keys, index_order order) {
   auto result = detail::make_each<Shards, array<key, typename Shards::place_type>>(shards);
   shards.run([&](auto& me) {
     const auto mine = unique(me.place(), detail::of_shard<Shards>(keys, me), order);
-    detail::of_shard<Shards>(result, me) = std::move(detail::share_of_keys(me, mine, {}, order, 0).keys);
+    detail::of_shard<Shards>(result, me) =
+        std::move(detail::share_of_keys<bool>(me, mine, {}, order, 0).keys);
   });
   return result;
 }
