@@ -11,6 +11,7 @@
 #include <roost/hash.hpp>
 
 #include "../tools/drawn_scene.hpp"
+#include "../tools/match_verify.hpp"
 #include "support/keys.hpp"
 
 // Images found in others whose similarity is known, and images that are in none.
@@ -199,6 +200,71 @@ TEST(matcher, votes_are_those_of_all_pairs_compared_by_hand) {
       });
     }
   }
+}
+
+/// How many points of a query fall onto a reference, and onto points of it, of which each has one.
+std::pair<std::uint32_t, std::uint32_t> explained(const tools::image_features& reference,
+                                                  const std::vector<image_point>& query, const similarity& s,
+                                                  float reach) {
+  std::uint32_t covered = 0;
+  std::vector<bool> taken(reference.points.size());
+  for (const auto& p : query) {
+    const auto at = s(p);
+    if (at.x < 0 || at.y < 0 || at.x > width || at.y > height) continue;
+    ++covered;
+    const auto off = [&](const image_point& q) {
+      return (q.x - at.x) * (q.x - at.x) + (q.y - at.y) * (q.y - at.y);
+    };
+    const auto nearest = std::min_element(reference.points.begin(), reference.points.end(),
+                                          [&](auto& a, auto& b) { return off(a) < off(b); });
+    if (off(*nearest) < reach * reach)
+      taken[static_cast<std::size_t>(nearest - reference.points.begin())] = true;
+  }
+  return {covered, static_cast<std::uint32_t>(std::count(taken.begin(), taken.end(), true))};
+}
+
+TEST(matcher, one_similarity_of_many_is_recognised_and_refined) {
+  std::mt19937 random(6);
+  std::uniform_real_distribution<float> part(0, 1);
+  const auto anywhere = [&] { return image_point{width * part(random), height * part(random)}; };
+  const auto truth = around_middle(0.8f, 1, 9, -4, width, height, width, height);
+  tools::image_features reference{{}, width, height};
+  std::vector<image_point> query;
+  for (int i = 0; i < 300; ++i) {
+    query.push_back(anywhere());
+    const auto at = truth(query.back());
+    reference.points.push_back(i < 150 ? image_point{at.x + part(random) - 0.5f, at.y + part(random) - 0.5f}
+                                       : anywhere());
+  }
+  std::erase_if(reference.points, [](auto& p) { return p.x < 0 || p.y < 0 || p.x > width || p.y > height; });
+  std::vector<similarity> wrong;
+  std::vector<tools::trial> trials{{truth}};
+  for (int i = 0; i < 60; ++i) {
+    wrong.push_back(around_middle(0.3f + 2 * part(random), 6 * part(random), 40 * part(random),
+                                  40 * part(random), width, height, width, height));
+    trials.push_back({wrong.back()});
+  }
+  auto right = wrong;
+  right.push_back({truth.a * 1.004f, truth.b, truth.x + 1, truth.y - 1});
+
+  const roost::host place(2);
+  const tools::match_verifier<roost::host> verifier(place, reference);
+  const auto points = roost::copy_to(place, query);
+  verifier.run(points, trials, 0, false);
+  for (const auto& t : trials) {
+    const auto [covered, fits] = explained(reference, query, t.at, std::max(2.f, 0.006f * 400));
+    EXPECT_EQ(t.covered, covered);
+    EXPECT_EQ(t.fits, fits);
+  }
+  EXPECT_LT(trials[0].log10_chance, -30);
+
+  const auto found = verifier.best(points, right, 3), none = verifier.best(points, wrong, 3);
+  EXPECT_LT(corners_off(found.at, truth, width, height), 0.5);
+  EXPECT_LT(found.rms, 0.7);  // noise of 0.41 pixels
+  EXPECT_GE(found.fits, 100u);
+  EXPECT_LT(found.log10_chance, -30);
+  EXPECT_GT(none.log10_chance, -2);
+  EXPECT_EQ(verifier.best(points, {}, 3).log10_chance, 0);
 }
 
 TEST(matcher, images_without_bases_match_nothing) {

@@ -5,7 +5,7 @@
 
 #include "brought_to.hpp"
 #include "groups.hpp"
-#include "matcher.hpp"
+#include "match_verify.hpp"
 #include "roost/detail/partition/select.hpp"
 #include "roost/two_way_index.hpp"
 
@@ -225,6 +225,12 @@ struct fill_items {
   }
 };
 
+struct shorten {
+  const std::uint32_t* values;
+  std::uint16_t* numbers;
+  ROOST_FN void operator()(std::size_t i) const { numbers[i] = static_cast<std::uint16_t>(values[i]); }
+};
+
 /// Votes for one pair of bases, the most first, in one word: the lesser is the better. A point of the query
 /// can vote several times for a pair, so that votes are not bounded by the number of points.
 using packed_votes = unsigned long long;  // as atomicMin has it
@@ -244,7 +250,10 @@ struct ballot {
 template <class Table>
 struct vote_shared {
   static constexpr int threads = 512;
+  static constexpr std::uint32_t held = 4;  // votes that a worker reads before he casts them
   Table table;
+  const std::uint32_t* values;   // of the table
+  const std::uint16_t* numbers;  // the same in half the memory, as they are most of what is read
   bases_ref query;
   std::uint32_t bases;  // of the reference
   ballot* ballots;
@@ -277,10 +286,22 @@ struct vote_shared {
     std::uint32_t cast = 0;
     for (std::uint32_t i = rank / Team::near_size; i < query.seen(); i += Team::size / Team::near_size) {
       const value_run<std::uint32_t> run = table.find(query.key(pair, i));
-      for (std::uint64_t k = rank % Team::near_size; k < run.size(); k += Team::near_size) {
-        team.fetch_add(p.votes[run[k]], 1u);
-        ++cast;
+      if (run.empty()) continue;
+      const std::uint16_t* const found = numbers + (run.data() - values);
+      constexpr std::uint32_t near = Team::near_size;
+      const auto size = static_cast<std::uint32_t>(run.size()), first = rank % near;
+      for (std::uint32_t k = first; k < size; k += held * near) {
+        std::uint16_t basis[held] = {};
+        ROOST_UNROLL
+        for (std::uint32_t h = 0; h < held; ++h) {
+          if (k + h * near < size) basis[h] = found[k + h * near];
+        }
+        ROOST_UNROLL
+        for (std::uint32_t h = 0; h < held; ++h) {
+          if (k + h * near < size) team.fetch_add(p.votes[basis[h]], 1u);
+        }
       }
+      if (first == 0) cast += size;
     }
     if (cast != 0) team.fetch_add(*p.cast, cast);
     team.sync();
@@ -343,35 +364,10 @@ struct reduce_votes {
   }
 };
 
-/// Whether points of the query lie on points of the reference.
-class point_grid {
- public:
-  point_grid(const std::vector<image_point>& points, float reach);
-  /// The nearest point within a reach, at most that of the grid, or -1.
-  int nearest(image_point p, float reach) const;
-  /// How many points a pixel there are in the cells around, of which `without` are not counted.
-  double density(image_point p, std::uint32_t without) const;
-
- private:
-  const std::vector<image_point>& points_;
-  float reach_;
-  int columns_ = 0, rows_ = 0;
-  std::vector<std::uint32_t> begin_, order_;
-};
-
-/// The verified best of candidates, the most votes first: host code, as there is little to do.
-struct image_features {
-  std::vector<image_point> points;  // the strongest first; the table has the first ones of them
-  int width = 0, height = 0;
-  float coarser = 1;
-  float diagonal() const;
-};
-void verify_match(const image_features& reference, const image_features& query,
-                  const std::vector<similarity>& candidates, double log10_tries, match_result& result);
-similarity similarity_of(image_point a, image_point b, image_point to_a, image_point to_b);
-
-inline constexpr int verify_points = 4;  // times as many points as bases are made of, for verification
-inline constexpr std::size_t shared_bases_most = 56000;            // 4 bytes each in the 227 KiB of a block
+inline constexpr double chance_most = -3;  // of a match: the logarithm
+inline constexpr int verify_points = 4;    // times as many points as bases are made of, for verification
+inline constexpr std::size_t shared_bases_most = 56000;  // 4 bytes each in the 227 KiB of a block
+static_assert(shared_bases_most <= 1 << 16, "their numbers have 16 bits");
 inline constexpr int candidates_most = 250;                        // pairs of bases that are verified
 inline constexpr int working_side = 640;                           // larger images are shrunk
 inline constexpr float coarseness[] = {1, 1.41f, 0.71f, 2, 0.5f};  // looks at a query, until one matches
@@ -389,9 +385,11 @@ class matcher_on final : public matcher {
   matcher_on(const Place& place, const grey_image& reference, const match_options& options)
       : place_(place), options_(options) {
     auto start = clock::now();
-    features_ = find_features(reference, 1, points_);
+    features_ = find_features(placed_image(place_, reference), 1, points_);
+    verifier_.emplace(place_, features_);
     times_.points = lap(start);
     find_bases(points_, features_, options_.share, pairs_);
+    own_pairs_ = copy_to_host(place_, pairs_);
     if (options_.votes == vote_way::global && pairs_.size() != 0)
       index_ = index_type(place_, std::as_const(pairs_).span());
     place_.synchronize();
@@ -414,16 +412,20 @@ class matcher_on final : public matcher {
     } else {
       table_ = table_type(place_, keys_in, values_in);
     }
+    if (options_.votes == vote_way::shared) {
+      numbers_ = array<std::uint16_t, Place>(place_, items);
+      place_.for_each(items, shorten{table_values(), numbers_.data()});
+    }
     place_.synchronize();
     times_.table = lap(start);
-    facts_ = {points_.size(), pairs_.size(), items, 0, 0, 0};
+    facts_ = {base_points(points_), pairs_.size(), items, 0, 0, 0};
     const auto offsets = options_.sorted
                              ? copy_to_host(place_, std::span(sorted_->offsets(), sorted_->size() + 1))
                              : copy_to_host(place_, table_.offsets());
     facts_.keys = offsets.empty() ? 0 : offsets.size() - 1;
     for (std::size_t i = 1; i < offsets.size(); ++i)
       facts_.most = std::max<std::size_t>(facts_.most, offsets[i] - offsets[i - 1]);
-    facts_.bytes = options_.sorted ? items * 4 + facts_.keys * 12 : table_.bytes();
+    facts_.bytes = numbers_.bytes() + (options_.sorted ? items * 4 + facts_.keys * 12 : table_.bytes());
   }
 
   const match_facts& facts() const override { return facts_; }
@@ -434,9 +436,12 @@ class matcher_on final : public matcher {
     std::uint64_t votes = 0;
     double tries = 0;
     int looks = 0;
+    auto start = clock::now();
+    const placed_image image(place_, query);
     match_times times;
+    times.points = lap(start);
     for (const float coarser : coarseness) {
-      match_result now = look(query, coarser, tries);
+      match_result now = look(image, coarser, tries);
       votes += now.votes;
       times.points += now.times.points;
       times.bases += now.times.bases;
@@ -454,12 +459,17 @@ class matcher_on final : public matcher {
 
   match_result match_once(const grey_image& query) const override {
     double tries = 0;
-    return look(query, 1, tries);
+    auto start = clock::now();
+    const placed_image image(place_, query);
+    const double brought = lap(start);
+    match_result result = look(image, 1, tries);
+    result.times.points += brought;
+    return result;
   }
 
   std::vector<std::uint32_t> all_votes(const grey_image& query) const override {
     array<image_point, Place> points;
-    const image_features features = find_features(query, 1, points);
+    const image_features features = find_features(placed_image(place_, query), 1, points);
     array<std::uint32_t, Place> pairs;
     find_query_bases(points, features, pairs);
     array<std::uint32_t, Place> votes(place_, pairs.size() * pairs_.size());
@@ -468,8 +478,16 @@ class matcher_on final : public matcher {
   }
 
  private:
+  /// An image whose pixels are in memory of the place.
+  struct placed_image {
+    placed_image(const Place& place, const grey_image& image)
+        : width(image.width), height(image.height), pixels(brought_to(place, std::span(image.pixels))) {}
+    int width, height;
+    decltype(brought_to(std::declval<const Place&>(), std::span<const float>())) pixels;
+  };
+
   /// Looks at the query once. `tries`: pairs of bases that were compared before, and with this call.
-  match_result look(const grey_image& query, float coarser, double& tries) const {
+  match_result look(const placed_image& query, float coarser, double& tries) const {
     match_result result;
     auto start = clock::now();
     array<image_point, Place> points;
@@ -481,9 +499,9 @@ class matcher_on final : public matcher {
     const auto ballots = vote(points, pairs, nullptr);
     result.times.votes = lap(start);
 
-    result.points = points.size();
+    result.points = base_points(points);
     result.bases = pairs.size();
-    const auto query_pairs = copy_to_host(place_, pairs), own_pairs = copy_to_host(place_, pairs_);
+    const auto query_pairs = copy_to_host(place_, pairs);
     std::vector<std::uint32_t> order(ballots.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) {
       order[i] = i;
@@ -498,15 +516,22 @@ class matcher_on final : public matcher {
                       });
     std::vector<similarity> tried;
     for (std::size_t i = 0; i < candidates; ++i) {
-      const std::uint32_t q = query_pairs[order[i]], r = own_pairs[ballots[order[i]].basis()];
-      const auto nq = static_cast<std::uint32_t>(points.size()),
-                 nr = static_cast<std::uint32_t>(points_.size());
+      const std::uint32_t q = query_pairs[order[i]], r = own_pairs_[ballots[order[i]].basis()];
+      const std::uint32_t nq = base_points(points), nr = base_points(points_);
       tried.push_back(similarity_of(features.points[q / nq], features.points[q % nq],
                                     features_.points[r / nr], features_.points[r % nr]));
     }
     if (!order.empty()) result.most_votes = result.best_votes[order[0]];
     tries += static_cast<double>(pairs.size()) * static_cast<double>(pairs_.size());
-    verify_match(features_, features, tried, std::log10(std::max(1.0, tries)), result);
+    const trial found = verifier_->best(points, tried, std::log10(std::max(1.0, tries)));
+    result.to_reference = found.at;
+    result.log10_chance = found.log10_chance;
+    result.inliers = found.fits;
+    result.covered = found.covered;
+    result.rms = found.rms;
+    result.matched = found.log10_chance < chance_most;
+    result.query_points = features.points;
+    result.reference_points = features_.points;
     result.times.verify = lap(start);
     return result;
   }
@@ -518,12 +543,17 @@ class matcher_on final : public matcher {
     return ms;
   }
   bases_ref ref(const array<image_point, Place>& points, const array<std::uint32_t, Place>& pairs) const {
-    return {points.data(), static_cast<std::uint32_t>(points.size()), pairs.data(), options_.units};
+    return {points.data(), base_points(points), pairs.data(), options_.units};
+  }
+  /// How many of an image's points bases are made of: the first.
+  std::uint32_t base_points(const array<image_point, Place>& points) const {
+    return static_cast<std::uint32_t>(
+        std::min<std::size_t>(points.size(), static_cast<std::size_t>(options_.points)));
   }
 
-  /// The strongest points of an image; `points`: those that bases are made of. `coarser`: that many pixels of
-  /// the image as it is otherwise looked at are one.
-  image_features find_features(const grey_image& image, float coarser,
+  /// The strongest points of an image, also in memory of the place. `coarser`: that many pixels of the image
+  /// as it is otherwise looked at are one.
+  image_features find_features(const placed_image& image, float coarser,
                                array<image_point, Place>& points) const {
     image_features result;
     result.width = image.width;
@@ -537,12 +567,9 @@ class matcher_on final : public matcher {
     if (width < 3 || height < 3) return result;
     const std::size_t n = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
     array<float, Place> a(place_, n), b(place_, n), xx(place_, n), xy(place_, n), yy(place_, n);
-    {
-      const auto full = brought_to(place_, std::span<const float>(image.pixels));
-      const int samples = static_cast<int>(std::ceil(step));
-      place_.for_each(n, resample{full.data(), image.width, image.height, width, step, samples, a.data()});
-      place_.synchronize();
-    }
+    const int samples = static_cast<int>(std::ceil(step));
+    place_.for_each(n,
+                    resample{image.pixels.data(), image.width, image.height, width, step, samples, a.data()});
     const auto soft = [&](array<float, Place>& values, array<float, Place>& free) {
       place_.for_each(n, smooth{values.data(), width, height, false, free.data()});
       place_.for_each(n, smooth{free.data(), width, height, true, values.data()});
@@ -568,12 +595,9 @@ class matcher_on final : public matcher {
         place_, computed(found.size(), by_strength{strength, found.data()}),
         computed(found.size(), pixel_number{found.data()}));
     const auto most = static_cast<std::size_t>(options_.points) * verify_points;
-    array<image_point, Place> all(place_, std::min(found.size(), most));
-    place_.for_each(all.size(), fill_points{sorted.values().data(), strength, width, step, all.data()});
-    result.points = copy_to_host(place_, all);
-    points = array<image_point, Place>(
-        place_, std::min<std::size_t>(all.size(), static_cast<std::size_t>(options_.points)));
-    place_.copy(points.data(), all.data(), points.bytes());
+    points = array<image_point, Place>(place_, std::min(found.size(), most));
+    place_.for_each(points.size(), fill_points{sorted.values().data(), strength, width, step, points.data()});
+    result.points = copy_to_host(place_, points);
     return result;
   }
 
@@ -582,25 +606,31 @@ class matcher_on final : public matcher {
     const float diagonal = features.diagonal() * features.coarser, least = basis_least * diagonal,
                 most = options_.longest * diagonal;
     return {points.data(),
-            static_cast<std::uint32_t>(points.size()),
+            base_points(points),
             least * least,
             most * most,
             static_cast<std::uint32_t>(std::clamp(share, 0.0, 1.0) * 4294967295.0),
             seed};
   }
+  std::size_t all_pairs(const array<image_point, Place>& points) const {
+    const std::size_t n = base_points(points);
+    return n < 3 ? 0 : n * n;
+  }
   void find_bases(const array<image_point, Place>& points, const image_features& features, double share,
                   array<std::uint32_t, Place>& pairs, std::uint32_t seed = 0) const {
-    const std::size_t all = points.size() < 3 ? 0 : points.size() * points.size();
-    pairs = detail::select_numbers<std::uint32_t>(place_, all,
+    pairs = detail::select_numbers<std::uint32_t>(place_, all_pairs(points),
                                                   basis(points, features, share, options_.seed + seed));
   }
   void find_query_bases(const array<image_point, Place>& points, const image_features& features,
                         array<std::uint32_t, Place>& pairs) const {
-    const std::size_t all = points.size() < 3 ? 0 : points.size() * points.size();
-    const auto fitting = static_cast<double>(place_.sum(all, count_fitting{basis(points, features, 1, 0)}));
+    const auto fitting =
+        static_cast<double>(place_.sum(all_pairs(points), count_fitting{basis(points, features, 1, 0)}));
     find_bases(points, features, fitting == 0 ? 0 : options_.query_bases / fitting, pairs, 77);
   }
 
+  const std::uint32_t* table_values() const {
+    return options_.sorted ? sorted_->values() : table_.values().data();
+  }
   template <class F>
   void with_table(const F& f) const {
     if (options_.sorted) {
@@ -619,7 +649,8 @@ class matcher_on final : public matcher {
     with_table([&](const auto& table) {
       using table_ref = std::remove_cvref_t<decltype(table)>;
       if (options_.votes == vote_way::shared) {
-        const vote_shared<table_ref> kernel{table, query, bases, ballots.data(), all};
+        const vote_shared<table_ref> kernel{
+            table, table_values(), numbers_.data(), query, bases, ballots.data(), all};
         place_.launch(pairs.size(), detail::scratch_bytes_of(kernel), kernel);
         return;
       }
@@ -645,11 +676,14 @@ class matcher_on final : public matcher {
   Place place_;
   match_options options_;
   image_features features_;
+  std::optional<match_verifier<Place>> verifier_;
   array<image_point, Place> points_;
   array<std::uint32_t, Place> pairs_;
+  std::vector<std::uint32_t> own_pairs_;  // the same
   index_type index_;
   table_type table_;
   std::optional<sorted_type> sorted_;
+  array<std::uint16_t, Place> numbers_;  // the table's values, for votes in shared memory
   match_facts facts_;
   match_times times_;
 };

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "image_file.hpp"
+#include "roost/detail/base/config.hpp"
 
 /// \file
 /// Geometric hashing (Alcantara et al. 2009, section 6) on a place: which turn, scale and shift lays a query
@@ -20,7 +21,9 @@ struct image_point {
 /// p -> (a * p.x - b * p.y + x, b * p.x + a * p.y + y): a turn with a scale, then a shift.
 struct similarity {
   float a = 1, b = 0, x = 0, y = 0;
-  image_point operator()(image_point p) const { return {a * p.x - b * p.y + x, b * p.x + a * p.y + y}; }
+  ROOST_FN image_point operator()(image_point p) const {
+    return {a * p.x - b * p.y + x, b * p.x + a * p.y + y};
+  }
 };
 
 /// How bases vote.

@@ -1,0 +1,315 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "matcher.hpp"
+#include "roost/place.hpp"
+
+/// \file
+/// Which of many similarities is right, if one is: tested on all points of a query, refined on those that
+/// fit. A team has a similarity.
+
+namespace roost::tools {
+
+/// The strongest points of an image first, and its size.
+struct image_features {
+  std::vector<image_point> points;
+  int width = 0, height = 0;
+  float coarser = 1;
+  float diagonal() const;
+};
+
+/// The similarity that takes two points to two others.
+similarity similarity_of(image_point a, image_point b, image_point to_a, image_point to_b);
+
+/// Points in square cells: those of cell (column, row) are begin[row * columns + column] to the next begin of
+/// `order`, so that the cells of a row follow each other.
+struct point_cells {
+  point_cells(const std::vector<image_point>& points, float side);
+  float side;
+  int columns = 0, rows = 0;
+  std::vector<std::uint32_t> begin, order;
+};
+
+/// Cells in memory of a place.
+struct cells_ref {
+  float side;
+  int columns, rows;
+  const std::uint32_t* begin;
+  ROOST_FN int column(image_point p) const { return static_cast<int>(std::floor(p.x / side)); }
+  ROOST_FN int row(image_point p) const { return static_cast<int>(std::floor(p.y / side)); }
+  /// Where the points of some cells of a row begin, and end.
+  ROOST_FN std::uint32_t first(int row, int left) const { return begin[row * columns + left]; }
+  ROOST_FN std::uint32_t last(int row, int right) const { return begin[row * columns + right + 1]; }
+};
+
+/// The reference's points in memory of a place.
+struct reference_ref {
+  static constexpr std::uint32_t none = ~0u;
+  cells_ref near, around;
+  const image_point* points;  // in the order of the cells that are near
+  std::uint32_t count;
+  float width, height;
+  double density;  // points a pixel
+
+  ROOST_FN bool covers(image_point p) const { return p.x >= 0 && p.y >= 0 && p.x <= width && p.y <= height; }
+  /// The nearest point within a reach, at most the side of the cells that are near.
+  ROOST_FN std::uint32_t nearest(image_point p, float reach) const {
+    std::uint32_t best = none;
+    float least = reach * reach;
+    const int column = near.column(p), row = near.row(p), left = detail::larger(0, column - 1),
+              right = detail::smaller(near.columns - 1, column + 1);
+    if (left > right) return none;
+    for (int r = detail::larger(0, row - 1); r <= detail::smaller(near.rows - 1, row + 1); ++r) {
+      for (std::uint32_t i = near.first(r, left); i < near.last(r, right); ++i) {
+        const image_point q = points[i];
+        const float squared = (q.x - p.x) * (q.x - p.x) + (q.y - p.y) * (q.y - p.y);
+        if (squared < least) {
+          least = squared;
+          best = i;
+        }
+      }
+    }
+    return best;
+  }
+  /// How many points a pixel there are around, of which `without` are not counted.
+  ROOST_FN double density_at(image_point p, std::uint32_t without) const {
+    const auto inside = [](int at, int end) { return at < 0 ? 0 : at >= end ? end - 1 : at; };
+    const int left = inside(around.column(p) - 1, around.columns),
+              right = inside(around.column(p) + 1, around.columns),
+              top = inside(around.row(p) - 1, around.rows), bottom = inside(around.row(p) + 1, around.rows);
+    std::uint32_t found = 0;
+    for (int r = top; r <= bottom; ++r) found += around.last(r, right) - around.first(r, left);
+    const double cells = (right - left + 1) * (bottom - top + 1);
+    return (found - detail::smaller(found, without)) / (cells * around.side * around.side);
+  }
+};
+
+/// What a similarity explains of a query.
+struct agreement {
+  std::uint32_t covered = 0, fits = 0;     // points that fall onto the reference, and onto points of it
+  double density = 0;                      // of the reference's points where those of the query are, summed
+  double off2 = 0;                         // of those that fit, the squares of how far they are off, summed
+  double x = 0, y = 0, u = 0, v = 0;       // their coordinates, and of the points that they fit, summed
+  double along = 0, across = 0, norm = 0;  // x u + y v, x v - y u, x x + y y
+
+  ROOST_FN agreement& operator+=(const agreement& more) {
+    covered += more.covered, fits += more.fits;
+    density += more.density, off2 += more.off2;
+    x += more.x, y += more.y, u += more.u, v += more.v;
+    along += more.along, across += more.across, norm += more.norm;
+    return *this;
+  }
+  /// A point, where it comes to, and the point that it fits.
+  ROOST_FN void add(image_point from, image_point at, image_point to) {
+    ++fits;
+    off2 += (at.x - to.x) * (at.x - to.x) + (at.y - to.y) * (at.y - to.y);
+    const double px = from.x, py = from.y, qx = to.x, qy = to.y;
+    x += px, y += py, u += qx, v += qy;
+    along += px * qx + py * qy;
+    across += px * qy - py * qx;
+    norm += px * px + py * py;
+  }
+  /// The similarity with the least squares for the points that fit.
+  ROOST_FN similarity best() const {
+    const double n = fits, mx = x / n, my = y / n, mu = u / n, mv = v / n;
+    const double length = norm - n * (mx * mx + my * my), a = (along - n * (mx * mu + my * mv)) / length,
+                 b = (across - n * (mx * mv - my * mu)) / length;
+    return {static_cast<float>(a), static_cast<float>(b), static_cast<float>(mu - a * mx + b * my),
+            static_cast<float>(mv - b * mx - a * my)};
+  }
+};
+
+/// The logarithm (10) of the probability that of n points k or more are there by chance, each with p: a bound
+/// (Chernoff).
+ROOST_FN double log10_tail(double n, double k, double p) {
+  const double share = k / n;
+  if (share <= p) return 0;
+  if (p <= 0) return -300;
+  const double rest = share >= 1 ? 0 : (1 - share) * std::log((1 - share) / (1 - p));
+  return -n * (share * std::log(share / p) + rest) / std::log(10.0);
+}
+
+/// A similarity, and what is known of it.
+struct trial {
+  similarity at;
+  double log10_chance = 0;
+  double rms = 0;
+  std::uint32_t fits = 0, covered = 0;
+};
+
+/// Finds out how probable it is that a similarity explains so much by chance. `refines`: also moves it to
+/// where that is least.
+struct try_similarities {
+  static constexpr int threads = 128;
+  static constexpr std::uint32_t outside = ~1u;
+  reference_ref reference;
+  const image_point* query;
+  std::uint32_t points;  // of the query
+  double log10_tries;    // pairs of bases that were compared
+  bool refines;
+  trial* trials;
+
+  struct parts {
+    agreement* sums;
+    std::uint32_t *nearest, *owner;  // of a point of the query, and of one of the reference
+  };
+  ROOST_FN parts scratch(detail::scratch_memory& memory) const {
+    parts p;
+    p.sums = memory.take<agreement>(threads);
+    p.nearest = memory.take<std::uint32_t>(points);
+    p.owner = memory.take<std::uint32_t>(reference.count);
+    return p;
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    detail::scratch_memory pieces(memory);
+    const parts p = scratch(pieces);
+    const float reach = reference.near.side;
+    trial best = trials[index];
+    if (!refines) {
+      best = judged(agree(team, p, best.at, reach), best.at, reach);
+    } else {
+      // Fits what is near, then what is nearer.
+      const float widths[] = {reach, reach, reach, reach * 0.7f, reach * 0.5f, reach * 0.5f, reach * 0.35f};
+      similarity s = best.at;
+      best.log10_chance = 0;
+      agreement now;
+      float before = 0;
+      for (const float within : widths) {
+        if (within != before) now = agree(team, p, s, within);
+        before = within;
+        if (now.fits < 4) break;
+        s = now.best();
+        now = agree(team, p, s, within);
+        const trial next = judged(now, s, within);
+        if (next.log10_chance < best.log10_chance) best = next;
+      }
+    }
+    if (team.rank() == 0) trials[index] = best;
+  }
+
+ private:
+  /// A point of the reference fits one of the query, the strongest.
+  template <class Team>
+  ROOST_FN agreement agree(const Team& team, const parts& p, const similarity& s, float within) const {
+    detail::for_each_of(team, reference.count, [&](std::uint32_t i) { p.owner[i] = reference_ref::none; });
+    team.sync();
+    detail::for_each_of(team, points, [&](std::uint32_t i) {
+      const image_point at = s(query[i]);
+      const std::uint32_t near = reference.covers(at) ? reference.nearest(at, within) : outside;
+      p.nearest[i] = near;
+      if (near < outside) team.fetch_min(p.owner[near], i);
+    });
+    team.sync();
+    agreement mine;
+    detail::for_each_of(team, points, [&](std::uint32_t i) {
+      const std::uint32_t near = p.nearest[i];
+      if (near == outside) return;
+      const image_point from = query[i], at = s(from);
+      const bool fits = near != reference_ref::none && p.owner[near] == i;
+      ++mine.covered;
+      mine.density += reference.density_at(at, fits ? 1 : 0);
+      if (fits) mine.add(from, at, reference.points[near]);
+    });
+    return sum_of(team, p.sums, mine);
+  }
+
+  /// The sum of what the workers have, for all of them, in an order that does not change.
+  template <class Team>
+  ROOST_FN static agreement sum_of(const Team& team, agreement* sums, const agreement& mine) {
+    static_assert((Team::size & (Team::size - 1)) == 0 && Team::size <= threads);
+    sums[team.rank()] = mine;
+    for (int half = Team::size / 2; half != 0; half /= 2) {
+      team.sync();
+      if (team.rank() < half) sums[team.rank()] += sums[team.rank() + half];
+    }
+    team.sync();
+    const agreement all = sums[0];
+    team.sync();
+    return all;
+  }
+
+  ROOST_FN trial judged(const agreement& found, const similarity& s, float within) const {
+    const double rms = found.fits == 0 ? 0 : std::sqrt(found.off2 / found.fits);
+    return {s, log10_chance(found, within), rms, found.fits, found.covered};
+  }
+  ROOST_FN double log10_chance(const agreement& found, float within) const {
+    if (found.covered < 8 || found.fits <= 2) return 0;
+    // Points lie close together in some parts of a picture: there more fit by chance.
+    const double here = detail::larger(reference.density, found.density / found.covered);
+    const double by_chance = 1 - std::exp(-here * 3.14159265 * within * within);
+    // The two points of the basis fit by themselves.
+    return log10_tries + log10_tail(found.covered, found.fits - 2, by_chance);
+  }
+};
+
+/// A reference that similarities are tried on.
+template <class Place>
+class match_verifier {
+ public:
+  match_verifier(const Place& place, const image_features& reference) : place_(place) {
+    const float reach = std::max(2.f, 0.006f * reference.diagonal());
+    const point_cells near(reference.points, reach), around(reference.points, 2.5f * reach);
+    std::vector<image_point> points;
+    for (const auto i : near.order) points.push_back(reference.points[i]);
+    points_ = copy_to(place, points);
+    near_ = copy_to(place, near.begin);
+    around_ = copy_to(place, around.begin);
+    const auto ref = [](const point_cells& cells, const auto& begin) {
+      return cells_ref{cells.side, cells.columns, cells.rows, begin.data()};
+    };
+    const auto width = static_cast<float>(reference.width), height = static_cast<float>(reference.height);
+    ref_ = {ref(near, near_),
+            ref(around, around_),
+            points_.data(),
+            static_cast<std::uint32_t>(points.size()),
+            width,
+            height,
+            static_cast<double>(points.size()) / width / height};
+  }
+
+  /// Tries similarities on a query's points, and `refines` them or not. `log10_tries`: pairs of bases that
+  /// were compared.
+  void run(const array<image_point, Place>& query, std::vector<trial>& trials, double log10_tries,
+           bool refines) const {
+    if (trials.empty()) return;
+    array<trial, Place> there(place_, trials.size());
+    place_.copy_from_host(there.data(), trials.data(), there.bytes());
+    const try_similarities kernel{ref_,        query.data(), static_cast<std::uint32_t>(query.size()),
+                                  log10_tries, refines,      there.data()};
+    place_.launch(trials.size(), detail::scratch_bytes_of(kernel), kernel);
+    place_.copy_to_host(trials.data(), there.data(), there.bytes());
+  }
+
+  /// The best of some, refined; of chance 1 if none explains more than chance does.
+  trial best(const array<image_point, Place>& query, const std::vector<similarity>& candidates,
+             double log10_tries) const {
+    std::vector<trial> trials;
+    for (const auto& s : candidates) {
+      const float scale = std::hypot(s.a, s.b);
+      if (scale > 0.2f && scale < 5) trials.push_back({s});
+    }
+    run(query, trials, log10_tries, false);
+    std::stable_sort(trials.begin(), trials.end(), better);
+    trials.resize(std::min<std::size_t>(trials.size(), refined));
+    run(query, trials, log10_tries, true);
+    const auto found = std::min_element(trials.begin(), trials.end(), better);
+    return found == trials.end() ? trial{} : *found;
+  }
+
+ private:
+  static constexpr std::size_t refined = 8;
+
+  static bool better(const trial& a, const trial& b) { return a.log10_chance < b.log10_chance; }
+
+  Place place_;
+  array<image_point, Place> points_;
+  array<std::uint32_t, Place> near_, around_;
+  reference_ref ref_;
+};
+
+}  // namespace roost::tools
