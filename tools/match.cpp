@@ -55,8 +55,9 @@ void each_frame(const std::string& file, const std::function<void(const grey_ima
       std::istringstream(waiting.substr(taken + 3, head - taken - 3)) >> frame.width >> frame.height;
       const std::size_t n = static_cast<std::size_t>(frame.width) * static_cast<std::size_t>(frame.height);
       if (waiting.size() - head < n) break;
+      frame.pixels.resize(n);
       for (std::size_t i = 0; i < n; ++i)
-        frame.pixels.push_back(static_cast<float>(static_cast<unsigned char>(waiting[head + i])));
+        frame.pixels[i] = static_cast<float>(static_cast<unsigned char>(waiting[head + i]));
       taken = head + n;
       use(frame);
     }
@@ -451,7 +452,7 @@ class match_run {
   }
 
   void draw(const std::string& name, const grey_image& query, const match_result& result) {
-    sheet_.offer([&] { return tools::draw_overlay(reference_, query, result, 240); });
+    sheet_.offer([&] { return tools::draw_found(reference_, query, result, 240); });
     if (files_.size() != 1 || name.find(':') != name.npos) return;
     tools::write_png(tools::draw_match(reference_, query, result), options_.out / (name + ".png"));
     const auto votes = (options_.out / (name + ".votes.csv")).string();

@@ -47,6 +47,17 @@ bool covers(const grey_image& image, image_point p) {
          p.y <= static_cast<float>(image.height - 1);
 }
 
+void put_line(picture& image, image_point from, image_point to, const colour& c) {
+  const float x = to.x - from.x, y = to.y - from.y, steps = std::ceil(std::max(std::abs(x), std::abs(y)));
+  if (!(steps < 1e5f)) return;
+  for (float i = 0; i <= steps; ++i) {
+    const float part = i / std::max(1.f, steps);
+    const int column = static_cast<int>(std::lround(from.x + part * x)),
+              row = static_cast<int>(std::lround(from.y + part * y));
+    for (int d = 0; d < 4; ++d) put(image, column + d % 2, row + d / 2, c);
+  }
+}
+
 /// The mean of what a pixel of `step` x `step` shows of an image, around p.
 float shade(const grey_image& image, image_point p, float step) {
   const int reach = std::max(0, static_cast<int>(step / 2));
@@ -100,8 +111,16 @@ float step_of(const grey_image& image, int side) {
 }
 int on(int pixels, float step) { return std::max(1, static_cast<int>(static_cast<float>(pixels) / step)); }
 
-}  // namespace
+picture draw_grey(const grey_image& image, float step) {
+  picture result = empty_picture(on(image.width, step), on(image.height, step));
+  const auto shades = on_canvas(image, result.width, result.height, {step, 0, 0, 0});
+  for (std::size_t i = 0; i < shades.size(); ++i)
+    put(result, static_cast<int>(i) % result.width, static_cast<int>(i) / result.width,
+        {shades[i], shades[i], shades[i]});
+  return result;
+}
 
+/// The reference, and on it the query where it matched: the right side of draw_match().
 picture draw_overlay(const grey_image& reference, const grey_image& query, const match_result& result,
                      int side) {
   const float step = step_of(reference, side);
@@ -129,15 +148,13 @@ picture draw_overlay(const grey_image& reference, const grey_image& query, const
   return image;
 }
 
+}  // namespace
+
 picture draw_match(const grey_image& reference, const grey_image& query, const match_result& result,
                    int side) {
   const picture right = draw_overlay(reference, query, result, side);
   const float step = step_of(query, side);
-  picture left = empty_picture(on(query.width, step), on(query.height, step));
-  const auto shades = on_canvas(query, left.width, left.height, {step, 0, 0, 0});
-  for (std::size_t i = 0; i < shades.size(); ++i)
-    put(left, static_cast<int>(i) % left.width, static_cast<int>(i) / left.width,
-        {shades[i], shades[i], shades[i]});
+  picture left = draw_grey(query, step);
   for (const auto& p : result.query_points) {
     const int x = static_cast<int>(p.x / step), y = static_cast<int>(p.y / step);
     for (int d = -2; d <= 2; ++d) {
@@ -150,6 +167,24 @@ picture draw_match(const grey_image& reference, const grey_image& query, const m
   paste(both, left, 0, (both.height - left.height) / 2);
   paste(both, right, left.width + gap, (both.height - right.height) / 2);
   return both;
+}
+
+picture draw_found(const grey_image& reference, const grey_image& query, const match_result& result,
+                   int side) {
+  const float step = step_of(query, side);
+  picture image = draw_grey(query, step);
+  if (result.matched) {
+    const similarity back = inverse(result.to_reference);
+    const auto right = static_cast<float>(reference.width - 1),
+               down = static_cast<float>(reference.height - 1);
+    const image_point corners[] = {{0, 0}, {right, 0}, {right, down}, {0, down}};
+    for (std::size_t i = 0; i < 4; ++i) {
+      const image_point from = back(corners[i]), to = back(corners[(i + 1) % 4]);
+      put_line(image, {from.x / step, from.y / step}, {to.x / step, to.y / step}, match_colour);
+    }
+  }
+  put_frame(image, result.matched ? match_colour : no_match_colour);
+  return image;
 }
 
 picture contact_sheet(const std::vector<picture>& pictures) {

@@ -14,9 +14,10 @@ namespace roost::tools {
 picture draw_match(const grey_image& reference, const grey_image& query, const match_result& result,
                    int side = 720);
 
-/// The reference alone of such a picture.
-picture draw_overlay(const grey_image& reference, const grey_image& query, const match_result& result,
-                     int side);
+/// The query, and an outline of the reference where it was found; the frame as above. `side`: pixels that the
+/// query has at most.
+picture draw_found(const grey_image& reference, const grey_image& query, const match_result& result,
+                   int side);
 
 /// Pictures of one size in rows, as many as there are columns.
 picture contact_sheet(const std::vector<picture>& pictures);
