@@ -10,9 +10,9 @@
 Functions: unique, factorize, isin, join, group_by, value_counts, duplicated, partition.
 Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
-Arguments are arrays of numpy, torch, CuPy, jax, pandas or Arrow, on the CPU or on a GPU, or anything that
-numpy.asarray takes; results are arrays of the library that the (first) argument came from, on its device. See
-docs/python.md.
+Arguments are arrays of numpy, torch, CuPy, jax, pandas, Arrow or polars, on the CPU or on a GPU, or anything
+that numpy.asarray takes; results are arrays of the library that the (first) argument came from, on its
+device. See docs/python.md.
 """
 
 import sys
@@ -20,6 +20,7 @@ import sys
 from . import _host
 from ._functions import (
     GroupBy,
+    _whole_number,
     duplicated,
     factorize,
     group_by,
@@ -59,7 +60,7 @@ __all__ = [
 
 def set_threads(threads):
     """Sets how many threads calls on the CPU use: 0 for all cores, the default."""
-    _host.set_threads(threads)
+    _host.set_threads(min(_whole_number(threads, "roost.set_threads", "threads"), 2**31 - 1))
 
 
 def trim():

@@ -20,10 +20,27 @@ def _rows_type(index_dtype, what):
     if index_dtype == "int64":
         return _INT64
     name = index_dtype if isinstance(index_dtype, type) else str(index_dtype).replace("torch.", "")
-    dtype = np.dtype(name)
+    try:
+        dtype = np.dtype(name)
+    except TypeError:
+        dtype = None
     if dtype is not _INT32 and dtype is not _INT64:
-        raise ValueError(f"{what}: index_dtype {index_dtype}; give int32 or int64")
+        raise ValueError(f"{what}: index_dtype={index_dtype!r}; give int32 or int64")
     return dtype
+
+
+def _integer(n, what, name):
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise TypeError(f"{what}: {name}={n!r}; give a whole number") from None
+
+
+def _whole_number(n, what, name):
+    n = _integer(n, what, name)
+    if not 0 <= n < 2**63:
+        raise ValueError(f"{what}: {name}={n}; give 0 or more, and less than 2^63")
+    return n
 
 
 def _check_rows(n, rows, what):
@@ -317,7 +334,8 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     [[3, 7], [5]]
     """
     what = "roost.partition"
-    rows, parts, seed = _rows_type(index_dtype, what), operator.index(parts), operator.index(seed)
+    rows = _rows_type(index_dtype, what)
+    parts, seed = _integer(parts, what, "parts"), _integer(seed, what, "seed")
     if not 1 <= parts <= 65536:
         raise ValueError(f"{what}: {parts} parts; give 1 to 65536")
     x = encode(x, what)
@@ -344,14 +362,15 @@ class GroupBy:
     """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min`, `max`, `count`,
     `first`.
 
-    Each method takes one or several arrays of values, one value a key (integers, bools, floats of 4 or 8
-    bytes), and returns an array of results for each, in the order of `keys`. Results are the same for the
-    same input each time, floats included: how additions are nested depends on the number of values only.
+    Each method takes one or several arrays of values, one value a key (integers, bools, floats of 2, 4 or 8
+    bytes; `first` also any others, and rows), and returns an array of results for each, in the order of
+    `keys`. Results are the same for the same input each time, floats included: how additions are nested
+    depends on the number of values only.
     """
 
     def __init__(self, keys):
         self._of = keys
-        self._keys = self._counts = None
+        self._keys = self._counts = self._rows = None
 
     def __len__(self):
         """The number of distinct keys."""
@@ -390,7 +409,7 @@ class GroupBy:
         return self._all("max", values)
 
     def first(self, *values):
-        """The values of each key's first row."""
+        """The values of each key's first row: of any type and shape that a column has."""
         return self._all("first", values)
 
     def _all(self, how, columns):
@@ -400,7 +419,9 @@ class GroupBy:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _one(self, how, values):
-        array, library, dtype = self._column(values, f"roost.GroupBy.{how}")
+        array, library, dtype = self._column(values, how)
+        if dtype is None:
+            return library.rows(array, self._first_rows(library))
         result = _FLOAT64 if how == "mean" else _SUMS.get(dtype.kind, dtype) if how == "sum" else dtype
         if dtype == _FLOAT16:  # of which sums are made in 4 bytes
             array, dtype = library.convert(array, _FLOAT32), _FLOAT32
@@ -411,8 +432,9 @@ class GroupBy:
         results = library.convert(self._reduce(column, dtype, how, dtype), result)
         return library.of_numpy(results) if isinstance(results, np.ndarray) else results
 
-    def _column(self, values, what):
-        """Values as an array, its Library, and its type."""
+    def _column(self, values, how):
+        """Values as an array, its Library, and its type; None: one that only `first` takes."""
+        what = f"roost.GroupBy.{how}"
         array, library = take(values, what)
         if library is not self._of.library:
             same_device(self._of.library, library, what)
@@ -420,6 +442,8 @@ class GroupBy:
         if dtype is not None and not dtype.isnative:
             dtype = dtype.newbyteorder("=")
         if array.ndim != 1 or dtype not in _NUMBERS:
+            dtype = None
+        if dtype is None and (how != "first" or array.ndim == 0):
             raise TypeError(
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
                 "numbers"
@@ -427,6 +451,15 @@ class GroupBy:
         if array.shape[0] != self._of.n:
             raise ValueError(f"{what}: {self._of.n} keys but {array.shape[0]} values; give as many")
         return array, library, dtype
+
+    def _first_rows(self, library):
+        """The row where each key comes first, as an array of a library."""
+        keys, home = self._of, self._of.library
+        if self._rows is None:
+            dtype = _INT32 if keys.n < 2**31 else _INT64
+            column = home.column(home.of_numpy(np.arange(keys.n, dtype=dtype)))
+            self._rows = self._reduce(column, dtype, "first", dtype)
+        return self._rows if library is home else library.of_numpy(home.to_numpy(self._rows))
 
     def _reduce(self, column, given, how, dtype):
         """What comes of a column of values of type `given`, as a result of type `dtype`."""

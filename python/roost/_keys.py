@@ -85,10 +85,10 @@ def _new_kind(array, tail, what):
         raise TypeError(f"{what}: keys of type {array.dtype}; convert them, or view them as integers")
     if array.ndim == 0:
         raise ValueError(f"{what}: a single number; pass an array of keys")
-    if dtype.kind in "UO":
+    if dtype.kind in _strings.KINDS:
         raise TypeError(
-            f"{what}: keys of type {dtype}; strings work in unique, factorize, isin, join, group_by "
-            "and value_counts, not here"
+            f"{what}: keys of type {dtype}; pass numbers: strings work in functions and in Index alone, "
+            "other objects nowhere"
         )
     if dtype.kind not in "biufmMSV" or dtype.names or (dtype.kind == "f" and dtype.itemsize > 8):
         raise TypeError(
@@ -152,7 +152,7 @@ def encode_strings_too(x, what):
     array, library = take(x, what)
     if not array.shape:
         array = array.reshape(1)
-    if library is NUMPY and array.dtype.kind in "UO":
+    if library is NUMPY and array.dtype.kind in _strings.KINDS:
         return _strings.StringKeys(array, what)
     return keys_of(array, library, what)
 
@@ -182,9 +182,11 @@ def _as(array, kind, library, what, chosen_by_numpy):
                 if array.dtype.kind == "f" or np.array_equal(converted.astype(array.dtype), array):
                     return converted
             raise OverflowError(f"{what}: numbers that are none of {kind.dtype}, the type of the keys")
-    elif mine.columns is None and mine.dtype.kind == kind.dtype.kind == "S" and kind.columns is None:
-        if mine.dtype.itemsize <= kind.dtype.itemsize:
-            return array.astype(kind.dtype)
+    elif mine.dtype.kind == kind.dtype.kind == "S":  # numpy has made them as wide as the longest
+        converted = array.astype(kind.dtype)
+        if mine.dtype.itemsize <= kind.dtype.itemsize or np.array_equal(converted, array):
+            return converted
+        raise OverflowError(f"{what}: texts that are longer than {kind.dtype}, the type of the keys")
     raise TypeError(
         f"{what}: {mine}, but the keys of the table are {kind}; convert them, so that no key changes silently"
     )
@@ -216,12 +218,12 @@ def encode_two(x, y, what):
     b, other = take(y, what)
     if library is NUMPY or other is NUMPY:
         lists = is_python_numbers(x), is_python_numbers(y)
-        if library is other and (a.dtype.kind in "UO" or b.dtype.kind in "UO"):
-            if a.size == 0 and lists[0]:
-                a = np.empty(0, b.dtype)
-            if b.size == 0 and lists[1]:
-                b = np.empty(0, a.dtype)
-            if a.dtype.kind in "UO" or b.dtype.kind in "UO":
+        if library is other:
+            if lists[0] and not a.size:  # numpy calls them floats
+                a = np.empty((0, *b.shape[1:]), b.dtype)
+            if lists[1] and not b.size:
+                b = np.empty((0, *a.shape[1:]), a.dtype)
+            if a.dtype.kind in _strings.KINDS or b.dtype.kind in _strings.KINDS:
                 return _strings.encode_two(a, b, what)
         if lists[0] != lists[1]:
             return _array_and_list(a, library, b, other, lists[0], what)
@@ -244,6 +246,8 @@ def encode_two(x, y, what):
 
 
 def _no_common_type(one, two, what):
+    if one.columns != two.columns:
+        return TypeError(f"{what}: {one} and {two} are never equal; ravel() makes single keys of rows")
     return TypeError(f"{what}: {one} and {two} have no common type that keeps every key; convert one of them")
 
 

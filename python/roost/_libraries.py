@@ -123,7 +123,7 @@ class Library:
 
     def rows(self, array, rows):
         """array[rows]."""
-        if self is NUMPY and array.dtype.kind == "O":
+        if self is NUMPY and (array.dtype.hasobject or not array.dtype.isnative):
             return array[rows]
         tail = tuple(array.shape[1:])
         return self.gather(self.column(array), array.dtype, tail, self.column(rows), len(rows))
@@ -587,14 +587,9 @@ def _jax_array(x, what):
 def _from_arrow(column, what):
     if column.null_count:
         raise ValueError(f"{what}: the Arrow column has {column.null_count} nulls; drop or fill them")
-    kind = str(column.type)
-    if kind in ("string", "large_string", "binary", "large_binary", "string_view", "binary_view"):
-        return column.to_numpy(zero_copy_only=False)
-    if hasattr(column, "chunks"):
-        if column.num_chunks != 1:
-            return np.concatenate([_from_arrow(c, what) for c in column.chunks] or [np.empty(0, kind)])
+    if getattr(column, "num_chunks", 0) == 1:
         column = column.chunk(0)
-    return column.to_numpy(zero_copy_only=kind != "bool")
+    return column.to_numpy(zero_copy_only=False)  # of numbers in one chunk no copy
 
 
 def _arrow(x, what):
@@ -604,7 +599,15 @@ def _arrow(x, what):
 _NULLABLE = {f"{s}{b}" for s in ("Int", "UInt") for b in (8, 16, 32, 64)} | {"boolean", "Float32", "Float64"}
 
 
+def _polars(x, what):
+    if x.null_count():
+        raise ValueError(f"{what}: the polars column has {x.null_count()} nulls; drop or fill them")
+    return x.to_numpy(), NUMPY
+
+
 def _pandas(x, what):
+    if getattr(x, "nlevels", 1) > 1:
+        raise TypeError(f"{what}: an index of {x.nlevels} levels; pass an array with rows of integers")
     arrow = getattr(x.array, "_pa_array", None) if hasattr(x, "array") else None
     if arrow is not None:
         return _from_arrow(arrow, what), NUMPY
@@ -629,7 +632,12 @@ def _other(x, what):
 
 def of_python(x, what):
     """numpy's array of numbers of Python. It would make floats or objects of large integers."""
-    array = np.asarray(x)
+    if isinstance(x, (set, frozenset)):
+        x = list(x)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:  # rows of several lengths
+        raise ValueError(f"{what}: {error}") from None
     if array.dtype.kind == "O" or (array.dtype == np.float64 and array.size and abs(array).max() >= 2**63):
         numbers = np.asarray(x, object).ravel().tolist()
         if numbers and all(isinstance(number, (int, np.integer)) for number in numbers):
@@ -647,6 +655,7 @@ _CLASSES = (
     ("cupy", ("ndarray",), _cupy_array),
     ("jax", ("Array",), _jax_array),
     ("pyarrow", ("Array", "ChunkedArray"), _arrow),
+    ("polars", ("Series",), _polars),
     ("pandas", ("Series", "Index"), _pandas),
     ("pandas.api.extensions", ("ExtensionArray",), _pandas),
 )
@@ -683,17 +692,17 @@ def same_device(library, other, what):
 
 def is_python_numbers(x):
     """Whether numpy chose the type of this argument: a number, or a list of some."""
-    return isinstance(x, (bool, int, float, list, tuple, range))
+    return isinstance(x, (bool, int, float, list, tuple, range, set, frozenset))
 
 
 def from_arrow(column):
-    """A column of Arrow or pandas as a numpy array, without a copy.
+    """A column of Arrow, pandas or polars as a numpy array, without a copy.
 
     Parameters
     ----------
-    column : pyarrow.Array, pyarrow.ChunkedArray, pandas.Series or pandas.Index
-        Numbers without nulls. Several chunks are joined, and bits become bools: those are copies. Strings
-        become an array of objects.
+    column : pyarrow.Array, pyarrow.ChunkedArray, pandas.Series, pandas.Index or polars.Series
+        Numbers without nulls. Several chunks are joined, bits become bools, dates 8 bytes, and dictionaries
+        what they stand for: those are copies. Strings become an array of objects.
 
     Returns
     -------

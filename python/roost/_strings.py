@@ -10,12 +10,19 @@ from . import _host
 from ._libraries import NUMPY
 
 
+KINDS = "UOT"  # of numpy's types that are or may be strings
+
+
 class Strings:
     """Strings side by side in memory: string i is text[offsets[i]:offsets[i + 1]]."""
 
     def __init__(self, array, what):
         if array.ndim != 1:
-            raise ValueError(f"{what}: strings of shape {array.shape}; pass one dimension")
+            raise ValueError(
+                f"{what}: keys of type {array.dtype} and shape {array.shape}; pass one dimension of strings"
+            )
+        if array.dtype.kind == "T":
+            array = array.astype(object)
         self.array = array
         n = len(array)
         if array.dtype.kind == "U":  # equally wide, so equal strings are equal in all bytes
@@ -72,7 +79,7 @@ class StringKeys:
 def encode_two(a, b, what):
     """The StringKeys of two columns of strings that are compared with each other."""
     for one in (a, b):
-        if one.dtype.kind not in "UO" and one.size:
+        if one.dtype.kind not in KINDS and one.size:
             raise TypeError(f"{what}: strings are never equal to {one.dtype}; convert one of them")
     if a.dtype.kind == b.dtype.kind == "U":
         both = np.concatenate([a, b])

@@ -1,16 +1,13 @@
 """Index, Map, Set, MultiMap, ConcurrentMap, Store: tables that stay."""
 
-import operator
 import os
 
 import numpy as np
 
 from . import _host, _strings
-from ._functions import _BOOL, _INT32, _INT64, _check_rows, _rows_type
+from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _rows_type, _whole_number
 from ._keys import Keys, encode, encode_like, keeps_every_value, kind_of, numpy_dtype
 from ._libraries import NUMPY, is_python_numbers, of_python, same_device, take
-
-_UINT8 = np.dtype(np.uint8)
 
 
 class _Values:
@@ -149,14 +146,11 @@ def _number(key):
     return key.item()
 
 
-def _whole_number(n, what, name):
+def _load_factor(x, what):
     try:
-        n = operator.index(n)
-    except TypeError:
-        raise TypeError(f"{what}: {name}={n!r}; give a whole number") from None
-    if not 0 <= n < 2**63:
-        raise ValueError(f"{what}: {name}={n}; give 0 or more, and less than 2^63")
-    return n
+        return float(x)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}: load_factor={x!r}; give a number above 0, and at most 1") from None
 
 
 def _scalar(x):
@@ -291,7 +285,7 @@ class Index(_Keyed):
         array, library = take(keys, what)
         self._array, self._library = array, library
         _check_rows(array.shape[0] if array.shape else 0, _INT64, what)
-        if library is NUMPY and array.dtype.kind in "UO":
+        if library is NUMPY and array.dtype.kind in _strings.KINDS:
             self._kind = _strings.StringKind(array)
             self._strings = _strings.Strings(array, what)
             words, self._seed, _ = self._strings.tell_apart()
@@ -329,7 +323,7 @@ class Index(_Keyed):
 
     def _find_strings(self, targets, dtype, what):
         array, library = take(targets, what)
-        if library is not NUMPY or array.dtype.kind not in "UO":
+        if library is not NUMPY or array.dtype.kind not in _strings.KINDS:
             raise TypeError(f"{what}: targets of type {array.dtype}, but the keys are strings; convert them")
         kind, other = self._array.dtype, None
         if kind.kind == "U":  # compared at its width; what is not the same there is no key
@@ -716,12 +710,12 @@ class ConcurrentMap(_Changing):
         if self._kind.word_bytes > 8:
             raise TypeError(f"{what}: keys of type {key}; give a type of at most 8 bytes")
         capacity = _whole_number(capacity, what, "capacity")
-        self._load_factor = load_factor
+        self._load_factor = _load_factor(load_factor, what)
         self._library = library = NUMPY if like is None else take(like, what)[1]
         self._values = _Values.of_type(value, library)
         self._home = library.place()
         self._table = library.module.make_concurrent_map(
-            self._home, self._kind.word_bytes, self._values.bytes, capacity, load_factor, True
+            self._home, self._kind.word_bytes, self._values.bytes, capacity, self._load_factor, True
         )
 
     def add(self, keys, values=1):
@@ -809,7 +803,7 @@ class Store(_Changing):
         self._prepare(key_dtype, value_dtype, value_shape, budget, like, what)
         capacity = _whole_number(capacity, what, "capacity")
         self._table = self._library.module.make_store(
-            self._home, self._values.bytes, capacity, load_factor, budget
+            self._home, self._values.bytes, capacity, _load_factor(load_factor, what), budget
         )
 
     def _prepare(self, key_dtype, value_dtype, value_shape, budget, like, what):

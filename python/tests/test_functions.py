@@ -240,6 +240,88 @@ def test_nan_spreads_and_several_columns(on):
         assert sorted(np.isnan(values).tolist()) == [False, True]
 
 
+def test_first_takes_any_column(on):
+    x = np.array([3, 1, 3, 2, 1])
+    g = roost.group_by(on(x))
+    order = np.argsort(on.back(g.keys))
+    index = np.unique(x, return_index=True)[1]
+    rows = np.arange(10, dtype="f8").reshape(5, 2)[::-1]
+    same(on.back(g.first(on(rows)))[order], rows[index])
+    if on.gpu:
+        return  # what follows is numpy's alone
+    for values in (
+        np.array(["a", "bb", "c", "d", "e"]),
+        np.array([1, None, "c", 3.0, ()], object),
+        rows[:, 0].astype("M8[s]"),
+        rows.astype(">i4"),
+        np.zeros(5, [("a", ">i4"), ("b", "u1")]),
+        np.zeros((5, 0)),
+    ):
+        found = g.first(values)
+        assert found.dtype == values.dtype and found[order].tolist() == values[index].tolist()
+    with pytest.raises(ValueError, match="5 keys but 4 values"):
+        g.first(rows[:4])
+
+
+def test_lists_and_sets_of_python():
+    x = np.array([3, 1, 2])
+    assert roost.isin(x, {1, 2}).tolist() == [False, True, True]
+    assert sorted(roost.unique(frozenset([5, 7])).tolist()) == [5, 7]
+    assert roost.isin([1], []).tolist() == [False] and roost.isin([], [[1, 2]]).tolist() == []
+    assert roost.isin([[1, 2]], []).tolist() == [False] and roost.isin(["a"], []).tolist() == [False]
+
+
+def test_strings_of_numpy_2():
+    if not hasattr(np.dtypes, "StringDType"):
+        pytest.skip("needs numpy 2")
+    x = np.array(["b", "a", "b", "c" * 20], np.dtypes.StringDType())
+    found, inverse = roost.unique(x, return_inverse=True)
+    assert found.dtype == x.dtype and found[inverse].tolist() == x.tolist() and len(found) == 3
+    assert roost.isin(x, ["a"]).tolist() == [False, True, False, False]
+    for index in (roost.Index(x), roost.Index(["b", "a", "b", "c" * 20])):
+        assert index.get_indexer(x).tolist() == [0, 1, 0, 3]
+
+
+def test_columns_of_arrow():
+    arrow = pytest.importorskip("pyarrow")
+    numbers = arrow.array(np.arange(4))
+    assert np.shares_memory(roost.from_arrow(numbers), numbers.to_numpy())
+    texts = arrow.array(["a", "b", "a"])
+    for column, distinct in (
+        (numbers, [0, 1, 2, 3]),
+        (arrow.chunked_array([[1, 2], [1]]), [1, 2]),
+        (arrow.chunked_array([], arrow.int32()), []),
+        (arrow.array([True, False]), [False, True]),
+        (arrow.array([1, 1], arrow.date32()), np.array([1], "M8[D]").tolist()),
+        (texts, ["a", "b"]),
+        (texts.dictionary_encode(), ["a", "b"]),
+        (arrow.array([b"ab", b"cd"], arrow.binary(2)), [b"ab", b"cd"]),
+    ):
+        assert sorted(roost.unique(column).tolist()) == distinct
+    with pytest.raises(ValueError, match="1 nulls"):
+        roost.unique(arrow.array([1, None]))
+    with pytest.raises(TypeError, match="Decimal"):
+        roost.unique(arrow.array([1], arrow.decimal128(5, 2)))
+
+
+def test_columns_of_polars():
+    polars = pytest.importorskip("polars")
+    x = polars.Series([3, 1, 3])
+    assert np.shares_memory(roost.from_arrow(x), x.to_numpy())
+    assert roost.group_by(x).sum(polars.Series([1.0, 2.0, 3.0])).sum() == 6
+    assert roost.Index(polars.Series(["a", "b"])).get_indexer(polars.Series(["b"])).tolist() == [1]
+    with pytest.raises(ValueError, match="1 nulls"):  # numpy would make floats of it
+        roost.unique(polars.Series([1, None]))
+
+
+def test_columns_of_pandas_that_are_none():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match="2 levels"):
+        roost.unique(pandas.MultiIndex.from_arrays([[1], [2]]))
+    with pytest.raises(ValueError, match="nulls"):
+        roost.unique(pandas.Series([1, None], dtype="Int64"))
+
+
 def test_large_batches_take_the_partitioned_way(on):
     x = np.random.default_rng(0).integers(0, 1 << 40, 3_000_000)
     x = np.concatenate([x, x[:1_000_000]])
@@ -322,6 +404,12 @@ def test_arrays_of_two_devices_do_not_mix(on):
         (lambda: roost.group_by([1, 2]).sum(), TypeError, "no values"),
         (lambda: roost.group_by([1]).sum(["a"]), TypeError, "numbers"),
         (lambda: roost.duplicated([1], keep="last"), ValueError, "keep"),
+        (lambda: roost.factorize([1], index_dtype=None), ValueError, "roost.factorize: index_dtype=None"),
+        (lambda: roost.partition([1], 1.5), TypeError, "parts=1.5"),
+        (lambda: roost.partition([1], 2, seed="a"), TypeError, "seed='a'"),
+        (lambda: roost.unique([[1, 2], [3]]), ValueError, "roost.unique: "),
+        (lambda: roost.isin(np.zeros((2, 3), int), [1]), TypeError, "rows of 3"),
+        (lambda: roost.isin(np.zeros((2, 3), int), np.array([1])), TypeError, r"ravel\(\)"),
     ],
 )
 def test_wrong_arguments(call, error, words):

@@ -261,12 +261,23 @@ def test_concurrent_map_grows_and_sums(on):
         (lambda: roost.ConcurrentMap().insert([1, 2], [1]), ValueError, "2 keys"),
         (lambda: roost.ConcurrentMap("i8", "i2").add([1], [1]), TypeError, "sums"),
         (lambda: roost.Index(["a"]).get_indexer([1]), TypeError, "strings"),
+        (lambda: roost.Map([1], [1]).find(None), TypeError, "type object; pass numbers"),
+        (lambda: roost.Index(None), ValueError, "type object and shape"),
+        (lambda: roost.ConcurrentMap(load_factor="a"), TypeError, "load_factor='a'"),
+        (lambda: roost.Store(load_factor=None), TypeError, "load_factor=None"),
+        (lambda: roost.Set([b"ab"]).contains([b"abc"]), OverflowError, "longer than"),
     ],
 )
 def test_wrong_arguments(call, error, words):
     with pytest.raises(error, match=words) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_queries_by_bytes_may_be_of_a_wider_type():
+    index = roost.Index(np.array([b"ab", b"c"]))
+    assert index.get_indexer(np.array([b"c", b"ab"], "S9")).tolist() == [1, 0]
+    assert b"c" in index and b"abc" not in index
 
 
 def test_integers_that_no_float_has_are_no_queries():

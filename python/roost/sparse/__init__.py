@@ -20,9 +20,8 @@ import weakref
 
 import numpy as np
 
-from .._functions import _BOOL, _FLOAT32, _INT32, _INT64, _check_rows, _rows_type
+from .._functions import _BOOL, _FLOAT32, _INT32, _INT64, _check_rows, _rows_type, _whole_number
 from .._libraries import NUMPY, is_python_numbers, same_device, take
-from .._tables import _whole_number
 
 __all__ = ["CoordinateIndex", "KernelMap", "kernel_map", "sparse_conv"]
 
