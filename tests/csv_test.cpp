@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -46,7 +47,7 @@ class file {
   std::filesystem::path path_;
 };
 
-row fields_of(const std::vector<std::string_view>& fields) { return {fields.begin(), fields.end()}; }
+row fields_of(std::span<const std::string_view> fields) { return {fields.begin(), fields.end()}; }
 
 /// The header and the rows.
 rows rows_of(const tools::csv_file& csv) {

@@ -183,9 +183,11 @@ void check_tables(const bench_options& options, const std::string& place) {
   const std::set<std::string> known = tables_of(options, place, true);
   for (const std::string& table : options.tables) {
     if (!known.contains(table)) {
+      auto names = known;
+      names.insert(options.value_bits == 0 ? "frozen_set" : "frozen_map");  // resolve_default_tables
       throw roost::invalid_argument(
           fmt::format("bench: no table '{}' with {}-bit keys and {}-bit values on {}; there are {}", table,
-                      options.key_bits, options.value_bits, place, fmt::join(known, ", ")));
+                      options.key_bits, options.value_bits, place, fmt::join(names, ", ")));
     }
   }
 }

@@ -15,7 +15,7 @@
 namespace roost::tools {
 
 struct text_piece {
-  std::string text;
+  big_string text;
   bool last = false;  ///< nothing comes behind it
   std::vector<std::string_view> fields, texts;
   std::pmr::monotonic_buffer_resource made;  ///< fields and texts that the file does not have as they are
@@ -208,6 +208,7 @@ class piece_parser {
     side_by_side_ = std::all_of(is_key_.begin() + static_cast<std::ptrdiff_t>(others_.second), is_key_.end(),
                                 [](bool key) { return key; });
     has_quotes_ = text_.find('"') != text_.npos;
+    has_returns_ = text_.find('\r') != text_.npos;
   }
 
   void parse() {
@@ -242,7 +243,7 @@ class piece_parser {
     auto line = text_.substr(at_, line_end_ - at_);
     const auto next = line_end_ + (line_end_ < text_.size() ? 1 : 0);
     if (line_end_ == text_.size() && !piece_.last) return false;
-    if (const auto cr = line.find('\r'); cr != line.npos) {
+    if (const auto cr = has_returns_ ? line.find('\r') : line.npos; cr != line.npos) {
       if (cr + 1 != line.size() || next == line_end_) return parse_quoted();
       line.remove_suffix(1);
     }
@@ -382,7 +383,7 @@ class piece_parser {
   plain_row plain_;
   std::vector<bool> is_key_;
   std::pair<std::size_t, std::size_t> others_;  // where the other columns are, if side by side
-  bool side_by_side_ = false, has_quotes_ = false;
+  bool side_by_side_ = false, has_quotes_ = false, has_returns_ = false;
   std::size_t at_ = 0, line_ = 0, line_end_ = 0;
   bool line_end_known_ = false;
   std::string made_;
@@ -569,8 +570,8 @@ std::vector<std::string_view> split_key(std::string_view key, std::size_t column
 }
 
 void append_field(std::string& row, std::string_view field, char delimiter) {
-  const char marks[] = {delimiter, '"', '\r', '\n', '\0'};
-  if (field.find_first_of(marks) == field.npos) {
+  const auto is_mark = [&](char c) { return c == delimiter || c == '"' || c == '\r' || c == '\n'; };
+  if (std::ranges::none_of(field, is_mark)) {
     row += field;
     return;
   }

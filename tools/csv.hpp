@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host_memory.hpp"
 #include "progress_line.hpp"
 #include "roost/host.hpp"
 #include "text_file.hpp"
@@ -24,7 +25,9 @@ class text_column {
   text_column() = default;
   text_column(std::span<const std::string_view> fields, std::size_t column = 0, std::size_t columns = 1)
       : first_(fields.data() + column), stride_(columns), size_(fields.size() / columns) {}
-  text_column(const std::vector<std::string_view>& fields) : text_column(std::span(fields)) {}
+  template <class Allocator>
+  text_column(const std::vector<std::string_view, Allocator>& fields)
+      : text_column(std::span<const std::string_view>(fields)) {}
 
   std::size_t size() const { return size_; }
   std::string_view operator[](std::size_t row) const { return first_[row * stride_]; }
@@ -43,10 +46,13 @@ struct text_rows {
   void clear();
 
   std::vector<std::shared_ptr<text_piece>> pieces;
-  std::vector<std::string_view> fields;  ///< of a CSV: those that were chosen; else the lines
-  std::vector<std::string_view> texts;   ///< of a CSV, if chosen: rows as they are written, without an end
-  std::size_t bytes = 0;                 ///< of the pieces
+  big_vector<std::string_view> fields;  ///< of a CSV: those that were chosen; else the lines
+  big_vector<std::string_view> texts;   ///< of a CSV, if chosen: rows as they are written, without an end
+  std::size_t bytes = 0;                ///< of the pieces
 };
+
+/// About what a thread parses at a time: a huge page.
+inline constexpr std::size_t text_piece_bytes = std::size_t{2} << 20;
 
 /// Text by pieces: one thread reads, all parse, and what they find is taken in the order of the file.
 class text_reader {
@@ -58,8 +64,11 @@ class text_reader {
   /// Adds rows until `rows` has so many bytes of text, or a piece more. Returns whether there may be more.
   bool read(text_rows& rows, std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
 
+  /// The option --output: with a file, progress is shown on a terminal even if standard output is one.
+  void rows_go_to(const std::string& output) { progress_.rows_go_to(output); }
+
  protected:
-  text_reader(const host& cpu, const std::string& file, std::size_t piece_bytes = std::size_t{1} << 20);
+  text_reader(const host& cpu, const std::string& file, std::size_t piece_bytes = text_piece_bytes);
 
   /// Text up to the end of a line, or all that is left; null at the end.
   std::shared_ptr<text_piece> next_piece();
@@ -70,7 +79,7 @@ class text_reader {
 
   const std::string& name() const { return source_.name(); }
 
-  std::string carry_;  // what was read behind the last piece
+  big_string carry_;  // what was read behind the last piece
 
  private:
   const host& cpu_;
@@ -96,7 +105,7 @@ enum class bad_lines { fail, skip };
 struct csv_format {
   char delimiter = ',';
   bad_lines on_bad = bad_lines::fail;
-  std::size_t piece_bytes = std::size_t{1} << 20;  ///< about what a thread parses at a time
+  std::size_t piece_bytes = text_piece_bytes;  ///< about what a thread parses at a time
 };
 
 /// What a csv_reader takes of each row.
@@ -148,7 +157,7 @@ class csv_reader final : public text_reader {
   std::vector<std::string> names_;
   bool crlf_ = false;
   std::size_t lines_ = 0;      // before the next piece
-  std::string open_;           // a row that has begun and not ended in the pieces before
+  big_string open_;            // a row that has begun and not ended in the pieces before
   std::size_t tried_ = 0;      // how much of it has been parsed
   std::size_t skipped_ = 0;    // bad lines
   std::string first_skipped_;  // which line, and what is wrong with it

@@ -22,8 +22,8 @@ void expect_few(std::size_t rows) {
 }
 
 /// The fields as integers, if all are.
-std::optional<std::vector<std::uint64_t>> integers(const host& cpu, const text_column& column) {
-  std::vector<std::uint64_t> keys(column.size());
+std::optional<big_vector<std::uint64_t>> integers(const host& cpu, const text_column& column) {
+  big_vector<std::uint64_t> keys(column.size());
   const auto others =
       cpu.sum(keys.size(), [&](std::size_t i) { return std::uint64_t{!read_integer(column[i], keys[i])}; });
   if (others != 0) return {};
@@ -43,7 +43,7 @@ std::vector<std::uint32_t> first_rows(const numbered_keys& keys) {
 /// Texts with keys that are equal where the texts are, and only there.
 struct exact_keys {
   std::uint64_t seed = 0;
-  std::vector<text_key> keys;
+  big_vector<text_key> keys;
   numbered_keys numbered;
   std::vector<std::uint32_t> rows;  // where each number comes first
 };
@@ -91,7 +91,7 @@ field_matcher::field_matcher(const host& cpu, const key_tables& tables, const te
   for (std::size_t i = 0; i < right.size(); ++i) {
     if (can_match(right[i])) rows.push_back(static_cast<std::uint32_t>(i));
   }
-  std::vector<std::uint64_t> numbers(rows.size());
+  big_vector<std::uint64_t> numbers(rows.size());
   const auto others = cpu.sum(
       rows.size(), [&](std::size_t i) { return std::uint64_t{!read_integer(right[rows[i]], numbers[i])}; });
   if (others == 0) {
@@ -115,7 +115,7 @@ namespace {
 /// Left rows that may have matches, with their keys.
 template <class Key>
 struct left_keys {
-  std::vector<Key> keys;
+  big_vector<Key> keys;
   std::vector<std::uint32_t> rows, others;
 };
 
@@ -224,11 +224,11 @@ void field_matcher::match_first(const text_column& left, const use_matches& use)
   std::vector<std::uint32_t> found;
   std::vector<std::uint8_t> good(left.size(), 1);
   if (numbers_) {
-    std::vector<std::uint64_t> keys(left.size());
+    big_vector<std::uint64_t> keys(left.size());
     cpu_.for_each(left.size(), [&](std::size_t i) { good[i] = read_integer(left[i], keys[i]); });
     found = numbers_->first(keys);
   } else {
-    std::vector<text_key> keys(left.size());
+    big_vector<text_key> keys(left.size());
     cpu_.for_each(left.size(), [&](std::size_t i) { keys[i] = how_.hash(left[i], seed_); });
     found = texts_->first(keys);
     cpu_.for_each(left.size(), [&](std::size_t i) {

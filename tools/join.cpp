@@ -130,6 +130,8 @@ void join(const join_options& options) {
   const roost::tools::csv_format format{options.delimiter,
                                         options.bad == "skip" ? bad_lines::skip : bad_lines::fail};
   csv_reader left(cpu, options.left, format), right(cpu, options.right, format);
+  left.rows_go_to(options.output);
+  right.rows_go_to(options.output);
   roost::tools::csv_choice left_choice, right_choice;
   for (const auto& on : options.on) {
     const auto [l, r] = key_columns(on, left, right);

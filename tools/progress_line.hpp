@@ -23,12 +23,14 @@ class progress_line {
   bool on_ = isatty(STDERR_FILENO) == 1;
 };
 
-/// How much of a file has been read: five times a second, and not if output goes to a terminal, too.
+/// How much of a file has been read: five times a second, and not if rows go to a terminal, too.
 class file_progress {
  public:
   ~file_progress() {
     if (shown_) line_.clear();
   }
+  /// Where rows go: a file, or standard output if `output` is empty, as it is until this is called.
+  void rows_go_to(const std::string& output) { on_ = !output.empty() || isatty(STDOUT_FILENO) == 0; }
   /// `all`: bytes of the file, 0 if that is not known.
   void show(const std::string& name, std::size_t read, std::size_t all) {
     if (!on_ || std::chrono::steady_clock::now() < next_) return;

@@ -27,6 +27,24 @@ std::string last_reason() { return std::generic_category().message(errno); }
 }
 
 constexpr std::string_view gzip_mark = "\x1f\x8b", zstd_mark = "\x28\xb5\x2f\xfd";
+constexpr std::size_t longest_mark = 10;
+
+/// Throws for text that is packed in a way that is not undone here. `head`: its first bytes.
+void expect_text(const std::string& file, std::string_view head) {
+  struct packed {
+    std::size_t at;
+    std::string_view mark, how, undo;
+  };
+  constexpr packed all[] = {{0, "\xfd\x37zXZ", "compressed by xz", "xz -dc"},
+                            {4, "1AY&SY", "compressed by bzip2", "bzip2 -dc"},
+                            {0, "\x04\x22\x4d\x18", "compressed by lz4", "lz4 -dc"},
+                            {0, "PK\x03\x04", "a zip archive", "unzip -p"}};
+  for (const auto& [at, mark, how, undo] : all) {
+    if (head.substr(std::min(at, head.size())).starts_with(mark)) {
+      refuse_input(file, fmt::format("is {}; unpack it first: {} FILE | roost ... -", how, undo));
+    }
+  }
+}
 
 }  // namespace
 
@@ -141,9 +159,10 @@ text_source::text_source(const std::string& file, compression how)
       expected_ = static_cast<std::size_t>(std::max<off_t>(facts.st_size - first, 0));
     }
     if (how == compression::undone) {
-      std::string head(zstd_mark.size(), '\0');
+      std::string head(longest_mark, '\0');
       head.resize(read_stored(head));
       head_ = std::move(head);
+      expect_text(name_, head_);
       if (head_.starts_with(gzip_mark)) decoder_ = std::make_unique<gzip_decoder>(*this);
       if (head_.starts_with(zstd_mark)) decoder_ = std::make_unique<zstd_decoder>(*this);
     }

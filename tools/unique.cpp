@@ -31,9 +31,9 @@ constexpr std::size_t bytes_at_once = std::size_t{128} << 20;
 
 /// Different texts and how often each came. Those of all text that was counted before are kept in `text`.
 struct counted_texts {
-  std::vector<std::string_view> texts;
+  roost::tools::big_vector<std::string_view> texts;
   std::vector<std::uint64_t> counts;
-  std::vector<char> text;
+  roost::tools::big_vector<char> text;
 };
 
 /// Counts what a reader has: many lines at a time, then what was different among them together with the next.
@@ -47,10 +47,11 @@ counted_texts count(const roost::host& cpu, const roost::tools::key_tables& tabl
     const bool more = reader.read(rows, limit);
     const auto found = count_fields(cpu, tables, rows.fields, result.counts);
     result.texts.clear();
+    result.texts.reserve(found.rows.size());
     for (const auto row : found.rows) result.texts.push_back(rows.fields[row]);
     result.counts = found.counts;
     if (!more) return result;
-    std::vector<char> kept;
+    roost::tools::big_vector<char> kept;
     const auto bytes = [](std::size_t sum, std::string_view s) { return sum + s.size(); };
     kept.reserve(std::accumulate(result.texts.begin(), result.texts.end(), std::size_t{0}, bytes));
     for (auto& text : result.texts) {
@@ -83,6 +84,7 @@ void unique(const unique_options& options) {
     csv->choose(choice);
     reader = std::move(file);
   }
+  reader->rows_go_to(options.output);
 
   roost::tools::text_rows rows;
   counted_texts found;

@@ -4,7 +4,7 @@
 # shellcheck source=tests/tool/lib.sh
 source "$(dirname "$0")/lib.sh"
 
-refused "no table 'nonsense'" bench --place host --table nonsense
+refused "no table 'nonsense'.* frozen_map, " bench --place host --table nonsense
 refused "load factor 0" bench --place host --load-factor 0
 refused "load factor 5" bench --place host --load-factor 5
 refused "load factor nan" bench --place host --load-factor nan

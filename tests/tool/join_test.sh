@@ -230,10 +230,24 @@ refused "by ';', add --delimiter ';'" join several_a several_b --on year
 refused "by tab, add --delimiter tab" unique tabs --column x
 refused "by ',', add --delimiter ','" unique x.csv --delimiter '|' --column x
 
+# Progress on a terminal, unless rows go to it as well.
+mkfifo slow
+for output in "" "-o out.csv"; do
+  (seq 20 && sleep 0.5 && echo 1) >slow &
+  timeout 60 script -qec "'$roost' unique slow $output" typescript </dev/null >/dev/null || fail "on a terminal: $?"
+  wait
+  [[ $(grep -c "reads slow" typescript) -eq $((${#output} > 0)) ]] || fail "progress, '$output': $(cat typescript)"
+done
+rm slow out.csv
+
 # Compressed files.
 gzip -c a.csv >a.gz
 zstd -q a.csv -o a.zst
 "$roost" unique a.csv --column id >expected
+for other in 'xz:\xfd7zXZ\0' 'bzip2:BZh91AY&SY' 'lz4:\x04\x22\x4d\x18' 'zip:PK\x03\x04'; do
+  printf "%b" "${other#*:}and more" >packed
+  refused "packed: is .*${other%%:*}.*-[dp]c\? FILE | roost" unique packed
+done
 same "gzip" expected "$roost" unique a.gz --column id
 same "zstd" expected "$roost" unique - --column id <a.zst
 same "both" a.csv "$roost" join a.gz a.zst --on id --kind semi
