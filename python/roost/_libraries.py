@@ -263,7 +263,7 @@ class _TorchCuda(_Device, _TorchCpu):
         )
 
     def make_bytes(self, n):
-        owner = self.torch.empty(n, dtype=self.torch.uint8, device=self.device)
+        owner = self._like[self.torch.uint8].new_empty(n)
         return owner, owner.data_ptr()
 
     def place(self):

@@ -141,7 +141,8 @@ while True:
 
 
 def test_import_is_light():
-    timed = "import numpy, time; t = time.perf_counter(); import roost; print(time.perf_counter() - t)"
+    # Of the processor, so that what else runs here does not count.
+    timed = "import numpy, time; t = time.process_time(); import roost; print(time.process_time() - t)"
     assert min(float(run(timed).stdout) for _ in range(3)) < 0.15
     done = run("import sys, roost; print(sorted({'torch', 'pandas', 'jax', 'pyarrow'} & set(sys.modules)))")
     assert done.stdout == "[]\n"

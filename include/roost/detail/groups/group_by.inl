@@ -23,9 +23,16 @@ struct reduce_list {
   reduce_values<Value, F> reduce;
   const std::uint64_t* offsets;
   Value* results;
+  std::uint64_t* sizes;      // or null
+  std::uint32_t* long_ones;  // becomes 1 if there is one that is too long
   ROOST_FN void operator()(std::size_t list) const {
-    const std::uint64_t size = offsets[list + 1] - offsets[list];
-    if (size != 0 && size <= reduced_at_once) results[list] = reduce(offsets[list], offsets[list + 1]);
+    const std::uint64_t first = offsets[list], end = offsets[list + 1], size = end - first;
+    if (sizes != nullptr) sizes[list] = size;
+    if (size > reduced_at_once) {
+      if (peek(*long_ones) == 0) fetch_or(*long_ones, 1u);
+    } else if (size != 0) {
+      results[list] = reduce(first, end);
+    }
   }
 };
 
@@ -50,29 +57,29 @@ struct reduce_piece {
 };
 
 /// results[l] = f over values[offsets[l]] to values[offsets[l + 1] - 1], for lists that are not empty. Long
-/// lists become lists of their pieces' results, again and again, so that any list is work for all.
+/// lists become lists of their pieces' results, again and again, so that any list is work for all. `sizes`:
+/// of the lists, to be written; or null. Synchronises.
 template <class Place, class Value, class F>
 void reduce_lists(const Place& place, const Value* values, const std::uint64_t* offsets, std::size_t lists,
-                  const F& f, Value* results) {
+                  const F& f, Value* results, std::uint64_t* sizes) {
   const reduce_values<Value, F> reduce{values, f};
-  place.for_each(lists, reduce_list<Value, F>{reduce, offsets, results});
-  const pieces_of_list pieces{offsets};
-  const std::uint64_t total = place.sum(lists, pieces);
-  if (total == 0) return;
+  array<std::uint32_t, Place> long_ones(place, 1);
+  place.fill(long_ones.data(), 0, long_ones.bytes());
+  place.for_each(lists, reduce_list<Value, F>{reduce, offsets, results, sizes, long_ones.data()});
+  std::uint32_t some_are_long = 0;
+  place.copy_to_host(&some_are_long, long_ones.data(), sizeof(some_are_long));
+  if (some_are_long == 0) return;
   array<std::uint64_t, Place> piece_offsets(place, lists + 1);
-  array<Value, Place> piece_results(place, total);
   place.fill(piece_offsets.data() + lists, 0, sizeof(std::uint64_t));
-  write_numbers(place, lists, pieces, piece_offsets.data());
+  write_numbers(place, lists, pieces_of_list{offsets}, piece_offsets.data());
   place.exclusive_scan(piece_offsets.data(), piece_offsets.data(), lists + 1);
+  std::uint64_t total = 0;
+  place.copy_to_host(&total, piece_offsets.data() + lists, sizeof(total));
+  array<Value, Place> piece_results(place, total);
   expand(place, piece_offsets.data(), lists, total,
          reduce_piece<Value, F>{reduce, offsets, piece_results.data()});
-  reduce_lists(place, piece_results.data(), piece_offsets.data(), lists, f, results);
+  reduce_lists(place, piece_results.data(), piece_offsets.data(), lists, f, results, nullptr);
 }
-
-struct size_of_list {
-  const std::uint64_t* offsets;
-  ROOST_FN std::uint64_t operator()(std::size_t list) const { return offsets[list + 1] - offsets[list]; }
-};
 
 template <class Values>
 struct as_double {
@@ -93,9 +100,8 @@ auto group_by(const Place& place, const Keys& keys, const Values& values, const 
   aggregated<element_of<Keys>, value, Place> result{
       std::move(all.keys), array<value, Place>(place, all.offsets.size() - 1),
       array<std::uint64_t, Place>(place, all.offsets.size() - 1)};
-  reduce_lists(place, all.values.data(), all.offsets.data(), result.size(), f, result.values.data());
-  write_numbers(place, result.size(), size_of_list{all.offsets.data()}, result.counts.data());
-  place.synchronize();
+  reduce_lists(place, all.values.data(), all.offsets.data(), result.size(), f, result.values.data(),
+               result.counts.data());
   return result;
 }
 

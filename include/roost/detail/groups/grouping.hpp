@@ -18,7 +18,7 @@ struct groups {
   array<Value, Place> values;                            // of all items
   array<pair<Key, std::uint32_t>, Place> numbered_keys;  // each with its number, if asked for
   leading_bits region_of{};
-  array<std::uint64_t, Place> begins;  // of each region's groups, and the end
+  array<std::uint64_t, Place> begins;  // of each region's groups, and the end; with numbered_keys
   std::size_t scratch_bytes = 0;
 
   std::size_t size() const { return keys.size(); }
@@ -65,7 +65,7 @@ class grouper {
     const leading_bits& spread = frequent_.region_of.spread;
     numberer<Key, Value, Place> numberer(
         place_, n_, spread.seed, 1,
-        {.keys = true, .pairs = numbered_, .first = true, .begins = true, .different = true});
+        {.keys = true, .pairs = numbered_, .first = true, .begins = numbered_, .different = true});
     auto all = numberer.run(source);
     if (!all) return false;
     result_.keys = std::move(all->keys);
@@ -118,7 +118,7 @@ class grouper {
                                               n_};
     place_.launch(frequent_.regions(), 0, pack);
     result_.region_of = frequent_.region_of.spread;
-    result_.begins = begins_of_regions(place_, frequent_, sizes_);
+    if (numbered_) result_.begins = begins_of_regions(place_, frequent_, sizes_);
     result_.scratch_bytes = parts_->scratch_bytes() + keys_.bytes() + starts_.bytes() + sizes_.bytes() +
                             result_.values.bytes() + result_.numbered_keys.bytes();
   }
