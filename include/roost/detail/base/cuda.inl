@@ -198,7 +198,7 @@ struct sum_numbers {
 };
 
 /// target[i] = source[0] + ... + source[i - 1], in one pass: each block learns what those with earlier tiles
-/// add up to.
+/// add up to, if there are others.
 template <int Threads>
 __global__ void __launch_bounds__(Threads) scan_kernel(const std::uint64_t* source, std::uint64_t* target,
                                                        std::size_t n, const earlier_teams tiles) {
@@ -207,7 +207,8 @@ __global__ void __launch_bounds__(Threads) scan_kernel(const std::uint64_t* sour
   __shared__ std::uint64_t of_warp[warps], shared;
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
   const block_team<Threads> team;
-  const std::uint64_t tile = tiles.turn(team, &shared);
+  const bool alone = gridDim.x == 1;
+  const std::uint64_t tile = alone ? 0 : tiles.turn(team, &shared);
   const std::size_t first = ((tile * warps + static_cast<std::size_t>(warp)) * 32 * rows + lane) * 2;
   std::uint64_t even[rows], odd[rows], of_mine = 0;
   ROOST_UNROLL
@@ -229,7 +230,7 @@ __global__ void __launch_bounds__(Threads) scan_kernel(const std::uint64_t* sour
   std::uint64_t of_tile = 0;
   ROOST_UNROLL
   for (int w = 0; w < warps; ++w) of_tile += of_warp[w];
-  std::uint64_t before = tiles.sum_before(team, tile, of_tile, &shared);
+  std::uint64_t before = alone ? 0 : tiles.sum_before(team, tile, of_tile, &shared);
   for (int w = 0; w < warp; ++w) before += of_warp[w];
   ROOST_UNROLL
   for (int r = 0; r < rows; ++r) {
@@ -433,10 +434,14 @@ inline void cuda::exclusive_scan(const std::uint64_t* source, std::uint64_t* tar
   if (n == 0) return;
   constexpr int threads = 256;
   const std::size_t tiles = detail::ceil_div<std::size_t>(n, threads * 16);
-  const std::size_t bytes = detail::earlier_teams::words(tiles) * sizeof(std::uint64_t);
-  const detail::scratch_block scratch(*this, bytes);
-  fill(scratch.get(), 0, bytes);
-  detail::earlier_teams earlier(static_cast<std::uint64_t*>(scratch.get()));
+  std::optional<detail::scratch_block<cuda>> scratch;
+  detail::earlier_teams earlier(nullptr);
+  if (tiles > 1) {  // one block needs to know of none
+    const std::size_t bytes = detail::earlier_teams::words(tiles) * sizeof(std::uint64_t);
+    scratch.emplace(*this, bytes);
+    fill(scratch->get(), 0, bytes);
+    earlier = detail::earlier_teams(static_cast<std::uint64_t*>(scratch->get()));
+  }
   void* arguments[] = {&source, &target, &n, &earlier};
   start(reinterpret_cast<const void*>(&detail::scan_kernel<threads>), tiles, threads, 0, arguments,
         "launch of a scan");
