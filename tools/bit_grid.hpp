@@ -65,14 +65,12 @@ struct fill_column {
   ROOST_FN void operator()(std::size_t i) const {
     const auto x = static_cast<std::uint32_t>(i / rows.grid), y = static_cast<std::uint32_t>(i % rows.grid);
     std::uint32_t* const row = bits + i * rows.words;
-    for_each_interval(climber(solid.find(column_key(x, y))), rows.grid,
-                      [&](std::uint32_t from, std::uint32_t to) {
-                        for (std::uint32_t w = from / 32; w * 32 < to; ++w) {
-                          const std::uint32_t first = w * 32 < from ? from % 32 : 0,
-                                              end = detail::smaller(to - w * 32, 32u);
-                          row[w] |= ~0u >> (32 - (end - first)) << first;
-                        }
-                      });
+    for_each_interval(climber(solid.find(x, y)), rows.grid, [&](std::uint32_t from, std::uint32_t to) {
+      for (std::uint32_t w = from / 32; w * 32 < to; ++w) {
+        const std::uint32_t first = w * 32 < from ? from % 32 : 0, end = detail::smaller(to - w * 32, 32u);
+        row[w] |= ~0u >> (32 - (end - first)) << first;
+      }
+    });
   }
 };
 

@@ -21,11 +21,39 @@ template <class Place>
 class column_ref {
  public:
   column_ref(const typename column_map<Place>::ref_type& all, std::uint32_t tag = 0) : all_(all), tag_(tag) {}
-  ROOST_FN column_run find(std::uint32_t column) const { return all_.find(tag_ | column); }
+  /// Of column (u, v).
+  ROOST_FN column_run find(std::uint32_t u, std::uint32_t v) const {
+    return all_.find(tag_ | column_key(u, v));
+  }
 
  private:
   typename column_map<Place>::ref_type all_;
   std::uint32_t tag_;
+};
+
+/// The same by a directory: a word for each column of the grid that says where its heights are. Where all
+/// columns are asked, and each by its neighbours, too, reading these words in order is several times faster
+/// than looking up each.
+class column_directory {
+ public:
+  /// `words`: of column (u, v), words[u * grid + v].
+  column_directory(const std::uint64_t* words, const std::uint16_t* heights, std::uint32_t grid)
+      : words_(words), heights_(heights), grid_(grid) {}
+
+  ROOST_FN static std::uint64_t word(std::uint64_t first, std::uint64_t count) {
+    return first << count_bits | count;
+  }
+  ROOST_FN column_run find(std::uint32_t u, std::uint32_t v) const {
+    const std::uint64_t word = words_[std::size_t{u} * grid_ + v];
+    return {heights_ + (word >> count_bits), word & ((1u << count_bits) - 1)};
+  }
+
+ private:
+  static constexpr int count_bits = 16;  // a column has as many heights as voxels, and one more, at most
+
+  const std::uint64_t* words_;
+  const std::uint16_t* heights_;
+  std::uint32_t grid_;
 };
 
 inline constexpr std::uint16_t no_height = 0xffff;
@@ -65,12 +93,13 @@ ROOST_FN void sort_few(T* values, std::uint64_t n) {
 }
 
 /// From the crossings of a column (crossing_value) to the heights where it enters and leaves the solid.
+/// Returns how many.
 struct order_crossings {
   inside_rule rule;
   bool doubts;  ///< no_answer for columns that end inside
   std::uint32_t grid;
 
-  ROOST_FN void operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
+  ROOST_FN std::uint64_t operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
     sort_few(values, n);
     std::int64_t around = 0;
     bool inside = false;
@@ -87,19 +116,21 @@ struct order_crossings {
       to = 0;
       values[to++] = no_answer;
     }
-    for (; to < n; ++to) values[to] = no_height;
+    for (std::uint64_t i = to; i < n; ++i) values[i] = no_height;
+    return to;
   }
 };
 
-/// From marks in any order to each once.
+/// From marks in any order to each once. Returns how many.
 struct order_voxels {
-  ROOST_FN void operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
+  ROOST_FN std::uint64_t operator()(const std::uint32_t&, std::uint16_t* values, std::uint64_t n) const {
     sort_few(values, n);
     std::uint64_t to = 0;
     for (std::uint64_t i = 0; i < n; ++i) {
       if (i == 0 || values[i] != values[i - 1]) values[to++] = values[i];
     }
-    for (; to < n; ++to) values[to] = no_height;
+    for (std::uint64_t i = to; i < n; ++i) values[i] = no_height;
+    return to;
   }
 };
 
@@ -110,13 +141,54 @@ ROOST_FN constexpr std::uint32_t solid_tag(std::size_t i) {
 }
 ROOST_FN constexpr std::uint32_t surface_tag(std::size_t i) { return solid_tag(i) | 1u << tag_shift; }
 
-/// From the marks of solids and surfaces in one map to their heights.
+/// What a frame marks for the triangles of one or two meshes, those of the second behind those of the first:
+/// the crossings of their solids and, if they are asked for, the voxels of their surfaces, with their tags.
+struct tagged_marks {
+  snapped_triangles a, b;
+  std::uint64_t triangles_of_a;
+  std::uint32_t tag_of_a, tag_of_b;  // of solids; those of surfaces follow
+  bool surfaces;
+
+  class shape : public crossed_lines {
+   public:
+    ROOST_FN shape(const tagged_marks& from, std::size_t i)
+        : crossed_lines(i < from.triangles_of_a ? from.a : from.b,
+                        i < from.triangles_of_a ? i : i - from.triangles_of_a, from.surfaces ? 0 : 2, 2),
+          tag_(i < from.triangles_of_a ? from.tag_of_a : from.tag_of_b),
+          grid_(from.a.grid),
+          surfaces_(from.surfaces) {}
+    template <class Emit>
+    ROOST_FN void run(std::uint32_t first, std::uint32_t end, const Emit& emit) const {
+      cross(first, end,
+            [&](int axis, std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t voxel,
+                bool turned) {
+              if (axis == 2) emit(tag_ | column_key(u, v), crossing_value(toggle, turned));
+              if (!surfaces_) return;
+              crossed_voxels::put(axis, u, v, voxel, grid_, [&](std::uint32_t column, std::uint16_t z) {
+                emit(tag_ | 1u << tag_shift | column, z);
+              });
+            });
+    }
+
+   private:
+    std::uint32_t tag_, grid_;
+    bool surfaces_;
+  };
+};
+
+/// From the marks of solids and surfaces in one map to their heights, and to their directories.
 struct order_tagged {
   order_crossings solid;
+  const std::uint16_t* values_of_map;
+  std::uint64_t* directories;  // of tag 0, 1 and so on; or null
 
   ROOST_FN void operator()(const std::uint32_t& key, std::uint16_t* values, std::uint64_t n) const {
-    if ((key >> tag_shift & 1) == 0) return solid(key, values, n);
-    order_voxels()(key, values, n);
+    const std::uint32_t tag = key >> tag_shift, column = key & ((1u << tag_shift) - 1);
+    const std::uint64_t count = tag % 2 == 0 ? solid(key, values, n) : order_voxels()(key, values, n);
+    if (directories == nullptr) return;
+    const std::size_t u = column >> 12, v = column & 4095;
+    directories[(std::size_t{tag} * solid.grid + u) * solid.grid + v] =
+        column_directory::word(static_cast<std::uint64_t>(values - values_of_map), count);
   }
 };
 
@@ -162,25 +234,23 @@ ROOST_FN bool is_inside(const column_run& run, std::uint32_t z) {
 }
 
 /// Two solids; the second may be missing.
-template <class Place>
+template <class Columns>
 struct solid_pair {
-  column_ref<Place> a, b;
+  Columns a, b;
   solid_op op;
   std::uint32_t grid;
 
-  ROOST_FN climber column_of_a(std::uint32_t x, std::uint32_t y) const {
-    return climber(a.find(column_key(x, y)));
-  }
+  ROOST_FN climber column_of_a(std::uint32_t x, std::uint32_t y) const { return climber(a.find(x, y)); }
   ROOST_FN climber column_of_b(std::uint32_t x, std::uint32_t y) const {
-    return op == solid_op::first ? climber() : climber(b.find(column_key(x, y)));
+    return op == solid_op::first ? climber() : climber(b.find(x, y));
   }
 };
 
 /// A column of the solid that an operation makes of two: emit(height) for each height where it begins or
 /// ends.
-template <class Place>
+template <class Columns>
 struct combined_column {
-  solid_pair<Place> of;
+  solid_pair<Columns> of;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
@@ -199,9 +269,9 @@ struct combined_column {
 /// The voxels of a column of a combined solid that can be seen: those with a side to a voxel that is outside.
 /// emit(from, to, why, sides) for voxels from .. to - 1 that have so many such sides each. `why`: bit 0 if
 /// the surface of the first solid is at one of these sides, bit 1 for that of the second.
-template <class Place>
+template <class Columns>
 struct exposed_column {
-  solid_pair<Place> of;
+  solid_pair<Columns> of;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
@@ -209,7 +279,9 @@ struct exposed_column {
     climber a[columns], b[columns];
     a[0] = of.column_of_a(x, y);
     b[0] = of.column_of_b(x, y);
-    if (a[0].empty() && b[0].empty()) return;
+    // Of an intersection, say, nothing is where one of both is not.
+    if (a[0].empty() && (b[0].empty() || !is_in(of.op, 2))) return;
+    if (b[0].empty() && !is_in(of.op, 1)) return;
     const auto beside = [&](int i, bool there, std::uint32_t u, std::uint32_t v) {
       if (!there) return;
       a[i] = of.column_of_a(u, v);
@@ -270,14 +342,14 @@ struct exposed_column {
 
 /// The voxels of two surfaces in a column, ascending: emit(z, class, owner), each voxel once. `owner`: bit 0
 /// for the first surface, bit 1 for the second.
-template <class Place>
+template <class Columns>
 struct classified_column {
-  column_ref<Place> surface_a, surface_b;
-  solid_pair<Place> solids;
+  Columns surface_a, surface_b;
+  solid_pair<Columns> solids;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
-    climber a(surface_a.find(column_key(x, y))), b(surface_b.find(column_key(x, y)));
+    climber a(surface_a.find(x, y)), b(surface_b.find(x, y));
     if (a.empty() && b.empty()) return;
     climber solid_a = solids.column_of_a(x, y), solid_b = solids.column_of_b(x, y);
     bool in_a = false, in_b = false;
@@ -297,9 +369,9 @@ struct classified_column {
 };
 
 /// Counts the sides of a solid's voxels to voxels outside.
-template <class Place>
+template <class Columns>
 struct sides_of_column {
-  exposed_column<Place> column;
+  exposed_column<Columns> column;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t sum = 0;
     const std::uint32_t grid = column.of.grid;
@@ -313,9 +385,9 @@ struct sides_of_column {
 
 /// The exposed voxels of a column as words. Class 0: on the surface of the first solid, 1: of the second,
 /// 2: of both.
-template <class Place, class Word>
+template <class Columns, class Word>
 struct exposed_words {
-  exposed_column<Place> column;
+  exposed_column<Columns> column;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
@@ -326,9 +398,9 @@ struct exposed_words {
 };
 
 /// The classified voxels of a column as words.
-template <class Place, class Word>
+template <class Columns, class Word>
 struct classified_words {
-  classified_column<Place> column;
+  classified_column<Columns> column;
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
@@ -340,12 +412,12 @@ struct classified_words {
 
 /// Counts the voxels of two surfaces: those of the first that are outside and inside, of the second outside
 /// and inside, and those of both.
-template <class Place>
+template <class Columns>
 struct count_classes {
   static constexpr int threads = 256, numbers = 5;
-  static constexpr std::uint32_t tile = 4096;
+  static constexpr std::uint32_t tile = 256;  // a column a thread
 
-  classified_column<Place> column;
+  classified_column<Columns> column;
   std::uint64_t n;  // columns
   std::uint64_t* counts;
 
@@ -387,7 +459,7 @@ struct inside_words {
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
-    for_each_interval(climber(solid.find(column_key(x, y))), grid, [&](std::uint32_t from, std::uint32_t to) {
+    for_each_interval(climber(solid.find(x, y)), grid, [&](std::uint32_t from, std::uint32_t to) {
       for (std::uint32_t z = from; z < to; ++z) emit(voxel_word<Word>::make(x, y, z, 0));
     });
   }
@@ -402,11 +474,10 @@ struct voted_column {
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
-    const column_run upright = along[2].find(column_key(x, y));
+    const column_run upright = along[2].find(x, y);
     bool inside = false;
     for (std::uint32_t z = 0; z < grid; ++z) {
-      const int votes = vote(upright, z) + vote(along[0].find(column_key(y, z)), x) +
-                        vote(along[1].find(column_key(z, x)), y);
+      const int votes = vote(upright, z) + vote(along[0].find(y, z), x) + vote(along[1].find(z, x), y);
       if ((votes > 0) != inside) emit(static_cast<std::uint16_t>(z));
       inside = votes > 0;
     }
@@ -530,9 +601,9 @@ column_map<Place> solid_of(const Place& place, std::uint32_t grid, const Column&
 }
 
 /// How many voxels column i of a combined solid holds.
-template <class Place>
+template <class Columns>
 struct volume_of_column {
-  combined_column<Place> column;
+  combined_column<Columns> column;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t sum = 0;
     bool inside = false;
@@ -554,8 +625,7 @@ struct voxels_of_column {
   std::uint32_t grid;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t n = 0;
-    climber column(
-        surface.find(column_key(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid))));
+    climber column(surface.find(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid)));
     for (std::uint32_t z; (z = column.next()) < grid; column.passes(z)) ++n;
     return n;
   }
@@ -569,7 +639,7 @@ struct surface_words {
 
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
-    climber column(surface.find(column_key(x, y)));
+    climber column(surface.find(x, y));
     for (std::uint32_t z; (z = column.next()) < grid; column.passes(z))
       emit(voxel_word<Word>::make(x, y, z, 0));
   }
@@ -579,11 +649,11 @@ struct surface_words {
 /// the 13 directions to the neighbours of a voxel, each weighed by the share of all directions that are
 /// nearest to it. How often the surface lies between neighbours tells its area: of a sphere within 1 %, of
 /// planes within 8 %.
-template <class Place>
+template <class Columns>
 struct area_of_column {
   static constexpr std::uint64_t straight = 192007, diagonal = 109679, corner = 85231;
 
-  solid_pair<Place> of;
+  solid_pair<Columns> of;
 
   /// i below (grid + 1) * (grid + 2): columns from -1 on.
   static std::size_t columns(std::uint32_t grid) { return (std::size_t{grid} + 1) * (grid + 2); }

@@ -19,8 +19,8 @@ struct touched_points {
     ROOST_FN shape(const touched_points& from, std::size_t i)
         : touched_voxels::shape(from.voxels, i), triangle_(static_cast<std::uint32_t>(i)) {}
     template <class Emit>
-    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
-      touched_voxels::shape::run(piece, [&](std::uint32_t column, std::uint16_t z) {
+    ROOST_FN void run(std::uint32_t first, std::uint32_t end, const Emit& emit) const {
+      touched_voxels::shape::run(first, end, [&](std::uint32_t column, std::uint16_t z) {
         emit(voxel_word<std::uint32_t>::make(column >> 12, column & 4095, z, 0), triangle_);
       });
     }
@@ -224,7 +224,7 @@ struct is_different {
     using word = voxel_word<std::uint32_t>;
     if (!fill_state::is_filled(states[i])) return 0;
     const std::uint32_t x = word::coordinate(keys[i], 0), y = word::coordinate(keys[i], 1);
-    const bool inside = is_inside(other.find(column_key(x, y)), word::coordinate(keys[i], 2));
+    const bool inside = is_inside(other.find(x, y), word::coordinate(keys[i], 2));
     return inside != (fill_state::kind(states[i]) == fill_state::inside) ? 1 : 0;
   }
 };

@@ -39,8 +39,10 @@ struct snap_vertices {
     for (int k = 0; k < 3; ++k) {
       const vec3& row = to_grid.rows[k];
       const double at = product(row[0], p.x) + product(row[1], p.y) + product(row[2], p.z) + to_grid.shift[k];
-      const double step = floor(at + 0.5);
-      target[i].at[k] = static_cast<std::int32_t>(step < least ? least : step > most ? most : step);
+      const double step = at + 0.5 < least ? least : at + 0.5 > most ? most : at + 0.5;
+      const auto below =
+          static_cast<std::int32_t>(step);  // or above, of negative ones; as floor(), but faster
+      target[i].at[k] = below - (below > step ? 1 : 0);
     }
   }
 };
@@ -64,99 +66,6 @@ ROOST_FN std::uint16_t crossing_value(std::int64_t toggle, bool turned) {
   return static_cast<std::uint16_t>(toggle << 1 | (turned ? 1 : 0));
 }
 
-/// One triangle, and the lines through voxel centres that it crosses along one axis. A line is crossed if its
-/// point is in the projected triangle; of points on an edge, those that a step to the left and an endless
-/// smaller one down would bring inside (the top-left rule). So a line crosses a closed surface equally often
-/// from both sides, through edges and corners, too.
-class projected {
- public:
-  /// `axis`: the line's; columns are those of the next two axes in turn.
-  ROOST_FN projected(const snapped& a, const snapped& b, const snapped& c, int axis, std::uint32_t grid)
-      : grid_(grid) {
-    const int u = axis == 2 ? 0 : axis + 1, v = u == 2 ? 0 : u + 1;
-    const auto set = [&](int corner, const snapped& from) {
-      u_[corner] = from.at[u] - 128;  // so that voxel centres are multiples of 256
-      v_[corner] = from.at[v] - 128;
-      w_[corner] = from.at[axis] - 128;
-    };
-    set(0, a);
-    set(1, b);
-    set(2, c);
-    area_ = std::int64_t{u_[1] - u_[0]} * (v_[2] - v_[0]) - std::int64_t{u_[2] - u_[0]} * (v_[1] - v_[0]);
-    turned_ = area_ < 0;
-    if (turned_) {
-      const auto swap = [](std::int32_t& x, std::int32_t& y) {
-        const std::int32_t z = x;
-        x = y;
-        y = z;
-      };
-      swap(u_[1], u_[2]);
-      swap(v_[1], v_[2]);
-      swap(w_[1], w_[2]);
-      area_ = -area_;
-    }
-    const std::int32_t low = detail::smaller(v_[0], detail::smaller(v_[1], v_[2])),
-                       high = detail::larger(v_[0], detail::larger(v_[1], v_[2]));
-    first_row_ = detail::larger<std::int32_t>(0, (low + 255) >> 8);
-    const std::int32_t end = detail::smaller<std::int32_t>(static_cast<std::int32_t>(grid), (high >> 8) + 1);
-    rows_ = area_ == 0 || end < first_row_ ? 0 : static_cast<std::uint32_t>(end - first_row_);
-  }
-
-  /// How many rows of lines might be crossed.
-  ROOST_FN std::uint32_t rows() const { return rows_; }
-  /// Whether one worker does that quickly.
-  ROOST_FN bool is_small() const {
-    const std::int32_t low = detail::smaller(u_[0], detail::smaller(u_[1], u_[2])),
-                       high = detail::larger(u_[0], detail::larger(u_[1], u_[2]));
-    return rows_ <= 16 && high - low <= 16 * 256;
-  }
-
-  /// Calls f(u, v, toggle, voxel, turned) for each line of a row that is crossed. `voxel`: the one in which
-  /// the crossing lies, which may be outside of the grid (-1: below, grid: above); the far side of the grid
-  /// belongs to the last voxel.
-  template <class F>
-  ROOST_FN void for_each_crossing(std::uint32_t row, const F& f) const {
-    const std::int32_t v = first_row_ + static_cast<std::int32_t>(row), line = v * 256;
-    std::int64_t first = 0, end = grid_;
-    std::int64_t value[3];  // of the edge functions on the line u = 0
-    for (int e = 0; e < 3; ++e) {
-      const int p = e, q = e == 2 ? 0 : e + 1;
-      const std::int64_t du = u_[q] - u_[p], dv = v_[q] - v_[p];
-      value[e] = du * (line - v_[p]) + dv * u_[p];
-      if (dv < 0) {
-        first = detail::larger(first, divide_up(-value[e], -256 * dv));
-      } else if (dv > 0) {
-        end = detail::smaller(end, divide_up(value[e], 256 * dv));
-      } else if (value[e] < 0 || (value[e] == 0 && du < 0)) {
-        return;
-      }
-    }
-    if (first >= end) return;
-    // area * height above corner 0, as a plane over u and v: corner 1 weighs edge 2, corner 2 edge 0.
-    const std::int64_t rise1 = w_[1] - w_[0], rise2 = w_[2] - w_[0];
-    const std::int64_t step = -256 * (rise1 * (v_[0] - v_[2]) + rise2 * (v_[1] - v_[0]));
-    const auto edge = [&](int e, int p, int q) { return value[e] - 256 * first * (v_[q] - v_[p]); };
-    std::int64_t height = rise1 * edge(2, 2, 0) + rise2 * edge(0, 0, 1) + area_ * w_[0];
-    const std::int64_t whole = 256 * area_, top = grid_;
-    for (std::int64_t u = first; u < end; ++u, height += step) {
-      std::int64_t toggle = divide_up(height, whole);
-      std::int64_t voxel = height + whole / 2 >= toggle * whole ? toggle : toggle - 1;
-      if (height + whole / 2 == top * whole) voxel = top - 1;
-      voxel = voxel < 0 ? -1 : voxel > top ? top : voxel;
-      toggle = toggle < 0 ? 0 : toggle > top ? top : toggle;
-      f(static_cast<std::uint32_t>(u), static_cast<std::uint32_t>(v), toggle, voxel, turned_);
-    }
-  }
-
- private:
-  std::int32_t u_[3], v_[3], w_[3];
-  std::uint32_t grid_;
-  std::int64_t area_;  // twice that
-  bool turned_;
-  std::int32_t first_row_;
-  std::uint32_t rows_;
-};
-
 /// Triangles of memory of a place, snapped.
 struct snapped_triangles {
   const snapped* vertices;
@@ -166,28 +75,161 @@ struct snapped_triangles {
   ROOST_FN const snapped& corner(std::size_t i, int k) const { return vertices[triangles[i][k]]; }
 };
 
+/// One triangle, and the lines through voxel centres that it crosses along some axes. A line is crossed if
+/// its point is in the projected triangle; of points on an edge, those that a step to the left and an endless
+/// smaller one down would bring inside (the top-left rule). So a line crosses a closed surface equally often
+/// from both sides, through edges and corners, too. Pieces are rows of lines.
+class crossed_lines {
+ public:
+  /// Along axes first to last. The columns of an axis are those of the next two in turn.
+  ROOST_FN crossed_lines(const snapped_triangles& all, std::size_t i, int first, int last)
+      : grid_(static_cast<std::int32_t>(all.grid)) {
+    const snapped &a = all.corner(i, 0), &b = all.corner(i, 1), &c = all.corner(i, 2);
+    measure(0, a, b, c);
+    measure(1, a, b, c);
+    measure(2, a, b, c);
+    const auto rows = [&](int axis, int across, int along_rows) {
+      const bool any = axis >= first && axis <= last && count_[across] > 0 && count_[along_rows] > 0;
+      rows_[axis] = any ? count_[along_rows] : 0;
+    };
+    rows(0, 1, 2);
+    rows(1, 2, 0);
+    rows(2, 0, 1);
+  }
+
+  ROOST_FN std::uint32_t pieces() const { return static_cast<std::uint32_t>(rows_[0] + rows_[1] + rows_[2]); }
+  /// Whether one worker does that quickly.
+  ROOST_FN bool is_small() const {
+    const auto small = [&](int axis, int across) {
+      return rows_[axis] == 0 || (rows_[axis] <= 16 && count_[across] <= 16);
+    };
+    return small(0, 1) && small(1, 2) && small(2, 0);
+  }
+
+  /// Calls f(axis, u, v, toggle, voxel, turned) for each line of pieces first to end - 1 that is crossed.
+  /// `voxel`: the one in which the crossing lies, which may be outside of the grid (-1: below, grid: above);
+  /// the far side of the grid belongs to the last voxel.
+  template <class F>
+  ROOST_FN void cross(std::uint32_t first, std::uint32_t end, const F& f) const {
+    const auto from = static_cast<std::int32_t>(first), to = static_cast<std::int32_t>(end);
+    cross_rows<0>(from, to, f);
+    cross_rows<1>(from - rows_[0], to - rows_[0], f);
+    cross_rows<2>(from - rows_[0] - rows_[1], to - rows_[0] - rows_[1], f);
+  }
+
+ private:
+  static constexpr std::int64_t few = 8;  // lines that are looked at one by one
+
+  // Everything by constant numbers and one by one, so that it lies in registers.
+
+  ROOST_FN void measure(int axis, const snapped& a, const snapped& b, const snapped& c) {
+    // So that voxel centres are multiples of 256.
+    const std::int32_t p = a.at[axis] - 128, q = b.at[axis] - 128, r = c.at[axis] - 128;
+    at_[axis][0] = p;
+    at_[axis][1] = q;
+    at_[axis][2] = r;
+    const std::int32_t low = detail::smaller(p, detail::smaller(q, r)),
+                       high = detail::larger(p, detail::larger(q, r));
+    first_[axis] = detail::larger(0, (low + 255) >> 8);
+    count_[axis] = detail::smaller(grid_, (high >> 8) + 1) - first_[axis];
+  }
+
+  template <int Axis, class F>
+  ROOST_FN void cross_rows(std::int32_t first, std::int32_t end, const F& f) const {
+    for (std::int32_t row = detail::larger(0, first); row < detail::smaller(end, rows_[Axis]); ++row)
+      cross_row<Axis>(row, f);
+  }
+
+  /// An edge function along a row of lines.
+  struct edge {
+    std::int64_t du, dv;
+    std::int64_t value;      // at a line, less `least`
+    std::int64_t least = 0;  // that lines inside have: 1 if points on the edge are outside
+
+    /// Of a triangle with an area.
+    ROOST_FN void begin(bool turned) {
+      if (turned) du = -du, dv = -dv, value = -value;
+      least = dv > 0 || (dv == 0 && du < 0) ? 1 : 0;
+      value -= least;
+    }
+    ROOST_FN std::int64_t weight() const { return value + least; }
+    ROOST_FN void go_on(std::int64_t lines) { value -= lines * (256 * dv); }
+    /// Leaves lines first to end - 1 that are inside of this edge.
+    ROOST_FN void clip(std::int64_t& first, std::int64_t& end) const {
+      if (dv < 0) first = detail::larger(first, divide_up(-value, -256 * dv));
+      if (dv > 0) end = detail::smaller(end, divide_down(value, 256 * dv) + 1);
+      if (dv == 0 && value < 0) end = 0;
+    }
+  };
+
+  template <int Axis, class F>
+  ROOST_FN void cross_row(std::int32_t row, const F& f) const {
+    constexpr int across = (Axis + 1) % 3, along_rows = (Axis + 2) % 3;
+    const std::int32_t first = first_[across], v = first_[along_rows] + row;
+    // Edge functions at line (first, v): their sum is twice the area.
+    const auto from_to = [&](int p, int q) {
+      const std::int64_t du = at_[across][q] - at_[across][p], dv = at_[along_rows][q] - at_[along_rows][p];
+      return edge{du, dv, dv * (at_[across][p] - 256 * first) - du * (at_[along_rows][p] - 256 * v)};
+    };
+    edge a = from_to(0, 1), b = from_to(1, 2), c = from_to(2, 0);
+    std::int64_t area = a.value + b.value + c.value;
+    if (area == 0) return;
+    const bool turned = area < 0;
+    area = turned ? -area : area;
+    a.begin(turned);
+    b.begin(turned);
+    c.begin(turned);
+    std::int64_t line = 0, end = count_[across];
+    if (end > few) {
+      a.clip(line, end);
+      b.clip(line, end);
+      c.clip(line, end);
+      a.go_on(line);
+      b.go_on(line);
+      c.go_on(line);
+    }
+    for (; line < end; ++line) {
+      if ((a.value | b.value | c.value) >= 0) {
+        // area * height, as a plane over u and v: corner 1 weighs edge c, corner 2 edge a.
+        const std::int32_t* const w = at_[Axis];
+        const std::int64_t height = (w[1] - w[0]) * c.weight() + (w[2] - w[0]) * a.weight() + area * w[0];
+        const std::int64_t whole = 256 * area, top = grid_;
+        std::int64_t toggle = divide_up(height, whole);
+        std::int64_t voxel = height + whole / 2 >= toggle * whole ? toggle : toggle - 1;
+        if (height + whole / 2 == top * whole) voxel = top - 1;
+        voxel = voxel < 0 ? -1 : voxel > top ? top : voxel;
+        toggle = toggle < 0 ? 0 : toggle > top ? top : toggle;
+        f(Axis, static_cast<std::uint32_t>(first + line), static_cast<std::uint32_t>(v), toggle, voxel,
+          turned);
+      }
+      a.go_on(1);
+      b.go_on(1);
+      c.go_on(1);
+    }
+  }
+
+  std::int32_t at_[3][3];  // along each axis, of each corner
+  std::int32_t grid_;
+  std::int32_t first_[3], count_[3];  // of the lines that the triangle's box has along each axis
+  std::int32_t rows_[3];              // of lines along each axis
+};
+
 /// What a solid needs of a triangle: each crossing of a column along one axis, as crossing_value.
 struct crossings_along {
   snapped_triangles all;
   int axis;
 
-  class shape {
+  class shape : public crossed_lines {
    public:
     ROOST_FN shape(const crossings_along& from, std::size_t i)
-        : here_(from.all.corner(i, 0), from.all.corner(i, 1), from.all.corner(i, 2), from.axis,
-                from.all.grid) {}
-    ROOST_FN std::uint32_t pieces() const { return here_.rows(); }
-    ROOST_FN bool is_small() const { return here_.is_small(); }
+        : crossed_lines(from.all, i, from.axis, from.axis) {}
     template <class Emit>
-    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
-      here_.for_each_crossing(
-          piece, [&](std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t, bool turned) {
-            emit(column_key(u, v), crossing_value(toggle, turned));
-          });
+    ROOST_FN void run(std::uint32_t first, std::uint32_t end, const Emit& emit) const {
+      cross(first, end,
+            [&](int, std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t, bool turned) {
+              emit(column_key(u, v), crossing_value(toggle, turned));
+            });
     }
-
-   private:
-    projected here_;
   };
 };
 
@@ -197,50 +239,38 @@ struct crossings_along {
 struct crossed_voxels {
   snapped_triangles all;
 
-  class shape {
+  /// Emits a voxel in which a line along an axis is crossed.
+  template <class Emit>
+  ROOST_FN static void put(int axis, std::uint32_t u, std::uint32_t v, std::int64_t voxel, std::uint32_t grid,
+                           const Emit& emit) {
+    if (voxel < 0 || voxel >= grid) return;
+    const auto w = static_cast<std::uint32_t>(voxel);
+    const std::uint32_t x = axis == 0   ? w
+                            : axis == 1 ? v
+                                        : u,
+                        y = axis == 0   ? u
+                            : axis == 1 ? w
+                                        : v,
+                        z = axis == 0   ? v
+                            : axis == 1 ? u
+                                        : w;
+    emit(column_key(x, y), static_cast<std::uint16_t>(z));
+  }
+
+  class shape : public crossed_lines {
    public:
     ROOST_FN shape(const crossed_voxels& from, std::size_t i)
-        : a_(from.all.corner(i, 0)),
-          b_(from.all.corner(i, 1)),
-          c_(from.all.corner(i, 2)),
-          grid_(from.all.grid) {
-      small_ = true;
-      for (int axis = 0; axis < 3; ++axis) {
-        const projected here = along(axis);
-        rows_[axis] = here.rows();
-        small_ = small_ && here.is_small();
-      }
-    }
-    ROOST_FN std::uint32_t pieces() const { return rows_[0] + rows_[1] + rows_[2]; }
-    ROOST_FN bool is_small() const { return small_; }
+        : crossed_lines(from.all, i, 0, 2), grid_(from.all.grid) {}
     template <class Emit>
-    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
-      int axis = 0;
-      for (; piece >= rows_[axis]; ++axis) piece -= rows_[axis];
-      along(axis).for_each_crossing(
-          piece, [&](std::uint32_t u, std::uint32_t v, std::int64_t, std::int64_t voxel, bool) {
-            if (voxel < 0 || voxel >= grid_) return;
-            const auto w = static_cast<std::uint32_t>(voxel);
-            const std::uint32_t x = axis == 0   ? w
-                                    : axis == 1 ? v
-                                                : u,
-                                y = axis == 0   ? u
-                                    : axis == 1 ? w
-                                                : v,
-                                z = axis == 0   ? v
-                                    : axis == 1 ? u
-                                                : w;
-            emit(column_key(x, y), static_cast<std::uint16_t>(z));
-          });
+    ROOST_FN void run(std::uint32_t first, std::uint32_t end, const Emit& emit) const {
+      cross(first, end,
+            [&](int axis, std::uint32_t u, std::uint32_t v, std::int64_t, std::int64_t voxel, bool) {
+              put(axis, u, v, voxel, grid_, emit);
+            });
     }
 
    private:
-    ROOST_FN projected along(int axis) const { return {a_, b_, c_, axis, grid_}; }
-
-    snapped a_, b_, c_;
     std::uint32_t grid_;
-    std::uint32_t rows_[3];
-    bool small_;
   };
 };
 
@@ -328,7 +358,13 @@ struct touched_voxels {
       return slabs_ <= 16 && whole_.high(1) - whole_.low(1) <= 16 && whole_.high(2) - whole_.low(2) <= 16;
     }
     template <class Emit>
-    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
+    ROOST_FN void run(std::uint32_t first, std::uint32_t end, const Emit& emit) const {
+      for (std::uint32_t piece = first; piece < end; ++piece) run_slab(piece, emit);
+    }
+
+   private:
+    template <class Emit>
+    ROOST_FN void run_slab(std::uint32_t piece, const Emit& emit) const {
       polygon rest = whole_, part;
       const std::uint32_t x = first_ + piece;
       if (piece != 0) rest.cut(0, x, nullptr, &rest);
@@ -345,7 +381,6 @@ struct touched_voxels {
       }
     }
 
-   private:
     /// A mesh that fills the grid reaches its sides, whatever was rounded on the way.
     ROOST_FN double without_rounding(double at) const {
       const double end = grid_;
@@ -422,7 +457,10 @@ struct marks_writer {
       std::uint32_t held = 0;
       const auto flush = [&] {
         const std::uint64_t first = detail::fetch_add(*target.count, std::uint64_t{held});
-        for (std::uint32_t i = 0; i < held; ++i) target.put(first + i, room.keys[i], room.values[i]);
+        const std::uint64_t fit = target.room - detail::smaller(first, target.room),
+                            n = detail::smaller<std::uint64_t>(held, fit);
+        if (n != 0) memcpy(target.keys + first, room.keys, n * sizeof(Key));
+        if (n != 0) memcpy(target.values + first, room.values, n * sizeof(Value));
         held = 0;
       };
       for (std::uint32_t i = 0; i < items; ++i) {
@@ -482,15 +520,18 @@ struct raster_shapes : marks_writer<Place, Key, Value> {
       for (std::uint32_t piece = 0; piece < count_of && at + piece < large.room; ++piece)
         large.entries[at + piece] = shape << 32 | piece;
     };
+    bool large_here = false;
     this->write(team, room, count, [&](std::uint32_t i, const auto& emit) {
       const typename Shapes::shape here(shapes, first + i);
       if (here.is_small()) {
-        for (std::uint32_t piece = 0; piece < here.pieces(); ++piece) here.run(piece, emit);
+        here.run(0, here.pieces(), emit);
       } else if (writer::alone) {
         put_aside(first + i, here.pieces());
+      } else {
+        large_here = true;  // the block comes here twice
       }
     });
-    if (writer::alone) return;
+    if (!large_here) return;
     detail::for_each_of(team, count, [&](std::uint32_t i) {
       const typename Shapes::shape here(shapes, first + i);
       if (!here.is_small()) put_aside(first + i, here.pieces());
@@ -518,7 +559,8 @@ struct raster_pieces : marks_writer<Place, Key, Value> {
       this->write(team, room, count, [&](std::uint32_t i, const auto& emit) {
         const std::uint64_t entry = large.entries[first + i];
         const typename Shapes::shape here(shapes, entry >> 32);
-        here.run(static_cast<std::uint32_t>(entry), emit);
+        const auto piece = static_cast<std::uint32_t>(entry);
+        here.run(piece, piece + 1, emit);
       });
     }
   }
@@ -535,8 +577,8 @@ struct tagged_shapes {
     ROOST_FN shape(const tagged_shapes& from, std::size_t i)
         : Shapes::shape(from.shapes, i), tag_(from.tag) {}
     template <class Emit>
-    ROOST_FN void run(std::uint32_t piece, const Emit& emit) const {
-      Shapes::shape::run(piece, [&](std::uint32_t key, auto value) { emit(tag_ | key, value); });
+    ROOST_FN void run(std::uint32_t first, std::uint32_t end, const Emit& emit) const {
+      Shapes::shape::run(first, end, [&](std::uint32_t key, auto value) { emit(tag_ | key, value); });
     }
 
    private:

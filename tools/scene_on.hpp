@@ -189,6 +189,7 @@ class scene_on : public scene {
 
  private:
   using map = column_map<Place>;
+  using table = column_ref<Place>;
   struct part {
     array<point, Place> vertices;
     array<triangle, Place> triangles;
@@ -208,17 +209,18 @@ class scene_on : public scene {
   }
   map solid_along(part& of, int axis, bool doubts, inside_rule rule);
   /// The solid and the surface of mesh i.
-  column_ref<Place> solid(std::size_t i) const {
-    return meshes_[i].in_frame ? column_ref<Place>(frame_.ref(), solid_tag(i))
-                               : column_ref<Place>(meshes_[i].solid.ref());
+  table solid(std::size_t i) const {
+    return meshes_[i].in_frame ? table(frame_.ref(), solid_tag(i)) : table(meshes_[i].solid.ref());
   }
-  column_ref<Place> surface(std::size_t i) const {
-    return meshes_[i].in_frame ? column_ref<Place>(frame_.ref(), surface_tag(i))
-                               : column_ref<Place>(meshes_[i].surface.ref());
+  table surface(std::size_t i) const {
+    return meshes_[i].in_frame ? table(frame_.ref(), surface_tag(i)) : table(meshes_[i].surface.ref());
   }
-  solid_pair<Place> alone(const column_ref<Place>& solid) const {
-    return {solid, solid, solid_op::first, grid_};
+  /// Those of a frame of one or two meshes, by the directory of a tag.
+  column_directory listed(std::uint32_t tag) const {
+    return {frame_directories_.data() + (tag >> tag_shift) * (std::size_t{grid_} * grid_),
+            frame_.values().data(), grid_};
   }
+  solid_pair<table> alone(const table& solid) const { return {solid, solid, solid_op::first, grid_}; }
   void snap(part& of, std::uint32_t grid, const affine& to_snapped);
   /// Of more than two meshes: all but the last.
   void combine_before_last(solid_op op);
@@ -226,15 +228,18 @@ class scene_on : public scene {
   const map& combined();
   frame_counts make_frame_in_steps(const frame_plan& plan);
   void mark_frame(bool surfaces, bool all_touched);
-  frame_counts look_at_frame(bool classes);
-  void count_classes_into(std::uint64_t* counts);
-  std::uint64_t volume_of(const solid_pair<Place>& of) const {
-    return place_.sum(std::size_t{grid_} * grid_, volume_of_column<Place>{{of}});
+  template <class Columns>
+  frame_counts look_at_frame(const solid_pair<Columns>& last,
+                             const std::optional<classified_column<Columns>>& surfaces);
+  template <class Columns>
+  void count_classes_into(const classified_column<Columns>& surfaces, std::uint64_t* counts);
+  std::uint64_t volume_of(const solid_pair<table>& of) const {
+    return place_.sum(std::size_t{grid_} * grid_, volume_of_column<table>{{of}});
   }
   /// What the last operation is made of.
-  solid_pair<Place> last_pair() const;
-  classified_column<Place> classified() const;
-  solid_facts facts(const column_ref<Place>& solid, std::uint64_t exposed, stopwatch<Place>& times);
+  solid_pair<table> last_pair() const;
+  classified_column<table> classified() const;
+  solid_facts facts(const table& solid, std::uint64_t exposed, stopwatch<Place>& times);
   template <class Word>
   array<Word, Place> voxels_here(voxel_set which);
   template <class Word>
@@ -256,13 +261,14 @@ class scene_on : public scene {
   // Of frames: the columns of all meshes, and memory that the next frame takes.
   map frame_;
   marks<std::uint32_t, std::uint16_t, Place> frame_marks_;
-  array<std::uint64_t, Place> frame_pieces_, frame_numbers_, frame_offsets_, frame_words_;
+  array<std::uint64_t, Place> frame_pieces_, frame_numbers_, frame_directories_, frame_offsets_, frame_words_;
 };
 
 template <class Place>
 std::size_t scene_on<Place>::expect_room(std::uint32_t grid, std::size_t at_once) const {
-  // Marks for which raster() has room at once, the scratch memory of their map, and offsets of columns.
-  const std::size_t bytes = std::size_t{128} * at_once * grid * grid, there = bytes_there(place_);
+  // Marks for which raster() has room at once, the scratch memory of their map, and directories and
+  // offsets of columns.
+  const std::size_t bytes = std::size_t{144} * at_once * grid * grid, there = bytes_there(place_);
   if (bytes > there) {
     detail::raise<out_of_memory>({"a grid of ", grid, "^3 voxels takes about ", bytes >> 20, " MiB, and ",
                                   there >> 20, " MiB are free; take a coarser grid"});
@@ -394,22 +400,21 @@ void scene_on<Place>::combine_before_last(solid_op op) {
   result_.reset();
   before_last_.reset();
   for (std::size_t i = 1; i + 1 < meshes_.size(); ++i) {
-    const column_ref<Place> before = before_last_ ? column_ref<Place>(before_last_->ref()) : solid(0);
-    before_last_ = solid_of(place_, grid_, combined_column<Place>{{before, solid(i), op, grid_}});
+    const table before = before_last_ ? table(before_last_->ref()) : solid(0);
+    before_last_ = solid_of(place_, grid_, combined_column<table>{{before, solid(i), op, grid_}});
   }
 }
 
 template <class Place>
 auto scene_on<Place>::combined() -> const map& {
-  if (!result_) result_ = solid_of(place_, grid_, combined_column<Place>{last_pair()});
+  if (!result_) result_ = solid_of(place_, grid_, combined_column<table>{last_pair()});
   return *result_;
 }
 
 template <class Place>
-solid_pair<Place> scene_on<Place>::last_pair() const {
+auto scene_on<Place>::last_pair() const -> solid_pair<table> {
   if (meshes_.empty()) detail::raise<invalid_argument>({"scene: there is no mesh to combine"});
-  return {before_last_ ? column_ref<Place>(before_last_->ref()) : solid(0), solid(meshes_.size() - 1), op_,
-          grid_};
+  return {before_last_ ? table(before_last_->ref()) : solid(0), solid(meshes_.size() - 1), op_, grid_};
 }
 
 template <class Place>
@@ -429,8 +434,18 @@ frame_counts scene_on<Place>::make_frame(const frame_plan& plan) {
   frame_times_.time(place_, "cross", [&] { mark_frame(surfaces, plan.all_touched); });
   frame_times_.time(place_, "group",
                     [&] { frame_ = map(place_, frame_marks_.keys(), frame_marks_.values()); });
-  frame_times_.time(place_, "order",
-                    [&] { frame_.for_each_key(place_, order_tagged{{plan.rule, false, grid_}}); });
+  const bool listed_all = count <= 2;  // then tags are 0 and 1 ... and what was combined is among them
+  const std::size_t columns = std::size_t{grid_} * grid_;
+  frame_times_.time(place_, "order", [&] {
+    if (listed_all) {
+      const std::size_t words = (surfaces ? 4 : 1) * columns;
+      if (frame_directories_.size() != words) frame_directories_ = array<std::uint64_t, Place>(place_, words);
+      place_.fill(frame_directories_.data(), 0, frame_directories_.bytes());
+    }
+    frame_.for_each_key(place_, order_tagged{{plan.rule, false, grid_},
+                                             frame_.values().data(),
+                                             listed_all ? frame_directories_.data() : nullptr});
+  });
   for (part& of : meshes_) {
     of.in_frame = true;
     of.solid = map();
@@ -441,7 +456,13 @@ frame_counts scene_on<Place>::make_frame(const frame_plan& plan) {
   } else {
     combine_before_last(plan.op);
   }
-  return look_at_frame(surfaces);
+  if (!listed_all) return look_at_frame<table>(last_pair(), {});
+  using directory = column_directory;
+  const solid_pair<directory> last{listed(solid_tag(0)), listed(solid_tag(count - 1)), op_, grid_};
+  std::optional<classified_column<directory>> classified;
+  if (surfaces)
+    classified = classified_column<directory>{listed(surface_tag(0)), listed(surface_tag(1)), last};
+  return look_at_frame(last, classified);
 }
 
 template <class Place>
@@ -455,42 +476,46 @@ frame_counts scene_on<Place>::make_frame_in_steps(const frame_plan& plan) {
     }
   });
   combine_before_last(plan.op);
-  return look_at_frame(count == 2);
+  std::optional<classified_column<table>> surfaces;
+  if (count == 2) surfaces = classified();
+  return look_at_frame(last_pair(), surfaces);
 }
 
 /// Marks the crossings of all solids and, if they are asked for, the voxels of all surfaces.
 template <class Place>
 void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
-  const std::size_t count = meshes_.size(), kinds = count * (surfaces ? 2 : 1),
+  const std::size_t count = meshes_.size(), pairs = detail::ceil_div<std::size_t>(count, 2),
+                    lists = pairs + (surfaces && all_touched ? count : 0),
                     columns = std::size_t{grid_} * grid_;
   auto& marked = frame_marks_;
   std::size_t room = std::max(marked.keys_room.size(), count * (surfaces ? 8 : 2) * columns),
-              entries = std::max<std::size_t>(1024, frame_pieces_.size() / kinds);
-  if (frame_numbers_.size() != kinds + 1) frame_numbers_ = array<std::uint64_t, Place>(place_, kinds + 1);
-  std::vector<std::uint64_t> counted(kinds + 1);
+              entries = std::max<std::size_t>(1024, frame_pieces_.size() / lists);
+  if (frame_numbers_.size() != lists + 1) frame_numbers_ = array<std::uint64_t, Place>(place_, lists + 1);
+  std::vector<std::uint64_t> counted(lists + 1);
   for (;;) {  // three times at most, as raster()
     if (marked.keys_room.size() < room)
       marked = {array<std::uint32_t, Place>(place_, room), array<std::uint16_t, Place>(place_, room)};
-    if (frame_pieces_.size() < kinds * entries)
-      frame_pieces_ = array<std::uint64_t, Place>(place_, kinds * entries);
+    if (frame_pieces_.size() < lists * entries)
+      frame_pieces_ = array<std::uint64_t, Place>(place_, lists * entries);
     place_.fill(frame_numbers_.data(), 0, frame_numbers_.bytes());
-    std::size_t kind = 0;
-    const auto mark = [&](const part& of, std::uint32_t tag, const auto& shapes) {
+    std::size_t list = 0;
+    const auto mark = [&](const auto& shapes, std::size_t n) {
       raster_into<std::uint32_t, std::uint16_t>(
-          place_, tagged_shapes<std::remove_cvref_t<decltype(shapes)>>{shapes, tag}, of.triangles.size(),
+          place_, shapes, n,
           {marked.keys_room.data(), marked.values_room.data(), room, frame_numbers_.data()},
-          {frame_pieces_.data() + kind * entries, entries, frame_numbers_.data() + 1 + kind});
-      ++kind;
+          {frame_pieces_.data() + list * entries, entries, frame_numbers_.data() + 1 + list});
+      ++list;
     };
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; i += 2) {
+      const part &a = meshes_[i], &b = meshes_[std::min(i + 1, count - 1)];
+      const std::size_t of_a = a.triangles.size(), of_b = i + 1 < count ? b.triangles.size() : 0;
+      mark(tagged_marks{a.all(grid_), b.all(grid_), of_a, solid_tag(i), solid_tag(i + 1),
+                        surfaces && !all_touched},
+           of_a + of_b);
+    }
+    for (std::size_t i = 0; list < lists; ++i) {
       const part& of = meshes_[i];
-      mark(of, solid_tag(i), crossings_along{of.all(grid_), 2});
-      if (!surfaces) continue;
-      if (all_touched) {
-        mark(of, surface_tag(i), touched(of));
-      } else {
-        mark(of, surface_tag(i), crossed_voxels{of.all(grid_)});
-      }
+      mark(tagged_shapes<touched_voxels>{touched(of), surface_tag(i)}, of.triangles.size());
     }
     place_.copy_to_host(counted.data(), frame_numbers_.data(), frame_numbers_.bytes());
     const std::uint64_t pieces = *std::max_element(counted.begin() + 1, counted.end());
@@ -504,14 +529,16 @@ void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
 
 /// Writes the exposed voxels of the result, and counts them and the classes; one look from the host.
 template <class Place>
-frame_counts scene_on<Place>::look_at_frame(bool classes) {
+template <class Columns>
+frame_counts scene_on<Place>::look_at_frame(const solid_pair<Columns>& last,
+                                            const std::optional<classified_column<Columns>>& surfaces) {
   constexpr std::size_t numbers = std::tuple_size_v<typename decltype(class_numbers_)::value_type>;
   const std::size_t columns = std::size_t{grid_} * grid_;
   if (frame_offsets_.size() != columns + 1 + numbers)
     frame_offsets_ = array<std::uint64_t, Place>(place_, columns + 1 + numbers);
   std::uint64_t* const offsets = frame_offsets_.data();
   std::uint64_t seen[1 + numbers];  // exposed voxels, classes
-  const exposed_words<Place, std::uint64_t> exposed{{last_pair()}};
+  const exposed_words<Columns, std::uint64_t> exposed{{last}};
   const auto write = [&] {
     write_all_columns(place_, grid_, exposed, offsets,
                       put_words<std::uint64_t>{frame_words_.data(), frame_words_.size()});
@@ -520,8 +547,8 @@ frame_counts scene_on<Place>::look_at_frame(bool classes) {
     count_all_columns(place_, grid_, exposed, offsets);
     write();
   });
-  if (classes) {
-    frame_times_.time(place_, "classes", [&] { count_classes_into(offsets + columns + 1); });
+  if (surfaces) {
+    frame_times_.time(place_, "classes", [&] { count_classes_into(*surfaces, offsets + columns + 1); });
     place_.copy_to_host(seen, offsets + columns, sizeof(seen));
     std::copy_n(seen + 1, numbers, class_numbers_.emplace().begin());
   } else {
@@ -532,17 +559,16 @@ frame_counts scene_on<Place>::look_at_frame(bool classes) {
     write();
     place_.synchronize();
   }
-  return {seen[0], classes ? this->classes() : class_counts()};
+  return {seen[0], surfaces ? classes() : class_counts()};
 }
 
 template <class Place>
-solid_facts scene_on<Place>::facts(const column_ref<Place>& solid, std::uint64_t exposed,
-                                   stopwatch<Place>& times) {
+solid_facts scene_on<Place>::facts(const table& solid, std::uint64_t exposed, stopwatch<Place>& times) {
   solid_facts result;
   result.volume_voxels = volume_of(alone(solid));
   result.exposed = exposed;
-  result.sides = place_.sum(std::size_t{grid_} * grid_, sides_of_column<Place>{{alone(solid)}});
-  const auto area = place_.sum(area_of_column<Place>::columns(grid_), area_of_column<Place>{alone(solid)});
+  result.sides = place_.sum(std::size_t{grid_} * grid_, sides_of_column<table>{{alone(solid)}});
+  const auto area = place_.sum(area_of_column<table>::columns(grid_), area_of_column<table>{alone(solid)});
   result.area = static_cast<double>(area) / (1 << 20);
   result.milliseconds = times.medians();
   return result;
@@ -551,7 +577,7 @@ solid_facts scene_on<Place>::facts(const column_ref<Place>& solid, std::uint64_t
 template <class Place>
 solid_facts scene_on<Place>::facts_of_mesh(std::size_t i) {
   part& of = mesh_at(i);
-  const exposed_words<Place, std::uint64_t> exposed{{alone(solid(i))}};
+  const exposed_words<table, std::uint64_t> exposed{{alone(solid(i))}};
   auto result = facts(solid(i), all_columns(place_, grid_, exposed).size(), of.times);
   result.voxels = place_.sum(std::size_t{grid_} * grid_, voxels_of_column<Place>{surface(i), grid_});
   result.bytes = of.in_frame ? frame_.bytes() : of.solid.bytes() + of.surface.bytes();
@@ -562,7 +588,7 @@ template <class Place>
 std::uint64_t scene_on<Place>::count_exposed() {
   std::uint64_t count = 0;
   result_times_.time(place_, "exposed", [&] {
-    const exposed_words<Place, std::uint64_t> exposed{{last_pair()}};
+    const exposed_words<table, std::uint64_t> exposed{{last_pair()}};
     count = words_of<std::uint64_t>(place_, grid_, exposed).size();
   });
   return count;
@@ -570,7 +596,7 @@ std::uint64_t scene_on<Place>::count_exposed() {
 
 template <class Place>
 solid_facts scene_on<Place>::facts_of_result() {
-  const exposed_words<Place, std::uint64_t> exposed{{last_pair()}};
+  const exposed_words<table, std::uint64_t> exposed{{last_pair()}};
   auto facts_of = facts(combined().ref(), all_columns(place_, grid_, exposed).size(), result_times_);
   facts_of.voxels = facts_of.exposed;
   facts_of.bytes = combined().bytes();
@@ -578,16 +604,17 @@ solid_facts scene_on<Place>::facts_of_result() {
 }
 
 template <class Place>
-classified_column<Place> scene_on<Place>::classified() const {
+auto scene_on<Place>::classified() const -> classified_column<table> {
   if (meshes_.size() < 2) detail::raise<invalid_argument>({"scene: voxels are classified for two meshes"});
   return {surface(0), surface(1), {solid(0), solid(1), solid_op::combined, grid_}};
 }
 
 template <class Place>
-void scene_on<Place>::count_classes_into(std::uint64_t* counts) {
-  using kernel = count_classes<Place>;
+template <class Columns>
+void scene_on<Place>::count_classes_into(const classified_column<Columns>& surfaces, std::uint64_t* counts) {
+  using kernel = count_classes<Columns>;
   place_.fill(counts, 0, kernel::numbers * sizeof(*counts));
-  const kernel count{classified(), std::uint64_t{grid_} * grid_, counts};
+  const kernel count{surfaces, std::uint64_t{grid_} * grid_, counts};
   place_.launch(detail::ceil_div<std::size_t>(count.n, kernel::tile), detail::scratch_bytes_of(count), count);
 }
 
@@ -597,7 +624,7 @@ const std::array<std::uint64_t, 5>& scene_on<Place>::class_numbers() {
   std::array<std::uint64_t, 5> numbers;
   result_times_.time(place_, "classes", [&] {
     array<std::uint64_t, Place> counts(place_, numbers.size());
-    count_classes_into(counts.data());
+    count_classes_into(classified(), counts.data());
     place_.copy_to_host(numbers.data(), counts.data(), counts.bytes());
   });
   return class_numbers_.emplace(numbers);
@@ -690,13 +717,13 @@ array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
   };
   switch (which) {
     case voxel_set::exposed:
-      read("exposed", exposed_words<Place, Word>{{last_pair()}});
+      read("exposed", exposed_words<table, Word>{{last_pair()}});
       break;
     case voxel_set::surface:
       read("surface", surface_words<Place, Word>{surface(0), grid_});
       break;
     case voxel_set::surfaces:
-      read("classified", classified_words<Place, Word>{classified()});
+      read("classified", classified_words<table, Word>{classified()});
       break;
     case voxel_set::solid:
       read("voxels", inside_words<Place, Word>{combined().ref(), grid_});
@@ -726,7 +753,7 @@ lit_voxels scene_on<Place>::lit(voxel_set which) {
 
 template <class Place>
 solid_columns scene_on<Place>::columns() {
-  const all_columns all(place_, grid_, combined_column<Place>{alone(combined().ref())});
+  const all_columns all(place_, grid_, combined_column<table>{alone(combined().ref())});
   array<std::uint32_t, Place> keys(place_, all.size());
   array<std::uint16_t, Place> heights(place_, all.size());
   all.write(put_heights{keys.data(), heights.data()});
