@@ -290,7 +290,8 @@ def test_one_voxel_goes_through_every_layer(device):
     coarse = down(x)
     assert coarse.coordinates.tolist() == [[5, -2, -2, -3]]  # negative ones are rounded down
     assert len(up(coarse)) == 8 and up(coarse, x).coordinates.tolist() == x.coordinates.tolist()
-    assert torch.allclose(same(x).features, x.features @ same.weight[1, 1, 1] + same.bias)
+    expected = x.features @ same.weight[1, 1, 1] + same.bias
+    assert torch.allclose(same(x).features, expected, atol=2e-3)  # a GPU rounds factors to TF32
     assert nn.SparseMaxPool3d()(x).features.tolist() == [[1, 1]]
 
 
