@@ -263,6 +263,13 @@ class match_run {
       throw roost::error(fmt::format("{}: is no directory and cannot be made one; give another --out",
                                      options.out.string()));
     }
+    std::vector<std::string> inputs = files_, outputs{(options.out / "sheet.png").string()};
+    inputs.push_back(options.reference);
+    if (files_.size() == 1 && tools::kind_of_file(files_[0]) != tools::file_kind::other) {
+      const auto name = (options.out / std::filesystem::path(files_[0]).stem()).string();
+      outputs = {name + ".png", name + ".votes.csv", name + ".votes.png"};
+    }
+    tools::expect_other_files(outputs, inputs);
   }
 
   /// The exit code.
@@ -330,6 +337,7 @@ class match_run {
       out_["sift"] = {{"points", own["points"]}, {"milliseconds", rounded(own["points_ms"], 1e4)}};
       say("  SIFT: {} points: {:.3f} ms", own["points"].get<int>(), own["points_ms"].get<double>());
     }
+    const auto start = std::chrono::steady_clock::now();
     each_query(files_, [&](const std::string& name, const grey_image& query) {
       const match_result result = repeated(table, query);
       json facts = tell(name, query, result);
@@ -352,10 +360,14 @@ class match_run {
     });
     if (queries_ > 1) {
       const auto n = static_cast<double>(queries_);
-      json summary{
-          {"queries", queries_}, {"matched", matched_}, {"milliseconds_a_query", rounded(all_ / n, 1e4)}};
-      say("{} of {} queries match; {:.3f} ms a query, {:.1f} a second", matched_, queries_, all_ / n,
-          n / all_ * 1e3);
+      const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - start;
+      json summary{{"queries", queries_},
+                   {"matched", matched_},
+                   {"milliseconds_a_query", rounded(all_ / n, 1e4)},
+                   {"seconds_with_files", rounded(whole.count(), 1e4)}};
+      say("{} of {} queries match; {:.3f} ms a query, {:.1f} a second; {:.1f} a second with reading and "
+          "writing files",
+          matched_, queries_, all_ / n, n / all_ * 1e3, n / whole.count());
       if (list != nullptr) {
         summary["milliseconds_a_query_sorted"] = rounded(all_sorted_ / n, 1e4);
         say("sorted list: {:.3f} ms a query", all_sorted_ / n);
@@ -461,6 +473,7 @@ class match_run {
     for (std::size_t i = 0; i < result.best_votes.size(); ++i)
       csv.write(fmt::format("{},{}\n", i, result.best_votes[i]));
     csv.finish();
+    if (result.best_votes.empty()) return;  // nothing to draw
     if (!run_plot({"--votes", votes, (options_.out / (name + ".votes.png")).string()})) {
       fmt::print(stderr, "roost: the votes are not drawn; install python3-matplotlib\n");
     }

@@ -197,6 +197,14 @@ void solve(const stars_options& options) {
       throw roost::error(fmt::format("{}: is no directory and cannot be made one; give another --out",
                                      options.out.string()));
     }
+    std::vector<std::string> inputs = options.fields, outputs;
+    inputs.push_back(options.database);
+    for (const auto& file : options.fields) {
+      const auto name = (options.out / name_of(file)).string();
+      outputs.insert(outputs.end(), {name + ".wcs", name + ".stars.csv"});
+      if (options.pictures) outputs.push_back(name + ".png");
+    }
+    roost::tools::expect_other_files(outputs, inputs);
   }
 
   auto start = clock_type::now();

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <new>
 #include <roost/error.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -25,6 +26,8 @@ std::string last_reason() { return std::generic_category().message(errno); }
 [[noreturn]] void refuse_input(const std::string& name, const std::string& why) {
   throw invalid_argument(fmt::format("{}: {}", name, why));
 }
+
+constexpr const char* read_too = "is read, and would be written over; name another output";
 
 constexpr std::string_view gzip_mark = "\x1f\x8b", zstd_mark = "\x28\xb5\x2f\xfd";
 constexpr std::size_t longest_mark = 10;
@@ -289,9 +292,24 @@ void text_writer::finish() {
 void expect_another_file(const std::string& output, const std::string& input) {
   std::error_code failure;
   if (!output.empty() && input != "-" && std::filesystem::equivalent(output, input, failure)) {
-    throw invalid_argument(
-        fmt::format("{}: is read, and would be written over; name another file with --output", output));
+    refuse_input(output, read_too);
   }
+}
+
+void expect_other_files(std::vector<std::string> outputs, const std::vector<std::string>& inputs) {
+  const auto place_of = [](const std::string& file) {
+    std::error_code failure;
+    return std::filesystem::canonical(file, failure);  // empty for a file that is not there
+  };
+  std::set<std::filesystem::path> read;
+  for (const auto& input : inputs) read.insert(place_of(input));
+  for (const auto& output : outputs) {
+    const auto place = place_of(output);
+    if (!place.empty() && read.contains(place)) refuse_input(output, read_too);
+  }
+  std::sort(outputs.begin(), outputs.end());
+  const auto twice = std::adjacent_find(outputs.begin(), outputs.end());
+  if (twice != outputs.end()) refuse_input(*twice, "would be written for two inputs; rename one of them");
 }
 
 }  // namespace roost::tools

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// \file
 /// Text from files and into files. What goes wrong is one line that starts with the name of the file.
@@ -79,5 +80,7 @@ class text_writer {
 
 /// Throws roost::invalid_argument if a file would be written over one that is read.
 void expect_another_file(const std::string& output, const std::string& input);
+/// The same for several of both, and if two of the outputs were one file. Costs a look at each file.
+void expect_other_files(std::vector<std::string> outputs, const std::vector<std::string>& inputs);
 
 }  // namespace roost::tools

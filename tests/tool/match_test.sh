@@ -137,6 +137,14 @@ else
   refused "video.mp4: is no picture; if it is a video, install python3-opencv" match reference.pgm video.mp4 "${small[@]}" --format json
 fi
 
+# Pictures that are read are not written over.
+mkdir here
+cp turned.pgm here/a.png
+refused "^roost: here/a.png: is read, and would be written over" match reference.pgm here/a.png "${small[@]}" --out here
+mv here/a.png here/sheet.png
+refused "^roost: here/sheet.png: is read" match reference.pgm farther.pgm here "${small[@]}" --out here
+cmp -s turned.pgm here/sheet.png || fail "a query was written over"
+
 # Bad input.
 echo "no picture" >text.txt
 : >empty.png

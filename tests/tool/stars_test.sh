@@ -134,6 +134,13 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
   [[ $(head -c 8 out/plain.png 2>/dev/null | od -An -tx1 | tr -d ' \n') == 89504e470d0a1a0a ]] || fail "out/plain.png is no PNG"
 fi
 
+# Nothing that is read is written over, and no answer over another.
+mkdir here
+cp plain.pgm here/plain.png
+cp fields/f0.csv here
+refused "^roost: here/plain.png: is read, and would be written over" stars solve host.sky here/plain.png --out here --pictures
+refused "^roost: out/f0.stars.csv: would be written for two inputs" stars solve host.sky fields/f0.csv here/f0.csv --size 1024x768 --out out
+
 # Bad catalogues. No database is left.
 refused_catalogue() { # WORDS FILE ARGUMENT...
   local words=$1
