@@ -490,6 +490,10 @@ TEST(solids, of_frames_are_those_of_single_steps) {
         EXPECT_EQ(frames.volume(), steps.volume());
         EXPECT_EQ(frames.voxels32(voxel_set::exposed), steps.voxels32(voxel_set::exposed));
         EXPECT_EQ(frames.voxels32(voxel_set::solid), steps.voxels32(voxel_set::solid));
+        // Another operation on the same meshes: not what the frame has kept.
+        frames.combine(solid_op::combined);
+        steps.combine(solid_op::combined);
+        EXPECT_EQ(frames.voxels32(voxel_set::exposed), steps.voxels32(voxel_set::exposed));
         if (count != 2) continue;
         EXPECT_EQ(frames.voxels32(voxel_set::surfaces), steps.voxels32(voxel_set::surfaces));
         const auto known = steps.classes();

@@ -151,10 +151,12 @@ struct tagged_marks {
 
   class shape : public crossed_lines {
    public:
-    ROOST_FN shape(const tagged_marks& from, std::size_t i)
-        : crossed_lines(i < from.triangles_of_a ? from.a : from.b,
-                        i < from.triangles_of_a ? i : i - from.triangles_of_a, from.surfaces ? 0 : 2, 2),
-          tag_(i < from.triangles_of_a ? from.tag_of_a : from.tag_of_b),
+    ROOST_FN shape(const tagged_marks& from, std::size_t i) : shape(from, i, i < from.triangles_of_a) {}
+    ROOST_FN shape(const tagged_marks& from, std::size_t i, bool of_a)
+        : crossed_lines({of_a ? from.a.vertices : from.b.vertices, of_a ? from.a.triangles : from.b.triangles,
+                         from.a.grid},
+                        of_a ? i : i - from.triangles_of_a, from.surfaces ? 0 : 2, 2),
+          tag_(of_a ? from.tag_of_a : from.tag_of_b),
           grid_(from.a.grid),
           surfaces_(from.surfaces) {}
     template <class Emit>
@@ -501,6 +503,7 @@ struct count_columns {
     column(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid),
            [&](const auto&...) { ++n; });
     counts[i] = n;
+    if (i == 0) counts[std::size_t{grid} * grid] = 0;  // the offset there will be how many there are
   }
 };
 template <class Column, class Target>
@@ -516,23 +519,6 @@ struct write_columns {
   }
 };
 
-/// offsets[i] = how many times columns before number i emit, up to i = grid^2. Asynchronous on cuda.
-template <class Place, class Column>
-void count_all_columns(const Place& place, std::uint32_t grid, const Column& column, std::uint64_t* offsets) {
-  const std::size_t n = std::size_t{grid} * grid;
-  place.fill(offsets + n, 0, sizeof(std::uint64_t));
-  place.for_each(n, count_columns<Column>{column, grid, offsets});
-  place.exclusive_scan(offsets, offsets, n + 1);
-}
-
-/// Calls target.put(i, x, y, what) for each what that columns emit, after they were counted. Asynchronous on
-/// cuda.
-template <class Place, class Column, class Target>
-void write_all_columns(const Place& place, std::uint32_t grid, const Column& column,
-                       const std::uint64_t* offsets, const Target& target) {
-  place.for_each(std::size_t{grid} * grid, write_columns<Column, Target>{column, grid, offsets, target});
-}
-
 /// Goes over all columns of a grid, in order: first what they emit is counted, then it is written. Not in one
 /// step, as the one who asks has to make room.
 template <class Place, class Column>
@@ -541,7 +527,8 @@ class all_columns {
   /// Counts. Synchronises.
   all_columns(const Place& place, std::uint32_t grid, const Column& column)
       : place_(place), grid_(grid), column_(column), offsets_(place, std::size_t{grid} * grid + 1) {
-    count_all_columns(place, grid, column, offsets_.data());
+    place.for_each(offsets_.size() - 1, count_columns<Column>{column, grid, offsets_.data()});
+    place.exclusive_scan(offsets_.data(), offsets_.data(), offsets_.size());
     place.copy_to_host(&size_, offsets_.data() + offsets_.size() - 1, sizeof(size_));
   }
 
@@ -552,7 +539,8 @@ class all_columns {
   /// Calls target.put(i, x, y, what) for each. Asynchronous on cuda.
   template <class Target>
   void write(const Target& target) const {
-    write_all_columns(place_, grid_, column_, offsets_.data(), target);
+    place_.for_each(offsets_.size() - 1,
+                    write_columns<Column, Target>{column_, grid_, offsets_.data(), target});
   }
 
  private:
@@ -571,12 +559,97 @@ struct put_words {
     if (at < room) words[at] = word;
   }
 };
+/// Words of a frame as shorter ones.
+template <class Word>
+struct as_words {
+  const std::uint64_t* words;
+  ROOST_FN Word operator()(std::size_t i) const {
+    using from = voxel_word<std::uint64_t>;
+    const std::uint64_t word = words[i];
+    return voxel_word<Word>::make(from::coordinate(word, 0), from::coordinate(word, 1),
+                                  from::coordinate(word, 2), from::class_of(word));
+  }
+};
 struct put_heights {
   std::uint32_t* columns;
   std::uint16_t* heights;
   ROOST_FN void put(std::uint64_t at, std::uint32_t x, std::uint32_t y, std::uint16_t height) const {
     columns[at] = column_key(x, y);
     heights[at] = height;
+  }
+};
+
+/// Counts the words that columns emit, and writes them in the order of the columns as far as there is room,
+/// in one kernel: where all that comes before is not known by the host.
+template <class Place, class Word, class Column>
+struct write_words {
+  static constexpr bool alone = std::is_same_v<Place, host>;
+  static constexpr int threads = 128;
+  static constexpr std::uint32_t tile = alone ? 512 : threads;  // columns: one a thread, or those of a host's
+  static constexpr std::uint32_t buffered = alone ? 3 * tile / 2 : 0;  // words that need not be made twice
+
+  Column column;
+  std::uint32_t grid;
+  put_words<Word> target;
+  detail::earlier_teams turns;
+  std::uint64_t* total;
+
+  struct pieces {
+    std::uint64_t* shared;
+    std::uint32_t* counts;
+    Word* buffer;
+  };
+  ROOST_FN static pieces scratch(detail::scratch_memory& memory) {
+    return {memory.take<std::uint64_t>(1), memory.take<std::uint32_t>(alone ? 0 : threads + 1),
+            memory.take<Word>(buffered)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
+    detail::scratch_memory all(memory);
+    const pieces room = scratch(all);
+    const std::uint64_t columns = std::uint64_t{grid} * grid, turn = turns.turn(team, room.shared),
+                        first = turn * tile, end = detail::smaller(first + tile, columns);
+    std::uint64_t of_tile, before, at;
+    const auto for_each_word = [&](const auto& f) {
+      for (std::uint64_t i = first + static_cast<std::uint32_t>(team.rank()); i < end; i += Team::size)
+        column(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid), f);
+    };
+    const auto write = [&] { for_each_word([&](const Word& word) { target.put(at++, 0, 0, word); }); };
+    if constexpr (alone) {
+      std::uint32_t held = 0;
+      for_each_word([&](const Word& word) {
+        if (held < buffered) room.buffer[held] = word;
+        ++held;
+      });
+      of_tile = held;
+      before = at = turns.sum_before(team, turn, of_tile, room.shared);
+      if (held > buffered) {
+        write();
+      } else {
+        for (std::uint32_t i = 0; i < held; ++i) target.put(at + i, 0, 0, room.buffer[i]);
+      }
+    } else {
+      std::uint32_t mine = 0;
+      for_each_word([&](const Word&) { ++mine; });
+      const int rank = team.rank();
+      room.counts[rank] = mine;
+      team.sync();
+      team.exclusive_scan(room.counts, room.counts, threads);
+      team.sync();
+      if (rank == threads - 1) room.counts[threads] = room.counts[rank] + mine;
+      team.sync();
+      of_tile = room.counts[threads];
+      before = turns.sum_before(team, turn, of_tile, room.shared);
+      at = before + room.counts[rank];
+      write();
+    }
+    if (end == columns && team.rank() == 0) *total = before + of_tile;
+  }
+
+  /// How many teams take turns.
+  static std::size_t teams(std::uint32_t grid) {
+    return detail::ceil_div<std::size_t>(std::size_t{grid} * grid, tile);
   }
 };
 

@@ -178,6 +178,7 @@ class scene {
   /// Everything from the triangles of all meshes to the voxels that can be seen, and the classes of two
   /// surfaces, as place_mesh(), make_solid(), make_surface() of two meshes, combine(), count_exposed() and
   /// classes() do it; the same answers. All columns are in one table, and memory is kept for the next frame.
+  /// Voxels `exposed` that are asked for next are those that the frame has written.
   /// On cuda it waits four times for the device; for a frame of more voxels than the last up to three times
   /// more, for each mesh beyond two three times more. (Rule `vote`: as often as those calls.)
   virtual frame_counts make_frame(const frame_plan& plan) = 0;

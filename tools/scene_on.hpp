@@ -248,6 +248,11 @@ class scene_on : public scene {
   }
   const std::array<std::uint64_t, 5>& class_numbers();
   part& mesh_at(std::size_t i);
+  /// What was known of meshes that now change.
+  void forget() {
+    class_numbers_.reset();
+    frame_exposed_.reset();
+  }
 
   Place place_;
   std::uint32_t grid_ = 0;
@@ -261,7 +266,8 @@ class scene_on : public scene {
   // Of frames: the columns of all meshes, and memory that the next frame takes.
   map frame_;
   marks<std::uint32_t, std::uint16_t, Place> frame_marks_;
-  array<std::uint64_t, Place> frame_pieces_, frame_numbers_, frame_directories_, frame_offsets_, frame_words_;
+  array<std::uint64_t, Place> frame_pieces_, frame_numbers_, frame_directories_, frame_counts_, frame_words_;
+  std::optional<std::uint64_t> frame_exposed_;  // words of the last frame, while nothing has changed
 };
 
 template <class Place>
@@ -294,6 +300,7 @@ void scene_on<Place>::set_mesh(std::size_t i, const mesh& surface) {
     fresh.triangles = copy_to(place_, surface.triangles);
   });
   fresh.times = std::move(times);
+  forget();
   if (i == meshes_.size()) {
     meshes_.push_back(std::move(fresh));
   } else {
@@ -334,7 +341,7 @@ void scene_on<Place>::snap(part& of, std::uint32_t grid, const affine& to_snappe
         {"a grid of ", grid, " voxels a side cannot be made; ask for 1 to ", finest_scene});
   }
   grid_ = grid;
-  class_numbers_.reset();
+  forget();
   of.to_snapped = to_snapped;
   if (of.snapped_vertices.size() != of.vertices.size())
     of.snapped_vertices = array<snapped, Place>(place_, of.vertices.size());
@@ -351,7 +358,7 @@ void scene_on<Place>::place_mesh(std::size_t i, std::uint32_t grid, const affine
 template <class Place>
 void scene_on<Place>::make_solid(std::size_t i, inside_rule rule) {
   part& of = mesh_at(i);
-  class_numbers_.reset();
+  forget();
   of.in_frame = false;
   if (rule != inside_rule::vote) {
     of.solid = solid_along(of, 2, false, rule);
@@ -368,7 +375,7 @@ void scene_on<Place>::make_solid(std::size_t i, inside_rule rule) {
 template <class Place>
 void scene_on<Place>::make_surface(std::size_t i, bool all_touched) {
   part& of = mesh_at(i);
-  class_numbers_.reset();
+  forget();
   of.in_frame = false;
   marks<std::uint32_t, std::uint16_t, Place> voxels;
   const std::size_t room = 6 * std::size_t{grid_} * grid_, n = of.triangles.size();
@@ -399,6 +406,7 @@ void scene_on<Place>::combine_before_last(solid_op op) {
   op_ = meshes_.size() == 1 ? solid_op::first : op;
   result_.reset();
   before_last_.reset();
+  frame_exposed_.reset();
   for (std::size_t i = 1; i + 1 < meshes_.size(); ++i) {
     const table before = before_last_ ? table(before_last_->ref()) : solid(0);
     before_last_ = solid_of(place_, grid_, combined_column<table>{{before, solid(i), op, grid_}});
@@ -532,33 +540,36 @@ template <class Place>
 template <class Columns>
 frame_counts scene_on<Place>::look_at_frame(const solid_pair<Columns>& last,
                                             const std::optional<classified_column<Columns>>& surfaces) {
+  using kernel = write_words<Place, std::uint64_t, exposed_words<Columns, std::uint64_t>>;
   constexpr std::size_t numbers = std::tuple_size_v<typename decltype(class_numbers_)::value_type>;
-  const std::size_t columns = std::size_t{grid_} * grid_;
-  if (frame_offsets_.size() != columns + 1 + numbers)
-    frame_offsets_ = array<std::uint64_t, Place>(place_, columns + 1 + numbers);
-  std::uint64_t* const offsets = frame_offsets_.data();
-  std::uint64_t seen[1 + numbers];  // exposed voxels, classes
-  const exposed_words<Columns, std::uint64_t> exposed{{last}};
+  const std::size_t teams = kernel::teams(grid_),
+                    words = 1 + numbers + detail::earlier_teams::words(teams);  // voxels, classes, turns
+  if (frame_counts_.size() != words) frame_counts_ = array<std::uint64_t, Place>(place_, words);
+  std::uint64_t* const counts = frame_counts_.data();
   const auto write = [&] {
-    write_all_columns(place_, grid_, exposed, offsets,
-                      put_words<std::uint64_t>{frame_words_.data(), frame_words_.size()});
+    place_.fill(counts, 0, frame_counts_.bytes());
+    const kernel run{{{last}},
+                     grid_,
+                     {frame_words_.data(), frame_words_.size()},
+                     detail::earlier_teams(counts + 1 + numbers),
+                     counts};
+    place_.launch(teams, detail::scratch_bytes_of(run), run);
   };
-  frame_times_.time(place_, "exposed", [&] {
-    count_all_columns(place_, grid_, exposed, offsets);
-    write();
-  });
+  std::uint64_t seen[1 + numbers];  // exposed voxels, classes
+  frame_times_.time(place_, "exposed", write);
   if (surfaces) {
-    frame_times_.time(place_, "classes", [&] { count_classes_into(*surfaces, offsets + columns + 1); });
-    place_.copy_to_host(seen, offsets + columns, sizeof(seen));
+    frame_times_.time(place_, "classes", [&] { count_classes_into(*surfaces, counts + 1); });
+    place_.copy_to_host(seen, counts, sizeof(seen));
     std::copy_n(seen + 1, numbers, class_numbers_.emplace().begin());
   } else {
-    place_.copy_to_host(seen, offsets + columns, sizeof(seen[0]));
+    place_.copy_to_host(seen, counts, sizeof(seen[0]));
   }
   if (seen[0] > frame_words_.size()) {
     frame_words_ = array<std::uint64_t, Place>(place_, seen[0] + seen[0] / 8);
     write();
     place_.synchronize();
   }
+  frame_exposed_ = seen[0];
   return {seen[0], surfaces ? classes() : class_counts()};
 }
 
@@ -613,7 +624,6 @@ template <class Place>
 template <class Columns>
 void scene_on<Place>::count_classes_into(const classified_column<Columns>& surfaces, std::uint64_t* counts) {
   using kernel = count_classes<Columns>;
-  place_.fill(counts, 0, kernel::numbers * sizeof(*counts));
   const kernel count{surfaces, std::uint64_t{grid_} * grid_, counts};
   place_.launch(detail::ceil_div<std::size_t>(count.n, kernel::tile), detail::scratch_bytes_of(count), count);
 }
@@ -624,6 +634,7 @@ const std::array<std::uint64_t, 5>& scene_on<Place>::class_numbers() {
   std::array<std::uint64_t, 5> numbers;
   result_times_.time(place_, "classes", [&] {
     array<std::uint64_t, Place> counts(place_, numbers.size());
+    place_.fill(counts.data(), 0, counts.bytes());
     count_classes_into(classified(), counts.data());
     place_.copy_to_host(numbers.data(), counts.data(), counts.bytes());
   });
@@ -717,6 +728,12 @@ array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
   };
   switch (which) {
     case voxel_set::exposed:
+      if (frame_exposed_) {
+        result = array<Word, Place>(place_, *frame_exposed_);
+        detail::write_numbers(place_, result.size(), as_words<Word>{frame_words_.data()}, result.data());
+        place_.synchronize();
+        break;
+      }
       read("exposed", exposed_words<table, Word>{{last_pair()}});
       break;
     case voxel_set::surface:
