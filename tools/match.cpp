@@ -265,7 +265,8 @@ class match_run {
     }
     std::vector<std::string> inputs = files_, outputs{(options.out / "sheet.png").string()};
     inputs.push_back(options.reference);
-    if (files_.size() == 1 && tools::kind_of_file(files_[0]) != tools::file_kind::other) {
+    one_picture_ = files_.size() == 1 && tools::kind_of_file(files_[0]) != tools::file_kind::other;
+    if (one_picture_) {
       const auto name = (options.out / std::filesystem::path(files_[0]).stem()).string();
       outputs = {name + ".png", name + ".votes.csv", name + ".votes.png"};
     }
@@ -465,7 +466,7 @@ class match_run {
 
   void draw(const std::string& name, const grey_image& query, const match_result& result) {
     sheet_.offer([&] { return tools::draw_found(reference_, query, result, 240); });
-    if (files_.size() != 1 || name.find(':') != name.npos) return;
+    if (!one_picture_) return;
     tools::write_png(tools::draw_match(reference_, query, result), options_.out / (name + ".png"));
     const auto votes = (options_.out / (name + ".votes.csv")).string();
     tools::text_writer csv(votes);
@@ -480,7 +481,7 @@ class match_run {
   }
 
   const options_of_match& options_;
-  bool as_json_, sift_ = false, sorted_ = false;
+  bool as_json_, sift_ = false, sorted_ = false, one_picture_ = false;
   std::vector<std::string> files_;
   grey_image reference_;
   std::optional<truth_matrix> truth_;

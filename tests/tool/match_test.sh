@@ -139,7 +139,10 @@ fi
 
 # Pictures that are read are not written over.
 mkdir here
-cp turned.pgm here/a.png
+cp turned.pgm here/12:30.png
+"$roost" match reference.pgm here/12:30.png "${small[@]}" --out out >stdout 2>stderr || fail "12:30.png: $(cat stderr)"
+is_png out/12:30.png
+mv here/12:30.png here/a.png
 refused "^roost: here/a.png: is read, and would be written over" match reference.pgm here/a.png "${small[@]}" --out here
 mv here/a.png here/sheet.png
 refused "^roost: here/sheet.png: is read" match reference.pgm farther.pgm here "${small[@]}" --out here
