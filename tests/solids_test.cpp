@@ -465,7 +465,7 @@ TEST(solids, of_frames_are_those_of_single_steps) {
     const std::vector<tools::mesh> some(meshes.begin(), meshes.begin() + static_cast<std::ptrdiff_t>(count));
     framed_scene steps(20, some), frames(20, some);
     // Finer and coarser, so that what one frame leaves is too little and too much for the next.
-    for (const u32 grid : {20u, 31u, 50u, 9u}) {
+    for (const u32 grid : {20u, 31u, 70u, 9u}) {
       for (const auto rule : {inside_rule::nonzero, inside_rule::odd, inside_rule::vote}) {
         if (rule == inside_rule::vote && grid > 20) continue;
         const auto op = grid % 2 == 0 ? solid_op::difference : solid_op::exclusive;

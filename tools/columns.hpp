@@ -585,7 +585,8 @@ template <class Place, class Word, class Column>
 struct write_words {
   static constexpr bool alone = std::is_same_v<Place, host>;
   static constexpr int threads = 128;
-  static constexpr std::uint32_t tile = alone ? 512 : threads;  // columns: one a thread, or those of a host's
+  // Columns: one a thread. Threads of a host wait for each other, so they do so rarely.
+  static constexpr std::uint32_t tile = alone ? 4096 : threads;
   static constexpr std::uint32_t buffered = alone ? 3 * tile / 2 : 0;  // words that need not be made twice
 
   Column column;
