@@ -611,7 +611,7 @@ struct write_words {
     const pieces room = scratch(all);
     const std::uint64_t columns = std::uint64_t{grid} * grid, turn = turns.turn(team, room.shared),
                         first = turn * tile, end = detail::smaller(first + tile, columns);
-    std::uint64_t of_tile, before, at;
+    std::uint64_t of_tile = 0, before = 0, at = 0;
     const auto for_each_word = [&](const auto& f) {
       for (std::uint64_t i = first + static_cast<std::uint32_t>(team.rank()); i < end; i += Team::size)
         column(static_cast<std::uint32_t>(i / grid), static_cast<std::uint32_t>(i % grid), f);
