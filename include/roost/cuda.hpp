@@ -99,6 +99,7 @@ class cuda {
   void copy(void* target, const void* source, std::size_t bytes) const;
   void copy_from_host(void* target, const void* source, std::size_t bytes) const;
   void copy_to_host(void* target, const void* source, std::size_t bytes) const;  // synchronises
+  void copy_to_word(void* word, const void* source, std::size_t bytes) const;    // of detail::pinned_word
   void fill(void* memory, int byte, std::size_t bytes) const;
 
   /// Runs kernel(team, i, scratch) for every i in [0, teams); a team is a block of Kernel::threads threads.

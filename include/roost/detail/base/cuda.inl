@@ -348,18 +348,22 @@ inline void cuda::copy_from_host(void* target, const void* source, std::size_t b
 inline void cuda::copy_to_host(void* target, const void* source, std::size_t bytes) const {
   if (bytes == 0) return synchronize();
   const detail::pinned_word word(bytes);
-  void* pinned = word.get();
+  void* const pinned = word.get();
   if (pinned != nullptr) {
-    constexpr int threads = detail::pinned_word::bytes_most;
-    void* arguments[] = {&pinned, &source, &bytes};
-    start(reinterpret_cast<const void*>(&detail::copy_bytes_kernel<threads>), 1, threads, 0, arguments,
-          "launch of a copy to the host");
+    copy_to_word(pinned, source, bytes);
   } else {
     detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream_),
                   "cudaMemcpyAsync to the host");
   }
   synchronize();
   if (pinned != nullptr) std::memcpy(target, pinned, bytes);
+}
+
+inline void cuda::copy_to_word(void* word, const void* source, std::size_t bytes) const {
+  constexpr int threads = detail::pinned_word::bytes_most;
+  void* arguments[] = {&word, &source, &bytes};
+  start(reinterpret_cast<const void*>(&detail::copy_bytes_kernel<threads>), 1, threads, 0, arguments,
+        "launch of a copy to the host");
 }
 
 inline void cuda::fill(void* memory, int byte, std::size_t bytes) const {

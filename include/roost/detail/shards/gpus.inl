@@ -91,11 +91,13 @@ inline void gpu_shard::wait(std::uint64_t ticket) {
 }
 
 inline void gpu_shard::settle() {
-  for (const std::uint64_t ticket : last_) {  // others have got what this one has sent
-    if (ticket == 0) continue;
-    // What has gone wrong there, others report.
-    static_cast<void>(
-        cudaStreamWaitEvent(place().stream(), lanes_[number_]->arrived[ticket % gpu_lanes::tickets]));
+  const gpu_lanes& mine = *lanes_[number_];
+  for (std::size_t lane = 0; lane < gpu_lanes::lanes; ++lane) {  // others have got what this one has sent
+    if (last_[lane] == 0) continue;
+    if (cudaStreamWaitEvent(place().stream(), mine.arrived[last_[lane] % gpu_lanes::tickets]) == cudaSuccess)
+      continue;
+    static_cast<void>(cudaGetLastError());  // then the host waits; what has gone wrong there, others report
+    static_cast<void>(cudaStreamSynchronize(mine.lane[lane]));
   }
   all_->pass(number_);
 }

@@ -23,13 +23,6 @@ class reading {
 
 #if defined(__CUDACC__)
 template <class T>
-struct write_to_host {
-  T* target;
-  const T* source;
-  ROOST_FN void operator()(std::size_t) const { *target = *source; }
-};
-
-template <class T>
 class reading<T, cuda> {
  public:
   reading(const cuda& place, const T* source) : word_(sizeof(T)) {
@@ -38,7 +31,7 @@ class reading<T, cuda> {
       return;
     }
     check(cudaEventCreateWithFlags(&there_.event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    place.for_each(1, write_to_host<T>{static_cast<T*>(word_.get()), source});
+    place.copy_to_word(word_.get(), source, sizeof(T));
     check(cudaEventRecord(there_.event, place.stream()), "cudaEventRecord");
   }
 
