@@ -1,0 +1,1867 @@
+"""Random arrays through every function and table of roost, against numpy, pandas and dicts.
+
+    python -m differential --seconds 600 --seed 7
+    python -m differential --seed 7 --step 1234        # one step again
+
+A step is one operation (`--only` takes part of a name) with a random generator of its own, which the seed and
+the step's number make. Types, layouts, libraries, distributions and sizes are random; sizes lie on both sides
+of the thresholds of include/roost/detail/base/tuning.hpp. What is compared is in `codes`: equal keys of all
+columns of a step get equal numbers, and the answer follows from the numbers alone.
+
+Queries of another type than a table's keys may be refused, by a TypeError, ValueError or OverflowError of one
+line that begins with "roost". A wrong answer never passes.
+"""
+
+import argparse
+import copy
+import datetime
+import decimal
+import faulthandler
+import fractions
+import importlib
+import itertools
+import math
+import pathlib
+import pickle
+import re
+import sys
+import tempfile
+import time
+import traceback
+
+import numpy as np
+import pandas as pd
+import roost
+import roost.sparse
+
+
+def _import(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+pa, pl, torch, cupy, jax = map(_import, ("pyarrow", "polars", "torch", "cupy", "jax"))
+if jax:
+    jax.config.update("jax_enable_x64", True)
+
+MOST = 3_000_000  # rows
+INTEGERS = "i1 i2 i4 i8 u1 u2 u4 u8".split()
+FLOATS = "f2 f4 f8".split()
+UNITS = "D h m s ms us ns".split()
+SECOND = 10**18  # attoseconds
+ATTOSECONDS = {"W": 604800, "D": 86400, "h": 3600, "m": 60, "s": 1}
+ATTOSECONDS = {unit: n * SECOND for unit, n in ATTOSECONDS.items()}
+ATTOSECONDS |= {unit: 1000**i for i, unit in enumerate(("as", "fs", "ps", "ns", "us", "ms"))}
+
+
+class Wrong(Exception):
+    """An answer that is not the oracle's."""
+
+
+def expect(what, got, wanted):
+    """Whether two arrays or objects are equal."""
+    if isinstance(wanted, np.ndarray) and isinstance(got, np.ndarray):
+        if got.shape == wanted.shape and (same := _same(got, wanted)).all():
+            return
+        if got.shape == wanted.shape:
+            i = int(np.argmin(same.reshape(-1)))
+            got, wanted = got.reshape(-1)[i], wanted.reshape(-1)[i]
+            raise Wrong(f"{what}: {int((~same).sum())} of {same.size} differ: [{i}] {got!r}, not {wanted!r}")
+        raise Wrong(f"{what}: shape {got.shape}, not {wanted.shape}")
+    if not (got == wanted) or type(got) is np.ndarray:
+        raise Wrong(f"{what}: {got!r}, not {wanted!r}"[:400])
+
+
+def _same(a, b):
+    if a.dtype.kind == b.dtype.kind == "f":
+        return (a == b) | ((a != a) & (b != b))
+    if a.dtype.kind in "mM" and a.dtype == b.dtype:
+        return a.view("i8") == b.view("i8")
+    return np.asarray(a == b)
+
+
+def pick(rng, of):
+    return of[int(rng.integers(len(of)))]
+
+
+# What equals what. `exact` makes of any value something hashable; two are equal as values, as texts or as
+# instants if and only if these are.
+
+
+def exact(value):
+    if isinstance(value, (str, bytes)):
+        return ("text", str(value)) if isinstance(value, str) else ("bytes", bytes(value))
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        unit, step = np.datetime_data(value.dtype)
+        name = "date" if isinstance(value, np.datetime64) else "span"
+        return _instant(name, int(value.view("i8")), unit, step)
+    if isinstance(value, (bool, np.bool_, int, np.integer)):
+        return int(value)
+    if value is pd.NaT:
+        return ("date", "NaT")
+    if isinstance(value, pd.Timestamp | pd.Timedelta):
+        if getattr(value, "tzinfo", None):
+            return ("zoned", value.value)
+        return exact(value.to_numpy())
+    if isinstance(value, datetime.date):
+        if getattr(value, "tzinfo", None):
+            return ("zoned", value)
+        return exact(np.datetime64(value))
+    if isinstance(value, datetime.timedelta):
+        return ("span", (value // datetime.timedelta(microseconds=1)) * ATTOSECONDS["us"])
+    if isinstance(value, float | np.floating | decimal.Decimal):
+        if math.isnan(value):
+            return "NaN"
+        return float(value) if math.isinf(value) else fractions.Fraction(*value.as_integer_ratio())
+    if isinstance(value, fractions.Fraction):
+        return value
+    if isinstance(value, complex | np.complexfloating):
+        return exact(value.real) if value.imag == 0 else ("complex", complex(value))
+    if isinstance(value, np.void):
+        return ("void", value.tobytes())
+    if isinstance(value, tuple | list | np.ndarray):
+        return ("row", tuple(exact(v) for v in value))
+    return ("object", repr(value))
+
+
+def _instant(name, count, unit, step=1):
+    if count == -(2**63):
+        return (name, "NaT")
+    if unit in "YM":
+        if name == "span" and count:
+            return ("months", count * step * (12 if unit == "Y" else 1))
+        months = count * step * (12 if unit == "Y" else 1)
+        return (name, _days_of_month(months) * ATTOSECONDS["D"])
+    return (name, count * step * ATTOSECONDS[unit]) if unit in ATTOSECONDS else ("generic", count)
+
+
+def _days_of_month(months):
+    """The days from 1970-01-01 to the first day of a month, in Python's integers."""
+    year, month = 1970 + months // 12, months % 12 + 1
+    year -= month <= 2
+    day_of_year = (153 * (month + (9 if month <= 2 else -3)) + 2) // 5
+    return year * 365 + year // 4 - year // 100 + year // 400 + day_of_year - 719468
+
+
+def same_value(a, b):
+    """Whether two values of any types are equal: as mathematical values, as texts, as instants."""
+    return exact(a) == exact(b)
+
+
+def exact_list(column):
+    """`exact` of each element, fast for numbers."""
+    kind = column.dtype.kind
+    if column.ndim == 2:
+        return [("row", tuple(row)) for row in column.tolist()]
+    if kind in "bui":
+        return column.tolist()
+    if kind == "f" and column.dtype.itemsize <= 8:
+        return ["NaN" if v != v else v for v in column.tolist()]
+    if kind in "mM":
+        name, (unit, step) = "date" if kind == "M" else "span", np.datetime_data(column.dtype)
+        return [_instant(name, count, unit, step) for count in column.view("i8").tolist()]
+    return [exact(v) for v in column]
+
+
+def words(column):
+    """A column whose equal elements are equal keys, as pandas takes it."""
+    kind, size = column.dtype.kind, column.dtype.itemsize
+    if kind in "OUT":
+        return column.astype(object)
+    if kind == "f":
+        column = np.where(column == 0, column.dtype.type(0), column)
+        column = np.where(column != column, column.dtype.type(np.nan), column)
+        return column.view(f"i{size}")
+    if column.ndim == 1 and kind not in "SV":
+        return np.ascontiguousarray(column).view(f"u{size}")
+    if len(column) == 0:
+        return np.empty(0, np.int64)
+    raw = np.ascontiguousarray(column).reshape(len(column), -1).view(np.uint8)
+    wide = np.zeros((len(raw), -(-raw.shape[1] // 8) * 8), np.uint8)
+    wide[:, : raw.shape[1]] = raw
+    result = np.zeros(len(raw), np.int64)
+    for word in wide.view(np.uint64).reshape(len(raw), wide.shape[1] // 8).T:
+        number = pd.factorize(word)[0]
+        result = pd.factorize(result * (int(number.max(initial=0)) + 1) + number)[0]
+    return result
+
+
+def codes(*columns):
+    """For each column the numbers of its keys: equal for equal keys, in order of first occurrence."""
+    ends = np.cumsum([len(column) for column in columns])[:-1]
+    if len({(column.dtype, column.shape[1:]) for column in columns}) == 1:
+        numbers = pd.factorize(words(np.concatenate(columns)))[0]
+    else:
+        seen = {}
+        values = itertools.chain.from_iterable(map(exact_list, columns))
+        numbers = np.array([seen.setdefault(v, len(seen)) for v in values], np.int64)
+    return np.split(numbers.astype(np.int64), ends)
+
+
+class Known:
+    """What follows from the numbers of a column's keys."""
+
+    def __init__(self, numbers):
+        self.of = numbers
+        self.n = int(numbers.max(initial=-1)) + 1
+        self.counts = np.bincount(numbers, minlength=self.n).astype(np.int64)
+        self.order = np.argsort(numbers, kind="stable")  # key by key, rows ascending
+        self.begins = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        self.first = self.order[self.begins[:-1]] if self.n else self.order[:0]
+
+    def rows(self, asked):
+        """The first row of each key that is asked for, -1 where it is absent."""
+        there = (asked >= 0) & (asked < self.n)
+        return np.where(there, np.append(self.first, -1)[np.where(there, asked, self.n)], -1)
+
+    def matches(self, asked):
+        """For each key asked for: begins of its rows, and the rows."""
+        counts = np.where(asked < self.n, np.append(self.counts, 0)[np.minimum(asked, self.n)], 0)
+        begins = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        starts = np.append(self.begins, 0)[np.minimum(asked, self.n)]
+        rows = self.order[np.arange(begins[-1]) + np.repeat(starts - begins[:-1], counts)]
+        return begins, rows
+
+
+# Random columns.
+
+
+def thresholds():
+    """Numbers of rows at which something else begins: each number of tuning.hpp, as rows and as bytes of
+    items of each size."""
+    here = pathlib.Path(__file__).resolve()
+    text = (here.parents[2] / "include/roost/detail/base/tuning.hpp").read_text()
+    text = re.sub(r"std::size_t\{(\d+)u?\}", r"\1", text)
+    found = re.findall(r"(?:=|return|\?|:) *(\d+)u?(?: << (\d+))?(?=[ ;:])", text)
+    numbers = {int(number) << int(shift or 0) for number, shift in found} | {256 << 10, 1 << 16, 1 << 24}
+    rows = {number // size for number in numbers for size in (1, 4, 8, 12, 16, 20, 24, 32, 40)}
+    return sorted(row for row in rows if 30 < row < MOST)
+
+
+THRESHOLDS = thresholds()
+
+
+def draw_size(rng, most=MOST):
+    """0 to `most` rows: few, about a threshold, or of any size."""
+    how = rng.random()
+    if how < 0.3:
+        return int(rng.integers(0, min(most, 40) + 1))
+    near = [t for t in THRESHOLDS if t < most]
+    if near and how < 0.9:
+        threshold = math.exp(rng.uniform(math.log(near[0]), math.log(near[-1])))
+        threshold = min(near, key=lambda t: abs(math.log(t / threshold)))
+        if how < 0.5:
+            return min(most, threshold + int(rng.integers(-1, 2)))
+        return min(most, int(threshold * rng.uniform(0.85, 1.15)))
+    return int(math.exp(rng.uniform(0, math.log(most + 1))))
+
+
+def draw_codes(rng, n, first=0):
+    """n numbers from `first` on, few or many different ones, in several orders."""
+    d = int(pick(rng, [1, 2, 20, max(1, math.isqrt(n)), max(1, n // 2), max(1, n), max(1, n)]))
+    how = pick(rng, ["uniform", "uniform", "uniform", "zipf", "distinct", "runs"])
+    if how == "uniform":
+        result = rng.integers(0, d, n)
+    elif how == "zipf":
+        result = np.minimum(rng.zipf(1.3, n), d) - 1
+    elif how == "distinct":
+        result = rng.permutation(n)
+    else:
+        result = np.sort(rng.integers(0, d, n))[:: pick(rng, [1, -1])]
+    return result.astype(np.int64) + first
+
+
+def mix(numbers, salt):
+    """64 bits that look random, of each number."""
+    x = numbers.astype(np.uint64) + np.uint64(salt)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
+
+
+TEXTS = ["", "\0", "a", "a\0", "a\0\0", "\0a", "ab", "é", "e\u0301", "\ud800", "\U0001f600", "ß" * 40, "nan"]
+TEXTS += ["None", "1", "1.0", "True", "a" * 31, "a" * 32, "a" * 33, "\uffff", " a", "a "]
+
+
+class Source:
+    """Keys of one type: makes of each number a key, so that columns of one source have keys in common.
+
+    `type`: numpy's name of a type, "rows TYPE COLUMNS", "text", or "bytes" (objects of any length).
+    """
+
+    def __init__(self, rng, type):
+        self.type, self.salt = type, int(rng.integers(2**63))
+        self.how = pick(rng, ["next", "apart", "random", "edges"])
+        self.start = int(pick(rng, [0, 0, 1, -5, 2**31 - 9, 2**32 - 9, 2**53 - 9, 2**63 - 9, 2**64 - 9]))
+        self.shift = int(rng.integers(1, 60)) if rng.integers(2) else 16
+        self.alphabet = int(pick(rng, [2, 3, 256]))
+
+    def __call__(self, numbers):
+        numbers = np.asarray(numbers, np.int64)
+        if self.type in ("text", "bytes"):
+            different, back = np.unique(numbers, return_inverse=True)
+            made = np.empty(len(different), object)
+            made[:] = [self._text(number) for number in different.tolist()]
+            return made[back]
+        if self.type.startswith("rows"):
+            _, of, columns = self.type.split()
+            columns = int(columns)
+            if self.how == "next":
+                base = max(2, self.alphabet)
+                digits = [numbers // min(base**c, 2**40) % base for c in range(columns)]
+            else:
+                digits = [self._integers(numbers // 7 ** min(c, 14), c) for c in range(columns)]
+            return np.stack([d.astype(np.uint64).astype(of) for d in digits], 1)
+        dtype = np.dtype(self.type)
+        if dtype.kind in "SV":
+            raw = np.stack([mix(numbers, self.salt + i) for i in range(4)], 1)
+            raw = (raw.view(np.uint8).reshape(-1, 32)[:, : dtype.itemsize] % np.uint16(self.alphabet)).astype("u1")
+            if self.how == "next":
+                raw[:, -4:] = numbers.astype(">u4").view(np.uint8).reshape(-1, 4)[:, -dtype.itemsize :]
+            return np.ascontiguousarray(raw).reshape(-1).view(dtype)
+        if dtype.kind == "b":
+            return numbers % 2 == 1
+        if dtype.kind == "f":
+            return self._floats(numbers, dtype)
+        if dtype.kind in "mM":
+            return self._integers(numbers, 0, [0, 1, -1, 2**63, 2**63 + 1, 2**63 - 1]).view(dtype)
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        edges = [low, high, low + 1, high - 1, 0, 1, 2, 2**53, 2**53 + 1, 2**32, 2**31, 256, high // 2]
+        return self._integers(numbers, 0, edges).astype(dtype)
+
+    def _integers(self, numbers, salt, edges=()):
+        if self.how == "random":
+            return mix(numbers, self.salt + salt)
+        start = np.uint64(self.start % 2**64)
+        if self.how == "apart":
+            return start + (numbers.astype(np.uint64) << np.uint64(self.shift))
+        result = start + numbers.astype(np.uint64)
+        edges = np.array([edge % 2**64 for edge in edges], np.uint64)
+        if self.how == "edges" and len(edges):
+            result = np.where(numbers < len(edges), edges[np.minimum(numbers, len(edges) - 1)], result)
+        return result
+
+    def _floats(self, numbers, dtype):
+        if self.how == "random":
+            return mix(numbers, self.salt).astype(f"u{dtype.itemsize}").view(dtype)
+        limits = np.finfo(dtype)
+        edges = [0.0, -0.0, np.nan, np.inf, -np.inf, limits.max, limits.min, limits.tiny, limits.eps, 0.1]
+        edges = np.array([*edges, 2**24, 2**53, 2048.0, 65504, 3e38][:14], dtype)
+        edges = np.append(edges, (edges[2:3].view(f"u{dtype.itemsize}") + 1).view(dtype))  # another NaN
+        result = ((numbers - self.salt % 100) * (0.25 if self.how == "apart" else 1)).astype(dtype)
+        if self.how == "edges":
+            result = np.where(numbers < len(edges), edges[np.minimum(numbers, len(edges) - 1)], result)
+        return result
+
+    def _text(self, number):
+        if self.how == "edges" and number < len(TEXTS):
+            text = TEXTS[number]
+        elif self.how == "random":
+            text = f"{mix(np.array([number]), self.salt)[0]:x}"[: self.alphabet]
+        else:
+            text = f"{number}" * (self.salt % 9 + 1) + "\0" * (number % 3 if self.how == "apart" else 0)
+        return text if self.type == "text" else text.encode("utf-8", "surrogatepass")
+
+
+def types(device):
+    """Types of keys, those of rows and bytes many times over."""
+    rows = [f"rows {t} {c}" for t in INTEGERS for c in range(1, 33) if np.dtype(t).itemsize * c <= 32]
+    if device != "cpu":
+        return [*INTEGERS * 6, *FLOATS * 6, "?", *rows]
+    dates = [f"{kind}8[{unit}]" for kind in "mM" for unit in [*UNITS, "M", "10us"]]
+    sized = [f"{kind}{size}" for kind in "SV" for size in range(1, 33)]
+    return [*INTEGERS * 8, *FLOATS * 8, "?", *dates, *sized, *rows, *["text", "bytes"] * 8]
+
+
+# How a column may be given. Each takes an array of numpy and returns what roost gets, or None.
+
+
+def _strided(a, rng):
+    return np.repeat(a, 3, axis=0)[1::3]
+
+
+def _misaligned(a, rng):
+    memory = np.empty(a.nbytes + 1, np.uint8)
+    result = memory[1:].view(np.uint8)[: a.nbytes].view(a.dtype).reshape(a.shape)
+    result[...] = a
+    return result
+
+
+def _read_only(a, rng):
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def _odd_offset(a, rng):
+    return np.concatenate([a[:1], a])[1:] if len(a) else a
+
+
+def _swapped(a, rng):
+    return a.astype(a.dtype.newbyteorder()) if a.dtype.kind in "iufmM" else None
+
+
+def _broadcast(a, rng):
+    same = len(a) and a.ndim == 1 and a.dtype.kind != "c" and (words(a) == words(a)[0]).all()
+    return np.broadcast_to(a[:1], a.shape) if same else None
+
+
+def _numpy(layout):
+    def give(a, rng):
+        if a.dtype.kind == "O":
+            texts = a.dtype.kind == "O" and all(isinstance(t, str) for t in a)
+            form = pick(rng, ["O", "U", "T"]) if texts else "O"
+            if form == "U" and not any(t.endswith("\0") for t in a):
+                a = a.astype("U") if len(a) else a.astype("U1")
+            elif form == "T" and not any(0xD800 <= ord(c) < 0xE000 for t in a for c in t):
+                a = a.astype(np.dtypes.StringDType())
+            if layout in (_misaligned, _swapped, _broadcast):
+                return a
+        return layout(a, rng)
+
+    return give
+
+
+def _list(a, rng):
+    if len(a) == 0 or len(a) > 20000 or a.dtype.kind in "mMV" or a.ndim > 1:
+        return None
+    if a.dtype.kind == "S":
+        return [bytes(v) for v in a] if all(len(v) == a.dtype.itemsize for v in a) else None
+    return pick(rng, [list, tuple])(a.tolist())
+
+
+def _plain_for_pandas(a):
+    unit = np.datetime_data(a.dtype) if a.dtype.kind in "mM" else ("s", 1)
+    return a.ndim == 1 and a.dtype.kind not in "SVc" and unit in {(u, 1) for u in ("s", "ms", "us", "ns")}
+
+
+def _surrogates(a):
+    return a.dtype.kind == "O" and any(0xD800 <= ord(c) < 0xE000 for t in a if isinstance(t, str) for c in t)
+
+
+def _pandas_series(a, rng):
+    if not _plain_for_pandas(a):
+        return None
+    if a.dtype.kind == "O" and len(a) and isinstance(a[0], str) and not _surrogates(a):
+        return pd.Series(a, dtype=pick(rng, [object, "str", "string"]))
+    return pd.Series(a, index=np.arange(len(a))[::-1] * 3, dtype=object if a.dtype.kind == "O" else None)
+
+
+def _pandas_index(a, rng):
+    if not _plain_for_pandas(a) or a.dtype == np.float16:
+        return None
+    return pd.Index(a, dtype=object if a.dtype.kind == "O" else None)
+
+
+def _pandas_nullable(a, rng):
+    names = {"b": "boolean", "i": f"Int{a.dtype.itemsize * 8}", "u": f"UInt{a.dtype.itemsize * 8}"}
+    if a.ndim > 1 or a.dtype.kind not in names:
+        return None
+    return pick(rng, [pd.Series, pd.array])(a, dtype=names[a.dtype.kind])
+
+
+def _pandas_arrow(a, rng):
+    array = _arrow(a, rng)
+    return None if array is None else pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
+
+
+def _pandas_categorical(a, rng):
+    numbers = a.dtype.kind in "iu" or (a.dtype.kind == "O" and not _surrogates(a))
+    return pd.Series(pd.Categorical(a)) if numbers and a.ndim == 1 else None
+
+
+def _arrow(a, rng):
+    if pa is None or a.ndim > 1 or a.dtype.kind in "SVc" or _surrogates(a):
+        return None
+    if not _plain_for_pandas(a) and a.dtype.kind in "mM":
+        return None
+    if a.dtype.kind in "mM":
+        if (a.view("i8") == -(2**63)).any():
+            return None  # Arrow's null
+        kind = pa.timestamp if a.dtype.kind == "M" else pa.duration
+        return pa.array(a.view("i8")).cast(pa.int64()).view(kind(np.datetime_data(a.dtype)[0]))
+    if a.dtype.kind == "O":
+        is_text = len(a) == 0 or isinstance(a[0], str)
+        kinds = [pa.string(), pa.large_string(), pa.string_view()] if is_text else [pa.binary()]
+        return pa.array(a.tolist(), pick(rng, kinds))
+    return pa.array(a)
+
+
+def _arrow_slice(a, rng):
+    array = _arrow(np.concatenate([a[:1], a, a[-1:]]), rng)
+    return None if array is None else array.slice(min(len(a), 1), len(a))
+
+
+def _arrow_chunks(a, rng):
+    cuts = np.sort(rng.integers(0, len(a) + 1, 3))
+    state = rng.bit_generator.state
+    parts = []
+    for part in np.split(a, cuts):
+        rng.bit_generator.state = state  # the same type for all
+        parts.append(_arrow(part, rng))
+    empty = [p for p in parts if p is not None and len(p) > 0]
+    if any(p is None for p in parts) or not empty:
+        return None
+    return pa.chunked_array([p.cast(empty[0].type) for p in parts])
+
+
+def _arrow_dictionary(a, rng):
+    array = _arrow(a, rng)
+    if array is None or array.type in (pa.string_view(), pa.float16()) or len(a) > 500000:
+        return None
+    return array.dictionary_encode()
+
+
+def _arrow_runs(a, rng):
+    if pa is None or a.dtype.kind not in "iu" or a.ndim > 1 or len(a) == 0:
+        return None
+    import pyarrow.compute
+
+    return pyarrow.compute.run_end_encode(pa.array(a))
+
+
+def _polars(a, rng):
+    if pl is None or a.ndim > 1 or a.dtype.kind not in "biufmMO" or _surrogates(a) or a.dtype == np.float16:
+        return None
+    if a.dtype.kind in "mM":
+        if np.datetime_data(a.dtype) not in {("ms", 1), ("us", 1), ("ns", 1)}:
+            return None
+        if (a.view("i8") == -(2**63)).any():
+            return None  # a null
+    if a.dtype.kind == "O":
+        if len(a) == 0:
+            return None
+        return pl.Series(a.tolist(), dtype=pl.String if isinstance(a[0], str) else pl.Binary)
+    return pl.Series(np.ascontiguousarray(a))
+
+
+def _polars_chunks(a, rng):
+    cut = int(rng.integers(0, len(a) + 1))
+    one, two, three = (_polars(part, rng) for part in (a[:cut], a[cut:], a[:2]))
+    if one is None or two is None or one.dtype != two.dtype:
+        return None
+    both = one.append(two)
+    return both if three is None else both.append(three).slice(0, len(a))
+
+
+def _torch(layout, device="cpu"):
+    def give(a, rng):
+        if torch is None or a.dtype.kind not in "biuf":
+            return None
+        try:
+            tensor = torch.from_numpy(np.array(a, order="C", copy=True)).to(device)
+            return layout(tensor)
+        except (TypeError, RuntimeError, NotImplementedError):
+            return None  # not for unsigned numbers
+
+    return give
+
+
+def _torch_strided(tensor):
+    wide = torch.empty((len(tensor), 2, *tensor.shape[1:]), dtype=tensor.dtype, device=tensor.device)
+    wide[:, 1] = tensor
+    return wide[:, 1]
+
+
+def _torch_negative(tensor):
+    return torch._neg_view(-tensor) if tensor.is_floating_point() else None
+
+
+def _cupy(a, rng, layout=lambda a: a):
+    return layout(cupy.asarray(np.ascontiguousarray(a))) if cupy and a.dtype.kind in "biuf" else None
+
+
+def _jax(platform):
+    def give(a, rng):
+        if not jax or a.dtype.kind not in "biuf":
+            return None
+        return jax.device_put(np.ascontiguousarray(a), jax.devices(platform)[0])
+
+    return give
+
+
+SPELLINGS = {  # by device: name, library of results, how
+    "cpu": [
+        ("numpy", "numpy", _numpy(lambda a, rng: a)),
+        ("numpy strided", "numpy", _numpy(_strided)),
+        ("numpy reversed", "numpy", _numpy(lambda a, rng: a[::-1].copy()[::-1])),
+        ("numpy Fortran", "numpy", _numpy(lambda a, rng: np.asfortranarray(np.stack([a, a], 1)[:, 1]))),
+        ("numpy misaligned", "numpy", _numpy(_misaligned)),
+        ("numpy swapped", "numpy", _numpy(_swapped)),
+        ("numpy read-only", "numpy", _numpy(_read_only)),
+        ("numpy broadcast", "numpy", _numpy(_broadcast)),
+        ("numpy odd offset", "numpy", _numpy(_odd_offset)),
+        ("list", "list", _list),
+        ("pandas Series", "pandas", _pandas_series),
+        ("pandas Index", "pandas", _pandas_index),
+        ("pandas nullable", "pandas", _pandas_nullable),
+        ("pandas Arrow", "pandas", _pandas_arrow),
+        ("pandas Categorical", "pandas", _pandas_categorical),
+        ("arrow", "arrow", _arrow),
+        ("arrow slice", "arrow", _arrow_slice),
+        ("arrow chunks", "arrow", _arrow_chunks),
+        ("arrow dictionary", "arrow", _arrow_dictionary),
+        ("arrow runs", "arrow", _arrow_runs),
+        ("polars", "polars", _polars),
+        ("polars chunks", "polars", _polars_chunks),
+        ("torch", "torch", _torch(lambda t: t)),
+        ("torch strided", "torch", _torch(_torch_strided)),
+        ("torch negative", "torch", _torch(_torch_negative)),
+        ("jax", "jax", _jax("cpu")),
+    ],
+    "cuda": [
+        ("torch", "torch", _torch(lambda t: t, "cuda")),
+        ("torch strided", "torch", _torch(_torch_strided, "cuda")),
+        ("torch negative", "torch", _torch(_torch_negative, "cuda")),
+        ("cupy", "cupy", _cupy),
+        ("cupy strided", "cupy", lambda a, rng: _cupy(np.repeat(a, 2, axis=0), rng, lambda x: x[::2])),
+        ("cupy Fortran", "cupy", lambda a, rng: _cupy(a, rng, lambda x: cupy.asfortranarray(x))),
+        ("jax", "jax", _jax("gpu")),
+    ],
+}
+
+
+class Column:
+    """An array of numpy, and the same as roost gets it."""
+
+    def __init__(self, truth, given, form, library):
+        self.truth, self.given, self.form, self.library = truth, given, form, library
+
+    def __str__(self):
+        shape = "x".join(map(str, self.truth.shape))
+        return f"{self.form} {getattr(self.given, 'dtype', self.truth.dtype)} ({shape})"
+
+
+class World:
+    """Where a run goes: its random numbers, and what its arrays may be."""
+
+    def __init__(self, rng, device, limit):
+        self.rng, self.device, self.limit = rng, device, limit
+        self.types, self.now = types(device), ""
+
+    def doing(self, text):
+        self.now = text[:500]
+
+    def most(self, type):
+        """How many rows of a type a column may have: the oracle takes a second or two for them."""
+        return min(self.limit, 200_000 if type in ("text", "bytes") or type[0] in "SVr" else MOST)
+
+    def give(self, truth, home=None):
+        """A column in a random form. `home`: a column whose device, on a GPU whose library, it must have."""
+        forms = [
+            s for s in SPELLINGS[self.device] if self.device == "cpu" or home is None or s[1] == home.library
+        ]
+        while True:
+            name, library, make = forms[0] if self.rng.random() < 0.2 else pick(self.rng, forms)
+            given = make(truth, self.rng)
+            if given is not None:
+                return Column(truth, given, name, library)
+
+    def like(self, column, truth):
+        """A column of the same library, so that types go together: lists have other ones."""
+        name, library, make = next(s for s in SPELLINGS[self.device] if s[0] == column.form)
+        given = make(truth, self.rng)
+        return self.give(truth, column) if given is None else Column(truth, given, name, library)
+
+    def type(self, *kinds):
+        return pick(self.rng, [t for t in self.types if not kinds or t[0] in kinds or t in kinds])
+
+
+def back(result, home=None, what="result"):
+    """A result as numpy's, which must be of the library that an argument was of."""
+    if isinstance(result, tuple):
+        return tuple(back(r, home, what) for r in result)
+    library = type(result).__module__.split(".")[0].removesuffix("lib")
+    if home is not None and home.library != "list":  # lists go where a table is
+        expect(f"library of {what}", library, home.library if home.library in _ARRAYS else "numpy")
+    if library == "torch":
+        return result.detach().cpu().numpy()
+    return cupy.asnumpy(result) if library == "cupy" else np.asarray(result)
+
+
+_ARRAYS = {"numpy", "torch", "cupy", "jax"}
+
+
+def same_type(what, got, column):
+    """Whether results have the type of an argument that has one."""
+    if column.form.startswith(("numpy", "torch", "cupy", "jax")) and column.truth.dtype.kind != "O":
+        expect(f"type of {what}", got.dtype, column.truth.dtype)
+
+
+def refused(error):
+    """Whether an error is one of roost's."""
+    kinds = TypeError, ValueError, OverflowError
+    text = str(error.args[0]) if error.args else ""
+    return isinstance(error, kinds) and text.startswith("roost") and "\n" not in text
+
+
+def attempt(what, call):
+    """The answer of a call; None if roost refuses it in one line of its own."""
+    try:
+        return call()
+    except Exception as error:
+        if refused(error):
+            return type(error)
+        raise Wrong(f"{what}: {type(error).__name__}: {str(error)[:300]!r}") from error
+
+
+def is_refusal(answer):
+    return isinstance(answer, type) and issubclass(answer, Exception)
+
+
+# Operations: columns of one type, all answers compared.
+
+OPERATIONS = {}
+
+
+def operation(weight):
+    def enrol(function):
+        OPERATIONS[function.__name__] = function, weight
+        return function
+
+    return enrol
+
+
+def ascending(keys):
+    """Whether keys ascend, NaN and NaT last; none twice."""
+    if keys.ndim == 2 or keys.dtype.kind in "OTV":
+        rows = keys.tolist() if keys.dtype.kind != "V" else [v.tobytes() for v in keys]
+        return all(a < b for a, b in itertools.pairwise(rows))
+    if keys.dtype.kind in "fmM":
+        keys = keys[keys == keys] if (keys[:-1] == keys[:-1]).all() else keys[:0]
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+@operation(10)
+def functions(w):
+    """unique, factorize, value_counts, duplicated and partition of one column."""
+    rng = w.rng
+    type = w.type()
+    source = Source(rng, type)
+    x = w.give(source(draw_codes(rng, draw_size(rng, w.most(type)))))
+    (numbers,) = codes(x.truth)
+    known = Known(numbers)
+    for use in rng.permutation(["unique", "unique", "factorize", "value_counts", "duplicated", "partition"]):
+        w.doing(f"{use}({x})")
+        index_dtype = pick(rng, ["int64", "int32", np.int32])
+        if use == "unique":
+            options = {
+                name: bool(rng.integers(2)) for name in ("return_index", "return_inverse", "return_counts")
+            }
+            in_order = bool(rng.integers(3) == 0)
+            got = roost.unique(x.given, sorted=in_order, **options, index_dtype=index_dtype)
+            got = list(back(got if isinstance(got, tuple) else (got,), x))
+            keys = got.pop(0)
+            same_type("keys", keys, x)
+            _, of = codes(x.truth, keys)
+            expect("distinct keys", np.sort(of), np.arange(known.n))
+            if in_order and not ascending(keys):
+                raise Wrong("sorted keys do not ascend")
+            if options["return_index"]:
+                if not in_order:
+                    expect("order of first occurrence", of, np.arange(known.n))
+                expect("index", got.pop(0), known.first[of])
+            if options["return_inverse"]:
+                expect("inverse", of[got.pop(0)], numbers)
+            if options["return_counts"]:
+                expect("counts", got.pop(0), known.counts[of])
+        elif use == "factorize":
+            sentinel = bool(rng.integers(2))
+            got, uniques = back(
+                roost.factorize(x.given, use_na_sentinel=sentinel, index_dtype=index_dtype), x
+            )
+            missing = x.truth != x.truth if x.truth.dtype.kind in "fmM" else np.zeros(len(x.truth), bool)
+            if not sentinel:
+                missing[:] = False
+            expect("codes of NaN", np.flatnonzero(got == -1), np.flatnonzero(missing))
+            wanted, of = codes(x.truth[~missing], uniques)
+            expect("codes", got[~missing], wanted)
+            expect("uniques", of, np.arange(wanted.max(initial=-1) + 1))
+        elif use == "value_counts":
+            by_count = bool(rng.integers(2))
+            keys, counts = back(roost.value_counts(x.given, sort=by_count), x)
+            same_type("keys", keys, x)
+            order = np.argsort(-known.counts, kind="stable") if by_count else np.arange(known.n)
+            expect("counts", counts, known.counts[order])
+            expect("keys", codes(x.truth, keys)[1], order)
+        elif use == "duplicated":
+            keep = pick(rng, ["first", False])
+            wanted = known.counts[numbers] > 1
+            if keep:
+                wanted[known.first] = False
+            expect("duplicated", back(roost.duplicated(x.given, keep=keep), x), wanted)
+        elif type not in ("text", "bytes"):
+            parts = int(pick(rng, [1, 2, 3, 7, 64, 1000, 1024, 1025, 65536, int(rng.integers(1, 65537))]))
+            seed = int(rng.integers(2**62))
+            rows, offsets = back(roost.partition(x.given, parts, seed=seed, index_dtype=index_dtype), x)
+            expect("rows of parts", np.sort(rows), np.arange(len(numbers)))
+            part = np.repeat(np.arange(parts), np.diff(offsets))
+            expect("ascending in each part", (np.diff(rows.astype("i8"))[np.diff(part) == 0] > 0).all(), np.True_)
+            of_key = np.empty(known.n, np.int64)
+            of_key[numbers[rows]] = part
+            expect("one part of each key", of_key[numbers[rows]], part)
+            again = w.give(x.truth[::-1][: min(1000, len(numbers))], x)
+            if again.library == x.library and x.library != "list":
+                rows, offsets = back(roost.partition(again.given, parts, seed=seed), again)
+                other = codes(x.truth, again.truth)[1][rows]
+                expect("parts of another column", np.repeat(np.arange(parts), np.diff(offsets)), of_key[other])
+
+
+@operation(12)
+def groups(w):
+    """One GroupBy: everything that it can do, in any order, for values of any types."""
+    rng = w.rng
+    type = w.type()
+    n = draw_size(rng, w.most(type))
+    keys = w.give(Source(rng, type)(draw_codes(rng, n)))
+    (numbers,) = codes(keys.truth)
+    known = Known(numbers)
+    w.doing(f"group_by({keys})")
+    groups = roost.group_by(keys.given)
+    of = None
+    for _ in range(int(rng.integers(1, 7 if n > 100000 else 12))):
+        use = pick(rng, "keys len count sum mean min max first several".split())
+        w.doing(f"group_by({keys}).{use}")
+        if use == "len":
+            expect("len", len(groups), known.n)
+        elif use == "count":
+            count = back(groups.count(), keys)
+            of = _group_keys(groups, keys, known) if of is None else of
+            expect("count", count, known.counts[of])
+        elif use == "keys":
+            of = _group_keys(groups, keys, known)
+        else:
+            how = pick(rng, ["sum", "min", "max", "mean"]) if use == "several" else use
+            columns = [_group_values(w, how, n, keys) for _ in range(1 + 2 * (use == "several"))]
+            w.doing(f"group_by({keys}).{how}({', '.join(map(str, columns))})")
+            got = getattr(groups, how)(*(c.given for c in columns))
+            got = back(got if use == "several" else (got,), keys if how != "first" else None)
+            of = _group_keys(groups, keys, known) if of is None else of
+            for column, result in zip(columns, got):
+                _check_reduction(how, column, result, known, of)
+
+
+def _group_keys(groups, keys, known):
+    got = back(groups.keys, keys)
+    same_type("keys", got, keys)
+    of = codes(keys.truth, got)[1]
+    expect("distinct keys", np.sort(of), np.arange(known.n))
+    return of
+
+
+def _group_values(w, how, n, keys):
+    type = pick(w.rng, [*INTEGERS, *FLOATS, "?"])
+    if how == "first" and w.rng.integers(2):
+        return w.give(_records(w, n), keys)
+    source = Source(w.rng, type)
+    values = source(draw_codes(w.rng, n))
+    if type in FLOATS and how in ("sum", "mean"):  # so that no order of additions overflows
+        values = (values.astype("f8") % 4).astype(type) if w.rng.integers(2) else values % np.array(4, type)
+    return w.give(values, keys)
+
+
+def _check_reduction(how, column, got, known, of):
+    values = column.truth
+    kind = values.dtype.kind
+    if how == "first":
+        if got.dtype.kind != values.dtype.kind or got.dtype.itemsize != values.dtype.itemsize:
+            return same_type("first", got, column)
+        got = got.astype(values.dtype)
+        same = expect if values.dtype.kind in "biufmM" else lambda what, a, b: expect(what, raw(a), raw(b))
+        return same("first", got, values[known.first[of]])
+    if how in ("min", "max"):
+        same_type(how, got, column)
+        reduce = np.minimum if how == "min" else np.maximum
+        values = values.view("u1") if kind == "b" else values
+    else:
+        wide = {"b": "i8", "i": "i8", "u": "u8"}.get(kind, "f8")
+        reduce, values = np.add, values.astype(wide if how == "sum" else "f8")
+    with np.errstate(all="ignore"):
+        ordered = values[known.order]
+        wanted = reduce.reduceat(ordered, known.begins[:-1]) if known.n else ordered
+        if how in ("min", "max") or (how == "sum" and kind in "biu"):
+            if how == "sum" and column.library != "list":
+                expect("type of sums", got.dtype, wanted.dtype)
+            return expect(how, got.astype(wanted.dtype), wanted[of])
+        size = np.add.reduceat(np.abs(ordered), known.begins[:-1]) if known.n else ordered
+        if how == "mean":
+            wanted, size = wanted / known.counts, size / known.counts
+            expect("type of means", got.dtype, np.dtype("f8"))
+        else:
+            same_type("sum", got, column)
+        eps = np.finfo(got.dtype).eps * (2.0 + np.log2(known.counts + 1) * 4)
+        error = np.abs(got.astype("f8") - wanted[of])
+        good = (error <= (eps * size)[of] + np.finfo(got.dtype).tiny) | (got == wanted[of])
+        expect(how, good | (np.isnan(got) & np.isnan(wanted[of])), np.ones(len(got), bool))
+
+
+def raw(array):
+    """The bytes of each row of an array."""
+    array = np.ascontiguousarray(array)
+    return array.reshape(-1).view(np.uint8).reshape(len(array), -1) if array.size else np.empty((0, 0))
+
+
+def _records(w, n):
+    """n values of any fixed-size type and shape."""
+    rng = w.rng
+    type = pick(rng, [*INTEGERS, *FLOATS, "?", *([] if w.device != "cpu" else ["M8[us]", "m8[s]", "c16"])])
+    type = pick(rng, ["S5", "V3", "S16", "V33"]) if w.device == "cpu" and rng.integers(8) == 0 else type
+    tail = pick(rng, [(), (), (), (2,), (3,), (2, 2), (7,), (33,)])
+    size = np.dtype(type).itemsize * math.prod(tail)
+    data = mix(np.arange(max(1, -(-n * size // 8))), int(rng.integers(2**62))).view(np.uint8)[: n * size]
+    if type == "?":
+        data = data & 1
+    return data.view(type).reshape(n, *tail)
+
+
+def _other_type(w, type):
+    """A type that holds each value of another one, often the same."""
+    if type not in INTEGERS + FLOATS or w.rng.integers(2):
+        return type
+    wider = [t for t in INTEGERS + FLOATS if np.can_cast(type, t, "safe")]
+    return pick(w.rng, [t for t in wider if not (t == "f8" and type in ("i8", "u8"))])
+
+
+@operation(10)
+def pairs(w):
+    """isin and join of two columns with keys in common."""
+    rng = w.rng
+    type = w.type()
+    source = Source(rng, type)
+    n, m = draw_size(rng, w.most(type)), draw_size(rng, w.most(type))
+    x = w.give(source(draw_codes(rng, n)))
+    truth = source(draw_codes(rng, m, int(pick(rng, [0, 0, n // 3]))))
+    y = w.give(truth.astype(_other_type(w, type)) if type in INTEGERS + FLOATS else truth, x)
+    if rng.integers(2):
+        x, y = y, x
+    a, b = codes(x.truth, y.truth)
+    w.doing(f"isin({x}, {y})")
+    lists = "list" in (x.library, y.library)  # whose type numpy chose
+    got = attempt("isin", lambda: roost.isin(x.given, y.given))
+    if lists and is_refusal(got):
+        return
+    if is_refusal(got):
+        raise Wrong(f"isin: refused: {got.__name__}")
+    there = np.isin(a, b)
+    expect("isin", back(got, x), there)
+    if rng.integers(3) == 0:
+        expect("isin, inverted", back(roost.isin(x.given, y.given, invert=True), x), ~there)
+    known = Known(np.append(b, np.arange(max(a.max(initial=-1), b.max(initial=-1)) + 1)))  # numbers of both
+    known.counts -= 1
+    known.order = np.argsort(b, kind="stable")
+    known.begins = np.concatenate([[0], np.cumsum(known.counts)]).astype(np.int64)
+    begins, rows = known.matches(a) if known.counts[a].sum() < 8 * MOST else (None, None)
+    for how in rng.permutation(["inner", "left", "semi", "anti"])[:2]:
+        w.doing(f"join({x}, {y}, {how!r})")
+        if how in ("semi", "anti"):
+            got = back(roost.join(x.given, y.given, str(how)), x)
+            expect("rows", got.astype("i8"), np.flatnonzero(there == (how == "semi")))
+        elif begins is not None:
+            got = back(roost.join(x.given, y.given, str(how), index_dtype=pick(rng, ["int64", "int32"])), x)
+            counts = np.diff(begins)
+            left, right = np.repeat(np.arange(len(a)), counts), rows
+            if how == "left":
+                left = np.repeat(np.arange(len(a)), np.maximum(counts, 1))
+                right = np.full(len(left), -1)
+                right[np.repeat(counts > 0, np.maximum(counts, 1))] = rows
+            expect("left rows", got[0].astype("i8"), left)
+            expect("right rows", got[1].astype("i8"), right)
+
+
+def _asked(w, keys, source, n):
+    """Queries of a table: of its type, or one whose values that type holds; and their numbers in the table."""
+    truth = source(draw_codes(w.rng, n, int(pick(w.rng, [0, 0, 0, len(keys.truth) // 2]))))
+    if source.type in INTEGERS and w.rng.integers(3) == 0:
+        for type in w.rng.permutation(INTEGERS):
+            if np.can_cast(type, source.type, "safe") and (truth.astype(type).astype(source.type) == truth).all():
+                truth = truth.astype(type)
+                break
+    asked = w.give(truth, keys)
+    return asked, codes(keys.truth, asked.truth)[1]
+
+
+@operation(12)
+def tables(w):
+    """Index, Set, Map, MultiMap: one table used in many ways."""
+    rng = w.rng
+    type = w.type()
+    source = Source(rng, type)
+    n = draw_size(rng, w.most(type))
+    keys = w.give(source(draw_codes(rng, n)))
+    (numbers,) = codes(keys.truth)
+    known = Known(numbers)
+    name = "Index" if type in ("text", "bytes") else pick(rng, ["Index", "Set", "Map", "MultiMap"])
+    values = None
+    if name in ("Map", "MultiMap"):
+        values = _records(w, n)
+        while keys.library in ("torch", "jax") and values.dtype.kind in "mMSV":
+            values = _records(w, n)
+        values = w.give(values, keys)
+    w.doing(f"{name}({keys}{f', {values}' if values else ''})")
+    table = getattr(roost, name)(keys.given, *([values.given] if values else []))
+    uses = ["contains", "contains", "find", "find", "in", "len", "keys", "pickle", "valid"]
+    for _ in range(int(rng.integers(2, 8))):
+        use = pick(rng, uses)
+        asked, of = _asked(w, keys, source, draw_size(rng, w.most(type)))
+        w.doing(f"{name}({keys}{f', {values}' if values else ''}): {use} {asked}")
+        if asked.library == "list" and is_refusal(attempt(use, lambda: table.contains(asked.given))):
+            continue
+        if use == "find" and values and values.truth.dtype.kind in "mMSV" and asked.library in ("torch", "jax"):
+            attempt("find of what a library has not", lambda: table.find(asked.given))
+            continue
+        rows = known.rows(of)
+        if use == "contains":
+            expect("contains", back(table.contains(asked.given), asked), rows >= 0)
+        elif use == "in":
+            for i in rng.integers(0, len(asked.truth), min(5, len(asked.truth))):
+                expect(f"{asked.truth[i]!r} in", asked.truth[i] in table, bool(rows[i] >= 0))
+        elif use == "len":
+            expect("len", len(table), n if name == "MultiMap" else known.n)
+            if name == "Index":
+                expect("is_unique", table.is_unique, known.n == n)
+            if name == "MultiMap":
+                expect("key_count", table.key_count, known.n)
+        elif use == "valid":
+            expect("valid", table.valid(), True)
+        elif use == "pickle":
+            unsigned = keys.library == "torch" and keys.truth.dtype.kind == "u"  # torch pickles none of these
+            kept = [copy.copy, copy.deepcopy, *[lambda t: pickle.loads(pickle.dumps(t))] * (not unsigned)]
+            table = pick(rng, kept)(table)
+            if name == "MultiMap":
+                uses = [u for u in uses if u != "find"]  # values come in order of their keys: find_pairs below
+        elif name == "Index":
+            if use == "find":
+                index_dtype = pick(rng, ["int64", "int32"])
+                got = back(table.get_indexer(asked.given, index_dtype=index_dtype), asked)
+                expect("type of rows", got.dtype, np.dtype(index_dtype))
+                expect("rows", got, rows)
+            elif n < 3000:
+                expect("keys", codes(keys.truth, _listed(table, keys.truth))[1], numbers)
+        elif name == "Set":
+            got = back(table.keys(), keys)
+            same_type("keys", got, keys)
+            expect("keys", np.sort(codes(keys.truth, got)[1]), np.arange(known.n))
+        elif name == "Map":
+            _use_map(w, table, known, values.truth, use, asked, of, keys)
+        else:
+            _use_multimap(w, table, known, values.truth, use, asked, of, keys)
+
+
+def _listed(table, like):
+    """What iterating over a table has, as a column of the same type where Python's values have it."""
+    listed = list(table)
+    if like.dtype.kind in "OT" or like.ndim == 2 or like.dtype.kind in "biuf":
+        result = np.empty((len(listed), *like.shape[1:]), like.dtype)
+        result[:] = listed if like.ndim == 1 else np.array(listed, like.dtype).reshape(-1, like.shape[1])
+        return result
+    return np.array(listed, like.dtype) if len(listed) and isinstance(listed[0], bytes) else like
+
+
+def _use_map(w, table, known, values, use, asked, of, keys):
+    rng = w.rng
+    if use == "keys":
+        got_keys, got = back(table.items(), keys)
+        of = codes(keys.truth, got_keys)[1]
+        expect("keys", np.sort(of), np.arange(known.n))
+        return expect("values", raw(got), raw(values[known.first[of]]))
+    rows = known.rows(of)
+    missing = np.zeros((), values.dtype) if values.ndim == 1 or len(values) == 0 else np.zeros_like(values[0])
+    options = {}
+    if rng.integers(2) and values.dtype.kind not in "SV":
+        missing = _records_like(w, values)
+        options["missing"] = missing.item() if missing.ndim == 0 and missing.dtype.kind in "biu" else missing
+    got = back(table.find(asked.given, **options), asked)
+    wanted = np.empty((len(rows), *values.shape[1:]), values.dtype)
+    wanted[:] = missing
+    wanted[rows >= 0] = values[rows[rows >= 0]]
+    expect("type of values", got.dtype, values.dtype)
+    expect("values", raw(got), raw(wanted))
+    for i in rng.integers(0, len(rows), min(3, len(rows))):
+        if asked.truth.ndim == 1 and asked.truth.dtype == keys.truth.dtype:
+            one = table.get(asked.truth[i], None)
+            if rows[i] < 0:
+                expect(f"get({asked.truth[i]!r})", one is None, True)
+            elif values.ndim == 1 and values.dtype.kind in "biu":
+                expect(f"get({asked.truth[i]!r})", one, values[rows[i]].item())
+
+
+def _records_like(w, values):
+    """A value of the same type and shape."""
+    data = mix(np.arange(99), int(w.rng.integers(2**62))).view(np.uint8)
+    data = data & 1 if values.dtype.kind == "b" else data
+    size = math.prod(values.shape[1:])
+    return data[: size * values.dtype.itemsize].view(values.dtype).reshape(values.shape[1:])[()]
+
+
+def _use_multimap(w, table, known, values, use, asked, of, keys):
+    if use == "keys":
+        got_keys, got = back(table.items(), keys)
+        of = codes(keys.truth, got_keys)[1]
+        expect("numbers of keys", np.bincount(of, minlength=known.n), known.counts)
+        expect("keys side by side", int((np.diff(of) != 0).sum()) + 1 if len(of) else 0, known.n)
+        rows = known.matches(of[np.flatnonzero(np.diff(of, prepend=-1))])[1]
+        return expect("values", raw(got), raw(values[rows]))
+    present = np.where(known.rows(of) >= 0, of, known.n)
+    if np.append(known.counts, 0)[present].sum() > 8 * MOST // max(1, values[:1].nbytes // 8):
+        return
+    begins, rows = known.matches(present)
+    expect("count", back(table.count(asked.given), asked), np.diff(begins))
+    got_begins, got = back(table.find(asked.given), asked)
+    expect("offsets", got_begins, begins)
+    expect("values", raw(got), raw(values[rows]))
+    numbers, got = back(table.find_pairs(asked.given), asked)
+    expect("numbers of pairs", numbers, np.repeat(np.arange(len(of)), np.diff(begins)))
+    expect("values of pairs", raw(got), raw(values[rows]))
+
+
+@operation(10)
+def changing(w):
+    """ConcurrentMap and Store: batches of inserts, sums and erases, against two arrays."""
+    rng = w.rng
+    name = pick(rng, ["ConcurrentMap", "Store"])
+    type = pick(rng, [t for t in w.types if " " not in t and t not in ("text", "bytes")])
+    if np.dtype(type).itemsize > 8:
+        return
+    pool = Source(rng, type)(np.arange(draw_size(rng, w.most(type) // 3)))
+    pool = pool[Known(codes(pool)[0]).first]
+    d = len(pool)
+    value_type = pick(rng, [*INTEGERS, "f4", "f8", "?", *["M8[s]"] * (w.device == "cpu")])
+    tail = pick(rng, [(), (), (3,), (64,)]) if name == "Store" and d < 200000 else ()
+    home = w.give(pool[:0])
+    while home.library not in _ARRAYS or (home.library != "numpy" and value_type[0] == "M"):
+        home = w.give(pool[:0])
+    options = {"like": home.given, "load_factor": float(pick(rng, [0.3, 0.5, 0.8, 0.8, 0.95, 1.0]))}
+    options["capacity"] = int(pick(rng, [0, 0, d // 2, d]))
+    table = getattr(roost, name)(type, value_type, *[tail] * (name == "Store"), **options)
+    present, value = np.zeros(d, bool), np.zeros((d, *tail), value_type)
+    adds = name == "ConcurrentMap" and value_type[0] in "iuf" and (value_type[1] >= "4" or value_type[0] == "u")
+    made = Source(rng, "i4")
+    for step in range(int(rng.integers(2, 9))):
+        use = pick(rng, ["insert", "insert_or_assign", "erase", "set", "reserve"] + ["add"] * 2 * adds)
+        use = "clear" if rng.integers(30) == 0 else use
+        if d == 0 or use == "clear":
+            table.clear()
+            present[:] = False
+            continue
+        batch = np.minimum(draw_codes(rng, draw_size(rng, min(w.most(type), 3 * d + 20))), d - 1)
+        keys = w.give(pool[batch], home)
+        w.doing(f"{name}({type}, {value_type}, {tail}, {options}): {use} {keys}")
+        if keys.library == "list" and is_refusal(attempt(use, lambda: table.contains(keys.given))):
+            continue
+        different = np.unique(batch)
+        absent = different[~present[different]]
+        of_key = made(np.arange(d) + step * d).astype(value_type)
+        of_key = np.broadcast_to(of_key.reshape(-1, *[1] * len(tail)), (d, *tail))
+        values = w.like(home, np.ascontiguousarray(of_key[batch]))
+        if use == "erase":
+            expect("erased", table.erase(keys.given), len(different) - len(absent))
+            present[batch] = False
+        elif use == "reserve":
+            table.reserve(len(batch))
+        elif use == "add":
+            small = rng.integers(0, 4, len(batch)).astype(value_type)
+            amounts = w.like(home, small).given if rng.integers(2) else 1
+            small = small if amounts is not 1 else np.ones_like(small)  # noqa: F632
+            value[absent] = 0
+            with np.errstate(all="ignore"):
+                np.add.at(value, batch, small)
+            expect("added", table.add(keys.given, amounts), len(absent))
+            present[batch] = True
+        elif use == "insert":
+            expect("inserted", table.insert(keys.given, values.given), len(absent))
+            value[absent] = of_key[absent]
+            present[batch] = True
+        else:
+            if use == "set":
+                table[keys.given] = values.given
+            else:
+                expect("new", table.insert_or_assign(keys.given, values.given), len(absent))
+            value[different] = of_key[different]
+            present[batch] = True
+        if rng.integers(3) == 0:
+            _check_changing(w, table, pool, present, value, home)
+    if rng.integers(3) == 0:
+        w.doing(f"{name}({type}, {value_type}, {tail}, {options}): kept and read again")
+        if name == "Store":
+            with tempfile.TemporaryDirectory() as folder:
+                table.save(f"{folder}/store")
+                table = roost.Store.load(f"{folder}/store", type, value_type, tail, like=home.given)
+        else:
+            table = copy.deepcopy(table) if home.library == "torch" else pickle.loads(pickle.dumps(table))
+    _check_changing(w, table, pool, present, value, home)
+
+
+def _check_changing(w, table, pool, present, value, home):
+    batch = w.rng.permutation(len(pool))
+    asked = w.give(pool[batch], home)
+    expect("len", len(table), int(present.sum()))
+    expect("valid", table.valid(), True)
+    if not (asked.library == "list" and is_refusal(attempt("find", lambda: table.contains(asked.given)))):
+        expect("contains", back(table.contains(asked.given), asked), present[batch])
+        wanted = np.where(present.reshape(-1, *[1] * (value.ndim - 1)), value, np.zeros((), value.dtype))
+        expect("find", raw(back(table.find(asked.given), asked)), raw(wanted[batch]))
+    keys, values = back(table.items(), home)
+    of = codes(pool, keys)[1]
+    expect("keys", np.sort(of), np.flatnonzero(present))
+    expect("values", raw(values), raw(value[of]))
+    for i in w.rng.integers(0, len(pool), 3 * bool(len(pool))):
+        expect(f"{pool[i]!r} in", pool[i] in table, bool(present[i]))
+
+
+# Operations: values of other types. An answer is right, or it is a refusal.
+
+
+def wraps_to(count, factor, rng):
+    """A 64-bit number that becomes `count` where it is multiplied by `factor` in 64 bits."""
+    even = factor & -factor
+    if count % even:
+        return count // factor
+    room = 2**64 // even
+    found = count // even * pow(factor // even, -1, room) % room + int(rng.integers(even)) * room
+    return (found + 2**63) % 2**64 - 2**63
+
+
+def near(rng, value):
+    """Values that a careless conversion could take for a key."""
+    if isinstance(value, (str, bytes)):
+        one, nul = (value[:1], "\0") if isinstance(value, str) else (bytes(value[:1]), b"\0")
+        other = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value.decode("latin1")
+        same = [value, value + nul, value + nul * 2, value[:-1], value + one, value.rstrip(nul), other]
+        return [*same, other + other[:0] * 2, 1, 1.0, None, np.str_("1"), value * 2]
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        unit, step = np.datetime_data(value.dtype)
+        count, kind = int(value.view("i8")), type(value)
+        result = [value, count, value + 1, str(value), kind("NaT")]
+        for other in ("M", *UNITS, "ps", "W"):
+            try:
+                result.append(value.astype(f"{value.dtype.kind}8[{other}]"))
+            except (TypeError, ValueError, OverflowError):
+                pass
+            if unit in ATTOSECONDS and other in ATTOSECONDS and ATTOSECONDS[other] > ATTOSECONDS[unit] * step:
+                factor = ATTOSECONDS[other] // (ATTOSECONDS[unit] * step)
+                result.append(np.array(wraps_to(count, factor, rng), f"{value.dtype.kind}8[{other}]")[()])
+        result.append(np.array(count, f"{'M' if value.dtype.kind == 'm' else 'm'}8[{unit}]")[()])
+        try:
+            stamp = pd.Timestamp(value) if kind is np.datetime64 else pd.Timedelta(value)
+            result += [stamp, stamp.to_pydatetime() if kind is np.datetime64 else stamp.to_pytimedelta()]
+            result += [stamp.to_pydatetime().date(), stamp.tz_localize("UTC")] * (kind is np.datetime64)
+        except (ValueError, OverflowError, TypeError, AttributeError):
+            pass
+        return result
+    if isinstance(value, np.void):
+        return [value, value.tobytes(), value.tobytes() + b"\0", np.void(value.tobytes() + b"\0")]
+    if isinstance(value, np.ndarray):  # a row
+        row = value.tolist()
+        changed = row[:-1] + [pick(rng, near(rng, value.dtype.type(row[-1])))]
+        return [tuple(row), row, value, tuple(row + [0]), tuple(row[:-1]), tuple(changed), changed, row[0]]
+    number = value.item()
+    result = [number, value]
+    if isinstance(number, float):
+        result += [float(np.nextafter(value, value.dtype.type(np.inf))), float(np.nextafter(number, np.inf))]
+        result += [str(number), decimal.Decimal(number), None]
+        if not math.isfinite(number):
+            return result + [65520.0, 65536.0, 3.5e38, 1e39, 1e308, -1e39, 2**63, -(2**63), 2**64 - 1, 10**400]
+        integer, others = int(number), [number + 0.5, number * (1 + 2**-30), number * (1 + 2**-12)]
+        result += [other for other in others if math.isfinite(other)]
+    else:
+        integer = int(number)
+        result += [integer + 0.5, str(integer), str(integer).encode(), fractions.Fraction(2 * integer + 1, 2)]
+        result += [decimal.Decimal(integer), complex(integer), math.nan, math.inf, None, not integer]
+    shift = int(pick(rng, [8, 16, 32, 64, 64]))
+    integers = [integer, integer + 1, integer - 1, -integer, integer + 2**shift, integer - 2**shift]
+    integers += [integer * 256, integer ^ 2**31, integer ^ 2**63, 2**64 - 1, 2**63, 2**53 + 1, -1, 0, 1]
+    result += integers
+    for other in integers:
+        for name in ("i8", "u8", "f8", "f4", "f2", "u4", "i1"):
+            with np.errstate(all="ignore"):
+                made = np.array([other % 2**64], np.uint64).astype(name)[0]
+            if name[0] == "f" or made == other:
+                result.append(made)
+        if abs(other) < 10**300:
+            result.append(float(other))
+    return result
+
+
+def as_array(values, type):
+    """Those of the values that are values of a type, as an array of it."""
+    result = []
+    for value in values:
+        try:
+            with np.errstate(all="ignore"):
+                made = np.array([value]).astype(type) if type[0] in "mM" else np.array([value], type)
+            if made.shape == (1,) and same_value(made[0], value):
+                result.append(made)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return np.concatenate(result) if result else np.empty(0, type)
+
+
+OTHERS = [*INTEGERS, *FLOATS, "?", "M8[D]", "M8[ns]", "M8[M]", "m8[s]", "m8[us]", "M8[s]", "S3", "S9", "V4"]
+
+
+def undecided(query, dtype, single=True):
+    """Where both answers are right: bools beside numbers, numbers of Python beside floats that round them."""
+    if isinstance(query, (bool, np.bool_)) != (dtype.kind == "b"):
+        return True
+    return single and isinstance(query, (float, int)) and dtype.kind == "f" and dtype.itemsize < 8
+
+
+def _keys_for_others(w, most):
+    rng = w.rng
+    type = w.type()
+    truth = Source(rng, type)(draw_codes(rng, max(1, draw_size(rng, most))))
+    return truth, w.give(truth)
+
+
+def _queries_near(w, truth):
+    rng = w.rng
+    chosen = [truth[i] for i in rng.integers(0, len(truth), 6)]
+    queries = [q for value in chosen for q in near(rng, value)]
+    return [queries[i] for i in rng.permutation(len(queries))]
+
+
+def _domain_dtype(keys):
+    dtype = getattr(keys.given, "dtype", None)
+    return dtype if isinstance(dtype, np.dtype) and dtype.kind != "O" else keys.truth.dtype
+
+
+@operation(14)
+def others(w):
+    """Arrays and lists of other types against every table, in bulk."""
+    rng = w.rng
+    truth, keys = _keys_for_others(w, pick(rng, [8, 300, 300, 40000]))
+    queries = _queries_near(w, truth)
+    if rng.integers(2):
+        wide = [q for q in queries if not isinstance(q, (str, bytes, tuple, list))]
+        asked = as_array(wide if wide and rng.integers(4) else queries, str(pick(rng, OTHERS)))
+        if truth.ndim == 2 and rng.integers(2):
+            rows = [q for q in queries if isinstance(q, tuple) and len({np.shape(v) for v in q}) == 1]
+            width = pick(rng, [len(q) for q in rows]) if rows else 0
+            asked = np.array([q for q in rows if len(q) == width], dtype=object)
+            asked = _rows_of_type(asked, pick(rng, [*INTEGERS, "f8"]))
+        asked = asked[: int(rng.integers(1, len(asked) + 2))]
+        asked = w.give(asked, keys)
+        given, values = asked.given, list(asked.truth)
+    else:
+        values = queries[: int(rng.integers(1, 6))]
+        if rng.integers(2):
+            values = [q for q in queries if type(q) is type(values[0])][: len(values)]
+        given, asked = values, Column(np.empty(len(values), object), values, "list", "list")
+    w.doing(f"{keys} asked by {asked.form} of {getattr(given, 'dtype', '')} {values[:6]}")
+    _check_others(w, keys, given, values, asked.form in ("list",))
+
+
+def _rows_of_type(rows, type):
+    result = []
+    for row in rows.tolist():
+        try:
+            made = np.array([row]).astype(type)
+            if same_value(made[0], row):
+                result.append(made[0])
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return np.array(result, type) if result else np.empty((0, 2), type)
+
+
+def _rows_known(truth):
+    known = {}
+    for row, value in enumerate(exact_list(truth)):
+        known.setdefault(value, row)
+    return known
+
+
+def _check_others(w, keys, given, values, python):
+    truth = keys.truth
+    known = _rows_known(truth)
+    dtype = _domain_dtype(keys)
+    rows = [known.get(exact(v), -1) for v in values]
+    decided = np.array([not undecided(v, dtype, python) for v in values], bool)
+    kinds = {}
+
+    def check(name, call, wanted):
+        got = attempt(name, call)
+        if is_refusal(got):
+            kinds[name] = got.__name__
+            return
+        kinds[name] = "answer"
+        got = back(got)
+        if len(got) != len(wanted):
+            raise Wrong(f"{name}: {len(got)} answers to {len(wanted)}")
+        bad = (np.asarray(got) != np.array(wanted)) & decided
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise Wrong(f"{name}: {values[i]!r} ({type(values[i]).__name__}): {got[i]!r}, not {wanted[i]!r}")
+
+    there = [row >= 0 for row in rows]
+    texts = truth.dtype.kind == "O"
+    index = roost.Index(keys.given)
+    check("Index.get_indexer", lambda: index.get_indexer(given), rows)
+    check("Index.contains", lambda: index.contains(given), there)
+    check("isin", lambda: roost.isin(given, keys.given), there)
+    if not texts:
+        row_numbers = w.like(keys, np.arange(len(truth))).given
+        map = roost.Map(keys.given, row_numbers)
+        check("Set.contains", lambda: roost.Set(keys.given).contains(given), there)
+        check("Map.find", lambda: map.find(given, missing=-1), rows)
+        multimap = roost.MultiMap(keys.given, row_numbers)
+        counts = np.bincount(codes(truth)[0])[codes(truth)[0]]
+        counted = [int(counts[row]) if row >= 0 else 0 for row in rows]
+        check("MultiMap.count", lambda: multimap.count(given), counted)
+        if truth.ndim == 1 and truth.dtype.itemsize <= 8 and keys.library != "list":
+            for name in ("ConcurrentMap", "Store"):
+                table = getattr(roost, name)(dtype, "int64", **_like(keys))
+                table.insert(keys.given, 7)
+                check(f"{name}.contains", lambda: table.contains(given), there)
+                before = len(table)
+                got = attempt(f"{name}.erase", lambda: table.erase(given))
+                if not is_refusal(got) and decided.all():
+                    gone = len({exact(v) for v in values} & set(known))
+                    expect(f"{name}.erase of {values!r}"[:300], (got, len(table)), (gone, before - gone))
+    tables = {kind for name, kind in kinds.items() if not name.startswith("isin")}
+    if len(tables) > 1 and len(values):
+        raise Wrong(f"answers and refusals of one query: {kinds}; {values[:5]}"[:500])
+
+
+def _like(keys):
+    return {"like": keys.given} if keys.library in _ARRAYS else {}
+
+
+@operation(12)
+def singles(w):
+    """`in`, `get` and `[]`: one value of any type against each table."""
+    rng = w.rng
+    truth, keys = _keys_for_others(w, 50)
+    known = _rows_known(truth)
+    dtype = _domain_dtype(keys)
+    tables = {"Index": roost.Index(keys.given)}
+    if truth.dtype.kind != "O":
+        row_numbers = w.like(keys, np.arange(len(truth))).given
+        tables |= {"Set": roost.Set(keys.given), "Map": roost.Map(keys.given, row_numbers)}
+        if truth.ndim == 1 and truth.dtype.itemsize <= 8:
+            for name in ("ConcurrentMap", "Store"):
+                tables[name] = getattr(roost, name)(dtype, "int64", **_like(keys))
+                firsts = Known(codes(truth)[0]).first
+                if keys.library != "list":
+                    tables[name].insert(w.like(keys, truth[firsts]).given, w.like(keys, firsts).given)
+                else:
+                    del tables[name]
+    for query in _queries_near(w, truth)[:12]:
+        row = known.get(exact(query), -1)
+        if undecided(query, dtype):
+            continue
+        for name, table in tables.items():
+            w.doing(f"{name} of {keys} {truth[:4].tolist()}: one {type(query).__name__} {query!r}")
+            got = attempt("in", lambda: query in table)
+            if not is_refusal(got):
+                expect(f"{query!r} in", got, row >= 0)
+            if not hasattr(table, "get"):
+                continue
+            got = attempt("get", lambda: table.get(query, "none"))
+            if not is_refusal(got):
+                expect(f"get({query!r})", got, row if row >= 0 else "none")
+            try:
+                got = attempt(f"[{query!r}]", lambda: _one(table, query))
+            except Wrong as error:
+                if not (isinstance(error.__cause__, KeyError) and row < 0):
+                    raise
+            else:
+                if not is_refusal(got):
+                    expect(f"[{query!r}]", got, row)
+
+
+def _one(table, query):
+    got = table[query]
+    return back(got).reshape(-1)[0].item() if hasattr(got, "shape") else got
+
+
+@operation(8)
+def lists(w):
+    """Lists of mixed values as keys, values and queries."""
+    rng = w.rng
+    chosen = []
+    for _ in range(int(rng.integers(1, 4))):
+        truth = Source(rng, w.type())(draw_codes(rng, 4))
+        chosen += _queries_near(w, truth)[: int(rng.integers(1, 4))]
+    if rng.integers(2):
+        chosen = [c for c in chosen if type(c) is type(chosen[0])]
+    chosen = [chosen[i] for i in rng.integers(0, len(chosen), int(rng.integers(1, 9)))]
+    w.doing(f"list {chosen!r}"[:400])
+    if any(isinstance(c, bool) for c in chosen):
+        return
+    form = pick(rng, [list, tuple, lambda v: _objects(v)])(chosen)
+    seen = {}
+    numbers = np.array([seen.setdefault(exact(v), len(seen)) for v in chosen])
+    if any(isinstance(v, (list, tuple, np.ndarray)) for v in chosen) and form is not chosen:
+        form = chosen
+    got = attempt("factorize", lambda: roost.factorize(form, use_na_sentinel=False))
+    if not is_refusal(got):
+        expect("factorize", got[0], numbers)
+        expect("uniques", [exact(v) for v in got[1]], list(seen))
+    got = attempt("unique", lambda: roost.unique(form, return_counts=True))
+    if not is_refusal(got):
+        counts = dict(zip(map(exact, got[0]), got[1].tolist()))
+        expect("unique", counts, {v: int((numbers == i).sum()) for v, i in seen.items()})
+    got = attempt("duplicated", lambda: roost.duplicated(form))
+    if not is_refusal(got):
+        expect("duplicated", got, np.array([n in numbers[:i] for i, n in enumerate(numbers)]))
+    got = attempt("Index", lambda: roost.Index(form))
+    if not is_refusal(got):
+        rows = attempt("get_indexer", lambda: got.get_indexer(form))
+        if not is_refusal(rows):
+            expect("get_indexer", rows, np.array([numbers.tolist().index(n) for n in numbers]))
+    got = attempt("group_by", lambda: roost.group_by(form))
+    if not is_refusal(got):
+        sums = dict(zip(map(exact, got.keys), got.sum(np.ones(len(chosen), "i4")).tolist()))
+        expect("group_by", sums, {v: int((numbers == i).sum()) for v, i in seen.items()})
+    half = len(chosen) // 2
+    got = attempt("isin", lambda: roost.isin(chosen[:half], chosen[half:]))
+    if not is_refusal(got):
+        expect("isin", got, np.isin(numbers[:half], numbers[half:]))
+
+
+def _objects(values):
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
+
+
+@operation(8)
+def values(w):
+    """`missing=` and values of other types: kept exactly, or refused."""
+    rng = w.rng
+    type = pick(rng, [t for t in w.types if " " not in t and t not in ("text", "bytes")])
+    truth = Source(rng, type)(draw_codes(rng, 5))
+    wanted = pick(rng, _queries_near(w, truth))
+    home = w.give(np.arange(5))
+    if isinstance(wanted, (list, tuple, np.ndarray)) or home.library == "list" or wanted is None:
+        return
+    open_question = undecided(wanted, truth.dtype) or (isinstance(wanted, bytes) and truth.dtype.kind == "V")
+    w.doing(f"values of {type}: missing={wanted!r} ({wanted.__class__.__name__})")
+    given = w.like(home, truth)
+    if given.library == "list" or (home.library in ("torch", "jax") and truth.dtype.kind in "mMSV"):
+        return
+    for name in ("Map", "ConcurrentMap", "Store"):
+        if name == "Map":
+            table = roost.Map(home.given, given.given)
+        elif truth.dtype.kind in "biufmM":
+            table = getattr(roost, name)("int64", type, **_like(home))
+        else:
+            continue
+        held = _domain_dtype(given)
+        got = attempt(f"{name}.find", lambda: table.find(w.like(home, np.array([77])).given, missing=wanted))
+        if not is_refusal(got) and not open_question and held == truth.dtype:
+            expect(f"{name}: missing={wanted!r} of {type}", exact(back(got)[0]), exact(wanted))
+        if name != "Map" and not open_question:
+            for put in ("insert", "insert_or_assign", "set"):
+                table.clear()
+                key = w.like(home, np.array([5])).given
+                call = (lambda: table.__setitem__(key, wanted)) if put == "set" else None
+                got = attempt(f"{name}.{put}", call or (lambda: getattr(table, put)(key, wanted)))
+                if is_refusal(got):
+                    expect("len after a refusal", len(table), 0)
+                else:
+                    expect(f"{name}.{put} of {wanted!r}", exact(back(table.find(key))[0]), exact(wanted))
+
+
+def with_nulls(rng):
+    """Columns with a null, and how they are made."""
+    n = int(rng.integers(2, 9))
+    at = int(rng.integers(n))
+    type = pick(rng, INTEGERS)
+    numbers = [None if i == at else i for i in range(n)]
+    texts = [None if i == at else str(i) for i in range(n)]
+    mask = np.arange(n) == at
+    values = np.arange(n).astype(type)
+    yield "masked", np.ma.array(values, mask=mask)
+    name = f"{'UInt' if type[0] == 'u' else 'Int'}{int(type[1]) * 8}"
+    yield "pandas nullable", pd.Series(numbers, dtype=name)
+    yield "pandas Float64", pd.array(numbers, dtype="Float64")
+    yield "pandas boolean", pd.array([None if i == at else True for i in range(n)], dtype="boolean")
+    yield "pandas string", pd.Series(texts, dtype="string")
+    yield "pandas str", pd.Series(texts, dtype="str")
+    yield "pandas Categorical", pd.Series(pd.Categorical(numbers))
+    yield "pandas Categorical of texts", pd.Categorical(texts)
+    yield "pandas CategoricalIndex", pd.CategoricalIndex(numbers)
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        yield f"objects with {missing}", _objects([missing if t is None else t for t in texts])
+        yield f"numbers and {missing}", _objects([missing if t is None else t for t in numbers])
+    yield "list", numbers
+    yield "list of texts", texts
+    if pl:
+        yield "polars", pl.Series(numbers)
+        yield "polars text", pl.Series(texts)
+        yield "polars Categorical", pl.Series(texts, dtype=pl.Categorical)
+    if pa:
+        import pyarrow.compute
+
+        array = pa.array(numbers, pa.from_numpy_dtype(np.dtype(type)))
+        yield "arrow", array
+        yield "arrow chunks", pa.chunked_array([array[:1], array[1:]])
+        yield "arrow text", pa.array(texts)
+        yield "arrow dates", pa.array(numbers, pa.timestamp("ms"))
+        yield "arrow dictionary", array.dictionary_encode()
+        yield "arrow dictionary chunks", pa.chunked_array([array.dictionary_encode()] * 2)
+        inside = pa.DictionaryArray.from_arrays(pa.array(np.arange(n), pa.int8()), array)
+        yield "arrow dictionary's values", inside
+        yield "arrow dictionary's texts", pa.DictionaryArray.from_arrays(np.arange(n), pa.array(texts))
+        runs = pa.RunEndEncodedArray.from_arrays(pa.array(np.arange(1, n + 1), pa.int32()), array)
+        yield "arrow runs", runs
+        yield "arrow runs in chunks", pa.chunked_array([runs])
+        yield "pandas Arrow", pd.Series(pd.arrays.ArrowExtensionArray(array))
+        yield "pandas Arrow dictionary", pd.Series(pd.arrays.ArrowExtensionArray(inside))
+        yield "pandas Arrow runs", pd.Series(pd.arrays.ArrowExtensionArray(runs))
+        yield "pandas Arrow in Categorical", pd.Series(array.to_pandas()).astype("category")
+
+
+@operation(1)
+def nulls(w):
+    """Columns with nulls, which are no keys and no values."""
+    if w.device != "cpu":
+        return
+    for name, column in with_nulls(w.rng):
+        n = len(column)
+        ones = np.ones(n, "i8")
+        index = roost.Index(np.arange(20))
+        calls = {
+            "unique": lambda: roost.unique(column),
+            "factorize": lambda: roost.factorize(column),
+            "value_counts": lambda: roost.value_counts(column),
+            "duplicated": lambda: roost.duplicated(column),
+            "isin": lambda: roost.isin(column, column),
+            "isin of numbers": lambda: roost.isin(np.arange(3), column),
+            "join": lambda: roost.join(column, column),
+            "group_by": lambda: roost.group_by(column).count(),
+            "sum": lambda: roost.group_by(ones).sum(column),
+            "Index": lambda: roost.Index(column),
+            "get_indexer": lambda: index.get_indexer(column),
+            "Set": lambda: roost.Set(column),
+            "Map": lambda: roost.Map(column, ones),
+            "values": lambda: roost.Map(np.arange(n), column),
+            "MultiMap": lambda: roost.MultiMap(np.arange(n), column),
+            "insert": lambda: roost.ConcurrentMap("int64", "int64").insert(column, 1),
+            "inserted values": lambda: roost.ConcurrentMap("int64", "float64").insert(np.arange(n), column),
+            "partition": lambda: roost.partition(column, 2),
+        }
+        for what, call in calls.items():
+            w.doing(f"{what} of {name} {column!r}".replace("\n", " ")[:300])
+            got = attempt(what, call)
+            if not is_refusal(got) and not (what == "factorize" and got[0].tolist().count(-1) == 1):
+                raise Wrong(f"{what} takes a null: {str(got)[:200]!r}")
+
+
+@operation(5)
+def spellings(w):
+    """The same two columns in all forms: one answer, or one kind of refusal."""
+    rng = w.rng
+    truth = Source(rng, w.type())(draw_codes(rng, int(rng.integers(1, 20))))
+    wide = [q for q in _queries_near(w, truth) if not isinstance(q, (str, bytes, tuple, list))]
+    other = as_array(wide, str(pick(rng, OTHERS))) if truth.ndim == 1 else truth
+    if len(other) == 0:
+        other = truth
+    answers = {}
+    for swap in (False, True):
+        for name, library, make in SPELLINGS[w.device]:
+            given = make(truth, rng)
+            kept = getattr(given, "dtype", None)
+            if given is None or library == "list" or (
+                isinstance(kept, np.dtype) and kept.kind in "mM" and kept != truth.dtype
+            ):
+                continue
+            beside = other if w.device == "cpu" and library in ("numpy", "pandas", "arrow", "polars", "torch") \
+                else w.like(Column(truth, given, name, library), other).given
+            w.doing(f"isin of {name} {truth.dtype} and {other.dtype}, {'swapped' if swap else ''}")
+            x, y = (beside, given) if swap else (given, beside)
+            got = attempt("isin", lambda: roost.isin(x, y))
+            got = got.__name__ if is_refusal(got) else str(back(got).tolist())
+            answers.setdefault((swap, got), []).append(name)
+    for swap in (False, True):
+        if sum(key[0] == swap for key in answers) > 1:
+            raise Wrong(f"isin of {truth.dtype} and {other.dtype}, {swap=}: {answers}"[:500])
+
+
+# Voxels, and torch.
+
+
+@operation(6)
+def voxels(w):
+    """roost.sparse: rows of coordinates, and the neighbours of a kernel."""
+    rng = w.rng
+    axes = int(rng.integers(2, 5))
+    n = draw_size(rng, w.most("rows"))
+    side = int(pick(rng, [2, 3, 20, 100, 2**12, 2**15 if axes == 4 else 2**20]))
+    corner = int(pick(rng, [0, 0, -side // 2, -(2**31), 2**31 - side, -7]))
+    truth = rng.integers(0, side, (n, axes + 1)) + corner
+    truth[:, 0] = rng.integers(0, pick(rng, [1, 2, 64]), n) + pick(rng, [0, 0, -3])
+    if rng.integers(3) == 0 and n:
+        truth[:, 1:] = truth[rng.integers(0, n, n), 1:]
+    truth = truth.astype(np.int32)
+    forms = [s for s in SPELLINGS[w.device] if s[1] in _ARRAYS and "swapped" not in s[0]]
+    while True:
+        name, library, make = pick(rng, forms)
+        given = make(truth, rng)
+        if given is not None:
+            break
+    x = Column(truth, given, name, library)
+    order = pick(rng, ["block", "input"])
+    w.doing(f"CoordinateIndex({x}, order={order!r}), {side=} {corner=}")
+    index = attempt("CoordinateIndex", lambda: roost.sparse.CoordinateIndex(x.given, order=order))
+    if is_refusal(index):
+        if side**axes * 64 < 2**60:
+            raise Wrong(f"CoordinateIndex: refused: {index.__name__}")
+        return
+    if rng.integers(4) == 0 and w.device == "cpu":
+        index = pickle.loads(pickle.dumps(index))
+    (numbers,) = codes(truth)
+    known = Known(numbers)
+    expect("len", len(index), known.n)
+    expect("valid", index.valid(), True)
+    coordinates = back(index.coordinates, x)
+    of = codes(truth, coordinates)[1]
+    expect("coordinates", np.arange(known.n) if order == "input" else np.sort(of),
+           of if order == "input" else np.arange(known.n))
+    row_of = np.empty(known.n, np.int64)
+    row_of[of] = np.arange(known.n)
+    if index.duplicates:
+        expect("rows of the input", back(index.rows_of_input()), row_of[numbers])
+        expect("duplicates", index.duplicates, n - known.n)
+    if n:
+        expect("bounds", index.bounds, (tuple(truth.min(0).tolist()), tuple(truth.max(0).tolist())))
+    asked = np.concatenate([truth[: len(truth) // 2], truth[:1000] + np.int32(1), np.zeros((1, axes + 1), "i4")])
+    asked = w.like(x, np.ascontiguousarray(rng.permutation(asked)))
+    of = codes(truth, asked.truth)[1]
+    rows = np.where(of < known.n, np.append(row_of, -1)[np.minimum(of, known.n)], -1)
+    w.doing(f"CoordinateIndex({x}).find({asked})")
+    if asked.library == x.library:
+        expect("find", back(index.find(asked.given)), rows)
+        expect("contains", back(index.contains(asked.given)), rows >= 0)
+    if n > 300000 or abs(corner) > 2**30:
+        return
+    size, dilation = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    w.doing(f"kernel_map of {x}, {size=} {dilation=}")
+    table = back(roost.sparse.kernel_map(index, size, dilation=dilation).neighbours(), x)
+    for k in rng.permutation(size**axes)[:5]:
+        offset = np.array(np.unravel_index(k, (size,) * axes)) * dilation - dilation * (size - 1) // 2
+        moved = coordinates.copy()
+        moved[:, 1:] += offset.astype(np.int32)
+        of = codes(truth, moved)[1]
+        rows = np.where(of < known.n, np.append(row_of, -1)[np.minimum(of, known.n)], -1)
+        expect(f"neighbours at {offset.tolist()}", table[k].astype("i8"), rows)
+
+
+@operation(4)
+def modules(w):
+    """roost.torch: unique, isin, Map and Embedding."""
+    if torch is None:
+        return
+    import roost.torch
+
+    rng = w.rng
+    device = "cpu" if w.device == "cpu" else "cuda"
+    type = pick(rng, ["i1", "i2", "i4", "i8", "u1", "f4", "f8", "f2"])
+    source = Source(rng, type)
+    n, m = draw_size(rng, w.most(type)), draw_size(rng, w.most(type))
+    x, y = source(draw_codes(rng, n)), source(draw_codes(rng, m, int(pick(rng, [0, n // 2]))))
+    a, b = codes(x, y)
+    known = Known(codes(x)[0])
+    one, two = (torch.from_numpy(np.ascontiguousarray(t)).to(device) for t in (x, y))
+    w.doing(f"roost.torch of {n} and {m} {type}")
+    keys, inverse, counts = (back(t) for t in roost.torch.unique(one, sorted=bool(rng.integers(2))))
+    of = codes(x, keys)[1]
+    expect("unique", np.sort(of), np.arange(known.n))
+    expect("inverse", of[inverse], a)
+    expect("counts", counts, known.counts[of])
+    if n % 2 == 0 and n:
+        expect("isin", back(roost.torch.isin(one.reshape(2, -1), two)), np.isin(a, b).reshape(2, -1))
+    values = rng.integers(-(2**31), 2**31, n)
+    module = roost.torch.Map(one, torch.from_numpy(values).to(device))
+    rows = known.rows(b)
+    expect("Map", back(module(two)), np.where(rows >= 0, np.append(values, 0)[rows], 0))
+    if np.dtype(type).kind == "i" and n:
+        embedding = roost.torch.Embedding(2, key_dtype=getattr(torch, np.dtype(type).name)).to(device)
+        with torch.no_grad():
+            embedding.insert(one)
+            expect("len", len(embedding), known.n)
+            rows = back(embedding.rows(one))
+            expect("rows of equal keys", codes(rows)[0], a)
+            expect("rows of absent keys", back(embedding.rows(two)) >= 0, np.isin(b, a))
+
+
+# The run.
+
+
+class Run:
+    """Steps of a seed, and what was wrong."""
+
+    def __init__(self, seed, device="cpu", only="", verbose=False, most=MOST):
+        self.seed, self.device, self.only, self.verbose, self.most = seed, device, only, verbose, most
+        chosen = {name: each for name, each in OPERATIONS.items() if only in name}
+        if not chosen:
+            raise SystemExit(f"differential: no operation has {only!r} in its name: {', '.join(OPERATIONS)}")
+        weights = np.array([weight for _, weight in chosen.values()], float)
+        self.names, self.chances = list(chosen), weights / weights.sum()
+        self.failures, self.kinds, self.count, self.seconds = [], set(), dict.fromkeys(chosen, 0), dict.fromkeys(chosen, 0.0)
+
+    def step(self, number):
+        """One operation; a failure is noted."""
+        rng = np.random.default_rng([self.seed, number])
+        name = self.names[int(rng.choice(len(self.names), p=self.chances))]
+        world = World(rng, self.device, min(pick(rng, [2000, 50_000, 50_000, 300_000, MOST]), self.most))
+        if self.verbose:
+            print(f"step {number}: {name}", flush=True)
+        roost.set_threads(int(pick(rng, [0, 0, 1, 2, 3])))
+        faulthandler.dump_traceback_later(180, exit=True)
+        began = time.perf_counter()
+        try:
+            OPERATIONS[name][0](world)
+        except Exception as error:
+            text = str(error) if isinstance(error, Wrong) else f"{type(error).__name__}: {error}"
+            only = f" --only {self.only}" if self.only else ""
+            on = f" --device {self.device}" if self.device != "cpu" else ""
+            again = f"python -m differential --seed {self.seed}{on}{only} --step {number}"
+            if not isinstance(error, Wrong) and self.verbose:
+                traceback.print_exc()
+            kind = name, re.sub(r"[^a-zA-Z ]|['\"].*?['\"]", "", text)[:60]
+            if kind not in self.kinds:  # each kind of failure once
+                self.kinds.add(kind)
+                self.failures.append(f"{again}: {name}: {world.now}: {text}".replace("\n", "\\n"))
+                print(self.failures[-1], flush=True)
+        faulthandler.cancel_dump_traceback_later()
+        self.count[name] += 1
+        self.seconds[name] += time.perf_counter() - began
+
+    def run(self, seconds, failures=20):
+        began, number = time.monotonic(), 0
+        while time.monotonic() - began < seconds and len(self.failures) < failures:
+            self.step(number)
+            number += 1
+        steps = ", ".join(f"{name} {self.count[name]} in {self.seconds[name]:.0f} s" for name in self.names)
+        print(f"seed {self.seed}: {number} steps ({steps}), {len(self.failures)} failures", flush=True)
+        return self.failures
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m differential", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=None, help="by default the time")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--only", default="", metavar="NAME", help=f"one of {', '.join(OPERATIONS)}")
+    parser.add_argument("--step", type=int, help="this step alone")
+    parser.add_argument("--most", type=int, default=MOST, help="rows of a column")
+    parser.add_argument("--failures", type=int, default=20, help="after how many to end")
+    parser.add_argument("--verbose", action="store_true", help="name each step before it begins")
+    given = parser.parse_args()
+    faulthandler.enable()
+    seed = int(time.time()) if given.seed is None else given.seed
+    run = Run(seed, given.device, given.only, given.verbose, given.most)
+    print(f"seed {seed}, {given.device}", flush=True)
+    if given.step is not None:
+        run.step(given.step)
+    else:
+        run.run(given.seconds, given.failures)
+    sys.exit(1 if run.failures else 0)
+
+
+if __name__ == "__main__":
+    main()
