@@ -1771,7 +1771,7 @@ def modules(w):
     import roost.torch
 
     rng = w.rng
-    device = "cpu" if w.device == "cpu" else "cuda"
+    device = "cuda" if w.device == "cuda" else "cpu"
     type = pick(rng, ["i1", "i2", "i4", "i8", "u1", "f4", "f8", "f2"])
     source = Source(rng, type)
     n, m = draw_size(rng, w.most(type)), draw_size(rng, w.most(type))
