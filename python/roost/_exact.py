@@ -6,6 +6,7 @@ kept. Nothing else in the package converts values that a user gives.
 """
 
 import datetime
+import functools
 import itertools
 
 import numpy as np
@@ -170,6 +171,10 @@ def _of_list(x, what):
 def _of_cells(cells, what, a="a list of"):
     """A one-dimensional array of single values of one kind; `a` names them in errors."""
     types = set(map(type, cells))
+    if types == {float}:
+        return np.array(cells, np.float64)
+    if types == {int}:
+        return _integers(cells, types, what)
     if not all(issubclass(t, _SINGLE) for t in types):
         cells = [_single(cell, what) for cell in cells]
         types = set(map(type, cells))
@@ -211,6 +216,7 @@ def _single(cell, what):
     return cell
 
 
+@functools.cache
 def _kind(t):
     """What values of a type are, all of one kind being comparable."""
     if t.__name__ == "NaTType":

@@ -63,7 +63,10 @@ def _numbers_of_axes(given, axes, name, what):
 
 
 def _number_of_axis(given, name, what):
-    return min(_whole_number(given, what, name), 2**31 - 1)
+    number = _whole_number(given, what, name)
+    if number >= 2**31:
+        raise ValueError(f"{what}: {name}={number}; give less than 2^31, as coordinates are")
+    return number
 
 
 class CoordinateIndex:
