@@ -9,7 +9,8 @@ import functools
 import numpy as np
 
 from . import _strings
-from ._libraries import NUMPY, is_python_numbers, same_device, take
+from ._exact import alike, common_type, convert, has_own_floats, is_python, keeps_every_value, of_python
+from ._libraries import NUMPY, same_device, take
 
 _SIZES = (4, 8, 16, 32)
 _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
@@ -87,8 +88,8 @@ def _new_kind(array, tail, what):
         raise ValueError(f"{what}: a single number; pass an array of keys")
     if dtype.kind in _strings.KINDS:
         raise TypeError(
-            f"{what}: keys of type {dtype}; pass numbers: strings work in functions and in Index alone, "
-            "other objects nowhere"
+            f"{what}: keys of type {dtype}; pass numbers, dates or fixed-size bytes: strings work in Index "
+            "and in functions alone, and factorize makes numbers of them"
         )
     if dtype.kind not in "biufmMSV" or dtype.names or (dtype.kind == "f" and dtype.itemsize > 8):
         raise TypeError(
@@ -149,44 +150,35 @@ def encode(x, what):
 
 def encode_strings_too(x, what):
     """The Keys of an argument, which may be strings: their words are rows of equal ones."""
-    array, library = take(x, what)
-    if not array.shape:
-        array = array.reshape(1)
+    array, library = _column(x, what)
     if library is NUMPY and array.dtype.kind in _strings.KINDS:
         return _strings.StringKeys(array, what)
     return keys_of(array, library, what)
 
 
-def keeps_every_value(dtype, other):
-    """Whether each value of one type is one of another. (numpy calls int64 to float64 safe.)"""
-    return np.can_cast(dtype, other, "safe") and not (
-        other.kind == "f" and dtype.kind in "iu" and dtype.itemsize == 8
-    )
+def _widened(array, dtype, library, what):
+    """An array with a type that holds each of its values."""
+    return convert(array, dtype, what) if library is NUMPY else library.convert(array, dtype)
 
 
-def _as(array, kind, library, what, chosen_by_numpy):
-    """Queries as keys of a table, so that no conversion changes one."""
+def _as(array, kind, library, what, own, nearest=False):
+    """Queries as keys of a table, so that no conversion changes one. `own`: they are Python's, and have the
+    type of the keys if that has their values; `nearest`: as of `convert`."""
     if not array.shape:
         array = array.reshape(1)
+    tail = tuple(array.shape[1:])
+    if own and tail == kind.tail and alike(array.dtype, kind.dtype):
+        return convert(array, kind.dtype, what, nearest)
+    if own and not array.size and len(array) == 0:
+        return np.empty((0, *kind.tail), kind.dtype)
     mine = kind_of(array, what)
     if mine is kind:
         return array
-    if mine.columns == kind.columns and mine.dtype.kind in "biuf" and kind.dtype.kind in "iuf":
+    if tail == kind.tail:
         if keeps_every_value(mine.dtype, kind.dtype):
-            return library.convert(array, kind.dtype)
-        if chosen_by_numpy and (array.dtype.kind != "f" or kind.dtype.kind == "f" or not array.size):
-            with np.errstate(over="ignore", invalid="ignore"):
-                converted = array.astype(
-                    kind.dtype
-                )  # floats to the nearest one, as numpy does with numbers of Python
-                if array.dtype.kind == "f" or np.array_equal(converted.astype(array.dtype), array):
-                    return converted
-            raise OverflowError(f"{what}: numbers that are none of {kind.dtype}, the type of the keys")
-    elif mine.dtype.kind == kind.dtype.kind == "S":  # numpy has made them as wide as the longest
-        converted = array.astype(kind.dtype)
-        if mine.dtype.itemsize <= kind.dtype.itemsize or np.array_equal(converted, array):
-            return converted
-        raise OverflowError(f"{what}: texts that are longer than {kind.dtype}, the type of the keys")
+            return _widened(array, kind.dtype, library, what)
+        if mine.dtype.kind == kind.dtype.kind == "S":  # numpy has made them as wide as the longest
+            return convert(array, kind.dtype, what)
     raise TypeError(
         f"{what}: {mine}, but the keys of the table are {kind}; convert them, so that no key changes silently"
     )
@@ -195,78 +187,85 @@ def _as(array, kind, library, what, chosen_by_numpy):
 def encode_like(x, kind, home, what):
     """The Keys of queries of a table whose keys are of this kind; `home`: its Library."""
     array, library = take(x, what)
+    if library is NUMPY and array.dtype == object and kind.dtype.kind == "S":  # Arrow's and pandas' bytes
+        array = of_python(array.tolist(), what)
     if library is not home:
-        if is_python_numbers(x):
-            array = _as(array, kind, library, what, True)
-            return Keys(home.of_numpy(array), len(array), kind, home)
+        if is_python(x):
+            return _own_keys(array, x, kind, home, what)
         if library.where != home.where:
             raise ValueError(f"{what}: keys of {library}, but the table is on {home.where}; put them there")
     shape = array.shape
     if not shape or _kind(array, shape, what) is not kind:
-        array = _as(array, kind, library, what, is_python_numbers(x))
+        own = is_python(x)
+        array = _as(array, kind, library, what, own, own and has_own_floats(x))
         shape = array.shape
     return Keys(array, shape[0], kind, library)
+
+
+def encode_one(key, kind, home, what):
+    """The Keys of one query of Python's or numpy's: a number, a date, bytes, or a row as a tuple."""
+    return _own_keys(of_python([key], what), [key], kind, home, what)
+
+
+def encode_row(row, kind, home, what):
+    """The Keys of one query that is a row, as an array."""
+    array, library = take(row, what)
+    return _own_keys(library.to_numpy(array)[None], row, kind, home, what)
+
+
+def _own_keys(array, x, kind, home, what):
+    array = _as(array, kind, NUMPY, what, True, has_own_floats(x))
+    return Keys(home.readable(array), len(array), kind, home)
 
 
 def encode_two(x, y, what):
     """The Keys of two columns that are compared with each other.
 
-    Integers of different types are both converted to one that holds both. Strings become row numbers of the
-    distinct ones.
+    Two types become one that holds both; a list of Python has the type of the other column if that has its
+    values. Strings become row numbers of the distinct ones.
     """
-    a, library = take(x, what)
-    b, other = take(y, what)
-    if library is NUMPY or other is NUMPY:
-        lists = is_python_numbers(x), is_python_numbers(y)
-        if library is other:
-            if lists[0] and not a.size:  # numpy calls them floats
-                a = np.empty((0, *b.shape[1:]), b.dtype)
-            if lists[1] and not b.size:
-                b = np.empty((0, *a.shape[1:]), a.dtype)
-            if a.dtype.kind in _strings.KINDS or b.dtype.kind in _strings.KINDS:
-                return _strings.encode_two(a, b, what)
-        if lists[0] != lists[1]:
-            return _array_and_list(a, library, b, other, lists[0], what)
-    if library is not other:
+    a, library = _column(x, what)
+    b, other = _column(y, what)
+    own = is_python(x), is_python(y)
+    if own[0] and not len(a):
+        a = np.empty((0, *b.shape[1:]), numpy_dtype(b) or a.dtype)
+    elif own[1] and not len(b):
+        b = np.empty((0, *a.shape[1:]), numpy_dtype(a) or b.dtype)
+    if library is other is NUMPY and (a.dtype.kind in _strings.KINDS or b.dtype.kind in _strings.KINDS):
+        return _strings.encode_two(a, b, what)
+    if not any(own) and library is not other:
         same_device(library, other, what)
-    a_shape, b_shape = a.shape, b.shape
-    one, two = _kind(a, a_shape, what), _kind(b, b_shape, what)
-    if one is two:
-        return Keys(a, a_shape[0], one, library), Keys(b, b_shape[0], one, other)
-    both = np.promote_types(one.dtype, two.dtype) if one.dtype.kind in "biufSmM" else None
-    if (
-        one.columns != two.columns
-        or both is None
-        or not keeps_every_value(one.dtype, both)
-        or not keeps_every_value(two.dtype, both)
-    ):
-        raise _no_common_type(one, two, what)
-    a, b = library.convert(a, both), other.convert(b, both)
+    one, two = kind_of(a, what), kind_of(b, what)
+    if one is not two:
+        common = _common(a, x if own[0] else None, b, y if own[1] else None, what)
+        if one.columns != two.columns:
+            raise TypeError(f"{what}: {one} and {two} are never equal; ravel() makes single keys of rows")
+        if common is None:
+            raise TypeError(
+                f"{what}: {one} and {two} have no common type that keeps every key; convert one of them"
+            )
+        a = convert(a, common, what, has_own_floats(x)) if own[0] else _widened(a, common, library, what)
+        b = convert(b, common, what, has_own_floats(y)) if own[1] else _widened(b, common, other, what)
+    if own[0] and not own[1]:
+        a, library = other.readable(a), other
+    elif own[1] and not own[0]:
+        b, other = library.readable(b), library
     return keys_of(a, library, what), keys_of(b, other, what)
 
 
-def _no_common_type(one, two, what):
-    if one.columns != two.columns:
-        return TypeError(f"{what}: {one} and {two} are never equal; ravel() makes single keys of rows")
-    return TypeError(f"{what}: {one} and {two} have no common type that keeps every key; convert one of them")
+def _column(x, what):
+    array, library = take(x, what)
+    return array if array.shape else array.reshape(1), library
 
 
-def _array_and_list(a, library, b, other, first_is_list, what):
-    """An array and a list of Python, whose numbers take the type of the array if it holds them."""
-    if first_is_list:
-        return _array_and_list(b, other, a, library, False, what)[::-1]
-    one = kind_of(a, what)
-    if b.size == 0:
-        b = np.empty((0, *one.tail), one.dtype)
-    try:
-        b = _as(b, one, NUMPY, what, True)
-    except OverflowError:
-        two = kind_of(b, what)
-        both = np.promote_types(one.dtype, two.dtype)
-        if one.columns != two.columns or not keeps_every_value(one.dtype, both):
-            raise _no_common_type(one, two, what) from None
-        if not keeps_every_value(two.dtype, both):
-            raise _no_common_type(one, two, what) from None
-        a, b = library.convert(a, both), b.astype(both)
-        one = kind_of(a, what)
-    return Keys(a, a.shape[0], one, library), Keys(library.of_numpy(b), len(b), one, library)
+def _common(a, x, b, y, what):
+    """The type that two columns are compared in; None if there is none. x, y: what Python had, or None."""
+    for array, own, other in ((b, y, a), (a, x, b)):
+        dtype = numpy_dtype(other)
+        if own is not None and alike(array.dtype, dtype):
+            try:
+                convert(array, dtype, what, has_own_floats(own))
+                return dtype
+            except OverflowError:
+                pass
+    return common_type(numpy_dtype(a), numpy_dtype(b))

@@ -13,6 +13,7 @@ import sys
 import numpy as np
 
 from . import _host
+from ._exact import NO_TIME_ZONES, of_python, plural
 
 _HOST_PLACE = _host.Place()
 _NOTHING = contextlib.nullcontext()
@@ -85,6 +86,12 @@ class Library:
         return array.reshape(-1, *tail) if tail else array
 
     @staticmethod
+    def need(dtype):
+        """Raises a TypeError if the library has no arrays of a type."""
+        if not isinstance(dtype, np.dtype):  # but torch's
+            raise _no_such_type(NUMPY, dtype)
+
+    @staticmethod
     def convert(array, dtype):
         """An array with numbers of another type."""
         return array.astype(dtype, copy=False)
@@ -93,6 +100,10 @@ class Library:
     def of_numpy(array):
         """An array of numpy here."""
         return array
+
+    def readable(self, array):
+        """An array of numpy where C++ reads it beside arrays of this library."""
+        return self.of_numpy(array)
 
     @staticmethod
     def to_numpy(array):
@@ -191,7 +202,13 @@ class _TorchCpu(Library):
     def convert(self, array, dtype):
         return array.to(self.dtypes[dtype])
 
+    def need(self, dtype):
+        if isinstance(dtype, np.dtype) and dtype not in self.dtypes:
+            raise _no_such_type(self, dtype)
+
     def of_numpy(self, array):
+        if not array.flags.writeable or any(stride < 0 for stride in array.strides):  # torch takes neither
+            array = array.copy()
         return self.torch.from_numpy(np.ascontiguousarray(array))
 
     def to_numpy(self, array):
@@ -203,6 +220,10 @@ class _TorchCpu(Library):
     @staticmethod
     def copy(array):
         return array.clone()
+
+    @staticmethod
+    def pickled(array):
+        return _UnsignedTensor(array) if str(array.dtype) in _UNSIGNED else array
 
     def argsort(self, keys):
         torch, dtype = self.torch, keys.dtype
@@ -220,6 +241,32 @@ class _TorchCpu(Library):
         return order
 
 
+_UNSIGNED = {"torch.uint16": "int16", "torch.uint32": "int32", "torch.uint64": "int64"}
+
+
+class _UnsignedTensor:
+    """A tensor of a type that torch does not pickle, for pickle."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __reduce__(self):
+        import torch
+
+        name = str(self.array.dtype)
+        return _unsigned_tensor, (self.array.view(getattr(torch, _UNSIGNED[name])), name)
+
+
+def _unsigned_tensor(array, name):
+    import torch
+
+    return array.view(getattr(torch, name.split(".")[1]))
+
+
+def _no_such_type(library, dtype):
+    return TypeError(f"roost: {library.name} has no arrays of {dtype}; pass arrays of another library")
+
+
 def _torch_dtypes(torch):
     integers = [f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)]
     names = ["bool", *integers, "float16", "float32", "float64", "complex64", "complex128"]
@@ -228,6 +275,10 @@ def _torch_dtypes(torch):
 
 class _Device(Library):
     """A library on a GPU: the module for CUDA, places by stream, memory from the library."""
+
+    def need(self, dtype):
+        if not isinstance(dtype, np.dtype) or dtype.kind not in "biufc":
+            raise _no_such_type(self, dtype)
 
     _most_places = 64  # then the streams are forgotten: a program may make and drop many
 
@@ -261,6 +312,8 @@ class _TorchCuda(_Device, _TorchCpu):
         self._stream = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
             lambda i: torch.cuda.current_stream(i).cuda_stream
         )
+
+    need = _TorchCpu.need
 
     def make_bytes(self, n):
         owner = self._like[self.torch.uint8].new_empty(n)
@@ -361,6 +414,19 @@ class _Cupy(_Device):
             return self.cupy.argsort(keys.view(np.uint8) if keys.dtype.kind == "b" else keys)
 
 
+_JAX_64 = "which jax has after jax.config.update('jax_enable_x64', True)"
+
+
+def _to_jax(library, array):
+    """An array of jax, which without 64-bit numbers makes 32-bit ones of them: then integers must fit."""
+    result = library.jax.device_put(array, library.device)
+    if result.dtype != array.dtype and array.dtype.kind in "iu" and array.size:
+        limits = np.iinfo(result.dtype)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise OverflowError(f"roost: integers that need {array.dtype}, {_JAX_64}")
+    return result
+
+
 class _JaxCpu(Library):
     """Arrays of JAX on the CPU: numpy sees them where they lie."""
 
@@ -384,7 +450,13 @@ class _JaxCpu(Library):
         return np.asarray(array).astype(dtype, copy=False)
 
     def of_numpy(self, array):
-        return self.jax.device_put(array, self.device)
+        return _to_jax(self, array)
+
+    need = _Device.need
+
+    @staticmethod
+    def readable(array):
+        return array
 
     def to_numpy(self, array):
         return np.asarray(array)
@@ -412,10 +484,7 @@ def _jax_cpu_array(array):
 
     result = jax.device_put(array, jax.local_devices(backend="cpu")[0])
     if result.dtype != array.dtype:
-        raise TypeError(
-            f"roost: a pickled table needs {array.dtype}, which jax has after "
-            "jax.config.update('jax_enable_x64', True)"
-        )
+        raise TypeError(f"roost: a pickled table needs {array.dtype}, {_JAX_64}")
     return result
 
 
@@ -480,13 +549,11 @@ class _JaxCuda(_Device):
     def convert(self, array, dtype):
         array = array.astype(dtype)
         if array.dtype != dtype:
-            raise TypeError(
-                f"roost: this needs {dtype}, which jax has after jax.config.update('jax_enable_x64', True)"
-            )
+            raise TypeError(f"roost: this needs {dtype}, {_JAX_64}")
         return array
 
     def of_numpy(self, array):
-        return self.jax.device_put(array, self.device)
+        return _to_jax(self, array)
 
     def to_numpy(self, array):
         return np.asarray(array)
@@ -548,6 +615,8 @@ def _tensor(x, what):
         raise TypeError(f"{what}: a sparse tensor; pass its values or indices")
     if x.requires_grad:
         x = x.detach()
+    if x.is_neg():  # a view whose memory has the opposite numbers
+        x = x.resolve_neg()
     device = x.device
     library = _libraries.get(device)
     if library is None:
@@ -584,9 +653,29 @@ def _jax_array(x, what):
     return x, library
 
 
+def _no_nulls(column, nulls, what):
+    if nulls:
+        raise ValueError(f"{what}: {column} has {plural(nulls, 'null')}; drop or fill them")
+
+
 def _from_arrow(column, what):
-    if column.null_count:
-        raise ValueError(f"{what}: the Arrow column has {column.null_count} nulls; drop or fill them")
+    pa = sys.modules["pyarrow"]
+    _no_nulls("the Arrow column", column.null_count, what)
+    dtype = column.type
+    if pa.types.is_dictionary(dtype):
+        column = column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
+    elif pa.types.is_run_end_encoded(dtype):
+        import pyarrow.compute
+
+        column = pyarrow.compute.run_end_decode(column)
+    if column.type != dtype:  # whose values may be null, or encoded again
+        return _from_arrow(column, what)
+    if isinstance(dtype, pa.BaseExtensionType):
+        raise TypeError(f"{what}: an Arrow column of type {dtype}; pass its storage")
+    if pa.types.is_timestamp(dtype) and dtype.tz is not None:
+        raise TypeError(f"{what}: {NO_TIME_ZONES}")
+    if pa.types.is_nested(dtype) or pa.types.is_decimal(dtype) or pa.types.is_time(dtype):
+        raise TypeError(f"{what}: an Arrow column of type {dtype}; pass numbers, strings, bytes or dates")
     if getattr(column, "num_chunks", 0) == 1:
         column = column.chunk(0)
     return column.to_numpy(zero_copy_only=False)  # of numbers in one chunk no copy
@@ -596,26 +685,58 @@ def _arrow(x, what):
     return _from_arrow(x, what), NUMPY
 
 
-_NULLABLE = {f"{s}{b}" for s in ("Int", "UInt") for b in (8, 16, 32, 64)} | {"boolean", "Float32", "Float64"}
+_NOT_FROM_POLARS = ("Decimal", "Int128", "UInt128", "Time", "Struct", "List", "Object")
 
 
 def _polars(x, what):
-    if x.null_count():
-        raise ValueError(f"{what}: the polars column has {x.null_count()} nulls; drop or fill them")
+    name = x.dtype.base_type().__name__
+    if name in _NOT_FROM_POLARS:
+        raise TypeError(f"{what}: a polars column of type {x.dtype}; pass numbers, strings, bytes or dates")
+    if getattr(x.dtype, "time_zone", None) is not None:
+        raise TypeError(f"{what}: {NO_TIME_ZONES}")
+    _no_nulls("the polars column", x.null_count(), what)
+    if name == "Array":
+        flat = x.explode()
+        if len(x):  # of no rows it makes a null
+            _polars(flat, what)
     return x.to_numpy(), NUMPY
 
 
 def _pandas(x, what):
     if getattr(x, "nlevels", 1) > 1:
-        raise TypeError(f"{what}: an index of {x.nlevels} levels; pass an array with rows of integers")
-    arrow = getattr(x.array, "_pa_array", None) if hasattr(x, "array") else None
+        raise TypeError(
+            f"{what}: an index of {plural(x.nlevels, 'level')}; pass an array with rows of integers"
+        )
+    column = getattr(x, "array", x)
+    arrow = getattr(column, "_pa_array", None)
     if arrow is not None:
         return _from_arrow(arrow, what), NUMPY
-    if x.dtype.name in _NULLABLE:
-        if x.isna().any():
-            raise ValueError(f"{what}: the column has nulls; drop or fill them")
-        return x.to_numpy(dtype=x.dtype.numpy_dtype), NUMPY
-    return x.to_numpy(), NUMPY
+    dtype = x.dtype
+    if isinstance(dtype, np.dtype):
+        return x.to_numpy(), NUMPY
+    if getattr(dtype, "tz", None) is not None:
+        raise TypeError(f"{what}: {NO_TIME_ZONES}")
+    _no_nulls("the column", int(x.isna().sum()), what)
+    categories = getattr(dtype, "categories", None)
+    if categories is not None:
+        return take(categories.take(column.codes), what)
+    return x.to_numpy(dtype=getattr(dtype, "numpy_dtype", None)), NUMPY
+
+
+def _frame(x, what):
+    """Rows of a data frame. Its columns must have one type: numpy would choose another for all."""
+    if hasattr(x, "iloc"):
+        columns = [x.iloc[:, i] for i in range(x.shape[1])]
+    else:
+        columns = x.get_columns() if hasattr(x, "get_columns") else x.columns
+    arrays = [take(column, what)[0] for column in columns]
+    types = sorted({str(array.dtype) for array in arrays})
+    if len(types) != 1:
+        raise TypeError(
+            f"{what}: a frame with columns of {' and '.join(types) or 'no type'}; pass one column, or "
+            "columns of one type"
+        )
+    return np.column_stack(arrays), NUMPY
 
 
 def _other(x, what):
@@ -630,33 +751,19 @@ def _other(x, what):
     return of_python(x, what), NUMPY
 
 
-def of_python(x, what):
-    """numpy's array of numbers of Python. It would make floats or objects of large integers."""
-    if isinstance(x, (set, frozenset)):
-        x = list(x)
-    try:
-        array = np.asarray(x)
-    except ValueError as error:  # rows of several lengths
-        raise ValueError(f"{what}: {error}") from None
-    if array.dtype.kind == "O" or (array.dtype == np.float64 and array.size and abs(array).max() >= 2**63):
-        numbers = np.asarray(x, object).ravel().tolist()
-        if numbers and all(isinstance(number, (int, np.integer)) for number in numbers):
-            if min(numbers) < 0 or max(numbers) >= 2**64:
-                raise OverflowError(
-                    f"{what}: integers that neither int64 nor uint64 holds; pass rows of integers, or floats"
-                )
-            return np.asarray(x, np.uint64)
-    return array
-
-
-_takers = {np.ndarray: _numpy, np.ma.MaskedArray: _masked, list: _other, tuple: _other, int: _other}
+# What stands for arrays in pickles is also what copy.copy hands over.
+_takers = dict.fromkeys((_JaxCpuArray, _UnsignedTensor), lambda x, what: take(x.array, what))
+_takers |= {np.ndarray: _numpy, np.ma.MaskedArray: _masked, list: _other, tuple: _other, int: _other}
 _CLASSES = (
     ("torch", ("Tensor",), _tensor),
     ("cupy", ("ndarray",), _cupy_array),
     ("jax", ("Array",), _jax_array),
     ("pyarrow", ("Array", "ChunkedArray"), _arrow),
+    ("pyarrow", ("Table", "RecordBatch"), _frame),
     ("polars", ("Series",), _polars),
+    ("polars", ("DataFrame",), _frame),
     ("pandas", ("Series", "Index"), _pandas),
+    ("pandas", ("DataFrame",), _frame),
     ("pandas.api.extensions", ("ExtensionArray",), _pandas),
 )
 
@@ -690,13 +797,14 @@ def same_device(library, other, what):
         )
 
 
-def is_python_numbers(x):
-    """Whether numpy chose the type of this argument: a number, or a list of some."""
-    return isinstance(x, (bool, int, float, list, tuple, range, set, frozenset))
+def need_custom_operators(torch, what):
+    """Raises an ImportError where torch cannot have operators of others."""
+    if not hasattr(torch.library, "custom_op"):
+        raise ImportError(f"{what} needs torch 2.4 or newer, and this is torch {torch.__version__}")
 
 
 def from_arrow(column):
-    """A column of Arrow, pandas or polars as a numpy array, without a copy.
+    """A column of Arrow, pandas or polars as a numpy array, where that is possible without a copy.
 
     Parameters
     ----------

@@ -9,7 +9,6 @@ import numpy as np
 from . import _host
 from ._libraries import NUMPY
 
-
 KINDS = "UOT"  # of numpy's types that are or may be strings
 
 
@@ -24,6 +23,7 @@ class Strings:
         if array.dtype.kind == "T":
             array = array.astype(object)
         self.array = array
+        self.type = str if array.dtype.kind == "U" else None  # or bytes; None: of no strings
         n = len(array)
         if array.dtype.kind == "U":  # equally wide, so equal strings are equal in all bytes
             width = max(array.dtype.itemsize, 4)
@@ -34,10 +34,11 @@ class Strings:
             kinds = {type(s) for s in array.tolist()}
             if kinds <= {str, np.str_}:
                 encoded = [s.encode("utf-8", "surrogatepass") for s in array.tolist()]
+                self.type = str if kinds else None
             elif kinds <= {bytes, np.bytes_}:
-                encoded = array.tolist()
+                encoded, self.type = array.tolist(), bytes
             else:
-                names = ", ".join(sorted(k.__name__ for k in kinds))
+                names = " and ".join(sorted(k.__name__ for k in kinds))
                 raise TypeError(
                     f"{what}: an array of objects of {names}; pass numbers, or strings without missing values"
                 )
@@ -79,8 +80,10 @@ class StringKeys:
 def encode_two(a, b, what):
     """The StringKeys of two columns of strings that are compared with each other."""
     for one in (a, b):
-        if one.dtype.kind not in KINDS and one.size:
+        if one.dtype.kind not in KINDS + "S" and one.size:
             raise TypeError(f"{what}: strings are never equal to {one.dtype}; convert one of them")
+        if one.ndim != 1:
+            raise ValueError(f"{what}: strings of shape {one.shape}; pass one dimension of strings")
     if a.dtype.kind == b.dtype.kind == "U":
         both = np.concatenate([a, b])
     else:

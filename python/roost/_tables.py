@@ -1,13 +1,15 @@
 """Index, Map, Set, MultiMap, ConcurrentMap, Store: tables that stay."""
 
+import numbers
 import os
 
 import numpy as np
 
 from . import _host, _strings
+from ._exact import alike, convert, has_own_floats, is_python, keeps_every_value, of_python, plural
 from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _rows_type, _whole_number
-from ._keys import Keys, encode, encode_like, keeps_every_value, kind_of, numpy_dtype
-from ._libraries import NUMPY, is_python_numbers, of_python, same_device, take
+from ._keys import Keys, encode, encode_like, encode_one, encode_row, kind_of, numpy_dtype
+from ._libraries import NUMPY, same_device, take
 
 
 class _Values:
@@ -16,13 +18,15 @@ class _Values:
     def __init__(self, values, keys, what):
         array, library = take(values, what)
         same_device(keys.library, library, what)
-        if not array.shape or (library is NUMPY and (array.dtype.hasobject or array.dtype.kind == "U")):
+        if not array.shape or (library is NUMPY and (array.dtype.hasobject or array.dtype.kind in "UT")):
             raise TypeError(
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass an array of "
                 "numbers, or of fixed-size records"
             )
         if array.shape[0] != keys.n:
-            raise ValueError(f"{what}: {keys.n} keys but {array.shape[0]} values; give as many")
+            raise ValueError(
+                f"{what}: {plural(keys.n, 'key')} but {plural(array.shape[0], 'value')}; give as many"
+            )
         self._set(numpy_dtype(array) or array.dtype, tuple(array.shape[1:]), library)
         self.given = array
 
@@ -69,6 +73,7 @@ class _Values:
 
     def output(self, n, library):
         """Where C++ writes values: as the library's `output`."""
+        library.need(self.dtype)
         if self.size == self.bytes:
             return library.output(n, self.dtype, self.tail)
         return library.output(n, _UINT8, (self.bytes,))
@@ -81,6 +86,7 @@ class _Values:
 
     def decode(self, words, library):
         """Values from words that C++ has made."""
+        library.need(self.dtype)
         if self.array is not None:
             return self.rows(library.adopt(words, _INT32), library)
         if self.size == self.bytes:
@@ -89,6 +95,7 @@ class _Values:
 
     def rows(self, rows, library, missing=(0, 0, 0)):
         """Values that the table has not, by their row numbers."""
+        library.need(self.dtype)
         source = self.library.column(self.array)
         return library.gather(source, self.dtype, self.tail, library.column(rows), len(rows), missing)
 
@@ -99,32 +106,49 @@ class _Values:
         dtype = self.dtype
         if not isinstance(dtype, np.dtype):
             return self._one_of_torch(value, what)
-        array = np.zeros((1, *self.tail), dtype)
         try:
-            converted = np.asarray(value).astype(dtype)
-            array[:] = converted
+            given, library = take(value, what)
+            array = _exactly(library.to_numpy(given), value, dtype, what)
+            row = np.empty((1, *self.tail), dtype)
+            row[:] = array
         except OverflowError:
             raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}") from None
-        except (ValueError, TypeError) as error:
-            raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from error
-        if dtype.kind in "iu" and np.any(np.asarray(value) != converted):
-            raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}")
-        return self._padded(array.reshape(-1).view(np.uint8))
+        except (ValueError, TypeError):
+            raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from None
+        return self._padded(row.reshape(-1).view(np.uint8))
 
     def _one_of_torch(self, value, what):
         torch, dtype = self.library.torch, self.dtype
         try:
-            given = torch.as_tensor(value, device="cpu")
+            given = torch.as_tensor(
+                value, dtype=torch.float64 if type(value) is float else None, device="cpu"
+            )
             array = given.to(dtype)
-            array = torch.empty((1, *self.tail), dtype=dtype).copy_(array)
-        except (RuntimeError, TypeError, ValueError) as error:
-            raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from error
-        return self._padded(array.reshape(-1).view(torch.uint8).numpy())
+            row = torch.empty((1, *self.tail), dtype=dtype).copy_(array)
+        except (RuntimeError, TypeError, ValueError):
+            raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from None
+        exact = given.is_floating_point() or torch.equal(array.double(), given.double())
+        if not exact or not torch.equal(torch.isinf(array), torch.isinf(given)):
+            raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}")
+        return self._padded(row.reshape(-1).view(torch.uint8).numpy())
 
     def _padded(self, bytes):
         array = self._zero.copy()
         array[0, : self.size] = bytes
         return array
+
+
+def _exactly(array, given, dtype, what):
+    """An array of numpy as values of a type, none of which changes. `given`: what it was made of."""
+    if array.dtype == dtype:
+        return array
+    if alike(array.dtype, dtype):
+        return convert(array, dtype, what, is_python(given) and has_own_floats(given))
+    if dtype.kind in "fc" and array.dtype.kind in "biufc":  # complex and long floats
+        converted = array.astype(dtype)
+        if np.array_equal(converted, array, equal_nan=True):
+            return converted
+    raise TypeError(f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them")
 
 
 def _dtype(dtype, what):
@@ -139,11 +163,34 @@ def _dtype(dtype, what):
     return found
 
 
-def _number(key):
-    """A key that is a tensor without dimensions, as a number of Python."""
-    if isinstance(key, (np.generic, np.ndarray)) or getattr(key, "shape", None) != ():
+def _plain_number(key):
+    """A complex number, fraction or decimal as an int or a float if it is equal to one, else None."""
+    plain = isinstance(key, (int, float, np.integer, np.bool_, np.float16, np.float32))
+    if plain or not isinstance(key, numbers.Number):
         return key
-    return key.item()
+    if isinstance(key, (complex, np.complexfloating)):
+        return key.real if key.imag == 0 else None
+    for number in (float, int):
+        try:
+            if number(key) == key:
+                return number(key)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return None
+
+
+def _path(file, what):
+    """A path as C++ takes it: a str of UTF-8."""
+    try:
+        path = os.fsdecode(file)
+        path.encode()
+    except TypeError:
+        raise TypeError(f"{what}: a file of type {type(file).__name__}; give a path") from None
+    except UnicodeError:
+        raise ValueError(f"{what}: the path {file!r} is not UTF-8; give another name") from None
+    if "\0" in path:
+        raise ValueError(f"{what}: the path {path!r} has a NUL; give a path without")
+    return path
 
 
 def _load_factor(x, what):
@@ -154,7 +201,7 @@ def _load_factor(x, what):
 
 
 def _scalar(x):
-    return np.ndim(x) == 0 if not hasattr(x, "ndim") else x.ndim == 0
+    return x.ndim == 0 if hasattr(x, "ndim") else isinstance(x, (str, bytes)) or not hasattr(x, "__len__")
 
 
 class _Table:
@@ -212,6 +259,15 @@ class _Keyed(_Table):
     def _queries(self, keys, what):
         return encode_like(keys, self._kind, self._library, what)
 
+    def _query(self, key):
+        """The Keys of one key."""
+        what = f"roost.{type(self).__name__}"
+        if isinstance(key, (list, tuple)):
+            key = tuple(map(_plain_number, key))
+        elif not _scalar(key):
+            return encode_row(key, self._kind, self._library, what)
+        return encode_one(_plain_number(key), self._kind, self._library, what)
+
     def contains(self, keys):
         """For each key whether it is there: an array of bool.
 
@@ -223,26 +279,18 @@ class _Keyed(_Table):
         return self._contains(self._queries(keys, f"roost.{type(self).__name__}.contains"))
 
     def __contains__(self, key):
-        key = _number(key)
         try:
-            return bool(
-                self.contains(
-                    [key] if _scalar(key) or isinstance(key, (str, bytes)) else self._one_row(key)
-                )[0]
-            )
-        except (OverflowError, TypeError):  # a number that no key of this type is
+            return bool(self._contains(self._query(key))[0])
+        except (OverflowError, TypeError, ValueError):  # what no key of this type is
             return False
 
     def _pickled(self, *arrays):
         """What pickle stores for arrays of the table."""
         return tuple(self._library.pickled(array) for array in arrays)
 
-    def _one_row(self, key):
-        """A key that is a row, as an array of one row."""
-        return self._library.of_numpy(np.asarray(key, self._kind.dtype)[None])
-
     def _iterate(self, keys):
-        return iter(self._library.to_numpy(keys).tolist())
+        keys = self._library.to_numpy(keys)
+        return iter(keys if keys.dtype.kind in "mM" else keys.tolist())  # of nanoseconds tolist makes numbers
 
     def __repr__(self):
         return (
@@ -323,13 +371,24 @@ class Index(_Keyed):
 
     def _find_strings(self, targets, dtype, what):
         array, library = take(targets, what)
-        if library is not NUMPY or array.dtype.kind not in _strings.KINDS:
+        if not array.shape:
+            array = array.reshape(1)
+        if not array.shape[0] and is_python(targets):
+            array = np.empty(0, object)
+        if library is not NUMPY or array.dtype.kind not in _strings.KINDS + "S":
             raise TypeError(f"{what}: targets of type {array.dtype}, but the keys are strings; convert them")
         kind, other = self._array.dtype, None
+        if array.dtype.kind == "S":
+            array = array.astype(object)
+        given = _strings.Strings(array, what)
+        if given.type and self._strings.type and given.type is not self._strings.type:
+            raise TypeError(
+                f"{what}: targets are {given.type.__name__}, but the keys are {self._strings.type.__name__}; "
+                "convert them"
+            )
         if kind.kind == "U":  # compared at its width; what is not the same there is no key
-            strings = array if array.dtype.kind == "U" else _strings.Strings(array, what).array
-            array = strings.astype(kind)
-            other = array.astype(object) != strings.astype(object) if strings.dtype != kind else None
+            array = given.array.astype(kind)
+            other = array.astype(object) != given.array.astype(object) if given.array.dtype != kind else None
         elif array.dtype.kind == "U":
             array = array.astype(object)
         asked = _strings.Strings(array, what)
@@ -348,6 +407,11 @@ class Index(_Keyed):
         return self._find_strings(keys, _INT64, "roost.Index.contains") >= 0
 
     contains.__doc__ = _Keyed.contains.__doc__
+
+    def __contains__(self, key):
+        if self._strings is None:
+            return super().__contains__(key)
+        return isinstance(key, self._strings.type or ()) and bool(self.contains([key])[0])
 
     @property
     def is_unique(self):
@@ -382,28 +446,30 @@ class _Mapping(_Keyed):
 
     def get(self, key, default=None):
         """The value of one key, or `default`."""
-        return self[key] if key in self else default
+        return self._one_value(self._query(key)) if key in self else default
 
     def __getitem__(self, key):
         """The value of one key, or of each of an array of keys; KeyError if one is absent."""
-        key = _number(key)
-        single = _scalar(key) or isinstance(key, (bytes, tuple))
-        if not single:
-            keys = key
-        else:
-            keys = [key] if self._kind.columns is None else self._one_row(key)
-        keys = self._queries(keys, f"roost.{type(self).__name__}")
+        if _scalar(key) or isinstance(key, tuple):
+            try:
+                keys = self._query(key)
+            except OverflowError:  # a number that no key of this type is
+                raise KeyError(key) from None
+            if not self._contains(keys)[0]:
+                raise KeyError(key)
+            return self._one_value(keys)
+        keys = self._queries(key, f"roost.{type(self).__name__}")
         found = self._contains(keys)
         if not found.all():
             raise KeyError(
-                key
-                if single
-                else f"{int((~found).sum())} of {len(found)} keys are absent; find() has a value for these"
+                f"{int((~found).sum())} of {len(found)} keys are absent; find() has a value for these"
             )
-        values = self._find(keys, self._values.one(0, ""))
-        if not single:
-            return values
-        return values[0].item() if not self._values.tail and not self._records else values[0]
+        return self._find(keys, self._values.one(0, ""))
+
+    def _one_value(self, keys):
+        value, values = self._find(keys, self._values.one(0, ""))[0], self._values
+        keep = values.tail or self._records or getattr(values.dtype, "kind", "f") in "mM"
+        return value if keep else value.item()
 
     @property
     def _records(self):
@@ -580,32 +646,33 @@ class _Changing(_Mapping):
     def _column(self, values, keys, what):
         """Values as an array of the map's type, one for each key."""
         dtype, library = self._values.dtype, keys.library
-        by_python = is_python_numbers(values)
-        if by_python or isinstance(values, np.generic):
-            array, other = of_python(values, what), NUMPY
-        else:
-            array, other = take(values, what)
+        library.need(dtype)
+        own = is_python(values)
+        array, other = take(values, what)
+        if not own:
             same_device(library, other, what)
         shape, tail = tuple(array.shape), self._values.tail
         if shape not in ((), tail, (keys.n, *tail)):
             a_row = f" of shape {tail}" if tail else ""
-            raise ValueError(f"{what}: {keys.n} keys but values of shape {shape}; give as many{a_row}")
+            raise ValueError(
+                f"{what}: {plural(keys.n, 'key')} but values of shape {shape}; give as many{a_row}"
+            )
         mine = numpy_dtype(array) or array.dtype
         if mine != dtype:
             known = isinstance(mine, np.dtype) and isinstance(dtype, np.dtype)
-            numbers = by_python and mine.kind in "biuf" and known
-            fits = numbers or (known and keeps_every_value(mine, dtype))
-            converted = other.convert(array, dtype) if fits else None
-            if converted is None or (numbers and dtype.kind in "biu" and np.any(converted != array)):
+            if known and other is NUMPY and (own or keeps_every_value(mine, dtype)):
+                array = _exactly(array, values, dtype, what)
+            elif known and keeps_every_value(mine, dtype):
+                array = other.convert(array, dtype)
+            else:
                 raise TypeError(
                     f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them"
                 )
-            array = converted
         whole = (keys.n, *tail)
         if other is NUMPY and shape != whole and library.module is _host:  # numpy takes the least time for it
             array, shape = NUMPY.full(whole, array), whole
-        if other is NUMPY and library is not NUMPY:
-            array = library.of_numpy(array)
+        if other is not library:
+            array = library.of_numpy(other.to_numpy(array))
         return array if shape == whole else library.full(whole, array)
 
     def _change(self, keys, values, how, name):
@@ -650,7 +717,6 @@ class _Changing(_Mapping):
         return self._table.erase(keys.library.place(), keys.words)
 
     def __setitem__(self, keys, values):
-        keys = _number(keys)
         self.insert_or_assign([keys] if _scalar(keys) else keys, values)
 
     def reserve(self, n):
@@ -712,6 +778,7 @@ class ConcurrentMap(_Changing):
         capacity = _whole_number(capacity, what, "capacity")
         self._load_factor = _load_factor(load_factor, what)
         self._library = library = NUMPY if like is None else take(like, what)[1]
+        library.need(value)
         self._values = _Values.of_type(value, library)
         self._home = library.place()
         self._table = library.module.make_concurrent_map(
@@ -822,6 +889,7 @@ class Store(_Changing):
         tail = tuple(value_shape) if isinstance(value_shape, (tuple, list)) else (value_shape,)
         if not all(isinstance(d, int) and d > 0 for d in tail):
             raise ValueError(f"{what}: value_shape {value_shape}; give one or several numbers above 0")
+        library.need(value)
         if budget is not None:
             _whole_number(budget, what, "budget")
         self._values = _Bodies.of_type(value, library, tail)
@@ -849,7 +917,9 @@ class Store(_Changing):
         what = "roost.Store.load"
         self = cls.__new__(cls)
         self._prepare(key_dtype, value_dtype, value_shape, budget, like, what)
-        self._table = self._library.module.load_store(self._home, self._values.bytes, os.fspath(file), budget)
+        self._table = self._library.module.load_store(
+            self._home, self._values.bytes, _path(file, what), budget
+        )
         return self
 
     def save(self, file):
@@ -863,10 +933,15 @@ class Store(_Changing):
         OSError
             The file cannot be written; what was there before is unchanged.
         """
-        self._table.save(self._library.place(), os.fspath(file))
+        self._table.save(self._library.place(), _path(file, "roost.Store.save"))
 
     def _queries(self, keys, what):
-        keys = super()._queries(keys, what)
+        return self._widened(super()._queries(keys, what))
+
+    def _query(self, key):
+        return self._widened(super()._query(key))
+
+    def _widened(self, keys):
         if self._kind.word_bytes < 8:
             library = keys.library
             keys.words = library.resized(keys.words, keys.n, _UINT8, (8,))[1]

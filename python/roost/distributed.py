@@ -32,6 +32,7 @@ from . import _host
 from ._functions import _INT64
 from ._keys import encode, encode_like, encode_two
 from ._libraries import NUMPY
+from ._strings import StringKeys
 from ._tables import _Table, _Values
 
 __all__ = ["Group", "Map", "join", "unique"]
@@ -167,6 +168,8 @@ def _checked(keys, what):
     """Keys that roost.distributed takes; and what all processes must have in common."""
     if keys.library.name == "jax" and keys.library.module is not _host:
         raise TypeError(f"{what}: a jax array on a GPU; on GPUs, roost.distributed takes torch's and CuPy's")
+    if isinstance(keys, StringKeys):
+        raise TypeError(f"{what}: texts, of which processes have no common numbers; pass numbers or bytes")
     if keys.kind.word_bytes > 16:
         raise ValueError(f"{what}: keys of {keys.kind.key_bytes} bytes; here they may have 1 to 16")
     return keys, str(keys.kind) if keys.library.module is _host else f"{keys.kind} on GPUs"

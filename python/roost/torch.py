@@ -16,6 +16,9 @@ import weakref
 import torch
 
 from . import _functions, _tables
+from ._libraries import need_custom_operators
+
+need_custom_operators(torch, "roost.torch")
 
 __all__ = ["Embedding", "Map", "isin", "unique"]
 
@@ -125,7 +128,10 @@ class _Module(torch.nn.Module):
         _modules[self._number] = self
 
     def _apply(self, function, *arguments, **named):
+        keys = self.keys
         result = super()._apply(function, *arguments, **named)
+        if self.keys.dtype != keys.dtype:  # half() and type() are for what is learned; they would merge keys
+            self.keys = keys.to(self.keys.device)
         self._table = None
         return result
 
@@ -152,7 +158,8 @@ class Map(_Module):
     Notes
     -----
     The table is built at the first lookup after the buffers were made, loaded or moved, and takes memory
-    beside them. `load_state_dict` takes other numbers of keys. Values get no gradients.
+    beside them. `load_state_dict` takes other numbers and types of keys. `half`, `type` and the like leave
+    the type of the keys as it is. Values get no gradients.
 
     Examples
     --------
@@ -198,7 +205,7 @@ class Map(_Module):
             given = state.get(prefix + name)
             if given is not None:
                 here = getattr(self, name)
-                setattr(self, name, here.new_empty(given.shape))
+                setattr(self, name, given.new_empty(given.shape, device=here.device))
         super()._load_from_state_dict(state, prefix, *arguments)
         self._table = None
 
@@ -392,7 +399,7 @@ class Embedding(_Module):
     def _load_from_state_dict(self, state, prefix, *arguments):
         keys, weight = state.get(prefix + "keys"), state.get(prefix + "weight")
         if keys is not None and weight is not None and weight.shape == (len(keys), self.dim):
-            self.keys = self.keys.new_zeros(keys.shape)
+            self.keys = keys.new_zeros(keys.shape, device=self.keys.device)
             self._set_rows(self.weight.data.new_empty(weight.shape))
             self.weight.grad = None
         super()._load_from_state_dict(state, prefix, *arguments)

@@ -298,9 +298,9 @@ def test_columns_of_arrow():
         (arrow.array([b"ab", b"cd"], arrow.binary(2)), [b"ab", b"cd"]),
     ):
         assert sorted(roost.unique(column).tolist()) == distinct
-    with pytest.raises(ValueError, match="1 nulls"):
+    with pytest.raises(ValueError, match="1 null"):
         roost.unique(arrow.array([1, None]))
-    with pytest.raises(TypeError, match="Decimal"):
+    with pytest.raises(TypeError, match="decimal128"):
         roost.unique(arrow.array([1], arrow.decimal128(5, 2)))
 
 
@@ -310,7 +310,7 @@ def test_columns_of_polars():
     assert np.shares_memory(roost.from_arrow(x), x.to_numpy())
     assert roost.group_by(x).sum(polars.Series([1.0, 2.0, 3.0])).sum() == 6
     assert roost.Index(polars.Series(["a", "b"])).get_indexer(polars.Series(["b"])).tolist() == [1]
-    with pytest.raises(ValueError, match="1 nulls"):  # numpy would make floats of it
+    with pytest.raises(ValueError, match="1 null"):  # numpy would make floats of it
         roost.unique(polars.Series([1, None]))
 
 
@@ -318,7 +318,7 @@ def test_columns_of_pandas_that_are_none():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(TypeError, match="2 levels"):
         roost.unique(pandas.MultiIndex.from_arrays([[1], [2]]))
-    with pytest.raises(ValueError, match="nulls"):
+    with pytest.raises(ValueError, match="null;"):
         roost.unique(pandas.Series([1, None], dtype="Int64"))
 
 

@@ -200,7 +200,7 @@ WEIGHTS = np.ones((27, 2, 3), np.float32)
         (lambda: CoordinateIndex(np.zeros(4, np.int32)), ValueError, "n x 3, n x 4, n x 5"),
         (lambda: CoordinateIndex(np.zeros((5, 4))), TypeError, "float64; convert them to int32"),
         (lambda: CoordinateIndex(np.zeros((5, 4), np.int64)), TypeError, "int64; convert them to int32"),
-        (lambda: CoordinateIndex([[0, 2**31, 0]]), OverflowError, "32 bits"),
+        (lambda: CoordinateIndex([[0, 2**31, 0]]), OverflowError, "int32"),
         (lambda: CoordinateIndex(voxels_of(2), order="morton"), ValueError, "'block' or 'input'"),
         (
             lambda: CoordinateIndex(np.array([[-(2**31)] * 4, [2**31 - 1] * 4], np.int32)),

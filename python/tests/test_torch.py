@@ -208,3 +208,15 @@ def test_operators_compile(device, backend):
 def test_examples_in_docstrings():
     failed, tried = doctest.testmod(roost.torch)
     assert tried and not failed
+
+
+def test_conversions_leave_keys_as_they_are(on):
+    keys = torch.tensor([2**53, 2**53 + 1])
+    for module in (roost.torch.Map(keys, torch.tensor([1.0, 2.0])), roost.torch.Embedding(2)):
+        if isinstance(module, roost.torch.Embedding):
+            module.insert(keys)
+        for converted in (module.half(), module.type(torch.float32)):
+            assert converted.keys[:2].tolist() == keys.tolist()
+    narrow = roost.torch.Map(torch.tensor([1], dtype=torch.int32), torch.tensor([1], dtype=torch.int8))
+    narrow.load_state_dict(roost.torch.Map(keys, torch.tensor([300, 4])).state_dict())
+    assert narrow(keys).tolist() == [300, 4]

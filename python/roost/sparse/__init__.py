@@ -20,8 +20,9 @@ import weakref
 
 import numpy as np
 
+from .._exact import convert, is_python
 from .._functions import _BOOL, _FLOAT32, _INT32, _INT64, _check_rows, _rows_type, _whole_number
-from .._libraries import NUMPY, is_python_numbers, same_device, take
+from .._libraries import NUMPY, same_device, take
 
 __all__ = ["CoordinateIndex", "KernelMap", "kernel_map", "sparse_conv"]
 
@@ -43,11 +44,8 @@ def _coordinates(given, axes, what):
             f"{what}: coordinates of shape {tuple(array.shape)}; give n x "
             f"{', n x '.join(map(str, columns))}: the batch, and the position on each axis"
         )
-    if is_python_numbers(given) and array.dtype.kind in "iu":
-        converted = array.astype(np.int32)
-        if (array != converted).any():
-            raise OverflowError(f"{what}: coordinates beyond 32 bits")
-        array = converted
+    if is_python(given) and array.dtype.kind in "iu":
+        array = convert(array, _INT32, what)
     if _type_name(array.dtype) != "int32":
         raise TypeError(f"{what}: coordinates of type {array.dtype}; convert them to int32")
     return array, library
@@ -65,7 +63,10 @@ def _numbers_of_axes(given, axes, name, what):
 
 
 def _number_of_axis(given, name, what):
-    return min(_whole_number(given, what, name), 2**31 - 1)
+    number = _whole_number(given, what, name)
+    if number >= 2**31:
+        raise ValueError(f"{what}: {name}={number}; give less than 2^31, as coordinates are")
+    return number
 
 
 class CoordinateIndex:
@@ -155,7 +156,7 @@ class CoordinateIndex:
 
     def _queries(self, coordinates, what):
         array, library = _coordinates(coordinates, self.axes, what)
-        if is_python_numbers(coordinates):
+        if is_python(coordinates):
             return self._library.of_numpy(array), self._library
         if library.module is not self._library.module or library.where != self._library.where:
             raise ValueError(f"{what}: coordinates of {library}, but the index is of {self._library}")

@@ -16,6 +16,7 @@ import math
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
+from .._libraries import need_custom_operators
 from .._tables import _whole_number
 from . import (
     CoordinateIndex,
@@ -44,6 +45,8 @@ __all__ = [
     "load_spconv",
 ]
 
+
+need_custom_operators(torch, "roost.sparse.nn")
 
 # Operators take tensors and numbers: a map by its number, and how many rows there are on the other side.
 

@@ -1,0 +1,311 @@
+"""How values enter: each one exactly, or not at all.
+
+`of_python` makes an array of what Python has: numbers, texts, dates, and lists of them. `convert` gives an
+array another type. Both keep every value, or raise one TypeError or OverflowError that names what cannot be
+kept. Nothing else in the package converts values that a user gives.
+"""
+
+import datetime
+import functools
+import itertools
+
+import numpy as np
+
+_FAMILIES = {"M": "dates", "m": "durations", "S": "bytes"}  # of numpy's kinds; see `_family`
+_LONGEST_TEXT = (
+    256  # above it, a list becomes an array of objects: numpy makes all texts as wide as the longest
+)
+_LONGEST_BYTES = 32
+_SINGLE = (bool, int, float, complex, str, bytes, np.generic, datetime.date, datetime.timedelta, type(None))
+
+
+def plural(n, noun):
+    """ "1 null", "2 nulls"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _family(dtype):
+    """What the values of a type are, all of one family being comparable; None: only with their own type."""
+    return "numbers" if dtype.kind in "biuf" and dtype.itemsize <= 8 else _FAMILIES.get(dtype.kind)
+
+
+def alike(dtype, other):
+    """Whether a value of one type can be equal to one of the other."""
+    return dtype == other or (_family(dtype) is not None and _family(dtype) == _family(other))
+
+
+def keeps_every_value(dtype, other):
+    """Whether each value of one type is one of another. Of dates only their units count: `convert` looks at
+    values. (numpy calls int64 to float64 safe, and a number a text.)"""
+    if not alike(dtype, other):
+        return False
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
+        return True  # NaT, as `convert` finds out
+    return np.can_cast(dtype, other, "safe") and not (
+        other.kind == "f" and dtype.kind in "iu" and dtype.itemsize == 8
+    )
+
+
+def common_type(dtype, other):
+    """The type that holds each value of both; None if there is none."""
+    if not alike(dtype, other):
+        return None
+    try:
+        both = np.promote_types(dtype, other)
+    except (TypeError, OverflowError):  # of durations in months and in days; of days and picoseconds
+        return None
+    return both if keeps_every_value(dtype, both) and keeps_every_value(other, both) else None
+
+
+def convert(array, dtype, what, nearest=False):
+    """An array of numpy with another type, every value as it is.
+
+    `nearest`: floats of Python, which have no type of their own, may become the nearest ones of `dtype`, as
+    in numpy, but not infinite or 0. Raises TypeError where no value can be equal, and OverflowError with the
+    first value that `dtype` has not.
+    """
+    if array.dtype == dtype:
+        return array
+    if not alike(array.dtype, dtype):
+        raise TypeError(f"{what}: {array.dtype} and {dtype} are never equal; convert one of them")
+    try:
+        with np.errstate(all="ignore"):
+            converted = array.astype(dtype)
+            kept = _kept(array, converted, nearest)
+    except (TypeError, ValueError, OverflowError):  # of durations in months as days; of dates beyond a unit
+        raise OverflowError(f"{what}: {array.dtype} has values that are none of {dtype}") from None
+    if not kept.all():
+        wrong = array[~kept].ravel()[0] if array.ndim else array[()]
+        why = "longer than" if dtype.kind == "S" else "no value of type"
+        shown = str(wrong) if array.dtype.kind in "mM" else repr(wrong.item())
+        raise OverflowError(f"{what}: {shown} is {why} {dtype}")
+    return converted
+
+
+def _kept(array, converted, nearest):
+    """For each value of an array whether it is the converted one."""
+    old, new = array.dtype.kind, converted.dtype.kind
+    if old == "S":
+        return converted == array
+    if old in "mM":
+        if np.datetime_data(array.dtype)[0] == "generic" and old == "m":
+            return np.isnat(array)
+        native = array.dtype.newbyteorder("=")
+        return converted.astype(native).view(np.int64) == array.astype(native).view(np.int64)
+    if new == "f" and old == "f":
+        if nearest:
+            return (np.isinf(array) | ~np.isinf(converted)) & ((array == 0) | (converted != 0))
+        return (converted.astype(array.dtype) == array) | np.isnan(array)
+    if new == "f":  # integers are compared as integers; beyond those of 8 bytes there is nothing to compare
+        if old == "b":
+            return np.ones(array.shape, bool)
+        low, high = _ends(array.dtype)
+        exact = converted.astype(np.float64)
+        inside = (exact >= low) & (exact < high)
+        return inside & (np.where(inside, exact, 0).astype(array.dtype) == array)
+    if old == "f":
+        low, high = _ends(converted.dtype)
+        exact = array.astype(np.float64)
+        inside = (exact >= low) & (exact < high) & (exact == np.trunc(exact))
+        return inside & (np.where(inside, exact, 0).astype(converted.dtype) == converted)
+    return (converted.astype(array.dtype) == array) & ((converted < 0) == (array < 0))
+
+
+def _ends(dtype):
+    """The least value of a type of integers, and the first one beyond: both are floats."""
+    if dtype.kind == "b":
+        return 0.0, 2.0
+    limits = np.iinfo(dtype)
+    return float(limits.min), float(2 ** (limits.bits - (dtype.kind == "i")))
+
+
+def is_python(x):
+    """Whether an argument is Python's own, and has no type: a number, a text, a date, or a list."""
+    return isinstance(x, (list, tuple, range, set, frozenset, *_SINGLE))
+
+
+def has_own_floats(x):
+    """Whether the floats of an argument are Python's, which have no precision of their own."""
+    if isinstance(x, (list, tuple, set, frozenset)):
+        return any(map(has_own_floats, x)) and not any(isinstance(c, np.floating) for c in x)
+    return type(x) is float
+
+
+def of_python(x, what):
+    """An array of numpy of what Python has, with every value as it is.
+
+    Integers become int64, or uint64 if that alone holds them; integers beside floats float64. Texts and bytes
+    become numpy's, or objects where these would lose trailing zeros. Raises TypeError for values of several
+    kinds, and OverflowError for integers that no type holds.
+    """
+    if isinstance(x, (set, frozenset, range)):
+        x = list(x)
+    if isinstance(x, _SINGLE):
+        return _of_cells([x], what, "a").reshape(())
+    if isinstance(x, (list, tuple)):
+        return _of_list(x, what)
+    try:
+        array = np.asarray(x)
+    except Exception as error:
+        raise TypeError(f"{what}: a {type(x).__name__}, which is no array: {_one_line(error)}") from None
+    if array.dtype.hasobject and not array.shape:
+        raise TypeError(f"{what}: a {type(x).__name__}; pass an array, or a list of values of one type")
+    return array
+
+
+def _one_line(error):
+    return " ".join(str(error).split())
+
+
+def _of_list(x, what):
+    cells, shape = [x], ()
+    while cells and all(isinstance(cell, (list, tuple)) for cell in cells):
+        lengths = {len(cell) for cell in cells}
+        if len(lengths) > 1:
+            raise ValueError(f"{what}: rows of several lengths; give all as many numbers")
+        shape += tuple(lengths)
+        cells = list(itertools.chain.from_iterable(cells))
+    return _of_cells(cells, what).reshape(shape)
+
+
+def _of_cells(cells, what, a="a list of"):
+    """A one-dimensional array of single values of one kind; `a` names them in errors."""
+    types = set(map(type, cells))
+    if types == {float}:
+        return np.array(cells, np.float64)
+    if types == {int}:
+        return _integers(cells, types, what)
+    if not all(issubclass(t, _SINGLE) for t in types):
+        cells = [_single(cell, what) for cell in cells]
+        types = set(map(type, cells))
+    kinds = {_kind(t) for t in types} - {"NaT"}
+    if not cells:
+        return np.empty(0)
+    if kinds <= {"bool"} and "NaT" not in map(_kind, types):
+        return np.array(cells, np.bool_)
+    if kinds <= {"bool", "int"} and kinds:
+        return _integers(cells, types, what)
+    if kinds <= {"bool", "int", "float"} and kinds:
+        return _floats(cells, types, what)
+    if kinds == {"str"}:
+        return _texts(cells, "\0", _LONGEST_TEXT, np.str_)
+    if kinds == {"bytes"}:
+        return _texts(cells, b"\0", _LONGEST_BYTES, np.bytes_)
+    if kinds <= {"date"}:
+        return _dates(cells, np.datetime64, what)
+    if kinds == {"duration"}:
+        return _dates(cells, np.timedelta64, what)
+    if len(types) == 1 and (kinds == {"complex"} or issubclass(*types, np.generic)):
+        return np.array(cells)
+    names = " and ".join(sorted(t.__name__ for t in types))
+    if any(t.__name__ in ("NoneType", "NAType") for t in types):
+        raise TypeError(f"{what}: {a} {names}, with missing values; drop or fill them")
+    raise TypeError(f"{what}: {a} {names}; pass numbers, strings, bytes or dates, all of one kind")
+
+
+def _single(cell, what):
+    """An element of a list that is an array without dimensions, as its value."""
+    if getattr(cell, "shape", None) == () and hasattr(cell, "item"):
+        return cell.item()
+    if hasattr(cell, "as_py"):  # of Arrow
+        return cell.as_py()
+    if hasattr(cell, "__array__") or hasattr(cell, "__dlpack__") or hasattr(cell, "__cuda_array_interface__"):
+        raise TypeError(
+            f"{what}: a list of arrays; pass one: np.column_stack([a, b]) has rows of integers as keys"
+        )
+    return cell
+
+
+@functools.cache
+def _kind(t):
+    """What values of a type are, all of one kind being comparable."""
+    if t.__name__ == "NaTType":
+        return "NaT"
+    for kind, types in (
+        ("bool", (bool, np.bool_)),
+        ("duration", (np.timedelta64, datetime.timedelta)),
+        ("int", (int, np.integer)),
+        ("float", (float, np.floating)),
+        ("str", str),
+        ("bytes", bytes),
+        ("date", (np.datetime64, datetime.date)),
+        ("complex", (complex, np.complexfloating)),
+    ):
+        if issubclass(t, types):
+            return kind
+    return t.__name__
+
+
+def _integers(cells, types, what):
+    if len(types) == 1 and issubclass(*types, np.integer):
+        return np.array(cells)
+    if types != {int}:
+        cells = list(map(int, cells))
+    low, high = min(cells), max(cells)
+    if low >= -(2**63) and high < 2**63:
+        return np.array(cells, np.int64)
+    if low >= 0 and high < 2**64:
+        return np.array(cells, np.uint64)
+    raise OverflowError(
+        f"{what}: integers that neither int64 nor uint64 holds; pass rows of integers, or floats"
+    )
+
+
+def _floats(cells, types, what):
+    for cell in cells:
+        if isinstance(cell, (int, np.integer)):
+            try:
+                exact = int(float(cell)) == int(cell)
+            except OverflowError:
+                exact = False
+            if not exact:
+                raise OverflowError(
+                    f"{what}: {cell} beside floats, and it is no float; pass all as integers or as floats"
+                )
+    if all(issubclass(t, np.floating) for t in types):
+        return np.array(cells)
+    if any(issubclass(t, np.longdouble) for t in types):
+        return np.array(cells, np.longdouble)
+    return np.array(cells, np.float64)
+
+
+def _texts(cells, zero, longest, dtype):
+    """Texts or bytes. numpy takes trailing zeros off."""
+    if max(map(len, cells)) <= longest and not any(cell.endswith(zero) for cell in cells):
+        return np.array(cells, dtype)
+    array = np.empty(len(cells), object)
+    array[:] = cells
+    return array
+
+
+def _dates(cells, of_numpy, what):
+    """Dates or durations, in the finest of their units."""
+    single = [_date(cell, of_numpy, what) for cell in cells]
+    dtypes = {cell.dtype for cell in single}
+    if len(dtypes) == 1:
+        return np.array(single)
+    finest = None
+    for dtype in dtypes:
+        finest = dtype if finest is None else common_type(finest, dtype)
+        if finest is None:
+            raise TypeError(
+                f"{what}: {of_numpy.__name__} of units without a common one; pass all in one unit"
+            )
+    return np.array([convert(np.asarray(cell), finest, what)[()] for cell in single])
+
+
+def _date(cell, of_numpy, what):
+    if isinstance(cell, of_numpy):
+        return cell
+    if type(cell).__name__ == "NaTType":
+        return of_numpy("NaT")
+    if getattr(cell, "tzinfo", None) is not None:
+        raise TypeError(f"{what}: {NO_TIME_ZONES}")
+    if hasattr(cell, "to_numpy"):  # of pandas, which has nanoseconds
+        return cell.to_numpy()
+    if of_numpy is np.timedelta64 and not (cell.seconds or cell.microseconds):
+        return np.timedelta64(cell.days, "D")  # of which Python has more than int64 has microseconds
+    return of_numpy(cell)
+
+
+NO_TIME_ZONES = "dates of a time zone; pass them in UTC, without one"

@@ -1,0 +1,456 @@
+"""Values that enter are kept exactly, or refused with one clear line."""
+
+import datetime as dt
+import fractions
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import roost
+from roost._exact import convert
+
+D = np.datetime64
+
+
+def refused(kinds, call, *words):
+    with pytest.raises(kinds) as caught:
+        call()
+    message = str(caught.value)
+    assert message.startswith("roost") and "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def values_of(dtype):
+    """Edges of a type, as numbers of Python."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return [False, True]
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        return [
+            0.0,
+            1.0,
+            -1.0,
+            0.5,
+            2.0,
+            float(info.max),
+            float(info.tiny),
+            float("inf"),
+            float("-inf"),
+            2.0**11,
+        ]
+    info = np.iinfo(dtype)
+    return [info.min, info.max, 0, 1, 2, info.max - 1, max(info.min, -1), info.max // 2 + 1]
+
+
+NUMBERS = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]
+
+
+def holds(dtype, value):
+    """Whether a type has a number, by arithmetic of Python."""
+    if dtype.kind == "f":
+        if not np.isfinite(float(value)):
+            return True
+        with np.errstate(over="ignore"):
+            there = float(dtype.type(float(value)))
+        return np.isfinite(there) and fractions.Fraction(there) == fractions.Fraction(value)
+    if isinstance(value, float) and not value.is_integer():  # infinite ones neither
+        return False
+    return int(value) in (0, 1) if dtype.kind == "b" else np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
+
+
+@pytest.mark.parametrize("to", NUMBERS)
+@pytest.mark.parametrize("given", NUMBERS)
+def test_numbers_are_converted_exactly(given, to):
+    for value in np.array(values_of(given), given):
+        if holds(np.dtype(to), value.item()):
+            converted = convert(np.array([value]), np.dtype(to), "roost.test")
+            assert converted.dtype == to and converted.tolist() == [value.item()]
+        else:
+            refused(OverflowError, lambda: convert(np.array([value]), np.dtype(to), "roost.test"), "no value")
+
+
+def test_floats_of_python_take_the_nearest_value():
+    keys = np.array([0.1, 3.0], "f4")
+    assert roost.isin(keys, [0.1]).tolist() == [True, False]
+    assert 0.1 in roost.Set(keys) and np.float64(0.1) not in roost.Set(keys)
+    assert roost.Index(keys).get_indexer([3, 0.1]).tolist() == [1, 0]
+    for much in (1e39, -1e39, 1e-60):
+        refused(OverflowError, lambda: roost.Index(keys).get_indexer([much]))
+        assert much not in roost.Index(np.array([np.inf, -np.inf, 0.0], "f4"))
+    changing = roost.ConcurrentMap("i8", "f4")
+    changing.insert([1, 2], [0.1, 0.25])
+    changing[3] = 0.1
+    assert changing[1] == changing[3] == np.float32(0.1) and changing.find([9], missing=0.1)[0] == np.float32(
+        0.1
+    )
+    refused(OverflowError, lambda: changing.insert([1], [1e39]))
+
+
+UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps"]
+
+
+@pytest.mark.parametrize("to", UNITS)
+@pytest.mark.parametrize("given", UNITS)
+def test_dates_are_converted_exactly(given, to):
+    """Units of less than a day are those of a fixed number of seconds; others are compared through days."""
+    for number in (0, 1, -1, 17, 24, 60, 10**6, 2**40, -(2**55), 2**62, -(2**63)):
+        date = np.array([number], "i8").view(f"M8[{given}]")
+        try:
+            converted = convert(date, np.dtype(f"M8[{to}]"), "roost.test")
+        except OverflowError:
+            continue
+        if number == -(2**63):
+            assert np.isnat(converted).all()
+        elif given not in "YM" and to not in "YM":
+            seconds = {
+                "W": 604800,
+                "D": 86400,
+                "h": 3600,
+                "m": 60,
+                "s": 1,
+                "ms": 1e-3,
+                "us": 1e-6,
+                "ns": 1e-9,
+                "ps": 1e-12,
+            }
+            scale = {unit: fractions.Fraction(str(s)) for unit, s in seconds.items()}
+            assert int(converted.view("i8")[0]) * scale[to] == number * scale[given]
+        else:
+            assert converted.astype(f"M8[{given}]")[0] == date[0]
+
+
+def test_dates_of_two_units():
+    far = np.array(["9999-12-31", "2024-05-01", "NaT"], "M8[s]")
+    wrapped = far.astype("M8[ns]")
+    near = np.array(["2024-05-01", "NaT"], "M8[ns]")
+    assert roost.isin(far[1:], near).tolist() == [True, True]
+    assert roost.isin(near, np.array(["2024-05-01"], "M8[D]")).tolist() == [True, False]
+    for call in (
+        lambda: roost.isin(far, wrapped),
+        lambda: roost.join(wrapped, far),
+        lambda: roost.Index(wrapped).get_indexer(far),
+        lambda: roost.Map(wrapped, np.arange(3)).find(far),
+    ):
+        refused(OverflowError, call, "9999")
+    changing = roost.ConcurrentMap("M8[ns]", "M8[ns]")
+    refused(OverflowError, lambda: changing.insert(far, near[[0, 0, 0]]), "9999")
+    refused(OverflowError, lambda: changing.insert(near, far[:2]), "9999")
+    changing.insert(near[:1], np.array(["2024-05-02"], "M8[D]"))
+    assert changing[near[0]] == D("2024-05-02") and len(changing) == 1
+    refused(TypeError, lambda: roost.isin(np.array([5], "m8[s]"), np.array([5])))
+    refused(TypeError, lambda: roost.isin(np.array([5], "M8[s]"), np.array([5], "m8[s]")))
+    refused(TypeError, lambda: roost.isin(np.array([5], "m8[M]"), np.array([150], "m8[D]")))
+    assert roost.isin(np.array(["NaT"], "M8"), near).tolist() == [True]  # NaT without a unit
+
+
+def test_one_date():
+    days = np.array(["2024-05-01", "2024-05-02"], "M8[D]")
+    for table in (roost.Index(days), roost.Set(days), roost.Map(days, np.array([3, 4]))):
+        for date in (
+            D("2024-05-02"),
+            D("2024-05-02T00:00", "ns"),
+            dt.date(2024, 5, 2),
+            dt.datetime(2024, 5, 2),
+            pd.Timestamp("2024-05-02"),
+        ):
+            assert date in table, date
+            assert date not in roost.Set(days[:1]), date
+        for date in (
+            dt.datetime(2024, 5, 2, 1),
+            D("2024-05-02T00:00:00.000000001"),
+            pd.NaT,
+            "2024-05-02",
+            19845,
+            pd.Timestamp("2024-05-02", tz="UTC"),
+            dt.timedelta(19845),
+        ):
+            assert date not in table, date
+    prices = roost.Map(days, np.array([3, 4]))
+    assert prices[dt.date(2024, 5, 2)] == prices.get(pd.Timestamp("2024-05-02")) == 4
+    assert prices.get(dt.datetime(2024, 5, 2, 1), "none") == "none"
+    with pytest.raises(KeyError):
+        prices[dt.datetime(2024, 5, 2, 1)]
+    assert roost.isin(days, [dt.date(2024, 5, 2), dt.datetime(2024, 5, 1)]).tolist() == [True, True]
+    assert list(roost.Index(days.astype("M8[ns]"))) == list(days)  # not the numbers of nanoseconds
+    spans = roost.Set(np.array([60, 5], "m8[s]"))
+    assert (
+        dt.timedelta(minutes=1) in spans and pd.Timedelta("5s") in spans and np.timedelta64(1, "m") in spans
+    )
+    assert 60 not in spans and dt.timedelta(minutes=2) not in spans
+    assert roost.Map(days, days.astype("M8[ns]"))[days[1]] == days[1]
+
+
+def test_signs():
+    most, low = 2**64 - 1, -(2**63)
+    u8, i8 = np.array([most, 2**63, 5], "u8"), np.array([-1, low, 5], "i8")
+    for make in (roost.Index, roost.Set, lambda k: roost.Map(k, np.arange(3))):
+        assert -1 not in make(u8) and low not in make(u8) and most in make(u8) and 5 in make(u8)
+        assert most not in make(i8) and 2**63 not in make(i8) and low in make(i8)
+        refused(OverflowError, lambda: make(u8).contains([-1]))
+        refused(OverflowError, lambda: make(i8).contains([most]))
+        refused(TypeError, lambda: make(u8).contains(i8))
+    refused(TypeError, lambda: roost.isin([-1], [most]))
+    refused(TypeError, lambda: roost.isin(i8, [most]))
+    changing = roost.ConcurrentMap("int64")
+    changing.insert([-1], [7])
+    refused(OverflowError, lambda: changing.erase([most]), str(most))
+    assert changing.get(most) is None and changing.get(-1) == 7 and len(changing) == 1
+    for narrow, wide in (("i1", "u1"), ("i2", "u2"), ("i4", "u4")):
+        a, b = np.array([-1, 5], narrow), np.array([np.iinfo(wide).max, 5], wide)
+        assert roost.isin(a, b).tolist() == [False, True]
+
+
+def test_one_number():
+    integers, bools = roost.Set(np.array([1, 2])), roost.Set(np.array([True]))
+    for one in (1, 1.0, True, np.int8(1), np.float32(1), fractions.Fraction(1), np.array(1), 1 + 0j):
+        assert one in integers and one in bools
+    for other in (
+        1.5,
+        float("nan"),
+        2**70,
+        "1",
+        b"1",
+        None,
+        fractions.Fraction(1, 2),
+        (1,),
+        [1],
+        np.array([1]),
+    ):
+        assert other not in integers and other not in bools
+    assert np.float32(0.1) not in roost.Set(np.array([0.1]))
+    assert -(2**63) not in roost.Index(np.array([-np.inf], "f2"))
+
+
+def test_rows_as_queries():
+    rows = np.array([[1, 2], [3, 4]], "i4")
+    for table in (roost.Set(rows), roost.Index(rows), roost.Map(rows, np.array([5, 6]))):
+        for row in ((1, 2), [1, 2], (1.0, 2), np.array([1, 2]), np.array([1, 2], "i4"), np.array([1.0, 2.0])):
+            assert row in table
+        for row in (
+            np.array([2**32 + 1, 2]),
+            (1.7, 2),
+            (float("nan"), 2),
+            (1, 2, 3),
+            (1,),
+            1,
+            "12",
+            (2**70, 2),
+        ):
+            assert row not in table
+        refused(OverflowError, lambda: table.contains([[2**32 + 1, 2]]))
+        refused(TypeError, lambda: table.contains([[1, 2, 3]]), "rows of 3")
+        assert table.contains([]).tolist() == []
+    prices = roost.Map(rows, np.array([5, 6]))
+    assert prices[(3, 4)] == 6 and prices.get(np.array([3, 4])) == 6
+    with pytest.raises(KeyError):
+        prices[(2**32 + 3, 4)]
+
+
+def test_lists():
+    for mixed, *names in (
+        ([1, "a"], "int", "str"),
+        (["a", float("nan")], "str", "float"),
+        (["b", b"a"], "str", "bytes"),
+        ([1, None], "missing"),
+        ([1, dt.date(2024, 1, 1)], "int", "date"),
+        ([True, "x"], "bool", "str"),
+        ([1, [2]], "int", "list"),
+        ([{}], "dict"),
+    ):
+        for call in (
+            lambda: roost.unique(mixed),
+            lambda: roost.isin(np.arange(3), mixed),
+            lambda: roost.group_by(mixed),
+        ):
+            refused(TypeError, call, *names)
+    refused(OverflowError, lambda: roost.unique([2**53, 2**53 + 1, 0.5]), str(2**53 + 1))
+    refused(OverflowError, lambda: roost.unique([2**63, -1]))
+    refused(OverflowError, lambda: roost.unique([2**70]))
+    assert sorted(roost.unique([np.int64(-1), np.int64(2**62 + 1), np.uint64(7)]).tolist()) == [
+        -1,
+        7,
+        2**62 + 1,
+    ]
+    assert roost.unique([np.int8(1), np.int8(2)]).dtype == np.int8
+    assert len(roost.unique([True, 2, 1])) == 2
+    assert roost.unique([], sorted=True).tolist() == []
+    a = np.array([1, 2])
+    for arrays in ([a, a], (a, a), [pd.Series(a), pd.Series(a)]):
+        refused(TypeError, lambda: roost.group_by(arrays), "column_stack")
+        refused(TypeError, lambda: roost.join(arrays, arrays), "column_stack")
+    refused(ValueError, lambda: roost.unique([[1, 2], [3]]), "several lengths")
+    refused(TypeError, lambda: roost.unique(c for c in "ab"), "generator")
+    refused(TypeError, lambda: roost.unique({1: 2}), "dict")
+
+
+def test_texts_keep_their_zeros():
+    assert len(roost.unique(["a", "a\0", "a\0\0"])) == len(roost.unique([b"a", b"a\0"])) + 1 == 3
+    assert roost.isin(["A", "A\0"], ["A"]).tolist() == [True, False]
+    assert roost.Index(np.array(["A", "A\0"], object)).get_indexer(["A\0", "A"]).tolist() == [1, 0]
+    assert roost.isin("abc", "abc").tolist() == [True]
+    assert roost.isin([b"a\0"], np.array([b"a"], object)).tolist() == [False]
+    assert b"a\0" not in roost.Set(np.array([b"a"], "S2"))
+    index = roost.Index(np.array(["a", "b"]))
+    refused(TypeError, lambda: index.get_indexer([b"a"]), "bytes")
+    refused(TypeError, lambda: index.get_indexer(np.array([b"a"])), "bytes")
+    assert b"a" not in index and "a" in index and 1 not in index and ["a"] not in index
+    refused(TypeError, lambda: roost.isin(np.array([1]), np.array([b"1"])))
+    refused(TypeError, lambda: roost.isin(["1"], [1]))
+
+
+@pytest.mark.parametrize("dtype", ["?", "i4", "f2", "S3", "M8[s]", "U2"])
+def test_an_empty_list_is_of_any_type(dtype):
+    keys = np.zeros(2, dtype)
+    assert roost.isin(keys, []).tolist() == [False, False] and roost.isin([], keys).tolist() == []
+    assert roost.Index(keys).get_indexer([]).tolist() == []
+    if dtype != "U2":
+        assert (
+            roost.Set(keys).contains([]).tolist() == [] and len(roost.Map(keys, np.arange(2)).find([])) == 0
+        )
+
+
+def test_missing_is_kept():
+    def find(values, missing):
+        return roost.Map(np.arange(2), np.array([values] * 2)).find([7], missing=missing)[0]
+
+    assert (
+        find(np.int8(1), -1) == -1 and find(1.5, 3) == 3.0 and find(True, True) and find(b"ab", b"c") == b"c"
+    )
+    assert find(np.float32(1), 0.1) == np.float32(0.1) and np.isnan(find(np.float16(1), float("nan")))
+    assert find(D("2024-01-01"), dt.date(2024, 1, 2)) == D("2024-01-02") and np.isnat(
+        find(D("2024-01-01"), D("NaT"))
+    )
+    for values, missing in (
+        (np.int8(1), 300),
+        (np.uint8(1), -1),
+        (True, 2),
+        (np.float32(1), 1e300),
+        (b"ab", b"abcdef"),
+        (1, 1.5),
+        (np.float16(1), 2049),
+        (D("2024-01-01", "ns"), D("9999-01-01", "D")),
+        (np.uint64(1), -1),
+        (1, float("nan")),
+    ):
+        refused(OverflowError, lambda: find(values, missing), "missing=")
+    for values, missing in ((1, "a"), (b"a", 1), (D("2024-01-01"), 5), (1, None), (1.5, "nan"), (1, [1, 2])):
+        refused(TypeError, lambda: find(values, missing), "missing=")
+
+
+def test_values_are_kept():
+    changing = roost.ConcurrentMap("i8", "i4")
+    for values in ([2**31], [1.5], [float("nan")], np.float64(0.5), 2**40):
+        refused(OverflowError, lambda: changing.insert([1], values))
+    for values in (["a"], np.array([1], "i8"), np.array([1.0]), np.array([1], "m8[s]"), dt.date(2024, 1, 1)):
+        refused(TypeError, lambda: changing.insert([1], values))
+    assert len(changing) == 0
+    changing.insert([1, 2], [1.0, True])
+    assert changing[1] == changing[2] == 1
+    refused(TypeError, lambda: roost.Map([1, 2], [1, "a"]))
+    refused(OverflowError, lambda: roost.Map([1, 2], [2**53 + 1, 0.5]))
+
+
+def test_columns_of_frames_with_nulls():
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    import pyarrow.compute
+
+    inner = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([5, None]))
+    runs = pyarrow.compute.run_end_encode(pa.array([5, 5, None]))
+    for column in (
+        pd.Series([1, None], dtype="category"),
+        pd.Categorical([1, None]),
+        inner,
+        runs,
+        pa.chunked_array([inner]),
+        pd.array([2**53 + 1, None], dtype="int64[pyarrow]"),
+        pd.Series([1, None], dtype="int64[pyarrow]"),
+        pa.array([1, None]),
+        pa.array(["a", None]).dictionary_encode(),
+        pd.array([1, None], dtype="Int64"),
+        pl.Series([1, None]),
+        pl.Series([[1, None]], dtype=pl.Array(pl.Int64, 2)),
+        pd.arrays.SparseArray([1.0, np.nan]),
+    ):
+        for call in (
+            lambda: roost.unique(column),
+            lambda: roost.Index(column),
+            lambda: roost.isin(column, column),
+        ):
+            refused(ValueError, call, "null")
+    refused(ValueError, lambda: roost.unique(pa.array([1, None])), "1 null;")
+    whole = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([2**53 + 1, 7]))
+    assert roost.factorize(whole)[1].tolist() == [2**53 + 1, 7]
+    assert roost.factorize(pyarrow.compute.run_end_encode(pa.array([2**53 + 1] * 2)))[1].tolist() == [
+        2**53 + 1
+    ]
+    assert roost.factorize(pd.Categorical([2**53 + 1, 7]))[1].tolist() == [2**53 + 1, 7]
+
+
+def test_columns_that_are_not_read():
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    from decimal import Decimal
+
+    zone = pd.Series(pd.to_datetime(["2024-05-01T00:00Z"]))
+    for column in (
+        pl.Series([Decimal("0.1")]),
+        pa.array([Decimal("0.1")]),
+        pl.Series([2**64], dtype=pl.Int128),
+        [Decimal(1)],
+        pl.Series([{"a": 1}]),
+        pl.Series([[1]]),
+        pl.Series([1]).cast(pl.Time),
+        pa.array([[1]]),
+        pa.array([{"a": 1}]),
+        np.ones(2, np.longdouble),
+        np.ones(2, complex),
+        pd.Series(pd.period_range("2024", periods=2, freq="M")),
+        pd.DataFrame({"a": [2**53 + 1], "b": [0.5]}),
+        pl.DataFrame({"a": [2**53 + 1], "b": [0.5]}),
+    ):
+        refused((TypeError, ValueError), lambda: roost.unique(column))
+    for column in (
+        zone,
+        zone.array,
+        pl.Series(zone),
+        pa.array(zone),
+        [pd.Timestamp("2024-05-01", tz="UTC")],
+        zone.astype("category"),
+    ):
+        refused(TypeError, lambda: roost.unique(column), "time zone")
+    frame = pd.DataFrame({"a": [1, 1], "b": [2, 2]})
+    for rows in (frame, pl.DataFrame(frame), pa.table({"a": [1, 1], "b": [2, 2]})):
+        assert roost.unique(rows).tolist() == [[1, 2]]
+    refused(TypeError, lambda: roost.Map([1], pd.DataFrame({"a": [2**53 + 1], "b": [0.5]})), "int64")
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    most = 2**64 - 1
+    keys = torch.tensor([most, 2**63, 5], dtype=torch.uint64)
+    for table in (roost.Set(keys), roost.Index(keys), roost.Map(keys, torch.arange(3))):
+        assert table.contains([most, 2**63, 6]).tolist() == [True, True, False]
+        assert most in table and 2**63 in table and -1 not in table and keys[1] in table
+    changing = roost.ConcurrentMap("uint64", "int64", like=keys)
+    changing.insert([most, 2**63], [1, 2])
+    assert changing[most] == 1 and changing[2**63] == 2
+    backwards = torch.tensor([1 + 2j, 3 + 4j]).conj().imag  # whose memory has the opposite numbers
+    assert roost.unique(backwards, sorted=True).tolist() == [-4.0, -2.0]
+    table = roost.Map(torch.arange(2), torch.ones(2, dtype=torch.bfloat16))
+    refused(OverflowError, lambda: table.find([7], missing=1e39), "missing=")
+    assert table.find([7], missing=2)[0] == 2
+
+
+def test_misuse_has_clear_messages(tmp_path):
+    refused(ValueError, lambda: roost.Store.load("a\0b"), "NUL")
+    refused(TypeError, lambda: roost.Store.load(5), "int")
+    refused(ValueError, lambda: roost.Store().save("a\0b"), "NUL")
+    refused(ValueError, lambda: roost.Map([1], [1, 2]), "1 key but 2 values")
+    refused(ValueError, lambda: roost.Map([1, 2], [1]), "2 keys but 1 value;")
+    for table in (roost.Set(np.arange(2)), roost.Map(np.arange(2), np.arange(2))):
+        refused(TypeError, lambda: table.contains(["a"]))
+    refused(TypeError, lambda: roost.Set(["a"]), "Index")
+    assert not re.search("nowhere", str(pytest.raises(TypeError, roost.Set, ["a"]).value))
