@@ -3,7 +3,7 @@
 /// \file
 /// All public pages of roost but those that bring other libraries along: roost/sorted_map.hpp (CUB's sort of a
 /// device, which takes longer to compile than the rest), and roost/string_index.hpp, roost/stadium_file.hpp and
-/// roost/sharded_file.hpp (xxHash). roost/kernel_map.hpp includes CUB's sort of a block.
+/// roost/sharded_file.hpp (xxHash). The page of kernel_map includes CUB's sort of a block.
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"
