@@ -317,7 +317,9 @@ class Source:
         dtype = np.dtype(self.type)
         if dtype.kind in "SV":
             raw = np.stack([mix(numbers, self.salt + i) for i in range(4)], 1)
-            raw = (raw.view(np.uint8).reshape(-1, 32)[:, : dtype.itemsize] % np.uint16(self.alphabet)).astype("u1")
+            raw = (raw.view(np.uint8).reshape(-1, 32)[:, : dtype.itemsize] % np.uint16(self.alphabet)).astype(
+                "u1"
+            )
             if self.how == "next":
                 raw[:, -4:] = numbers.astype(">u4").view(np.uint8).reshape(-1, 4)[:, -dtype.itemsize :]
             return np.ascontiguousarray(raw).reshape(-1).view(dtype)
@@ -365,14 +367,15 @@ class Source:
         return text if self.type == "text" else text.encode("utf-8", "surrogatepass")
 
 
-def types(device):
-    """Types of keys, those of rows and bytes many times over."""
+def families(device):
+    """Types of keys, by kind; those of some kinds count twice."""
     rows = [f"rows {t} {c}" for t in INTEGERS for c in range(1, 33) if np.dtype(t).itemsize * c <= 32]
+    numbers = [INTEGERS] * 3 + [FLOATS] * 2 + [["?"], rows]
     if device != "cpu":
-        return [*INTEGERS * 6, *FLOATS * 6, "?", *rows]
+        return numbers
     dates = [f"{kind}8[{unit}]" for kind in "mM" for unit in [*UNITS, "M", "10us"]]
     sized = [f"{kind}{size}" for kind in "SV" for size in range(1, 33)]
-    return [*INTEGERS * 8, *FLOATS * 8, "?", *dates, *sized, *rows, *["text", "bytes"] * 8]
+    return [*numbers, dates, sized, ["text", "bytes"]]
 
 
 # How a column may be given. Each takes an array of numpy and returns what roost gets, or None.
@@ -652,7 +655,7 @@ class World:
 
     def __init__(self, rng, device, limit):
         self.rng, self.device, self.limit = rng, device, limit
-        self.types, self.now = types(device), ""
+        self.families, self.now = families(device), ""
 
     def doing(self, text):
         self.now = text[:500]
@@ -679,8 +682,14 @@ class World:
         given = make(truth, self.rng)
         return self.give(truth, column) if given is None else Column(truth, given, name, library)
 
-    def type(self):
-        return pick(self.rng, self.types)
+    def type(self, *, single=False):
+        """A type of keys; `single`: of at most 8 bytes, and no rows or texts."""
+        while True:
+            type = pick(self.rng, pick(self.rng, self.families))
+            if not single or (
+                " " not in type and type not in ("text", "bytes") and np.dtype(type).itemsize <= 8
+            ):
+                return type
 
     def other_type(self):
         return pick(self.rng, [t for t in OTHERS if self.device == "cpu" or np.dtype(t).kind in "biuf"])
@@ -815,7 +824,9 @@ def functions(w):
             rows, offsets = back(roost.partition(x.given, parts, seed=seed, index_dtype=index_dtype), x)
             expect("rows of parts", np.sort(rows), np.arange(len(numbers)))
             part = np.repeat(np.arange(parts), np.diff(offsets))
-            expect("ascending in each part", (np.diff(rows.astype("i8"))[np.diff(part) == 0] > 0).all(), np.True_)
+            expect(
+                "ascending in each part", (np.diff(rows.astype("i8"))[np.diff(part) == 0] > 0).all(), np.True_
+            )
             of_key = np.empty(known.n, np.int64)
             of_key[numbers[rows]] = part
             expect("one part of each key", of_key[numbers[rows]], part)
@@ -823,7 +834,9 @@ def functions(w):
             if again.library == x.library and x.library != "list":
                 rows, offsets = back(roost.partition(again.given, parts, seed=seed), again)
                 other = codes(x.truth, again.truth)[1][rows]
-                expect("parts of another column", np.repeat(np.arange(parts), np.diff(offsets)), of_key[other])
+                expect(
+                    "parts of another column", np.repeat(np.arange(parts), np.diff(offsets)), of_key[other]
+                )
 
 
 @operation(12)
@@ -986,7 +999,10 @@ def _asked(w, keys, source, n):
     truth = source(draw_codes(w.rng, n, int(pick(w.rng, [0, 0, 0, len(keys.truth) // 2]))))
     if source.type in INTEGERS and w.rng.integers(3) == 0:
         for type in w.rng.permutation(INTEGERS):
-            if np.can_cast(type, source.type, "safe") and (truth.astype(type).astype(source.type) == truth).all():
+            if (
+                np.can_cast(type, source.type, "safe")
+                and (truth.astype(type).astype(source.type) == truth).all()
+            ):
                 truth = truth.astype(type)
                 break
     asked = w.give(truth, keys if w.rng.integers(3) else None)
@@ -1010,6 +1026,8 @@ def tables(w):
         while keys.library in ("torch", "jax") and values.dtype.kind in "mMSV":
             values = _records(w, n)
         values = w.give(values, keys)
+        if values.library == "list":  # whose type numpy chooses
+            values = Column(values.truth, values.truth, "numpy", "numpy")
     w.doing(f"{name}({keys}{f', {values}' if values else ''})")
     table = getattr(roost, name)(keys.given, *([values.given] if values else []))
     uses = ["contains", "contains", "find", "find", "in", "len", "keys", "pickle", "valid"]
@@ -1019,7 +1037,12 @@ def tables(w):
         w.doing(f"{name}({keys}{f', {values}' if values else ''}): {use} {asked}")
         if keys.library == "list" and is_refusal(attempt(use, lambda: table.contains(asked.given))):
             continue  # numpy chose another type for the keys
-        if use == "find" and values and values.truth.dtype.kind in "mMSV" and asked.library in ("torch", "jax"):
+        if (
+            use == "find"
+            and values
+            and values.truth.dtype.kind in "mMSV"
+            and asked.library in ("torch", "jax")
+        ):
             attempt("find of what a library has not", lambda: table.find(asked.given))
             continue
         rows = known.rows(of)
@@ -1041,7 +1064,9 @@ def tables(w):
             kept = [copy.copy, copy.deepcopy, *[lambda t: pickle.loads(pickle.dumps(t))] * (not unsigned)]
             table = pick(rng, kept)(table)
             if name == "MultiMap":
-                uses = [u for u in uses if u != "find"]  # values come in order of their keys: find_pairs below
+                uses = [
+                    u for u in uses if u != "find"
+                ]  # values come in order of their keys: find_pairs below
         elif name == "Index":
             if use == "find":
                 index_dtype = pick(rng, ["int64", "int32"])
@@ -1132,9 +1157,7 @@ def changing(w):
     """ConcurrentMap and Store: batches of inserts, sums and erases, against two arrays."""
     rng = w.rng
     name = pick(rng, ["ConcurrentMap", "Store"])
-    type = pick(rng, [t for t in w.types if " " not in t and t not in ("text", "bytes")])
-    if np.dtype(type).itemsize > 8:
-        return
+    type = w.type(single=True)
     pool = Source(rng, type)(np.arange(draw_size(rng, w.most(type) // 3)))
     pool = pool[Known(codes(pool)[0]).first]
     d = len(pool)
@@ -1147,7 +1170,9 @@ def changing(w):
     options["capacity"] = int(pick(rng, [0, 0, d // 2, d]))
     table = getattr(roost, name)(type, value_type, *[tail] * (name == "Store"), **options)
     present, value = np.zeros(d, bool), np.zeros((d, *tail), value_type)
-    adds = name == "ConcurrentMap" and value_type[0] in "iuf" and (value_type[1] >= "4" or value_type[0] == "u")
+    adds = (
+        name == "ConcurrentMap" and value_type[0] in "iuf" and (value_type[1] >= "4" or value_type[0] == "u")
+    )
     made = Source(rng, "i4")
     for step in range(int(rng.integers(2, 9))):
         use = pick(rng, ["insert", "insert_or_assign", "erase", "set", "reserve"] + ["add"] * 2 * adds)
@@ -1272,9 +1297,9 @@ def near(rng, value):
     result = [number, value]
     if isinstance(number, float):
         result += [float(np.nextafter(value, value.dtype.type(np.inf))), float(np.nextafter(number, np.inf))]
-        result += [str(number), decimal.Decimal(number), None]
+        result += [str(number), decimal.Decimal(number), None, 65520.0, 3.5e38, -1e39, 1e-50, 10**400]
         if not math.isfinite(number):
-            return result + [65520.0, 65536.0, 3.5e38, 1e39, 1e308, -1e39, 2**63, -(2**63), 2**64 - 1, 10**400]
+            return result + [65536.0, 1e39, 1e308, 2**63, -(2**63), 2**64 - 1]
         integer, others = int(number), [number + 0.5, number * (1 + 2**-30), number * (1 + 2**-12)]
         result += [other for other in others if math.isfinite(other)]
     else:
@@ -1545,7 +1570,9 @@ def _objects(values):
 def values(w):
     """`missing=` and values of other types: kept exactly, or refused."""
     rng = w.rng
-    type = pick(rng, [t for t in w.types if " " not in t and t not in ("text", "bytes")])
+    type = w.type(single=rng.integers(4) > 0)
+    if " " in type or type in ("text", "bytes"):
+        return
     truth = Source(rng, type)(draw_codes(rng, 5))
     wanted = pick(rng, _queries_near(w, truth))
     home = w.give(np.arange(5))
@@ -1575,7 +1602,9 @@ def values(w):
                 if is_refusal(got):
                     expect("len after a refusal", len(table), 0)
                 else:
-                    expect(f"{name}.{put} of {wanted!r}", exact(back(table.find(key))[0]), beside(wanted, held))
+                    expect(
+                        f"{name}.{put} of {wanted!r}", exact(back(table.find(key))[0]), beside(wanted, held)
+                    )
 
 
 def with_nulls(rng):
@@ -1678,12 +1707,17 @@ def spellings(w):
         for name, library, make in SPELLINGS[w.device]:
             given = make(truth, rng)
             kept = getattr(given, "dtype", None)
-            if given is None or library == "list" or (
-                isinstance(kept, np.dtype) and kept.kind in "mM" and kept != truth.dtype
+            if (
+                given is None
+                or library == "list"
+                or (isinstance(kept, np.dtype) and kept.kind in "mM" and kept != truth.dtype)
             ):
                 continue
-            beside = other if w.device == "cpu" and library in ("numpy", "pandas", "arrow", "polars", "torch") \
+            beside = (
+                other
+                if w.device == "cpu" and library in ("numpy", "pandas", "arrow", "polars", "torch")
                 else w.like(Column(truth, given, name, library), other).given
+            )
             w.doing(f"isin of {name} {truth.dtype} and {other.dtype}, {'swapped' if swap else ''}")
             x, y = (beside, given) if swap else (given, beside)
             got = attempt("isin", lambda: roost.isin(x, y))
@@ -1732,8 +1766,11 @@ def voxels(w):
     expect("valid", index.valid(), True)
     coordinates = back(index.coordinates, x)
     of = codes(truth, coordinates)[1]
-    expect("coordinates", np.arange(known.n) if order == "input" else np.sort(of),
-           of if order == "input" else np.arange(known.n))
+    expect(
+        "coordinates",
+        np.arange(known.n) if order == "input" else np.sort(of),
+        of if order == "input" else np.arange(known.n),
+    )
     row_of = np.empty(known.n, np.int64)
     row_of[of] = np.arange(known.n)
     if index.duplicates:
@@ -1741,7 +1778,9 @@ def voxels(w):
         expect("duplicates", index.duplicates, n - known.n)
     if n:
         expect("bounds", index.bounds, (tuple(truth.min(0).tolist()), tuple(truth.max(0).tolist())))
-    asked = np.concatenate([truth[: len(truth) // 2], truth[:1000] + np.int32(1), np.zeros((1, axes + 1), "i4")])
+    asked = np.concatenate(
+        [truth[: len(truth) // 2], truth[:1000] + np.int32(1), np.zeros((1, axes + 1), "i4")]
+    )
     asked = w.like(x, np.ascontiguousarray(rng.permutation(asked)))
     of = codes(truth, asked.truth)[1]
     rows = np.where(of < known.n, np.append(row_of, -1)[np.minimum(of, known.n)], -1)
@@ -1814,7 +1853,12 @@ class Run:
             raise SystemExit(f"differential: no operation has {only!r} in its name: {', '.join(OPERATIONS)}")
         weights = np.array([weight for _, weight in chosen.values()], float)
         self.names, self.chances = list(chosen), weights / weights.sum()
-        self.failures, self.kinds, self.count, self.seconds = [], set(), dict.fromkeys(chosen, 0), dict.fromkeys(chosen, 0.0)
+        self.failures, self.kinds, self.count, self.seconds = (
+            [],
+            set(),
+            dict.fromkeys(chosen, 0),
+            dict.fromkeys(chosen, 0.0),
+        )
 
     def step(self, number):
         """One operation; a failure is noted."""

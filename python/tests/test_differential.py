@@ -22,7 +22,8 @@ def test_whole_package():
     command = [sys.executable, "-m", "differential", "--seconds", str(SECONDS), "--seed"]
     here = str(pathlib.Path(__file__).parent)
     runs = [
-        subprocess.Popen([*command, str(first + i)], cwd=here, stdout=subprocess.PIPE, text=True) for i in (0, 1)
+        subprocess.Popen([*command, str(first + i)], cwd=here, stdout=subprocess.PIPE, text=True)
+        for i in (0, 1)
     ]
     texts = [run.communicate(timeout=SECONDS + 200)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0], "\n".join(texts)
