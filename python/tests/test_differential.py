@@ -7,11 +7,12 @@ import pathlib
 import subprocess
 import sys
 
-import differential
+import columns
 import numpy as np
 import pytest
 import roost
-from differential import Run, Source, codes, exact_list, same_value
+from columns import Source, codes, exact_list, same_value
+from differential import Run
 
 SECONDS = float(os.environ.get("ROOST_DIFFERENTIAL_SECONDS", 45))
 
@@ -59,16 +60,16 @@ def test_steps_are_the_same_each_time():
     made = []
     for _ in range(2):
         rng = np.random.default_rng([3, 4])
-        made.append(Source(rng, "i4")(differential.draw_codes(rng, 100)))
+        made.append(Source(rng, "i4")(columns.draw_codes(rng, 100)))
     assert np.array_equal(*made)
 
 
 def test_sizes_lie_on_both_sides_of_each_threshold():
     rng = np.random.default_rng(0)
-    sizes = {differential.draw_size(rng) for _ in range(60000)}
-    near = [t for t in differential.THRESHOLDS if {t - 1, t, t + 1} <= sizes]
-    assert {1024, 4096, 32768, 65536, 131072, 262144} <= set(differential.THRESHOLDS)
-    assert len(near) > 0.9 * len(differential.THRESHOLDS)
+    sizes = {columns.draw_size(rng) for _ in range(60000)}
+    near = [t for t in columns.THRESHOLDS if {t - 1, t, t + 1} <= sizes]
+    assert {1024, 4096, 32768, 65536, 131072, 262144} <= set(columns.THRESHOLDS)
+    assert len(near) > 0.9 * len(columns.THRESHOLDS)
 
 
 def test_same_value():
@@ -93,6 +94,6 @@ def test_same_value():
 def test_codes_agree_with_a_dict(type):
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        column = Source(rng, type)(differential.draw_codes(rng, 50))
+        column = Source(rng, type)(columns.draw_codes(rng, 50))
         seen = {}
         assert codes(column)[0].tolist() == [seen.setdefault(v, len(seen)) for v in exact_list(column)]
