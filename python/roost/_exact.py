@@ -26,11 +26,15 @@ def plural(n, noun):
 
 def _family(dtype):
     """What the values of a type are, all of one family being comparable; None: only with their own type."""
+    if dtype.kind == "m" and np.datetime_data(dtype)[0] in "YM":  # which are no number of days
+        return "months"
     return "numbers" if dtype.kind in "biuf" and dtype.itemsize <= 8 else _FAMILIES.get(dtype.kind)
 
 
 def alike(dtype, other):
     """Whether a value of one type can be equal to one of the other."""
+    if dtype.kind == other.kind == "m" and "generic" in (np.datetime_data(t)[0] for t in (dtype, other)):
+        return True  # NaT, as `convert` finds out
     return dtype == other or (_family(dtype) is not None and _family(dtype) == _family(other))
 
 

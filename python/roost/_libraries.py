@@ -156,6 +156,11 @@ class Library:
         return f"{self.name} on {self.where}"
 
 
+def _native(array):
+    """An array of numpy in the byte order of this machine, as the other libraries want it."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 class _Blanks(dict):
     """Tensors without elements, by their type."""
 
@@ -207,6 +212,7 @@ class _TorchCpu(Library):
             raise _no_such_type(self, dtype)
 
     def of_numpy(self, array):
+        array = _native(array)
         if not array.flags.writeable or any(stride < 0 for stride in array.strides):  # torch takes neither
             array = array.copy()
         return self.torch.from_numpy(np.ascontiguousarray(array))
@@ -330,7 +336,7 @@ class _TorchCuda(_Device, _TorchCpu):
         return array.view(-1, *tail) if tail else array
 
     def of_numpy(self, array):
-        return self.torch.from_numpy(np.array(array)).to(self.device)
+        return self.torch.from_numpy(np.array(_native(array))).to(self.device)
 
     def to_numpy(self, array):
         return array.cpu().numpy()
@@ -394,7 +400,7 @@ class _Cupy(_Device):
 
     def of_numpy(self, array):
         with self._here():
-            return self.cupy.asarray(array)
+            return self.cupy.asarray(_native(array))
 
     def to_numpy(self, array):
         return self.cupy.asnumpy(array)
@@ -419,6 +425,7 @@ _JAX_64 = "which jax has after jax.config.update('jax_enable_x64', True)"
 
 def _to_jax(library, array):
     """An array of jax, which without 64-bit numbers makes 32-bit ones of them: then integers must fit."""
+    array = _native(array)
     result = library.jax.device_put(array, library.device)
     if result.dtype != array.dtype and array.dtype.kind in "iu" and array.size:
         limits = np.iinfo(result.dtype)

@@ -144,6 +144,9 @@ def test_dates_of_two_units():
     refused(TypeError, lambda: roost.isin(np.array([5], "m8[s]"), np.array([5])))
     refused(TypeError, lambda: roost.isin(np.array([5], "M8[s]"), np.array([5], "m8[s]")))
     refused(TypeError, lambda: roost.isin(np.array([5], "m8[M]"), np.array([150], "m8[D]")))
+    changing = roost.ConcurrentMap("i8", "m8[M]")
+    refused(TypeError, lambda: changing.insert([1], np.timedelta64(2629746, "s")))  # a month, on average
+    refused(TypeError, lambda: roost.Map([1], np.array([5], "m8[us]")).find([7], np.timedelta64(-1, "M")))
     assert roost.isin(np.array(["NaT"], "M8"), near).tolist() == [True]  # NaT without a unit
 
 
