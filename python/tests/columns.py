@@ -110,12 +110,12 @@ def exact(value):
 
 
 def _instant(name, count, unit, step=1):
+    months = count * step * (12 if unit == "Y" else 1)
+    if name == "span" and unit in "YM":  # which are no number of seconds
+        return ("months", "NaT" if count == -(2**63) else months)
     if count == -(2**63):
         return (name, "NaT")
     if unit in "YM":
-        if name == "span" and count:
-            return ("months", count * step * (12 if unit == "Y" else 1))
-        months = count * step * (12 if unit == "Y" else 1)
         return (name, _days_of_month(months) * ATTOSECONDS["D"])
     return (name, count * step * ATTOSECONDS[unit]) if unit in ATTOSECONDS else ("generic", count)
 
@@ -229,6 +229,8 @@ THRESHOLDS = thresholds()
 def draw_size(rng, most=MOST):
     """0 to `most` rows: few, about a threshold, or of any size."""
     how = rng.random()
+    if how < 0.03:
+        return 0
     if how < 0.3:
         return int(rng.integers(0, min(most, 40) + 1))
     near = [t for t in THRESHOLDS if t < most]
@@ -265,7 +267,7 @@ def mix(numbers, salt):
 
 
 TEXTS = ["", "\0", "a", "a\0", "a\0\0", "\0a", "ab", "é", "e\u0301", "\ud800", "\U0001f600", "ß" * 40, "nan"]
-TEXTS += ["None", "1", "1.0", "True", "a" * 31, "a" * 32, "a" * 33, "\uffff", " a", "a "]
+TEXTS += ["\udfff", "?", "None", "1", "1.0", "True", "a" * 31, "a" * 32, "a" * 33, "\uffff", " a", "a "]
 
 
 class Source:

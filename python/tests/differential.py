@@ -755,6 +755,9 @@ def beside(value, dtype):
             return exact(nearest)
     if isinstance(value, (tuple, list)):
         return ("row", tuple(beside(v, dtype) for v in value))
+    generic = isinstance(value, np.timedelta64) and np.datetime_data(value.dtype)[0] == "generic"
+    if dtype.kind == "m" and (value is pd.NaT or generic):
+        value = value if generic and not np.isnat(value) else np.array("NaT", dtype)[()]
     return exact(value)
 
 
@@ -826,7 +829,9 @@ def _check_others(w, keys, given, values):
     truth = keys.truth
     known = _rows_known(truth)
     dtype = _domain_dtype(keys)
-    rows = [known.get(beside(v, dtype), -1) for v in values]
+    own = not any(isinstance(v, np.floating) for v in values)  # beside numpy's, Python's floats are float64
+    wanted_of = [beside(v, dtype) if own else exact(v) for v in values]
+    rows = [known.get(v, -1) for v in wanted_of]
     kinds = {}
 
     def check(name, call, wanted):
@@ -866,7 +871,7 @@ def _check_others(w, keys, given, values):
                 before = len(table)
                 got = attempt(f"{name}.erase", lambda: table.erase(given))
                 if not is_refusal(got):
-                    gone = len({beside(v, dtype) for v in values} & set(known))
+                    gone = len(set(wanted_of) & set(known))
                     expect(f"{name}.erase of {values!r}"[:300], (got, len(table)), (gone, before - gone))
     tables = {kind for name, kind in kinds.items() if not name.startswith("isin")}
     if len(tables) > 1 and len(values):
