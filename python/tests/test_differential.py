@@ -20,10 +20,11 @@ SECONDS = float(os.environ.get("ROOST_DIFFERENTIAL_SECONDS", 45))
 def test_whole_package():
     """Two processes, with the same steps each time unless one looks for more."""
     first = int.from_bytes(os.urandom(3)) if "ROOST_EXPLORE" in os.environ else 35
-    command = [sys.executable, "-m", "differential", "--seconds", str(SECONDS), "--seed"]
-    here = str(pathlib.Path(__file__).parent)
+    command = [sys.executable, "-W", "ignore", "-m", "differential", "--seconds", str(SECONDS), "--seed"]
+    paths = [str(pathlib.Path(path).resolve()) for path in (pathlib.Path(__file__).parent, *sys.path)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     runs = [
-        subprocess.Popen([*command, str(first + i)], cwd=here, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([*command, str(first + i)], env=environment, stdout=subprocess.PIPE, text=True)
         for i in (0, 1)
     ]
     texts = [run.communicate(timeout=SECONDS + 200)[0] for run in runs]
