@@ -5,6 +5,7 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/scalable_allocator.h>
 #include <oneapi/tbb/task_arena.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,8 @@
 #include <new>
 #include <numeric>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "roost/detail/base/team.hpp"
@@ -26,6 +29,44 @@
 #endif
 
 namespace roost {
+namespace detail {
+
+/// The memory of a process that was forked from one that had a host place. Other threads may have been in
+/// oneTBB, whose locks and tasks then are theirs for ever: such a process works on the thread that calls, and
+/// leaves alone what was allocated before.
+class memory_after_fork {
+ public:
+  void* allocate(std::size_t bytes, std::size_t alignment);
+  void deallocate(void* memory, std::size_t bytes, std::size_t alignment);
+
+ private:
+  std::mutex lock_;
+  std::unordered_set<void*> mine_;
+};
+
+/// Null in a process that is no such fork. Another one in each fork.
+inline memory_after_fork* after_fork = nullptr;
+
+/// What this thread calls between pieces of its work for a host, if not null: it may throw, and the call
+/// ends.
+inline thread_local void (*between_pieces)() = nullptr;
+
+inline void come_between() {
+  if (between_pieces != nullptr) between_pieces();
+}
+
+/// Sets it for a while; to null where a call that ends half-way would leave a table broken.
+class calls_between_pieces {
+ public:
+  explicit calls_between_pieces(void (*function)()) : before_(std::exchange(between_pieces, function)) {}
+  ~calls_between_pieces() { between_pieces = before_; }
+  calls_between_pieces(const calls_between_pieces&) = delete;
+
+ private:
+  void (*before_)();
+};
+
+}  // namespace detail
 
 /// The default memory of host places: oneTBB's scalable allocator, and big pieces that are freed are kept for
 /// the next build, since fresh memory costs a third of one. A request may get a kept piece that is larger, up
@@ -76,6 +117,9 @@ class host_memory_pool : public std::pmr::memory_resource {
 ///
 /// Copies share the threads and the memory resource. A host may be used by several threads at once.
 ///
+/// A process that was forked from one that had a host works with one thread, the one that calls, and keeps
+/// what its parent's host_memory_pool had allocated; it may go on whatever other threads did at that time.
+///
 /// More bytes than the machine has, or than the process's control group may have, are refused (out_of_memory)
 /// before the system grants them, which would end the process when they are used. A memory resource of your
 /// own is not asked about the machine: it knows what it has.
@@ -88,7 +132,10 @@ class host {
   explicit host(int threads = 0, std::pmr::memory_resource* memory = default_memory());
 
   /// The number of threads that work here, which a tbb::global_control may make less meanwhile.
-  int threads() const { return std::min(state_->arena.max_concurrency(), threads_there_are()); }
+  int threads() const {
+    return detail::after_fork != nullptr ? 1
+                                         : std::min(state_->arena->max_concurrency(), threads_there_are());
+  }
 
   std::pmr::memory_resource* memory() const { return memory_; }
 
@@ -102,7 +149,8 @@ class host {
   /// Runs f() with this place's threads: what oneTBB calls it makes use no others.
   template <class F>
   void execute(const F& f) const {
-    state_->arena.execute(f);
+    if (detail::after_fork != nullptr) return static_cast<void>(f());
+    state_->arena->execute(f);
   }
 
   /// Nothing to wait for here: calls on the host have finished when they return.
@@ -155,15 +203,18 @@ class host {
   static std::size_t alignment(std::size_t bytes) { return bytes >= huge_page ? huge_page : 64; }
 
   static int threads_there_are() {
+    if (detail::after_fork != nullptr) return 1;
     constexpr auto limit = tbb::global_control::max_allowed_parallelism;
     return static_cast<int>(std::min<std::size_t>(tbb::global_control::active_value(limit), 1 << 20));
   }
 
   struct state {
-    // oneTBB would write to stderr that it ignores a request for more.
-    explicit state(int threads)
-        : arena(threads > 0 ? std::min(threads, threads_there_are()) : tbb::task_arena::automatic) {}
-    tbb::task_arena arena;
+    explicit state(int threads);
+    ~state() {
+      if (detail::after_fork != nullptr) static_cast<void>(arena.release());  // to end it takes locks
+    }
+    state(const state&) = delete;
+    std::unique_ptr<tbb::task_arena> arena;
   };
 
   std::shared_ptr<state> state_;

@@ -350,10 +350,9 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     return library.adopt(numbers, rows), library.adopt(offsets, _INT64)
 
 
-_REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3, "first": 4}
-_TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64"
+_REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3}
+_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
 _NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
-_NUMBERS[_BOOL] = _NUMBERS[np.dtype(np.uint8)]
 _NUMBERS[_FLOAT16] = None  # converted before
 _SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind
 
@@ -362,42 +361,45 @@ class GroupBy:
     """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min`, `max`, `count`,
     `first`.
 
-    Each method takes one or several arrays of values, one value a key (integers, bools, floats of 2, 4 or 8
-    bytes; `first` also any others, and rows), and returns an array of results for each, in the order of
-    `keys`. Results are the same for the same input each time, floats included: how additions are nested
-    depends on the number of values only.
+    The keys are numbered once, when `group_by` is called, and all results are in the order of `keys`,
+    whatever was called before. Each method takes one or several arrays of values, one value a key (integers,
+    bools, floats of 2, 4 or 8 bytes; `first` also any others, and rows), and returns an array of results for
+    each. Results are the same for the same input each time, floats included: how additions are nested depends
+    on the number of values only.
+
+    Any number of threads may use one. It keeps 4 bytes for each row and 8 for each distinct key.
     """
 
     def __init__(self, keys):
-        self._of = keys
-        self._keys = self._counts = self._rows = None
+        self._n, self._kind, self._library = keys.n, keys.kind, keys.library
+        distinct, self._groups = keys.library.module.group(keys.library.place(), keys.words)
+        self._keys = keys.kind.decode(distinct, keys.library)
 
     def __len__(self):
         """The number of distinct keys."""
-        return len(self.keys)
+        return len(self._groups)
 
     def __repr__(self):
-        return f"roost.GroupBy({self._of.n} rows, keys of type {self._of.kind.dtype})"
+        return f"roost.GroupBy({self._n} rows, {len(self)} distinct keys of type {self._kind.dtype})"
 
     @property
     def keys(self):
         """The distinct keys, in an order without meaning that is the same each time."""
-        if self._keys is None:
-            self._reduce(self._of.words, _INT32, "first", None)
         return self._keys
 
     def count(self):
         """How many rows each key has: int64."""
-        if self._keys is None:
-            self.keys  # counts come with them
-        return self._counts
+        return self._library.adopt(self._groups.counts(self._library.place()), _INT64)
 
     def sum(self, *values):
-        """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats."""
+        """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats.
+
+        Sums of float16 are made in float32, and rounded at the end.
+        """
         return self._all("sum", values)
 
     def mean(self, *values):
-        """Means, as float64."""
+        """Means, as float64. Integers beyond 2^53 are rounded before they are added."""
         return self._all("mean", values)
 
     def min(self, *values):
@@ -415,29 +417,17 @@ class GroupBy:
     def _all(self, how, columns):
         if not columns:
             raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
-        results = [self._one(how, column) for column in columns]
+        columns = [self._column(column, how) for column in columns]
+        combine = self._first if how == "first" else self._reduced
+        results = [combine(*column, how) for column in columns]
         return results[0] if len(results) == 1 else tuple(results)
-
-    def _one(self, how, values):
-        array, library, dtype = self._column(values, how)
-        if dtype is None:
-            return library.rows(array, self._first_rows(library))
-        result = _FLOAT64 if how == "mean" else _SUMS.get(dtype.kind, dtype) if how == "sum" else dtype
-        if dtype == _FLOAT16:  # of which sums are made in 4 bytes
-            array, dtype = library.convert(array, _FLOAT32), _FLOAT32
-        column = library.column(array)
-        if result != _FLOAT16:
-            return self._reduce(column, dtype, how, result)
-        library = self._of.library
-        results = library.convert(self._reduce(column, dtype, how, dtype), result)
-        return library.of_numpy(results) if isinstance(results, np.ndarray) else results
 
     def _column(self, values, how):
         """Values as an array, its Library, and its type; None: one that only `first` takes."""
         what = f"roost.GroupBy.{how}"
         array, library = take(values, what)
-        if library is not self._of.library:
-            same_device(self._of.library, library, what)
+        if library is not self._library:
+            same_device(self._library, library, what)
         dtype = numpy_dtype(array)
         if dtype is not None and not dtype.isnative:
             dtype = dtype.newbyteorder("=")
@@ -448,35 +438,42 @@ class GroupBy:
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
                 "numbers"
             )
-        if array.shape[0] != self._of.n:
-            raise ValueError(f"{what}: {self._of.n} keys but {array.shape[0]} values; give as many")
+        if array.shape[0] != self._n:
+            raise ValueError(
+                f"{what}: {self._n} keys but {array.shape[0]} values; give one value for each key"
+            )
         return array, library, dtype
 
-    def _first_rows(self, library):
-        """The row where each key comes first, as an array of a library."""
-        keys, home = self._of, self._of.library
-        if self._rows is None:
-            dtype = _INT32 if keys.n < 2**31 else _INT64
-            column = home.column(home.of_numpy(np.arange(keys.n, dtype=dtype)))
-            self._rows = self._reduce(column, dtype, "first", dtype)
-        return self._rows if library is home else library.of_numpy(home.to_numpy(self._rows))
+    def _first(self, array, library, dtype, how):
+        """The values of each key's first row. Numbers become those of the keys' library, as all results do."""
+        home = self._library
+        rows = _INT32 if self._n < 2**31 else _INT64
+        first = home.adopt(self._groups.first_rows(home.place(), rows is _INT64), rows)
+        if library is home:
+            return home.rows(array, first)
+        found = library.rows(array, library.of_numpy(home.to_numpy(first)))
+        return found if dtype is None else home.of_numpy(library.to_numpy(found))
 
-    def _reduce(self, column, given, how, dtype):
-        """What comes of a column of values of type `given`, as a result of type `dtype`."""
-        keys, library = self._of, self._of.library
-        distinct, values, counts = library.module.reduce(
-            library.place(), keys.words, column, _NUMBERS[given], _REDUCTIONS[how]
+    def _reduced(self, array, library, dtype, how):
+        """What comes of a column of numbers."""
+        home = self._library
+        result = _FLOAT64 if how == "mean" else _SUMS.get(dtype.kind, dtype) if how == "sum" else dtype
+        made = result
+        if dtype == _FLOAT16:  # of which C++ makes sums in 4 bytes
+            array, dtype = library.convert(array, _FLOAT32), _FLOAT32
+            made = result if how == "mean" else _FLOAT32
+        values = self._groups.reduce(
+            home.place(), library.column(array), _NUMBERS[dtype], _REDUCTIONS[how]
         )
-        if self._keys is None:
-            self._keys = keys.kind.decode(distinct, library)
-            self._counts = library.adopt(counts, _INT64)
-        if dtype is None:
-            return None
-        if dtype.itemsize >= 4:
-            return library.adopt(values, dtype)
-        wide = library.adopt(values, _UINT8, (4,))
-        narrow, _ = library.resized(library.column(wide), len(wide), dtype)
-        return library.finish(narrow, dtype)
+        if made.itemsize < 4:
+            wide = home.adopt(values, _UINT8, (4,))
+            narrow, _ = home.resized(home.column(wide), len(wide), made)
+            return home.finish(narrow, made)
+        found = home.adopt(values, made)
+        if made == result:
+            return found
+        found = home.convert(found, result)
+        return home.of_numpy(found) if isinstance(found, np.ndarray) else found
 
 
 def group_by(keys):

@@ -31,6 +31,38 @@ class changing {
   virtual bool valid(at_place at) const = 0;
 };
 
+/// Tells in a fork whether a thread that stayed behind was changing a map, which then is of no use.
+class changes_at_forks {
+ public:
+  /// Of a call that changes the map, as long as it lives; or that only looks. Needs the GIL when it comes and
+  /// goes.
+  class call {
+   public:
+    call(const changes_at_forks& map, bool changes) : map_(map), changes_(changes) {
+      if (map_.fork_ != detail::after_fork) {
+        map_.fork_ = detail::after_fork;
+        map_.broken_ |= std::exchange(map_.now_, 0) != 0;
+      }
+      if (map_.broken_) {
+        detail::raise<error>(
+            {"roost: this process was forked while another thread was changing the table; make a new one"});
+      }
+      map_.now_ += changes_;
+    }
+    ~call() { map_.now_ -= changes_; }
+    call(const call&) = delete;
+
+   private:
+    const changes_at_forks& map_;
+    const bool changes_;
+  };
+
+ private:
+  mutable const detail::memory_after_fork* fork_ = detail::after_fork;
+  mutable std::size_t now_ = 0;  // calls that change it
+  mutable bool broken_ = false;
+};
+
 /// What a map of roost does the same, whichever it is. `Base`: changing<Place>, or what has more.
 template <class Map, class Place, class Base = changing<Place>>
 class changing_of : public Base {
@@ -42,15 +74,15 @@ class changing_of : public Base {
 
   std::size_t erase(at_place at, const column& keys) final {
     const auto k = span_of<key>(keys);
-    return change(at, home_, [&](const Place& place) { return map_.erase(place, k); });
+    return changing_it(at, [&](const Place& place) { return map_.erase(place, k); });
   }
   void contains(at_place at, const column& queries, const column& results) const final {
     const auto keys = span_of<key>(queries);
     const auto found = span_of<bool>(results, keys.size());
-    change(at, home_, [&](const Place& place) { map_.contains(place, keys, found); });
+    looking(at, [&](const Place& place) { map_.contains(place, keys, found); });
   }
   nb::tuple items(at_place at) const final {
-    auto [keys, values] = change(at, home_, [&](const Place& place) {
+    auto [keys, values] = looking(at, [&](const Place& place) {
       const std::size_t n = map_.size(place);
       std::pair all(array<key, Place>(place, n), array<value, Place>(place, n));
       map_.retrieve_all(place, all.first, all.second);
@@ -60,23 +92,38 @@ class changing_of : public Base {
     return nb::make_tuple(all_keys, to_python(at, std::move(values)));
   }
   void reserve(at_place at, std::size_t n) final {
-    change(at, home_, [&](const Place& place) { map_.reserve(place, n); });
+    changing_it(at, [&](const Place& place) { map_.reserve(place, n); });
   }
   void clear(at_place at) final {
-    change(at, home_, [&](const Place& place) { map_.clear(place); });
+    changing_it(at, [&](const Place& place) { map_.clear(place); });
   }
   std::size_t size(at_place at) const final {
-    return change(at, home_, [&](const Place& place) { return map_.size(place); });
+    return looking(at, [&](const Place& place) { return map_.size(place); });
   }
   std::size_t capacity() const final { return map_.capacity(); }
   std::size_t bytes() const final { return map_.bytes(); }
   bool valid(at_place at) const final {
-    return change(at, home_, [&](const Place& place) { return map_.valid(place); });
+    return looking(at, [&](const Place& place) { return map_.valid(place); });
   }
 
  protected:
+  /// f(place), which changes the map, or looks at it.
+  template <class F>
+  auto changing_it(at_place at, const F& f) const {
+    const changes_at_forks::call mine(forks_, true);
+    return change(at, home_, f);
+  }
+  template <class F>
+  auto looking(at_place at, const F& f) const {
+    const changes_at_forks::call mine(forks_, false);
+    return change(at, home_, f);
+  }
+
   Place home_;
   Map map_;
+
+ private:
+  changes_at_forks forks_;
 };
 
 }  // namespace roost::python

@@ -26,7 +26,7 @@ struct add_fractions {
 template <class Key, class Value, class Place>
 class concurrent_of final : public changing_of<concurrent_map<Key, Value, Place>, Place> {
   using base = changing_of<concurrent_map<Key, Value, Place>, Place>;
-  using base::home_, base::map_;
+  using base::map_;
 
  public:
   using base::base;
@@ -35,7 +35,7 @@ class concurrent_of final : public changing_of<concurrent_map<Key, Value, Place>
   nb::tuple insert(at_place at, const column& keys, const column& values, int kind, bool floating) override {
     const auto k = span_of<Key>(keys);
     const auto v = span_of<Value>(values);
-    const insert_report report = change(at, home_, [&](const Place& place) {
+    const insert_report report = this->changing_it(at, [&](const Place& place) {
       switch (static_cast<insertion_kind>(kind)) {
         case insertion_kind::keep:
           return map_.insert(place, k, v);
@@ -53,7 +53,7 @@ class concurrent_of final : public changing_of<concurrent_map<Key, Value, Place>
     const auto keys = span_of<Key>(queries);
     const auto values = span_of<Value>(results, keys.size());
     const Value other = *span_of<Value>(missing).data();
-    change(at, home_, [&](const Place& place) { map_.find(place, keys, values, other); });
+    this->looking(at, [&](const Place& place) { map_.find(place, keys, values, other); });
   }
 };
 

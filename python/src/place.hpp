@@ -1,10 +1,12 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
-#include <memory_resource>
 #include <unordered_map>
 #include <utility>
 
@@ -19,33 +21,18 @@ namespace nb = nanobind;
 /// A signal came during a call, and Python has set its exception.
 struct interrupted {};
 
-/// Memory of the host place. Large pieces are taken where the parts of a long call begin, so that is where
-/// Ctrl-C ends it.
-class interruptible_memory final : public std::pmr::memory_resource {
- public:
-  static interruptible_memory& instance() {
-    static auto* const memory = new interruptible_memory;  // outlives arrays that Python frees at its end
-    return *memory;
-  }
-
-  /// Throws `interrupted` if a signal has come.
-  static void check() {
-    const nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw interrupted();
-  }
-
- private:
-  static constexpr std::size_t large = std::size_t{1} << 18;
-
-  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    if (bytes >= large) check();
-    return host::default_memory()->allocate(bytes, alignment);
-  }
-  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
-    host::default_memory()->deallocate(memory, bytes, alignment);
-  }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
-};
+/// Throws `interrupted` if a signal has come. Ten times a second, between pieces of a call's work, this
+/// thread takes the GIL to see; no other than the first one hears of signals.
+inline void check_signals() {
+  using clock = std::chrono::steady_clock;
+  static thread_local clock::time_point next;
+  const auto now = clock::now();
+  if (now < next) return;
+  next = now + std::chrono::milliseconds(100);
+  if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return;
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw interrupted();
+}
 
 /// The place of a call, as Python passes it: `Place` of the module.
 template <class Place>
@@ -60,7 +47,7 @@ class call_place<host> {
     return place();
   }
   static void set_threads(int threads) {
-    host next(threads, &interruptible_memory::instance());
+    host next(threads);
     const std::scoped_lock lock(mutex());
     place() = std::move(next);
   }
@@ -71,7 +58,7 @@ class call_place<host> {
     return *all;
   }
   static host& place() {
-    static auto* const all = new host(0, &interruptible_memory::instance());
+    static auto* const all = new host;
     return *all;
   }
 };
@@ -82,6 +69,7 @@ auto without_gil(const call_place<host>& at, const F& f) {
   const host place = at.get();
   try {
     const nb::gil_scoped_release released;
+    const detail::calls_between_pieces interrupts(&check_signals);
     return f(place);
   } catch (const interrupted&) {
     throw nb::python_error();
@@ -108,7 +96,7 @@ inline constexpr std::size_t most_queries = std::size_t{1} << 24;
 template <class F>
 void in_parts(const host&, std::size_t n, const F& f) {
   for (std::size_t first = 0; first < n; first += most_queries) {
-    if (first != 0) interruptible_memory::check();
+    if (first != 0) check_signals();
     f(first, std::min(most_queries, n - first));
   }
 }

@@ -21,7 +21,7 @@ struct fill_row {
 template <class Value, class Place>
 class store_of final : public changing_of<stadium_map<std::uint64_t, Value, Place>, Place, store<Place>> {
   using base = changing_of<stadium_map<std::uint64_t, Value, Place>, Place, store<Place>>;
-  using base::home_, base::map_;
+  using base::map_;
 
  public:
   using base::base;
@@ -31,7 +31,7 @@ class store_of final : public changing_of<stadium_map<std::uint64_t, Value, Plac
     const auto k = span_of<key>(keys);
     const auto v = span_of<Value>(values);
     std::size_t inserted = 0, full = 0;
-    change(at, home_, [&](const Place& place) {
+    this->changing_it(at, [&](const Place& place) {
       in_parts(place, k.size(), [&](std::size_t first, std::size_t n) {
         const auto some = k.subspan(first, n);
         const auto theirs = v.subspan(first, n);
@@ -49,7 +49,7 @@ class store_of final : public changing_of<stadium_map<std::uint64_t, Value, Plac
     const auto values = span_of<Value>(results, keys.size());
     constexpr std::size_t words = sizeof(Value) / sizeof(std::uint64_t);
     const auto other = span_of<Value>(missing);
-    change(at, home_, [&](const Place& place) {
+    this->looking(at, [&](const Place& place) {
       array<std::uint64_t, Place> row(place, words);
       place.copy_from_host(row.data(), other.data(), sizeof(Value));
       in_parts(place, keys.size(), [&](std::size_t first, std::size_t n) {
@@ -61,13 +61,13 @@ class store_of final : public changing_of<stadium_map<std::uint64_t, Value, Plac
     });
   }
   void shrink_to_fit(at_place at) override {
-    change(at, home_, [&](const Place& place) { map_.shrink_to_fit(place); });
+    this->changing_it(at, [&](const Place& place) { map_.shrink_to_fit(place); });
   }
   void save(at_place at, const std::filesystem::path& file) const override {
-    change(at, home_, [&](const Place& place) { roost::save(place, map_, file); });
+    this->looking(at, [&](const Place& place) { roost::save(place, map_, file); });
   }
   nb::tuple where(at_place at) const override {
-    const auto facts = change(at, home_, [&](const Place& place) { return map_.statistics(place); });
+    const auto facts = this->looking(at, [&](const Place& place) { return map_.statistics(place); });
     return nb::make_tuple(facts.board_bytes + facts.place_bytes, facts.host_bytes);
   }
 };

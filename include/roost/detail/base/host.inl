@@ -7,6 +7,33 @@
 #include "roost/detail/base/host_memory.hpp"
 
 namespace roost {
+namespace detail {
+
+inline void* memory_after_fork::allocate(std::size_t bytes, std::size_t alignment) {
+  void* const memory = std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  const std::lock_guard hold(lock_);
+  mine_.insert(memory);
+  return memory;
+}
+
+inline void memory_after_fork::deallocate(void* memory, std::size_t bytes, std::size_t alignment) {
+  {
+    const std::lock_guard hold(lock_);
+    if (mine_.erase(memory) == 0) return;
+  }
+  std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+}
+
+}  // namespace detail
+
+inline host::state::state(int threads) {
+  static const int noticed =
+      pthread_atfork(nullptr, nullptr, [] { detail::after_fork = new detail::memory_after_fork; });
+  if (noticed != 0) throw std::bad_alloc();
+  // oneTBB would write to stderr that it ignores a request for more.
+  const int wanted = threads > 0 ? std::min(threads, threads_there_are()) : tbb::task_arena::automatic;
+  arena = std::make_unique<tbb::task_arena>(wanted);
+}
 
 inline host::host(int threads, std::pmr::memory_resource* memory) : memory_(memory) {
   if (threads < 0) {
@@ -44,6 +71,7 @@ inline void host_memory_pool::give_back(const pieces& all) {
 }
 
 inline void* host_memory_pool::do_allocate(std::size_t bytes, std::size_t alignment) {
+  if (detail::after_fork != nullptr) return detail::after_fork->allocate(bytes, alignment);
   if (bytes < big) return upstream_->allocate(bytes, alignment);
   pieces fresh{{nullptr, {bytes, alignment}}};
   {
@@ -66,6 +94,7 @@ inline void* host_memory_pool::do_allocate(std::size_t bytes, std::size_t alignm
 }
 
 inline void host_memory_pool::do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) {
+  if (detail::after_fork != nullptr) return detail::after_fork->deallocate(memory, bytes, alignment);
   if (bytes < big) return upstream_->deallocate(memory, bytes, alignment);
   pieces too_much;
   {
@@ -87,6 +116,7 @@ inline void host_memory_pool::do_deallocate(void* memory, std::size_t bytes, std
 }
 
 inline void host_memory_pool::trim() {
+  if (detail::after_fork != nullptr) return;
   pieces given_back;
   {
     const std::lock_guard hold(lock_);
@@ -145,9 +175,19 @@ struct piece_work {
   void operator()(std::size_t first, std::size_t last) const { run(body, first, last); }
 };
 
+/// The same on this thread: at once, or, if it calls something between pieces, in about a thousand.
+inline void each_in_turn(std::size_t n, std::size_t grain, const piece_work& work) {
+  const std::size_t step = between_pieces == nullptr ? n : larger(grain, n / 1024 + 1);
+  for (std::size_t first = 0; first < n; first += step) {
+    if (first != 0) come_between();
+    work(first, smaller(n, first + step));
+  }
+}
+
 inline void for_each_piece(tbb::task_arena& arena, std::size_t n, std::size_t grain, const piece_work& work) {
   if (n == 0) return;
-  if (arena.max_concurrency() == 1 || n <= grain) return work(0, n);
+  if (n <= grain || after_fork != nullptr || arena.max_concurrency() == 1)
+    return each_in_turn(n, grain, work);
 #if ROOST_TSAN
   // ThreadSanitizer does not see the order that oneTBB's library gives to its tasks, so here the pieces go to
   // plain threads.
@@ -165,9 +205,11 @@ inline void for_each_piece(tbb::task_arena& arena, std::size_t n, std::size_t gr
   for (auto& other : others) other.get();
 #else
   arena.execute([&] {
-    tbb::parallel_for(
-        tbb::blocked_range<std::size_t>(0, n, grain),
-        [&](const tbb::blocked_range<std::size_t>& piece) { work(piece.begin(), piece.end()); });
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n, grain),
+                      [&](const tbb::blocked_range<std::size_t>& piece) {
+                        come_between();
+                        work(piece.begin(), piece.end());
+                      });
   });
 #endif
 }
@@ -207,14 +249,14 @@ class host_scratch {
 
 template <class F>
 void host::for_each(std::size_t n, const F& f) const {
-  detail::for_each_piece(state_->arena, n, 4096, [&](std::size_t first, std::size_t last) {
+  detail::for_each_piece(*state_->arena, n, 4096, [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) f(i);
   });
 }
 
 template <class Kernel>
 void host::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const {
-  detail::for_each_piece(state_->arena, teams, 1, [&](std::size_t first, std::size_t last) {
+  detail::for_each_piece(*state_->arena, teams, 1, [&](std::size_t first, std::size_t last) {
     const detail::host_scratch scratch(*this, scratch_bytes);
     for (std::size_t i = first; i < last; ++i) kernel(detail::serial_team{}, i, scratch.get());
   });
@@ -223,7 +265,7 @@ void host::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& ke
 template <class F>
 std::uint64_t host::sum(std::size_t n, const F& f) const {
   std::atomic<std::uint64_t> total{0};
-  detail::for_each_piece(state_->arena, n, 4096, [&](std::size_t first, std::size_t last) {
+  detail::for_each_piece(*state_->arena, n, 4096, [&](std::size_t first, std::size_t last) {
     std::uint64_t mine = 0;
     for (std::size_t i = first; i < last; ++i) mine += f(i);
     total.fetch_add(mine, std::memory_order_relaxed);

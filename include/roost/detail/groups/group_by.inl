@@ -6,21 +6,21 @@ namespace detail {
 /// Values that one worker puts together, one after the other.
 inline constexpr std::uint64_t reduced_at_once = 32;
 
-template <class Value, class F>
+template <class Source, class F>
 struct reduce_values {
-  const Value* values;
+  Source values;
   F f;
-  ROOST_FN Value operator()(std::uint64_t first, std::uint64_t end) const {
-    Value result = values[first];
+  ROOST_FN auto operator()(std::uint64_t first, std::uint64_t end) const {
+    auto result = values[first];
     for (std::uint64_t i = first + 1; i < end; ++i) result = f(result, values[i]);
     return result;
   }
 };
 
 /// Lists that are not too long for one worker.
-template <class Value, class F>
+template <class Source, class Value, class F>
 struct reduce_list {
-  reduce_values<Value, F> reduce;
+  reduce_values<Source, F> reduce;
   const std::uint64_t* offsets;
   Value* results;
   std::uint64_t* sizes;      // or null
@@ -45,9 +45,9 @@ struct pieces_of_list {
   }
 };
 
-template <class Value, class F>
+template <class Source, class Value, class F>
 struct reduce_piece {
-  reduce_values<Value, F> reduce;
+  reduce_values<Source, F> reduce;
   const std::uint64_t* offsets;
   Value* results;
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t list, std::uint64_t k) const {
@@ -57,15 +57,15 @@ struct reduce_piece {
 };
 
 /// results[l] = f over values[offsets[l]] to values[offsets[l + 1] - 1], for lists that are not empty. Long
-/// lists become lists of their pieces' results, again and again, so that any list is work for all. `sizes`:
-/// of the lists, to be written; or null. Synchronises.
-template <class Place, class Value, class F>
-void reduce_lists(const Place& place, const Value* values, const std::uint64_t* offsets, std::size_t lists,
+/// lists become lists of their pieces' results, again and again, so that any list is work for all. `values`:
+/// a pointer, or what computes them. `sizes`: of the lists, to be written; or null. Synchronises.
+template <class Place, class Source, class Value, class F>
+void reduce_lists(const Place& place, const Source& values, const std::uint64_t* offsets, std::size_t lists,
                   const F& f, Value* results, std::uint64_t* sizes) {
-  const reduce_values<Value, F> reduce{values, f};
+  const reduce_values<Source, F> reduce{values, f};
   array<std::uint32_t, Place> long_ones(place, 1);
   place.fill(long_ones.data(), 0, long_ones.bytes());
-  place.for_each(lists, reduce_list<Value, F>{reduce, offsets, results, sizes, long_ones.data()});
+  place.for_each(lists, reduce_list<Source, Value, F>{reduce, offsets, results, sizes, long_ones.data()});
   std::uint32_t some_are_long = 0;
   place.copy_to_host(&some_are_long, long_ones.data(), sizeof(some_are_long));
   if (some_are_long == 0) return;
@@ -77,7 +77,7 @@ void reduce_lists(const Place& place, const Value* values, const std::uint64_t* 
   place.copy_to_host(&total, piece_offsets.data() + lists, sizeof(total));
   array<Value, Place> piece_results(place, total);
   expand(place, piece_offsets.data(), lists, total,
-         reduce_piece<Value, F>{reduce, offsets, piece_results.data()});
+         reduce_piece<Source, Value, F>{reduce, offsets, piece_results.data()});
   reduce_lists(place, piece_results.data(), piece_offsets.data(), lists, f, results, nullptr);
 }
 

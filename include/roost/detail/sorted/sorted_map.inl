@@ -44,7 +44,11 @@ std::size_t sort_unique(const host& place, const Source& source, Key* keys, Valu
   std::sort(order.begin(), order.end(),
             less);  // ThreadSanitizer does not see the order that oneTBB's library gives to its tasks
 #else
-  place.execute([&] { tbb::parallel_sort(order.begin(), order.end(), less); });
+  if (place.threads() == 1) {
+    std::sort(order.begin(), order.end(), less);
+  } else {
+    place.execute([&] { tbb::parallel_sort(order.begin(), order.end(), less); });
+  }
 #endif
   const auto last = std::unique(order.begin(), order.end(),
                                 [](const numbered& a, const numbered& b) { return a.key == b.key; });

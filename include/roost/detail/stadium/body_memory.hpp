@@ -43,11 +43,11 @@ class pages {
   void populate() const {
 #if defined(MADV_POPULATE_WRITE)
     constexpr std::size_t piece = std::size_t{64} << 20;
-    const auto populate_piece = [&](std::size_t i) {
+    const auto populate_piece = [&](const auto&, std::size_t i, std::byte*) {
       static_cast<void>(madvise(static_cast<std::byte*>(memory_) + i * piece,
                                 smaller(piece, bytes_ - i * piece), MADV_POPULATE_WRITE));
     };
-    host().execute([&] { tbb::parallel_for(std::size_t{0}, ceil_div(bytes_, piece), populate_piece); });
+    host().launch(ceil_div(bytes_, piece), 0, populate_piece);
 #endif
   }
 

@@ -182,6 +182,7 @@ void stadium_map<Key, Value, Place>::put_streamed(const Place& place, const Part
   std::vector<std::uint64_t> begins(parts.regions()), ends(parts.regions());
   place.copy_to_host(begins.data(), parts.begins(), begins.size() * sizeof(begins[0]));
   place.copy_to_host(ends.data(), parts.ends(), ends.size() * sizeof(ends[0]));
+  const detail::calls_between_pieces none(nullptr);  // bodies that have a place are written later
   // Pairs that their parts have no room for.
   array<item, Place> left(
       place, Change::repeatable ? detail::larger<std::size_t>(4096, parts.extent() / 64) : parts.extent());
@@ -357,6 +358,7 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
            pairs{{table()}, {table()}, 0, 0});  // so that the code is there, which takes memory, too
   put_some(larger.table(), some{left.data(), {}, 0, 0});
   place.synchronize();
+  const detail::calls_between_pieces none(nullptr);
   bodies_.make_room(target.slots(), near);  // nothing can fail after it
 
   const auto bytes_at = [&](std::uint64_t slot, std::uint64_t near_slots) {
@@ -408,6 +410,7 @@ void stadium_map<Key, Value, Place>::sweep(const Place& place) {
   array<std::uint32_t, Place> on_ways(place, detail::ceil_div<std::size_t>(capacity(), 32));
   place.fill(on_ways.data(), 0, on_ways.bytes());
   known_ = std::nullopt;
+  const detail::calls_between_pieces none(nullptr);
   place.for_each(words_.size(),
                  detail::find_dirty_regions{
                      {words_.data(), plan_.tickets.lowest(), true}, regions.data(), plan_.region_words});

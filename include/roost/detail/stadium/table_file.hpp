@@ -82,6 +82,7 @@ class file_writer {
       if (bytes_ % file_end::block == 0) XXH3_64bits_reset(&hash_);
       XXH3_64bits_update(&hash_, position, piece);
       put(position, piece);
+      come_between();
       position += piece;
       bytes -= piece;
       bytes_ += piece;
@@ -213,6 +214,7 @@ class file_reader {
       std::uint64_t checksum;
       std::memcpy(&checksum, checksums + i * sizeof(checksum), sizeof(checksum));
       if (XXH3_64bits(memory_ + first, last - first) != checksum) damaged(first, last);
+      come_between();
     }
   }
   [[noreturn]] void cut_off() const {

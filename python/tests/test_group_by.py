@@ -1,0 +1,293 @@
+"""group_by beside numpy and pandas: one order for all that comes of one object, at every size."""
+
+import re
+import threading
+
+import numpy as np
+import pytest
+import roost
+
+# On both sides of where the CPU or a GPU goes another way: a small batch is tried before anything is known of
+# it, regions of keys of each size are so many from some size on, long lists become lists of pieces.
+SIZES = [0, 1, 2, 31, 32, 33, 1000, 2**15, 28_984, 28_985, 28_986, 2**16 + 1, 2**17, 300_000]
+KEYS = ["i1", "u2", "i4", "i8", "f2", "f4", "f8", "?", "M8[s]", "S3", "S11", "S32", "U5", "rows16", "rows32"]
+VALUES = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "f2", "f4", "f8"]
+METHODS = ["keys", "len", "count", "sum", "mean", "min", "max", "first"]
+
+
+def make_keys(rng, kind, n):
+    """n keys of a kind, few, some or nearly all of them distinct, and some of them frequent."""
+    numbers = rng.integers(0, rng.choice([1, 7, 1000, max(n // 8, 1), 2**40]), n)
+    numbers[rng.random(n) < rng.choice([0, 0, 0.4])] = 3
+    if kind.startswith("rows"):
+        columns = int(kind[4:]) // 8
+        return np.stack([numbers >> (3 * c) for c in range(columns)], axis=1)
+    if kind == "?":
+        return numbers % 2 == 1
+    if kind[0] in "SU":
+        return (numbers % 1000 if kind == "S3" else numbers % 10**5).astype(kind)
+    with np.errstate(over="ignore"):
+        return numbers.astype(kind) if kind[0] in "Mf" else numbers.astype("u8").astype(kind)
+
+
+def make_values(rng, kind, n):
+    if kind == "?":
+        return rng.random(n) < 0.5
+    if kind[0] == "f":
+        values = rng.integers(-1000, 1000, n).astype(kind) / 4  # of which sums are exact
+        values[rng.random(n) < 0.0001] = np.nan
+        return values
+    limits = np.iinfo(kind)
+    low, high = (limits.min, limits.max) if rng.random() < 0.5 else (0, 100)
+    return rng.integers(low, high, n, dtype=kind, endpoint=True)
+
+
+class Reference:
+    """The groups of keys by numpy, in the order of the keys that roost gave."""
+
+    def __init__(self, keys, given):
+        n = len(keys)
+        words, given_words = (np.ascontiguousarray(a) for a in (keys, given))
+        if keys.ndim == 2:
+            words, given_words = (a.view([("", a.dtype)] * a.shape[1])[:, 0] for a in (words, given_words))
+        distinct, inverse = np.unique(words, return_inverse=True)
+        assert len(given) == len(distinct)
+        order = np.argsort(given_words, kind="stable")
+        assert np.array_equal(given_words[order], distinct, equal_nan=keys.dtype.kind == "f")
+        number = np.empty(len(distinct), np.int64)
+        number[:] = order
+        self.group = number[inverse.reshape(-1)] if n else np.zeros(0, np.int64)
+        self.rows = np.argsort(self.group, kind="stable")
+        self.counts = np.bincount(self.group, minlength=len(distinct))
+        self.starts = np.cumsum(self.counts) - self.counts
+
+    def reduce(self, how, values):
+        if how == "first":
+            return values[self.rows[self.starts]]
+        values = values[self.rows]
+        if how in ("min", "max"):
+            function = np.minimum if how == "min" else np.maximum
+            return function.reduceat(values, self.starts) if len(values) else values
+        kind = {"b": "i8", "i": "i8", "u": "u8"}.get(values.dtype.kind, values.dtype)
+        wide = values.astype("f8" if how == "mean" or values.dtype.kind == "f" else kind)
+        with np.errstate(over="ignore"):
+            sums = np.add.reduceat(wide, self.starts) if len(values) else wide
+        return sums / self.counts if how == "mean" else sums.astype(kind)
+
+
+def same(found, expected, close=False):
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    if close:
+        assert np.allclose(found, expected, rtol=1e-12, atol=0, equal_nan=True)
+    else:
+        assert np.array_equal(found, expected, equal_nan=found.dtype.kind == "f")
+
+
+def check(rng, keys, values, methods, times):
+    """Asks one object in random order."""
+    g = roost.group_by(keys)
+    reference = None
+    for method in rng.permutation(np.repeat(methods, times)):
+        columns = [values[i] for i in rng.integers(0, len(values), rng.integers(1, 4))]
+        reference = reference or Reference(keys, g.keys if method == "keys" or rng.random() < 0.5 else g.keys)
+        if method == "keys":
+            same(g.keys, g.keys)
+            assert g.keys.dtype == keys.dtype
+        elif method == "len":
+            assert len(g) == len(reference.counts)
+        elif method == "count":
+            same(g.count(), reference.counts)
+        else:
+            found = getattr(g, method)(*columns)
+            for result, column in zip(found if len(columns) > 1 else [found], columns):
+                close = method == "mean" and column.dtype.itemsize == 8
+                same(result, reference.reduce(method, column), close)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_one_object_in_any_order(n):
+    rng = np.random.default_rng(n)
+    kinds = KEYS if n < 50_000 else rng.permutation(KEYS)[:5]
+    for kind in kinds:
+        values = [make_values(rng, v, n) for v in rng.permutation(VALUES)[:5]]
+        check(rng, make_keys(rng, kind, n), values, METHODS, 2)
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_values_of_every_type(kind):
+    rng = np.random.default_rng(7)
+    n = 30_000
+    check(rng, make_keys(rng, kind, n), [make_values(rng, v, n) for v in VALUES], METHODS[3:], 4)
+
+
+@pytest.mark.parametrize("n, kind", [(10**6, "i8"), (10**6, "U5"), (3 * 10**6, "i4")])
+def test_millions_of_rows(n, kind):
+    rng = np.random.default_rng(n)
+    keys = make_keys(rng, "i8", n) if kind == "i8" else rng.integers(0, n // 3, n).astype(kind)
+    g = roost.group_by(keys)
+    values = {kind: make_values(rng, kind, n) for kind in ("f8", "i2", "f4", "u8")}
+    sums = {kind: g.sum(v) for kind, v in values.items()}  # before anybody has seen the keys
+    least = g.min(values["i2"])
+    reference = Reference(keys, g.keys)
+    for kind in values:
+        same(sums[kind], reference.reduce("sum", values[kind]))
+    same(least, reference.reduce("min", values["i2"]))
+    same(g.first(keys), g.keys)
+    same(g.count(), reference.counts)
+
+
+def test_sums_before_and_after_the_keys_are_the_same(on):
+    rng = np.random.default_rng(3)
+    keys, values = rng.integers(0, 20_000, 50_000).astype("i4"), rng.normal(size=50_000)
+    first = roost.group_by(on(keys))
+    sums, distinct = on.back((first.sum(on(values)), first.keys))
+    second = roost.group_by(on(keys))
+    distinct_2, least, sums_2 = on.back((second.keys, second.min(on(values.astype("f4"))), second.sum(on(values))))
+    same(distinct, distinct_2)
+    same(sums, sums_2)
+    expected = np.bincount(keys, values, minlength=20_000)
+    assert np.allclose(sums, expected[distinct])
+
+
+def test_threads_ask_one_object():
+    rng = np.random.default_rng(4)
+    keys, values = rng.integers(0, 5000, 100_000), rng.integers(0, 100, 100_000)
+    g = roost.group_by(keys)
+    expected = np.bincount(keys, values)[g.keys].astype("i8")
+    wrong = []
+
+    def ask():
+        for _ in range(5):
+            if not np.array_equal(g.sum(values), expected) or g.min(values).min() < 0:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+
+
+def test_keys_that_change_later_do_not_count():
+    keys = np.arange(40_000) % 100
+    g = roost.group_by(keys)
+    keys[:] = 0
+    assert g.sum(np.ones(40_000, "i8")).tolist() == [400] * 100
+    g.count()[:] = 0
+    assert g.count().tolist() == [400] * 100
+
+
+def test_floats_do_not_depend_on_threads():
+    rng = np.random.default_rng(5)
+    keys, values = rng.integers(0, 3, 400_000), rng.normal(size=400_000).astype("f4")
+    a = roost.group_by(keys).sum(values)
+    roost.set_threads(1)
+    try:
+        same(a, roost.group_by(keys).sum(values))
+    finally:
+        roost.set_threads(0)
+
+
+def test_ends_of_types():
+    g = roost.group_by(np.array([5, 5, 6]))
+    order = np.argsort(g.keys)
+    top = np.array([2**63 - 1, 2**63 - 1, -(2**63)])
+    assert g.sum(top)[order].tolist() == [-2, -(2**63)]  # wraps around, as documented
+    assert g.mean(top)[order].tolist() == [2.0**63, -(2.0**63)]
+    assert g.max(top)[order].tolist() == [2**63 - 1, -(2**63)]
+    most = np.array([2**64 - 1, 1, 2**64 - 1], "u8")
+    assert g.sum(most)[order].tolist() == [0, 2**64 - 1]
+    assert g.min(most)[order].tolist() == [1, 2**64 - 1]
+    halves = np.array([40000, 40000, 0.5], "f2")
+    assert g.sum(halves)[order].tolist() == [np.inf, 0.5] and g.sum(halves).dtype == np.float16
+    assert g.mean(halves)[order].tolist() == [40000, 0.5]
+    bools = np.array([False, True, True])
+    assert g.min(bools)[order].tolist() == [False, True] and g.min(bools).dtype == np.bool_
+    assert g.sum(bools)[order].tolist() == [1, 1]
+    odd = np.array([2, 255, 0], "u1").view("?")  # other bytes than 0 and 1, which numpy takes for true
+    assert g.sum(odd)[order].tolist() == [2, 0]
+    assert g.max(odd)[order].view("u1").tolist() == [1, 0]
+
+
+def test_nan():
+    g = roost.group_by(np.array([np.nan, 1.0, -0.0, np.nan, 0.0]))
+    order = np.argsort(g.keys)
+    assert len(g) == 3 and g.count()[order].tolist() == [2, 1, 2]
+    values = np.array([1.0, 2.0, np.nan, 3.0, 4.0])
+    for how in ("sum", "mean", "min", "max"):
+        found = getattr(g, how)(values)[order]
+        assert np.isnan(found[0]) and found[1] == 2 and not np.isnan(found[2])
+    same(g.first(values)[order], np.array([np.nan, 2.0, 1.0]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(6).astype("M8[D]"),
+        np.arange(6).astype("m8[s]"),
+        np.array(["x", "yy", "", "z", "é", "w"]),
+        np.array(["x", "yy", "", "z", "é", "w"], np.dtypes.StringDType()),
+        np.array([b"x", b"y\0z", b"", b"z", b"v", b"w"]),
+        np.arange(12).reshape(6, 2),
+        np.arange(6) * 1j,
+        np.array([None, "a", 1, (), {}, 2.5], object),
+        np.arange(6, dtype=">i4"),
+        np.arange(12)[::2],
+        [1, 2, 3, 4, 5, 6],
+    ],
+    ids=lambda v: str(getattr(v, "dtype", "list")),
+)
+def test_first_of_any_column(values):
+    keys = np.array([9, 8, 9, 7, 8, 7])
+    g = roost.group_by(keys)
+    found, expected = g.first(values), np.asarray(values)[[0, 1, 3]]
+    where = [g.keys.tolist().index(key) for key in (9, 8, 7)]
+    assert found[where].tolist() == expected.tolist()
+
+
+def test_empty():
+    g = roost.group_by(np.zeros(0, "f4"))
+    assert len(g) == 0 and g.keys.dtype == np.float32 and g.count().tolist() == []
+    assert g.sum(np.zeros(0, "i4")).dtype == np.int64 and g.mean(np.zeros(0, "?")).dtype == np.float64
+    assert g.first(np.zeros((0, 3))).shape == (0, 3)
+    assert roost.group_by(np.zeros(0, "U3")).keys.dtype == np.dtype("U3")
+
+
+def test_refusals():
+    g = roost.group_by(np.array([1, 2]))
+    for how in ("sum", "mean", "min", "max", "first"):
+        for values in (np.zeros(1), np.zeros(3), np.zeros((3, 2))[: 1 if how == "first" else 3, 0], []):
+            with pytest.raises(ValueError, match=re.escape(f"roost.GroupBy.{how}: 2 keys but")):
+                getattr(g, how)(values)
+        with pytest.raises(TypeError, match="no values"):
+            getattr(g, how)()
+        with pytest.raises((TypeError, ValueError)):
+            getattr(g, how)(np.ma.masked_array([1, 2], [True, False]))
+    for values in (np.zeros(2, "M8[s]"), np.zeros(2, "c16"), np.array(["a", "b"]), np.zeros((2, 2))):
+        with pytest.raises(TypeError, match="one dimension of numbers"):
+            g.sum(values)
+    with pytest.raises(ValueError, match="2 keys but 3"):  # of all columns, before anything is done
+        g.sum(np.zeros(2), np.zeros(3))
+
+
+def test_nullable_values_are_refused():
+    pandas = pytest.importorskip("pandas")
+    g = roost.group_by(np.array([1, 2]))
+    for values in (pandas.array([1, None], dtype="Int64"), pandas.array([True, None], dtype="boolean")):
+        for column in (values, pandas.Series(values)):
+            for how in ("sum", "first"):
+                with pytest.raises((TypeError, ValueError), match="null|missing"):
+                    getattr(g, how)(column)
+
+
+def test_as_pandas_has_it():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(11)
+    keys, values = rng.integers(-50, 5000, 200_000), rng.integers(-9, 9, 200_000).astype("f8")
+    g = roost.group_by(keys)
+    theirs = pandas.Series(values).groupby(keys)
+    order = np.argsort(g.keys)
+    for how in ("sum", "mean", "min", "max", "first", "count"):
+        found = getattr(g, how)() if how == "count" else getattr(g, how)(pandas.Series(values))
+        expected = getattr(theirs, how)()
+        assert np.array_equal(g.keys[order], expected.index)
+        assert np.allclose(found[order], expected.to_numpy())
