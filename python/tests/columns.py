@@ -335,7 +335,8 @@ class Source:
             return mix(numbers, self.salt).astype(f"u{dtype.itemsize}").view(dtype)
         limits = np.finfo(dtype)
         edges = [0.0, -0.0, np.nan, np.inf, -np.inf, limits.max, limits.min, limits.tiny, limits.eps, 0.1]
-        edges = np.array([*edges, 2**24, 2**53, 2048.0, 65504, 3e38][:14], dtype)
+        with np.errstate(over="ignore"):
+            edges = np.array([*edges, 2**24, 2**53, 2048.0, 65504][:14], dtype)
         edges = np.append(edges, (edges[2:3].view(f"u{dtype.itemsize}") + 1).view(dtype))  # another NaN
         result = ((numbers - self.salt % 100) * (0.25 if self.how == "apart" else 1)).astype(dtype)
         if self.how == "edges":

@@ -606,8 +606,9 @@ def changing(w):
             table.reserve(len(batch))
         elif use == "add":
             small = rng.integers(0, 4, len(batch)).astype(value_type)
-            amounts = w.like(home, small).given if rng.integers(2) else 1
-            small = small if amounts is not 1 else np.ones_like(small)  # noqa: F632
+            amounts = w.like(home, small).given
+            if rng.integers(2):
+                small, amounts = np.ones_like(small), 1
             value[absent] = 0
             with np.errstate(all="ignore"):
                 np.add.at(value, batch, small)
