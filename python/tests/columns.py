@@ -564,7 +564,8 @@ def _torch_strided(tensor):
 
 
 def _torch_negative(tensor):
-    return torch._neg_view(-tensor) if tensor.is_floating_point() else None
+    whole = tensor.is_floating_point() and not tensor.isnan().any()  # negation changes bits of NaN
+    return torch._neg_view(-tensor) if whole else None
 
 
 def _cupy(a, rng, layout=lambda a: a):
