@@ -992,7 +992,7 @@ def values(w):
     home = w.give(np.arange(5))
     if isinstance(wanted, (list, tuple, np.ndarray)) or home.library == "list" or wanted is None:
         return
-    if type(wanted) is int and wanted == 0:
+    if isinstance(wanted, int) and wanted == 0:
         return  # the default: zeros of any type
     w.doing(f"values of {type}: missing={wanted!r} ({wanted.__class__.__name__})")
     given = w.like(home, truth)
