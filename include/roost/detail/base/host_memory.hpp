@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <fstream>
+#include <cstdio>
+#include <cstring>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,17 +16,26 @@
 
 namespace roost::detail {
 
+/// A file of the system, by the functions of C: streams of C++ read every number as 0 in a library that was
+/// linked with its own copy of libstdc++ and loaded beside another one.
+using system_file = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+inline system_file open_file(const std::string& file) {
+  return {std::fopen(file.c_str(), "re"), &std::fclose};
+}
+
 /// A number of bytes that is a file's first word. False if there is no such file, or another word.
 inline bool read_bytes(const std::string& file, std::size_t& bytes) {
-  return static_cast<bool>(std::ifstream(file) >> bytes);
+  const auto in = open_file(file);
+  return in && std::fscanf(in.get(), "%zu", &bytes) == 1;
 }
 
 /// The sum of the numbers that stand behind some words of a file.
 inline std::size_t sum_behind(const std::string& file, std::initializer_list<std::string_view> words) {
-  std::ifstream in(file);
+  const auto in = open_file(file);
   std::size_t sum = 0, number = 0;
-  for (std::string word; in >> word;) {
-    if (std::find(words.begin(), words.end(), word) != words.end() && in >> number) sum += number;
+  for (char word[64]; in && std::fscanf(in.get(), "%63s", word) == 1;) {
+    const bool wanted = std::find(words.begin(), words.end(), std::string_view(word)) != words.end();
+    if (wanted && std::fscanf(in.get(), "%zu", &number) == 1) sum += number;
   }
   return sum;
 }
@@ -47,8 +58,9 @@ struct memory_group {
 /// nothing under the name that it may have outside.
 inline std::vector<memory_group> memory_groups(const std::string& root) {
   std::vector<memory_group> result;
-  std::ifstream list(root + "/proc/self/cgroup");  // number:controllers:path
-  for (std::string line; std::getline(list, line);) {
+  const auto list = open_file(root + "/proc/self/cgroup");  // number:controllers:path
+  for (char text[4096]; list && std::fgets(text, sizeof(text), list.get()) != nullptr;) {
+    const std::string line(text, std::strcspn(text, "\n"));
     const auto controllers = line.find(':') + 1, path_at = line.find(':', controllers) + 1;
     if (controllers == 0 || path_at == 0) continue;
     const bool second = path_at == controllers + 1;
