@@ -66,9 +66,7 @@ def set_threads(threads):
         raise TypeError(f"{what}: threads={threads!r}; give a whole number")
     threads = _whole_number(threads, what, "threads")
     if threads > 4096:
-        raise ValueError(
-            f"{what}: threads={threads}; give at most 4096, or 0 for all cores"
-        )
+        raise ValueError(f"{what}: threads={threads}; give at most 4096, or 0 for all cores")
     _host.set_threads(threads)
 
 

@@ -13,21 +13,13 @@ _MOST_ROWS = 2**32 - 2
 
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _BOOL, _UINT8 = np.dtype(np.bool_), np.dtype(np.uint8)
-_FLOAT16, _FLOAT32, _FLOAT64 = (
-    np.dtype(np.float16),
-    np.dtype(np.float32),
-    np.dtype(np.float64),
-)
+_FLOAT16, _FLOAT32, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
 def _rows_type(index_dtype, what):
     if index_dtype == "int64":
         return _INT64
-    name = (
-        index_dtype
-        if isinstance(index_dtype, type)
-        else str(index_dtype).replace("torch.", "")
-    )
+    name = index_dtype if isinstance(index_dtype, type) else str(index_dtype).replace("torch.", "")
     try:
         dtype = np.dtype(name)
     except TypeError:
@@ -55,19 +47,11 @@ def _check_rows(n, rows, what):
     if n > _MOST_ROWS:
         raise OverflowError(f"{what}: {n} rows; at most 2^32 - 2 at once")
     if rows is _INT32 and n > 2**31 - 1:
-        raise OverflowError(
-            f"{what}: {n} rows have no numbers of type int32; give index_dtype='int64'"
-        )
+        raise OverflowError(f"{what}: {n} rows have no numbers of type int32; give index_dtype='int64'")
 
 
 def unique(
-    x,
-    *,
-    sorted=False,
-    return_index=False,
-    return_inverse=False,
-    return_counts=False,
-    index_dtype="int64",
+    x, *, sorted=False, return_index=False, return_inverse=False, return_counts=False, index_dtype="int64"
 ):
     """The distinct keys of an array, like `numpy.unique` and `torch.unique`, by hashing instead of sorting.
 
@@ -117,14 +101,7 @@ def unique(
     library, place = x.library, x.library.place()
     order = _ORDERS["first" if return_index and not sorted else "any"]
     keys, first, inverse, counts = library.module.unique(
-        place,
-        x.words,
-        order,
-        return_index,
-        return_inverse,
-        return_counts,
-        rows is _INT64,
-        None,
+        place, x.words, order, return_index, return_inverse, return_counts, rows is _INT64, None
     )
     keys = x.kind.decode(keys, library)
     first = library.adopt(first, rows) if return_index else None
@@ -174,14 +151,7 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     library = x.library
     missing = x.kind.missing if use_na_sentinel else None
     uniques, _, codes, _ = library.module.unique(
-        library.place(),
-        x.words,
-        _ORDERS["first"],
-        False,
-        True,
-        False,
-        rows is _INT64,
-        missing,
+        library.place(), x.words, _ORDERS["first"], False, True, False, rows is _INT64, missing
     )
     return library.adopt(codes, rows), x.kind.decode(uniques, library)
 
@@ -255,16 +225,12 @@ def join(left, right, how="inner", *, index_dtype="int64"):
     """
     what = "roost.join"
     if how not in _JOINS:
-        raise ValueError(
-            f"{what}: how={how!r}; give one of {', '.join(map(repr, _JOINS))}"
-        )
+        raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _JOINS))}")
     rows = _rows_type(index_dtype, what)
     a, b = encode_two(left, right, what)
     _check_rows(max(a.n, b.n), rows, what)
     library = a.library
-    l, r = library.module.join(
-        library.place(), a.words, b.words, _JOINS[how], rows is _INT64
-    )
+    l, r = library.module.join(library.place(), a.words, b.words, _JOINS[how], rows is _INT64)
     if how in ("semi", "anti"):
         return library.adopt(l, rows)
     return library.adopt(l, rows), library.adopt(r, rows)
@@ -386,15 +352,9 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
 
 _REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3}
 _TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
-_NUMBERS = {
-    np.dtype(name): i for i, name in enumerate(_TYPES.split())
-}  # as C++ has them
+_NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
 _NUMBERS[_FLOAT16] = None  # converted before
-_SUMS = {
-    "b": _INT64,
-    "i": _INT64,
-    "u": np.dtype(np.uint64),
-}  # the types of sums, by kind
+_SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind
 
 
 class GroupBy:
@@ -412,9 +372,7 @@ class GroupBy:
 
     def __init__(self, keys):
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
-        distinct, self._groups = keys.library.module.group(
-            keys.library.place(), keys.words
-        )
+        distinct, self._groups = keys.library.module.group(keys.library.place(), keys.words)
         self._keys = keys.kind.decode(distinct, keys.library)
 
     def __len__(self):
@@ -458,9 +416,7 @@ class GroupBy:
 
     def _all(self, how, columns):
         if not columns:
-            raise TypeError(
-                f"roost.GroupBy.{how}: no values; pass one or several arrays"
-            )
+            raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
         columns = [self._column(column, how) for column in columns]
         combine = self._first if how == "first" else self._reduced
         results = [combine(*column, how) for column in columns]
@@ -501,20 +457,12 @@ class GroupBy:
     def _reduced(self, array, library, dtype, how):
         """What comes of a column of numbers."""
         home = self._library
-        result = (
-            _FLOAT64
-            if how == "mean"
-            else _SUMS.get(dtype.kind, dtype)
-            if how == "sum"
-            else dtype
-        )
+        result = _FLOAT64 if how == "mean" else _SUMS.get(dtype.kind, dtype) if how == "sum" else dtype
         made = result
         if dtype == _FLOAT16:  # of which C++ makes sums in 4 bytes
             array, dtype = library.convert(array, _FLOAT32), _FLOAT32
             made = result if how == "mean" else _FLOAT32
-        values = self._groups.reduce(
-            home.place(), library.column(array), _NUMBERS[dtype], _REDUCTIONS[how]
-        )
+        values = self._groups.reduce(home.place(), library.column(array), _NUMBERS[dtype], _REDUCTIONS[how])
         if made.itemsize < 4:
             wide = home.adopt(values, _UINT8, (4,))
             narrow, _ = home.resized(home.column(wide), len(wide), made)

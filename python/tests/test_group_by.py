@@ -9,39 +9,8 @@ import roost
 
 # On both sides of where the CPU or a GPU goes another way: a small batch is tried before anything is known of
 # it, regions of keys of each size are so many from some size on, long lists become lists of pieces.
-SIZES = [
-    0,
-    1,
-    2,
-    31,
-    32,
-    33,
-    1000,
-    2**15,
-    28_984,
-    28_985,
-    28_986,
-    2**16 + 1,
-    2**17,
-    300_000,
-]
-KEYS = [
-    "i1",
-    "u2",
-    "i4",
-    "i8",
-    "f2",
-    "f4",
-    "f8",
-    "?",
-    "M8[s]",
-    "S3",
-    "S11",
-    "S32",
-    "U5",
-    "rows16",
-    "rows32",
-]
+SIZES = [0, 1, 2, 31, 32, 33, 1000, 2**15, 28_984, 28_985, 28_986, 2**16 + 1, 2**17, 300_000]
+KEYS = ["i1", "u2", "i4", "i8", "f2", "f4", "f8", "?", "M8[s]", "S3", "S11", "S32", "U5", "rows16", "rows32"]
 VALUES = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "f2", "f4", "f8"]
 METHODS = ["keys", "len", "count", "sum", "mean", "min", "max", "first"]
 
@@ -58,20 +27,14 @@ def make_keys(rng, kind, n):
     if kind[0] in "SU":
         return (numbers % 1000 if kind == "S3" else numbers % 10**5).astype(kind)
     with np.errstate(over="ignore"):
-        return (
-            numbers.astype(kind)
-            if kind[0] in "Mf"
-            else numbers.astype("u8").astype(kind)
-        )
+        return numbers.astype(kind) if kind[0] in "Mf" else numbers.astype("u8").astype(kind)
 
 
 def make_values(rng, kind, n):
     if kind == "?":
         return rng.random(n) < 0.5
     if kind[0] == "f":
-        values = (
-            rng.integers(-1000, 1000, n).astype(kind) / 4
-        )  # of which sums are exact
+        values = rng.integers(-1000, 1000, n).astype(kind) / 4  # of which sums are exact
         values[rng.random(n) < 0.0001] = np.nan
         return values
     limits = np.iinfo(kind)
@@ -86,15 +49,11 @@ class Reference:
         n = len(keys)
         words, given_words = (np.ascontiguousarray(a) for a in (keys, given))
         if keys.ndim == 2:
-            words, given_words = (
-                a.view([("", a.dtype)] * a.shape[1])[:, 0] for a in (words, given_words)
-            )
+            words, given_words = (a.view([("", a.dtype)] * a.shape[1])[:, 0] for a in (words, given_words))
         distinct, inverse = np.unique(words, return_inverse=True)
         assert len(given) == len(distinct)
         order = np.argsort(given_words, kind="stable")
-        assert np.array_equal(
-            given_words[order], distinct, equal_nan=keys.dtype.kind == "f"
-        )
+        assert np.array_equal(given_words[order], distinct, equal_nan=keys.dtype.kind == "f")
         number = np.empty(len(distinct), np.int64)
         number[:] = order
         self.group = number[inverse.reshape(-1)] if n else np.zeros(0, np.int64)
@@ -110,9 +69,7 @@ class Reference:
             function = np.minimum if how == "min" else np.maximum
             return function.reduceat(values, self.starts) if len(values) else values
         kind = {"b": "i8", "i": "i8", "u": "u8"}.get(values.dtype.kind, values.dtype)
-        wide = values.astype(
-            "f8" if how == "mean" or values.dtype.kind == "f" else kind
-        )
+        wide = values.astype("f8" if how == "mean" or values.dtype.kind == "f" else kind)
         with np.errstate(over="ignore"):
             sums = np.add.reduceat(wide, self.starts) if len(values) else wide
         return sums / self.counts if how == "mean" else sums.astype(kind)
@@ -161,28 +118,16 @@ def test_one_object_in_any_order(n):
 def test_values_of_every_type(kind):
     rng = np.random.default_rng(7)
     n = 30_000
-    check(
-        rng,
-        make_keys(rng, kind, n),
-        [make_values(rng, v, n) for v in VALUES],
-        METHODS[3:],
-        4,
-    )
+    check(rng, make_keys(rng, kind, n), [make_values(rng, v, n) for v in VALUES], METHODS[3:], 4)
 
 
 @pytest.mark.parametrize("n, kind", [(10**6, "i8"), (10**6, "U5"), (3 * 10**6, "i4")])
 def test_millions_of_rows(n, kind):
     rng = np.random.default_rng(n)
-    keys = (
-        make_keys(rng, "i8", n)
-        if kind == "i8"
-        else rng.integers(0, n // 3, n).astype(kind)
-    )
+    keys = make_keys(rng, "i8", n) if kind == "i8" else rng.integers(0, n // 3, n).astype(kind)
     g = roost.group_by(keys)
     values = {kind: make_values(rng, kind, n) for kind in ("f8", "i2", "f4", "u8")}
-    sums = {
-        kind: g.sum(v) for kind, v in values.items()
-    }  # before anybody has seen the keys
+    sums = {kind: g.sum(v) for kind, v in values.items()}  # before anybody has seen the keys
     least = g.min(values["i2"])
     reference = Reference(keys, g.keys)
     for kind in values:
@@ -261,13 +206,9 @@ def test_ends_of_types():
     assert sums[order].tolist() == [np.inf, 0.5] and sums.dtype == np.float16
     assert g.mean(halves)[order].tolist() == [40000, 0.5]
     bools = np.array([False, True, True])
-    assert (
-        g.min(bools)[order].tolist() == [False, True] and g.min(bools).dtype == np.bool_
-    )
+    assert g.min(bools)[order].tolist() == [False, True] and g.min(bools).dtype == np.bool_
     assert g.sum(bools)[order].tolist() == [1, 1]
-    odd = np.array([2, 255, 0], "u1").view(
-        "?"
-    )  # other bytes than 0 and 1, which numpy takes for true
+    odd = np.array([2, 255, 0], "u1").view("?")  # other bytes than 0 and 1, which numpy takes for true
     assert g.sum(odd)[order].tolist() == [2, 0]
     assert g.max(odd)[order].view("u1").tolist() == [1, 0]
 
@@ -311,10 +252,7 @@ def test_first_of_any_column(values):
 def test_empty():
     g = roost.group_by(np.zeros(0, "f4"))
     assert len(g) == 0 and g.keys.dtype == np.float32 and g.count().tolist() == []
-    assert (
-        g.sum(np.zeros(0, "i4")).dtype == np.int64
-        and g.mean(np.zeros(0, "?")).dtype == np.float64
-    )
+    assert g.sum(np.zeros(0, "i4")).dtype == np.int64 and g.mean(np.zeros(0, "?")).dtype == np.float64
     assert g.first(np.zeros((0, 3))).shape == (0, 3)
     assert roost.group_by(np.zeros(0, "U3")).keys.dtype == np.dtype("U3")
 
@@ -322,41 +260,24 @@ def test_empty():
 def test_refusals():
     g = roost.group_by(np.array([1, 2]))
     for how in ("sum", "mean", "min", "max", "first"):
-        for values in (
-            np.zeros(1),
-            np.zeros(3),
-            np.zeros((3, 2))[: 1 if how == "first" else 3, 0],
-            [],
-        ):
-            with pytest.raises(
-                ValueError, match=re.escape(f"roost.GroupBy.{how}: 2 keys but")
-            ):
+        for values in (np.zeros(1), np.zeros(3), np.zeros((3, 2))[: 1 if how == "first" else 3, 0], []):
+            with pytest.raises(ValueError, match=re.escape(f"roost.GroupBy.{how}: 2 keys but")):
                 getattr(g, how)(values)
         with pytest.raises(TypeError, match="no values"):
             getattr(g, how)()
         with pytest.raises((TypeError, ValueError)):
             getattr(g, how)(np.ma.masked_array([1, 2], [True, False]))
-    for values in (
-        np.zeros(2, "M8[s]"),
-        np.zeros(2, "c16"),
-        np.array(["a", "b"]),
-        np.zeros((2, 2)),
-    ):
+    for values in (np.zeros(2, "M8[s]"), np.zeros(2, "c16"), np.array(["a", "b"]), np.zeros((2, 2))):
         with pytest.raises(TypeError, match="one dimension of numbers"):
             g.sum(values)
-    with pytest.raises(
-        ValueError, match="2 keys but 3"
-    ):  # of all columns, before anything is done
+    with pytest.raises(ValueError, match="2 keys but 3"):  # of all columns, before anything is done
         g.sum(np.zeros(2), np.zeros(3))
 
 
 def test_nullable_values_are_refused():
     pandas = pytest.importorskip("pandas")
     g = roost.group_by(np.array([1, 2]))
-    for values in (
-        pandas.array([1, None], dtype="Int64"),
-        pandas.array([True, None], dtype="boolean"),
-    ):
+    for values in (pandas.array([1, None], dtype="Int64"), pandas.array([True, None], dtype="boolean")):
         for column in (values, pandas.Series(values)):
             for how in ("sum", "first"):
                 with pytest.raises((TypeError, ValueError), match="null|missing"):
@@ -366,19 +287,12 @@ def test_nullable_values_are_refused():
 def test_as_pandas_has_it():
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(11)
-    keys, values = (
-        rng.integers(-50, 5000, 200_000),
-        rng.integers(-9, 9, 200_000).astype("f8"),
-    )
+    keys, values = (rng.integers(-50, 5000, 200_000), rng.integers(-9, 9, 200_000).astype("f8"))
     g = roost.group_by(keys)
     theirs = pandas.Series(values).groupby(keys)
     order = np.argsort(g.keys)
     for how in ("sum", "mean", "min", "max", "first", "count"):
-        found = (
-            getattr(g, how)()
-            if how == "count"
-            else getattr(g, how)(pandas.Series(values))
-        )
+        found = getattr(g, how)() if how == "count" else getattr(g, how)(pandas.Series(values))
         expected = getattr(theirs, how)()
         assert np.array_equal(g.keys[order], expected.index)
         assert np.allclose(found[order], expected.to_numpy())

@@ -23,11 +23,7 @@ def resident():
 
 
 def test_memory_stays_flat(tmp_path):
-    x, rows, texts = (
-        np.arange(100) % 7,
-        np.ones((100, 20), "f4"),
-        np.array(["a", "bc", "a"]),
-    )
+    x, rows, texts = np.arange(100) % 7, np.ones((100, 20), "f4"), np.array(["a", "bc", "a"])
     counts, store = roost.ConcurrentMap(), roost.Store("int64", "float32", 20)
     store.insert(x, rows)
     store.save(tmp_path / "file")
@@ -98,13 +94,7 @@ def test_many_threads_ask_one_map():
 
 
 def run(code, **kwargs):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        **kwargs,
-    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, **kwargs)
 
 
 def test_works_after_fork():
@@ -199,9 +189,7 @@ LONG_CALLS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name, threads", [*((name, 0) for name in LONG_CALLS), ("unique", 1), ("join", 1)]
-)
+@pytest.mark.parametrize("name, threads", [*((name, 0) for name in LONG_CALLS), ("unique", 1), ("join", 1)])
 def test_ctrl_c_ends_a_long_call(name, threads):
     done = run(f"""
 import os, signal, threading, time
@@ -238,9 +226,7 @@ def test_import_is_light():
     # Of the processor, so that what else runs here does not count.
     timed = "import numpy, time; t = time.process_time(); import roost; print(time.process_time() - t)"
     assert min(float(run(timed).stdout) for _ in range(3)) < 0.15
-    done = run(
-        "import sys, roost; print(sorted({'torch', 'pandas', 'jax', 'pyarrow'} & set(sys.modules)))"
-    )
+    done = run("import sys, roost; print(sorted({'torch', 'pandas', 'jax', 'pyarrow'} & set(sys.modules)))")
     assert done.stdout == "[]\n"
 
 
@@ -248,10 +234,7 @@ def test_there_is_one_version():
     root = pathlib.Path(__file__).parents[2]
     with open(root / "pyproject.toml", "rb") as file:
         assert tomllib.load(file)["project"]["version"] == roost.__version__
-    assert (
-        f"project(roost VERSION {roost.__version__} "
-        in (root / "CMakeLists.txt").read_text()
-    )
+    assert f"project(roost VERSION {roost.__version__} " in (root / "CMakeLists.txt").read_text()
 
 
 def test_info_and_docstrings():
@@ -283,9 +266,7 @@ def test_set_threads(threads):
             roost.set_threads(wrong)
 
 
-@pytest.mark.parametrize(
-    "module", [roost, roost._functions, roost._tables, roost.sparse, roost.distributed]
-)
+@pytest.mark.parametrize("module", [roost, roost._functions, roost._tables, roost.sparse, roost.distributed])
 def test_examples_in_docstrings(module):
     failed, tried = doctest.testmod(module)
     assert tried and not failed
@@ -293,9 +274,7 @@ def test_examples_in_docstrings(module):
 
 EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
 # The others work without what is not installed.
-NEEDS = dict.fromkeys(
-    ["coming_from_spconv.py", "distributed.py", "embedding.py", "unet.py"], "torch"
-)
+NEEDS = dict.fromkeys(["coming_from_spconv.py", "distributed.py", "embedding.py", "unet.py"], "torch")
 NEEDS["parquet.py"] = "dask"
 SMALLER = {"unet.py": ["--steps", "12"]}
 
