@@ -462,9 +462,7 @@ class GroupBy:
         if dtype == _FLOAT16:  # of which C++ makes sums in 4 bytes
             array, dtype = library.convert(array, _FLOAT32), _FLOAT32
             made = result if how == "mean" else _FLOAT32
-        values = self._groups.reduce(
-            home.place(), library.column(array), _NUMBERS[dtype], _REDUCTIONS[how]
-        )
+        values = self._groups.reduce(home.place(), library.column(array), _NUMBERS[dtype], _REDUCTIONS[how])
         if made.itemsize < 4:
             wide = home.adopt(values, _UINT8, (4,))
             narrow, _ = home.resized(home.column(wide), len(wide), made)

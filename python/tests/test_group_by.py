@@ -78,7 +78,8 @@ class Reference:
 def same(found, expected, close=False):
     assert found.dtype == expected.dtype and found.shape == expected.shape
     if close:
-        assert np.allclose(found, expected, rtol=1e-12, atol=0, equal_nan=True)
+        rounded = 1e-12 * np.abs(np.nan_to_num(expected)).max(initial=0)  # where large ones cancel out
+        assert np.allclose(found, expected, rtol=1e-12, atol=rounded, equal_nan=True)
     else:
         assert np.array_equal(found, expected, equal_nan=found.dtype.kind == "f")
 
@@ -86,10 +87,11 @@ def same(found, expected, close=False):
 def check(rng, keys, values, methods, times):
     """Asks one object in random order."""
     g = roost.group_by(keys)
-    reference = None
+    if rng.random() < 0.5:
+        g.max(values[0])  # before anybody has seen the keys
+    reference = Reference(keys, g.keys)
     for method in rng.permutation(np.repeat(methods, times)):
         columns = [values[i] for i in rng.integers(0, len(values), rng.integers(1, 4))]
-        reference = reference or Reference(keys, g.keys if method == "keys" or rng.random() < 0.5 else g.keys)
         if method == "keys":
             same(g.keys, g.keys)
             assert g.keys.dtype == keys.dtype
@@ -142,7 +144,9 @@ def test_sums_before_and_after_the_keys_are_the_same(on):
     first = roost.group_by(on(keys))
     sums, distinct = on.back((first.sum(on(values)), first.keys))
     second = roost.group_by(on(keys))
-    distinct_2, least, sums_2 = on.back((second.keys, second.min(on(values.astype("f4"))), second.sum(on(values))))
+    distinct_2, least, sums_2 = on.back(
+        (second.keys, second.min(on(values.astype("f4"))), second.sum(on(values)))
+    )
     same(distinct, distinct_2)
     same(sums, sums_2)
     expected = np.bincount(keys, values, minlength=20_000)
@@ -198,7 +202,9 @@ def test_ends_of_types():
     assert g.sum(most)[order].tolist() == [0, 2**64 - 1]
     assert g.min(most)[order].tolist() == [1, 2**64 - 1]
     halves = np.array([40000, 40000, 0.5], "f2")
-    assert g.sum(halves)[order].tolist() == [np.inf, 0.5] and g.sum(halves).dtype == np.float16
+    with np.errstate(over="ignore"):
+        sums = g.sum(halves)
+    assert sums[order].tolist() == [np.inf, 0.5] and sums.dtype == np.float16
     assert g.mean(halves)[order].tolist() == [40000, 0.5]
     bools = np.array([False, True, True])
     assert g.min(bools)[order].tolist() == [False, True] and g.min(bools).dtype == np.bool_
@@ -282,7 +288,7 @@ def test_nullable_values_are_refused():
 def test_as_pandas_has_it():
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(11)
-    keys, values = rng.integers(-50, 5000, 200_000), rng.integers(-9, 9, 200_000).astype("f8")
+    keys, values = (rng.integers(-50, 5000, 200_000), rng.integers(-9, 9, 200_000).astype("f8"))
     g = roost.group_by(keys)
     theirs = pandas.Series(values).groupby(keys)
     order = np.argsort(g.keys)

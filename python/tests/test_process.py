@@ -7,7 +7,6 @@ import pathlib
 import subprocess
 import sys
 import threading
-import time
 import tomllib
 
 import numpy as np
@@ -111,33 +110,115 @@ print(len(roost.unique(x)))
     assert done.stdout == "1000\n", done.stderr
 
 
-def test_ctrl_c_ends_a_long_call():
-    child = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            """
-import signal
+def test_forks_while_threads_are_inside():
+    done = run("""
+import multiprocessing, os, signal, subprocess, sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np, roost
+
+x = np.arange(300_000) % 1000
+table, small = roost.Map(x[:1000], x[:1000]), np.arange(1000)
+changing, resting = roost.ConcurrentMap(), roost.ConcurrentMap()
+resting.add(small)
+stop = False
+
+def inside():
+    while not stop:
+        roost.unique(x), table.find(x)
+
+def change():
+    while not stop:
+        changing.add(x)
+
+def works():
+    assert len(roost.unique(x)) == 1000 and roost.info()["threads"] == 1
+    assert (table.find(small) == small).all() and roost.group_by(x).count().tolist() == [300] * 1000
+    assert resting.add(small) == 0 and resting.valid()
+    roost.set_threads(2), roost.set_threads(0), roost.trim()
+    try:
+        changing.add(small)
+    except RuntimeError as error:
+        assert "forked while another thread was changing the table" in str(error)
+
+def child(then=lambda: None):
+    process = os.fork()
+    if process == 0:
+        signal.alarm(60)
+        try:
+            works(), then()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+def grandchild():
+    other = threading.Thread(target=works)
+    other.start()
+    assert child() == 0
+    other.join()
+
+threads = [threading.Thread(target=f) for f in (inside, inside, change)]
+[t.start() for t in threads]
+time.sleep(0.1)
+results = [child(), child(grandchild)]
+with ThreadPoolExecutor(2) as pool:
+    results += pool.map(lambda _: child(), range(2))
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    results += [len(found) - 1000 for found in pool.map(roost.unique, [x, x])]
+results.append(subprocess.run([sys.executable, "-c", "import roost; roost.unique([1])"]).returncode)
+stop = True
+[t.join() for t in threads]
+print(results)
+""")
+    assert done.stdout == "[0, 0, 0, 0, 0, 0, 0]\n", done.stdout + done.stderr
+
+
+# Each for a few seconds at least, if nobody interrupts it.
+LONG_CALLS = {
+    "join": "a = np.zeros(40_000, 'i8')\ncall = lambda: roost.join(a, a)",
+    "unique": "call = lambda: roost.unique(x, return_inverse=True)",
+    "isin": "call = lambda: roost.isin(x, x)",
+    "group_by": "call = lambda: roost.group_by(x)",
+    "sums": "g = roost.group_by(x % 99)\ncall = lambda: g.sum(*[x] * 200)",
+    "map": "call = lambda: roost.Map(x, x).find(x)",
+    "multimap": "call = lambda: roost.MultiMap(x % 99, x).find(x % 99)",
+    "concurrent": "table = roost.ConcurrentMap()\ncall = lambda: table.add(x)",
+    "store": "x, table = x[:500_000], roost.Store('int64', 'float32', 16)\n"
+    "rows = np.ones((len(x), 16), 'f4')\ncall = lambda: table.insert(x, rows)",
+}
+
+
+@pytest.mark.parametrize("name, threads", [*((name, 0) for name in LONG_CALLS), ("unique", 1), ("join", 1)])
+def test_ctrl_c_ends_a_long_call(name, threads):
+    done = run(f"""
+import os, signal, threading, time
 import numpy as np, roost
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-x = np.arange(30_000_000)
-print("begins", flush=True)
-while True:
-    roost.unique(x, return_inverse=True)
-""",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert child.stdout.readline() == "begins\n"
-        time.sleep(0.5)
-        child.send_signal(2)
-        _, errors = child.communicate(timeout=30)
-    finally:
-        child.kill()
-    assert "KeyboardInterrupt" in errors and child.returncode != 0
+roost.set_threads({threads})
+x = np.arange(3_000_000)
+table = None
+{LONG_CALLS[name]}
+sent = []
+def send():
+    sent.append(time.process_time())
+    os.kill(os.getpid(), signal.SIGINT)
+timer = threading.Timer(0.3, send)
+timer.start()
+try:
+    while True:
+        call()
+except KeyboardInterrupt:
+    spent = time.process_time() - sent[0]  # of all threads, whatever else runs here
+if table is not None:
+    assert table.valid() and len(table) <= len(x)
+    table.clear()
+    call()
+    assert table.valid() and len(table) == len(x)
+roost.set_threads(0)
+assert len(roost.unique(x)) == len(x)
+print(spent < 1, spent)
+""")
+    assert done.stdout.startswith("True"), done.stdout + done.stderr
 
 
 def test_import_is_light():
@@ -176,8 +257,12 @@ def test_set_threads(threads):
         roost.set_threads(0)
     with pytest.raises(ValueError, match="threads=-1"):
         roost.set_threads(-1)
-    with pytest.raises(TypeError, match="whole number"):
-        roost.set_threads("2")
+    for wrong in ("2", 2.5, True, None):
+        with pytest.raises(TypeError, match="whole number"):
+            roost.set_threads(wrong)
+    for wrong in (10**6, 2**31, 2**70):
+        with pytest.raises(ValueError, match=f"threads={wrong}"):
+            roost.set_threads(wrong)
 
 
 @pytest.mark.parametrize("module", [roost, roost._functions, roost._tables, roost.sparse, roost.distributed])
