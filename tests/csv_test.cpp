@@ -238,7 +238,7 @@ TEST(csv, reads_compressed_files) {
     for (std::size_t size = bytes.size() + 1; size < 2 * bytes.size(); ++size)
       expect_refused((bytes + bytes).substr(0, size), {"cut off"});
   }
-  const std::string skipped("\x50\x2a\x4d\x18\1\0\0\0x", 9), zeros(700000, '\0');
+  const std::string skipped("\x5a\x2a\x4d\x18\1\0\0\0x", 9), zeros(700000, '\0');
   EXPECT_EQ(read(skipped + good[1] + skipped + good[0] + skipped), (rows{{"a"}, {"1"}, {"a"}, {"1"}}));
   EXPECT_EQ(read(good[0] + zeros), (rows{{"a"}, {"1"}}));
   EXPECT_EQ(read(good[0] + zeros + good[0]), (rows{{"a"}, {"1"}, {"a"}, {"1"}}));
@@ -272,6 +272,8 @@ TEST(csv, reads_lines) {
   row expected;
   for (int i = 0; i < 300000; ++i) many += expected.emplace_back("line " + std::to_string(i)) + '\n';
   EXPECT_EQ(lines(many), expected);
+  const std::string piece(tools::text_piece_bytes - 1, 'x');
+  EXPECT_EQ(lines(piece + "\na\rb"), (row{piece, "a\rb"}));
 }
 
 TEST(csv, a_file_appears_as_a_whole) {
