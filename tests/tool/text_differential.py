@@ -6,6 +6,7 @@
 Prints the seed, and for a failure the command, its case and the folder with its files. `--only` runs one case
 again. `--large` also takes files as large as what is in memory at once.
 """
+
 import argparse
 import collections
 import csv
@@ -75,7 +76,8 @@ class Table:
                 parts.append(some_end())
             fields = [
                 b'"' + field.replace(b'"', b'""') + b'"'
-                if (quotes and rng.random() < quotes) or (one_column and not field) else quoted(field, delimiter)
+                if (quotes and rng.random() < quotes) or (one_column and not field)
+                else quoted(field, delimiter)
                 for field in row
             ]
             self.starts.append(len(parts))
@@ -86,17 +88,45 @@ class Table:
             parts.pop()  # the last line has no end
         bom = BOM if rng.random() < 0.3 or parts[0].startswith(BOM) else b""
         self.bytes = bom + b"".join(parts)
-        self.crlf = self.ends == b"\r\n" or (self.ends == b"\r" and len(parts) > self.starts[0] + 2
-                                             and parts[self.starts[0] + 2].startswith(b"\n"))
+        self.crlf = self.ends == b"\r\n" or (
+            self.ends == b"\r"
+            and len(parts) > self.starts[0] + 2
+            and parts[self.starts[0] + 2].startswith(b"\n")
+        )
         if len(self.bytes) < 3 * PIECE:
-            text = io.StringIO(self.bytes[len(bom):].decode("latin-1"), newline="")
+            text = io.StringIO(self.bytes[len(bom) :].decode("latin-1"), newline="")
             read = [row for row in csv.reader(text, delimiter=delimiter.decode(), strict=True) if row]
-            assert read == [[field.decode("latin-1") for field in row] for row in rows], "the test's own writer"
+            assert read == [[field.decode("latin-1") for field in row] for row in rows], (
+                "the test's own writer"
+            )
 
 
 def some_text(rng, delimiter):
-    pieces = [b"a", b"b", b"x", b" ", b"0", b"7", b"-", b"\xc3\xa9", b"e\xcc\x81", b"\xff", b"\0", BOM, b'"', b",", b";",
-              delimiter, b"\n", b"\r", b"\r\n", b"\xe2\x80\xa8", b"\t", b"=", b"'"]
+    pieces = [
+        b"a",
+        b"b",
+        b"x",
+        b" ",
+        b"0",
+        b"7",
+        b"-",
+        b"\xc3\xa9",
+        b"e\xcc\x81",
+        b"\xff",
+        b"\0",
+        BOM,
+        b'"',
+        b",",
+        b";",
+        delimiter,
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\xe2\x80\xa8",
+        b"\t",
+        b"=",
+        b"'",
+    ]
     return b"".join(rng.choice(pieces) for _ in range(rng.choice([0, 1, 1, 2, 3, 5])))
 
 
@@ -109,7 +139,23 @@ def keys(rng, delimiter):
         wide = rng.choice([2**31, 2**32, 2**63, 2**64])
         return [b"%d" % (sign * wide + near) for near in range(-2, 3) for sign in (1, -1)]
     if kind == 2:
-        return [b"0", b"-0", b"00", b"+0", b"7", b"07", b"7.0", b" 7", b"7 ", b"1e3", b"1_000", b"-7", b"\xd9\xa7", b"", b"-"]
+        return [
+            b"0",
+            b"-0",
+            b"00",
+            b"+0",
+            b"7",
+            b"07",
+            b"7.0",
+            b" 7",
+            b"7 ",
+            b"1e3",
+            b"1_000",
+            b"-7",
+            b"\xd9\xa7",
+            b"",
+            b"-",
+        ]
     if kind == 3:
         return [b"%05d" % rng.randrange(200) for _ in range(30)] + [b"k%d" % i for i in range(30)]
     some = [some_text(rng, delimiter) for _ in range(rng.choice([1, 3, 20]))]
@@ -134,8 +180,10 @@ def names(rng, columns, delimiter):
 
 def body(rng, columns, pool, delimiter, rows, key_columns):
     others = [b"", b"v", b"1", b"%d" % rng.randrange(1000), some_text(rng, delimiter)]
-    return [[rng.choice(pool) if c in key_columns else rng.choice(others) for c in range(columns)]
-            for _ in range(rows)]
+    return [
+        [rng.choice(pool) if c in key_columns else rng.choice(others) for c in range(columns)]
+        for _ in range(rows)
+    ]
 
 
 def to_size(rng, rows, size, key_columns, delimiter):
@@ -171,7 +219,9 @@ def random_table(rng, delimiter, pool, large, columns=None, key_columns=None):
     header = names(rng, columns, delimiter)
     for c in key_columns:  # must be found by their names
         header[c] = b"key%d" % c if header.count(header[c]) > 1 else header[c]
-    rows = [header] + body(rng, columns, pool, delimiter, random_rows(rng, large) if columns < 20 else 5, key_columns)
+    rows = [header] + body(
+        rng, columns, pool, delimiter, random_rows(rng, large) if columns < 20 else 5, key_columns
+    )
     r = rng.random()
     if r < 0.1 and columns < 20:
         size = LEFT if large and r < 0.01 else rng.choice(SIZES)
@@ -187,11 +237,18 @@ def pieces(rng, data):
 
 def packed(rng, data):
     """The data as a file has them: as they are, or compressed in one of many ways."""
+
     def skippable():
-        return bytes([0x50 + rng.randrange(16), 0x2A, 0x4D, 0x18]) + b"\3\0\0\0abc" if rng.random() < 0.3 else b""
+        return (
+            bytes([0x50 + rng.randrange(16), 0x2A, 0x4D, 0x18]) + b"\3\0\0\0abc"
+            if rng.random() < 0.3
+            else b""
+        )
 
     def zstd(piece, *options):
-        return subprocess.run([ZSTD, "-q", "-c", "-1", *options], input=piece, stdout=subprocess.PIPE, check=True).stdout
+        return subprocess.run(
+            [ZSTD, "-q", "-c", "-1", *options], input=piece, stdout=subprocess.PIPE, check=True
+        ).stdout
 
     r = rng.random()
     if r < 0.6:
@@ -200,8 +257,12 @@ def packed(rng, data):
         result = b"".join(gzip.compress(piece, 1) for piece in pieces(rng, data))
         return result + rng.choice([b"", b"", b"\0" * rng.choice([1, 512, 10000]), gzip.compress(b"")])
     if r < 0.85 and PZSTD:
-        return subprocess.run([PZSTD, "-q", "-c", "-1"], input=data, stdout=subprocess.PIPE, check=True).stdout
-    options = rng.choice([[], [], ["--long=31"], ["--no-check"], ["--ultra", "-20"] if len(data) < 10000 else []])
+        return subprocess.run(
+            [PZSTD, "-q", "-c", "-1"], input=data, stdout=subprocess.PIPE, check=True
+        ).stdout
+    options = rng.choice(
+        [[], [], ["--long=31"], ["--no-check"], ["--ultra", "-20"] if len(data) < 10000 else []]
+    )
     return skippable() + b"".join(zstd(piece, *options) + skippable() for piece in pieces(rng, data))
 
 
@@ -238,7 +299,9 @@ def run(command, stdin, feeds):
     for feed in feeds:
         if feed:
             feed.start()
-    done = subprocess.run(command, input=stdin if stdin is not None else b"", capture_output=True, timeout=300)
+    done = subprocess.run(
+        command, input=stdin if stdin is not None else b"", capture_output=True, check=False, timeout=300
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -247,16 +310,22 @@ def expect(command, got, output):
     if code != 0 or stderr:
         raise Failed(f"exit code {code}: {stderr[:300]!r}\n{shlex.join(command)}")
     if stdout != output:
-        at = next((i for i, (a, b) in enumerate(zip(stdout, output)) if a != b), min(len(stdout), len(output)))
+        at = next(
+            (i for i, (a, b) in enumerate(zip(stdout, output)) if a != b), min(len(stdout), len(output))
+        )
         around = slice(max(0, at - 60), at + 60)
-        raise Failed(f"differs at byte {at} of {len(output)} ({len(stdout)} came): got {stdout[around]!r}, "
-                     f"expected {output[around]!r}\n{shlex.join(command)}")
+        raise Failed(
+            f"differs at byte {at} of {len(output)} ({len(stdout)} came): got {stdout[around]!r}, "
+            f"expected {output[around]!r}\n{shlex.join(command)}"
+        )
 
 
 def refused(command, got, *words):
     code, stdout, stderr = got
     if code == 0 or stdout or stderr.count(b"\n") != 1 or any(word not in stderr for word in words):
-        raise Failed(f"not refused with {words}: code {code}, {stderr[:300]!r}, {stdout[:100]!r}\n{shlex.join(command)}")
+        raise Failed(
+            f"not refused with {words}: code {code}, {stderr[:300]!r}, {stdout[:99]!r}\n{shlex.join(command)}"
+        )
 
 
 def free_name(name, taken, suffix):
@@ -273,7 +342,9 @@ def join_case(rng, folder, large):
     a, a_keys = random_table(rng, delimiter, pool, large)
     columns = max(len(a_keys), rng.choice([1, 2, 3, 4, 4, rng.randrange(1, 300)]))
     b_keys = rng.sample(range(columns), len(a_keys))
-    b, b_keys = random_table(rng, delimiter, rng.choice([pool, pool, keys(rng, delimiter)]), large, columns, b_keys)
+    b, b_keys = random_table(
+        rng, delimiter, rng.choice([pool, pool, keys(rng, delimiter)]), large, columns, b_keys
+    )
     kind = rng.choice(["inner", "left", "outer", "semi", "anti"])
     never = rng.random() < 0.3
     suffix = rng.choice([b"_right", b"_right", b"_b", b"x"])
@@ -312,12 +383,26 @@ def join_case(rng, folder, large):
 
     left, stdin, feed_a = given(rng, folder, "a", packed(rng, a.bytes), False)
     right, other, feed_b = given(rng, folder, "b", packed(rng, b.bytes), stdin is not None)
-    command = [ARGS.roost, "join", left, right, "--kind", kind, "--suffix", suffix.decode(), "--place", "host",
-               "--delimiter", delimiter.decode(), "--threads", str(rng.choice([1, 2, 3]))]
+    command = [
+        ARGS.roost,
+        "join",
+        left,
+        right,
+        "--kind",
+        kind,
+        "--suffix",
+        suffix.decode(),
+        "--place",
+        "host",
+        "--delimiter",
+        delimiter.decode(),
+        "--threads",
+        str(rng.choice([1, 2, 3])),
+    ]
     for ka, kb in zip(a_keys, b_keys):
         name_a, name_b = a.rows[0][ka], b.rows[0][kb]
         if b"=" in name_a and name_a != name_b:
-            return None  # cannot be named
+            return  # cannot be named
         command += ["--on", name_a if name_a == name_b else name_a + b"=" + name_b]
     if never:
         command += ["--empty-keys", "never"]
@@ -358,12 +443,24 @@ def column_case(rng, folder, large):
         end = b"\r\n" if table.crlf else b"\n"
         output = b"".join(one([quoted(field, delimiter) for field in line]) + end for line in lines)
     else:
-        output = b"".join(b"%7d " % n + one([quoted(field, delimiter) for field in text]) + b"\n" for text, n in found)
+        output = b"".join(
+            b"%7d " % n + one([quoted(field, delimiter) for field in text]) + b"\n" for text, n in found
+        )
     expect(command, run(command, stdin, [feed]), output)
 
 
 def lines_case(rng, folder, large):
-    end = rng.choice([[b"\n"], [b"\n"], [b"\r\n"], [b"\r\n"], [b"\r"], [b"\n", b"\r\n"], [b"\n", b"\r\n", b"\r", b"\r\r\n"]])
+    end = rng.choice(
+        [
+            [b"\n"],
+            [b"\n"],
+            [b"\r\n"],
+            [b"\r\n"],
+            [b"\r"],
+            [b"\n", b"\r\n"],
+            [b"\n", b"\r\n", b"\r", b"\r\r\n"],
+        ]
+    )
     pool = keys(rng, b",") + [b"line %d" % i for i in range(rng.choice([1, 50, 3000]))]
     lines = [rng.choice(pool) for _ in range(random_rows(rng, large))]
     data = b"".join(line + rng.choice(end) for line in lines)
@@ -371,14 +468,14 @@ def lines_case(rng, folder, large):
         size = COUNTED if large and rng.random() < 0.05 else rng.choice(SIZES)
         some = b"".join(b"filler %d" % (i % 83) * rng.choice([1, 1000]) + end[0] for i in range(1000))
         left = max(0, size - len(data) + rng.randrange(-6, 7))
-        data = some * (left // len(some)) + some[:left % len(some)] + data
+        data = some * (left // len(some)) + some[: left % len(some)] + data
     if rng.random() < 0.3:
-        data = data[:-rng.randrange(1, 4)]
+        data = data[: -rng.randrange(1, 4)]
     if rng.random() < 0.1 and data.endswith(b"\n"):
         data += b"last\r"
     text = data[3:] if data.startswith(BOM) else data
     if text.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
-        return None
+        return
     split = text.split(b"\n" if b"\n" in text else b"\r")
     if split[-1] == b"":
         split.pop()
@@ -409,7 +506,7 @@ def parse(data, columns, delimiter):
             text = lines[j]
             stop = len(text.rstrip(b"\r\n"))
             for at in range(len(text)):
-                c = text[at:at + 1]
+                c = text[at : at + 1]
                 if state == "quoted":
                     state = "quote" if c == b'"' else state
                     field += b"" if c == b'"' else c
@@ -453,7 +550,21 @@ def parse(data, columns, delimiter):
 def malformed_case(rng, folder, large):
     columns = rng.choice([1, 2, 2, 3])
     header = b",".join(b"c%d" % c for c in range(columns)) + rng.choice([b"\n", b"\r\n", b"\r"])
-    alphabet = [b"a", b"b", b",", b'"', b'""', b"\n", b"\r", b"\r\n", b'",', b',"', b'"\n', b"1,2\n", b'"x\ny",2\n']
+    alphabet = [
+        b"a",
+        b"b",
+        b",",
+        b'"',
+        b'""',
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b'",',
+        b',"',
+        b'"\n',
+        b"1,2\n",
+        b'"x\ny",2\n',
+    ]
     data = b"".join(rng.choice(alphabet) for _ in range(rng.choice([3, 10, 30, 200])))
     if rng.random() < 0.05:
         good = (b",".join([b"good" * rng.choice([1, 1000])] * columns) + b"\n") * 1000
@@ -483,13 +594,15 @@ def damaged_case(rng, folder, large):
     if rng.random() < 0.5 or not ZSTD:
         members = [gzip.compress(piece) for piece in pieces(rng, data)]
     else:
-        members = [subprocess.run([ZSTD, "-q", "-c"], input=piece, stdout=subprocess.PIPE, check=True).stdout
-                   for piece in pieces(rng, data)]
+        members = [
+            subprocess.run([ZSTD, "-q", "-c"], input=piece, stdout=subprocess.PIPE, check=True).stdout
+            for piece in pieces(rng, data)
+        ]
     whole = b"".join(members)
     cuts = {0, *itertools.accumulate(len(member) for member in members)}
     cut = rng.randrange(4, len(whole))
     if cut in cuts:
-        return None
+        return
     name, stdin, feed = given(rng, folder, "a", whole[:cut], False)
     command = [ARGS.roost, "unique", name, "--place", "host"]
     refused(command, run(command, stdin, [feed]), b"is cut off")
@@ -523,7 +636,9 @@ def main():
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("roost")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
