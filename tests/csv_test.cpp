@@ -169,6 +169,13 @@ TEST(csv, finds_columns_by_name) {
     EXPECT_EQ(e.what(), f.name() + ": has no column 'x?y'; it has 'id', 'name', 'name', ''");
   }
   EXPECT_THROW(csv.column("name"), roost::invalid_argument);
+  const file utf16(std::string("i\0d\0\n\0", 6));
+  try {
+    tools::read_csv(utf16.name(), tools::bad_lines::skip).column("id");
+    ADD_FAILURE();
+  } catch (const roost::invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find("iconv -f UTF-16LE"), std::string::npos) << e.what();
+  }
 }
 
 TEST(csv, gives_rows_as_they_are_written) {
@@ -228,7 +235,19 @@ TEST(csv, reads_compressed_files) {
     auto damaged = bytes;
     damaged[bytes.size() - (bytes[0] == '\x1f' ? 5 : 1)] ^= 1;  // of the checksum
     expect_refused(damaged, {"decompressed"});
+    for (std::size_t size = bytes.size() + 1; size < 2 * bytes.size(); ++size)
+      expect_refused((bytes + bytes).substr(0, size), {"cut off"});
   }
+  const std::string skipped("\x5a\x2a\x4d\x18\1\0\0\0x", 9), zeros(700000, '\0');
+  EXPECT_EQ(read(skipped + good[1] + skipped + good[0] + skipped), (rows{{"a"}, {"1"}, {"a"}, {"1"}}));
+  EXPECT_EQ(read(good[0] + zeros), (rows{{"a"}, {"1"}}));
+  EXPECT_EQ(read(good[0] + zeros + good[0]), (rows{{"a"}, {"1"}, {"a"}, {"1"}}));
+  expect_refused(good[1] + zeros, {"something else"});
+  std::string many;
+  rows expected;
+  for (int i = 0; i < 50000; ++i) many += good[i % 2];
+  for (int i = 0; i < 100000; ++i) expected.push_back({i % 2 == 0 ? "a" : "1"});
+  EXPECT_EQ(read(many), expected);
 }
 
 TEST(csv, reads_lines) {
@@ -242,11 +261,19 @@ TEST(csv, reads_lines) {
   };
   EXPECT_EQ(lines(""), row{});
   EXPECT_EQ(lines("\n"), row{""});
-  EXPECT_EQ(lines("a\n\n\"b,\r\nc"), (row{"a", "", "\"b,\r", "c"}));
+  EXPECT_EQ(lines("a\n\n\"b,\r\nc"), (row{"a", "", "\"b,", "c"}));
+  EXPECT_EQ(lines("a\r\r\n\rb\n\r"), (row{"a\r", "\rb", ""}));  // one CR before LF is of the end
+  EXPECT_EQ(lines("a\r\rb\r"), (row{"a", "", "b"}));            // of old Macs
+  EXPECT_EQ(lines("\xef\xbb\xbf"), row{});
+  EXPECT_EQ(lines("\xef\xbb\xbf\xef\xbb\xbf\n"), row{"\xef\xbb\xbf"});
+  EXPECT_THROW(lines("\xff\xfe"), roost::invalid_argument);
+  EXPECT_THROW(lines(std::string("\0\0\xfe\xff", 4)), roost::invalid_argument);
   std::string many;
   row expected;
   for (int i = 0; i < 300000; ++i) many += expected.emplace_back("line " + std::to_string(i)) + '\n';
   EXPECT_EQ(lines(many), expected);
+  const std::string piece(tools::text_piece_bytes - 1, 'x');
+  EXPECT_EQ(lines(piece + "\na\rb"), (row{piece, "a\rb"}));
 }
 
 TEST(csv, a_file_appears_as_a_whole) {

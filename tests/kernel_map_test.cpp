@@ -515,7 +515,8 @@ TEST(kernel_map_rebuild, says_what_did_not_fit) {
   for (i32 i = 0; i < 1000; ++i) apart.push_back({0, {3 * (i % 10), 3 * (i / 10 % 10), 3 * (i / 100)}});
   index.rebuild_async(test_place(), upload(apart));
   wide.rebuild_async(test_place(), index);
-  expect_error<roost::build_error>([&] { wide.finish(test_place()); }, {"capacity of 2000"});
+  expect_error<roost::build_error>([&] { wide.finish(test_place()); },
+                                   {"more different voxels", "capacity of 2000"});
   EXPECT_TRUE(wide.made_outputs().empty());
 }
 

@@ -58,6 +58,35 @@ const std::vector<std::string> operations{
     "retrieve", "join",        "map",           "index_map", "pairs",      "stride_2",   "graph",
     "conv",     "map_conv",    "stride_2_conv", "gradients"};
 
+/// What tables do of which `build` and lookups are not a part.
+const std::map<std::string, std::vector<std::string>> operations_of_tables{
+    {"partition", {"partition"}},
+    {"partition_stable", {"partition"}},
+    {"kernel_map", {"map", "index_map", "pairs", "stride_2", "graph"}},
+    {"sparse_conv", {"conv", "map_conv", "stride_2_conv", "gradients"}},
+    {"frozen_multimap", {"group", "count_hit", "count_half", "count_miss", "retrieve"}},
+    {"two_way_index", {"group"}},
+    {"sorted_groups", {"group"}},
+    {"std_unordered_multimap", {"group"}},
+    {"sharded_multimap", {"group", "count_hit"}},
+    {"sharded_join", {"join"}}};
+
+/// The operations of --ops where it is not given: those of the tables that are named.
+void choose_operations(bench_options& options) {
+  if (options.ops_given || options.tables.empty()) return;
+  std::vector<std::string> chosen;
+  const auto add = [&](const std::vector<std::string>& more) {
+    for (const auto& op : more) {
+      if (std::ranges::find(chosen, op) == chosen.end()) chosen.push_back(op);
+    }
+  };
+  for (const auto& table : options.tables) {
+    const auto found = operations_of_tables.find(table);
+    add(found != operations_of_tables.end() ? found->second : settings().ops);
+  }
+  options.ops = std::move(chosen);
+}
+
 /// --copies: a number, or a name.
 key_copies copies_of(const std::string& name) {
   if (name == "zipf") return {key_copies::zipf, 1};
@@ -66,7 +95,7 @@ key_copies copies_of(const std::string& name) {
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), each);
   if (error != std::errc() || end != name.data() + name.size() || each == 0) {
     throw roost::invalid_argument(
-        fmt::format("bench: --copies '{}': give a number from 1 on, zipf or half", name));
+        fmt::format("bench: --copies '{}': give a number from 1 to {}, zipf or half", name, UINT32_MAX));
   }
   return {key_copies::equal, each};
 }
@@ -223,12 +252,13 @@ void check_measured(const bench_options& options, const printer& out, const std:
     if (options.ops_given && !out.has_op(op)) missing.push_back(need_of(op));
   }
   for (const auto& table : asked) {
-    if (!out.empty() && !out.has_table(table) && table != "stadium_map")
-      missing.push_back(table + " has none of these operations, or no such load factor");
+    if (!out.has_table(table) && table != "stadium_map")
+      missing.push_back(table + " has none of these operations, or not with these options");
   }
   if (std::ranges::any_of(options.load_factors, [](double load) { return load > 1; }) && out.empty())
     missing.push_back("more than 1 as --load-factor is for frozen_map of layout compact alone");
   if (missing.empty() && !out.empty()) return;
+  if (missing.empty()) missing.emplace_back("these options leave nothing; see roost bench --help");
   const auto text = fmt::format("bench: {} was measured: {}", out.empty() ? "nothing" : "not all",
                                 fmt::join(missing, "; "));
   if (out.empty()) throw roost::invalid_argument(text);
@@ -372,6 +402,7 @@ void bench(bench_options& options) {
   printer out(options);
   const auto asked = options.tables;
   resolve_default_tables(options, out);
+  choose_operations(options);
   check_tables(options, place);
   const roost::tools::progress_line line;
   bool all_right = true;
@@ -429,7 +460,10 @@ void add_bench(CLI::App& app) {
           "default: all tables of the place but those of voxels (coordinate_index, kernel_map, "
           "document_table, sorted_voxels, sparse_conv)")
       ->delimiter(',');
-  command->add_option("--ops", options->ops, "Operations, separated by commas")
+  command
+      ->add_option(
+          "--ops", options->ops,
+          "Operations, separated by commas; if they are not given, those of the tables that are named")
       ->delimiter(',')
       ->check(CLI::IsMember(operations))
       ->capture_default_str();

@@ -14,9 +14,11 @@
 
 namespace roost::tools {
 
+using namespace std::literals;
+
 struct text_piece {
   big_string text;
-  bool last = false;  ///< nothing comes behind it
+  bool first = false, last = false;  ///< nothing comes before or behind it
   std::vector<std::string_view> fields, texts;
   std::pmr::monotonic_buffer_resource made;  ///< fields and texts that the file does not have as they are
 
@@ -47,18 +49,13 @@ namespace {
   throw invalid_argument(fmt::format("{}: {}", file, why));
 }
 
-/// A name from a file as a message of one line can hold it.
-std::string printable(std::string_view name) {
-  constexpr std::size_t most = 60;
-  std::string result(name.substr(0, most));
-  for (auto& c : result) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+/// A hint if the header looks as if something else than the delimiter were between its columns, or as if it
+/// were UTF-16.
+std::string hint_of(const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    if (name.find('\0') != name.npos)
+      return "; if it is in UTF-16, turn it into UTF-8 with: iconv -f UTF-16LE -t UTF-8";
   }
-  return name.size() > most ? result + "..." : result;
-}
-
-/// A hint if the header looks as if something else than the delimiter were between its columns.
-std::string other_delimiter(const std::vector<std::string>& names) {
   if (names.size() != 1) return {};
   for (const auto& [c, option] :
        {std::pair{'\t', "tab"}, std::pair{';', "';'"}, std::pair{'|', "'|'"}, std::pair{',', "','"}}) {
@@ -72,6 +69,8 @@ bool has_name(const std::vector<std::string>& names, std::string_view column) {
   return std::ranges::find(names, column) != names.end();
 }
 
+constexpr auto several = static_cast<std::size_t>(-1);  // instead of a column: more than one has the name
+
 std::size_t find_name(const std::string& file, const std::vector<std::string>& names,
                       std::string_view column) {
   constexpr std::size_t most_names = 20;
@@ -83,8 +82,7 @@ std::size_t find_name(const std::string& file, const std::vector<std::string>& n
   for (std::size_t c = 0; c < std::min(names.size(), most_names); ++c)
     there += fmt::format("{}'{}'", c == 0 ? "" : ", ", printable(names[c]));
   if (names.size() > most_names) there += fmt::format(" and {} more", names.size() - most_names);
-  refuse(file,
-         fmt::format("has no column '{}'; it has {}{}", printable(column), there, other_delimiter(names)));
+  refuse(file, fmt::format("has no column '{}'; it has {}{}", printable(column), there, hint_of(names)));
 }
 
 /// The fields of the row that is being parsed. Nothing may be thrown through libcsv, so it remembers that
@@ -212,8 +210,10 @@ class piece_parser {
   }
 
   void parse() {
-    piece_.fields.reserve(text_.size() / 32 * (choice_.as_one ? 1 : choice_.columns.size()));
-    if (choice_.text != csv_choice::none) piece_.texts.reserve(text_.size() / 32);
+    const auto rows =
+        text_.size() / std::max<std::size_t>(columns_, 32);  // likely, or as many as there may be
+    piece_.fields.reserve(rows * (choice_.as_one ? 1 : choice_.columns.size()));
+    if (choice_.text != csv_choice::none) piece_.texts.reserve(rows);
     while (at_ < text_.size() && parse_line()) {
     }
     piece_.consumed = at_;
@@ -417,7 +417,18 @@ std::shared_ptr<text_piece> text_reader::next_piece() {
       text.resize(line_end + 1);
     }
   }
+  piece->first = !std::exchange(begun_, true);
   piece->last = ended_ && carry_.empty();
+  if (piece->first) {
+    for (const auto& [mark, encoding] : {std::pair{"\xff\xfe\0\0"sv, "UTF-32"},
+                                         {"\0\0\xfe\xff"sv, "UTF-32"},
+                                         {"\xff\xfe"sv, "UTF-16"},
+                                         {"\xfe\xff"sv, "UTF-16"}}) {
+      if (text.starts_with(mark))
+        refuse(name(), fmt::format("is in {0}; turn it into UTF-8 with: iconv -f {0} -t UTF-8", encoding));
+    }
+    if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  }
   return piece;
 }
 
@@ -461,12 +472,24 @@ bool text_reader::read(text_rows& rows, std::size_t most_bytes) {
   return !ended_ || !carry_.empty();
 }
 
+void text_reader::report_skipped() const {
+  if (!source_.ignores_rest()) return;
+  std::fputs(
+      fmt::format("roost: {}: left out what follows the compressed text, which is not compressed\n", name())
+          .c_str(),
+      stderr);
+}
+
 void line_reader::parse(text_piece& piece) const {
   const std::string_view text = piece.text;
+  const char mark = piece.first && piece.last && text.find('\n') == text.npos ? '\r' : '\n';
   piece.fields.reserve(text.size() / 32);
   for (std::size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find('\n', at), text.size());
-    piece.fields.push_back(text.substr(at, end - at));
+    const auto end = std::min(text.find(mark, at), text.size());
+    auto line = text.substr(at, end - at);
+    if (line.ends_with('\r'))
+      line.remove_suffix(1);  // of CR and LF, of which the end of the text has but one
+    piece.fields.push_back(line);
     at = end + 1;
   }
 }
@@ -480,9 +503,6 @@ void csv_reader::read_header() {
   auto piece = next_piece();
   if (!piece || piece->text.empty())
     refuse(name(), "is empty; a line with the names of the columns was expected");
-  if (piece->text.starts_with("\xff\xfe") || piece->text.starts_with("\xfe\xff"))
-    refuse(name(), "is in UTF-16; turn it into UTF-8 with: iconv -f UTF-16 -t UTF-8");
-  if (piece->text.starts_with("\xef\xbb\xbf")) piece->text.erase(0, 3);
   for (;;) {
     csv_format format = format_;
     format.on_bad = bad_lines::fail;
@@ -499,11 +519,18 @@ void csv_reader::read_header() {
   }
   lines_ = piece->lines;
   carry_.insert(0, piece->text, piece->consumed);
+  for (std::size_t c = 0; c < names_.size(); ++c) {
+    if (const auto [there, added] = columns_.emplace(names_[c], c); !added) there->second = several;
+  }
 }
 
-bool csv_reader::has_column(std::string_view column) const { return has_name(names_, column); }
+bool csv_reader::has_column(std::string_view column) const { return columns_.contains(column); }
 
-std::size_t csv_reader::column(std::string_view column) const { return find_name(name(), names_, column); }
+std::size_t csv_reader::column(std::string_view column) const {
+  const auto found = columns_.find(column);
+  return found != columns_.end() && found->second != several ? found->second
+                                                             : find_name(name(), names_, column);
+}
 
 void csv_reader::parse(text_piece& piece) const {
   piece_parser(piece, format_, choice_, names_.size()).parse();
@@ -534,6 +561,7 @@ bool csv_reader::accept(std::shared_ptr<text_piece>& piece) {
 }
 
 void csv_reader::report_skipped() const {
+  text_reader::report_skipped();
   if (skipped_ == 0) return;
   std::fputs(fmt::format("roost: {}: left out {} bad line{}; {}{}\n", name(), skipped_,
                          skipped_ == 1 ? "" : "s", skipped_ == 1 ? "" : "the first: ", first_skipped_)
@@ -567,6 +595,15 @@ std::vector<std::string_view> split_key(std::string_view key, std::size_t column
   }
   fields.push_back(key);
   return fields;
+}
+
+std::string printable(std::string_view name) {
+  constexpr std::size_t most = 60;
+  std::string result(name.substr(0, most));
+  for (auto& c : result) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+  }
+  return name.size() > most ? result + "..." : result;
 }
 
 void append_field(std::string& row, std::string_view field, char delimiter) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "host_memory.hpp"
@@ -54,7 +55,8 @@ struct text_rows {
 /// About what a thread parses at a time: a huge page.
 inline constexpr std::size_t text_piece_bytes = std::size_t{2} << 20;
 
-/// Text by pieces: one thread reads, all parse, and what they find is taken in the order of the file.
+/// Text by pieces: one thread reads, all parse, and what they find is taken in the order of the file. A byte
+/// order mark of UTF-8 at the beginning is left out, and UTF-16 and UTF-32 are refused.
 class text_reader {
  public:
   virtual ~text_reader();
@@ -66,6 +68,9 @@ class text_reader {
 
   /// The option --output: with a file, progress is shown on a terminal even if standard output is one.
   void rows_go_to(const std::string& output) { progress_.rows_go_to(output); }
+
+  /// Says on stderr what was left out, if anything was.
+  virtual void report_skipped() const;
 
  protected:
   text_reader(const host& cpu, const std::string& file, std::size_t piece_bytes = text_piece_bytes);
@@ -83,13 +88,14 @@ class text_reader {
 
  private:
   const host& cpu_;
+  file_progress progress_;  // which begins before the source waits for its first bytes
   text_source source_;
-  file_progress progress_;
   std::size_t piece_bytes_;
-  bool ended_ = false;
+  bool begun_ = false, ended_ = false;
 };
 
-/// Reads the lines of a file, without their ends, as fields.
+/// Reads the lines of a file, without their ends, as fields. They end with LF, or CR and LF; in a text
+/// without any LF they end with CR. Other CRs belong to the line.
 class line_reader final : public text_reader {
  public:
   /// `cpu` must live as long as the reader, here and below.
@@ -144,8 +150,7 @@ class csv_reader final : public text_reader {
   /// Before the first read().
   void choose(csv_choice choice) { choice_ = std::move(choice); }
 
-  /// Says on stderr how many lines were left out, if any were.
-  void report_skipped() const;
+  void report_skipped() const override;
 
  private:
   void read_header();
@@ -155,6 +160,7 @@ class csv_reader final : public text_reader {
   csv_format format_;
   csv_choice choice_;
   std::vector<std::string> names_;
+  std::unordered_map<std::string_view, std::size_t> columns_;  // of each name: the only one, or `several`
   bool crlf_ = false;
   std::size_t lines_ = 0;      // before the next piece
   big_string open_;            // a row that has begun and not ended in the pieces before
@@ -181,6 +187,9 @@ csv_file read_csv(const std::string& file, bad_lines on_bad);
 
 /// The fields of a key that was made of `columns` of them.
 std::vector<std::string_view> split_key(std::string_view key, std::size_t columns);
+
+/// A name from a file as a message of one line can hold it.
+std::string printable(std::string_view name);
 
 /// Adds a field to a row, in quotes where it needs them.
 void append_field(std::string& row, std::string_view field, char delimiter);

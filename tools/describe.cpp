@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <sstream>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
 #include <vector>
 
 namespace roost::tools {
@@ -282,6 +287,25 @@ std::string man_page(const CLI::App& app) {
   return page;
 }
 
+/// What is wrong with a number that CLI11 would take for another one; a unit may follow it.
+template <class Number>
+std::string wrong_number(const std::string& text) {
+  if (std::is_unsigned_v<Number> && text.starts_with('-'))
+    return fmt::format("{} is negative; give a number from 0 on", text);
+  Number number = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure == std::errc::result_out_of_range) {
+    return fmt::format("{} is too large; give a number from {} to {}", text,
+                       std::numeric_limits<Number>::min(), std::numeric_limits<Number>::max());
+  }
+  const auto digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
+  const bool other_base = digits.size() > 1 && digits[0] == '0' &&
+                          std::string_view("0123456789xX").find(digits[1]) != std::string_view::npos;
+  if (failure != std::errc() || other_base)
+    return fmt::format("{} is no decimal number; give one such as 10", text.empty() ? "nothing" : text);
+  return {};
+}
+
 }  // namespace
 
 void format_help(CLI::App& app) {
@@ -290,16 +314,13 @@ void format_help(CLI::App& app) {
   app.formatter(formatter);
 }
 
-void refuse_negative_counts(CLI::App& app) {
+void refuse_wrong_numbers(CLI::App& app) {
   for (auto* option : app.get_options(std::function<bool(CLI::Option*)>{})) {
-    if (!option->get_type_name().starts_with("UINT")) continue;
-    const auto check = [](std::string& text) -> std::string {
-      return text.starts_with('-') ? fmt::format("{} is negative; give a number from 0 on", text) : "";
-    };
-    option->transform(CLI::Validator(check, ""));  // before the others
+    const auto type = option->get_type_name();  // what comes first is checked first
+    if (type.starts_with("UINT")) option->transform(CLI::Validator(wrong_number<std::uint64_t>, ""));
+    if (type.starts_with("INT")) option->transform(CLI::Validator(wrong_number<std::int64_t>, ""));
   }
-  for (auto* command : app.get_subcommands(std::function<bool(CLI::App*)>{}))
-    refuse_negative_counts(*command);
+  for (auto* command : app.get_subcommands(std::function<bool(CLI::App*)>{})) refuse_wrong_numbers(*command);
 }
 
 void expect_commands(const CLI::App& app, int argc, const char* const* argv) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "fields.hpp"
@@ -47,31 +49,66 @@ std::pair<std::size_t, std::size_t> key_columns(const std::string& on, const csv
   return {left.column(on.substr(0, equals)), right.column(on.substr(equals + 1))};
 }
 
+/// Gives names that differ: one that is taken gets the suffix until it is free; where many have one name, a
+/// number behind it, so that names stay short.
+class free_names {
+ public:
+  free_names(const std::vector<std::string>& taken, const std::string& suffix)
+      : suffix_(suffix), taken_(taken.begin(), taken.end()) {}
+
+  std::string of(const std::string& name) {
+    constexpr int most_suffixes = 4;
+    auto result = name;
+    for (int i = 0; i < most_suffixes && taken_.contains(result); ++i) result += suffix_;
+    if (taken_.contains(result)) {
+      auto& number = numbers_[name];
+      const auto start = std::exchange(result, {});
+      do {
+        result = start + std::to_string(++number);
+      } while (taken_.contains(result));
+    }
+    taken_.insert(result);
+    return result;
+  }
+
+ private:
+  std::string suffix_;
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, std::size_t> numbers_;  // of names that came too often
+};
+
 /// Rows of two files as rows of one. Lines end as the header of the left file does.
 class joined_rows {
  public:
-  joined_rows(const csv_reader& left, const csv_reader& right, std::vector<std::size_t> left_key,
-              std::vector<std::size_t> right_key, const join_options& options)
-      : delimiter_(options.delimiter), left_columns_(left.names().size()), left_key_(std::move(left_key)) {
+  joined_rows(const csv_reader& left, const csv_reader& right, const std::vector<std::size_t>& left_key,
+              const std::vector<std::size_t>& right_key, const join_options& options)
+      : delimiter_(options.delimiter), keys_(left_key.size()), key_of_(left.names().size(), no_key) {
     const auto kind = kinds.at(options.kind);
+    for (std::size_t k = 0; k < keys_; ++k) {
+      if (std::exchange(key_of_[left_key[k]], k) != no_key && kind == join_kind::outer) {
+        throw roost::invalid_argument(fmt::format(
+            "join: column '{}' of {} is named twice by --on, so that --kind outer cannot write rows "
+            "of {} alone; take --kind left",
+            roost::tools::printable(left.names()[left_key[k]]), options.left, options.right));
+      }
+    }
     end_ = left.crlf() ? "\r\n" : "\n";
     for (const auto& name : left.names()) {
       if (!header_.empty() || &name != &left.names().front()) header_ += delimiter_;
       roost::tools::append_field(header_, name, delimiter_);
     }
     if (kind != join_kind::semi && kind != join_kind::anti) {
-      auto taken = left.names();
+      free_names names(left.names(), options.suffix);
+      std::vector<bool> is_key(right.names().size());
+      for (const auto c : right_key) is_key[c] = true;
       for (std::size_t c = 0; c < right.names().size(); ++c) {
-        if (std::ranges::find(right_key, c) != right_key.end()) continue;
-        auto name = right.names()[c];
-        while (std::ranges::find(taken, name) != taken.end()) name += options.suffix;
-        taken.push_back(name);
+        if (is_key[c]) continue;
         header_ += delimiter_;
-        roost::tools::append_field(header_, name, delimiter_);
+        roost::tools::append_field(header_, names.of(right.names()[c]), delimiter_);
         blank_ += delimiter_;
       }
     }
-    alone_ = left_columns_ == 1 && blank_.empty();
+    alone_ = key_of_.size() == 1 && blank_.empty();
   }
 
   std::string header() const { return filled(header_) + end_; }
@@ -95,13 +132,10 @@ class joined_rows {
   /// Adds a row of the right file alone, with its key in the columns of the left one's.
   void add_right(std::string& to, std::string_view key, const std::string_view& right) const {
     std::string left;
-    const auto fields = roost::tools::split_key(key, left_key_.size());
-    for (std::size_t c = 0; c < left_columns_; ++c) {
+    const auto fields = roost::tools::split_key(key, keys_);
+    for (std::size_t c = 0; c < key_of_.size(); ++c) {
       if (c != 0) left += delimiter_;
-      const auto found = std::ranges::find(left_key_, c);
-      if (found == left_key_.end()) continue;
-      roost::tools::append_field(left, fields[static_cast<std::size_t>(found - left_key_.begin())],
-                                 delimiter_);
+      if (key_of_[c] != no_key) roost::tools::append_field(left, fields[key_of_[c]], delimiter_);
     }
     add(to, left, &right);
   }
@@ -111,9 +145,11 @@ class joined_rows {
   std::string_view filled(std::string_view row) const { return alone_ && row.empty() ? "\"\"" : row; }
   std::string filled(const std::string& row) const { return std::string(filled(std::string_view(row))); }
 
+  static constexpr auto no_key = static_cast<std::size_t>(-1);
+
   char delimiter_;
-  std::size_t left_columns_;
-  std::vector<std::size_t> left_key_;
+  std::size_t keys_;
+  std::vector<std::size_t> key_of_;  // of each column of the left file
   std::string end_, header_, blank_;
   bool alone_ = false;
 };
@@ -124,8 +160,7 @@ void join(const join_options& options) {
   const bool both = kind != join_kind::semi && kind != join_kind::anti;
   roost::tools::expect_another_file(options.output, options.left);
   roost::tools::expect_another_file(options.output, options.right);
-  if (options.left == "-" && options.right == "-")
-    throw roost::invalid_argument("standard input can be one of the two files only; name the other one");
+  roost::tools::expect_two_files(options.left, options.right);
   const roost::host cpu(options.threads);
   const roost::tools::csv_format format{options.delimiter,
                                         options.bad == "skip" ? bad_lines::skip : bad_lines::fail};
@@ -148,6 +183,9 @@ void join(const join_options& options) {
   text_rows b;
   right.read(b);
   roost::tools::text_writer out(options.output);
+  const auto bytes_of_row = [](const text_rows& rows) {
+    return rows.bytes / std::max<std::size_t>(rows.fields.size(), 1);
+  };
   std::vector<std::uint8_t> seen(kind == join_kind::outer ? b.fields.size() : 0);
   const auto match = [&](const roost::tools::key_tables& tables) {
     roost::tools::field_matcher::options how;
@@ -165,9 +203,10 @@ void join(const join_options& options) {
           const bool there = both && found.right[i] != roost::no_row<std::uint32_t>;
           return there ? &b.texts[found.right[i]] : nullptr;
         };
-        roost::tools::write_rows(cpu, out, found.left.size(), [&](std::string& text, std::size_t i) {
+        const auto add = [&](std::string& text, std::size_t i) {
           rows.add(text, a.texts[found.left[i]], partner(i));
-        });
+        };
+        roost::tools::write_rows(cpu, out, found.left.size(), add, bytes_of_row(a) + bytes_of_row(b));
         for (std::size_t i = 0; !seen.empty() && i < found.right.size(); ++i) {
           if (found.right[i] != roost::no_row<std::uint32_t>) seen[found.right[i]] = 1;
         }

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
       "\nThis command is what ./scripts/demo shows; ./scripts/demo --whole builds the whole one."
 #endif
   );
-  roost::tools::refuse_negative_counts(app);
+  roost::tools::refuse_wrong_numbers(app);
   try {
     roost::tools::expect_commands(app, argc, argv);
     app.parse(argc, argv);

@@ -17,8 +17,9 @@ class text_source {
  public:
   enum class compression { kept, undone };
 
-  /// Opens the file. `undone`: one of gzip or of Zstandard gives what was compressed, in constant memory.
-  /// Throws roost::invalid_argument for what is not there or is no file, and where reading fails.
+  /// Opens the file. `undone`: one of gzip or of Zstandard gives what was compressed, all frames of it one
+  /// after the other, in the memory of a window; what is compressed in other ways is refused. Throws
+  /// roost::invalid_argument for what is not there or is no file, and where reading fails.
   explicit text_source(const std::string& file, compression how = compression::undone);
   ~text_source();
   text_source(const text_source&) = delete;
@@ -32,6 +33,9 @@ class text_source {
   std::size_t expected() const { return expected_; }
   /// How many bytes, as they are stored, have been read.
   std::size_t taken() const { return stored_; }
+  /// Whether bytes behind the compressed text that are neither zeros nor compressed were left out, as gzip
+  /// does.
+  bool ignores_rest() const { return ignores_; }
 
   class decoder;
 
@@ -41,7 +45,8 @@ class text_source {
   std::string name_;
   int descriptor_ = -1;
   std::size_t expected_ = 0, stored_ = 0;
-  std::string head_;  // what was read to see how the file is compressed, and is still to be given out
+  bool ignores_ = false;
+  std::string head_;  // of the text: what was read to see what it is, and is still to be given out
   std::unique_ptr<decoder> decoder_;
 };
 
@@ -77,6 +82,10 @@ class text_writer {
   std::string target_, part_;  // where the finished file goes, and what it is called until then, if anything
   int descriptor_ = -1;
 };
+
+/// Throws roost::invalid_argument for two files that are one which can be read once only: standard input, a
+/// pipe.
+void expect_two_files(const std::string& a, const std::string& b);
 
 /// Throws roost::invalid_argument if a file would be written over one that is read.
 void expect_another_file(const std::string& output, const std::string& input);

@@ -138,7 +138,7 @@ void unique(const unique_options& options) {
     text += end;
   });
   out.finish();
-  if (csv != nullptr) csv->report_skipped();
+  reader->report_skipped();
 }
 
 }  // namespace

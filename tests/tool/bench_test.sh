@@ -27,6 +27,19 @@ refused "'dance' is no command; there are info, bench, " dance
 refused "'dance' is no command of stars; there are build, solve" stars dance
 refused "is negative" bench --region-slots -5
 refused "is negative" unique --top -5
+refused "too large" bench --region-slots 18446744073709551616
+refused "log2n: 010 is no decimal number" bench --log2n 010
+refused "log2n: 0x10 is no decimal number" bench --log2n 3,0x10
+refused "budget: 18446744073709551616 is too large" bench --budget 18446744073709551616
+refused "channels" bench --channels 32,18446744073709551648
+refused "log2n" bench --log2n 4294967306
+refused "reps" bench --reps 4294967297
+refused "gpus" bench --gpus 4294967297
+refused "shards" bench --shards 18446744073709551617
+refused "--copies '4294967297'" bench --copies 4294967297
+refused "load factor" bench --load-factor 1e400
+refused "load factor" bench --load-factor -0.5
+refused "nothing was measured: frozen_multimap has none" bench --place host --table frozen_multimap --log2n 4 --copies 100
 refused "join takes --copies 1" bench --place host --ops join --log2n 10
 refused "ROOST_PEER_ABSL" bench --place host --with-peers
 refused "leave out --shards" bench --place host --with-peers --shards 2
@@ -142,6 +155,17 @@ refused "voxels" bench --voxels cheese
 [[ $(ok_rows --log2n 10 --table sparse_conv --ops conv,gradients --reps 1 --skip-last-run) -eq 0 ]] ||
   fail "layers that were not there are right: $(cat stdout)"
 refused "channels" bench --channels 0
+
+# Without --ops, what the tables do.
+for table in partition partition_stable kernel_map sparse_conv frozen_multimap two_way_index sorted_groups std_unordered_multimap; do
+  [[ $(ok_rows --log2n 8 --table $table --voxels shell --channels 4 --reps 1) -gt 0 && ! -s stderr ]] || fail "$table without --ops: $(cat stdout stderr)"
+done
+for table in sharded_multimap sharded_join sharded_map; do
+  [[ $(ok_rows --shards 2 --log2n 8 --table $table --reps 1) -gt 0 && ! -s stderr ]] || fail "$table without --ops: $(cat stdout stderr)"
+done
+[[ $(ok_rows --log2n 8 --table coordinate_index,kernel_map,std_voxels,sorted_voxels,document_table --voxels shell --reps 1) -gt 0 && ! -s stderr ]] ||
+  fail "tables of voxels without --ops: $(cat stdout stderr)"
+[[ $(grep -c '^coordinate_index,' stdout) -ge 2 && $(grep -c '^kernel_map,.*,map,' stdout) -eq 2 ]] || fail "tables of voxels without --ops: $(cat stdout)"
 
 # A load curve has 31 steps; a thousand rounds of churn end as 6 rows.
 for path in automatic direct regional; do

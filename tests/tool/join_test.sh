@@ -120,7 +120,7 @@ expect_joins "words" a.csv b.csv
 # unique: lines and columns, against coreutils, and in the order in which they come first.
 table 3 20000 %d >integers.csv
 table 3 20000 "'%d'" >texts.csv
-printf 'one\ntwo\r\n\none\n\nlast' >odd
+printf 'one\ntwo\rthree\n\none\n\nlast' >odd
 : >nothing
 cat "$data"/../../docs/*.md >pages
 cut -d, -f1 b.csv >words
@@ -174,9 +174,34 @@ printf 'id,y\n\n1,2\r\n\r\n1,3' >loose.csv # empty lines, mixed ends, and none o
 printf 'id,x,y\n1,Z,2\n1,Z,3\n' >expected
 same "loose lines" expected "$roost" join x.csv loose.csv --on id
 
+# 200,000 columns take linear time, however they are called.
+columns=200000
+wide() { # NAMES: of the columns behind the first one
+  { echo id && seq $columns | sed "s/.*/$1/"; } | paste -sd,
+  { echo 1 && seq $columns; } | paste -sd,
+}
+wide 'c&' >wide.csv
+wide x >alike.csv
+for b in wide alike; do
+  timeout 60 "$roost" join wide.csv $b.csv --on id >stdout 2>stderr || fail "200,000 columns, $b: $(cat stderr)"
+  [[ $(head -n 1 stdout | tr , '\n' | sort -u | wc -l) -eq 400001 && $(tail -n 1 stdout | tr , '\n' | wc -l) -eq 400001 ]] ||
+    fail "200,000 columns, $b: not those of both"
+done
+[[ $(head -n 1 stdout | cut -d, -f200002-200008) == x,x_right,x_right_right,x_right_right_right,x_right_right_right_right,*1,*2 ]] ||
+  fail "names of which there are many: $(head -n 1 stdout | cut -d, -f200002-200008)"
+some=$(seq 1 20000 | sed 's/^/--column c/')
+# shellcheck disable=SC2086
+timeout 60 "$roost" unique wide.csv $some >stdout 2>stderr || fail "20,000 columns of 200,000: $(cat stderr)"
+[[ $(tr , '\n' <stdout | wc -l) -eq 20000 ]] || fail "20,000 columns of 200,000: $(tr , '\n' <stdout | wc -l)"
+
 # Standard input, pipes, and files to write to.
 same "standard input" expected "$roost" join - loose.csv --on id <x.csv
 refused "one of the two files only" join - - --on id <x.csv
+mkfifo one
+refused "one: is a pipe, which can be one of the two files only" join one ./one --on id
+rm one
+refused "is a pipe, which can be one of the two files only" join - /dev/stdin --on id < <(cat x.csv)
+same "a file twice" <(printf 'id,x,x_right\n1,Z,Z\n') "$roost" join - /dev/stdin --on id <x.csv
 # What somebody has read of standard input before is not there any more.
 printf 'taken\nid\nb\nb\n' >begun
 (read -r _ && "$roost" unique -) <begun | sort >stdout
@@ -244,10 +269,60 @@ rm slow out.csv
 gzip -c a.csv >a.gz
 zstd -q a.csv -o a.zst
 "$roost" unique a.csv --column id >expected
-for other in 'xz:\xfd7zXZ\0' 'bzip2:BZh91AY&SY' 'lz4:\x04\x22\x4d\x18' 'zip:PK\x03\x04'; do
+for other in 'xz:\xfd7zXZ\0' 'lzma:\x5d\0\0\x80\0' 'bzip2:BZh91AY&SY' 'bzip2:BZh9\x17rE8P\x90' 'lz4:\x04\x22\x4d\x18' 'lz4:\x02\x21\x4c\x18' \
+  'lzip:LZIP\x01' 'lzop:\x89LZO\0\r\n\x1a\n' 'snappy:\xff\x06\0\0sNaPpY' 'compress:\x1f\x9d\x90' 'pack:\x1f\x1e' \
+  'zip:PK\x03\x04' 'zip:PK\x05\x06' '7z:7z\xbc\xaf\x27\x1c' 'rar:Rar!\x1a\x07'; do
   printf "%b" "${other#*:}and more" >packed
-  refused "packed: is .*${other%%:*}.*-[dp]c\? FILE | roost" unique packed
+  refused "packed: is .*${other%%:*}.* FILE | roost" unique packed
+  gzip -c packed >packed.gz
+  refused "packed.gz: is compressed, and the text inside is .*${other%%:*}" unique packed.gz
 done
+tar -cf packed a.csv
+refused "packed: is a tar archive" unique packed
+gzip -cn a.csv | gzip -c >packed
+refused "packed: is compressed, and the text inside is compressed by gzip" unique packed
+zstd -qc a.csv | zstd -qc >packed
+refused "packed: is compressed, and the text inside is compressed by zstd" join a.csv packed --on id
+
+# All frames of a file, whatever lies between them; and what is behind the last one.
+skippable='\x5a\x2a\x4d\x18\x03\0\0\0abc'
+nothing='\x50\x2a\x4d\x18\0\0\0\0'
+begin() { head -n 4000 a.csv; }
+rest() { tail -n +4001 a.csv; }
+frames() { # NAME: the file packed has what a.csv has
+  same "$1" expected "$roost" unique packed --column id
+  same "$1, piped" expected "$roost" unique --column id < <(cat packed)
+}
+{ printf "$skippable" && zstd -qc a.csv; } >packed
+frames "a skippable frame first"
+{ begin | zstd -qc && zstd -qc </dev/null && printf "$nothing$skippable" && rest | zstd -qc && printf "$skippable"; } >packed
+frames "frames of zstd"
+{ begin | gzip -c && gzip -c </dev/null && rest | gzip -c && head -c 1000 /dev/zero; } >packed
+frames "frames of gzip, and zeros"
+{ begin | gzip -c && head -c 100 /dev/zero && rest | gzip -c; } >packed
+frames "zeros between"
+{ begin | gzip -c && rest | zstd -qc; } >packed
+frames "gzip, then zstd"
+{ begin | zstd -qc && rest | gzip -c; } >packed
+frames "zstd, then gzip"
+zstd -qc --long=31 <a.csv >packed
+frames "a window of 2 GiB"
+(failures=0 && ulimit -v 1000000 && refused "without --long" unique packed && exit $failures) || fail "a window larger than memory"
+printf "$nothing" >packed
+refused "packed: is empty" unique packed --column id
+same "no frame with text" /dev/null "$roost" unique packed
+{ gzip -c a.csv && echo garbage; } >packed
+"$roost" unique packed --column id >stdout 2>stderr
+[[ $? -eq 0 && $(cat stderr) == "roost: packed: left out what follows the compressed text"* ]] || fail "garbage: $(cat stderr)"
+cmp -s stdout expected || fail "garbage behind gzip: other rows"
+for end in '\x1f' '\x1f\x8b' '\x1f\x8b\x08' '\x28\xb5' '\x28\xb5\x2f\xfd' "${skippable%bc}"; do
+  { gzip -c a.csv && printf "$end"; } >packed
+  refused "packed: is cut off" unique packed
+done
+{ zstd -qc a.csv && echo garbage; } >packed
+refused "packed: has something else behind" unique packed
+{ gzip -c a.csv && printf '\x1f\x8b\x07'; head -c 100 /dev/zero; } >packed
+refused "packed: cannot be decompressed" unique packed
 same "gzip" expected "$roost" unique a.gz --column id
 same "zstd" expected "$roost" unique - --column id <a.zst
 same "both" a.csv "$roost" join a.gz a.zst --on id --kind semi
@@ -264,6 +339,23 @@ head -c 3000 a.zst | tail -c +200 | cat <(head -c 200 a.zst) - >bad.zst
 printf 'xxxxxxxx' | dd of=bad.zst bs=1 seek=100 conv=notrunc status=none
 refused "^roost: bad.zst: \(cannot be decompressed\|is cut off\)" unique bad.zst --output fresh.csv
 [[ ! -e fresh.csv ]] || fail "a damaged file: wrote something"
+
+# Lines of Windows, and of old Macs; other encodings.
+printf '      2 a\n      1 b\n' >expected
+for lines in '\xef\xbb\xbfa\nb\na' 'a\r\nb\r\na' 'a\r\nb\r\na\r' 'a\r\nb\na\n' 'a\rb\ra\r' '\xef\xbb\xbfa\rb\ra'; do
+  printf "$lines" >lines
+  same "lines like $lines" expected "$roost" unique lines
+  gzip -kf lines
+  same "lines like $lines, gzip" expected "$roost" unique lines.gz
+done
+printf 'a\rb\n\r\n\xef\xbb\xbfa\n' >lines
+printf '      1 a\rb\n      1 \n      1 \xef\xbb\xbfa\n' >expected
+same "CR and a mark inside" expected "$roost" unique lines
+for encoding in UTF-16 UTF-32; do
+  echo a | iconv -t $encoding >lines
+  refused "lines: is in $encoding; .*iconv -f $encoding" unique lines
+  refused "lines: is in $encoding; .*iconv -f $encoding" join lines lines --on a
+done
 
 # unique: order, the first ones, and CSV.
 printf 'n,m\nx,1\ny,1\ny,1\n"q,",2\ny,2\nx,3\n' >counts.csv
@@ -391,6 +483,14 @@ refused "--delimiter" unique x.csv --delimiter tab
 refused "one character" join x.csv y.csv --on id --delimiter ab
 refused "one character" join x.csv y.csv --on id --delimiter '"'
 refused "--top" unique x.csv --top 0
+for number in 18446744073709551616 99999999999999999999999 -18446744073709551616; do
+  refused "--top: $number is \(too large\|negative\)" unique x.csv --top $number
+  refused "--threads" unique x.csv --threads $number
+done
+for number in 0x10 010 1e3 1.5 '' ' 5' +5 true 5x; do
+  refused "--top" unique x.csv --top "$number"
+done
+refused "named twice by --on" join x.csv loose.csv --on id=id --on id=y --kind outer
 refused "--sort" unique x.csv --sort name
 refused "--empty-keys" join x.csv y.csv --on id --empty-keys sometimes
 refused "--suffix" join x.csv y.csv --on id --suffix ''

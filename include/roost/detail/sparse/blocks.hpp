@@ -42,7 +42,8 @@ struct alignas(16) block {
 enum build_failure : std::uint32_t {
   too_wide = 1,  // keys of superblocks would be too long
   too_many = 2,  // superblocks or blocks for the memory
-  crowded = 4    // keys that go to the same slots
+  crowded = 4,   // keys that go to the same slots
+  no_rows = 8    // more voxels than there are rows
 };
 
 /// What is known of an index, on its place; all zeros before a build. The host looks at all but the grid.
@@ -465,7 +466,7 @@ struct number_blocks {
     const std::uint64_t before = turns.sum_before(team, turn, of_tile, parts.shared + 1);
     if (first + n == state.blocks && team.rank() == 0) {
       const bool fit = before + of_tile <= rows_most;
-      if (!fit) fetch_or(table.state->failed, std::uint32_t{too_many});
+      if (!fit) fetch_or(table.state->failed, std::uint32_t{no_rows});
       table.state->rows = fit ? before + of_tile : 0;
     }
     for_each_of(team, n, [&](std::uint32_t b) {

@@ -464,6 +464,10 @@ void coordinate_index<D, Place>::check(const facts& counted, const char* where) 
   if (counted.rows >= no_row)
     detail::raise<invalid_argument>({where, ": ", counted.rows, " voxels; an index takes at most 2^32 - 2"});
   if (counted.failed == 0) return;
+  if (options_.capacity != 0 && counted.failed == detail::no_rows) {
+    detail::raise<build_error>({where, ": there are more different voxels than a capacity of ",
+                                options_.capacity, " has rows for; give more capacity"});
+  }
   if (options_.capacity != 0) {
     detail::raise<build_error>({where, ": the coordinates make ", counted.superblocks, " superblocks and ",
                                 counted.blocks, " blocks, and a capacity of ", options_.capacity,
