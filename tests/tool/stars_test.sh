@@ -1,6 +1,7 @@
 #!/bin/bash
 # roost stars: fields of a sky of random stars, pictures of it, and one line on stderr for what is wrong.
 # Usage: stars_test.sh PATH_OF_ROOST
+# shellcheck disable=SC2016  # fields of awk
 # shellcheck source=tests/tool/lib.sh
 source "$(dirname "$0")/lib.sh"
 export LC_ALL=C
