@@ -253,10 +253,10 @@ class round_of:
         files[f"packed {name}.gz"] = gzip.compress(fits(rows, **kinds[name]), 1)
         offset = draw.choice([2**31, 2**40, 1e9, -5e8])
         far = [[v + offset for v in row] for row in rows]
-        files["far.fits"] = fits(far, draw.choice([64, -64]))
-        files["tiny.fits"] = fits([[v * 1e-40 for v in row] for row in rows], -64)
-        files["nan.fits"] = fits(rows, -32, blank=float("nan"))
-        files["blank.fits"] = fits(rows, 16, blank=-32768)
+        files["far[2].fits"] = fits(far, draw.choice([64, -64]))
+        files["!tiny+1.fits"] = fits([[v * 1e-40 for v in row] for row in rows], -64)
+        files["(nan).fits"] = fits(rows, -32, blank=float("nan"))
+        files["mem:blank.fits"] = fits(rows, 16, blank=-32768)
         self.pictures = files
         self.lists = {f"list{i}.csv": centroids(self.found, draw) for i in range(4)}
         for name, content in [*files.items(), *((n, c[0]) for n, c in self.lists.items())]:
@@ -299,7 +299,7 @@ class round_of:
             if name in self.lists:
                 continue
             # Of the same pixels, but for what a frame without numbers covers.
-            loose = 0.5 * pixel if name in ("nan.fits", "blank.fits") else 2e-4 * near
+            loose = 0.5 * pixel if name in ("(nan).fits", "mem:blank.fits") else 2e-4 * near
             for key in ("ra_deg", "dec_deg", "roll_deg", "scale_arcsec_px"):
                 away = loose * (20 if key == "roll_deg" or key == "scale_arcsec_px" else near)
                 assert apart(float(answer[key]), float(plain[key])) <= away, f"{key} of {what}; {plain}"
