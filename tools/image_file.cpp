@@ -3,12 +3,14 @@
 #include <fitsio.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <memory>
 #include <roost/error.hpp>
+#include <span>
 
 #include "text_file.hpp"
 
@@ -55,6 +57,25 @@ file_kind kind_of_bytes(const std::string& bytes) {
              : file_kind::other;
 }
 
+bool is_gzip(const std::string& bytes) { return bytes.starts_with("\x1f\x8b"); }
+
+/// What a file of gzip holds, as FITS files often are kept.
+std::string unpacked(const std::string& file) {
+  constexpr std::size_t most = 8 * pixels_most + (std::size_t{1} << 24);  // pixels, and heads
+  text_source source(file);
+  std::string bytes;
+  for (std::size_t size = 0;;) {
+    bytes.resize(std::min(most + 1, std::max<std::size_t>(2 * size, std::size_t{1} << 20)));
+    size += source.read(std::span(bytes).subspan(size));
+    if (size > most)
+      refuse(file, "holds more than the largest picture that can be read; unpack and shrink it");
+    if (size < bytes.size()) {
+      bytes.resize(size);
+      return bytes;
+    }
+  }
+}
+
 std::string fits_reason(int status) {
   char text[FLEN_STATUS] = {};
   fits_get_errstatus(status, text);
@@ -62,63 +83,171 @@ std::string fits_reason(int status) {
   return text;
 }
 
+/// Gives pixels without a number what lies around them, so that a gap ends where its surroundings do.
+void fill_gaps(grey_image& image, std::vector<std::size_t> gaps) {
+  constexpr int rounds = 8;  // reaches the middle of a saturated star; what is farther from all has `usual`
+  const auto w = static_cast<std::size_t>(image.width), h = static_cast<std::size_t>(image.height);
+  for (int round = 0; round < rounds && !gaps.empty(); ++round) {
+    std::vector<std::size_t> left, filled;
+    std::vector<float> values;
+    for (const auto gap : gaps) {
+      const std::size_t x = gap % w, y = gap / w;
+      double sum = 0;
+      int n = 0;
+      for (std::size_t j = y - (y != 0); j < std::min(y + 2, h); ++j) {
+        for (std::size_t i = x - (x != 0); i < std::min(x + 2, w); ++i) {
+          if (std::isnan(image.pixels[j * w + i])) continue;
+          sum += static_cast<double>(image.pixels[j * w + i]);
+          ++n;
+        }
+      }
+      (n == 0 ? left : filled).push_back(gap);
+      if (n != 0) values.push_back(static_cast<float>(sum / n));
+    }
+    for (std::size_t i = 0; i < filled.size(); ++i) image.pixels[filled[i]] = values[i];
+    gaps = std::move(left);
+  }
+  double sum = 0;
+  for (const float pixel : image.pixels) sum += std::isnan(pixel) ? 0. : static_cast<double>(pixel);
+  const std::size_t known = image.pixels.size() - gaps.size();
+  for (const auto gap : gaps)
+    image.pixels[gap] = known == 0 ? 0.f : static_cast<float>(sum / static_cast<double>(known));
+}
+
+/// Goes to the first part that is a picture. Returns the numbers of its pixels along each axis.
+std::vector<long> find_picture(const std::string& file, fitsfile* fits, int& status) {
+  int parts = 0;
+  fits_get_num_hdus(fits, &parts, &status);
+  for (int part = 1; part <= parts && status == 0; ++part) {
+    int type = 0, dimensions = 0;
+    fits_movabs_hdu(fits, part, &type, &status);
+    if (type != IMAGE_HDU || fits_get_img_dim(fits, &dimensions, &status) || dimensions < 2) continue;
+    if (dimensions > 9) refuse(file, "is a FITS file with more than 9 axes; write its picture alone");
+    std::vector<long> sides(static_cast<std::size_t>(dimensions));
+    fits_get_img_size(fits, dimensions, sides.data(), &status);
+    if (std::ranges::all_of(sides, [](long side) { return side > 0; })) return sides;
+  }
+  return {};
+}
+
+/// The bytes that a part needs from where its data begin: cfitsio reads zeros where a file was cut off.
+double bytes_of_data(fitsfile* fits, double pixels, int& status) {
+  if (!fits_is_compressed_image(fits, &status)) {
+    int bits = 0;
+    fits_get_img_type(fits, &bits, &status);
+    return pixels * std::abs(bits) / 8;
+  }
+  LONGLONG width = 0, rows = 0, heap = 0;
+  fits_read_key_lnglng(fits, "NAXIS1", &width, nullptr, &status);
+  fits_read_key_lnglng(fits, "NAXIS2", &rows, nullptr, &status);
+  fits_read_key_lnglng(fits, "PCOUNT", &heap, nullptr, &status);
+  return static_cast<double>(width) * static_cast<double>(rows) + static_cast<double>(heap);
+}
+
 grey_image read_fits(const std::string& file, std::string bytes) {
-  int status = 0, dimensions = 0;
+  int status = 0;
   fitsfile* fits = nullptr;
   void* memory = bytes.data();
   std::size_t size = bytes.size();
-  if (fits_open_memfile(&fits, file.c_str(), READONLY, &memory, &size, 0, nullptr, &status))
-    refuse(file, fmt::format("cannot be read as FITS ({}); convert it", fits_reason(status)));
+  const auto expect_good = [&] {
+    if (status != 0)
+      refuse(file, fmt::format("cannot be read as FITS ({}); convert it", fits_reason(status)));
+  };
+  // Of a name cfitsio would take brackets and the like for commands.
+  fits_open_memfile(&fits, "picture", READONLY, &memory, &size, 0, nullptr, &status);
+  expect_good();
   const auto close = [](fitsfile* open) {
     int ignored = 0;
     fits_close_file(open, &ignored);
     fits_clear_errmsg();
   };
   const std::unique_ptr<fitsfile, decltype(close)> opened(fits, close);
-  long sides[3] = {};
-  int parts = 0;
-  fits_get_num_hdus(fits, &parts, &status);
-  for (int part = 1; part <= parts && status == 0; ++part) {  // the first part that is a picture
-    int type = 0;
-    dimensions = 0;
-    fits_movabs_hdu(fits, part, &type, &status);
-    if (type != IMAGE_HDU) continue;
-    fits_get_img_dim(fits, &dimensions, &status);
-    if (dimensions >= 2) break;
-  }
-  if (status != 0) refuse(file, fmt::format("cannot be read as FITS ({}); convert it", fits_reason(status)));
-  if (dimensions < 2) refuse(file, "is a FITS file without a picture");
-  fits_get_img_size(fits, 3, sides, &status);
+  const auto sides = find_picture(file, fits, status);
+  expect_good();
+  if (sides.empty()) refuse(file, "is a FITS file without a picture");
   expect_size(file, sides[0], sides[1]);
-  grey_image image{static_cast<int>(sides[0]), static_cast<int>(sides[1]), {}};
-  const std::size_t pixels = static_cast<std::size_t>(sides[0]) * static_cast<std::size_t>(sides[1]);
+  const auto width = static_cast<std::size_t>(sides[0]), height = static_cast<std::size_t>(sides[1]);
+  const std::size_t pixels = width * height;
+  // Three planes are colours. Of others the first one is the picture.
+  const std::size_t planes = sides.size() > 2 && sides[2] == 3 ? 3 : 1;
+  LONGLONG head = 0, data = 0, end = 0;
+  fits_get_hduaddrll(fits, &head, &data, &end, &status);
+  const double needed = bytes_of_data(fits, static_cast<double>(pixels * planes), status);
+  expect_good();
   // No file is so much smaller than its picture, unless its head lies.
-  if (pixels / 256 > bytes.size()) refuse(file, "was cut off: it has fewer pixels than its head says");
-  image.pixels.resize(pixels);
-  float none = 0;  // for pixels without a number
-  long first[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-  fits_read_pix(fits, TFLOAT, first, static_cast<LONGLONG>(pixels), &none, image.pixels.data(), nullptr,
-                &status);
-  if (status != 0) refuse(file, fmt::format("cannot be read as FITS ({}); convert it", fits_reason(status)));
-  for (float& pixel : image.pixels) {
-    if (!std::isfinite(pixel)) pixel = 0;
+  if (static_cast<double>(data) + needed > static_cast<double>(bytes.size()) || pixels / 256 > bytes.size())
+    refuse(file, "was cut off: it has fewer pixels than its head says; get the file again");
+
+  char order[FLEN_VALUE] = {};
+  if (fits_read_key_str(fits, "ROWORDER", order, nullptr, &status)) status = 0;
+  fits_clear_errmsg();
+  grey_image image{static_cast<int>(width), static_cast<int>(height), {}};
+  image.lowest_first = std::string_view(order) != "TOP-DOWN";
+  const std::size_t rows_at_once = std::max<std::size_t>(1, 65536 / width);
+  std::vector<double> block(std::min(rows_at_once, height) * width);
+  const auto each_pixel = [&](const auto& use) {
+    for (std::size_t plane = 0; plane < planes; ++plane) {
+      for (std::size_t row = 0; row < height; row += rows_at_once) {
+        const std::size_t n = std::min(rows_at_once, height - row) * width;
+        long first[9] = {1, static_cast<long>(row) + 1, static_cast<long>(plane) + 1, 1, 1, 1, 1, 1, 1};
+        double none = std::numeric_limits<double>::quiet_NaN();
+        int any_none = 0;  // which cfitsio writes to, asked or not
+        fits_read_pix(fits, TDOUBLE, first, static_cast<LONGLONG>(n), &none, block.data(), &any_none,
+                      &status);
+        expect_good();
+        for (std::size_t i = 0; i < n; ++i) {
+          const std::size_t from_top = image.lowest_first ? height - 1 - row - i / width : row + i / width;
+          use(from_top * width + i % width, block[i]);
+        }
+      }
+    }
+  };
+  double least = std::numeric_limits<double>::max(), most = -least, mean = 0, count = 0;
+  each_pixel([&](std::size_t, double value) {
+    if (!std::isfinite(value)) return;
+    least = std::min(least, value);
+    most = std::max(most, value);
+    mean += (value - mean) / ++count;
+  });
+  // Numbers that a float would round lose their mean; those beyond its range are scaled.
+  const double largest = std::max(std::abs(least), std::abs(most));
+  const double zero = count != 0 && largest > 1 << 20 ? mean : 0;
+  const double scale = count != 0 && largest > 0 && (largest > 1e30 || largest < 1e-30) ? 1 / largest : 1;
+  const double share = scale / static_cast<double>(planes);
+  image.pixels.assign(pixels, 0);
+  each_pixel([&](std::size_t at, double value) {
+    if (value > most) value = most;  // infinite: saturated
+    image.pixels[at] += static_cast<float>(value >= least ? (value - zero) * share
+                                                          : std::numeric_limits<double>::quiet_NaN());
+  });
+  std::vector<std::size_t> gaps;
+  for (std::size_t i = 0; i < pixels; ++i) {
+    if (std::isnan(image.pixels[i])) gaps.push_back(i);
   }
+  fill_gaps(image, std::move(gaps));
   return image;
 }
 
 }  // namespace
 
 file_kind kind_of_file(const std::string& file) {
-  text_source source(file, text_source::compression::kept);
-  if (!std::filesystem::is_regular_file(file)) refuse(file, "is a pipe or a device; give a file");
   std::string head(std::size_t{1} << 20, '\0');
-  head.resize(source.read(head));
+  {
+    text_source source(file, text_source::compression::kept);
+    if (!std::filesystem::is_regular_file(file)) refuse(file, "is a pipe or a device; give a file");
+    head.resize(source.read(head));
+  }
+  if (is_gzip(head)) {
+    head.resize(std::size_t{1} << 20);
+    head.resize(text_source(file).read(head));
+  }
   return kind_of_bytes(head);
 }
 
 grey_image read_image(const std::string& file) {
   std::string bytes = read_text(file);
   if (bytes.empty()) refuse(file, "is empty; a picture was expected");
+  if (is_gzip(bytes)) bytes = unpacked(file);
   const auto kind = kind_of_bytes(bytes);
   if (kind == file_kind::fits) return read_fits(file, std::move(bytes));
   if (bytes.size() > std::numeric_limits<int>::max()) refuse(file, "is larger than 2 GiB");

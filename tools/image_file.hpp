@@ -8,10 +8,11 @@
 
 namespace roost::tools {
 
-/// Brightness of pixels, rows from the first one of the file.
+/// Brightness of pixels, rows from the top of the picture as viewers show it.
 struct grey_image {
   int width = 0, height = 0;
   std::vector<float> pixels;
+  bool lowest_first = false;  ///< the file begins with the lowest row, as FITS files do
 };
 
 /// What a file holds, by its first bytes. Throws roost::invalid_argument for what is no file.
@@ -19,9 +20,10 @@ enum class file_kind { picture, fits, other };
 file_kind kind_of_file(const std::string& file);
 
 /// Reads a picture (PNG, JPEG, BMP, PGM ..., with 8 or 16 bits a colour) as shades of grey from 0 to 255, or
-/// the first picture of a FITS file with the numbers that it has. Takes 4 bytes a pixel, and some 4 more
-/// while it reads. Throws roost::invalid_argument for what cannot be read, is none, or has more than 2^28
-/// pixels.
+/// the first picture of a FITS file, also of one compressed by gzip or fpack. Its numbers are as they are if
+/// floats hold them, else less their mean; pixels without a number have what lies around them; three
+/// planes are colours. Takes 4 bytes a pixel, and some 4 more while it reads. Throws roost::invalid_argument
+/// for what cannot be read, is none, or has more than 2^28 pixels.
 grey_image read_image(const std::string& file);
 
 }  // namespace roost::tools

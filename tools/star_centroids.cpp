@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <numeric>
 #include <roost/error.hpp>
+#include <set>
 
-#include "csv.hpp"
+#include "star_table.hpp"
 
 extern "C" {
 #include <sep.h>
@@ -20,6 +20,7 @@ namespace {
 
 constexpr float sigmas = 4;  // above the background
 constexpr int least_pixels = 3;
+constexpr double edge_error = 2;  // pixels that a centroid at the edge may be outside
 
 void expect_done(int status) {
   if (status == 0) return;
@@ -67,7 +68,8 @@ void sort_by_brightness(std::vector<centroid>& all, const std::vector<double>& b
 }  // namespace
 
 found_centroids find_stars(const grey_image& image) {
-  found_centroids result{{static_cast<float>(image.width), static_cast<float>(image.height)}, {}};
+  found_centroids result{
+      {static_cast<float>(image.width), static_cast<float>(image.height)}, {}, image.lowest_first};
   if (image.width < 16 || image.height < 16) return result;  // no room for four stars
   grey_image flat = image;
   sep_image source{};
@@ -115,34 +117,73 @@ found_centroids find_stars(const grey_image& image) {
 }
 
 found_centroids read_centroids(const std::string& file, star_fields::size size) {
-  const auto csv = read_csv(file, bad_lines::fail);
+  star_table table(file, bad_lines::skip);
+  const auto x = table.find({"x"}), y = table.find({"y"}),
+             bright = table.find({"brightness", "flux", "intensity", "counts", "adu"}),
+             magnitude = bright ? std::nullopt : table.find({"magnitude", "mag"});
+  if (!x) table.refuse_without("the place from the left edge", "x");
+  if (!y) table.refuse_without("the place from the upper edge", "y");
   found_centroids result{size, {}};
-  const bool in_order = !csv.has_column("brightness");
-  const auto x = csv.fields(csv.column("x")), y = csv.fields(csv.column("y")),
-             b = in_order ? x : csv.fields(csv.column("brightness"));
   std::vector<double> brightness;
-  for (std::size_t row = 0; row < csv.rows(); ++row) {
-    const auto number = [&](std::string_view text) {
-      double value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (error != std::errc() || end != text.data() + text.size() || !(std::abs(value) < 1e30)) {
-        throw invalid_argument(
-            fmt::format("{}: row {} has '{}' where a number was expected; correct it", file, row + 1, text));
-      }
-      return value;
-    };
-    const double at_x = number(x[row]), at_y = number(y[row]);
-    if (!in_order) brightness.push_back(number(b[row]));
-    if (at_x < 0 || at_y < 0 || at_x > size.width || at_y > size.height) {
-      throw invalid_argument(
-          fmt::format("{}: row {} is at {}, {}, outside of a picture of {} x {} pixels; give another --size",
-                      file, row + 1, at_x, at_y, size.width, size.height));
+  std::size_t bad = 0, far = 0;
+  std::string first_bad;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    double at_x = 0, at_y = 0, light = 0;
+    std::string why;
+    for (const auto& [column, number] :
+         {std::pair(x, &at_x), std::pair(y, &at_y), std::pair(bright ? bright : magnitude, &light)}) {
+      if (!column || !why.empty() || (table.read(row, *column, *number) && std::abs(*number) < 1e30))
+        continue;
+      why = fmt::format("has '{}' where a number was expected", table.text(row, *column));
+    }
+    if (why.empty() && !(at_x >= 0 && at_y >= 0 && at_x <= size.width && at_y <= size.height)) {
+      why = fmt::format("is at {}, {}, outside of a picture of {} x {} pixels", at_x, at_y, size.width,
+                        size.height);
+      const double off = std::max({-at_x, -at_y, at_x - size.width, at_y - size.height});
+      far += off > edge_error;
+    }
+    if (!why.empty()) {
+      if (bad++ == 0) first_bad = fmt::format("row {} {}", row + 1, why);
+      continue;
     }
     result.at.push_back(
         {static_cast<float>(at_x) - size.width / 2, static_cast<float>(at_y) - size.height / 2});
+    brightness.push_back(magnitude ? -light : light);
   }
-  if (!in_order) sort_by_brightness(result.at, brightness);
+  if (bad != 0 && (bad == table.rows() || (far > 1 && far > table.rows() / 10))) {
+    throw invalid_argument(
+        fmt::format("{}: {}{}; {}", file, first_bad,
+                    bad == 1 ? std::string() : fmt::format(", and {} rows more are no centroids", bad - 1),
+                    far != 0 ? "give another --size" : "correct it"));
+  }
+  if (bad != 0) {
+    fmt::print(stderr, "roost: {}: left out {} of {} rows; {}{}\n", file, bad, table.rows(),
+               bad == 1 ? "" : "the first: ", first_bad);
+  }
+  if (bright || magnitude) sort_by_brightness(result.at, brightness);
   return result;
+}
+
+bool spread(std::vector<centroid>& all, star_fields::size size) {
+  constexpr int side = 4, crowded = side * side / 2;
+  constexpr std::size_t brightest = 24;  // whose quads are looked up
+  if (all.size() <= brightest) return false;
+  const auto part = [](float at, float length) {
+    return std::clamp(static_cast<int>((at / length + 0.5f) * side), 0, side - 1);
+  };
+  std::vector<std::size_t> seen(side * side), order(all.size()), rank;
+  for (const auto& c : all)
+    rank.push_back(seen[static_cast<std::size_t>(part(c.y, size.height) * side + part(c.x, size.width))]++);
+  std::set<int> parts;
+  for (std::size_t i = 0; i < brightest; ++i)
+    parts.insert(part(all[i].y, size.height) * side + part(all[i].x, size.width));
+  if (parts.size() > crowded) return false;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rank[i]; });
+  std::vector<centroid> sorted;
+  for (const auto i : order) sorted.push_back(all[i]);
+  all = std::move(sorted);
+  return true;
 }
 
 }  // namespace roost::tools

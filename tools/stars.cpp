@@ -8,7 +8,9 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
+#include "csv.hpp"
 #include "place_choice.hpp"
 #include "plot_script.hpp"
 #include "star_catalogue.hpp"
@@ -18,17 +20,20 @@
 
 namespace {
 
+using json = nlohmann::ordered_json;
 using roost::tools::field_solution;
+using roost::tools::file_kind;
+using roost::tools::found_centroids;
 using roost::tools::star_database;
 using roost::tools::star_fields;
 using clock_type = std::chrono::steady_clock;
 
-constexpr int no_solution = 3;  // the exit code
+constexpr int failed = 1, no_solution = 3;  // the exit codes
 
 struct stars_options {
   std::string catalogue, database;
   std::vector<std::string> fields;
-  std::string fov = "8:20", guess, size, format = "text", place = "auto";
+  std::string fov = "8:20", guess, size, format = "text", place = "auto", units = "by-names";
   std::filesystem::path out;
   double magnitude = 99, epoch = 2025, chance = 1e-6;
   int threads = 0;
@@ -70,9 +75,19 @@ void build(const stars_options& options) {
     throw roost::invalid_argument(
         fmt::format("stars: epoch {} asked for; give a year from 1900 to 2200", options.epoch));
   }
+  if (!std::isfinite(options.magnitude)) {
+    throw roost::invalid_argument(
+        fmt::format("stars: magnitude {} asked for; give that of the faintest stars", options.magnitude));
+  }
+  using roost::tools::position_units;
+  const auto units = options.units == "degrees"   ? position_units::degrees
+                     : options.units == "hours"   ? position_units::hours
+                     : options.units == "radians" ? position_units::radians
+                                                  : position_units::by_names;
   auto start = clock_type::now();
   std::size_t left_out = 0;
-  auto database = roost::tools::read_catalogue(options.catalogue, options.epoch, options.magnitude, left_out);
+  auto database =
+      roost::tools::read_catalogue(options.catalogue, options.epoch, options.magnitude, units, left_out);
   const double reading = milliseconds_since(start);
   const std::size_t all = database.stars.size();
   if (all < 4) {
@@ -115,10 +130,9 @@ star_fields::size read_size(const std::string& text) {
 std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
+  std::string field;
+  roost::tools::append_field(field, text, ',');
+  return field;
 }
 
 /// The centroids of a field with their stars, and bright stars that were not seen.
@@ -146,38 +160,140 @@ void write_stars(const std::string& file, const star_database& database, const f
   out.finish();
 }
 
+/// What came of a file.
+struct solved_file {
+  std::string file;
+  bool drawable = false;  // a picture that the plot script can show
+  found_centroids found{};
+  std::string failure{};   // why it could not be read
+  std::size_t number = 0;  // of the field, if it could
+};
+
 class solutions_report {
  public:
-  explicit solutions_report(bool csv) : csv_(csv) {
-    if (csv_) fmt::print("name,ra_deg,dec_deg,roll_deg,fov_deg,matched,rms_px,log10_chance\n");
+  explicit solutions_report(const std::string& format) : csv_(format == "csv"), json_(format == "json") {
+    if (csv_) {
+      fmt::print(
+          "name,ra_deg,dec_deg,roll_deg,fov_deg,matched,rms_px,log10_chance,mirrored,scale_arcsec_px\n");
+    }
   }
 
-  void add(const std::string& name, const field_solution& s, star_fields::size size, std::size_t centroids) {
-    if (!s.solved) {
+  /// `s`: null for a file that could not be read.
+  void add(const solved_file& from, const field_solution* s) {
+    const auto name = name_of(from.file);
+    const auto centroids = std::min<std::size_t>(from.found.at.size(), roost::tools::centroids_most);
+    json facts{{"name", name}, {"file", from.file}, {"solved", s != nullptr && s->solved}};
+    if (s == nullptr) {
+      facts["error"] = from.failure;
+    } else {
+      facts["centroids"] = from.found.at.size();
+    }
+    if (s == nullptr || !s->solved) {
       if (csv_) {
-        fmt::print("{},,,,,,,\n", csv_field(name));
-      } else {
-        fmt::print("{}: no solution ({} centroids)\n", name, centroids);
+        fmt::print("{},,,,,,,,,\n", csv_field(name));
+      } else if (!json_ && s != nullptr) {
+        fmt::print("{}: no solution ({} centroids)\n", name, from.found.at.size());
       }
+      if (json_) all_.push_back(facts);
       return;
     }
-    const auto at = position_of(s.at, size);
-    if (csv_) {
-      fmt::print("{},{:.5f},{:.5f},{:.4f},{:.5f},{},{:.3f},{:.1f}\n", csv_field(name), at.ra, at.dec, at.roll,
-                 at.fov, s.matched, s.rms, s.log10_chance);
-      return;
+    const auto at = position_of(s->at, from.found.size);
+    if (json_) {
+      facts.update({{"ra_deg", rounded(at.ra, 1e5)},
+                    {"dec_deg", rounded(at.dec, 1e5)},
+                    {"roll_deg", rounded(at.roll, 1e4)},
+                    {"mirrored", at.mirrored},
+                    {"fov_deg", rounded(at.fov, 1e5)},
+                    {"scale_arcsec_px", rounded(at.scale, 1e4)},
+                    {"matched", s->matched},
+                    {"rms_px", rounded(s->rms, 1e3)},
+                    {"log10_chance", rounded(s->log10_chance, 10)}});
+      all_.push_back(facts);
+    } else if (csv_) {
+      fmt::print("{},{:.5f},{:.5f},{:.4f},{:.5f},{},{:.3f},{:.1f},{},{:.4f}\n", csv_field(name), at.ra,
+                 at.dec, at.roll, at.fov, s->matched, s->rms, s->log10_chance, at.mirrored, at.scale);
+    } else {
+      fmt::print(
+          "{}: ra {:.4f} dec {:+.4f} roll {:.3f} degrees{}, {:.4f} degrees wide ({:.3f} arcsec a pixel); {} "
+          "of {} centroids are stars, {:.2f} pixels off (RMS); chance 10^{:.0f}\n",
+          name, at.ra, at.dec, at.roll, at.mirrored ? ", mirrored" : "", at.fov, at.scale, s->matched,
+          centroids, s->rms, s->log10_chance);
     }
-    fmt::print(
-        "{}: ra {:.4f} dec {:+.4f} roll {:.3f} degrees{}, {:.4f} degrees wide ({:.3f} arcsec a pixel); {} of "
-        "{} "
-        "centroids are stars, {:.2f} pixels off (RMS); chance 10^{:.0f}\n",
-        name, at.ra, at.dec, at.roll, at.mirrored ? ", mirrored" : "", at.fov, at.scale, s.matched,
-        std::min<std::size_t>(centroids, roost::tools::centroids_most), s.rms, s.log10_chance);
+  }
+
+  void finish() {
+    if (json_) {
+      const json all{{"fields", all_}};
+      fmt::print("{}\n", all.dump(2, ' ', false, json::error_handler_t::replace));
+    }
+    std::fflush(stdout);
   }
 
  private:
-  bool csv_;
+  static double rounded(double number, double steps) { return std::round(number * steps) / steps; }
+
+  bool csv_, json_;
+  json all_ = json::array();
 };
+
+/// The centroids of each file, or why there are none, which is said on stderr, too.
+std::vector<solved_file> read_fields(const std::vector<std::string>& files, bool sized,
+                                     star_fields::size size) {
+  std::vector<solved_file> all;
+  std::size_t number = 0;
+  for (const auto& file : files) {
+    solved_file one{file};
+    try {
+      const auto kind = roost::tools::kind_of_file(file);
+      one.drawable = kind == file_kind::picture;
+      if (kind == file_kind::other && !sized) {
+        throw roost::invalid_argument(
+            fmt::format("{}: is no picture; if it is a CSV file of centroids, give the picture's --size, "
+                        "such as 1024x768",
+                        file));
+      }
+      one.found = kind == file_kind::other ? roost::tools::read_centroids(file, size)
+                                           : roost::tools::find_stars(roost::tools::read_image(file));
+      one.number = number++;
+    } catch (const roost::error& e) {
+      one.failure = e.what();
+      fmt::print(stderr, "roost: {}\n", one.failure);
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+/// Solves fields, and those without a solution whose brightest centroids are crowded once more.
+std::vector<field_solution> solve_fields(const roost::tools::star_solver& solver,
+                                         std::vector<solved_file>& files, const star_fields& fields,
+                                         const roost::tools::solve_options& how,
+                                         roost::tools::solver_times& times) {
+  auto solutions = solver.solve(fields, how, &times);
+  star_fields again;
+  std::vector<solved_file*> crowded;
+  std::vector<std::vector<roost::tools::centroid>> orders;
+  for (auto& one : files) {
+    if (!one.failure.empty() || solutions[one.number].solved) continue;
+    auto order = one.found.at;
+    if (!roost::tools::spread(order, one.found.size)) continue;
+    again.add(order, one.found.size);
+    crowded.push_back(&one);
+    orders.push_back(std::move(order));
+  }
+  if (crowded.empty()) return solutions;
+  auto halved = how;  // as chance has two tries
+  halved.chance_most /= 2;
+  const auto more = solver.solve(again, halved);
+  for (std::size_t i = 0; i < crowded.size(); ++i) {
+    if (!more[i].solved) continue;
+    auto& solution = solutions[crowded[i]->number];
+    solution = more[i];
+    solution.log10_chance += std::log10(2.f);
+    crowded[i]->found.at = std::move(orders[i]);
+  }
+  return solutions;
+}
 
 void solve(const stars_options& options) {
   const auto place = roost::choose_place(options.place);
@@ -190,6 +306,12 @@ void solve(const stars_options& options) {
   }
   const auto size = options.size.empty() ? star_fields::size{} : read_size(options.size);
   const auto database = roost::tools::load_star_database(options.database);
+  const auto& [fov_least, fov_most, magnitude_most] = database.limits;
+  if (!options.guess.empty() && (how.fov_most < fov_least || how.fov_least > fov_most)) {
+    throw roost::invalid_argument(fmt::format(
+        "{}: is for pictures {} to {} degrees wide, and --fov {} asked for others; build one for them",
+        options.database, fov_least, fov_most, options.guess));
+  }
   if (!options.out.empty()) {
     std::error_code failure;
     std::filesystem::create_directories(options.out, failure);
@@ -208,19 +330,14 @@ void solve(const stars_options& options) {
   }
 
   auto start = clock_type::now();
+  auto files = read_fields(options.fields, !options.size.empty(), size);
   star_fields fields;
-  std::vector<bool> is_picture;
-  for (const auto& file : options.fields) {
-    is_picture.push_back(roost::tools::kind_of_file(file) != roost::tools::file_kind::other);
-    if (!is_picture.back() && options.size.empty()) {
-      throw roost::invalid_argument(fmt::format(
-          "{}: is no picture; if it is a CSV file of centroids, give the picture's --size, such as 1024x768",
-          file));
-    }
-    const auto found = is_picture.back() ? roost::tools::find_stars(roost::tools::read_image(file))
-                                         : roost::tools::read_centroids(file, size);
-    fields.add(found.at, found.size);
+  bool all_read = true;
+  for (const auto& one : files) {
+    if (one.failure.empty()) fields.add(one.found.at, one.found.size);
+    all_read &= one.failure.empty();
   }
+  if (fields.count() == 0) throw CLI::RuntimeError(failed);
   const double reading = milliseconds_since(start);
 
   std::vector<field_solution> solutions;
@@ -234,29 +351,29 @@ void solve(const stars_options& options) {
       solver.solve(fields, how);
       lookups = solver.time_lookups(fields, how);
     }
-    solutions = solver.solve(fields, how, &times);
+    solutions = solve_fields(solver, files, fields, how, times);
   };
   place == "cuda" ? with_solver_on_cuda(database, use) : with_solver_on_host(options.threads, database, use);
 
-  solutions_report report(options.format == "csv");
+  solutions_report report(options.format);
   bool all_solved = true, all_drawn = true;
-  for (std::size_t i = 0; i < solutions.size(); ++i) {
-    const auto name = name_of(options.fields[i]);
-    const std::span centroids(fields.centroids.data() + fields.first[i],
-                              fields.first[i + 1] - fields.first[i]);
-    report.add(name, solutions[i], fields.sizes[i], centroids.size());
-    all_solved &= solutions[i].solved;
-    if (options.out.empty() || !solutions[i].solved) continue;
+  for (const auto& one : files) {
+    const auto* const solution = one.failure.empty() ? &solutions[one.number] : nullptr;
+    report.add(one, solution);
+    if (solution == nullptr) continue;
+    all_solved &= solution->solved;
+    if (options.out.empty() || !solution->solved) continue;
+    const auto name = name_of(one.file);
     const auto wcs = options.out / (name + ".wcs"), stars = options.out / (name + ".stars.csv"),
                picture = options.out / (name + ".png");
-    write_wcs(wcs, solutions[i].at, fields.sizes[i]);
-    write_stars(stars.string(), database, solutions[i], centroids, fields.sizes[i]);
+    write_wcs(wcs, solution->at, one.found.size, one.found.lowest_first);
+    write_stars(stars.string(), database, *solution, one.found.at, one.found.size);
     if (!options.pictures || !all_drawn) continue;
     std::vector<std::string> arguments{"--stars", stars.string(), wcs.string(), picture.string()};
-    if (is_picture[i]) arguments.push_back(options.fields[i]);
+    if (one.drawable) arguments.push_back(one.file);
     all_drawn = run_plot(arguments);
   }
-  std::fflush(stdout);
+  report.finish();
   if (!all_drawn)
     fmt::print(stderr,
                "roost: pictures are not drawn; install python3-matplotlib, and let share/roost/plot be where "
@@ -272,6 +389,7 @@ void solve(const stars_options& options) {
     fmt::print(stderr, "lookups of the first {} quads of each: {:.3f} ms directly, {:.3f} ms by region\n",
                128, lookups.first, lookups.second);
   }
+  if (!all_read) throw CLI::RuntimeError(failed);
   if (!all_solved) throw CLI::RuntimeError(no_solution);
 }
 
@@ -302,6 +420,12 @@ void add_stars(CLI::App& app) {
   make->add_option("--magnitude", options->magnitude, "Leaves out stars that are fainter");
   make->add_option("--epoch", options->epoch, "Year to which proper motions move the stars")
       ->capture_default_str();
+  make->add_option(
+          "--units", options->units,
+          "Units of a CSV file's positions: degrees; hours of right ascension and degrees; radians; or "
+          "what the names of its columns say, degrees if nothing")
+      ->check(CLI::IsMember({"by-names", "degrees", "hours", "radians"}))
+      ->capture_default_str();
   roost::add_place_options(*make, options->place, options->threads);
   make->footer(
       "Examples:\n"
@@ -310,12 +434,13 @@ void add_stars(CLI::App& app) {
   make->callback([options] { build(*options); });
 
   CLI::App* const find = stars->add_subcommand(
-      "solve", "Solves fields: prints where each points; exit code 3 if one has no solution");
+      "solve",
+      "Solves fields: prints where each points; exit code 3 if one has no solution, 1 if one cannot be read");
   find->add_option("database", options->database, "File that `roost stars build` has made")->required();
   find->add_option(
           "fields", options->fields,
-          "Pictures (PNG, JPEG, FITS ...), or CSV files of centroids with columns x, y and brightness, in "
-          "pixels from the upper left corner")
+          "Pictures (PNG, JPEG, FITS ...), or CSV files of centroids with columns x, y and brightness or "
+          "magnitude, in pixels from the upper left corner")
       ->required();
   find->add_option("--size", options->size,
                    "Width and height of the picture that centroids are of: 1024x768");
@@ -330,7 +455,7 @@ void add_stars(CLI::App& app) {
       "Directory for NAME.wcs (FITS header with world coordinates) and NAME.stars.csv of each field");
   find->add_flag("--pictures", options->pictures, "Draws NAME.png there, too: stars, names and a grid");
   find->add_option("--format", options->format, "Format of the report")
-      ->check(CLI::IsMember({"text", "csv"}))
+      ->check(CLI::IsMember({"text", "csv", "json"}))
       ->capture_default_str();
   find->add_flag("--times", options->times, "Prints on stderr what each step took, in a second run");
   roost::add_place_options(*find, options->place, options->threads);

@@ -42,12 +42,14 @@ sky_position position_of(const pointing& at, star_fields::size size) {
           dot(cross(at.x, at.y), at.z) < 0};
 }
 
-void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size) {
+void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size,
+               bool lowest_first) {
   int status = 0;
   fitsfile* fits = nullptr;
   const auto middle = point_of(at.z);
   const compass here(at.z);
-  const double scale = degrees / at.focal;
+  // The second axis of the file leads up or down.
+  const double scale = degrees / at.focal, up = lowest_first ? -scale : scale;
   // cfitsio reads brackets and the like in a name as commands; "!" replaces a file that is there.
   fits_create_diskfile(&fits, file.c_str(), &status);
   if (status == FILE_NOT_CREATED && std::filesystem::is_regular_file(file) && std::filesystem::remove(file)) {
@@ -73,9 +75,10 @@ void write_wcs(const std::filesystem::path& file, const pointing& at, star_field
   number("CRPIX1", size.width / 2 + 0.5, "the middle; the first pixel is 1");
   number("CRPIX2", size.height / 2 + 0.5, "");
   number("CD1_1", dot(at.x, here.east) * scale, "degrees a pixel");
-  number("CD1_2", dot(at.y, here.east) * scale, "");
+  number("CD1_2", dot(at.y, here.east) * up, "");
   number("CD2_1", dot(at.x, here.north) * scale, "");
-  number("CD2_2", dot(at.y, here.north) * scale, "");
+  number("CD2_2", dot(at.y, here.north) * up, "");
+  text("ROWORDER", lowest_first ? "BOTTOM-UP" : "TOP-DOWN", "where the first row of the file is");
   fits_write_key_lng(fits, "IMAGEW", std::lround(size.width), "pixels", &status);
   fits_write_key_lng(fits, "IMAGEH", std::lround(size.height), "pixels", &status);
   int closed = 0;

@@ -26,7 +26,9 @@ struct sky_point {
 sky_point point_of(sky_vector direction);
 
 /// Writes a FITS header without a picture that holds the world coordinates (gnomonic projection): pixel
-/// (1, 1) is the first one of the file. Throws roost::error where the file cannot be written.
-void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size);
+/// (1, 1) is the first one of the file. `lowest_first`: the file begins with the lowest row of the picture,
+/// not with the uppermost, which ROWORDER says, too. Throws roost::error where the file cannot be written.
+void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size,
+               bool lowest_first);
 
 }  // namespace roost::tools

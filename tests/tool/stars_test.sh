@@ -1,6 +1,7 @@
 #!/bin/bash
 # roost stars: fields of a sky of random stars, pictures of it, and one line on stderr for what is wrong.
 # Usage: stars_test.sh PATH_OF_ROOST
+# shellcheck disable=SC2016  # fields of awk
 # shellcheck source=tests/tool/lib.sh
 source "$(dirname "$0")/lib.sh"
 export LC_ALL=C
@@ -56,7 +57,7 @@ for place in "${places[@]}"; do
     cut -d, -f1-6 "answers.$place.$sky" | cmp -s - <(cut -d, -f1-6 answers.host.host) || fail "$place with the database of $sky has other answers than the host: $(diff "answers.$place.$sky" answers.host.host)"
   done
 done
-[[ $(head -1 answers.host.host) == "name,ra_deg,dec_deg,roll_deg,fov_deg,matched,rms_px,log10_chance" ]] || fail "columns: $(head -1 answers.host.host)"
+[[ $(head -1 answers.host.host) == "name,ra_deg,dec_deg,roll_deg,fov_deg,matched,rms_px,log10_chance,mirrored,scale_arcsec_px" ]] || fail "columns: $(head -1 answers.host.host)"
 for i in "${!truth[@]}"; do
   read -r ra dec roll <<<"${truth[i]}"
   awk -F, -v ra="$ra" -v dec="$dec" -v roll="$roll" -v name="f$i" '
@@ -74,7 +75,7 @@ printf 'x,y\n10,10\n500,20\n300,700\n' >three.csv
 awk 'BEGIN { srand(5); print "x,y"; for (i = 0; i < 100000; ++i) printf "%.2f,%.2f\n", rand() * 1024, rand() * 768 }' >hot.csv
 "$roost" stars solve host.sky empty.csv fields/f0.csv three.csv hot.csv --size 1024x768 --format csv --place host >stdout 2>stderr
 [[ $? -eq 3 && ! -s stderr ]] || fail "no solution: exit code $(cat stderr)"
-[[ $(grep -c ',,,,,,,$' stdout) -eq 3 && $(grep -c '^f0,119.99\|^f0,120.00' stdout) -eq 1 ]] || fail "no solution: $(cat stdout)"
+[[ $(grep -c ',,,,,,,,,$' stdout) -eq 3 && $(grep -c '^f0,119.99\|^f0,120.00' stdout) -eq 1 ]] || fail "no solution: $(cat stdout)"
 "$roost" stars solve host.sky empty.csv --size 1024x768 >stdout 2>stderr
 [[ $? -eq 3 && $(cat stdout) == "empty: no solution (0 centroids)" ]] || fail "no solution as text: $(cat stdout stderr)"
 
@@ -166,6 +167,67 @@ refused_catalogue "--fov wide" catalogue.csv --fov wide
 refused_catalogue "epoch nan" catalogue.csv --epoch nan
 refused "^roost: .*catalogue.csv: is read" stars build catalogue.csv --out catalogue.csv
 
+# Catalogues that are not what their columns say are noticed, and those that say what they are, are read.
+recast() { # HEAD AWK_FIELDS: catalogue.csv with other columns
+  echo "$1"
+  awk -F, -v pi=3.141592653589793 'NR > 1 { print '"$2"' }' OFS=, catalogue.csv
+}
+recast ra,dec,magnitude '$1 / 15, $2, $3' >hours.csv
+recast ra,dec,magnitude '$1 * pi / 180, $2 * pi / 180, $3' >radians.csv
+recast ra,dec,magnitude '$1 * pi / 180, $2, $3' >half.csv
+recast ra,dec,magnitude '$1, $2 * pi / 180, $3' >other_half.csv
+recast ra,dec,magnitude '$2, $1, $3' >swapped.csv
+recast ra,dec,magnitude '$3, $2, $1' >no_magnitude.csv
+recast ra,dec,magnitude '$1 * 3600, $2, $3' >seconds.csv
+recast ra,dec,magnitude '$1 - 360 * (NR % 2), $2, $3' >turns.csv
+recast ra_hours,dec,magnitude '$1, $2, $3' >no_hours.csv
+recast ra,dec,magnitude,pmra,pmdec,epoch '$1, $2, $3, 1, 1, 2451545' >days.csv
+recast ra,dec,magnitude,pmra,pmdec '$1, $2, $3, 123456, 1' >fast.csv
+recast ra,dec,magnitude 'int($1 / 15) ":" 12 ":" 7.2, $2, $3' >sexagesimal.csv
+recast RAh,RAm,RAs,dec,magnitude '3, 4, 5, $2, $3' >split.csv
+recast ra,Ra,dec,magnitude '$1, $1, $2, $3' >twice.csv
+recast ra,decrad,magnitude '$1, $2 * pi / 180, $3' >mixed.csv
+sed 1d catalogue.csv >headless.csv
+awk -F, 'NR == 1 || ($1 > 4 && $1 < 6.5 && $2 > 0 && $2 < 40)' OFS=, hours.csv >part.csv
+refused_catalogue "hours.csv: .* right ascensions from .* to 2[34].* look like hours; .*--units" hours.csv
+refused_catalogue "part.csv: .* look like hours" part.csv
+refused_catalogue "radians.csv: .* look like radians" radians.csv
+refused_catalogue "half.csv: .* look like right ascensions in radians" half.csv
+refused_catalogue "other_half.csv: .* look like declinations in radians" other_half.csv
+refused_catalogue "swapped.csv: [0-9]* of 20000 positions are not on the sky" swapped.csv
+refused_catalogue "seconds.csv: [0-9]* of 20000 positions are not on the sky" seconds.csv
+refused_catalogue "turns.csv: .*not on the sky\|turns.csv: .*more than a turn" turns.csv
+refused_catalogue "no_hours.csv: [0-9]* of 20000 positions are not on the sky in hours" no_hours.csv
+refused_catalogue "catalogue.csv: .* positions are not on the sky in radians" catalogue.csv --units radians
+refused_catalogue "no_magnitude.csv: [0-9]* of 20000 numbers in the column of the magnitudes" no_magnitude.csv
+refused_catalogue "days.csv: row 1 has the epoch" days.csv
+refused_catalogue "fast.csv: row 1 has the proper motion" fast.csv
+refused_catalogue "sexagesimal.csv: row 1 has the right ascension .*degrees" sexagesimal.csv
+refused_catalogue "split.csv: has no column for the right ascension\|split.csv: has the right ascension in several" split.csv
+refused_catalogue "twice.csv: has the columns 'ra' and 'Ra'" twice.csv
+refused_catalogue "mixed.csv: has radians for one coordinate" mixed.csv
+refused_catalogue "headless.csv: .*names of the columns\|headless.csv: has no column" headless.csv
+refused_catalogue "magnitude nan" catalogue.csv --magnitude nan
+recast ra_hours,dec,magnitude '$1 / 15, $2, $3' >good1.csv
+recast ra,dec,rarad,decrad,mag '$1 / 15, $2, $1 * pi / 180, $2 * pi / 180, $3' >good2.csv  # as HYG has it
+recast _RAJ2000,_DEJ2000,Vmag '$1 - 360 * ($1 > 180), $2, $3' >good3.csv
+recast ra,dec,magnitude '$1, $2, $3' | tr , ';' | sed '2,$s/\./,/g' >good4.csv
+cp hours.csv good5.csv
+for n in 1 2 3 4 5; do
+  # shellcheck disable=SC2046
+  "$roost" stars build good$n.csv --out good.sky --fov 10:16 --place host $([[ $n -eq 5 ]] && echo --units hours) >stdout 2>stderr || fail "good$n.csv: $(cat stderr)"
+  "$roost" stars solve good.sky fields/*.csv --size 1024x768 --format csv --place host 2>&1 | cut -d, -f1-4 >answers.good
+  awk -F, 'function off(a, b, o) { o = (a - b + 540) % 360 - 180; return o < 0 ? -o : o }
+    NR == FNR { ra[$1] = $2; dec[$1] = $3; next }
+    FNR > 1 { if (off($3, dec[$1]) > 1e-3 || off($2, ra[$1]) * cos($3 * 0.0174533) > 1e-3) bad = 1; ++n }
+    END { exit bad || n != 6 }' answers.host.host answers.good || fail "good$n.csv: $(cat answers.good)"
+done
+# The Sun, which HYG lists, is no star; nor is 99.99 a magnitude. Of stars that come twice nothing changes.
+{ cat catalogue.csv; echo "0,0,-26.7,Sun"; echo "120,30,99.99,"; } >sun.csv
+"$roost" stars build sun.csv --out good.sky --fov 10:16 --place host >stdout 2>stderr
+[[ $? -eq 0 && $(cat stderr) == "roost: sun.csv: left out 2 stars without a position or a magnitude" ]] || fail "sun.csv: $(cat stdout stderr)"
+cmp -s good.sky host.sky || fail "sun.csv: another database"
+
 # Bad databases and fields.
 head -c 100000 host.sky >cut.sky
 { head -c 16 host.sky; printf '\2'; tail -c +18 host.sky; } >other.sky
@@ -177,7 +239,8 @@ refused "^roost: catalogue.csv: is not a saved table" stars solve catalogue.csv 
 refused "^roost: missing.sky: cannot be read" stars solve missing.sky fields/f0.csv --size 1024x768
 refused "f0.csv: is no picture.*--size" stars solve host.sky fields/f0.csv
 refused "f0.csv: row .* outside of a picture of 640 x 480" stars solve host.sky fields/f0.csv --size 640x480
-refused "catalogue.csv: has no column 'x'" stars solve host.sky catalogue.csv --size 1024x768
+refused "host.sky: is for pictures 10 to 16 degrees wide" stars solve host.sky fields/f0.csv --size 1024x768 --fov 1:2
+refused "catalogue.csv: has no column for the place from the left edge; it has 'ra', 'dec'" stars solve host.sky catalogue.csv --size 1024x768
 refused "missing.png: .*no such file" stars solve host.sky missing.png
 refused "size 10x10" stars solve host.sky fields/f0.csv --size 10x10
 refused "size big" stars solve host.sky fields/f0.csv --size big
@@ -188,6 +251,29 @@ refused "subcommand" stars
 head -c 5000 out/plain.png >cut.png 2>/dev/null && "$roost" stars solve host.sky cut.png >stdout 2>stderr && fail "a picture that was cut off was solved"
 head -c 4000 out/plain.wcs >no_picture.fits
 refused "no_picture.fits: " stars solve host.sky no_picture.fits
+# A file that cannot be read does not keep others from their answers.
+cp fields/f0.csv 'a,"b".csv'
+"$roost" stars solve host.sky no_picture.fits 'a,"b".csv' missing.png empty.csv --size 1024x768 --format csv --place host >stdout 2>stderr
+[[ $? -eq 1 && $(wc -l <stderr) -eq 2 && $(wc -l <stdout) -eq 5 ]] || fail "a batch with bad files: $(cat stdout stderr)"
+grep -q '^"a,""b""",1[12][09]\.[09]*.*,false,' stdout || fail "a batch with bad files, names: $(cat stdout)"
+"$roost" stars solve host.sky no_picture.fits 'a,"b".csv' --size 1024x768 --format json --place host 2>/dev/null |
+  /usr/bin/python3 -c 'import json, sys; a, b = json.load(sys.stdin)["fields"]; assert "error" in a and not a["solved"] and b["name"] == "a,\"b\"" and b["solved"] and b["mirrored"] is False, (a, b)' || fail "a batch with bad files as JSON"
+
+# Rows that are no centroids are left out, and said to be.
+{ cat fields/f0.csv; printf -- '-0.4,5,1\n1024.5,3,1\nnan,nan,nan\n,,\n7,8\n'; } >spoiled.csv
+"$roost" stars solve host.sky spoiled.csv --size 1024x768 --format csv --place host >stdout 2>stderr
+[[ $? -eq 0 && $(grep -c "left out 4 of 44 rows; the first: row 41 is at -0.4" stderr) -eq 1 && $(grep -c "left out 1 bad line" stderr) -eq 1 ]] || fail "rows that are no centroids: $(cat stdout stderr)"
+cmp -s <(sed 1d stdout | cut -d, -f2-) <(grep ^f0 answers.host.host | cut -d, -f2-) || fail "rows that are no centroids: $(cat stdout)"
+printf 'x,y\n1,2,3\n4,5,6\n' >ragged.csv
+printf 'x;y;mag\n1,5;2,5;3\n4.5;5.5;6\n' >marks.csv
+printf 'x,y\na,b\nc,d\n' >letters.csv
+refused "ragged.csv: line 2 has" stars solve host.sky ragged.csv --size 1024x768
+refused "marks.csv: .*decimal points and others with decimal commas" stars solve host.sky marks.csv --size 1024x768
+refused "letters.csv: row 1 has 'a'" stars solve host.sky letters.csv --size 1024x768
+# Leaves brighter than all stars, below: by the stars above them.
+{ echo x,y,brightness; sed 1d fields/f0.csv; awk 'BEGIN { srand(2); for (i = 0; i < 300; ++i) printf "%.2f,%.2f,%.1f\n", rand() * 1024, 600 + 160 * rand(), 1e9 + rand() }'; } >leaves.csv
+"$roost" stars solve host.sky leaves.csv --size 1024x768 --format csv --place host >stdout 2>stderr
+grep -q "^leaves,1[12][09]\.99\|^leaves,120\.0" stdout || fail "leaves: $(cat stdout stderr)"
 touch file
 refused "is no directory" stars solve host.sky fields/f0.csv --size 1024x768 --out file/out
 
