@@ -164,8 +164,8 @@ refused "^roost: empty.png: is empty" match reference.pgm empty.png "${small[@]}
 refused "^roost: missing.png: .*no such file" match reference.pgm missing.png
 refused "^roost: folder: has no pictures" match reference.pgm folder
 refused "text.txt: should have the nine numbers" match reference.pgm turned.pgm --truth text.txt
-refused "a share of 0 asked for" match reference.pgm turned.pgm --share 0
-refused "a threshold of 300" match reference.pgm turned.pgm --threshold 300
+refused "share is 0; give a number from" match reference.pgm turned.pgm --share 0
+refused "threshold is 300" match reference.pgm turned.pgm --threshold 300
 refused "longest" match reference.pgm turned.pgm --longest 0.1
 refused "units" match reference.pgm turned.pgm --units 31
 refused "k" match reference.pgm turned.pgm --k 2
