@@ -37,8 +37,10 @@ def warped(image, matrix, size, fill=128):
     # Pillow's points are corners of pixels, half a pixel before their middles.
     half = numpy.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
     m = half @ a @ to_fine @ numpy.linalg.inv(half)
-    large = image.transform((size[0] * fine, size[1] * fine), Image.Transform.AFFINE, m[:2].ravel().tolist(),
-                            Image.Resampling.BICUBIC, fillcolor=fill)
+    large = image.transform(
+        (size[0] * fine, size[1] * fine), Image.Transform.AFFINE, m[:2].ravel().tolist(),
+        Image.Resampling.BICUBIC, fillcolor=fill,
+    )
     return large.reduce(fine)
 
 
@@ -102,7 +104,8 @@ def text_page(random_, w=480, h=360):
 
 def tiling(random_, w=480, h=360):
     """Checkerboards, stripes, grids, dots, bricks, triangles, hexagons, weaves, motifs, tables of digits."""
-    kind = random_.choice(("checker", "stripes", "grid", "dots", "hexagonal", "bricks", "triangles", "weave", "motif", "table"))
+    kinds = "checker stripes grid dots hexagonal bricks triangles weave motif table"
+    kind = random_.choice(kinds.split())
     p = random_.uniform(12, 60)
     dark, light = sorted((random_.uniform(0, 110), random_.uniform(130, 255)))
     x, y = numpy.meshgrid(numpy.arange(2 * w) / 2, numpy.arange(2 * h) / 2)
@@ -131,7 +134,8 @@ def tiling(random_, w=480, h=360):
         tile = Image.new("L", (64, 64), 0)
         draw = ImageDraw.Draw(tile)
         for _ in range(4):
-            draw.polygon([(random_.uniform(0, 64), random_.uniform(0, 64)) for _ in range(3)], fill=random_.choice((0, 255)))
+            corners = [(random_.uniform(0, 64), random_.uniform(0, 64)) for _ in range(3)]
+            draw.polygon(corners, fill=random_.choice((0, 255)))
         on = numpy.asarray(tile)[(v * 64).astype(int), (u * 64).astype(int)] > 0
     else:
         page = Image.new("L", (w, h), 255)
@@ -151,7 +155,8 @@ def regular(random_):
     image = text_page(random_) if random_.random() < 0.4 else tiling(random_)
     if random_.random() < 0.4:
         scale = random_.uniform(0.7, 1)
-        image = warped(image, around(scale * turn(random_.uniform(0, 90)), image.size, (360, 300)), (360, 300))
+        matrix = around(scale * turn(random_.uniform(0, 90)), image.size, (360, 300))
+        image = warped(image, matrix, (360, 300))
     return lit(image, random_, random_.choice((0, 0, 2, 4)))
 
 
@@ -189,7 +194,8 @@ class sets:
             narrower = numpy.diag([random_.uniform(1.15, 2), 1])
             matrix = turn(random_.uniform(0, 360)) @ narrower @ turn(random_.uniform(0, 360))
             truth = around(matrix * random_.uniform(0.7, 1.1), image.size, image.size)
-            self.add(file, lit(warped(image, truth, image.size), random_, 2), f"affine-{file.stem}-{i}", truth)
+            view = lit(warped(image, truth, image.size), random_, 2)
+            self.add(file, view, f"affine-{file.stem}-{i}", truth)
 
     def mirrored(self):
         random_ = random.Random(2)
@@ -201,7 +207,8 @@ class sets:
 
     def unrelated(self):
         random_ = random.Random(3)
-        everything = [(file, query) for file, _ in self.photographs for query, _ in self.photographs if file != query]
+        files = [file for file, _ in self.photographs]
+        everything = [(file, query) for file in files for query in files if file != query]
         for file, query in random_.sample(everything, min(len(everything), 300)):
             self.add(file, None, query, None)
         regulars = []
@@ -228,14 +235,16 @@ class sets:
             page.crop((0, 0, 700, 440)).save(upper)
             self.add(upper, page.crop((0, 450, 700, 890)), f"page-{i}-lower", None)
             part = around(turn(random_.uniform(-20, 20)), (700, 440), (500, 400))
-            self.add(upper, warped(page.crop((0, 0, 700, 440)), part, (500, 400), 255), f"page-{i}-part", part)
+            view = warped(page.crop((0, 0, 700, 440)), part, (500, 400), 255)
+            self.add(upper, view, f"page-{i}-part", part)
 
 
 def corners_off(found, truth, size):
     """The farthest corner, in pixels of the reference."""
     a, b, x, y = (found[key] for key in "abxy")
     own = numpy.array([[a, -b, x], [b, a, y]])
-    corners = numpy.array([[0, 0, 1], [size[0] - 1, 0, 1], [0, size[1] - 1, 1], [size[0] - 1, size[1] - 1, 1]])
+    right, down = size[0] - 1, size[1] - 1
+    corners = numpy.array([[0, 0, 1], [right, 0, 1], [0, down, 1], [right, down, 1]])
     return float(numpy.hypot(*(corners @ (own - truth[:2]).T).T).max())
 
 
@@ -247,8 +256,9 @@ def measure(roost, name, pairs, options):
 
     def run(item):
         reference, queries = item
-        done = subprocess.run([roost, "match", reference, *(query for query, _ in queries), "--place", "host", "--threads",
-                               "1", "--format", "json", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        command = [roost, "match", reference, *(query for query, _ in queries)]
+        command += ["--place", "host", "--threads", "1", "--format", "json", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 1:  # no edges: nothing matches
             print(f"  {done.stderr.strip()}")
             return [(reference, query, truth, {"matched": False}) for query, truth in queries]
@@ -257,28 +267,32 @@ def measure(roost, name, pairs, options):
         return [(reference, query, truth, facts)
                 for (query, truth), facts in zip(queries, json.loads(done.stdout)["queries"], strict=True)]
 
-    right, wrong, missed, off, seconds = 0, 0, 0, [], 0
+    right, wrong, missed, off, verify = 0, 0, 0, [], 0
     with ThreadPoolExecutor(2) as pool:
         for result in pool.map(run, by_reference.items()):
             for reference, query, truth, facts in result:
-                seconds += facts.get("milliseconds", {}).get("verify", 0)
+                verify += facts.get("milliseconds", {}).get("verify", 0)
                 pair = f"{reference.stem} {query.stem}"
                 if not facts["matched"]:
                     missed += 1
                     if truth is not None and name != "affine":
-                        print(f"  missed: {pair} {facts.get('why', '')}")
+                        print(f"  missed: {pair}, {facts.get('placements', 0)} equally good placements")
                     continue
                 width, height = facts["width"], facts["height"]
                 by = math.inf if truth is None else corners_off(facts, truth, (width, height))
-                told = {key: facts[key] for key in ("inliers", "covered", "rms_px", "log10_chance", "scale", "turn_degrees") if key in facts}
+                words = ("inliers", "covered", "alike", "compared", "rms_px", "log10_chance", "scale")
+                told = {word: facts[word] for word in words if word in facts}
                 if by < 0.02 * math.hypot(width, height):
                     right += 1
                     off.append(by)
                 else:
                     wrong += 1
                     print(f"  wrong: {pair}, corners {by:.1f} pixels off, {told}")
-    middle = f", corners {sorted(off)[len(off) // 2]:.2f} pixels off (median), {max(off):.2f} at most" if off else ""
-    print(f"{name}: of {len(pairs)} {right} right, {wrong} wrong, {missed} no match{middle}; verification {seconds / len(pairs):.2f} ms", flush=True)
+    middle = ""
+    if off:
+        middle = f"; corners {sorted(off)[len(off) // 2]:.2f} pixels off (median), {max(off):.2f} at most"
+    print(f"{name}: of {len(pairs)} {right} right, {wrong} wrong, {missed} no match{middle}; "
+          f"verification {verify / len(pairs):.2f} ms", flush=True)
 
 
 def main(roost, photographs, work, *chosen):
