@@ -296,12 +296,12 @@ grey_image read_still(const std::string& file, const std::string& bytes) {
   source from{bytes};
   const auto take = [&](auto* colours, float most) {
     const std::unique_ptr<void, decltype(&stbi_image_free)> owner(colours, stbi_image_free);
+    if (from.past_end) refuse(file, "cannot be read as a picture: it was cut off; get the file again");
     if (colours == nullptr) {
       refuse(file,
              fmt::format("cannot be read as a picture ({}); PNG, JPEG, GIF, BMP, PGM and FITS can be read",
                          stbi_failure_reason()));
     }
-    if (from.past_end) refuse(file, "cannot be read as a picture: it was cut off; get the file again");
     image.pixels =
         shades_of(colours, static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height),
                   channels, most);
