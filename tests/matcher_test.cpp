@@ -248,7 +248,7 @@ TEST(matcher, one_similarity_of_many_is_recognised_and_refined) {
   right.push_back({truth.a * 1.004f, truth.b, truth.x + 1, truth.y - 1});
 
   const roost::host place(2);
-  const tools::match_verifier<roost::host> verifier(place, reference);
+  const tools::match_verifier<roost::host> verifier(place, reference, {});
   const auto points = roost::copy_to(place, query);
   verifier.run(points, trials, 0, false);
   for (const auto& t : trials) {
@@ -258,13 +258,162 @@ TEST(matcher, one_similarity_of_many_is_recognised_and_refined) {
   }
   EXPECT_LT(trials[0].log10_chance, -30);
 
-  const auto found = verifier.best(points, right, 3), none = verifier.best(points, wrong, 3);
+  const auto found = verifier.best(points, right, 3).at(0), none = verifier.best(points, wrong, 3).at(0);
   EXPECT_LT(corners_off(found.at, truth, width, height), 0.5);
   EXPECT_LT(found.rms, 0.7);  // noise of 0.41 pixels
   EXPECT_GE(found.fits, 100u);
   EXPECT_LT(found.log10_chance, -30);
   EXPECT_GT(none.log10_chance, -2);
-  EXPECT_EQ(verifier.best(points, {}, 3).log10_chance, 0);
+  EXPECT_TRUE(verifier.best(points, {}, 3).empty());
+}
+
+/// An image of f(x, y), softened as a camera does.
+template <class F>
+grey_image drawn(int columns, int rows, const F& f) {
+  grey_image image{columns, rows, {}};
+  for (int i = 0; i < columns * rows; ++i) {
+    float sum = 0;
+    for (int k = 0; k < 9; ++k)
+      sum += f(static_cast<float>(i % columns) + static_cast<float>(k % 3) / 3,
+               static_cast<float>(i / columns) + static_cast<float>(k / 3) / 3);
+    image.pixels.push_back(sum / 9);
+  }
+  return image;
+}
+
+/// Lines of letters, each with strokes of its own.
+float page(std::uint32_t seed, float x, float y) {
+  const auto column = static_cast<std::uint32_t>(std::floor(x / 9)),
+             row = static_cast<std::uint32_t>(std::floor(y / 15));
+  const auto stroke = static_cast<std::uint32_t>(std::fmod(x, 9) / 2.25f) +
+                      4 * static_cast<std::uint32_t>(std::fmod(y, 15) / 2.5f);
+  const std::uint32_t letter = roost::mix32(row * 1000 + column, seed);
+  return stroke < 16 && letter % 6 != 0 && (letter >> (stroke % 16 + 4) & 1) != 0 ? 20.f : 240.f;
+}
+
+TEST(matcher, a_page_is_found_by_its_letters_and_not_by_its_lines) {
+  const auto of = [](std::uint32_t seed, const similarity& to_page) {
+    return drawn(width, height, [&](float x, float y) {
+      const auto p = to_page({x, y});
+      return p.x < 0 || p.y < 0 ? 240.f : page(seed, p.x, p.y);
+    });
+  };
+  with(of(1, plain), small(), [&](const tools::matcher& matcher) {
+    const auto truth = around_middle(0.9f, 0.3f, 8, 4, width, height, width, height);
+    const auto found = matcher.match(of(1, truth));
+    ASSERT_TRUE(found.matched);
+    EXPECT_LT(corners_off(found.to_reference, truth, width, height), 2);
+    EXPECT_GT(found.alike * 10, found.compared * 8);
+    for (std::uint32_t other = 2; other < 6; ++other)
+      EXPECT_FALSE(matcher.match(of(other, plain)).matched) << other;
+    EXPECT_FALSE(matcher.match(of(1, similarity{1, 0, 0, height})).matched) << "what is below";
+  });
+}
+
+TEST(matcher, a_tiling_has_many_places_and_no_match) {
+  const auto board = [](float side, float x, float y) {
+    return (static_cast<int>(std::floor(x / side)) + static_cast<int>(std::floor(y / side))) % 2 == 0 ? 30.f
+                                                                                                      : 220.f;
+  };
+  const auto bricks = [](float side, float x, float y) {
+    const float row = std::floor(y / side), along = std::fmod(x + std::fmod(row, 2.f) * side, 2 * side);
+    return std::fmod(y, side) < side / 5 || along < side / 5 ? 60.f : 190.f;
+  };
+  const auto each = [&](const auto& tiling) {
+    const auto of = [&](float side, float dx) {
+      return drawn(width, height, [&](float x, float y) { return tiling(side, x + dx, y); });
+    };
+    with(of(24, 0), small(), [&](const tools::matcher& matcher) {
+      std::size_t most = 0;
+      for (const auto& query : {of(24, 0), of(24, 13), of(31, 5)}) {
+        const auto found = matcher.match(query);
+        EXPECT_FALSE(found.matched);
+        most = std::max(most, found.placements);
+      }
+      EXPECT_GT(most, 3u);
+    });
+  };
+  each(board);
+  each(bricks);
+}
+
+TEST(matcher, a_view_from_aside_is_no_match_or_right) {
+  for (const float narrower : {0.6f, 0.8f, 0.9f}) {
+    const tools::drawn_scene world(4, width, height);
+    const auto seen = [&](float x, float y) {
+      return image_point{width / 2 + (x - width / 2) * narrower, y + 0.2f * (1 - narrower) * x};
+    };
+    const auto aside = drawn(width, height, [&](float x, float y) { return world(seen(x, y)); });
+    with(photograph(world, plain, width, height), small(), [&](const tools::matcher& matcher) {
+      const auto found = matcher.match(aside);
+      if (!found.matched) return;
+      for (const float x : {0.f, static_cast<float>(width)}) {
+        const auto at = found.to_reference({x, 0}), right = seen(x, 0);
+        EXPECT_LT(std::hypot(at.x - right.x, at.y - right.y), 8) << narrower;
+      }
+    });
+  }
+}
+
+TEST(matcher, windows_of_the_right_place_alone_are_alike) {
+  const tools::drawn_scene world(7, width, height);
+  const auto truth = around_middle(0.8f, 2, 5, 9, width, height, width, height);
+  const auto here = photograph(world, truth, width, height, 0.7f, 2),
+             there = photograph(world, plain, width, height);
+  std::vector<image_point> points;
+  for (int i = 0; i < 100; ++i)
+    points.push_back({static_cast<float>(20 + i % 10 * 28), static_cast<float>(20 + i / 10 * 20)});
+  auto off = truth;
+  off.x += 25;
+  const std::vector<similarity> placements{truth, off, {1, 0, 1000, 0}};
+  std::vector<float> alike(points.size() * placements.size());
+  const tools::compare_windows kernel{{there.pixels.data(), width, height, 1},
+                                      {here.pixels.data(), width, height, 1},
+                                      points.data(),
+                                      static_cast<std::uint32_t>(points.size()),
+                                      placements.data(),
+                                      alike.data()};
+  for (std::size_t i = 0; i < alike.size(); ++i) kernel(i);
+  const auto like = tools::likeness_of(points, alike, placements.size());
+  EXPECT_GT(like[0].all.compared, 60u);
+  EXPECT_GT(like[0].all.share(), 0.7);
+  EXPECT_TRUE(like[0].good());
+  EXPECT_LT(like[1].all.share(), 0.5);
+  EXPECT_EQ(like[2].all.compared, 0u);
+  EXPECT_FALSE(like[2].good());
+
+  // Right in three quarters alone is not right.
+  std::vector<float> part(points.size(), 0.9f);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (points[i].x >= width / 2 && points[i].y >= height / 2) part[i] = 0.1f;
+  }
+  const auto three = tools::likeness_of(points, part, 1)[0];
+  EXPECT_GT(three.all.share(), 0.7);
+  EXPECT_FALSE(three.good());
+}
+
+TEST(matcher, a_second_place_that_is_as_good_is_told) {
+  const tools::image_features query{{}, width, height};
+  const auto of = [](std::uint32_t compared, std::uint32_t alike) {
+    tools::quarters q;
+    q.all = {compared, alike};
+    return q;
+  };
+  const auto weighed = [&](float shift, std::uint32_t compared, std::uint32_t alike) {
+    tools::verdict verdict;
+    verdict.found.log10_chance = -50;
+    verdict.like = {150, 120};
+    verdict.weigh({{similarity{1, 0, shift, 0}}}, {of(compared, alike)}, 2.4, query, 2);
+    return verdict;
+  };
+  EXPECT_TRUE(weighed(30, 150, 15).matched);
+  EXPECT_LT(weighed(30, 150, 15).found.log10_chance, -10);
+  EXPECT_EQ(weighed(30, 150, 110).placements, 2u);
+  EXPECT_FALSE(weighed(30, 150, 110).matched);
+  EXPECT_FALSE(weighed(30, 150, 90).matched) << "not as good, but chance does as much";
+  EXPECT_EQ(weighed(30, 150, 90).placements, 1u);
+  EXPECT_TRUE(weighed(5, 150, 120).matched) << "is the same place";
+  EXPECT_TRUE(weighed(30, 20, 20).matched) << "is seen by few";
 }
 
 TEST(matcher, images_without_bases_match_nothing) {

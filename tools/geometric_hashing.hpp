@@ -28,19 +28,10 @@ struct resample {
     float sum = 0;
     for (int r = 0; r < samples; ++r) {
       for (int c = 0; c < samples; ++c)
-        sum += between(left + static_cast<float>(c) * part, top + static_cast<float>(r) * part);
+        sum += between(from, width, height, left + static_cast<float>(c) * part,
+                       top + static_cast<float>(r) * part);
     }
     to[i] = sum / static_cast<float>(samples * samples);
-  }
-  ROOST_FN float between(float x, float y) const {
-    const float column = std::floor(x), row = std::floor(y), u = x - column, v = y - row;
-    const int left = inside(static_cast<int>(column), width),
-              right = inside(static_cast<int>(column) + 1, width);
-    const float* const above = from + static_cast<std::size_t>(inside(static_cast<int>(row), height)) * width;
-    const float* const below =
-        from + static_cast<std::size_t>(inside(static_cast<int>(row) + 1, height)) * width;
-    return (1 - v) * ((1 - u) * above[left] + u * above[right]) +
-           v * ((1 - u) * below[left] + u * below[right]);
   }
   ROOST_FN static int inside(int at, int end) { return at < 0 ? 0 : at >= end ? end - 1 : at; }
 };
@@ -364,8 +355,7 @@ struct reduce_votes {
   }
 };
 
-inline constexpr double chance_most = -3;  // of a match: the logarithm
-inline constexpr int verify_points = 4;    // times as many points as bases are made of, for verification
+inline constexpr int verify_points = 4;  // times as many points as bases are made of, for verification
 inline constexpr std::size_t shared_bases_most = 56000;  // 4 bytes each in the 227 KiB of a block
 static_assert(shared_bases_most <= 1 << 16, "their numbers have 16 bits");
 inline constexpr int candidates_most = 250;                        // pairs of bases that are verified
@@ -385,8 +375,8 @@ class matcher_on final : public matcher {
   matcher_on(const Place& place, const grey_image& reference, const match_options& options)
       : place_(place), options_(options) {
     auto start = clock::now();
-    features_ = find_features(placed_image(place_, reference), 1, points_);
-    verifier_.emplace(place_, features_);
+    features_ = find_features(placed_image(place_, reference), 1, points_, shades_);
+    verifier_.emplace(place_, features_, shades_.ref());
     times_.points = lap(start);
     find_bases(points_, features_, options_.share, pairs_);
     own_pairs_ = copy_to_host(place_, pairs_);
@@ -447,9 +437,10 @@ class matcher_on final : public matcher {
       times.bases += now.times.bases;
       times.votes += now.times.votes;
       times.verify += now.times.verify;
-      if (looks == 0 || now.log10_chance < best.log10_chance) best = std::move(now);
+      if (looks == 0 || now.matched || now.placements > 1 || now.log10_chance < best.log10_chance)
+        best = std::move(now);
       ++looks;
-      if (best.matched) break;
+      if (best.matched || best.placements > 1) break;
     }
     best.looks = looks;
     best.votes = votes;
@@ -469,7 +460,8 @@ class matcher_on final : public matcher {
 
   std::vector<std::uint32_t> all_votes(const grey_image& query) const override {
     array<image_point, Place> points;
-    const image_features features = find_features(placed_image(place_, query), 1, points);
+    placed_shades shades;
+    const image_features features = find_features(placed_image(place_, query), 1, points, shades);
     array<std::uint32_t, Place> pairs;
     find_query_bases(points, features, pairs);
     array<std::uint32_t, Place> votes(place_, pairs.size() * pairs_.size());
@@ -486,12 +478,21 @@ class matcher_on final : public matcher {
     decltype(brought_to(std::declval<const Place&>(), std::span<const float>())) pixels;
   };
 
+  /// The same as it is looked at.
+  struct placed_shades {
+    array<float, Place> pixels;
+    int width = 0, height = 0;
+    float step = 1;
+    shades_ref ref() const { return {pixels.data(), width, height, step}; }
+  };
+
   /// Looks at the query once. `tries`: pairs of bases that were compared before, and with this call.
   match_result look(const placed_image& query, float coarser, double& tries) const {
     match_result result;
     auto start = clock::now();
     array<image_point, Place> points;
-    const image_features features = find_features(query, coarser, points);
+    placed_shades shades;
+    const image_features features = find_features(query, coarser, points, shades);
     result.times.points = lap(start);
     array<std::uint32_t, Place> pairs;
     find_query_bases(points, features, pairs);
@@ -523,13 +524,18 @@ class matcher_on final : public matcher {
     }
     if (!order.empty()) result.most_votes = result.best_votes[order[0]];
     tries += static_cast<double>(pairs.size()) * static_cast<double>(pairs_.size());
-    const trial found = verifier_->best(points, tried, std::log10(std::max(1.0, tries)));
+    const verdict judged =
+        verifier_->judge(points, features, shades.ref(), tried, std::log10(std::max(1.0, tries)));
+    const trial& found = judged.found;
     result.to_reference = found.at;
     result.log10_chance = found.log10_chance;
     result.inliers = found.fits;
     result.covered = found.covered;
     result.rms = found.rms;
-    result.matched = found.log10_chance < chance_most;
+    result.matched = judged.matched;
+    result.compared = judged.like.compared;
+    result.alike = judged.like.alike;
+    result.placements = judged.placements;
     result.query_points = features.points;
     result.reference_points = features_.points;
     result.times.verify = lap(start);
@@ -553,8 +559,8 @@ class matcher_on final : public matcher {
 
   /// The strongest points of an image, also in memory of the place. `coarser`: that many pixels of the image
   /// as it is otherwise looked at are one.
-  image_features find_features(const placed_image& image, float coarser,
-                               array<image_point, Place>& points) const {
+  image_features find_features(const placed_image& image, float coarser, array<image_point, Place>& points,
+                               placed_shades& shades) const {
     image_features result;
     result.width = image.width;
     result.height = image.height;
@@ -576,12 +582,15 @@ class matcher_on final : public matcher {
     };
     soft(a, b);
     place_.for_each(n, sobel{a.data(), width, height, b.data(), xx.data(), xy.data(), yy.data()});
+    shades = {std::move(a), width, height, step};
+    array<float, Place> turns;
     const float* strength = b.data();
     if (options_.corners) {
       array<float, Place> free(place_, n);
       for (auto* const values : {&xx, &xy, &yy}) soft(*values, free);
-      place_.for_each(n, turning{xx.data(), xy.data(), yy.data(), a.data()});
-      strength = a.data();
+      place_.for_each(n, turning{xx.data(), xy.data(), yy.data(), free.data()});
+      turns = std::move(free);
+      strength = turns.data();
     }
     const double diagonal = result.diagonal() / usual;
     const is_point point{b.data(),
@@ -676,6 +685,7 @@ class matcher_on final : public matcher {
   Place place_;
   match_options options_;
   image_features features_;
+  placed_shades shades_;
   std::optional<match_verifier<Place>> verifier_;
   array<image_point, Place> points_;
   array<std::uint32_t, Place> pairs_;

@@ -12,49 +12,16 @@
 #include <roost/error.hpp>
 #include <span>
 
+#include "still_picture.hpp"
 #include "text_file.hpp"
-
-#define STB_IMAGE_IMPLEMENTATION
-#define STB_IMAGE_STATIC
-#define STBI_NO_HDR
-#define STBI_NO_LINEAR
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
-#include <stb_image.h>
-#pragma GCC diagnostic pop
 
 namespace roost::tools {
 namespace {
 
-[[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  throw invalid_argument(fmt::format("{}: {}", file, why));
-}
-
-/// A gigabyte of brightness.
-constexpr std::size_t pixels_most = std::size_t{1} << 28;
-
-void expect_size(const std::string& file, long width, long height) {
-  if (width >= 1 && height >= 1 &&
-      static_cast<std::size_t>(width) <= pixels_most / static_cast<std::size_t>(height))
-    return;
-  refuse(file, fmt::format("is a picture of {} x {} pixels; {} million at most can be read; shrink it", width,
-                           height, pixels_most / 1000000));
-}
-
-const stbi_uc* data_of(const std::string& bytes) { return reinterpret_cast<const stbi_uc*>(bytes.data()); }
-int size_of(const std::string& bytes) {
-  return static_cast<int>(std::min<std::size_t>(bytes.size(), std::numeric_limits<int>::max()));
-}
-
 /// `bytes`: all of the file, or how it begins.
 file_kind kind_of_bytes(const std::string& bytes) {
   if (bytes.starts_with("SIMPLE  =")) return file_kind::fits;
-  int width, height, colours;
-  const bool jpeg = bytes.starts_with("\xff\xd8\xff");  // much can stand before the size of one
-  return jpeg || stbi_info_from_memory(data_of(bytes), size_of(bytes), &width, &height, &colours)
-             ? file_kind::picture
-             : file_kind::other;
+  return is_still(bytes) ? file_kind::picture : file_kind::other;
 }
 
 bool is_gzip(const std::string& bytes) { return bytes.starts_with("\x1f\x8b"); }
@@ -250,29 +217,7 @@ grey_image read_image(const std::string& file) {
   if (is_gzip(bytes)) bytes = unpacked(file);
   const auto kind = kind_of_bytes(bytes);
   if (kind == file_kind::fits) return read_fits(file, std::move(bytes));
-  if (bytes.size() > std::numeric_limits<int>::max()) refuse(file, "is larger than 2 GiB");
-  const auto* const data = data_of(bytes);
-  const int size = size_of(bytes);
-  grey_image image;
-  int colours = 0;
-  if (stbi_info_from_memory(data, size, &image.width, &image.height, &colours))
-    expect_size(file, image.width, image.height);
-  const auto take = [&](auto* pixels, float scale) {
-    const std::unique_ptr<void, decltype(&stbi_image_free)> owner(pixels, stbi_image_free);
-    if (pixels == nullptr) {
-      refuse(file, fmt::format("cannot be read as a picture ({}); PNG, JPEG, BMP, PGM and FITS can be read",
-                               stbi_failure_reason()));
-    }
-    const std::size_t n = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height);
-    image.pixels.resize(n);
-    for (std::size_t i = 0; i < n; ++i) image.pixels[i] = static_cast<float>(pixels[i]) * scale;
-  };
-  if (kind == file_kind::picture && stbi_is_16_bit_from_memory(data, size)) {
-    take(stbi_load_16_from_memory(data, size, &image.width, &image.height, &colours, 1), 1.f / 257);
-  } else {
-    take(stbi_load_from_memory(data, size, &image.width, &image.height, &colours, 1), 1.f);
-  }
-  return image;
+  return read_still(file, bytes);
 }
 
 }  // namespace roost::tools

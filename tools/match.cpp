@@ -126,6 +126,10 @@ truth_matrix read_truth(const std::string& file) {
     throw roost::invalid_argument(fmt::format(
         "{}: should have the nine numbers of a homography from query to reference, row by row", file));
   }
+  if (h[0] * (h[4] * h[8] - h[5] * h[7]) - h[1] * (h[3] * h[8] - h[5] * h[6]) +
+          h[2] * (h[3] * h[7] - h[4] * h[6]) ==
+      0)
+    throw roost::invalid_argument(fmt::format("{}: is no homography: its determinant is 0", file));
   return h;
 }
 
@@ -405,8 +409,10 @@ class match_run {
                {"votes", r.votes},
                {"most_votes", r.most_votes},
                {"votes_a_second", std::round(votes_a_second(r))},
-               {"matched", r.matched}};
-    std::string found = "no match";
+               {"matched", r.matched},
+               {"placements", r.matched || r.placements > 1 ? r.placements : 0}};
+    std::string found =
+        r.placements > 1 ? fmt::format("no match: {} placements are equally good", r.placements) : "no match";
     if (r.matched) {
       facts.update(json{{"a", s.a},
                         {"b", s.b},
@@ -416,12 +422,15 @@ class match_run {
                         {"turn_degrees", turn_of(s)},
                         {"inliers", r.inliers},
                         {"covered", r.covered},
+                        {"alike", r.alike},
+                        {"compared", r.compared},
                         {"rms_px", rounded(r.rms, 1e3)},
                         {"log10_chance", rounded(r.log10_chance, 10)}});
       found = fmt::format(
           "scale {:.4f}, turn {:.2f} degrees, shift {:.1f} {:.1f}; {} of {} points fit, {:.2f} pixels off "
-          "(RMS); chance 10^{:.0f}",
-          std::hypot(s.a, s.b), turn_of(s), s.x, s.y, r.inliers, r.covered, r.rms, r.log10_chance);
+          "(RMS); {} of {} look alike; chance 10^{:.0f}",
+          std::hypot(s.a, s.b), turn_of(s), s.x, s.y, r.inliers, r.covered, r.rms, r.alike, r.compared,
+          r.log10_chance);
       if (truth_) {
         facts["corners_off_px"] = rounded(corners_off(s, *truth_, query), 1e3);
         found += fmt::format("; corners {:.2f} pixels off", corners_off(s, *truth_, query));
@@ -495,14 +504,16 @@ class match_run {
 void match(options_of_match& options) {
   options.how.votes = options.votes == "global" ? tools::vote_way::global : tools::vote_way::shared;
   options.how.corners = options.points == "corners";
-  if (!(options.how.share > 0 && options.how.share <= 1)) {
+  // A validator of CLI11 would let nan pass.
+  const auto expect = [](const char* name, double value, double least, double most) {
+    if (value >= least && value <= most) return;
     throw roost::invalid_argument(
-        fmt::format("match: a share of {} asked for; give one above 0, 1 at most", options.how.share));
-  }
-  if (!(options.how.threshold >= 0 && options.how.threshold <= 255)) {
-    throw roost::invalid_argument(
-        fmt::format("match: a threshold of {} asked for; give one from 0 to 255", options.how.threshold));
-  }
+        fmt::format("match: {} is {}; give a number from {} to {}", name, value, least, most));
+  };
+  expect("--share", options.how.share, 1e-6, 1);
+  expect("--threshold", static_cast<double>(options.how.threshold), 0, 255);
+  expect("--longest", static_cast<double>(options.how.longest), 0.13, 1);
+  expect("--units", static_cast<double>(options.how.units), 4, static_cast<double>(tools::units_most));
   const int code = match_run(options).run();
   if (code != 0) throw CLI::RuntimeError(code);
 }
@@ -553,12 +564,10 @@ void add_match(CLI::App& app) {
   command
       ->add_option("--longest", options->how.longest,
                    "Length of the longest bases, as a part of the picture's diagonal; the shortest have 0.12")
-      ->check(CLI::Range(0.13, 1.0))
       ->capture_default_str();
   command
       ->add_option("--units", options->how.units,
                    "So many units is a basis long when coordinates are rounded to keys")
-      ->check(CLI::Range(4.0, static_cast<double>(tools::units_most)))
       ->capture_default_str();
   command
       ->add_option("--threshold", options->how.threshold,

@@ -42,4 +42,146 @@ similarity similarity_of(image_point a, image_point b, image_point to_a, image_p
   return s;
 }
 
+likeness& likeness::operator+=(float correlation) {
+  constexpr float alike_least = 0.7f;
+  ++compared;
+  alike += correlation > alike_least ? 1 : 0;
+  return *this;
+}
+
+bool quarters::good() const {
+  constexpr std::uint32_t few = 8;  // windows that tell nothing
+  if (all.compared < few || all.share() < 0.55) return false;
+  return std::all_of(std::begin(of), std::end(of),
+                     [](const likeness& q) { return q.compared < few || q.share() > 0.25; });
+}
+
+std::vector<quarters> likeness_of(const std::vector<image_point>& points, const std::vector<float>& windows,
+                                  std::size_t placements) {
+  std::vector<quarters> result(placements);
+  const std::size_t count = placements == 0 ? 0 : windows.size() / placements;
+  for (std::size_t p = 0; p < placements; ++p) {
+    const float* const found = windows.data() + p * count;
+    std::vector<float> x, y;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (found[i] == compare_windows::none) continue;
+      x.push_back(points[i].x);
+      y.push_back(points[i].y);
+    }
+    if (x.empty()) continue;
+    const auto middle = [](std::vector<float>& values) {
+      const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+      std::nth_element(values.begin(), half, values.end());
+      return *half;
+    };
+    const float column = middle(x), row = middle(y);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (found[i] == compare_windows::none) continue;
+      result[p].all += found[i];
+      result[p].of[(points[i].x < column ? 0 : 1) + (points[i].y < row ? 0 : 2)] += found[i];
+    }
+  }
+  return result;
+}
+
+void verdict::weigh(const std::vector<trial>& others, const std::vector<quarters>& like_of_others,
+                    double log10_tries, const image_features& query, float reach) {
+  constexpr double as_good = 0.8;
+  double by_chance = 0.02;  // at least
+  std::vector<similarity> known{found.at};
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const likeness& other = like_of_others[i].all;
+    if (other.compared * 3 < like.compared) continue;
+    if (std::any_of(known.begin(), known.end(),
+                    [&](const auto& s) { return corners_apart(s, others[i].at, query) < 4 * reach; }))
+      continue;
+    by_chance = std::max(by_chance, other.share());
+    if (other.share() < as_good * like.share()) continue;
+    known.push_back(others[i].at);
+  }
+  placements = static_cast<std::uint32_t>(known.size());
+  // Windows overlap: about a third of them are independent.
+  const double windows = like.compared / 3.,
+               chance = log10_tries + log10_tail(windows, like.alike / 3., by_chance);
+  found.log10_chance = std::min(0., std::max(found.log10_chance, chance));
+  matched = placements == 1 && found.log10_chance < chance_most;
+}
+
+float corners_apart(const similarity& a, const similarity& b, const image_features& query) {
+  float most = 0;
+  for (const float x : {0.f, static_cast<float>(query.width)}) {
+    for (const float y : {0.f, static_cast<float>(query.height)}) {
+      const auto p = a({x, y}), q = b({x, y});
+      most = std::max(most, std::hypot(p.x - q.x, p.y - q.y));
+    }
+  }
+  return most;
+}
+
+std::vector<trial> other_placements(const similarity& found, const image_features& query,
+                                    const image_features& reference) {
+  constexpr std::size_t points = 300, kept = 24;
+  constexpr int side = 256, middle = side / 2;  // bins of shifts
+  constexpr int turns[] = {0, 30, 45, 60, 90, 120, 135, 150, 180, 210, 225, 240, 270, 300, 315, 330};
+  const float bin = 2 * reference.diagonal() / side;
+  std::vector<image_point> laid;
+  image_point centre{0, 0};
+  for (const auto& p : query.points) {
+    const auto at = found(p);
+    if (at.x < 0 || at.y < 0 || at.x > static_cast<float>(reference.width) ||
+        at.y > static_cast<float>(reference.height))
+      continue;
+    laid.push_back(at);
+    centre.x += at.x, centre.y += at.y;
+    if (laid.size() == points) break;
+  }
+  if (laid.empty()) return {};
+  centre = {centre.x / static_cast<float>(laid.size()), centre.y / static_cast<float>(laid.size())};
+
+  struct peak {
+    std::uint32_t votes;
+    similarity at;
+  };
+  std::vector<peak> peaks;
+  std::vector<std::uint32_t> votes;
+  for (const int degrees : turns) {
+    const float radians = static_cast<float>(degrees) * 0.017453292f, c = std::cos(radians),
+                s = std::sin(radians);
+    const similarity turn{c, s, centre.x - c * centre.x + s * centre.y,
+                          centre.y - s * centre.x - c * centre.y};
+    votes.assign(std::size_t{side} * side, 0);
+    for (const auto& p : laid) {
+      const auto from = turn(p);
+      for (std::size_t i = 0; i < std::min(points, reference.points.size()); ++i) {
+        const int column = static_cast<int>(std::floor((reference.points[i].x - from.x) / bin)) + middle,
+                  row = static_cast<int>(std::floor((reference.points[i].y - from.y) / bin)) + middle;
+        if (column >= 0 && row >= 0 && column < side && row < side)
+          ++votes[static_cast<std::size_t>(row * side + column)];
+      }
+    }
+    const auto moved = turn({found.x, found.y});
+    for (int row = 1; row < side; ++row) {
+      for (int column = 1; column < side; ++column) {
+        if (degrees == 0 && std::abs(row - middle) < 3 && std::abs(column - middle) < 3) continue;
+        const std::uint32_t* const corner = votes.data() + row * side + column;  // of four bins
+        const std::uint32_t sum = corner[0] + corner[-1] + corner[-side] + corner[-side - 1];
+        if (sum < 4) continue;
+        peaks.push_back({sum,
+                         {c * found.a - s * found.b, s * found.a + c * found.b,
+                          moved.x + static_cast<float>(column - middle) * bin,
+                          moved.y + static_cast<float>(row - middle) * bin}});
+      }
+    }
+  }
+  std::stable_sort(peaks.begin(), peaks.end(), [](auto& a, auto& b) { return a.votes > b.votes; });
+  std::vector<trial> result;
+  for (const auto& p : peaks) {
+    if (result.size() == kept) break;
+    if (std::none_of(result.begin(), result.end(),
+                     [&](const trial& r) { return corners_apart(r.at, p.at, query) < 3 * bin; }))
+      result.push_back({p.at});
+  }
+  return result;
+}
+
 }  // namespace roost::tools

@@ -21,6 +21,34 @@ struct image_features {
   float diagonal() const;
 };
 
+/// What lies between the pixels of a picture; its border repeats.
+ROOST_FN float between(const float* pixels, int width, int height, float x, float y) {
+  const float column = std::floor(x), row = std::floor(y), u = x - column, v = y - row;
+  const auto inside = [](int at, int end) { return at < 0 ? 0 : at >= end ? end - 1 : at; };
+  const int left = inside(static_cast<int>(column), width),
+            right = inside(static_cast<int>(column) + 1, width);
+  const float* const above = pixels + static_cast<std::size_t>(inside(static_cast<int>(row), height)) * width;
+  const float* const below =
+      pixels + static_cast<std::size_t>(inside(static_cast<int>(row) + 1, height)) * width;
+  return (1 - v) * ((1 - u) * above[left] + u * above[right]) +
+         v * ((1 - u) * below[left] + u * below[right]);
+}
+
+/// A picture as it was looked at: `step` pixels of the picture are one of these.
+struct shades_ref {
+  const float* pixels;
+  int width, height;
+  float step;
+  /// The shade at a point of the picture; false outside.
+  ROOST_FN bool at(image_point p, float& shade) const {
+    const float x = (p.x + 0.5f) / step - 0.5f, y = (p.y + 0.5f) / step - 0.5f;
+    if (!(x >= 0 && y >= 0 && x <= static_cast<float>(width - 1) && y <= static_cast<float>(height - 1)))
+      return false;
+    shade = between(pixels, width, height, x, y);
+    return true;
+  }
+};
+
 /// The similarity that takes two points to two others.
 similarity similarity_of(image_point a, image_point b, image_point to_a, image_point to_b);
 
@@ -131,6 +159,9 @@ ROOST_FN double log10_tail(double n, double k, double p) {
   const double rest = share >= 1 ? 0 : (1 - share) * std::log((1 - share) / (1 - p));
   return -n * (share * std::log(share / p) + rest) / std::log(10.0);
 }
+
+/// A match is less probable by chance: the logarithm (10).
+inline constexpr double chance_most = -3;
 
 /// A similarity, and what is known of it.
 struct trial {
@@ -247,11 +278,86 @@ struct try_similarities {
   }
 };
 
+/// How alike the pictures are around a point of the query where a similarity lays it: the correlation of
+/// shades in a window, from -1 to 1.
+struct compare_windows {
+  static constexpr int side = 4;                // samples on each side of the middle
+  static constexpr float none = -2, apart = 2;  // nothing to compare; pixels between samples
+  shades_ref reference, query;
+  const image_point* points;
+  std::uint32_t count;
+  const similarity* placements;
+  float* alike;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const similarity s = placements[i / count];
+    const image_point middle = points[i % count], to = s(middle);
+    const float scale2 = s.a * s.a + s.b * s.b,
+                step = apart * detail::larger(reference.step, query.step * std::sqrt(scale2));
+    double n = 0, f = 0, g = 0, ff = 0, gg = 0, fg = 0;
+    for (int row = -side; row <= side; ++row) {
+      for (int column = -side; column <= side; ++column) {
+        const float u = static_cast<float>(column) * step, v = static_cast<float>(row) * step;
+        float here, there;
+        if (!reference.at({to.x + u, to.y + v}, there) ||
+            !query.at({middle.x + (s.a * u + s.b * v) / scale2, middle.y + (s.a * v - s.b * u) / scale2},
+                      here))
+          continue;
+        n += 1, f += here, g += there;
+        ff += here * here, gg += there * there, fg += here * there;
+      }
+    }
+    const double whole = (2 * side + 1) * (2 * side + 1), left = ff - f * f / n, right = gg - g * g / n;
+    alike[i] = n < whole / 2 || left < n ? none
+               : right < n               ? 0.f
+                                         : static_cast<float>((fg - f * g / n) / std::sqrt(left * right));
+  }
+};
+
+/// How many windows were compared, and how many are alike.
+struct likeness {
+  std::uint32_t compared = 0, alike = 0;
+  double share() const { return compared == 0 ? 0 : static_cast<double>(alike) / compared; }
+  likeness& operator+=(float correlation);
+};
+/// The same of the upper left, upper right ... quarter of the windows, so that a placement that is right in
+/// one part of a query alone is told from one that is right.
+struct quarters {
+  likeness all, of[4];
+  bool good() const;
+};
+/// Of each placement, from what compare_windows found for a query's points.
+std::vector<quarters> likeness_of(const std::vector<image_point>& points, const std::vector<float>& windows,
+                                  std::size_t placements);
+
+/// How far apart two similarities lay the farthest corner of a query.
+float corners_apart(const similarity& a, const similarity& b, const image_features& query);
+
+/// Other placements of a query on a reference, turned and shifted, that lay many points onto points. Where a
+/// picture repeats itself they are as good as the one that was found; otherwise they show how much is alike
+/// by chance in these two pictures.
+std::vector<trial> other_placements(const similarity& found, const image_features& query,
+                                    const image_features& reference);
+
+/// What a query's best placement is, and what speaks for it.
+struct verdict {
+  trial found;
+  likeness like;
+  std::uint32_t placements = 1;  // that are about as good
+  bool matched = false;
+
+  /// Holds the placement against others: whether one of them is as good, and how probable it is that so many
+  /// windows are alike by chance.
+  void weigh(const std::vector<trial>& others, const std::vector<quarters>& like_of_others,
+             double log10_tries, const image_features& query, float reach);
+};
+
 /// A reference that similarities are tried on.
 template <class Place>
 class match_verifier {
  public:
-  match_verifier(const Place& place, const image_features& reference) : place_(place) {
+  match_verifier(const Place& place, const image_features& reference, const shades_ref& shades)
+      : place_(place), reference_(reference), shades_(shades) {
     const float reach = std::max(2.f, 0.006f * reference.diagonal());
     const point_cells near(reference.points, reach), around(reference.points, 2.5f * reach);
     std::vector<image_point> points;
@@ -285,9 +391,9 @@ class match_verifier {
     place_.copy_to_host(trials.data(), there.data(), there.bytes());
   }
 
-  /// The best of some, refined; of chance 1 if none explains more than chance does.
-  trial best(const array<image_point, Place>& query, const std::vector<similarity>& candidates,
-             double log10_tries) const {
+  /// The best of some, refined, by what the points say: the best first.
+  std::vector<trial> best(const array<image_point, Place>& query, const std::vector<similarity>& candidates,
+                          double log10_tries) const {
     std::vector<trial> trials;
     for (const auto& s : candidates) {
       const float scale = std::hypot(s.a, s.b);
@@ -297,16 +403,59 @@ class match_verifier {
     std::stable_sort(trials.begin(), trials.end(), better);
     trials.resize(std::min<std::size_t>(trials.size(), refined));
     run(query, trials, log10_tries, true);
-    const auto found = std::min_element(trials.begin(), trials.end(), better);
-    return found == trials.end() ? trial{} : *found;
+    std::stable_sort(trials.begin(), trials.end(), better);
+    return trials;
+  }
+
+  /// Whether one of some similarities is right.
+  verdict judge(const array<image_point, Place>& points, const image_features& query,
+                const shades_ref& shades, const std::vector<similarity>& candidates,
+                double log10_tries) const {
+    verdict result;
+    auto trials = best(points, candidates, log10_tries);
+    if (trials.empty()) return result;
+    result.found = trials[0];
+    std::erase_if(trials, [](const trial& t) { return t.log10_chance >= chance_most; });
+    if (trials.empty()) return result;
+    const auto like = compare(points, query, shades, trials);
+    const auto first = std::max_element(like.begin(), like.end(), [](const auto& a, const auto& b) {
+      return a.all.share() * a.all.alike < b.all.share() * b.all.alike;
+    });
+    result.found = trials[static_cast<std::size_t>(first - like.begin())];
+    result.like = first->all;
+    if (!first->good()) {
+      result.found.log10_chance = 0;
+      return result;
+    }
+    auto others = other_placements(result.found.at, query, reference_);
+    run(points, others, log10_tries, true);
+    others.insert(others.end(), trials.begin(), trials.end());
+    result.weigh(others, compare(points, query, shades, others), std::log10(candidates.size()), query,
+                 ref_.near.side);
+    return result;
   }
 
  private:
-  static constexpr std::size_t refined = 8;
+  static constexpr std::size_t refined = 8, windows = 256;
+
+  /// How alike the pictures are where similarities lay the query.
+  std::vector<quarters> compare(const array<image_point, Place>& points, const image_features& query,
+                                const shades_ref& shades, const std::vector<trial>& trials) const {
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
+    std::vector<similarity> placements;
+    for (const auto& t : trials) placements.push_back(t.at);
+    const auto there = copy_to(place_, placements);
+    array<float, Place> alike(place_, placements.size() * count);
+    place_.for_each(alike.size(),
+                    compare_windows{shades_, shades, points.data(), count, there.data(), alike.data()});
+    return likeness_of(query.points, copy_to_host(place_, alike), placements.size());
+  }
 
   static bool better(const trial& a, const trial& b) { return a.log10_chance < b.log10_chance; }
 
   Place place_;
+  const image_features& reference_;
+  shades_ref shades_;
   array<image_point, Place> points_;
   array<std::uint32_t, Place> near_, around_;
   reference_ref ref_;

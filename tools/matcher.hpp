@@ -70,9 +70,11 @@ struct match_result {
   std::uint32_t most_votes = 0;           ///< for one pair of bases
   std::size_t inliers = 0;                ///< query points beside a reference point
   std::size_t covered = 0;                ///< query points that fall onto the reference
+  std::size_t compared = 0, alike = 0;    ///< windows around query points, and those that look alike
+  std::size_t placements = 1;             ///< that are equally good; with several it is no match
   int looks = 0;                          ///< how often the query was looked at, finer or coarser
   double rms = 0;                         ///< of these, how far from their reference points, in its pixels
-  double log10_chance = 0;                ///< that so many are, for all pairs of bases
+  double log10_chance = 0;                ///< that so many fit, for all pairs of bases, and are alike
   std::vector<std::uint32_t> best_votes;  ///< of each basis of the query
   std::vector<image_point> query_points, reference_points;
   match_times times;
@@ -85,8 +87,8 @@ class matcher {
   virtual const match_facts& facts() const = 0;
   /// What building the table took.
   virtual const match_times& times() const = 0;
-  /// Looks at the query as it is, then coarser and finer, until it matches. The result is that of the best
-  /// look; votes and times are those of all.
+  /// Looks at the query as it is, then coarser and finer, until it matches or has several places. The result
+  /// is that of the best look; votes and times are those of all.
   virtual match_result match(const grey_image& query) const = 0;
   /// Looks at it once, as it is.
   virtual match_result match_once(const grey_image& query) const = 0;

@@ -85,6 +85,13 @@ for query in other.pgm flat.pgm dot.pgm; do
   grep -q "^${query%.pgm}: no match" stdout || fail "$query: $(cat stdout)"
 done
 
+# A board has many places.
+awk 'BEGIN { print "P2\n240 180\n255"; for (y = 0; y < 180; ++y) for (x = 0; x < 240; ++x) print (int(x / 20) + int(y / 20)) % 2 ? 30 : 220 }' >board.pgm
+"$roost" match board.pgm board.pgm "${small[@]}" >stdout 2>stderr
+code=$?
+[[ $code -eq 3 ]] || fail "a board: exit code $code, $(cat stderr)"
+grep -q "^board: no match: [0-9]* placements are equally good" stdout || fail "a board: $(cat stdout)"
+
 # Pictures, of one and of a folder; a truth.
 mkdir frames
 cp turned.pgm farther.pgm other.pgm frames
@@ -164,8 +171,15 @@ refused "^roost: empty.png: is empty" match reference.pgm empty.png "${small[@]}
 refused "^roost: missing.png: .*no such file" match reference.pgm missing.png
 refused "^roost: folder: has no pictures" match reference.pgm folder
 refused "text.txt: should have the nine numbers" match reference.pgm turned.pgm --truth text.txt
-refused "a share of 0 asked for" match reference.pgm turned.pgm --share 0
-refused "a threshold of 300" match reference.pgm turned.pgm --threshold 300
+refused "share is 0; give a number from" match reference.pgm turned.pgm --share 0
+refused "threshold is 300" match reference.pgm turned.pgm --threshold 300
+for wrong in "--share nan" "--threshold nan" "--longest nan" "--units nan" "--longest inf" "--share -1"; do
+  # shellcheck disable=SC2086
+  refused "^roost: match: ${wrong% *} is .*; give a number from" match reference.pgm turned.pgm $wrong
+done
+refused "seed" match reference.pgm turned.pgm --seed 18446744073709551616
+echo 1 2 3 2 4 6 0 0 1 >singular
+refused "is no homography" match reference.pgm turned.pgm --truth singular
 refused "longest" match reference.pgm turned.pgm --longest 0.1
 refused "units" match reference.pgm turned.pgm --units 31
 refused "k" match reference.pgm turned.pgm --k 2
