@@ -172,6 +172,7 @@ struct row_layout {
   separator by = separator::blank;
   std::array<std::size_t, 3> columns{0, 1, 2};
   std::size_t least = 0, most = 0;  // columns that a row has: one less if the last field is empty
+  bool named = false;               // a header tells its columns
   bool comments = false;            // there may be lines of comments
   bool count_lines = false;         // behind the points that were announced, more may be announced
   std::optional<std::uint64_t> announced;
@@ -194,8 +195,9 @@ point_cloud read_rows(const std::string& file, lines_of lines, row_layout layout
   point_cloud cloud;
   coordinate_reader numbers;
   std::vector<std::string_view> fields;
-  std::uint64_t rows = 0, all_rows = 0;  // since points were announced
-  bool names = false;                    // the first row is 0, 1, 2 ...
+  std::uint64_t rows = 0, all_rows = 0;                         // since points were announced
+  bool names = false;                                           // the first row is 0, 1, 2 ...
+  bool pairs = layout.by == separator::comma && !layout.named;  // each two columns may be one number: 1,5
   const auto first = lines.number + 1;
   while (!lines.rest.empty()) {
     const auto line = trimmed(lines.take());
@@ -213,9 +215,10 @@ point_cloud read_rows(const std::string& file, lines_of lines, row_layout layout
     }
     const auto most = fields.size(), least = most - (fields.back().empty() ? 1 : 0);
     if (layout.most == 0) layout.least = least, layout.most = most;
-    if (least < 3) refuse_row(fmt::format("has {} columns, x, y and z are needed", least));
+
     if (most < layout.least || least > layout.most)
-      refuse_row(fmt::format("has {} columns, where {} are expected", least, layout.least));
+      refuse_row(fmt::format("{} columns are expected, and it has {}", layout.least, least));
+    if (least < 3) refuse_row(fmt::format("x, y and z need 3 columns, and it has {}", least));
     std::array<double, 3> at{};
     for (std::size_t a = 0; a < 3; ++a) {
       const auto column = layout.columns[a];
@@ -237,6 +240,11 @@ point_cloud read_rows(const std::string& file, lines_of lines, row_layout layout
           refuse_row("has blanks and other marks between numbers; write it with one of them");
       }
     }
+    pairs = pairs && fields.size() >= 6 && fields.size() % 2 == 0;
+    for (std::size_t i = 0; pairs && i < fields.size(); ++i) {
+      const auto digits = i % 2 == 0 ? without_sign(fields[i]) : fields[i];
+      pairs = !digits.empty() && all_digits(digits);
+    }
     add(cloud, at);
     ++rows, ++all_rows;
   }
@@ -246,6 +254,11 @@ point_cloud read_rows(const std::string& file, lines_of lines, row_layout layout
   if (names && numbers.fractions() && layout.comments) {
     refuse(file, fmt::format("line {}: 0, 1, 2 may be names of columns or a point; delete it, or write 0.0",
                              first));
+  }
+  if (pairs && all_rows != 0) {
+    refuse(file,
+           "has nothing but whole numbers between commas, or decimal commas; write decimal points, or the "
+           "names of the columns first");
   }
   constexpr std::array<const char*, 3> between{"blanks", "commas", "semicolons"};
   cloud.read_as = fmt::format("text, x, y, z in columns {}, {}, {} of {}, between {}{}",
@@ -518,9 +531,9 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
   return cloud;
 }
 
-/// How unlike each other numbers are that lie `lag` apart: from 0 to 1. Fields of records are most alike at
-/// the size of a record.
-double unlikeness(const std::vector<float>& numbers, std::size_t lag) {
+/// How unlike each other numbers are that lie `lag` apart, from 0 to 1, and how many of them were compared.
+/// Fields of records are most alike at the size of a record.
+std::pair<double, std::size_t> unlikeness(const std::vector<float>& numbers, std::size_t lag) {
   double sum = 0;
   std::size_t count = 0;
   for (std::size_t i = 0; i + lag < numbers.size(); ++i) {
@@ -529,7 +542,7 @@ double unlikeness(const std::vector<float>& numbers, std::size_t lag) {
     ++count;
     if (a != b) sum += std::abs(a - b) / (std::abs(a) + std::abs(b));
   }
-  return count == 0 ? 0 : sum / static_cast<double>(count);
+  return {count == 0 ? 0 : sum / static_cast<double>(count), count};
 }
 
 /// Refuses a file whose records may have another size than the 4 floats of KITTI.
@@ -553,16 +566,20 @@ void expect_kitti(const std::string& file, std::string_view bytes) {
     refuse(file, "has no coordinates in floats of 32 bits; if they are doubles, save them as .npy");
   bool negative = false;  // an intensity
   for (std::size_t i = 3; i < numbers.size(); i += 4) negative = negative || numbers[i] < 0;
-  const double four = unlikeness(numbers, 4);
+  const auto [four, compared] = unlikeness(numbers, 4);
+  // Few numbers are alike by chance.
+  const double nearly = compared == 0 ? 0 : 0.9 - 0.5 / std::sqrt(static_cast<double>(compared));
+  std::pair<double, std::size_t> likeliest{2, 0};
   for (const auto other : others) {
     if (bytes.size() % (4 * other) != 0) continue;
     // Every second record is nearly as much alike.
-    const bool likely = other % 4 == 0 ? unlikeness(numbers, other) < 0.8 * four
-                                       : negative || four > 0.9 * unlikeness(numbers, other);
-    if (likely)
-      refuse(file,
-             fmt::format("may have records of 4 floats or of {0}; give --record 4 or --record {0}", other));
+    const double here = unlikeness(numbers, other).first;
+    const bool likely = other % 4 == 0 ? here < 0.8 * four : negative || four > nearly * here;
+    if (likely) likeliest = std::min(likeliest, {here, other});
   }
+  if (const auto other = likeliest.second; other != 0)
+    refuse(file,
+           fmt::format("may have records of 4 floats or of {0}; give --record 4 or --record {0}", other));
 }
 
 point_cloud read_floats(const std::string& file, std::string_view bytes, unsigned record) {
@@ -605,19 +622,25 @@ point_cloud read_columns(const std::string& file, std::string_view text) {
   lines_of lines{text};
   row_layout layout;
   layout.comments = true;
-  std::vector<std::string_view> fields, names;
+  std::vector<std::string_view> fields, with_commas, names;
   std::size_t line_of_names = 0;
   bool header = false;
   for (auto before = lines; !lines.rest.empty(); before = lines) {
     auto line = trimmed(lines.take());
     if (line.empty()) continue;
     const bool comment = is_comment(line);
-    if (comment) line.remove_prefix(std::min(line.find_first_not_of(marks), line.size()));
+    if (comment) {  // names may come behind a title: `# columns: x y z`
+      const auto title = line.find(':');
+      line = title == line.npos ? line : line.substr(title + 1);
+      line.remove_prefix(std::min(line.find_first_not_of(marks), line.size()));
+    }
     split(line, separator_of(line), fields);
+    if (!find_axes(fields).all() && line.find(',') != line.npos) {
+      split(line, separator::comma, with_commas);  // names may have blanks in them
+      if (find_axes(with_commas).all()) fields = with_commas;
+    }
     const auto number = fields.size() == 1 ? natural_in(fields[0]) : std::nullopt;
-    if (comment) {  // its names may come behind a title: `# columns: x y z`
-      const auto title = std::ranges::find_if(fields, [](auto f) { return f.ends_with(':'); });
-      if (title != fields.end()) fields.erase(fields.begin(), title + 1);
+    if (comment) {
       if (!header && find_axes(fields).all()) names = fields, line_of_names = lines.number;
     } else if (number && !layout.announced && !header) {
       layout.announced = number;
@@ -646,6 +669,7 @@ point_cloud read_columns(const std::string& file, std::string_view text) {
                                line_of_names, least, lines.number + 1, layout.least));
     }
     layout.columns = at;
+    layout.named = fitting;
   }
   return read_rows(file, lines, layout);
 }
