@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -315,29 +314,6 @@ ply_shape read_ply(const std::string& name, std::string_view file, bool surface)
   if (wrong.empty()) wrong = problem;
   if (!wrong.empty()) refuse(name, fmt::format("{}; it is damaged or cut short", wrong));
   return result;
-}
-
-std::string plain_ply(const ply_shape& shape) {
-  static_assert(std::endian::native == std::endian::little);
-  std::string text = fmt::format(
-      "ply\nformat binary_little_endian 1.0\nelement vertex {}\nproperty float x\nproperty float y\n"
-      "property float z\nelement face {}\nproperty list uint uint vertex_indices\nend_header\n",
-      shape.vertices.size(), shape.sizes.size());
-  const auto add = [&](const auto* values, std::size_t count) {
-    text.append(reinterpret_cast<const char*>(values), count * sizeof(*values));
-  };
-  text.reserve(text.size() + shape.vertices.size() * 12 + (shape.sizes.size() + shape.corners.size()) * 4);
-  for (const auto& v : shape.vertices) {
-    const float at[3] = {static_cast<float>(v[0]), static_cast<float>(v[1]), static_cast<float>(v[2])};
-    add(at, 3);
-  }
-  std::size_t corner = 0;
-  for (const auto size : shape.sizes) {
-    add(&size, 1);
-    add(shape.corners.data() + corner, size);
-    corner += size;
-  }
-  return text;
 }
 
 }  // namespace roost::tools

@@ -56,9 +56,4 @@ struct ply_shape {
 /// or has more or less in it than its header announces.
 ply_shape read_ply(const std::string& name, std::string_view file, bool surface);
 
-/// The shape as a PLY file of the one kind that every reader knows: vertices, which are floats, before faces,
-/// which strips are called too, and nothing else. assimp 5.2 believes every number of a file, takes commas
-/// for decimal points, and stumbles over faces before vertices and over types that it does not expect.
-std::string plain_ply(const ply_shape& shape);
-
 }  // namespace roost::tools
