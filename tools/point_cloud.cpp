@@ -557,6 +557,7 @@ void expect_kitti(const std::string& file, std::string_view bytes) {
            fmt::format("has {} bytes; a KITTI scan has 16 for each point{}", bytes.size(),
                        fitting.empty() ? "" : fmt::format("; give --record {} if that is right", fitting)));
   }
+  if (bytes.empty()) return;
   constexpr std::size_t enough = 1 << 18;
   std::vector<float> numbers(std::min(bytes.size() / 4, enough));
   std::memcpy(numbers.data(), bytes.data(), numbers.size() * 4);

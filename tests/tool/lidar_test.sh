@@ -57,6 +57,8 @@ write("shape.npy", npy("(3,)", "<f4", floats[:12]))
 write("complex.npy", npy("(1, 3)", "<c8", floats[:24]))
 write("turned.npy", npy("(3, 100)", "<f4", floats[:1200]))
 write("long.npy", npy("(10, 3)", "<f4", floats[:124]))
+write("long.ply", open("little.ply", "rb").read() + b"more")
+write("wide.ply", open("ascii.ply", "rb").read().replace(b"\n7 ", b"\n7 7 "))
 write("long.pcd", open("binary.pcd", "rb").read() + b"more")
 write("a.npy.gz", gzip.compress(open("a.npy", "rb").read()))
 write("five.bin", b"".join(struct.pack("<5f", *p, 0.5, 7) for p in rows[:1840]))
@@ -159,6 +161,8 @@ for file in short.pcd short.npy short_ascii.pcd; do refused "$file: is cut short
 for file in short.ply many.ply; do refused "is not whole; it is damaged or cut short" lidar $file; done
 refused "4 bytes behind" lidar long.npy
 refused "4 bytes behind" lidar long.pcd
+refused "more in it than its header" lidar long.ply
+refused "more numbers in its line" lidar wide.ply
 refused "--record 4 or --record 5" lidar five.bin
 refused "--record 4 or --record 3" lidar three.bin
 refused "--record 4 or --record 8" lidar eight.bin
