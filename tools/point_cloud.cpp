@@ -326,6 +326,7 @@ std::optional<std::size_t> axis_of(std::string_view name) {
 /// Where x, y and z are among names; none if one of them is missing or there twice.
 struct found_axes {
   std::array<std::size_t, 3> at{}, times{};
+  bool any() const { return times != std::array<std::size_t, 3>{}; }
   bool all() const { return times == std::array<std::size_t, 3>{1, 1, 1}; }
 };
 found_axes find_axes(const std::vector<std::string_view>& names) {
@@ -646,7 +647,8 @@ point_cloud read_columns(const std::string& file, std::string_view text) {
     } else if (number && !layout.announced && !header) {
       layout.announced = number;
       layout.count_lines = true;
-    } else if (!header && find_axes(fields).times != std::array<std::size_t, 3>{}) {
+    } else if (const auto found = find_axes(fields);
+               !header && (found.all() || (found.any() && !coordinate_reader().read(fields[0])))) {
       expect_axes(file, "column", fields);
       names = fields, line_of_names = lines.number;
       header = true;
