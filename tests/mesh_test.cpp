@@ -204,7 +204,7 @@ TEST(ply, header_is_understood) {
   EXPECT_EQ(header.count("tristrips"), 1u);
   EXPECT_EQ(header.count("face"), 0u);
   EXPECT_EQ(header.elements[0].properties.size(), 3u);
-  EXPECT_EQ(header.elements[1].properties[0].count_bytes, 4u);
+  EXPECT_EQ(header.elements[1].properties[0].count.bytes, 4u);
   EXPECT_EQ(good.substr(header.bytes, 5), "0 0 0");
   EXPECT_EQ(tools::missing_in_ply(good, header), "");
 }

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <roost/kernel_map.hpp>
@@ -22,6 +25,7 @@ using roost::tools::point_cloud;
 
 struct lidar_options : roost::bench::settings {
   std::string file;
+  unsigned record = 0;
   int sweeps = 0;
   double size = 0.1, within = 0;
   std::string place = "auto", format = "table", picture;
@@ -31,10 +35,12 @@ struct lidar_options : roost::bench::settings {
 
 /// All that is found out about the voxels of a cloud.
 struct cloud_facts {
-  std::string name;
+  std::string name, read_as;
   std::size_t points = 0, not_finite = 0, beyond = 0;
-  std::vector<roost::coordinate<3>> voxels;  ///< the different ones, in the order of the input
-  std::vector<std::uint8_t> neighbours;      ///< of each, of 27
+  std::array<double, 3> least{}, greatest{};  ///< coordinates of the points that are looked at
+  std::array<double, 3> corner{};             ///< of the box of voxels: its least coordinates
+  std::vector<roost::coordinate<3>> voxels;   ///< the different ones, in the order of the input, moved near 0
+  std::vector<std::uint8_t> neighbours;       ///< of each, of 27
   std::int64_t box[3] = {};
   std::size_t blocks = 0;
   double voxels_of_block = 0, neighbours_of_27 = 0;
@@ -43,8 +49,9 @@ struct cloud_facts {
 };
 
 point_cloud read_points(const lidar_options& options) {
-  if (options.sweeps == 0) return roost::tools::read_point_cloud(options.file);
+  if (options.sweeps == 0) return roost::tools::read_point_cloud(options.file, options.record);
   point_cloud cloud;
+  cloud.read_as = "simulated";
   roost::bench::street_scanner scanner;
   for (int i = 0; i < options.sweeps; ++i) {
     scanner.sweep(i, [&](const roost::bench::scanned_point& p) {
@@ -54,38 +61,83 @@ point_cloud read_points(const lidar_options& options) {
   return cloud;
 }
 
-/// Cubes of the size that hold points.
-std::vector<roost::coordinate<3>> voxels_of(const point_cloud& cloud, const lidar_options& options,
+/// Where points lie, and the corner of the voxels that hold them.
+void measure(const point_cloud& cloud, const lidar_options& options, cloud_facts& facts) {
+  facts.least.fill(std::numeric_limits<double>::infinity());
+  facts.greatest.fill(-std::numeric_limits<double>::infinity());
+  for (const auto& p : cloud.points) {
+    const double at[3] = {p.x, p.y, p.z};
+    for (std::size_t a = 0; a < 3; ++a) {
+      facts.least[a] = std::min(facts.least[a], at[a]);
+      facts.greatest[a] = std::max(facts.greatest[a], at[a]);
+    }
+  }
+  constexpr double exact = 0x1p50;  // numbers of voxels that are wrong by a quarter at most
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1024;
+  float farthest = 0;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const double from = std::floor(facts.least[a] / options.size),
+                 to = std::floor(facts.greatest[a] / options.size);
+    farthest =
+        std::max({farthest, static_cast<float>(-facts.least[a]), static_cast<float>(facts.greatest[a])});
+    if (!(std::abs(from) < exact && std::abs(to) < exact)) {
+      throw roost::invalid_argument(fmt::format(
+          "{}: doubles do not tell voxels of {} apart between {} and {}; give a larger --size, or "
+          "move the cloud nearer to 0",
+          facts.name, options.size, facts.least[a], facts.greatest[a]));
+    }
+    facts.corner[a] = from * options.size;
+    facts.box[a] = static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from) + 1;
+    if (facts.box[a] > most) {
+      throw roost::invalid_argument(fmt::format(
+          "{}: the points between {} and {} are {} voxels of {} apart, and 2^31 are the most; give a "
+          "larger --size, or --within",
+          facts.name, facts.least[a], facts.greatest[a], facts.box[a], options.size));
+    }
+  }
+  const double apart = double{std::nextafter(farthest, std::numeric_limits<float>::infinity())} - farthest;
+  if (cloud.single && apart > options.size / 10) {
+    fmt::print(stderr,
+               "roost: {}: floats of 32 bits are {} apart where the points are farthest from 0, too much for "
+               "voxels of {}; write doubles, or move the cloud nearer to 0 before it is written\n",
+               facts.name, apart, options.size);
+  }
+}
+
+/// Cubes of the size that hold points. Their numbers have 64 bits; 32 are enough near the middle of their
+/// box, which is moved to 0.
+std::vector<roost::coordinate<3>> voxels_of(point_cloud& cloud, const lidar_options& options,
                                             cloud_facts& facts) {
-  constexpr double most = 1 << 20;  // what all tables hold
+  if (options.within > 0) {
+    facts.beyond = std::erase_if(cloud.points,
+                                 [&](const auto& p) { return std::hypot(p.x, p.y, p.z) > options.within; });
+    if (cloud.points.empty()) {
+      throw roost::invalid_argument(
+          fmt::format("{}: no point is within {} of (0, 0, 0); give more", facts.name, options.within));
+    }
+  }
+  measure(cloud, options, facts);
+  constexpr std::int64_t step = 64;  // blocks stay what they are
+  std::array<std::int64_t, 3> middle{};
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto from = static_cast<std::int64_t>(std::floor(facts.least[a] / options.size));
+    middle[a] = (from + facts.box[a] / 2) / step * step;
+  }
   std::vector<roost::coordinate<3>> result;
   result.reserve(cloud.points.size());
   for (const auto& p : cloud.points) {
-    if (options.within > 0 && std::hypot(p.x, p.y, p.z) > options.within) {
-      ++facts.beyond;
-      continue;
-    }
+    const double at[3] = {p.x, p.y, p.z};
     roost::coordinate<3> c{};
-    const double at[3] = {std::floor(p.x / options.size), std::floor(p.y / options.size),
-                          std::floor(p.z / options.size)};
-    for (int a = 0; a < 3; ++a) {
-      if (!(std::abs(at[a]) < most)) {
-        throw roost::invalid_argument(fmt::format(
-            "{}: the point ({}, {}, {}) is more than 2^20 voxels of {} m away from 0; give a larger --size, "
-            "or --within",
-            facts.name, p.x, p.y, p.z, options.size));
-      }
-      c.at[a] = static_cast<std::int32_t>(at[a]);
+    for (std::size_t a = 0; a < 3; ++a) {
+      const auto voxel = static_cast<std::int64_t>(std::floor(at[a] / options.size));
+      c.at[a] = static_cast<std::int32_t>(voxel - middle[a]);
     }
     result.push_back(c);
   }
-  if (result.empty())
-    throw roost::invalid_argument(
-        fmt::format("{}: no point is within {} m; give more", facts.name, options.within));
   return result;
 }
 
-void look_at(const roost::host& cpu, const std::vector<roost::coordinate<3>>& all, cloud_facts& facts) {
+void look_at(const roost::host& cpu, const std::vector<roost::coordinate<3>>& all, cloud_facts& facts) try {
   using index_type = roost::coordinate_index<3>;
   const index_type index(cpu, all, {.order = roost::order::input}),
       blocks(cpu, all, {.representation = roost::representation::blocks, .rows_of_input = false});
@@ -94,8 +146,6 @@ void look_at(const roost::host& cpu, const std::vector<roost::coordinate<3>>& al
       index.statistics().representation == roost::representation::blocks ? "blocks" : "points";
   facts.blocks = blocks.statistics().blocks;
   facts.voxels_of_block = blocks.statistics().occupancy();
-  for (int a = 0; a < 3; ++a)
-    facts.box[a] = std::int64_t{index.bounds().greatest.at[a]} - index.bounds().least.at[a] + 1;
   const auto map = roost::submanifold(cpu, index);
   std::size_t sum = 0;
   for (const std::uint32_t mask : map.masks()) {
@@ -103,6 +153,10 @@ void look_at(const roost::host& cpu, const std::vector<roost::coordinate<3>>& al
     sum += facts.neighbours.back();
   }
   facts.neighbours_of_27 = static_cast<double>(sum) / static_cast<double>(index.size());
+} catch (const roost::invalid_argument&) {
+  throw roost::invalid_argument(
+      fmt::format("{}: a box of {} x {} x {} voxels is too wide; give a larger --size, or --within",
+                  facts.name, facts.box[0], facts.box[1], facts.box[2]));
 }
 
 /// A voxel of the picture is a cube of so many voxels that the longest side has 1024: coloured by the mean of
@@ -155,8 +209,11 @@ std::string title_of(const row& r) {
 void print_table(const cloud_facts& facts, const lidar_options& options) {
   fmt::print("{}: {} points, {} not finite, {} beyond --within\n", facts.name, facts.points, facts.not_finite,
              facts.beyond);
-  fmt::print("{} voxels of {} m in a box of {} x {} x {}\n", facts.voxels.size(), options.size, facts.box[0],
-             facts.box[1], facts.box[2]);
+  fmt::print("read as {}: x from {} to {}, y from {} to {}, z from {} to {}\n", facts.read_as, facts.least[0],
+             facts.greatest[0], facts.least[1], facts.greatest[1], facts.least[2], facts.greatest[2]);
+  fmt::print("{} voxels of side {} in a box of {} x {} x {} with its corner at ({}, {}, {})\n",
+             facts.voxels.size(), options.size, facts.box[0], facts.box[1], facts.box[2], facts.corner[0],
+             facts.corner[1], facts.corner[2]);
   fmt::print("{} blocks of 4 x 4 x 4 have {:.2f} voxels each; an index keeps {}\n", facts.blocks,
              facts.voxels_of_block, facts.representation);
   fmt::print("{:.2f} of the 27 voxels around each are there\n", facts.neighbours_of_27);
@@ -180,7 +237,11 @@ void print_json(const cloud_facts& facts, const lidar_options& options) {
            {"points", facts.points},
            {"not_finite", facts.not_finite},
            {"beyond", facts.beyond},
+           {"read_as", facts.read_as},
+           {"least", facts.least},
+           {"greatest", facts.greatest},
            {"size", options.size},
+           {"corner", facts.corner},
            {"voxels", facts.voxels.size()},
            {"box", facts.box},
            {"blocks", facts.blocks},
@@ -200,6 +261,17 @@ void print_json(const cloud_facts& facts, const lidar_options& options) {
   fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
 }
 
+/// As CLI::Range, which lets NaN pass.
+CLI::Validator between(double least, double most) {
+  const auto range = fmt::format("[{} - {}]", least, most);
+  return {[=](std::string& word) {
+            double value = 0;
+            const bool inside = CLI::detail::lexical_cast(word, value) && value >= least && value <= most;
+            return inside ? std::string() : fmt::format("Value {} not in range {}", word, range);
+          },
+          "FLOAT in " + range};
+}
+
 void lidar(lidar_options& options) {
   if (options.file.empty() == (options.sweeps == 0))
     throw roost::invalid_argument("lidar: name a file of points, or give --generate SWEEPS, not both");
@@ -208,13 +280,21 @@ void lidar(lidar_options& options) {
   cloud_facts facts;
   facts.name = options.sweeps == 0 ? options.file : fmt::format("street, {} sweeps", options.sweeps);
   {
-    const point_cloud cloud = read_points(options);
+    point_cloud cloud = read_points(options);
     facts.points = cloud.points.size() + cloud.not_finite;
     facts.not_finite = cloud.not_finite;
+    facts.read_as = cloud.read_as;
     look_at(cpu, voxels_of(cloud, options, facts), facts);
   }
   bool all_right = true;
-  if (options.repetitions != 0) {
+  constexpr std::int64_t widest = (1 << 21) - 256;  // keys of 64 bits, 21 for each axis
+  const bool comparable = std::ranges::max(facts.box) <= widest;
+  if (!comparable && options.repetitions != 0) {
+    fmt::print(stderr,
+               "roost: {}: the box is too wide for the other tables (2^21 voxels); nothing is timed\n",
+               facts.name);
+  }
+  if (options.repetitions != 0 && comparable) {
     options.tables = {"coordinate_index", "kernel_map", "document_table",
                       "sorted_voxels",    "std_voxels", "sparse_conv"};
     options.ops = {"build", "map", "index_map", "conv"};
@@ -242,18 +322,27 @@ void add_lidar(CLI::App& app) {
   auto options = std::make_shared<lidar_options>();
   CLI::App* const command = app.add_subcommand(
       "lidar", "Turns a cloud of points into voxels, finds their neighbours, and compares tables");
-  command->add_option("file", options->file,
-                      "Points: PLY, PCD, NPY, BIN (KITTI), or rows of numbers x, y, z; - is standard input");
+  command->add_option(
+      "file", options->file,
+      "Points: PLY, PCD, NPY, BIN (KITTI), or rows of numbers x, y, z, also of gzip or Zstandard; - "
+      "is standard input");
+  command
+      ->add_option(
+          "--record", options->record,
+          "The file has nothing but records of so many floats of 32 bits, little end first, the first "
+          "three of which are x, y and z; a KITTI scan (.bin) has 4, nuScenes' have 5")
+      ->check(CLI::Range(3, 1024))
+      ->option_text("FLOATS");
   command
       ->add_option("--generate", options->sweeps,
                    "Instead of a file: so many turns of a simulated scanner that drives along a street")
       ->check(CLI::Range(1, 1000))
       ->option_text("SWEEPS");
   command->add_option("--size", options->size, "Side of a voxel, in the unit of the points")
-      ->check(CLI::Range(1e-9, 1e9))
+      ->check(between(1e-9, 1e9))
       ->capture_default_str();
   command->add_option("--within", options->within, "Leaves out points that are farther from (0, 0, 0)")
-      ->check(CLI::Range(1e-9, 1e9));
+      ->check(between(1e-9, 1e9));
   roost::add_place_options(*command, options->place, options->threads);
   command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported; 0: none")
       ->check(CLI::Range(0, 1000))
@@ -267,9 +356,10 @@ void add_lidar(CLI::App& app) {
       "--picture", options->picture,
       "Draws the voxels into this PNG file: dark blue has few neighbours, yellow has 18 or more");
   command->add_option("--turn", options->turn, "Angle of the picture's camera around the cloud, in degrees")
+      ->check(between(-3600, 3600))
       ->capture_default_str();
   command->add_option("--look-down", options->look_down, "Its angle above the ground, in degrees")
-      ->check(CLI::Range(-89, 89))
+      ->check(between(-89, 89))
       ->capture_default_str();
   command->add_option("--pixels", options->pixels, "Side of the picture")
       ->check(CLI::Range(16, 8192))

@@ -1,23 +1,22 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "numbers.hpp"
+
 /// \file
-/// A look at PLY files before assimp reads them. assimp 5.2 loops for ever where it does not
-/// understand a header, believes every number in a file, repeats the last line of a text that is
-/// cut short, and reads one triangle of a triangle strip.
+/// The reader of PLY files, for clouds and for meshes: vertices in double, and the corners of faces or of
+/// triangle strips. Elements come in any order; properties that are not needed are passed over.
 
 namespace roost::tools {
 
 struct ply_property {
-  unsigned count_bytes = 0;  ///< of a list: the size of the number that says how many values
-                             ///< follow; 0: one value, no list
-  bool count_signed = false;
-  unsigned bytes = 0;  ///< of a value
-  bool floating = false;
+  number_type count;  ///< of a list: the number that says how many values follow; 0 bytes: no list
+  number_type value;
   std::string_view name;  ///< in the file
 };
 
@@ -40,8 +39,21 @@ struct ply_header {
 /// Reads the header of a PLY file. Stops, not understood, at the first line that is no PLY.
 ply_header read_ply_header(std::string_view file);
 
-/// Says what is missing in a PLY file whose header was understood: empty if every element that it
-/// announces is there.
+/// Says what is missing in a PLY file whose header was understood, or is there and not announced: empty if
+/// it has the elements of its header and nothing else.
 std::string missing_in_ply(std::string_view file, const ply_header& header);
+
+struct ply_shape {
+  std::vector<std::array<double, 3>> vertices;
+  bool single = false;  ///< x, y or z is stored as a float of 32 bits
+  std::vector<std::uint32_t> sizes,
+      corners;          ///< how many corners each face or strip has; the vertices that these are
+  bool strips = false;  ///< they are triangle strips, ended by -1
+};
+
+/// Reads the vertices of a PLY file, if `surface`, also its faces or triangle strips. Throws
+/// roost::invalid_argument, one line that begins with `name`, for a file that is no PLY, has no x, y and z,
+/// or has more or less in it than its header announces.
+ply_shape read_ply(const std::string& name, std::string_view file, bool surface);
 
 }  // namespace roost::tools

@@ -15,15 +15,27 @@ struct cloud_point {
 struct point_cloud {
   std::vector<cloud_point> points;  ///< in the order of the file, all finite
   std::size_t not_finite = 0;       ///< points that were left out: rays that came back from nowhere
+  std::string read_as;              ///< what the file was taken for, for people: `KITTI, records of 4 floats`
+  bool single = false;              ///< the file stores coordinates as floats of 32 bits
 };
 
-/// Reads the points of a PLY file (x, y, z of its vertices), a PCD file (ascii or binary), a NumPy array
-/// (.npy of n rows and 3 or more columns of float32 or float64), a KITTI scan (.bin: x, y, z, intensity as
-/// float32), or text: rows of numbers between commas, semicolons or blanks, of which the first three are x, y
-/// and z, or the columns of these names in a header.
+/// Reads the points of
+///
+/// - a PLY file: x, y, z of its vertices, of any type of numbers, wherever they are;
+/// - a PCD file, ascii or binary;
+/// - a NumPy array (.npy) of n rows and 3 or more columns of integers, float32 or float64, or a structured
+/// one
+///   with fields x, y, z; in any order of bytes, rows first or columns first;
+/// - a KITTI scan (.bin): records of 4 floats, of which three are x, y, z; or of `record` floats;
+/// - text: rows of numbers between commas, semicolons or blanks, with decimal points, or with decimal commas
+///   where these do not separate. The first three columns are x, y, z, or those of these names in a header,
+///   which may be a comment. A line with the number of points may come first (.pts).
+///
+/// All but what ends in .bin may be compressed by gzip or Zstandard. `record`, if it is not 0: the file has
+/// nothing but records of so many floats, whatever its name.
 ///
 /// Throws roost::invalid_argument, one line that starts with the name of the file, for a file that is not
-/// there, is none of these, is cut short, or has no points.
-point_cloud read_point_cloud(const std::string& file);
+/// there, is none of these, may be read in two ways, is cut short or longer than it says, or has no points.
+point_cloud read_point_cloud(const std::string& file, unsigned record = 0);
 
 }  // namespace roost::tools

@@ -303,8 +303,8 @@ std::size_t text_source::read_stored(std::span<char> to) {
   return size;
 }
 
-std::string read_text(const std::string& file) {
-  text_source source(file, text_source::compression::kept);
+std::string read_text(const std::string& file, text_source::compression how) {
+  text_source source(file, how);
   std::string text(source.expected() + 4096, '\0');  // with room, so that the end is seen at once
   std::size_t size = 0;
   for (;;) {

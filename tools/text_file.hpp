@@ -50,8 +50,9 @@ class text_source {
   std::unique_ptr<decoder> decoder_;
 };
 
-/// All bytes of a file or a pipe as they are stored; of standard input for `-`. Throws as text_source does.
-std::string read_text(const std::string& file);
+/// All bytes of a file or a pipe, as they are stored or with their compression undone; of standard input for
+/// `-`. Throws as text_source does.
+std::string read_text(const std::string& file, text_source::compression how = text_source::compression::kept);
 
 /// Text on its way into a file, which appears as a whole in finish() and keeps what it had until then. Pipes
 /// and devices get it as it comes. Throws roost::error where the file cannot be written.
