@@ -192,8 +192,6 @@ with open("coarse.stl", "wb") as f:
 PY
 solids coarse.stl --grid 64
 [[ $(grep -c "coarse.stl: corners may be off by 16 voxels" stderr) -eq 1 ]] || fail "coarse.stl: $(cat stderr)"
-solids coarse.stl --grid 1 || fail "coarse.stl"
-holds "not any('off by' in n for n in j['notes'])"
 
 # A closed solid between the centres of voxels.
 awk '$1 == "v" { print "v", $2, $3, 0.001 * $4; next } { print }' "$cube" >thin.obj
