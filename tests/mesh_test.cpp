@@ -237,6 +237,8 @@ TEST(mesh, reads_dialects_of_obj) {
   const std::string corners =
       "\xef\xbb\xbfv 0 0 0\r\nv 1 0 0 0.5 0.5 0.5\rv +1 1e0 0 # a comment\n\tv\t0 1 0\n";
   EXPECT_EQ(triangles(corners + "f 1/1/1 2//2 \\\n 3/3 -1\n"), (std::pair<std::size_t, std::size_t>{2, 0}));
+  const file relative(".obj", corners + "f -4 -3 -1\n");
+  EXPECT_EQ(tools::read_mesh(relative.path()).triangles, (std::vector<tools::triangle>{{0, 1, 3}}));
   EXPECT_EQ(triangles(corners + "l 1 2\np 1\nf 1 2\nfo 1 2 3 # 4\ng a\ns off\nusemtl b"),
             (std::pair<std::size_t, std::size_t>{1, 0}));
   EXPECT_EQ(triangles("f 1 2 3\nv 2 0 0 2\nv 0 1 0\nv 0 0 0\nsurf 0 1\n"),
@@ -398,6 +400,8 @@ TEST(polygon, is_cut_into_triangles) {
                  {1, 1, 0}}),
             8);
   EXPECT_EQ(cut({{0, 0, 0}, {0, 0, 0}, {2, 0, 0}, {2, 2, 0}, {2, 2, 0}, {0, 2, 0}}), 4);
+  // A notch whose end touches a corner from inside: that corner is no ear.
+  EXPECT_EQ(cut({{0, 0, 0}, {4, 0, 0}, {4, 4, 0}, {2, 4, 0}, {0, 0, 0}, {1, 4, 0}, {0, 4, 0}}), 14);
   cut({{0, 0, 0}, {2, 2, 0}, {2, 0, 0}, {0, 3, 0}}, false);
 }
 

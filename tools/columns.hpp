@@ -745,43 +745,37 @@ struct edge_keys {
   ROOST_FN std::uint32_t to(std::size_t i) const { return numbers[triangles[i / 3][(i + 1) % 3]]; }
 };
 
-/// The area of triangles, by the lines through voxel centres along the axis that each faces most: every
-/// crossing stands for as much of the triangle as lies before a side of a voxel. Exact for what fills the
-/// grid along axes, and as the grid gets finer for every surface.
+/// The area of triangles, by the lines through voxel centres along all three axes: a crossing along an axis
+/// stands for as much of a side of a voxel as the normal looks along it. Lines along an axis are crossed as
+/// often as sides of voxels lie in what a triangle projects to, which is its area times the same number, and
+/// the squares of these numbers sum to one. Exact for what fills the grid along axes, and as the grid gets
+/// finer for every surface.
 struct facing_triangles {
   static constexpr double one = 1 << 20;  ///< a side of a voxel
 
   snapped_triangles all;
 
-  struct face {
-    int axis;
-    double area;  ///< for each crossing, in sides of voxels
-  };
-  ROOST_FN face operator[](std::size_t i) const {
+  /// How far the normal of triangle i looks along an axis, 0 to 1.
+  ROOST_FN double share(std::size_t i, int axis) const {
     const snapped &a = all.corner(i, 0), &b = all.corner(i, 1), &c = all.corner(i, 2);
-    std::int64_t p[3], q[3], n[3];
+    std::int64_t p[3], q[3];
     for (int k = 0; k < 3; ++k) {
       p[k] = b.at[k] - a.at[k];
       q[k] = c.at[k] - a.at[k];
     }
-    double length = 0;
-    int axis = 0;
+    double length = 0, along = 0;
     for (int k = 0; k < 3; ++k) {
       const int u = (k + 1) % 3, v = (k + 2) % 3;
-      n[k] = p[u] * q[v] - p[v] * q[u];
-      if (n[k] < 0) n[k] = -n[k];
-      if (n[k] > n[axis]) axis = k;
-      length = length + product(static_cast<double>(n[k]), static_cast<double>(n[k]));
+      const auto n = static_cast<double>(p[u] * q[v] - p[v] * q[u]);
+      if (k == axis) along = fabs(n);
+      length = length + product(n, n);
     }
-    return {axis, n[axis] == 0 ? 0 : sqrt(length) / static_cast<double>(n[axis])};
+    return length == 0 ? 0 : along / sqrt(length);
   }
 };
-struct count_facing_rows {
-  facing_triangles triangles;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    const int axis = triangles[i].axis;
-    return crossed_lines(triangles.all, i, axis, axis).pieces();
-  }
+struct count_rows {
+  snapped_triangles all;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return crossed_lines(all, i, 0, 2).pieces(); }
 };
 
 /// The corners of a triangle by the numbers of their places, ascending: of triangles that lie on each other
@@ -816,10 +810,10 @@ struct area_of_row {
   ROOST_FN std::uint64_t operator()(std::size_t row) const {
     const std::uint64_t i =
         detail::lower_bound<std::uint64_t>(0, n, [&](std::uint64_t at) { return offsets[at] <= row; }) - 1;
-    const auto face = triangles[i];
-    const crossed_lines lines(triangles.all, i, face.axis, face.axis);
+    const crossed_lines lines(triangles.all, i, 0, 2);
     const auto piece = static_cast<std::uint32_t>(row - offsets[i]);
     std::uint64_t crossings = 0;
+    int along = 0;
     lines.cross(piece, piece + 1,
                 [&](int axis, std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t, bool) {
                   if (!changes(solid, axis, u, v, toggle)) return;
@@ -827,8 +821,10 @@ struct area_of_row {
                     if (changes(earlier[k], axis, u, v, toggle)) return;
                   }
                   ++crossings;
+                  along = axis;  // of all in the row
                 });
-    const double each = face.area * facing_triangles::one / counts[numbers[i]];
+    if (crossings == 0) return 0;
+    const double each = product(triangles.share(i, along), facing_triangles::one) / counts[numbers[i]];
     return static_cast<std::uint64_t>(product(static_cast<double>(crossings), each) + 0.5);
   }
 

@@ -567,7 +567,7 @@ double scene_on<Place>::area_of(std::size_t i, const table& solid, std::size_t e
   const facing_triangles triangles{of.all(grid_)};
   array<std::uint64_t, Place> offsets(place_, n + 1);
   place_.fill(offsets.data() + n, 0, sizeof(std::uint64_t));
-  detail::write_numbers(place_, n, count_facing_rows{triangles}, offsets.data());
+  detail::write_numbers(place_, n, count_rows{triangles.all}, offsets.data());
   place_.exclusive_scan(offsets.data(), offsets.data(), offsets.size());
   std::uint64_t rows = 0;
   place_.copy_to_host(&rows, offsets.data() + n, sizeof(rows));

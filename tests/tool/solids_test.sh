@@ -123,7 +123,7 @@ for grid in 50 200; do
   solids box --grid $grid --place-a "rotate 1 2 3 40"
   holds "abs(r['surface_area'] * j['voxel_side'] ** 2 / 6 - 1) < 1 / $grid"
   solids sphere:600 --grid $grid
-  holds "abs(r['surface_area'] * j['voxel_side'] ** 2 / 3.14159265 - 1) < 0.5 / $grid"
+  holds "abs(r['surface_area'] * j['voxel_side'] ** 2 / 3.14159265 - 1) < 0.1 / $grid"
 done
 
 # Units: the true relative sizes, and what is said of them.
