@@ -167,9 +167,12 @@ class cutter {
     if (strictness == open) return ab > 0 && bc > 0 && ca > 0;
     if (ab < 0 || bc < 0 || ca < 0) return false;
     if (!(at == b)) return true;
-    // The polygon touches itself at the tip: does its other part go into the triangle?
-    const auto inside = [&](const flat& to) { return turn(a, b, to) > 0 && turn(b, c, to) > 0; };
-    return inside(at_[before_[p]]) || inside(at_[after_[p]]);
+    // The polygon touches itself at the tip: does its other part go into the triangle, or along both sides?
+    const auto goes = [&](const flat& to) {
+      const double along_ab = turn(a, b, to), along_bc = turn(b, c, to);
+      return along_ab < 0 || along_bc < 0 ? 0 : along_ab > 0 && along_bc > 0 ? 2 : 1;
+    };
+    return goes(at_[before_[p]]) + goes(at_[after_[p]]) >= 2;
   }
 
   std::vector<flat> at_;
