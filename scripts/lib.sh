@@ -10,8 +10,8 @@ boost=libboost-dev
 ! grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release || boost=libboost1.81-dev
 packages=(
   g++ cmake ninja-build
-  libtbb-dev "$boost" libfmt-dev libcli11-dev libassimp-dev libstb-dev zlib1g-dev
-  nlohmann-json3-dev libcpp-httplib-dev pkg-config
+  libtbb-dev "$boost" libfmt-dev libcli11-dev libassimp-dev libminizip-dev libstb-dev zlib1g-dev
+  nlohmann-json3-dev
 )
 
 # What the whole command needs besides; what plots need; what tests are built with; and what ./scripts/test

@@ -719,72 +719,127 @@ struct surface_words {
   }
 };
 
-/// What column i adds to the area of a solid's surface, in 2^-20 of a side of a voxel: Crofton's formula with
-/// the 13 directions to the neighbours of a voxel, each weighed by the share of all directions that are
-/// nearest to it. How often the surface lies between neighbours tells its area: of a sphere within 1 %, of
-/// planes within 8 %.
-template <class Columns>
-struct area_of_column {
-  static constexpr std::uint64_t straight = 192007, diagonal = 109679, corner = 85231;
+/// The three coordinates of a vertex as the bits of a key; -0 is 0.
+struct vertex_key {
+  std::uint32_t at[3];
+};
+struct vertex_keys {
+  const point* vertices;
+  ROOST_FN vertex_key operator()(std::size_t i) const {
+    const float at[3] = {vertices[i].x + 0.0f, vertices[i].y + 0.0f, vertices[i].z + 0.0f};
+    vertex_key result;
+    memcpy(result.at, at, sizeof(at));
+    return result;
+  }
+};
 
-  solid_pair<Columns> of;
-
-  /// i below (grid + 1) * (grid + 2): columns from -1 on.
-  static std::size_t columns(std::uint32_t grid) { return (std::size_t{grid} + 1) * (grid + 2); }
-
+/// Side i % 3 of triangle i / 3: which two vertices, by their numbers, and which way it goes.
+struct edge_keys {
+  const triangle* triangles;
+  const std::uint32_t* numbers;  // of the vertices
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    const auto x = static_cast<std::int32_t>(i / (of.grid + 2)) - 1,
-               y = static_cast<std::int32_t>(i % (of.grid + 2)) - 1;
-    const climber here = column(x, y);
-    std::uint64_t sum = straight * differences(here, climber(), 0, true);
-    const auto beside = [&](std::int32_t u, std::int32_t v, std::uint64_t level, std::uint64_t other) {
-      const climber there = column(u, v);
-      if (here.empty() && there.empty()) return;
-      sum += level * differences(here, there, 0, false) +
-             other * (differences(here, there, 1, false) + differences(here, there, -1, false));
-    };
-    beside(x + 1, y, straight, diagonal);
-    beside(x, y + 1, straight, diagonal);
-    beside(x + 1, y + 1, diagonal, corner);
-    beside(x + 1, y - 1, diagonal, corner);
-    return sum;
+    const std::uint32_t a = from(i), b = to(i);
+    return a < b ? std::uint64_t{a} << 32 | b : std::uint64_t{b} << 32 | a;
+  }
+  ROOST_FN std::uint32_t from(std::size_t i) const { return numbers[triangles[i / 3][i % 3]]; }
+  ROOST_FN std::uint32_t to(std::size_t i) const { return numbers[triangles[i / 3][(i + 1) % 3]]; }
+};
+
+/// The area of triangles, by the lines through voxel centres along all three axes: a crossing along an axis
+/// stands for as much of a side of a voxel as the normal looks along it. Lines along an axis are crossed as
+/// often as sides of voxels lie in what a triangle projects to, which is its area times the same number, and
+/// the squares of these numbers sum to one. Exact for what fills the grid along axes, and as the grid gets
+/// finer for every surface.
+struct facing_triangles {
+  static constexpr double one = 1 << 20;  ///< a side of a voxel
+
+  snapped_triangles all;
+
+  /// How far the normal of triangle i looks along an axis, 0 to 1.
+  ROOST_FN double share(std::size_t i, int axis) const {
+    const snapped &a = all.corner(i, 0), &b = all.corner(i, 1), &c = all.corner(i, 2);
+    std::int64_t p[3], q[3];
+    for (int k = 0; k < 3; ++k) {
+      p[k] = b.at[k] - a.at[k];
+      q[k] = c.at[k] - a.at[k];
+    }
+    double length = 0, along = 0;
+    for (int k = 0; k < 3; ++k) {
+      const int u = (k + 1) % 3, v = (k + 2) % 3;
+      const auto n = static_cast<double>(p[u] * q[v] - p[v] * q[u]);
+      if (k == axis) along = fabs(n);
+      length = length + product(n, n);
+    }
+    return length == 0 ? 0 : along / sqrt(length);
+  }
+};
+struct count_rows {
+  snapped_triangles all;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return crossed_lines(all, i, 0, 2).pieces(); }
+};
+
+/// The corners of a triangle by the numbers of their places, ascending: of triangles that lie on each other
+/// the same.
+struct triangle_keys {
+  edge_keys edges;
+  ROOST_FN vertex_key operator()(std::size_t i) const {
+    std::uint32_t at[3] = {edges.from(3 * i), edges.from(3 * i + 1), edges.from(3 * i + 2)};
+    sort_few(at, 3);
+    return {{at[0], at[1], at[2]}};
+  }
+};
+struct count_same {
+  const std::uint32_t* numbers;
+  std::uint32_t* counts;
+  ROOST_FN void operator()(std::size_t i) const { detail::fetch_add(counts[numbers[i]], 1u); }
+};
+
+/// What row i of all triangles' rows of lines adds to the area of a solid's surface, in 2^-20 of a side of a
+/// voxel: its crossings between a voxel inside and one outside, but those where the surface of an earlier
+/// solid lies, too.
+template <class Columns>
+struct area_of_row {
+  facing_triangles triangles;
+  std::uint64_t n;                        // triangles
+  const std::uint64_t* offsets;           // of each triangle's first row
+  const std::uint32_t *numbers, *counts;  // of triangles that lie on each other: counted once
+  Columns solid;
+  const Columns* earlier;
+  std::size_t count;  // of earlier ones
+
+  ROOST_FN std::uint64_t operator()(std::size_t row) const {
+    const std::uint64_t i =
+        detail::lower_bound<std::uint64_t>(0, n, [&](std::uint64_t at) { return offsets[at] <= row; }) - 1;
+    const crossed_lines lines(triangles.all, i, 0, 2);
+    const auto piece = static_cast<std::uint32_t>(row - offsets[i]);
+    std::uint64_t crossings = 0;
+    int along = 0;
+    lines.cross(piece, piece + 1,
+                [&](int axis, std::uint32_t u, std::uint32_t v, std::int64_t toggle, std::int64_t, bool) {
+                  if (!changes(solid, axis, u, v, toggle)) return;
+                  for (std::size_t k = 0; k < count; ++k) {
+                    if (changes(earlier[k], axis, u, v, toggle)) return;
+                  }
+                  ++crossings;
+                  along = axis;  // of all in the row
+                });
+    if (crossings == 0) return 0;
+    const double each = product(triangles.share(i, along), facing_triangles::one) / counts[numbers[i]];
+    return static_cast<std::uint64_t>(product(static_cast<double>(crossings), each) + 0.5);
   }
 
  private:
-  ROOST_FN climber column(std::int32_t x, std::int32_t y) const {
-    const auto grid = static_cast<std::int32_t>(of.grid);
-    if (x < 0 || y < 0 || x >= grid || y >= grid) return {};
-    return of.column_of_a(static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y));
+  /// Whether a line enters or leaves a solid before its voxel `at`.
+  ROOST_FN bool changes(const Columns& of, int axis, std::uint32_t u, std::uint32_t v,
+                        std::int64_t at) const {
+    return inside(of, axis, u, v, at) != inside(of, axis, u, v, at - 1);
   }
-
-  /// At how many heights z one of a(z) and b(z + shift) is inside; or how often a changes.
-  ROOST_FN std::uint64_t differences(climber a, climber b, std::int32_t shift, bool changes) const {
-    constexpr std::int32_t never = 1 << 20;
-    const auto grid = static_cast<std::int32_t>(of.grid);
-    bool in_a = false, in_b = false;
-    const auto next = [&](const climber& from, bool inside) {
-      const auto height = static_cast<std::int32_t>(from.next());
-      return height < grid ? height : inside ? grid : never;
-    };
-    std::uint64_t sum = 0;
-    for (std::int32_t z = 0;;) {
-      const std::int32_t of_a = next(a, in_a), of_b = next(b, in_b) - shift, to = detail::smaller(of_a, of_b);
-      if (to >= never - 1) return sum;
-      if (changes) {
-        ++sum;
-      } else if (in_a != in_b) {
-        sum += static_cast<std::uint64_t>(to - z);
-      }
-      z = to;
-      if (of_a == to) {
-        a.passes(static_cast<std::uint32_t>(to));
-        in_a = !in_a;
-      }
-      if (of_b == to) {
-        b.passes(static_cast<std::uint32_t>(to + shift));
-        in_b = !in_b;
-      }
-    }
+  ROOST_FN bool inside(const Columns& of, int axis, std::uint32_t u, std::uint32_t v, std::int64_t at) const {
+    if (at < 0 || at >= triangles.all.grid) return false;
+    const auto w = static_cast<std::uint32_t>(at);
+    return axis == 0   ? is_inside(of.find(w, u), v)
+           : axis == 1 ? is_inside(of.find(v, w), u)
+                       : is_inside(of.find(u, v), w);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 /// \file
@@ -19,15 +20,34 @@ struct point {
 /// The corners of a triangle: three indices of vertices.
 using triangle = std::array<std::uint32_t, 3>;
 
-/// A surface: every corner of every triangle names a vertex, and every coordinate is finite.
+/// A unit of length.
+struct length_unit {
+  std::string name;   ///< `millimeter`, `inch` ...; empty: a file does not say its unit
+  double metres = 0;  ///< how long it is
+  explicit operator bool() const { return metres != 0; }
+  friend bool operator==(const length_unit&, const length_unit&) = default;
+};
+
+/// A surface: every corner of every triangle names a vertex, and every coordinate is finite. Vertices are
+/// floats near 0; in their file they lie at origin + scale * vertex.
 struct mesh {
   std::vector<point> vertices;
   std::vector<triangle> triangles;
+  std::array<double, 3>
+      origin{};  ///< 0 where the file's coordinates are near 0, as seen from the mesh's size
+  double scale = 1;
+  length_unit unit;                ///< of the file's coordinates
+  double blur = 0;                 ///< how far a corner may lie from where its file has it
+  std::vector<std::string> notes;  ///< what was left out of the file, and what is odd in it
 };
 
-/// Reads a mesh of any format that assimp knows (OBJ, PLY, STL, 3DS, glTF ...), PLY with triangle
+/// Reads a mesh of any format that assimp knows (OBJ, PLY, STL, OFF, 3MF, 3DS, glTF ...), PLY with triangle
 /// strips included. Polygons become triangles, points and lines are left out, all parts of a scene
-/// are put where the scene has them.
+/// are put where the scene has them; what is mirrored still looks outwards. Coordinates of OBJ, STL, OFF and
+/// PLY are read as doubles; assimp reads those of the others as floats.
+///
+/// The unit is that of 3MF, AMF and FBX files; glTF is in metres, and so are COLLADA files, whose coordinates
+/// assimp converts. Files of other formats have none.
 ///
 /// Throws roost::invalid_argument, one line that starts with the name of the file, for a file that
 /// is not there, is no mesh, has no triangles, names a vertex that it has not, or has a coordinate

@@ -13,8 +13,6 @@
 namespace roost::tools {
 namespace {
 
-vec3 as_vec(const point& p) { return {p.x, p.y, p.z}; }
-
 using rows = std::array<vec3, 3>;
 
 rows product(const rows& a, const rows& b) {
@@ -45,7 +43,9 @@ bounds of_corners(const mesh& surface, const affine* where) {
   bounds box;
   for (const auto& t : surface.triangles) {  // vertices that no triangle uses do not count
     for (const auto corner : t) {
-      const auto p = as_vec(surface.vertices[corner]);
+      const auto& v = surface.vertices[corner];
+      vec3 p{v.x, v.y, v.z};
+      for (std::size_t k = 0; k < 3; ++k) p[k] = surface.origin[k] + surface.scale * p[k];
       box.add(where == nullptr ? p : (*where)(p));
     }
   }
@@ -178,15 +178,15 @@ frame frame_around(const bounds& box, std::uint32_t side) {
   return {side, box.centre(), length == 0 ? 1 : length};
 }
 
-affine to_snapped(const frame& grid, const affine& where) {
-  affine scale;
+affine to_snapped(const frame& grid, const affine& where, const mesh& of) {
   const double steps = 256.0 * grid.side / grid.length;
-  for (int i = 0; i < 3; ++i) {
-    scale.rows[i] = {};
-    scale.rows[i][i] = steps;
-    scale.shift[i] = 128.0 * grid.side - grid.centre[i] * steps;
+  affine result = where;
+  const auto origin = where(of.origin);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (auto& entry : result.rows[i]) entry *= of.scale * steps;
+    result.shift[i] = (origin[i] - grid.centre[i]) * steps + 128.0 * grid.side;
   }
-  return scale.after(where);
+  return result;
 }
 
 }  // namespace roost::tools

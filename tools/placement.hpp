@@ -50,7 +50,8 @@ struct bounds {
   double longest_side() const;
 };
 
-/// The box around the corners of a mesh's triangles, as the file has them or where `where` puts them.
+/// The box around the corners of a mesh's triangles, as the file has them (at origin + scale * vertex) or
+/// where `where` puts them.
 bounds bounds_of(const mesh& surface);
 bounds bounds_of(const mesh& surface, const affine& where);
 
@@ -69,7 +70,7 @@ struct frame {
 /// The frame whose cube the longest side of a box fills. (A single point lies in the middle.)
 frame frame_around(const bounds& box, std::uint32_t side);
 
-/// From where a mesh lies to 1/256 of a voxel.
-affine to_snapped(const frame& grid, const affine& where);
+/// From the vertices of a mesh, which `where` moves from where its file has them, to 1/256 of a voxel.
+affine to_snapped(const frame& grid, const affine& where, const mesh& of = {});
 
 }  // namespace roost::tools

@@ -87,7 +87,7 @@ struct solid_facts {
   std::uint64_t volume_voxels = 0;  ///< those whose centre is inside
   std::uint64_t exposed = 0;        ///< voxels of the solid with a side to a voxel outside
   std::uint64_t sides = 0;          ///< such sides
-  double area = 0;                  ///< of the surface, estimated from 13 directions, in sides of voxels
+  double area = 0;                  ///< of the surface, in sides of voxels: see facing_triangles
   std::size_t bytes = 0;            ///< of the columns that hold all this
   step_times milliseconds;
 };

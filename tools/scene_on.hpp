@@ -102,31 +102,6 @@ class stopwatch {
   std::vector<entry> steps_;
 };
 
-/// The three corners of a vertex as the bits of a key; -0 is 0.
-struct vertex_key {
-  std::uint32_t at[3];
-};
-struct vertex_keys {
-  const point* vertices;
-  ROOST_FN vertex_key operator()(std::size_t i) const {
-    const float at[3] = {vertices[i].x + 0.0f, vertices[i].y + 0.0f, vertices[i].z + 0.0f};
-    vertex_key result;
-    memcpy(result.at, at, sizeof(at));
-    return result;
-  }
-};
-
-/// Side i % 3 of triangle i / 3: which two vertices, by their numbers, and which way it goes.
-struct edge_keys {
-  const triangle* triangles;
-  const std::uint32_t* numbers;  // of the vertices
-  ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    const std::uint32_t a = from(i), b = to(i);
-    return a < b ? std::uint64_t{a} << 32 | b : std::uint64_t{b} << 32 | a;
-  }
-  ROOST_FN std::uint32_t from(std::size_t i) const { return numbers[triangles[i / 3][i % 3]]; }
-  ROOST_FN std::uint32_t to(std::size_t i) const { return numbers[triangles[i / 3][(i + 1) % 3]]; }
-};
 struct edge_turns {
   edge_keys edges;
   ROOST_FN std::int32_t operator()(std::size_t i) const {
@@ -240,6 +215,8 @@ class scene_on : public scene {
   solid_pair<table> last_pair() const;
   classified_column<table> classified() const;
   solid_facts facts(const table& solid, std::uint64_t exposed, stopwatch<Place>& times);
+  /// The part of a solid's area that is of mesh i and of none of so many before it.
+  double area_of(std::size_t i, const table& solid, std::size_t earlier) const;
   template <class Word>
   array<Word, Place> voxels_here(voxel_set which);
   template <class Word>
@@ -579,10 +556,34 @@ solid_facts scene_on<Place>::facts(const table& solid, std::uint64_t exposed, st
   result.volume_voxels = volume_of(alone(solid));
   result.exposed = exposed;
   result.sides = place_.sum(std::size_t{grid_} * grid_, sides_of_column<table>{{alone(solid)}});
-  const auto area = place_.sum(area_of_column<table>::columns(grid_), area_of_column<table>{alone(solid)});
-  result.area = static_cast<double>(area) / (1 << 20);
   result.milliseconds = times.medians();
   return result;
+}
+
+template <class Place>
+double scene_on<Place>::area_of(std::size_t i, const table& solid, std::size_t earlier) const {
+  const part& of = meshes_[i];
+  const std::size_t n = of.triangles.size();
+  const facing_triangles triangles{of.all(grid_)};
+  array<std::uint64_t, Place> offsets(place_, n + 1);
+  place_.fill(offsets.data() + n, 0, sizeof(std::uint64_t));
+  detail::write_numbers(place_, n, count_rows{triangles.all}, offsets.data());
+  place_.exclusive_scan(offsets.data(), offsets.data(), offsets.size());
+  std::uint64_t rows = 0;
+  place_.copy_to_host(&rows, offsets.data() + n, sizeof(rows));
+  const auto vertices =
+      unique_inverse(place_, computed(of.vertices.size(), vertex_keys{of.vertices.data()}), index_order::any);
+  const auto same = unique_inverse(
+      place_, computed(n, triangle_keys{{of.triangles.data(), vertices.inverse.data()}}), index_order::any);
+  array<std::uint32_t, Place> counts(place_, same.keys.size());
+  place_.fill(counts.data(), 0, counts.bytes());
+  place_.for_each(n, count_same{same.inverse.data(), counts.data()});
+  std::vector<table> others;
+  for (std::size_t k = 0; k < earlier; ++k) others.push_back(this->solid(k));
+  const auto before = copy_to(place_, others);
+  const auto sum = place_.sum(rows, area_of_row<table>{triangles, n, offsets.data(), same.inverse.data(),
+                                                       counts.data(), solid, before.data(), earlier});
+  return static_cast<double>(sum) / facing_triangles::one;
 }
 
 template <class Place>
@@ -590,6 +591,7 @@ solid_facts scene_on<Place>::facts_of_mesh(std::size_t i) {
   part& of = mesh_at(i);
   const exposed_words<table, std::uint64_t> exposed{{alone(solid(i))}};
   auto result = facts(solid(i), all_columns(place_, grid_, exposed).size(), of.times);
+  result.area = area_of(i, solid(i), 0);
   result.voxels = place_.sum(std::size_t{grid_} * grid_, voxels_of_column<Place>{surface(i), grid_});
   result.bytes = of.in_frame ? frame_.bytes() : of.solid.bytes() + of.surface.bytes();
   return result;
@@ -609,6 +611,7 @@ template <class Place>
 solid_facts scene_on<Place>::facts_of_result() {
   const exposed_words<table, std::uint64_t> exposed{{last_pair()}};
   auto facts_of = facts(combined().ref(), all_columns(place_, grid_, exposed).size(), result_times_);
+  for (std::size_t i = 0; i < meshes_.size(); ++i) facts_of.area += area_of(i, combined().ref(), i);
   facts_of.voxels = facts_of.exposed;
   facts_of.bytes = combined().bytes();
   return facts_of;

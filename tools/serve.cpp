@@ -1,15 +1,19 @@
 #include "serve.hpp"
 
 #include <fmt/format.h>
-#include <httplib.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <roost/error.hpp>
 
@@ -49,43 +53,231 @@ frame frame_about(const bounds& first, const bounds& all, std::uint32_t side) {
   return result;
 }
 
-/// What is wrong with a request, for the one who asks.
-void fail(httplib::Response& response, int status, const std::string& why) {
-  response.status = status;
-  response.set_content(why + "\n", "text/plain; charset=utf-8");
-}
-
-view_request request_of(const httplib::Request& from) {
-  view_request result;
-  const auto read = [&](const char* name, std::string& to) {
-    if (from.has_param(name)) to = from.get_param_value(name);
-  };
-  const auto read_number = [&](const char* name, auto& to, const std::string& why) {
-    std::string text = "0";
-    read(name, text);
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), to);
-    if (failure != std::errc() || end != text.data() + text.size())
-      throw invalid_argument(fmt::format("{}={}: {}", name, text, why));
-  };
-  read("op", result.op);
-  read("inside", result.inside);
-  read_number("grid", result.grid, fmt::format("no number of voxels; give 1 to {}", finest_view));
-  read_number("since", result.since, "no number of an answer; leave it out");
-  for (char letter = 'a'; letter <= 'z'; ++letter) {
-    const std::string name{'p', 'l', 'a', 'c', 'e', '-', letter};
-    if (!from.has_param(name.c_str())) continue;
-    result.placements.resize(static_cast<std::size_t>(letter - 'a') + 1);
-    result.placements.back() = from.get_param_value(name.c_str());
+/// The text of a part of a query: `+` is a blank, and %XX a byte.
+std::string decoded(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    if (text[i] != '%') {
+      result += text[i] == '+' ? ' ' : text[i];
+    } else if (i + 2 < text.size() &&
+               std::from_chars(&text[i + 1], &text[i] + 3, byte, 16).ptr == &text[i] + 3) {
+      result += static_cast<char>(byte);
+      i += 2;
+    } else {
+      throw invalid_argument(fmt::format("{}: a % is not followed by two digits", text));
+    }
   }
   return result;
 }
 
-/// Another page that a browser of this machine shows cannot ask us under a name of its own.
-bool is_this_machine(const httplib::Request& request) {
-  const auto host = request.get_header_value("Host");
-  const auto name = host.substr(0, host.rfind(':'));
-  return name == "127.0.0.1" || name == "localhost";
+view_request request_of(std::string_view query) {
+  view_request result;
+  const auto number = [](std::string_view name, const std::string& text, auto& to, const std::string& why) {
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), to);
+    if (failure != std::errc() || end != text.data() + text.size())
+      throw invalid_argument(fmt::format("{}={}: {}", name, text, why));
+  };
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < query.size();) {
+    const auto part = query.substr(at, query.find('&', at) - at);
+    at += part.size() + 1;
+    const auto equals = std::min(part.find('='), part.size());
+    const auto name = decoded(part.substr(0, equals)),
+               value = decoded(part.substr(std::min(equals + 1, part.size())));
+    if (std::ranges::find(names, name) != names.end())
+      throw invalid_argument(fmt::format("{}: is there twice", name));
+    names.push_back(name);
+    if (name == "op") {
+      result.op = value;
+    } else if (name == "inside") {
+      result.inside = value;
+    } else if (name == "grid") {
+      number(name, value, result.grid, fmt::format("no number of voxels; give 1 to {}", finest_view));
+    } else if (name == "since") {
+      number(name, value, result.since, "no number of an answer; leave it out");
+    } else if (name.size() == 7 && name.starts_with("place-") && name[6] >= 'a' && name[6] <= 'z') {
+      const auto i = static_cast<std::size_t>(name[6] - 'a');
+      result.placements.resize(std::max(result.placements.size(), i + 1));
+      result.placements[i] = value;
+    }
+  }
+  return result;
 }
+
+namespace net = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using net::ip::tcp;
+using http_request = http::request<http::string_body>;
+using http_response = http::response<http::string_body>;
+
+http_response response_of(http::status status, std::string body, const char* type) {
+  http_response result(status, 11);
+  result.set(http::field::content_type, type);
+  result.set(http::field::cache_control, "no-store");
+  result.body() = std::move(body);
+  return result;
+}
+/// What is wrong with a request, for the one who asks.
+http_response failure_of(http::status status, const std::string& why) {
+  return response_of(status, why + "\n", "text/plain; charset=utf-8");
+}
+
+/// Another page that a browser of this machine shows cannot ask us under a name of its own: there is one
+/// Host, and it is exactly this.
+bool is_for_us(const http_request& request, unsigned short port) {
+  if (request.count(http::field::host) != 1) return false;
+  const std::string host(request[http::field::host]);
+  const auto is = [&](const char* name) { return host == name || host == fmt::format("{}:{}", name, port); };
+  return is("127.0.0.1") || is("localhost");
+}
+
+http_response voxels_of(view_session& session, std::string_view query) {
+  try {
+    return response_of(http::status::ok, session.answer(request_of(query)), "application/octet-stream");
+  } catch (const invalid_argument& e) {
+    return failure_of(http::status::bad_request, e.what());
+  } catch (const out_of_memory& e) {
+    return failure_of(http::status::service_unavailable, e.what());
+  } catch (const std::bad_alloc&) {
+    return failure_of(http::status::service_unavailable, "no memory; take a coarser grid");
+  } catch (const std::exception& e) {
+    return failure_of(http::status::internal_server_error, e.what());
+  }
+}
+
+/// One connection: a request after the other. All of it runs in the thread that waits for connections, but
+/// for answers that take long: so those who are slow keep nobody waiting.
+class connection : public std::enable_shared_from_this<connection> {
+ public:
+  struct server {
+    view_session& session;
+    net::thread_pool& workers;
+    unsigned short port;
+  };
+
+  connection(tcp::socket&& socket, const server& of) : stream_(std::move(socket)), server_(of) {}
+
+  void read() {
+    parser_.emplace();
+    parser_->header_limit(most_head);
+    parser_->body_limit(most_body);
+    stream_.expires_after(patience);  // for all of a request: then the connection ends
+    http::async_read(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](beast::error_code failure, std::size_t) { self->have_read(failure); });
+  }
+
+ private:
+  static constexpr std::uint32_t most_head = 16 << 10, most_body = 64 << 10;
+  static constexpr std::size_t most_left_over = 1 << 20;
+  static constexpr auto patience = std::chrono::seconds(5), to_write = std::chrono::minutes(10);
+
+  void have_read(beast::error_code failure) {
+    if (failure == http::error::end_of_stream || failure == beast::error::timeout) return;
+    if (failure == http::error::body_limit) {
+      last_ = true;
+      return write(
+          failure_of(http::status::payload_too_large, "a body of more than 64 KiB: ask without one"));
+    }
+    if (failure == http::error::header_limit || failure == http::error::buffer_overflow) {
+      last_ = true;
+      return write(failure_of(http::status::request_header_fields_too_large, "a head of more than 16 KiB"));
+    }
+    if (failure.category() == http::make_error_code(http::error::bad_method).category()) {
+      last_ = true;
+      return write(failure_of(http::status::bad_request, "no request of HTTP: " + failure.message()));
+    }
+    if (failure) return;
+    const auto request = parser_->release();
+    last_ = !request.keep_alive();
+    bare_ = request.method() == http::verb::head;
+    if (!is_for_us(request, server_.port)) {
+      return write(
+          failure_of(http::status::forbidden,
+                     fmt::format("only for browsers of this machine: ask 127.0.0.1:{0} or localhost:{0}",
+                                 server_.port)));
+    }
+    if (request.method() != http::verb::get && !bare_)
+      return write(failure_of(http::status::method_not_allowed, "only GET is answered"));
+    const std::string target(request.target());
+    const auto path = target.substr(0, target.find('?'));
+    if (path == "/")
+      return write(response_of(http::status::ok, std::string(view_html), "text/html; charset=utf-8"));
+    if (path == "/scene")
+      return write(response_of(http::status::ok, server_.session.describe(), "application/json"));
+    if (path != "/voxels") return write(failure_of(http::status::not_found, "there is no such page"));
+    net::post(server_.workers,
+              [self = shared_from_this(), query = target.substr(std::min(path.size() + 1, target.size()))] {
+                auto response = voxels_of(self->server_.session, query);
+                net::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
+                  self->write(std::move(response));
+                });
+              });
+  }
+
+  void write(http_response response) {
+    response.keep_alive(!last_);
+    response.prepare_payload();
+    if (bare_) response.body().clear();
+    response_ = std::move(response);
+    stream_.expires_after(to_write);
+    http::async_write(stream_, *response_,
+                      [self = shared_from_this()](beast::error_code failure, std::size_t) {
+                        self->response_.reset();
+                        if (failure) return;
+                        self->last_ ? self->end() : self->read();
+                      });
+  }
+
+  /// Takes a little of what may still come: a connection that is closed before would lose the answer.
+  void end() {
+    beast::error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(patience);
+    leave();
+  }
+  void leave() {
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(most_body),
+                            [self = shared_from_this()](beast::error_code failure, std::size_t bytes) {
+                              self->left_over_ += bytes;
+                              if (!failure && self->left_over_ < most_left_over) self->leave();
+                            });
+  }
+
+  beast::tcp_stream stream_;
+  server server_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http_response> response_;
+  bool last_ = false, bare_ = false;
+  std::size_t left_over_ = 0;
+};
+
+/// Takes connections for as long as the program runs.
+class listener {
+ public:
+  listener(tcp::acceptor& on, const connection::server& server)
+      : acceptor_(on), again_(on.get_executor()), server_(server) {}
+  void accept() {
+    acceptor_.async_accept([this](beast::error_code failure, tcp::socket socket) {
+      if (failure) {  // too many connections: some will end
+        again_.expires_after(std::chrono::milliseconds(50));
+        return again_.async_wait([this](beast::error_code) { accept(); });
+      }
+      socket.set_option(tcp::no_delay(true), failure);
+      std::make_shared<connection>(std::move(socket), server_)->read();
+      accept();
+    });
+  }
+
+ private:
+  tcp::acceptor& acceptor_;
+  net::steady_timer again_;
+  connection::server server_;
+};
 
 }  // namespace
 
@@ -149,7 +341,7 @@ void view_session::bring_up(const view_request& request, const frame& grid,
                             const std::vector<affine>& where) {
   const bool surfaces = request.op == "surfaces";
   for (std::size_t i = 0; i < known_.size(); ++i) {
-    known now{to_snapped(grid, where[i]), grid.side, request.inside, false};
+    known now{to_snapped(grid, where[i], all_.meshes[i]), grid.side, request.inside, false};
     auto& last = known_[i];
     const bool same = last.to_snapped == now.to_snapped && last.grid == now.grid && last.inside == now.inside;
     if (!same) {
@@ -241,50 +433,24 @@ std::string view_session::answer(const view_request& request) {
 }
 
 void serve(view_session& session, int port, const std::function<void(const std::string& address)>& ready) {
-  httplib::Server server;
-  // Many idle connections of browsers each keep a thread for a while.
-  server.new_task_queue = [] { return new httplib::ThreadPool(32); };  // the server deletes it
-  server.set_keep_alive_max_count(1000000);
-  server.set_tcp_nodelay(true);
-  // The library would share a port with another server that is already there.
-  server.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  });
-  server.set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
-    if (is_this_machine(request)) return httplib::Server::HandlerResponse::Unhandled;
-    fail(response, 403, "only for browsers of this machine: ask 127.0.0.1 or localhost");
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  server.set_default_headers({{"Cache-Control", "no-store"}});
-  server.Get("/", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content(view_html.data(), view_html.size(), "text/html; charset=utf-8");
-  });
-  server.Get("/scene", [&](const httplib::Request&, httplib::Response& response) {
-    response.set_content(session.describe(), "application/json");
-  });
-  server.Get("/voxels", [&](const httplib::Request& request, httplib::Response& response) {
-    try {
-      response.set_content(session.answer(request_of(request)), "application/octet-stream");
-    } catch (const invalid_argument& e) {
-      fail(response, 400, e.what());
-    } catch (const out_of_memory& e) {
-      fail(response, 503, e.what());
-    } catch (const std::bad_alloc&) {
-      fail(response, 503, "no memory; take a coarser grid");
-    } catch (const std::exception& e) {
-      fail(response, 500, e.what());
-    }
-  });
-
-  const char* const here = "127.0.0.1";
-  const bool bound = port == 0 ? (port = server.bind_to_any_port(here)) > 0 : server.bind_to_port(here, port);
-  if (!bound) {
+  net::io_context context(1);
+  net::thread_pool workers(1);  // a session answers one at a time
+  tcp::acceptor acceptor(context);
+  const tcp::endpoint here(net::ip::address_v4::loopback(), static_cast<unsigned short>(port));
+  try {
+    acceptor.open(here.protocol());
+    acceptor.set_option(tcp::acceptor::reuse_address(true));
+    acceptor.bind(here);
+    acceptor.listen();
+  } catch (const boost::system::system_error&) {
     throw error(fmt::format(
-        "voxels: port {} of {} cannot be had; end what uses it, or take --serve 0 for any", port, here));
+        "voxels: port {} of 127.0.0.1 cannot be had; end what uses it, or take --serve 0 for any", port));
   }
-  ready(fmt::format("http://{}:{}/", here, port));
-  if (!server.listen_after_bind()) throw error(fmt::format("voxels: the server on port {} has failed", port));
+  const auto taken = acceptor.local_endpoint().port();
+  ready(fmt::format("http://127.0.0.1:{}/", taken));
+  listener connections(acceptor, {session, workers, taken});
+  connections.accept();
+  context.run();
 }
 
 }  // namespace roost::tools

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <roost/error.hpp>
@@ -79,19 +80,24 @@ struct findings {
   std::vector<class_counts> classes_of_meshes;
   std::optional<fill_facts> fill;
   std::optional<bit_grid_facts> bits;
+  std::vector<std::string> warnings;
 };
+
+json as_json(const length_unit& unit) { return unit ? json(unit.name) : json(nullptr); }
 
 void print_json(const solids_options& options, const placed_meshes& all, const frame& grid, const scene& on,
                 const findings& found) {
   json out;
   out["grid"] = grid.side;
   out["voxel_side"] = grid.length / grid.side;
+  out["unit"] = as_json(all.length);
   out["place"] = on.place_name();
   out["op"] = all.meshes.size() == 1 ? "none" : options.op;
   out["inside"] = options.inside;
   out["meshes"] = json::array();
   for (std::size_t i = 0; i < all.meshes.size(); ++i) {
     json one{{"file", all.names[i]},
+             {"unit", as_json(all.meshes[i].unit)},
              {"triangles", all.meshes[i].triangles.size()},
              {"open_edges", found.faults[i].open_edges},
              {"turned_edges", found.faults[i].turned_edges}};
@@ -117,6 +123,7 @@ void print_json(const solids_options& options, const placed_meshes& all, const f
                        {"bytes", found.bits->bytes},
                        {"milliseconds", as_json(found.bits->milliseconds)}};
   }
+  out["notes"] = found.warnings;
   fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
 }
 
@@ -135,8 +142,8 @@ void print_table(const solids_options& options, const placed_meshes& all, const 
     row(fmt::format("{} {}", letter(i), all.names[i]), std::to_string(all.meshes[i].triangles.size()),
         found.meshes[i]);
   row(formula(options), "", found.result);
-  fmt::print("all but the first and the last two columns count voxels; a voxel is {:.6g} wide\n",
-             grid.length / grid.side);
+  fmt::print("all but the first and the last two columns count voxels; a voxel is {:.6g}{}{} wide\n",
+             grid.length / grid.side, all.length ? " " : "", all.length.name);
   const auto classes = [](const char* what, const class_counts& n) {
     fmt::print("{}: {} voxels outside of the other solid, {} inside, {} on both surfaces\n", what, n.outside,
                n.inside, n.both);
@@ -216,6 +223,24 @@ void check(const solids_options& options, std::uint64_t grid) {
     throw invalid_argument("voxels: no CSV of solids; take --format table or json");
 }
 
+/// One line on the units of meshes, if they are not all the same.
+std::vector<std::string> remarks_on_units(const placed_meshes& all) {
+  std::string each;
+  bool differ = false;
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    if (all.is_shape[i]) continue;
+    const auto& unit = all.meshes[i].unit;
+    differ = differ || unit != all.length;
+    each += fmt::format("{}{} {}", each.empty() ? "" : ", ", all.names[i],
+                        !unit                ? "has no unit, and is taken for " + all.length.name
+                        : unit == all.length ? "is"
+                                             : fmt::format("is in {}, and taken times {:.9g}", unit.name,
+                                                           unit.metres / all.length.metres));
+  }
+  if (!differ) return {};
+  return {fmt::format("all lengths are in {}: {}", all.length.name, each)};
+}
+
 /// What a user should know of meshes that are no surfaces of solids.
 std::vector<std::string> remarks(const solids_options& options, const std::string& name,
                                  const mesh_faults& faults) {
@@ -247,7 +272,7 @@ findings find_out(scene& on, const solids_options& options, const placed_meshes&
   for (int i = 0; i < options.repetitions.value_or(usual_repetitions); ++i) {
     if (i != 0 && !options.repetitions && std::chrono::steady_clock::now() - start > patience) break;
     for (std::size_t k = 0; k < count; ++k) {
-      on.place_mesh(k, grid.side, to_snapped(grid, all.where[k]));
+      on.place_mesh(k, grid.side, to_snapped(grid, all.where[k], all.meshes[k]));
       on.make_solid(k, rule);
       on.make_surface(k, options.conservative);
     }
@@ -283,12 +308,11 @@ inside_rule rule_of(const std::string& name) {
 placed_meshes read_meshes(const solids_options& options) {
   placed_meshes all;
   all.names = options.meshes;
-  for (std::size_t i = 0; i < options.meshes.size(); ++i) {
-    const auto& name = options.meshes[i];
+  for (const auto& name : options.meshes) {
     std::error_code failure;
     auto shape = std::filesystem::exists(name, failure) ? std::nullopt : make_shape(name);
-    const bool is_shape = shape.has_value();
     auto& sequence = all.sequences.emplace_back();
+    all.is_shape.push_back(shape.has_value());
     if (std::filesystem::is_directory(name, failure)) {
       if (!options.frames) {
         throw invalid_argument(fmt::format(
@@ -298,11 +322,28 @@ placed_meshes read_meshes(const solids_options& options) {
       for (const auto& file : mesh_files_in(name)) sequence.push_back(read_mesh(file));
       all.meshes.push_back(sequence.front());
     } else {
-      all.meshes.push_back(is_shape ? *std::move(shape) : read_mesh(name));
+      all.meshes.push_back(shape ? *std::move(shape) : read_mesh(name));
     }
+  }
+  // Lengths are in the first unit that a file has, which is that of files without one, too; coordinates are
+  // counted from near the first mesh, so that those of a country's map keep their digits.
+  for (const auto& one : all.meshes) {
+    if (!all.length) all.length = one.unit;
+  }
+  const auto bring = [&](mesh& one) {
+    const double factor = one.unit ? one.unit.metres / all.length.metres : 1;
+    one.scale *= factor;
+    one.blur *= factor;
+    for (std::size_t k = 0; k < 3; ++k) one.origin[k] = one.origin[k] * factor - all.origin[k];
+  };
+  bring(all.meshes.front());
+  all.origin = std::exchange(all.meshes.front().origin, {});
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    if (i != 0) bring(all.meshes[i]);
+    for (auto& later : all.sequences[i]) bring(later);
     all.boxes.push_back(bounds_of(all.meshes[i]));
-    for (const auto& later : sequence) all.boxes[i].add(bounds_of(later));
-    all.fitted.push_back(i != 0 && (is_shape || options.fit));
+    for (const auto& later : all.sequences[i]) all.boxes[i].add(bounds_of(later));
+    all.fitted.push_back(i != 0 && (all.is_shape[i] != 0 || options.fit));
     if (i == 0) {
       all.first = all.boxes[0];
       all.unit = all.first.longest_side();
@@ -310,8 +351,26 @@ placed_meshes read_meshes(const solids_options& options) {
     const auto how = i < options.placements.size() ? parse_placement(options.placements[i]) : placement();
     all.where.push_back(place_mesh(all.boxes[i], how, all.unit, all.fitted[i] ? &all.first : nullptr));
     all.box.add(bounds_of(all.meshes[i], all.where[i]));
+    for (const auto& line : all.meshes[i].notes)
+      all.notes.push_back(fmt::format("{}: {}", all.names[i], line));
   }
+  for (auto& line : remarks_on_units(all)) all.notes.push_back(std::move(line));
   return all;
+}
+
+std::vector<std::string> remarks_on_precision(const placed_meshes& all, const frame& grid) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    const auto& row = all.where[i].rows[0];
+    const double voxels = all.meshes[i].blur * std::hypot(row[0], row[1], row[2]) / grid.length * grid.side;
+    if (!(voxels > 0.1)) continue;
+    result.push_back(
+        fmt::format("{}: corners may be off by {:.2g} voxels: its numbers are floats, which are too coarse "
+                    "so far away from 0; "
+                    "write it nearer to 0, or as OBJ, or take a coarser --grid",
+                    all.names[i], voxels));
+  }
+  return result;
 }
 
 std::unique_ptr<scene> make_scene(const std::string& place, int threads) {
@@ -393,8 +452,8 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
   for (std::size_t f = 0; f < frames; ++f) {
     const auto start = std::chrono::steady_clock::now();
     frame_plan plan{side, {}, op_of(options.op), rule_of(options.inside), options.conservative};
-    for (const auto& at : where[f]) plan.to_snapped.push_back(to_snapped(grid, at));
     for (std::size_t i = 0; i < count; ++i) {
+      plan.to_snapped.push_back(to_snapped(grid, where[f][i], mesh_at(i, f)));
       if (!all.sequences[i].empty()) on.set_mesh(i, mesh_at(i, f));
     }
     const auto counted = on.make_frame(plan);
@@ -431,8 +490,8 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
 }
 
 /// Shows the meshes in browsers until the program is ended.
-void serve_solids(const solids_options& options, const placed_meshes& all, scene& on) {
-  std::vector<std::string> notes;
+void serve_solids(const solids_options& options, const placed_meshes& all, scene& on,
+                  std::vector<std::string> notes) {
   for (std::size_t i = 0; i < all.meshes.size(); ++i) {
     on.set_mesh(i, all.meshes[i]);
     for (auto& line : remarks(options, all.names[i], on.faults(i))) notes.push_back(std::move(line));
@@ -456,11 +515,16 @@ void run_solids(const solids_options& options) {
     std::fflush(as_json ? stderr : stdout);
   };
   const auto all = read_meshes(options);
+  const auto warn = [](const std::vector<std::string>& lines) {
+    for (const auto& line : lines) fmt::print(stderr, "{}\n", line);
+  };
   const auto on = make_scene(options.place, options.threads);
   const auto grid = frame_around(all.box, static_cast<std::uint32_t>(side));
+  auto warnings = all.notes;
+  std::ranges::copy(remarks_on_precision(all, grid), std::back_inserter(warnings));
   if (options.place == "auto" && on->place_name() != "cuda")
     note("no CUDA device can be used here: the CPU does it");
-  if (options.serve) return serve_solids(options, all, *on);
+  if (options.serve) return serve_solids(options, all, *on, std::move(warnings));
   const auto bytes = on->expect_room(grid.side, options.frames ? all.meshes.size() + 1 : 1);
   if (!as_json) note("a grid of {}^3 on {}: about {} MiB", grid.side, on->place_name(), (bytes >> 20) + 1);
   std::error_code failure;
@@ -471,8 +535,20 @@ void run_solids(const solids_options& options) {
   }
 
   for (std::size_t i = 0; i < all.meshes.size(); ++i) on->set_mesh(i, all.meshes[i]);
-  if (options.frames) return run_frames(options, all, grid.side, *on);
-  const auto found = find_out(*on, options, all, grid);
+  if (options.frames) {
+    warn(warnings);
+    return run_frames(options, all, grid.side, *on);
+  }
+  auto found = find_out(*on, options, all, grid);
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    if (found.meshes[i].volume_voxels != 0 || found.faults[i].open_edges != 0) continue;
+    warnings.push_back(fmt::format(
+        "{}: is closed, but no voxel has its centre inside: its walls are thinner than a voxel, or "
+        "cancel each other; take a finer --grid",
+        all.names[i]));
+  }
+  warn(warnings);
+  found.warnings = std::move(warnings);
   as_json ? print_json(options, all, grid, *on, found) : print_table(options, all, grid, found);
   for (std::size_t i = 0; i < all.meshes.size(); ++i) {
     for (const auto& line : remarks(options, all.names[i], found.faults[i])) note("{}", line);
@@ -487,7 +563,9 @@ void run_solids(const solids_options& options) {
 
   if (options.exports.empty()) return;
   const bool surfaces = options.op == "surfaces";
-  const voxel_model model{grid, on->columns(),
+  auto there = grid;
+  for (std::size_t k = 0; k < 3; ++k) there.centre[k] += all.origin[k];
+  const voxel_model model{there, on->columns(),
                           on->voxels64(surfaces ? voxel_set::surfaces : voxel_set::exposed)};
   for (const auto& name : options.exports) {
     write_voxels(model, name);

@@ -47,16 +47,23 @@ struct placed_meshes {
   std::vector<mesh> meshes;
   std::vector<affine> where;
   std::vector<std::vector<mesh>>
-      sequences;              ///< of each that is a folder: all of them; `meshes` has the first
-  bounds box;                 ///< of all where they are
-  double unit = 1;            ///< of moves: the longest side of the first mesh
-  bounds first;               ///< of the first mesh in its file
-  std::vector<bounds> boxes;  ///< of each in its file, or in all of its folder
-  std::vector<char> fitted;   ///< brought onto the first
+      sequences;                   ///< of each that is a folder: all of them; `meshes` has the first
+  bounds box;                      ///< of all where they are
+  double unit = 1;                 ///< of moves: the longest side of the first mesh
+  bounds first;                    ///< of the first mesh in its file
+  std::vector<bounds> boxes;       ///< of each in its file, or in all of its folder
+  std::vector<char> fitted;        ///< brought onto the first
+  std::vector<char> is_shape;      ///< no file
+  length_unit length;              ///< of all lengths; none where no file has a unit
+  vec3 origin{};                   ///< what was taken off all coordinates
+  std::vector<std::string> notes;  ///< what a user should know of the files
 };
 
 /// Reads files, folders (for frames) or makes shapes where there is no such file, and places them.
 placed_meshes read_meshes(const solids_options& options);
+
+/// What a user should know of corners that lie elsewhere than in their file, by more than a tenth of a voxel.
+std::vector<std::string> remarks_on_precision(const placed_meshes& all, const frame& grid);
 
 /// A scene at the place that is asked for; `note` is called with a line if that was not what `auto` hopes
 /// for.

@@ -70,7 +70,8 @@ void reproduce_solids(const roost::bench::reproduction& options, const std::stri
     for (int f = 0; f < frames * options.repetitions; ++f) {
       const auto where = moving.where_at(static_cast<double>(f % frames) / frames);
       tools::frame_plan plan{side, {}, tools::solid_op::intersection};
-      for (const auto& at : where) plan.to_snapped.push_back(to_snapped(grid, at));
+      for (std::size_t i = 0; i < where.size(); ++i)
+        plan.to_snapped.push_back(to_snapped(grid, where[i], moving.meshes[i]));
       const auto start = std::chrono::steady_clock::now();
       on->make_frame(plan);
       whole.push_back(

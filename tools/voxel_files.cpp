@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -63,9 +64,18 @@ class whole_file {
 /// Where a point of the grid, in voxels, is for the meshes.
 struct to_mesh {
   const frame& grid;
-  float operator()(double at, int axis) const {
+  double operator()(double at, int axis) const {
     const auto i = static_cast<std::size_t>(axis);
-    return static_cast<float>(grid.centre[i] + (at / grid.side - 0.5) * grid.length);
+    return grid.centre[i] + (at / grid.side - 0.5) * grid.length;
+  }
+  /// Whether floats, which most programs read, would move a point by more than a hundredth of a voxel.
+  bool needs_doubles() const {
+    const auto far = std::ranges::max(grid.centre, {}, [](double x) { return std::abs(x); });
+    return (std::abs(far) + grid.length / 2) * 6e-8 > grid.length / grid.side / 100;
+  }
+  const char* type() const { return needs_doubles() ? "double" : "float"; }
+  void put(whole_file& to, double at, int axis) const {
+    needs_doubles() ? to.put((*this)(at, axis)) : to.put(static_cast<float>((*this)(at, axis)));
   }
 };
 
@@ -88,14 +98,14 @@ void for_each_run(const solid_columns& solid, std::size_t column, const F& f) {
 }
 
 void write_points(const voxel_model& model, whole_file& to) {
+  const to_mesh at{model.grid};
   to.text(fmt::format(
       "ply\nformat binary_little_endian 1.0\ncomment voxels {} wide; class 0: on the first solid, 1: on "
-      "the second, 2: on both\nelement vertex {}\nproperty float x\nproperty float y\nproperty float "
+      "the second, 2: on both\nelement vertex {}\nproperty {} x\nproperty {} y\nproperty {} "
       "z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nproperty uchar class\nend_header\n",
-      model.grid.length / model.grid.side, model.exposed.size()));
-  const to_mesh at{model.grid};
+      model.grid.length / model.grid.side, model.exposed.size(), at.type(), at.type(), at.type()));
   for (const auto voxel : model.exposed) {
-    for (int axis = 0; axis < 3; ++axis) to.put(at(word::coordinate(voxel, axis) + 0.5, axis));
+    for (int axis = 0; axis < 3; ++axis) at.put(to, word::coordinate(voxel, axis) + 0.5, axis);
     const auto what = word::class_of(voxel);
     to.bytes(class_colours[what], 3);
     to.put(static_cast<std::uint8_t>(what));
@@ -124,14 +134,14 @@ void write_mesh(const voxel_model& model, whole_file& to) {
     }
   }
   const auto vertices = unique_inverse(host(), corners);
-  to.text(fmt::format(
-      "ply\nformat binary_little_endian 1.0\nelement vertex {}\nproperty float x\nproperty float "
-      "y\nproperty float z\nelement face {}\nproperty list uchar int vertex_indices\nend_header\n",
-      vertices.keys.size(), corners.size() / 4));
   const to_mesh at{model.grid};
+  to.text(
+      fmt::format("ply\nformat binary_little_endian 1.0\nelement vertex {}\nproperty {} x\nproperty {} "
+                  "y\nproperty {} z\nelement face {}\nproperty list uchar int vertex_indices\nend_header\n",
+                  vertices.keys.size(), at.type(), at.type(), at.type(), corners.size() / 4));
   for (const auto corner : vertices.keys) {
     for (int axis = 0; axis < 3; ++axis)
-      to.put(at(static_cast<double>(corner >> (32 - 16 * axis) & 0xffff), axis));
+      at.put(to, static_cast<double>(corner >> (32 - 16 * axis) & 0xffff), axis);
   }
   for (std::size_t i = 0; i < corners.size(); i += 4) {
     to.put(std::uint8_t{4});

@@ -15,7 +15,7 @@ std::vector<std::uint32_t> voxelize(scene& on, const mesh& surface, std::uint64_
     throw invalid_argument("a mesh without triangles has no voxels; give one with a surface");
   const auto side = static_cast<std::uint32_t>(grid);
   on.set_mesh(0, surface);
-  on.place_mesh(0, side, to_snapped(frame_around(bounds_of(surface), side), {}));
+  on.place_mesh(0, side, to_snapped(frame_around(bounds_of(surface), side), {}, surface));
   on.make_surface(0, true);
   return on.voxels32(voxel_set::surface);
 }

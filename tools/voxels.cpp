@@ -161,7 +161,11 @@ void measure_tables_of(const voxels_options& options) {
         fmt::format("voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
   }
   const auto place = roost::choose_place(options.place);
-  const auto mesh = std::move(roost::tools::read_meshes(options).meshes.front());
+  auto all = roost::tools::read_meshes(options);
+  std::ranges::copy(remarks_on_precision(all, frame_around(all.box, static_cast<std::uint32_t>(finest))),
+                    std::back_inserter(all.notes));
+  for (const auto& line : all.notes) fmt::print(stderr, "{}\n", line);
+  const auto mesh = std::move(all.meshes.front());
   std::error_code failure;
   std::filesystem::create_directories(options.out, failure);
   if (!std::filesystem::is_directory(options.out)) {

@@ -38,6 +38,34 @@ def get(port, path, host="127.0.0.1", **query):
     return answer.status, body
 
 
+def told_raw(port, data, patience=20):
+    """All that comes back for these bytes, until the server ends the connection or says no more for a second."""
+    with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
+        try:
+            connection.sendall(data)
+        except OSError:
+            pass  # it has ended the connection
+        came = b""
+        try:
+            while part := connection.recv(1 << 16):
+                came += part
+                connection.settimeout(1)
+        except OSError:
+            pass
+        return came
+
+
+def status_of(port, *lines):
+    """The status of a request: GET /scene with these lines."""
+    head = "\r\n".join(("GET /scene HTTP/1.1", *lines, "Connection: close", "", ""))
+    return int(told_raw(port, head.encode()).split()[1])
+
+
+def memory_of(process):
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmRSS"))
+
+
 def voxels(port, **query):
     """What is told of voxels, their classes by position, and what is around them."""
     status, body = get(port, "/voxels", **query)
@@ -89,6 +117,15 @@ try:
     assert status == 200 and b"<canvas" in page and b"://" not in page, page[:200]
     scene = json.loads(get(port, "/scene")[1])
     assert [m["name"] for m in scene["meshes"]] == list(meshes) and scene["grid"] == 40, scene
+
+    # Those who are slow keep nobody waiting, and are left after five seconds, however they are slow.
+    begin = time.monotonic()
+    slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(80)]
+    for i, one in enumerate(slow):
+        head = b"GET /scene HTTP/1.1\r\nHost: localhost\r\n"
+        one.sendall((b"G", head, head + b"Content-Length: 9\r\n\r\n1")[i % 3])
+    assert get(port, "/scene")[0] == 200 and time.monotonic() - begin < 3, "slow ones keep others waiting"
+    slow_since = time.monotonic()
 
     # The same as on the command line; neighbours are right. A grid of 70 has rows of three words of bits.
     for op in ("union", "intersection", "difference", "xor", "surfaces"):
@@ -162,8 +199,64 @@ try:
             body[:200],
         )
     assert get(port, "/nothing")[0] == 404
+    for target in ("/voxels?op=xor&op=union", "/voxels?op=%zz", "/voxels?op=%4"):
+        assert get(port, target)[0] == 400, target
+    assert get(port, "/voxels?o%70=xor&grid=8")[1] != get(port, "/voxels?grid=8")[1]
+
+    # One Host, which is exactly this server's.
     assert get(port, "/scene", host="evil.example:80")[0] == 403
-    assert get(port, "/scene", host=f"localhost:{port}")[0] == 200
+    for host in ("localhost", "127.0.0.1", f"localhost:{port}", f"127.0.0.1:{port}"):
+        assert status_of(port, f"Host: {host}") == 200, host
+    for host in (
+        "", "evil.example", f"evil.example:{port}", f"127.0.0.1:{port + 1}", "127.0.0.1:", "localhost:80:80",
+        f"localhost:{port}:80", f"user@127.0.0.1:{port}", f"127.0.0.1:{port}@evil.example", "127.0.0.1:evil",
+        f"127.0.0.1.evil.example:{port}", "127.0.0.1, evil.example", f"0.0.0.0:{port}", f"127.1:{port}",
+    ):
+        assert status_of(port, f"Host: {host}") == 403, host
+    assert status_of(port) == 403, "no Host"
+    assert status_of(port, "Host: localhost", "Host: localhost") == 403, "two"
+    assert status_of(port, "Host: localhost", "host: evil.example") == 403, "two"
+
+    # Bodies are of no use: large ones are refused before they come, and are kept nowhere.
+    before = memory_of(server)
+    for method in ("GET", "POST"):
+        head = f"{method} /scene HTTP/1.1\r\nHost: localhost\r\n"
+        begin = time.monotonic()
+        assert told_raw(port, f"{head}Content-Length: 1000000000\r\n\r\n".encode()).split()[1] == b"413", method
+        assert told_raw(port, f"{head}Content-Length: 65537\r\n\r\n".encode()).split()[1] == b"413", method
+        assert time.monotonic() - begin < 4, "waits for the body"
+        chunks = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+        assert told_raw(port, f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + 9 * chunks).split()[1] == b"413"
+        told_raw(port, f"{head}Content-Length: 300000000\r\n\r\n".encode() + bytes(300000000))
+    assert status_of(port, "Host: localhost", "Content-Length: 0") == 200
+    small = b"GET /scene HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65536\r\n\r\n" + bytes(65536)
+    assert told_raw(port, small).split()[1] == b"200"
+    assert told_raw(port, b"GET /" + b"x" * (1 << 22)).split()[1] == b"431"
+    assert told_raw(port, b"GET / HTTP/1.1\r\nA: " + b"x" * (1 << 22)).split()[1] == b"431"
+    assert told_raw(port, b"hello\r\n\r\n").split()[1] == b"400"
+    assert told_raw(port, b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n").split()[1] == b"405"
+    head = told_raw(port, b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert head.endswith(b"\r\n\r\n") and f"Content-Length: {len(page)}".encode() in head, head
+    assert memory_of(server) < before + 40, (before, memory_of(server))
+
+    # A byte now and then does not help; and by now the server has left those that were slow.
+    with socket.create_connection(("127.0.0.1", port)) as drip:
+        begin = time.monotonic()
+        try:
+            while time.monotonic() - begin < 9:
+                drip.sendall(b"G")
+                time.sleep(0.25)
+            assert False, "a request may take long if something comes now and then"
+        except OSError:
+            assert 4 < time.monotonic() - begin < 8, time.monotonic() - begin
+    assert time.monotonic() - slow_since > 5
+    for one in slow:
+        one.settimeout(1)
+        try:
+            assert one.recv(1) == b"", "a slow one got an answer"
+        except ConnectionError:
+            pass
+        one.close()
 
     # Those who go away before or in the middle of an answer, those who say nothing or nonsense.
     line = b"GET /voxels?grid=256&op=union HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

@@ -128,6 +128,53 @@ try:
         (_, blue_now, _), moved = shown(tab, "scaled")
         assert differ(first, moved) and blue_now > 5000
 
+        # What has the focus keeps its own keys, and those alone.
+        for control in ("#sliders input", "#grid", "#inside", "#classes input", "#play", "#mesh"):
+            tab.evaluate(f"document.querySelector('{control}').focus()")
+            kept = tab.evaluate("JSON.stringify([state.grid, state.inside, moving, state.moves])")
+            for number, op in ((2, "intersection"), (1, "union"), (4, "xor"), (3, "difference")):
+                tab.key(str(number))
+                assert tab.evaluate("state.op") == op, (control, number)
+            tab.key("1", modifiers=2)
+            assert tab.evaluate("state.op") == "difference", "with control it is the browser's"
+            tab.evaluate("camera.turn += 1; 0")
+            tab.key("0")
+            assert tab.evaluate("camera.turn === scene.turn * Math.PI / 180"), control
+            for key in "pP":
+                tab.key(key)
+                assert tab.evaluate("playing !== 0"), (control, key)
+                tab.key(key)
+                assert tab.evaluate("playing === 0"), (control, key)
+            settle(tab)
+            tab.evaluate(f"state.moves[1] = JSON.parse('{kept}')[3][1]; ask(); 0")
+            settle(tab)
+            assert tab.evaluate("JSON.stringify([state.grid, state.inside, moving, state.moves])") == kept, control
+        tab.evaluate("document.querySelector('#sliders input').focus()")
+        for spins in (True, False):
+            tab.key(" ")
+            assert tab.evaluate("spinning") == spins, "space after a slider"
+        tab.key("0")
+
+        # Play stops whenever it is told to, by the mouse; then space spins, and does not press the button again.
+        box = json.loads(tab.evaluate("JSON.stringify(by('play').getBoundingClientRect())"))
+        button = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        for k in range(10):
+            for plays in (True, False):
+                for kind in ("mousePressed", "mouseReleased"):
+                    tab.mouse(kind, *button, button="left", clickCount=1)
+                assert tab.evaluate("[playing !== 0, by('play').ariaPressed]") == [plays, str(plays).lower()], k
+                time.sleep(0.02 * k)
+            where = tab.evaluate("JSON.stringify(state.moves)")
+            settle(tab)
+            time.sleep(0.05)
+            assert tab.evaluate("playing === 0 && JSON.stringify(state.moves)") == where, f"it plays on: {k}"
+        tab.key(" ")
+        assert tab.evaluate("spinning && playing === 0")
+        tab.key(" ")
+        tab.key("0")
+        tab.evaluate("state.moves[1] = [...AT_REST]; state.moves[1][6] = 1.2; showState(); ask(); 0")
+        assert count(tab) == bigger
+
         # Answers tell what has changed; the voxels are those of an answer that tells everything.
         tab.evaluate("document.querySelectorAll('#sliders input')[6].focus()")
         for key in ("ArrowLeft", "ArrowRight"):

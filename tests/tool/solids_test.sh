@@ -106,7 +106,105 @@ grep -q "^A - B .* 16384 " stdout || fail "table: $(cat stdout)"
 grep -q "about [0-9]* MiB" stdout || fail "table: does not say how many bytes: $(cat stdout)"
 [[ ! -s stderr ]] || fail "table: stderr has $(cat stderr)"
 
+# The area of boxes is exact where they fill the grid, and comes closer with finer grids where they do not and
+# for spheres; faces that lie on each other count once.
+for grid in 7 32 100; do
+  solids "$cube" --grid $grid
+  holds "r['surface_area'] == m[0]['surface_area'] == 6 * $grid ** 2"
+done
+solids "$cube" "$cube" --grid 64
+holds "r['surface_area'] == 6 * 64 ** 2"
+solids "$cube" "$cube" --grid 48 --op xor --place-b "move 0.5 0 0"
+holds "r['surface_area'] == 2 * (2 * 32 ** 2 + 4 * 32 * 16)"
+{ cat "$cube"; grep ^f "$cube"; } >twice.obj
+solids twice.obj --grid 32
+holds "r['volume_voxels'] == 32 ** 3 and r['surface_area'] == 6 * 32 ** 2"
+for grid in 50 200; do
+  solids box --grid $grid --place-a "rotate 1 2 3 40"
+  holds "abs(r['surface_area'] * j['voxel_side'] ** 2 / 6 - 1) < 1 / $grid"
+  solids sphere:600 --grid $grid
+  holds "abs(r['surface_area'] * j['voxel_side'] ** 2 / 3.14159265 - 1) < 0.1 / $grid"
+done
+
+# Units: the true relative sizes, and what is said of them.
+/usr/bin/python3 - "$cube" <<'PY'
+import sys, zipfile
+
+corners = [line.split()[1:] for line in open(sys.argv[1]) if line.startswith("v ")]
+faces = [[int(w.split("/")[0]) - 1 for w in line.split()[1:]] for line in open(sys.argv[1]) if line.startswith("f ")]
+triangles = [(f[0], f[k], f[k + 1]) for f in faces for k in range(1, len(f) - 1)]
+
+
+def mesh(size):
+    vertices = "".join('<vertex x="%.17g" y="%.17g" z="%.17g"/>' % tuple(float(x) * size for x in c) for c in corners)
+    return "<mesh><vertices>" + vertices + "</vertices><triangles>" + "".join(
+        '<triangle v1="%d" v2="%d" v3="%d"/>' % t for t in triangles) + "</triangles></mesh>"
+
+
+def write(name, unit, size, item='<item objectid="1"/>', more=""):
+    model = (f'<?xml version="1.0"?><!-- <model unit="foot"> --><model {unit} '
+             'xmlns="http://schemas.microsoft.com/3dmanufacturing/core/2015/02"><resources>'
+             f'<object id="1" type="model">{mesh(size)}</object>{more}</resources><build>{item}</build></model>')
+    with zipfile.ZipFile(name, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("_rels/.rels", '<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/'
+                         'package/2006/relationships"><Relationship Target="/3D/3dmodel.model" Id="rel0" '
+                         'Type="http://schemas.microsoft.com/3dmanufacturing/2013/01/3dmodel"/></Relationships>')
+        archive.writestr("3D/3dmodel.model", model)
+
+
+for unit, metres in (("micron", 1e-6), ("centimeter", 1e-2), ("inch", 0.0254), ("foot", 0.3048), ("meter", 1)):
+    write(unit + ".3mf", f'unit="{unit}"', 1e-3 / metres * 10)
+write("none.3mf", 'xml:lang="en"', 10)
+write("parsec.3mf", 'unit="parsec"', 10)
+write("parts.3mf", "unit='inch'", 1, '<item objectid="2" transform="1 0 0 0 1 0 0 0 1 5 0 0"/>',
+      '<object id="2"><components><component objectid="1"/>'
+      '<component objectid="1" transform="-1 0 0 0 1 0 0 0 1 1.5 0 0"/></components></object>')
+PY
+for unit in micron centimeter inch foot meter; do
+  solids none.3mf $unit.3mf --grid 32 --op xor
+  holds "m[0]['volume_voxels'] == 32 ** 3 and r['volume_voxels'] == 0 and j['unit'] == 'millimeter' and m[1]['unit'] == '$unit'"
+  grep -q "all lengths are in millimeter: none.3mf is, $unit.3mf is in $unit, and taken times" stderr || fail "$unit: $(cat stderr)"
+done
+solids inch.3mf "$cube" --grid 30
+holds "j['unit'] == 'inch' and m[1]['unit'] is None and any('has no unit, and is taken for inch' in n for n in j['notes'])"
+"$roost" voxels inch.3mf none.3mf --place host --grid 32 >stdout 2>stderr || fail "units: $(cat stderr)"
+grep -q "a voxel is [0-9.]* inch wide" stdout || fail "units: no unit in $(cat stdout)"
+solids "$cube" "$cube" --grid 8
+holds "j['unit'] is None and j['notes'] == []"
+# Two parts that overlap, one of which is mirrored: what both hold stays inside.
+solids parts.3mf --grid 30
+holds "r['volume_voxels'] == 30 * 20 * 20"
+refused "parsec.3mf: .*unit 'parsec'" voxels parsec.3mf "$cube"
+
+# Coordinates of a country's map: whole where the file has all digits, and a warning where it has not.
+awk '$1 == "v" { printf "v %.3f %.3f %.3f\n", 500000 + 0.3 * $2, 5400000 + 0.3 * $3, 0.3 * $4; next } { print }' "$cube" >far.obj
+solids far.obj --grid 64 --export far.ply
+holds "r['volume_voxels'] == 64 ** 3 and j['notes'] == []"
+solids far.ply far.obj --grid 64 --op xor
+[[ $(head -4 far.ply | tail -1) == "property double x" ]] || fail "far.ply: coordinates are $(head -4 far.ply | tail -1)"
+/usr/bin/python3 - <<'PY'
+import struct
+p = [(500000 + x, 5400000 + y, z) for x, y, z in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))]
+with open("coarse.stl", "wb") as f:
+    f.write(bytes(80) + struct.pack("<I", 4))
+    for t in ((0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)):
+        f.write(struct.pack("<12fH", 0, 0, 0, *(c for i in t for c in p[i]), 0))
+PY
+solids coarse.stl --grid 64
+[[ $(grep -c "coarse.stl: corners may be off by 16 voxels" stderr) -eq 1 ]] || fail "coarse.stl: $(cat stderr)"
+
+# A closed solid between the centres of voxels.
+awk '$1 == "v" { print "v", $2, $3, 0.001 * $4; next } { print }' "$cube" >thin.obj
+solids thin.obj --grid 15 --place-a "rotate 1 0 0 90"
+[[ $(value "r['volume_voxels']") -ne 0 ]] || grep -q "thin.obj: is closed, but no voxel" stderr || fail "thin.obj: $(cat stderr)"
+solids thin.obj "$cube" --grid 16
+holds "m[0]['volume_voxels'] == 0 and sum('is closed, but no voxel' in n for n in j['notes']) == 1"
+
 # What is wrong with a command line.
+for bad in -1 0 4294967296 18446744073709551616 1e3 nan 99999999999999999999999; do refused "grid" voxels "$cube" "$cube" --grid "$bad"; done
+for bad in "scale 0" "scale nan" "scale inf" "scale 1e400" "scale" "move 1 2" "rotate 0 0 0 9" "move 1e300 0 0"; do
+  refused "'$bad'" voxels "$cube" "$cube" --place-b "$bad"
+done
 refused "grid of 4097 " voxels "$cube" "$cube" --grid 4097
 refused "grid of 0 " voxels "$cube" "$cube" --grid 0
 refused "grid of 1025 .*fill" voxels "$cube" "$cube" --grid 1025 --inside fill
