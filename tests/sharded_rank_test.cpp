@@ -340,36 +340,90 @@ TEST(rank_class, refuses_groups_that_there_are_not) {
   expect_error<roost::invalid_argument>([&] { roost::rank(beyond, test_place()); }, {"rank 3 of 3"});
 }
 
-/// Refuses the k-th allocation of one rank: builds and lookups throw on all, and change nothing.
+/// Refuses the k-th allocation of one rank, for each k: every call throws on all ranks, changes nothing, and
+/// works when it is made again.
 TEST(rank_class, memory_that_is_refused) {
   watched_memory memory;
+  // Copies of few keys, many keys, and so many of one that it is answered where it is queried.
   const auto numbers = from_numbers<u32>(multiples(9000, 3)), few = from_numbers<u32>(multiples(90, 7));
+  auto skewed = from_numbers<u32>(skewed_numbers(60000, 5, 9000));
+  for (u32& key : skewed) key *= 3;
   const auto run = [&](const rank_type& all) {
-    const auto keys = part_of(all, numbers), others = part_of(all, few);
+    const auto part = [&](const std::vector<u32>& whole) {  // as long on all ranks: split() gives rank 1 none
+      const auto each = static_cast<std::ptrdiff_t>(whole.size() / all.size()), first = all.number() * each;
+      return upload(std::vector<u32>(whole.begin() + first, whole.begin() + first + each));
+    };
+    const auto keys = part(numbers), others = part(few), crowd = part(skewed);
     map_type map(all, others, others);
-    auto results = filled<u32>(keys.size(), 0);
-    const auto every_time = [&](const auto& call) {
-      for (std::size_t good = 0; good < 1000; ++good) {
+    const map_type large(all, keys, keys);
+    const set_type set(all, keys);
+    multimap_type multimap(all, keys, keys);
+    changing_type changing(all, 100, {.grows = true});
+    const auto every_time = [&](const char* what, const auto& call) {
+      SCOPED_TRACE(what);
+      std::size_t good = 0;
+      for (bool thrown = true; thrown; ++good) {
+        ASSERT_LT(good, 1000u);
+        thrown = false;
         if (all.number() == 1) memory.refuse_after(good);
-        bool thrown = false;
         try {
           call();
         } catch (const roost::out_of_memory&) {
           thrown = all.number() == 1;
+          EXPECT_TRUE(thrown);
         } catch (const roost::rank_error& caught) {
           thrown = caught.rank() == 1 && all.number() != 1;
+          EXPECT_TRUE(thrown) << caught.what();
         }
         if (all.number() == 1) memory.refuse_nothing();
-        if (!thrown) return good;
+        ASSERT_FALSE(all.broken()) << "the group is broken where allocation " << good << " is refused";
       }
-      return std::size_t{0};
+      EXPECT_GT(good, 3u);
     };
-    EXPECT_GT(every_time([&] { map.find(all, keys, results, 1, {.path = path::regional}); }), 3u);
-    EXPECT_GT(every_time([&] {
-                EXPECT_EQ(map.size(), 90u);
-                map.rebuild(all, keys, keys);
-              }),
-              3u);
+    for (const auto* queries : {&keys, &crowd}) {
+      auto results = filled<u32>(queries->size(), 0);
+      auto found = filled<bool>(queries->size(), false);
+      const std::vector<char> yes(queries->size(), 1);
+      for (const path way : {path::automatic, path::regional}) {
+        const roost::bulk_options how{.path = way};
+        every_time("find", [&] { large.find(all, *queries, results, 1, how); });
+        EXPECT_TRUE(download(results) == download(*queries));
+        every_time("find with found", [&] { large.find(all, *queries, results, found, how); });
+        EXPECT_TRUE(download(found) == yes);
+        every_time("contains", [&] { set.contains(all, *queries, found, how); });
+        EXPECT_TRUE(download(found) == yes);
+        every_time("count_found", [&] { set.count_found(all, *queries, how); });
+        every_time("count of a multimap", [&] { multimap.count(all, *queries, results, how); });
+        EXPECT_TRUE(download(results) == std::vector<u32>(queries->size(), 1));
+        every_time("contains of a multimap", [&] { multimap.contains(all, *queries, found, how); });
+        EXPECT_TRUE(download(found) == yes);
+        every_time("count_matches", [&] { multimap.count_matches(all, *queries, how); });
+      }
+    }
+    every_time("find in parts", [&] {
+      auto results = filled<u32>(crowd.size(), 0);
+      large.find(all, crowd, results, 1, {.scratch_bytes_most = 1});
+    });
+    every_time("retrieve", [&] { multimap.retrieve(all, keys); });
+    every_time("retrieve_pairs", [&] { multimap.retrieve_pairs(all, keys); });
+    every_time("inner_join", [&] { roost::inner_join(all, keys, others); });
+    every_time("unique", [&] { roost::unique(all, keys); });
+    every_time("index", [&] { roost::sharded_index(all, keys).indices(0); });
+    every_time("group_by", [&] { roost::group_by(all, keys, keys, roost::plus()); });
+    every_time("insert", [&] { changing.insert_or_assign(all, keys, keys); });
+    every_time("find in a changing map", [&] {
+      auto results = filled<u32>(keys.size(), 0);
+      changing.find(all, keys, results, 1);
+      EXPECT_TRUE(download(results) == download(keys));
+    });
+    every_time("erase", [&] { changing.erase(all, keys); });
+    EXPECT_TRUE(large.valid(all) && multimap.valid(all) && changing.valid(all));
+    every_time("rebuild of a multimap", [&] { multimap = multimap_type(all, keys, keys); });
+    every_time("rebuild", [&] {
+      EXPECT_EQ(map.size(), 90u);
+      map.rebuild(all, keys, keys);
+    });
+    auto results = filled<u32>(keys.size(), 0);
     map.find(all, keys, results, 1);
     EXPECT_TRUE(download(results) == download(keys));
   };

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <limits>
 #include <roost/stadium_file.hpp>
@@ -226,6 +227,12 @@ TEST(stadium_files, that_are_something_else_are_refused) {
   roost::save(test_place(), made<roost::stadium_map<u64, u64, place_type>>(test_place(), keys, keys),
               here / "other");
   expect_refused(here / "other", "has keys of 8 and values of 8 bytes, asked for are 4 and 8");
+  for (const char* const device : {"/dev/zero", "/dev/null", "/dev/full"}) {
+    expect_refused(device, "is not a regular file");
+    EXPECT_THROW(roost::save(test_place(), small(1), device), roost::file_error);
+    EXPECT_FALSE(fs::exists(std::string(device) + ".partial"));
+  }
+  expect_refused("/proc/self/status", "is not a saved table");
   EXPECT_THROW(roost::save(test_place(), small(1), here / "folder"), roost::file_error);
   EXPECT_FALSE(fs::exists(here / "folder.partial"));
   write_bytes(here / "precious", std::vector<char>(10, 'x'));
@@ -263,8 +270,88 @@ using file_header = small_file::header;
 /// A map's file without its checksums.
 std::vector<char> contents(const small_map& map, const fs::path& file) {
   roost::save(test_place(), map, file);
-  const roost::detail::file_reader from(file, small_file::mark);
-  return {from.data(), from.data() + from.size()};
+  roost::detail::file_reader from(file, small_file::mark);
+  std::vector<char> result(from.size());
+  from.read(result.data(), result.size());
+  return result;
+}
+
+/// Memory that calls a function once, when the map's is taken: in the middle of a load.
+class interrupting_memory : public watched_memory {
+ public:
+  std::function<void()> once;
+
+ private:
+  void meanwhile() {
+    if (const auto f = std::exchange(once, nullptr)) f();
+  }
+#if defined(__CUDACC__)
+ public:
+  void* allocate(std::size_t bytes, cudaStream_t stream) override {
+    meanwhile();
+    return watched_memory::allocate(bytes, stream);
+  }
+#else
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    meanwhile();
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+#endif
+};
+
+TEST(stadium_files, that_change_while_they_are_loaded) {
+  using value = packed<4096>;
+  using map_type = roost::stadium_map<u32, value, place_type>;
+  const folder here;
+  const fs::path file = here / "map", copy = here / "copy", other = here / "other";
+  const auto keys = from_numbers<u32>(different_numbers(7000, 1));
+  const auto values = numbered_values<value>(keys.size());
+  roost::save(test_place(), made<map_type>(test_place(), keys, values), file);
+  roost::save(test_place(), made<map_type>(test_place(), {keys[0]}, {values[0]}), other);
+  fs::copy_file(file, copy);
+  const std::size_t size = fs::file_size(file), block = roost::detail::file_end::block;
+  ASSERT_GT(size, 2 * block) << "more than what is read at once";
+  roost::detail::file_end end;
+  const auto good = bytes_of(file);
+  std::memcpy(&end, good.data() + size - sizeof(end), sizeof(end));
+
+  interrupting_memory memory;
+  const place_type place = make_place(memory);
+  for (const auto bodies : {residence::place, residence::host}) {
+    const auto load_while = [&](const std::function<void()>& what) {
+      fs::copy_file(copy, file, fs::copy_options::overwrite_existing);
+      memory.once = what;
+      return roost::load_stadium_map<u32, value>(place, file, bodies);
+    };
+    for (const std::size_t length : {std::size_t{0}, std::size_t{1}, block - 1, block, block + 1, 2 * block,
+                                     2 * block + 1, static_cast<std::size_t>(end.bytes) - 1}) {
+      expect_error<roost::file_error>([&] { load_while([&] { fs::resize_file(file, length); }); },
+                                      {file.string(), "was cut off while it was read"});
+    }
+    expect_error<roost::file_error>(
+        [&] {
+          load_while([&] {
+            std::fstream to(file, std::ios::binary | std::ios::in | std::ios::out);
+            to.seekp(static_cast<std::streamoff>(2 * block + 5)).put('x').put('y');
+          });
+        },
+        {"is damaged between bytes " + std::to_string(2 * block)});
+    const auto expect_whole = [&](const std::function<void()>& what) {
+      const auto map = load_while(what);
+      expect_pairs(place, map, keys, values);
+    };
+    expect_whole([&] { fs::resize_file(file, end.bytes); });  // what is checked with has been read
+    expect_whole([&] { fs::resize_file(file, size + 4096); });
+    expect_whole([&] { fs::remove(file); });
+    expect_whole([&] {
+      fs::copy_file(other, here / "new");
+      fs::rename(here / "new", file);
+    });
+  }
+  EXPECT_EQ(memory.live_blocks(), 0u);
 }
 
 TEST(stadium_files, of_heads_that_make_no_sense_are_refused) {

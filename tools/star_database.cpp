@@ -55,10 +55,10 @@ void save(const star_database& database, const std::filesystem::path& file) {
 
 star_database load_star_database(const std::filesystem::path& file) {
   using detail::throw_file_error;
-  const detail::file_reader source(file, mark);
+  detail::file_reader source(file, mark);
   header first;
   if (source.size() < sizeof(first)) throw_file_error(file, "is no star database: it is too short");
-  std::memcpy(&first, source.data(), sizeof(first));
+  source.read(&first, sizeof(first));
   const header own{};
   if (first.byte_order != own.byte_order)
     throw_file_error(file, "was built by a machine with another order of bytes; build it again");
@@ -76,12 +76,14 @@ star_database load_star_database(const std::filesystem::path& file) {
   star_database result;
   result.limits = {first.fov_least, first.fov_most, first.magnitude_most};
   result.epoch = first.epoch;
-  const auto* const stars = reinterpret_cast<const star*>(source.data() + sizeof(first));
-  result.stars.assign(stars, stars + first.stars);
-  const auto* const patterns = reinterpret_cast<const star_pattern*>(stars + first.stars);
-  result.patterns.assign(patterns, patterns + first.patterns);
+  result.stars.resize(first.stars);
+  source.read(result.stars.data(), first.stars * sizeof(star));
+  result.patterns.resize(first.patterns);
+  source.read(result.patterns.data(), first.patterns * sizeof(star_pattern));
   result.names.resize(first.stars);
-  std::string_view names(reinterpret_cast<const char*>(patterns + first.patterns), first.name_bytes);
+  std::string all_names(first.name_bytes, '\0');
+  source.read(all_names.data(), all_names.size());
+  std::string_view names = all_names;
   bool good = first.fov_least > 0 && first.fov_most >= first.fov_least && first.fov_most < 120;
   while (!names.empty() && good) {
     const auto line = names.substr(0, names.find('\n'));

@@ -9,7 +9,9 @@
 namespace roost {
 
 /// The result of group_by. Group g has key keys[g] and value values[g], combined from counts[g] values. The
-/// arrays are in memory of the place, in the same order of keys as in a frozen_multimap.
+/// arrays are in memory of the place, in the same order of keys as in a frozen_multimap. The order depends on
+/// the size of the values: two calls with the same keys and values of other types may number groups
+/// differently. To combine several columns, see group_by.
 template <class Key, class Value, class Place>
 struct aggregated {
   array<Key, Place> keys;
@@ -30,7 +32,8 @@ struct aggregated {
 /// `f`: plus, minimum, maximum, or any associative function of two values; it is copied to the place. For
 /// means, divide values by counts, or call group_means. The results have the type of the values: to sum
 /// 4-byte integers in 8 bytes, pass the values as a roost::computed range. To combine several columns, make
-/// each value a struct, and `f` a function of two such structs.
+/// each value a struct, and `f` a function of two such structs; or number the keys once, with a
+/// two_way_index, and group by its indices.
 ///
 /// Costs the build of a frozen_multimap without its table, and one read of the values. Synchronises. Throws
 /// invalid_argument, out_of_memory, build_error, device_error.

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <chrono>
+#include <cstdio>
 #include <random>
+#include <thread>
 
 #include "roost/detail/stadium/table_file.hpp"
 #include "roost/sharded_map.hpp"
@@ -15,7 +18,10 @@ namespace roost {
 /// Writes a map to a folder, which is made if it is not there: the pairs of each shard to a file of its own,
 /// with a checksum for every 16 MiB, and last of all a manifest, `manifest.roost`. Until that is on the disk
 /// the folder holds the table that it held before, whatever happens meanwhile; then the files of that one are
-/// removed. Where shards are on several machines the folder must be one that all of them see. Takes scratch
+/// removed. A call that throws leaves nothing behind, nor a folder that it has made. Several processes may
+/// save to one folder at the same time: it then holds the table whose manifest came last. Files that a killed
+/// process left are removed by the next call during which no other one saves there (where the file system has
+/// locks). Where shards are on several machines the folder must be one that all of them see. Takes scratch
 /// memory of the pairs. Throws file_error, out_of_memory.
 template <class Key, class Value, class Shards>
 void save(const Shards& shards, const sharded_map<Key, Value, Shards>& map,
@@ -26,8 +32,8 @@ void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::
 /// Loads a map that save() has written: on as many shards as the place has, which need not be those that it
 /// had. The map is built again, with the load factor and the seed that it had. Key and Value must be the
 /// types that were saved; their sizes are checked. The byte order must be that of this machine. Throws
-/// file_error for a folder without a saved map, and for files that are missing, truncated or damaged;
-/// out_of_memory.
+/// file_error for a folder without a saved map, and for files that are missing, truncated or damaged, or
+/// become so meanwhile; out_of_memory.
 template <class Key, class Value, class Shards>
 sharded_map<Key, Value, Shards> load_sharded_map(const Shards& shards, const std::filesystem::path& folder);
 /// The same of a set.

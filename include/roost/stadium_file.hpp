@@ -23,7 +23,7 @@ void save(const Place& place, const stadium_map<Key, Value, Place>& map, const s
 /// sizes are checked. The byte order must be that of this machine. `bodies` and `budget` are as in
 /// stadium_options; the other options are those of the saved map.
 /// Synchronises. Throws file_error for a file that does not exist, is not a saved map, is truncated or is
-/// damaged. Throws out_of_memory.
+/// damaged, or becomes so while it is read. Throws out_of_memory.
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
                                                 residence bodies = residence::automatic,
@@ -91,10 +91,10 @@ struct stadium_file {
 
   static map load(const Place& place, const std::filesystem::path& file, residence bodies,
                   std::size_t budget) {
-    const file_reader source(file, mark);
+    file_reader source(file, mark);
     header first;
     if (source.size() < sizeof(first)) throw_file_error(file, "is no saved stadium_map: it is too short");
-    std::memcpy(&first, source.data(), sizeof(first));
+    source.read(&first, sizeof(first));
     const header own{};
     if (first.byte_order != own.byte_order)
       throw_file_error(file, "was saved by a machine with another order of bytes");
@@ -123,15 +123,16 @@ struct stadium_file {
                                   first.guards,
                                   first.seed};
     // Each part is compared before they are added: numbers that are too large would make a small sum.
-    const std::size_t parts = source.size() - sizeof(first), heads_at = sizeof(first),
-                      words_at = heads_at + plan.regions * sizeof(head),
-                      bodies_at = words_at + plan.words() * sizeof(std::uint64_t);
+    const std::size_t parts = source.size() - sizeof(first);
     if (plan.regions > parts / sizeof(head) || plan.words() > parts / sizeof(std::uint64_t) ||
-        plan.slots() > parts / sizeof(item) || source.size() != bodies_at + plan.slots() * sizeof(item))
+        plan.slots() > parts / sizeof(item) ||
+        parts !=
+            plan.regions * sizeof(head) + plan.words() * sizeof(std::uint64_t) + plan.slots() * sizeof(item))
       throw_file_error(file, "is no stadium_map: its parts have other sizes than its head says");
+    std::vector<head> heads(plan.regions);
+    source.read(heads.data(), heads.size() * sizeof(head));
     for (std::uint32_t r = 0; r < plan.regions; ++r) {
-      head it;
-      std::memcpy(&it, source.data() + heads_at + r * sizeof(it), sizeof(it));
+      const head& it = heads[r];
       if (it.flags > (head::used_up | head::packed) || it.longest > plan.region_slots ||
           it.far >= plan.regions) {
         throw_file_error(
@@ -141,15 +142,12 @@ struct stadium_file {
 
     map target(place, plan, options);
     target.known_ = std::nullopt;
-    place.copy_from_host(target.heads_.data(), source.data() + heads_at, target.heads_.bytes());
-    place.copy_from_host(target.words_.data(), source.data() + words_at, target.words_.bytes());
-    const char* const all = source.data() + bodies_at;
+    place.copy_from_host(target.heads_.data(), heads.data(), target.heads_.bytes());
+    read(place, source, target.words_.data(), target.words_.bytes());
     const std::size_t near = target.bodies_.near_size();
-    if (near != 0) place.copy_from_host(target.bodies_.near(), all, near * sizeof(item));
-    if (near != plan.slots())
-      std::memcpy(static_cast<void*>(target.bodies_.far()), all + near * sizeof(item),
-                  (plan.slots() - near) * sizeof(item));
-    target.count_slots(place);  // synchronises, before the file is closed
+    read(place, source, target.bodies_.near(), near * sizeof(item));
+    source.read(target.bodies_.far(), (plan.slots() - near) * sizeof(item));
+    target.count_slots(place);
     if (place.sum(target.words_.size(), bad_word{target.words_.data(), plan, plan.tickets.lowest()}) != 0)
       throw_file_error(file, "is no stadium_map: its tickets do not make sense");
     return target;
@@ -165,6 +163,21 @@ struct stadium_file {
            prime_from(it.region_slots) == it.region_slots &&
            it.region_words ==
                ceil_div(it.region_slots, ticket_board::shape::of(static_cast<int>(it.ticket_bits)).per_word);
+  }
+
+  /// Reads to memory of the place.
+  static void read(const Place& place, file_reader& source, void* target, std::size_t bytes) {
+    if constexpr (std::is_same_v<Place, host>) {
+      source.read(target, bytes);
+    } else {
+      std::vector<char> piece(smaller(bytes, file_end::block));
+      for (std::size_t at = 0, n; at < bytes; at += n) {
+        n = smaller(piece.size(), bytes - at);
+        source.read(piece.data(), n);
+        place.copy_from_host(static_cast<char*>(target) + at, piece.data(), n);
+        place.synchronize();
+      }
+    }
   }
 
   /// Calls f(slot, n, whether they lie in memory of the place) for runs of n slots, in order.

@@ -34,6 +34,7 @@ struct bucketed {
     int max_restarts = 10;
   };
 
+  static constexpr double load_factor_most = 1;
   static constexpr const char* name = "bucketed";
 
   template <std::size_t Bytes, class Key, class Value>
@@ -292,9 +293,9 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
 
 template <class Place, class Key, class Value>
 bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts) {
-  if (!(options.load_factor > 0 && options.load_factor <= 1)) {
-    detail::raise<invalid_argument>(
-        {"roost::bucketed: load factor ", options.load_factor, " asked for; give more than 0 and at most 1"});
+  if (!(options.load_factor > 0 && options.load_factor <= load_factor_most)) {
+    detail::raise<invalid_argument>({"roost::bucketed: load factor ", options.load_factor,
+                                     " asked for; give more than 0 and at most ", load_factor_most});
   }
   using bucket = typename table<Place, Key, Value>::bucket;
   using tuned = detail::build_tuning<Place>;

@@ -43,6 +43,7 @@ struct compact {
     int max_restarts = 10;
   };
 
+  static constexpr double load_factor_most = 4;
   static constexpr const char* name = "compact";
 
   /// True for the types that this layout is for: keys of up to 8 bytes, values of up to 24.

@@ -35,9 +35,9 @@ template <class Place, class Key, class Value>
 compact::plan compact::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts) {
   using here = table<Place, Key, Value>;
   using tuned = detail::build_tuning<Place>;
-  if (!(options.load_factor > 0 && options.load_factor <= 4)) {
-    detail::raise<invalid_argument>(
-        {"roost::compact: load factor ", options.load_factor, " asked for; give more than 0 and at most 4"});
+  if (!(options.load_factor > 0 && options.load_factor <= load_factor_most)) {
+    detail::raise<invalid_argument>({"roost::compact: load factor ", options.load_factor,
+                                     " asked for; give more than 0 and at most ", load_factor_most});
   }
   constexpr double region_least = 32;  // sectors: the farthest step of a try
   const double pairs = static_cast<double>(n);

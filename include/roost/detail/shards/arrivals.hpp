@@ -82,13 +82,14 @@ class arriving_items {
     array<Item, place_type> items(place, plan.regions * room);
     array<std::uint64_t, place_type> begins(place, plan.regions), ends(place, plan.regions);
     place.for_each(plan.regions, begin_with_slack{room, begins.data(), ends.data()});
-    me_.agree();
-    in_use_by_others scope(me_);
-
     const auto ranges = static_cast<std::uint32_t>(std::clamp<std::size_t>(
         sizes_.most() * sizeof(Item) / shards / tuned::range_bytes, 1, smaller(tuned::ranges_most, parts)));
     const auto first_of = [&](std::uint32_t k) { return parts * k / ranges; };
     std::vector<piece> out(shards), in(shards);
+    std::vector<std::uint64_t> arrival(ranges);
+    me_.agree();
+    in_use_by_others scope(me_);
+
     const auto exchange = [&](const auto& piece_out, const auto& piece_in) {
       for (std::uint32_t s = 0; s < shards; ++s) {
         if (s == my) continue;
@@ -99,7 +100,6 @@ class arriving_items {
     };
     exchange([&](std::uint32_t s) { return piece{bounds_.data() + s * 2 * parts, 2 * parts * 8}; },
              [&](std::uint32_t s) { return piece{from_[s].bounds.data(), from_[s].bounds.bytes()}; });
-    std::vector<std::uint64_t> arrival(ranges);
     for (std::uint32_t k = 0; k < ranges; ++k) {
       const auto range = [&](const Item* first, std::uint32_t shard) {
         return piece{first + first_of(k) * room_of(shard),

@@ -103,7 +103,14 @@ inline void gpu_shard::settle() {
 }
 
 inline void gpu_shard::leave(bool failed) {
-  if (failed) all_->fail();
+  if (failed) {
+    all_->fail();
+  } else if (given_ != exchanges_) {  // where others wait for the last exchange, they meet: see wait()
+    try {
+      all_->meet();
+    } catch (const stopped_by_another&) {
+    }
+  }
   on_side_ = false;
   const auto finish = [](const gpu_lanes& lanes) {
     for (const cudaStream_t stream : {lanes.lane[0], lanes.lane[1], lanes.side})

@@ -124,10 +124,11 @@ bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& querie
       scratch_bytes += from[s].queries.bytes() + from[s].answers.bytes() + from[s].bounds.bytes();
     }
     if (!looks_good()) return false;
-    me.agree();
-    const in_use_by_others scope(me);
-
     std::vector<piece> out(shards), in(shards);
+    std::vector<std::uint64_t> arrival(batch.ranges);
+    me.agree();
+    in_use_by_others scope(me);
+
     const auto to_others = [&](const auto& piece_out, const auto& piece_in, int lane) {
       for (std::uint32_t s = 0; s < shards; ++s) {
         if (s == my) continue;
@@ -149,7 +150,6 @@ bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& querie
     };
     to_others([&](std::uint32_t s) { return piece{bounds.data() + s * 2 * regions, 2 * regions * 8}; },
               [&](std::uint32_t s) { return piece{from[s].bounds.data(), from[s].bounds.bytes()}; }, 0);
-    std::vector<std::uint64_t> arrival(batch.ranges);
     for (std::uint32_t k = 0; k < batch.ranges; ++k) {
       arrival[k] = to_others(
           [&](std::uint32_t s) { return piece_of(parts.items() + s * my_slot, my_room, range(k)); },
@@ -196,6 +196,7 @@ bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& querie
           [&](std::uint32_t s) { return piece_of(answers.data() + s * my_slot, my_room, range(k)); }, 1);
       me.mark("answers are back", k, 1);
     }
+    scope.all_sent();
     me.turn(batch.ranges + 1);
     if (batch.ranges > 1) answer(range(batch.ranges - 1), true, false);
     me.mark("own queries answered", 1);

@@ -79,17 +79,22 @@ std::vector<piece> pieces_of(const T* items, const std::vector<std::uint64_t>& b
   return result;
 }
 
+/// Sends pieces and receives others, and waits for them.
+template <class Me>
+void swap_pieces(Me& me, const std::vector<piece>& out, const std::vector<piece>& in) {
+  me.agree();
+  const in_use_by_others scope(me);
+  me.wait(me.exchange(out, in, 0));
+  me.place().synchronize();
+}
+
 /// Sends items to the owners of their keys. `all`: the counts of all shards.
 template <class Me, class Item, class Place>
 arrived<Item, Place> deliver(Me& me, const outgoing<Item, Place>& mine, const gathered& all) {
   std::vector<std::uint64_t> begins(me.count() + 1, 0);
   for (std::uint32_t s = 0; s < me.count(); ++s) begins[s + 1] = begins[s] + all(s, me.number());
   arrived<Item, Place> result{{me.place(), begins.back()}, std::move(begins)};
-  me.agree();
-  const in_use_by_others scope(me);
-  me.wait(me.exchange(pieces_of(mine.parts.items(), mine.begins),
-                      pieces_of(result.items.data(), result.begins), 0));
-  me.place().synchronize();
+  swap_pieces(me, pieces_of(mine.parts.items(), mine.begins), pieces_of(result.items.data(), result.begins));
   return result;
 }
 
@@ -98,10 +103,7 @@ arrived<Item, Place> deliver(Me& me, const outgoing<Item, Place>& mine, const ga
 template <class Me, class Item, class Place, class Result>
 void send_back(Me& me, const arrived<Item, Place>& items, const Result* results,
                const outgoing<Item, Place>& mine, Result* target) {
-  me.agree();
-  const in_use_by_others scope(me);
-  me.wait(me.exchange(pieces_of(results, items.begins), pieces_of(target, mine.begins), 0));
-  me.place().synchronize();
+  swap_pieces(me, pieces_of(results, items.begins), pieces_of(target, mine.begins));
 }
 
 }  // namespace roost::detail

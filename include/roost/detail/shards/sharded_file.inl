@@ -21,42 +21,93 @@ struct sharded_head {
   sharded_head() { std::memcpy(its_mark, mark.data(), mark.size()); }
 };
 
+/// A folder while a table is saved in it. Several may do so at once, each with a lock; who has it alone knows
+/// that what belongs to no table was left by somebody who was killed.
+class saving_folder {
+  using path = std::filesystem::path;
+
+ public:
+  /// Makes it, if it is not there.
+  explicit saving_folder(const path& folder) {
+    std::error_code failed;
+    for (path part = folder; !part.empty() && !std::filesystem::exists(part, failed);
+         part = part.parent_path())
+      made_.push_back(part);
+    std::filesystem::create_directories(folder, failed);
+    if (failed) {
+      forsake();
+      throw_file_error(folder, "cannot be made: " + failed.message());
+    }
+    lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+
+  /// Whether nobody else saves here. False, too, where there are no locks.
+  bool alone() const { return ::flock(lock_->get(), LOCK_EX | LOCK_NB) == 0; }
+  /// Keeps others from being alone.
+  void share() const {
+    for (int i = 0; i < 1000; ++i) {  // who is alone removes some files, which does not take 10 s
+      if (::flock(lock_->get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  /// Removes what was made.
+  void forsake() const {
+    std::error_code ignored;
+    for (const path& part : made_)
+      std::filesystem::remove(part, ignored);  // which keeps one that is not empty
+  }
+
+ private:
+  std::vector<path> made_;
+  std::optional<descriptor> lock_;
+};
+
 /// The files of a saved table in a folder.
 class sharded_files {
   using path = std::filesystem::path;
 
  public:
-  sharded_files(const path& folder, std::size_t key_bytes, std::size_t value_bytes) : folder_(folder) {
+  /// `load_factor_most`: of such a table.
+  sharded_files(const path& folder, std::size_t key_bytes, std::size_t value_bytes, double load_factor_most)
+      : folder_(folder), load_factor_most_(load_factor_most) {
     head_.key_bytes = static_cast<std::uint32_t>(key_bytes);
     head_.value_bytes = static_cast<std::uint32_t>(value_bytes);
   }
 
   path manifest() const { return folder_ / "manifest.roost"; }
-  path file_of(std::uint32_t shard) const { return file_of(head_, shard); }
+  path file_of(std::uint32_t shard) const { return folder_ / name_of(head_, shard); }
 
   /// The manifest's head, which says how many shards there are and what the options were.
   const sharded_head& head() const { return head_; }
 
   /// Reads the manifest.
   void open() {
-    const file_reader source(manifest(), sharded_head::mark);
+    file_reader source(manifest(), sharded_head::mark);
     head_ = head_of(source, manifest());
-    if (head_.shard != head_.shards || head_.shards == 0 || !(head_.load_factor > 0))
+    if (source.size() != sizeof(head_) || head_.shard != head_.shards || head_.shards == 0 ||
+        head_.shards > 64 || !(head_.load_factor > 0 && head_.load_factor <= load_factor_most_))
       throw_file_error(manifest(), "is no manifest of a sharded table");
   }
 
-  /// Calls take(data, pairs) for what a shard's file has.
+  /// Calls take(source, pairs) for what a shard's file has: keys, then values.
   template <class Take>
   void read(std::uint32_t shard, const Take& take) const {
     const path file = file_of(shard);
-    const file_reader source(file, sharded_head::mark);
+    file_reader source(file, sharded_head::mark);
     const sharded_head mine = head_of(source, file);
     if (mine.save != head_.save || mine.shard != shard || mine.shards != head_.shards)
       throw_file_error(file, "belongs to another table than the manifest beside it");
     const std::size_t bytes = source.size() - sizeof(sharded_head), each = mine.key_bytes + mine.value_bytes;
     if (mine.pairs > bytes || mine.pairs * each != bytes)
       throw_file_error(file, "has another size than its head says; save the table again");
-    if (mine.pairs != 0) take(source.data() + sizeof(sharded_head), mine.pairs);
+    take(source, mine.pairs);
+  }
+  /// What all of them together must have.
+  void check_pairs(std::uint64_t pairs) const {
+    if (pairs == head_.pairs) return;
+    throw_file_error(manifest(), "says that there are " + std::to_string(head_.pairs) +
+                                     " pairs, and the files beside it have " + std::to_string(pairs) +
+                                     "; save the table again");
   }
 
   /// Begins a table beside the one that the folder may hold.
@@ -77,45 +128,66 @@ class sharded_files {
     target.write(values, pairs * mine.value_bytes);
     target.finish();
   }
-  /// Makes what was written the table that the folder holds, and removes that which it held.
+  /// Makes what was written the table that the folder holds.
   void commit(std::uint64_t pairs) const {
-    std::optional<sharded_head> before;
-    try {
-      const file_reader source(manifest(), sharded_head::mark);
-      if (source.size() >= sizeof(sharded_head)) {
-        before.emplace();
-        std::memcpy(&*before, source.data(), sizeof(sharded_head));
-      }
-    } catch (const file_error&) {  // none, or one that is of no use
-    }
     sharded_head mine = head_;
     mine.pairs = pairs;
     file_writer target(manifest());
     target.write(&mine, sizeof(mine));
     target.finish();
-    for (std::uint32_t shard = 0; before && shard < smaller(before->shards, 64u); ++shard)
-      remove(*before, shard);
   }
-  /// Removes what a save() has written that does not come to its end.
-  void remove_all() const {
-    for (std::uint32_t shard = 0; shard < head_.shards; ++shard) remove(head_, shard);
+  /// The table that the folder holds, if there is one.
+  std::optional<sharded_head> held() const {
+    try {
+      file_reader source(manifest(), sharded_head::mark);
+      sharded_head result;
+      if (source.size() != sizeof(result)) return {};
+      source.read(&result, sizeof(result));
+      return result;
+    } catch (const file_error&) {  // none, or one that is of no use
+      return {};
+    }
+  }
+  /// Removes a table's files but for the manifest.
+  void remove(const sharded_head& table) const {
+    std::error_code ignored;
+    for (std::uint32_t shard = 0; shard < smaller(table.shards, 64u); ++shard)
+      std::filesystem::remove(folder_ / name_of(table, shard), ignored);
+  }
+  /// The same of the one that was begun.
+  void remove() const { remove(head_); }
+  /// Removes the files of shards that are of no table that the folder holds, where it holds one. Nobody else
+  /// may save there.
+  void clear() const {
+    const auto table = held();
+    if (!table) return;
+    std::error_code failed;
+    std::vector<path> left;
+    for (std::filesystem::directory_iterator it(folder_, failed), end; !failed && it != end;
+         it.increment(failed)) {
+      const std::string name = it->path().filename().string();
+      sharded_head other;
+      unsigned long long save = 0;
+      if (std::sscanf(name.c_str(), "shard-%u-of-%u-%16llx.roost", &other.shard, &other.shards, &save) != 3)
+        continue;
+      other.save = save;
+      const std::string whole = name_of(other, other.shard);
+      if (save != table->save && (name == whole || name == whole + ".partial")) left.push_back(it->path());
+    }
+    for (const path& file : left) std::filesystem::remove(file, failed);
   }
 
  private:
-  path file_of(const sharded_head& head, std::uint32_t shard) const {
+  static std::string name_of(const sharded_head& head, std::uint32_t shard) {
     char name[64];
     std::snprintf(name, sizeof(name), "shard-%u-of-%u-%016llx.roost", shard, head.shards,
                   static_cast<unsigned long long>(head.save));
-    return folder_ / name;
+    return name;
   }
-  void remove(const sharded_head& head, std::uint32_t shard) const {
-    std::error_code ignored;
-    std::filesystem::remove(file_of(head, shard), ignored);
-  }
-  sharded_head head_of(const file_reader& source, const path& file) const {
+  sharded_head head_of(file_reader& source, const path& file) const {
     sharded_head result;
     if (source.size() < sizeof(result)) throw_file_error(file, "is no saved table: it is too short");
-    std::memcpy(&result, source.data(), sizeof(result));
+    source.read(&result, sizeof(result));
     const sharded_head own;
     if (result.byte_order != own.byte_order)
       throw_file_error(file, "was saved by a machine with another order of bytes");
@@ -133,57 +205,76 @@ class sharded_files {
   }
 
   path folder_;
+  double load_factor_most_;
   sharded_head head_;
 };
 
 template <class Value>
 constexpr std::size_t bytes_of_value = std::is_same_v<Value, none> ? 0 : sizeof(Value);
 
+template <class Key, class Value>
+sharded_files sharded_files_of(const std::filesystem::path& folder) {
+  return {folder, sizeof(Key), bytes_of_value<Value>, default_layout<Key, Value>::load_factor_most};
+}
+
 template <class Key, class Value, class Shards, class Table>
 void save_shards(const Shards& shards, const Table& table, const std::filesystem::path& folder) {
   using place_type = typename Shards::place_type;
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) throw_file_error(folder, "cannot be made: " + failed.message());
   std::random_device random;
   const std::uint64_t number = random() + (std::uint64_t{random()} << 32);
   shards.run([&](auto& me) {
-    sharded_files files(folder, sizeof(Key), bytes_of_value<Value>);
-    const gathered all = me.gather({number, table.size()});
-    files.begin(me.count(), all(0), table.build_options().seed, table.build_options().load_factor);
-    bool good = false;
+    const bool leads = me.number() == 0;
+    sharded_files files = sharded_files_of<Key, Value>(folder);
+    std::optional<saving_folder> here;
+    if (leads) {
+      here.emplace(folder);
+      if (here->alone()) files.clear();
+      here->share();
+    }
     std::exception_ptr why;
+    std::optional<sharded_head> before;
     try {
-      if (!table.empty()) {
-        const auto& mine = table.shard(me.local());
-        const place_type& place = me.place();
-        array<Key, place_type> keys(place, mine.size());
-        array<Value, place_type> values(place, bytes_of_value<Value> == 0 ? 0 : mine.size());
-        retrieve_pairs(place, mine.ref(), keys.data(), values.data(), mine.size());
-        files.write(me.number(), mine.size(), copy_to_host(place, keys).data(),
-                    copy_to_host(place, values).data());
-      } else {
-        files.write(me.number(), 0, nullptr, nullptr);
+      const gathered all = me.gather({number, table.size()});
+      files.begin(me.count(), all(0), table.build_options().seed, table.build_options().load_factor);
+      try {
+        if (!table.empty()) {
+          const auto& mine = table.shard(me.local());
+          const place_type& place = me.place();
+          array<Key, place_type> keys(place, mine.size());
+          array<Value, place_type> values(place, bytes_of_value<Value> == 0 ? 0 : mine.size());
+          retrieve_pairs(place, mine.ref(), keys.data(), values.data(), mine.size());
+          files.write(me.number(), mine.size(), copy_to_host(place, keys).data(),
+                      copy_to_host(place, values).data());
+        } else {
+          files.write(me.number(), 0, nullptr, nullptr);
+        }
+      } catch (...) {
+        why = std::current_exception();
       }
-      good = true;
+      const bool good = me.gather({why ? 1u : 0u}).sum() == 0;  // all have written what they write
+      if (good && leads) {
+        before = files.held();
+        files.commit(all(0, 1));
+      }
+      if (!good && leads) files.remove();
+      if (!good && leads) here->forsake();
     } catch (...) {
-      why = std::current_exception();
+      if (leads) files.remove();
+      if (leads) here->forsake();
+      throw;
     }
-    if (me.gather({good ? 0u : 1u}).sum() == 0) {
-      if (me.number() == 0) files.commit(all(0, 1));
-      me.gather({0});
-      return;
-    }
-    me.gather({0});  // all have written what they write
-    if (me.number() == 0) files.remove_all();
     if (why) std::rethrow_exception(why);
+    if (before) files.remove(*before);
+    if (leads && here->alone()) files.clear();
+    me.gather({0});
   });
 }
 
+/// The table that build(head, keys, values) makes of what is in a folder.
 template <class Key, class Value, class Shards, class Build>
-void load_shards(const Shards& shards, const std::filesystem::path& folder, const Build& build) {
+auto load_shards(const Shards& shards, const std::filesystem::path& folder, const Build& build) {
   using place_type = typename Shards::place_type;
-  sharded_files files(folder, sizeof(Key), bytes_of_value<Value>);
+  sharded_files files = sharded_files_of<Key, Value>(folder);
   files.open();
   auto all_keys = make_each<Shards, array<Key, place_type>>(shards);
   auto all_values = make_each<Shards, array<Value, place_type>>(shards);
@@ -192,21 +283,22 @@ void load_shards(const Shards& shards, const std::filesystem::path& folder, cons
     std::vector<Key> keys;
     std::vector<Value> values;
     for (std::uint32_t shard = me.number(); shard < files.head().shards; shard += me.count()) {
-      files.read(shard, [&](const char* data, std::size_t pairs) {
+      files.read(shard, [&](file_reader& source, std::size_t pairs) {
         const std::size_t before = keys.size();
         keys.resize(before + pairs);
-        std::memcpy(static_cast<void*>(keys.data() + before), data, pairs * sizeof(Key));
+        source.read(keys.data() + before, pairs * sizeof(Key));
         if constexpr (bytes_of_value<Value> != 0) {
           values.resize(before + pairs);
-          std::memcpy(static_cast<void*>(values.data() + before), data + pairs * sizeof(Key),
-                      pairs * sizeof(Value));
+          source.read(values.data() + before, pairs * sizeof(Value));
         }
       });
     }
     of_shard<Shards>(all_keys, me) = copy_to(place, keys);
     of_shard<Shards>(all_values, me) = copy_to(place, values);
   });
-  build(files.head(), all_keys, all_values);
+  auto result = build(files.head(), all_keys, all_values);
+  files.check_pairs(result.size());
+  return result;
 }
 
 }  // namespace detail
@@ -224,22 +316,18 @@ void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::
 
 template <class Key, class Value, class Shards>
 sharded_map<Key, Value, Shards> load_sharded_map(const Shards& shards, const std::filesystem::path& folder) {
-  sharded_map<Key, Value, Shards> result;
-  detail::load_shards<Key, Value>(
+  return detail::load_shards<Key, Value>(
       shards, folder, [&](const auto& head, const auto& keys, const auto& values) {
-        result = sharded_map<Key, Value, Shards>(shards, keys, values,
-                                                 {.load_factor = head.load_factor, .seed = head.seed});
+        return sharded_map<Key, Value, Shards>(shards, keys, values,
+                                               {.load_factor = head.load_factor, .seed = head.seed});
       });
-  return result;
 }
 
 template <class Key, class Shards>
 sharded_set<Key, Shards> load_sharded_set(const Shards& shards, const std::filesystem::path& folder) {
-  sharded_set<Key, Shards> result;
-  detail::load_shards<Key, none>(shards, folder, [&](const auto& head, const auto& keys, const auto&) {
-    result = sharded_set<Key, Shards>(shards, keys, {.load_factor = head.load_factor, .seed = head.seed});
+  return detail::load_shards<Key, none>(shards, folder, [&](const auto& head, const auto& keys, const auto&) {
+    return sharded_set<Key, Shards>(shards, keys, {.load_factor = head.load_factor, .seed = head.seed});
   });
-  return result;
 }
 
 }  // namespace roost

@@ -50,12 +50,7 @@ auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, c
   array<std::uint64_t, Place> counts(place, sent + 1);
   place.fill(counts.data() + sent, 0, sizeof(std::uint64_t));
   send_back(me, queries, lengths.data(), mine, counts.data());
-  {
-    me.agree();
-    const in_use_by_others scope(me);
-    me.wait(me.exchange(pieces_of(values.data(), from), pieces_of(result.values.data(), to), 0));
-    me.place().synchronize();
-  }
+  swap_pieces(me, pieces_of(values.data(), from), pieces_of(result.values.data(), to));
   mine.parts.restore_each(place, counts.data(), put_to<std::uint64_t>{result.counts.data()}, nullptr);
   place.exclusive_scan(counts.data(), counts.data(), sent);
   mine.parts.restore_each(place, counts.data(), put_to<std::uint64_t>{result.begins.data()}, nullptr);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -101,10 +101,10 @@ class file_writer {
     put(&end, sizeof(end));
     if (::fsync(to_.get()) != 0) refuse(partial_, "cannot be written");
     if (permissions_ && !allow(*permissions_)) refuse(partial_, "cannot be given its permissions");
-    if (::rename(partial_.c_str(), file_.c_str()) != 0) refuse(file_, "cannot be replaced");
-    ours_ = false;
     const descriptor folder(::open(file_.has_parent_path() ? file_.parent_path().c_str() : ".",
                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (::rename(partial_.c_str(), file_.c_str()) != 0) refuse(file_, "cannot be replaced");
+    ours_ = false;
     if (folder.get() >= 0) static_cast<void>(::fsync(folder.get()));
   }
 
@@ -159,63 +159,89 @@ class file_writer {
   std::vector<std::uint64_t> checksums_;
 };
 
-/// A file that a file_writer has written, in memory, every block checked.
+/// A file that a file_writer has written, read from its beginning to its end, every block checked. Nothing of
+/// it is mapped: another process may cut the file meanwhile, and its pages with it.
 class file_reader {
  public:
-  /// `mark`: what the file begins with.
-  file_reader(const std::filesystem::path& file, std::string_view mark) : file_(file) {
-    const descriptor source(::open(file.c_str(),
-                                   O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe would wait for a writer
+  /// `mark`: what the file begins with. The first block is checked at once.
+  file_reader(const std::filesystem::path& file, std::string_view mark)
+      : file_(file),
+        from_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a pipe would wait for a writer
     struct stat facts;
-    if (source.get() < 0 || ::fstat(source.get(), &facts) != 0)
-      throw_file_error(file, std::string("cannot be read: ") + std::strerror(errno));
+    if (from_.get() < 0 || ::fstat(from_.get(), &facts) != 0) unreadable();
     if (!S_ISREG(facts.st_mode)) throw_file_error(file, "is not a regular file");
-    mapped_ = static_cast<std::size_t>(facts.st_size);
-    if (mapped_ != 0) {
-      void* const memory = ::mmap(nullptr, mapped_, PROT_READ, MAP_PRIVATE, source.get(), 0);
-      if (memory == MAP_FAILED)
-        throw_file_error(file, std::string("cannot be mapped: ") + std::strerror(errno));
-      memory_ = static_cast<const char*>(memory);
-      static_cast<void>(::madvise(memory, mapped_, MADV_SEQUENTIAL));
-    }
-    try {
-      check(mark);
-    } catch (...) {
-      unmap();
-      throw;
-    }
+    static_cast<void>(::posix_fadvise(from_.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
+    const auto all = static_cast<std::size_t>(facts.st_size);
+    std::string begin(std::min(all, mark.size()), '\0');
+    fetch(begin.data(), begin.size(), 0);
+    if (begin != mark) throw_file_error(file_, "is not a saved table of this kind");
+    read_end(all);
+    first_bytes_ = std::min(size_, file_end::block);
+    first_.reset(new char[first_bytes_]);
+    fetch(first_.get(), first_bytes_, 0);
+    if (first_bytes_ != 0) check(0, XXH3_64bits(first_.get(), first_bytes_));
   }
-  file_reader(const file_reader&) = delete;
-  ~file_reader() { unmap(); }
 
-  const char* data() const { return memory_; }
   std::size_t size() const { return size_; }
 
- private:
-  void unmap() const noexcept {
-    if (memory_ != nullptr) static_cast<void>(::munmap(const_cast<char*>(memory_), mapped_));
+  /// Reads what comes next, of which there must be so much. Throws file_error. Only when the last byte of a
+  /// block has been read, and nothing thrown, are the block's bytes known to be those that were written.
+  void read(void* target, std::size_t bytes) {
+    constexpr std::size_t in_cache = std::size_t{256} << 10;  // what is read and then hashed
+    char* to = static_cast<char*>(target);
+    for (std::size_t n; bytes != 0; to += n, at_ += n, bytes -= n) {
+      if (at_ < first_bytes_) {
+        n = std::min(bytes, first_bytes_ - at_);
+        std::memcpy(to, first_.get() + at_, n);
+        continue;
+      }
+      const std::size_t in_block = at_ % file_end::block;
+      n = std::min({bytes, in_cache, file_end::block - in_block});
+      if (in_block == 0) XXH3_64bits_reset(&hash_);
+      fetch(to, n, at_);
+      XXH3_64bits_update(&hash_, to, n);
+      if (in_block + n == file_end::block || at_ + n == size_)
+        check(at_ / file_end::block, XXH3_64bits_digest(&hash_));
+    }
   }
-  void check(std::string_view mark) {
-    if (mapped_ < mark.size() || std::memcmp(memory_, mark.data(), mark.size()) != 0)
-      throw_file_error(file_, "is not a saved table of this kind");
+
+ private:
+  void fetch(void* target, std::size_t bytes, std::size_t at) const {
+    char* to = static_cast<char*>(target);
+    for (ssize_t n; bytes != 0;
+         to += n, at += static_cast<std::size_t>(n), bytes -= static_cast<std::size_t>(n)) {
+      n = ::pread(from_.get(), to, bytes, static_cast<off_t>(at));
+      if (n < 0 && errno == EINTR) {
+        n = 0;
+      } else if (n < 0) {
+        unreadable();
+      } else if (n == 0) {
+        throw_file_error(file_, "was cut off while it was read; save the table again");
+      }
+    }
+  }
+  /// The checksums, and how much they are of, in a file of so many bytes.
+  void read_end(std::size_t all) {
     file_end end;
-    if (mapped_ < sizeof(end)) cut_off();
-    std::memcpy(&end, memory_ + mapped_ - sizeof(end), sizeof(end));
+    if (all < sizeof(end)) cut_off();
+    const std::size_t before_end = all - sizeof(end);
+    fetch(&end, sizeof(end), before_end);
     if (std::memcmp(end.mark, file_end::its_mark, sizeof(end.mark)) != 0) cut_off();
-    const std::size_t before_end = mapped_ - sizeof(end);
-    if (end.own_checksum != end.checksum_of_this() || end.bytes > before_end) damaged(before_end, mapped_);
+    if (end.own_checksum != end.checksum_of_this() || end.bytes > before_end) damaged(before_end, all);
     size_ = end.bytes;
     const std::size_t blocks = (size_ + file_end::block - 1) / file_end::block;
     if (size_ + blocks * sizeof(std::uint64_t) != before_end) damaged(size_, before_end);
-    const char* const checksums = memory_ + size_;
-    if (XXH3_64bits(checksums, before_end - size_) != end.checksum) damaged(size_, before_end);
-    for (std::size_t i = 0; i < blocks; ++i) {
-      const std::size_t first = i * file_end::block, last = std::min(first + file_end::block, size_);
-      std::uint64_t checksum;
-      std::memcpy(&checksum, checksums + i * sizeof(checksum), sizeof(checksum));
-      if (XXH3_64bits(memory_ + first, last - first) != checksum) damaged(first, last);
-      come_between();
-    }
+    checksums_.resize(blocks);
+    fetch(checksums_.data(), before_end - size_, size_);
+    if (XXH3_64bits(checksums_.data(), before_end - size_) != end.checksum) damaged(size_, before_end);
+  }
+  void check(std::size_t block, std::uint64_t checksum) const {
+    const std::size_t first = block * file_end::block;
+    if (checksum != checksums_[block]) damaged(first, std::min(first + file_end::block, size_));
+    come_between();
+  }
+  [[noreturn]] void unreadable() const {
+    throw_file_error(file_, std::string("cannot be read: ") + std::strerror(errno));
   }
   [[noreturn]] void cut_off() const {
     throw_file_error(file_, "was cut off: its end is missing; save the table again");
@@ -226,8 +252,11 @@ class file_reader {
   }
 
   std::filesystem::path file_;
-  const char* memory_ = nullptr;
-  std::size_t mapped_ = 0, size_ = 0;
+  descriptor from_;
+  std::size_t size_ = 0, at_ = 0, first_bytes_ = 0;
+  std::vector<std::uint64_t> checksums_;
+  std::unique_ptr<char[]> first_;  // block
+  XXH3_state_t hash_{};
 };
 
 }  // namespace roost::detail
