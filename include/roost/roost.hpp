@@ -1,9 +1,9 @@
 #pragma once
 
 /// \file
-/// All public pages of roost but those that bring other libraries along: roost/sorted_map.hpp (CUB's sort of a
-/// device, which takes longer to compile than the rest), and roost/string_index.hpp, roost/stadium_file.hpp and
-/// roost/sharded_file.hpp (xxHash). The page of kernel_map includes CUB's sort of a block.
+/// All public pages of roost but those that bring other libraries along: roost/sorted_map.hpp (CUB's sort of
+/// a device, which takes longer to compile than the rest), and roost/string_index.hpp, roost/stadium_file.hpp
+/// and roost/sharded_file.hpp (xxHash). The page of kernel_map includes CUB's sort of a block.
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"

@@ -267,5 +267,6 @@ def _common(a, x, b, y, what):
                 convert(array, dtype, what, has_own_floats(own))
                 return dtype
             except OverflowError:
-                pass
+                if dtype.kind == "f" and has_own_floats(own):  # in a wider type all would be others
+                    raise
     return common_type(numpy_dtype(a), numpy_dtype(b))

@@ -81,6 +81,7 @@ def test_floats_of_python_take_the_nearest_value():
     for much in (1e39, -1e39, 1e-60):
         refused(OverflowError, lambda: roost.Index(keys).get_indexer([much]))
         assert much not in roost.Index(np.array([np.inf, -np.inf, 0.0], "f4"))
+    refused(OverflowError, lambda: roost.isin(keys, [0.1, 1e39]))
     changing = roost.ConcurrentMap("i8", "f4")
     changing.insert([1, 2], [0.1, 0.25])
     changing[3] = 0.1
