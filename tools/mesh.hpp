@@ -33,12 +33,11 @@ struct length_unit {
 struct mesh {
   std::vector<point> vertices;
   std::vector<triangle> triangles;
-  std::array<double, 3>
-      origin{};  ///< 0 where the file's coordinates are near 0, as seen from the mesh's size
+  std::array<double, 3> origin{};  ///< 0 where the file's coordinates are near 0, for its size
   double scale = 1;
-  length_unit unit;                ///< of the file's coordinates
-  double blur = 0;                 ///< how far a corner may lie from where its file has it
-  std::vector<std::string> notes;  ///< what was left out of the file, and what is odd in it
+  length_unit unit{};                ///< of the file's coordinates
+  double blur = 0;                   ///< how far a corner may lie from where its file has it
+  std::vector<std::string> notes{};  ///< what was left out of the file, and what is odd in it
 };
 
 /// Reads a mesh of any format that assimp knows (OBJ, PLY, STL, OFF, 3MF, 3DS, glTF ...), PLY with triangle
