@@ -16,6 +16,7 @@
 
 #include "roost/detail/base/xxhash.hpp"
 #include "roost/error.hpp"
+#include "roost/host.hpp"
 
 // Files of tables: what is written, then a checksum of each block of it, then the end, which says how much
 // there is.
