@@ -227,8 +227,13 @@ TEST_F(sharded_file, that_cannot_be_written_leaves_what_was_there) {
   expect_error<roost::file_error>([&] { save(map, folder_ / "file"); }, {"cannot be"});
   expect_error<roost::file_error>([&] { save(map, folder_ / "file" / "in"); }, {"cannot be made"});
   expect_error<roost::file_error>([&] { save(map, "/proc/self/folder"); }, {"cannot be made"});
-  for (const std::size_t limit : {0, 1, 1000, 100000}) {  // the disk is full: at once, in some shard, in all
-    const file_limit little(limit);
+  save(large, folder_ / "measured");
+  std::size_t longest = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / "measured"))
+    longest = std::max<std::size_t>(longest, entry.file_size());
+  fs::remove_all(folder_ / "measured");
+  for (const std::size_t limit : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, longest - 1}) {
+    const file_limit little(limit);  // the disk is full: at once, in all shards, in one of them
     expect_error<roost::file_error>([&] { save(large, folder_ / "good"); }, {"cannot be written"});
     EXPECT_EQ(names_in(folder_), before);
     expect_error<roost::file_error>([&] { save(large, folder_ / "new" / "one"); }, {"cannot be written"});
