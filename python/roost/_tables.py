@@ -164,8 +164,12 @@ def _dtype(dtype, what):
 
 
 def _plain_number(key):
-    """A complex number, fraction or decimal as an int or a float if it is equal to one, else None."""
-    plain = isinstance(key, (int, float, np.integer, np.bool_, np.float16, np.float32))
+    """A complex number, fraction, decimal or large int as a float or an int of 64 bits if it is one, else
+    None."""
+    if isinstance(key, int):
+        plain = -(2**63) <= key < 2**64
+    else:
+        plain = isinstance(key, (float, np.integer, np.bool_, np.float16, np.float32))
     if plain or not isinstance(key, numbers.Number):
         return key
     if isinstance(key, (complex, np.complexfloating)):

@@ -336,8 +336,10 @@ def _check_reduction(how, column, got, known, of):
 
 
 def raw(array):
-    """The bytes of each row of an array."""
+    """The bytes of each row of an array. Any NaN is one: other libraries and GPUs make others of them."""
     array = np.ascontiguousarray(array)
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
     return array.reshape(-1).view(np.uint8).reshape(len(array), -1) if array.size else np.empty((0, 0))
 
 
@@ -777,6 +779,8 @@ def _queries_near(w, truth):
 
 
 def _domain_dtype(keys):
+    if keys.library == "list" and keys.truth.dtype.kind == "f":  # Python's floats, or numpy's
+        return np.asarray(list(keys.given)).dtype
     dtype = getattr(keys.given, "dtype", None)
     return dtype if isinstance(dtype, np.dtype) and dtype.kind != "O" else keys.truth.dtype
 

@@ -181,7 +181,7 @@ LONG_CALLS = {
     "group_by": "call = lambda: roost.group_by(x)",
     "sums": "g = roost.group_by(x % 99)\ncall = lambda: g.sum(*[x] * 200)",
     "map": "call = lambda: roost.Map(x, x).find(x)",
-    "multimap": "call = lambda: roost.MultiMap(x % 99, x).find(x % 99)",
+    "multimap": "call = lambda: roost.MultiMap(x // 4, x).find(x // 4)",
     "concurrent": "table = roost.ConcurrentMap()\ncall = lambda: table.add(x)",
     "store": "x, table = x[:500_000], roost.Store('int64', 'float32', 16)\n"
     "rows = np.ones((len(x), 16), 'f4')\ncall = lambda: table.insert(x, rows)",
