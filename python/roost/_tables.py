@@ -176,7 +176,7 @@ def _plain_number(key):
         return key.real if key.imag == 0 else None
     for number in (float, int):
         try:
-            if number(key) == key:
+            if number(key) == key or (number is float and np.isnan(float(key))):
                 return number(key)
         except (TypeError, ValueError, OverflowError):
             pass

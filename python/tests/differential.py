@@ -331,7 +331,7 @@ def _check_reduction(how, column, got, known, of):
             same_type("sum", got, column)
         eps = np.finfo(got.dtype).eps * (2.0 + np.log2(known.counts + 1) * 4)
         error = np.abs(got.astype("f8") - wanted[of])
-        good = (error <= (eps * size)[of] + np.finfo(got.dtype).tiny) | (got == wanted[of])
+        good = (error <= (eps * size)[of] + np.finfo(got.dtype).tiny) | (got == wanted[of].astype(got.dtype))
         expect(how, good | (np.isnan(got) & np.isnan(wanted[of])), np.ones(len(got), bool))
 
 

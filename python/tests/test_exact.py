@@ -1,6 +1,7 @@
 """Values that enter are kept exactly, or refused with one clear line."""
 
 import datetime as dt
+import decimal
 import fractions
 import re
 
@@ -226,6 +227,7 @@ def test_one_number():
     ):
         assert other not in integers and other not in bools
     assert np.float32(0.1) not in roost.Set(np.array([0.1]))
+    assert decimal.Decimal("NaN") in roost.Set(np.array([np.nan])) and decimal.Decimal(1) in integers
     most = np.finfo("f8").max
     assert int(most) in roost.Set(np.array([most])) and int(most) + 1 not in roost.Set(np.array([most]))
     assert int(most) not in integers and 10**400 not in integers
