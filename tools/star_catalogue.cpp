@@ -157,6 +157,8 @@ csv_positions read_positions(star_table& table, position_units units) {
         if (impossible++ == 0) worst_ra = a, worst_dec = d;
         a = d = std::numeric_limits<double>::quiet_NaN();
       }
+    } else {
+      a = d = std::numeric_limits<double>::quiet_NaN();  // an infinite one would become a pole
     }
     result.ra.push_back(a * ra_unit);
     result.dec.push_back(std::clamp(d * dec_unit, -90., 90.));

@@ -75,8 +75,13 @@ def convert(array, dtype, what, nearest=False):
     try:
         with np.errstate(all="ignore"):
             converted = array.astype(dtype)
+            if converted.dtype != dtype:  # of dates without a unit, to which numpy gives one
+                converted = converted.view(dtype)
             kept = _kept(array, converted, nearest)
     except (TypeError, ValueError, OverflowError):  # of durations in months as days; of dates beyond a unit
+        between = np.dtype(f"{dtype.kind}8[us]") if dtype.kind in "mM" else dtype
+        if between not in (dtype, array.dtype):  # from hours to femtoseconds numpy takes no single step
+            return convert(convert(array, between, what), dtype, what)
         raise OverflowError(f"{what}: {array.dtype} has values that are none of {dtype}") from None
     if not kept.all():
         wrong = array[~kept].ravel()[0] if array.ndim else array[()]
@@ -92,8 +97,8 @@ def _kept(array, converted, nearest):
     if old == "S":
         return converted == array
     if old in "mM":
-        if np.datetime_data(array.dtype)[0] == "generic" and old == "m":
-            return np.isnat(array)
+        if "generic" in (np.datetime_data(t)[0] for t in (array.dtype, converted.dtype)):
+            return np.isnat(array)  # numbers without a unit are no dates
         native = array.dtype.newbyteorder("=")
         return converted.astype(native).view(np.int64) == array.astype(native).view(np.int64)
     if new == "f" and old == "f":
@@ -132,7 +137,7 @@ def has_own_floats(x):
     """Whether the floats of an argument are Python's, which have no precision of their own."""
     if isinstance(x, (list, tuple, set, frozenset)):
         return any(map(has_own_floats, x)) and not any(isinstance(c, np.floating) for c in x)
-    return type(x) is float
+    return type(x) in (float, complex)
 
 
 def of_python(x, what):

@@ -36,6 +36,12 @@ def _integer(n, what, name):
         raise TypeError(f"{what}: {name}={n!r}; give a whole number") from None
 
 
+def _flag(x, what, name):
+    if not isinstance(x, (bool, np.bool_)):
+        raise TypeError(f"{what}: {name}={x!r}; give True or False")
+    return bool(x)
+
+
 def _whole_number(n, what, name):
     n = _integer(n, what, name)
     if not 0 <= n < 2**63:
@@ -96,6 +102,9 @@ def unique(
     """
     what = "roost.unique"
     rows = _rows_type(index_dtype, what)
+    sorted, return_index = _flag(sorted, what, "sorted"), _flag(return_index, what, "return_index")
+    return_inverse = _flag(return_inverse, what, "return_inverse")
+    return_counts = _flag(return_counts, what, "return_counts")
     x = encode_strings_too(x, what)
     _check_rows(x.n, rows, what)
     library, place = x.library, x.library.place()
@@ -149,7 +158,7 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     x = encode_strings_too(x, what)
     _check_rows(x.n, rows, what)
     library = x.library
-    missing = x.kind.missing if use_na_sentinel else None
+    missing = x.kind.missing if _flag(use_na_sentinel, what, "use_na_sentinel") else None
     uniques, _, codes, _ = library.module.unique(
         library.place(), x.words, _ORDERS["first"], False, True, False, rows is _INT64, missing
     )
@@ -182,6 +191,7 @@ def isin(x, y, *, assume_unique=False, invert=False):
     Builds a hash set of `y`. To ask the same `y` again, make a `Set` once. NaN is in an array with a NaN
     (numpy says it is not).
     """
+    invert = _flag(invert, "roost.isin", "invert")
     a, b = encode_two(x, y, "roost.isin")
     library = a.library
     found, target = library.output(a.n, _BOOL)
@@ -251,6 +261,7 @@ def value_counts(x, *, sort=True):
     keys, counts : arrays
         Unlike pandas, NaN is counted as a key.
     """
+    sort = _flag(sort, "roost.value_counts", "sort")
     x = encode_strings_too(x, "roost.value_counts")
     _check_rows(x.n, _INT64, "roost.value_counts")
     library = x.library
@@ -445,7 +456,7 @@ class GroupBy:
         return array, library, dtype
 
     def _first(self, array, library, dtype, how):
-        """The values of each key's first row. Numbers become those of the keys' library, as all results do."""
+        """The values of each key's first row. Numbers are of the library of the keys, as all results."""
         home = self._library
         rows = _INT32 if self._n < 2**31 else _INT64
         first = home.adopt(self._groups.first_rows(home.place(), rows is _INT64), rows)

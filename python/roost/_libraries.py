@@ -52,7 +52,7 @@ class Library:
             array = array.copy()
         if not dtype.isnative:
             array = array.astype(dtype.newbyteorder("="))
-        if dtype.kind in "iufb":
+        if dtype.kind in "iufb" and dtype.itemsize <= 8:
             return array
         return array.reshape(-1).view(np.uint8).reshape(*array.shape, dtype.itemsize)
 
@@ -670,7 +670,12 @@ def _from_arrow(column, what):
     _no_nulls("the Arrow column", column.null_count, what)
     dtype = column.type
     if pa.types.is_dictionary(dtype):
-        column = column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
+        try:
+            column = (
+                column.cast(dtype.value_type) if hasattr(column, "chunks") else column.dictionary_decode()
+            )
+        except pa.ArrowNotImplementedError:  # of views of strings
+            column = pa.array(column.to_pylist(), dtype.value_type)
     elif pa.types.is_run_end_encoded(dtype):
         import pyarrow.compute
 

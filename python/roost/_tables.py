@@ -1,5 +1,6 @@
 """Index, Map, Set, MultiMap, ConcurrentMap, Store: tables that stay."""
 
+import math
 import numbers
 import os
 
@@ -16,7 +17,7 @@ class _Values:
     """Values as words, and back: 1 to 16 bytes lie in the table, more in an array beside it."""
 
     def __init__(self, values, keys, what):
-        array, library = take(values, what)
+        array, library = _ordered(values, what)
         same_device(keys.library, library, what)
         if not array.shape or (library is NUMPY and (array.dtype.hasobject or array.dtype.kind in "UT")):
             raise TypeError(
@@ -112,9 +113,9 @@ class _Values:
             row = np.empty((1, *self.tail), dtype)
             row[:] = array
         except OverflowError:
-            raise OverflowError(f"{what}: missing={value!r} is no value of type {dtype}") from None
+            raise OverflowError(f"{what}: missing={_shown(value)} is no value of type {dtype}") from None
         except (ValueError, TypeError):
-            raise TypeError(f"{what}: missing={value!r} is no value of type {dtype}") from None
+            raise TypeError(f"{what}: missing={_shown(value)} is no value of type {dtype}") from None
         return self._padded(row.reshape(-1).view(np.uint8))
 
     def _one_of_torch(self, value, what):
@@ -138,16 +139,31 @@ class _Values:
         return array
 
 
+def _ordered(values, what):
+    """Values as `take` has them. A set has no order in which each would belong to a key."""
+    if isinstance(values, (set, frozenset)):
+        raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
+    return take(values, what)
+
+
+def _shown(value):
+    """What a value is, on one line."""
+    return " ".join(repr(value).split())[:80]
+
+
 def _exactly(array, given, dtype, what):
     """An array of numpy as values of a type, none of which changes. `given`: what it was made of."""
     if array.dtype == dtype:
         return array
     if alike(array.dtype, dtype):
         return convert(array, dtype, what, is_python(given) and has_own_floats(given))
-    if dtype.kind in "fc" and array.dtype.kind in "biufc":  # complex and long floats
-        converted = array.astype(dtype)
-        if np.array_equal(converted, array, equal_nan=True):
-            return converted
+    if dtype.kind == "c" and array.dtype.kind in "biufc":
+        part, nearest = np.dtype(f"f{dtype.itemsize // 2}"), is_python(given) and has_own_floats(given)
+        result = np.zeros(array.shape, dtype)
+        result.real = convert(np.asarray(array.real), part, what, nearest)
+        if array.dtype.kind == "c":
+            result.imag = convert(np.asarray(array.imag), part, what, nearest)
+        return result
     raise TypeError(f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them")
 
 
@@ -158,6 +174,8 @@ def _dtype(dtype, what):
         found = np.dtype(str(dtype)[6:] if of_torch else dtype)
     except TypeError:
         found = None
+    if found is not None and found.subdtype is not None:
+        raise TypeError(f"{what}: a type with a shape, {dtype}; give the type of one number")
     if found is None or (of_torch and found.isbuiltin != 1):  # jax teaches numpy bfloat16
         raise TypeError(f"{what}: numpy has no type {dtype}")
     return found
@@ -177,7 +195,7 @@ def _plain_number(key):
     for number in (float, int):
         try:
             if number(key) == key or (number is float and np.isnan(float(key))):
-                return number(key)
+                return np.float64(key) if number is float else int(key)  # which is compared exactly
         except (TypeError, ValueError, OverflowError):
             pass
     return None
@@ -652,7 +670,7 @@ class _Changing(_Mapping):
         dtype, library = self._values.dtype, keys.library
         library.need(dtype)
         own = is_python(values)
-        array, other = take(values, what)
+        array, other = _ordered(values, what)
         if not own:
             same_device(library, other, what)
         shape, tail = tuple(array.shape), self._values.tail
@@ -894,6 +912,10 @@ class Store(_Changing):
         if not all(isinstance(d, int) and d > 0 for d in tail):
             raise ValueError(f"{what}: value_shape {value_shape}; give one or several numbers above 0")
         library.need(value)
+        if isinstance(value, np.dtype) and value.itemsize * math.prod(tail) > 4096:
+            raise ValueError(
+                f"{what}: values of {value.itemsize * math.prod(tail)} bytes; they may have 1 to 4096"
+            )
         if budget is not None:
             _whole_number(budget, what, "budget")
         self._values = _Bodies.of_type(value, library, tail)
@@ -909,7 +931,8 @@ class Store(_Changing):
         ----------
         file : str or path
         key_dtype, value_dtype, value_shape, budget, like
-            As for `Store`. The file does not tell types: give those that were saved. Their sizes are checked.
+            As for `Store`. The file does not tell types: give those that were saved. It is checked that keys
+            fit, and that values have the next power of two of bytes that the saved ones have.
 
         Raises
         ------
@@ -924,6 +947,13 @@ class Store(_Changing):
         self._table = self._library.module.load_store(
             self._home, self._values.bytes, _path(file, what), budget
         )
+        if self._kind.key_bytes < 8:
+            words, _ = self._table.items(self._home)
+            wide = self._library.to_numpy(self._library.adopt(words, _INT64)).view(np.uint64)
+            if wide.size and wide.max() >> (8 * self._kind.key_bytes):
+                raise OSError(
+                    f"{what}: {_path(file, what)} has keys of more bytes than {self._kind}; give their type"
+                )
         return self
 
     def save(self, file):

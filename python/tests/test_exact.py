@@ -122,7 +122,8 @@ def test_dates_are_converted_exactly(given, to):
             scale = {unit: fractions.Fraction(str(s)) for unit, s in seconds.items()}
             assert int(converted.view("i8")[0]) * scale[to] == number * scale[given]
         else:
-            assert converted.astype(f"M8[{given}]")[0] == date[0]
+            step = "us" if "ps" in (given, to) else to  # numpy takes none from months to picoseconds
+            assert converted.astype(f"M8[{step}]").astype(f"M8[{given}]")[0] == date[0]
 
 
 def test_dates_of_two_units():
@@ -180,6 +181,12 @@ def test_one_date():
     with pytest.raises(KeyError):
         prices[dt.datetime(2024, 5, 2, 1)]
     assert roost.isin(days, [dt.date(2024, 5, 2), dt.datetime(2024, 5, 1)]).tolist() == [True, True]
+    for unit in ("ps", "fs", "as"):
+        fine = roost.Index(np.array([0, 1], f"M8[{unit}]"))
+        assert (
+            dt.date(1970, 1, 1) in fine and D(0, "h") in fine and D(0, "s") in fine and D(1, "s") not in fine
+        )
+        assert dt.timedelta(0) in roost.Index(np.array([0], f"m8[{unit}]"))
     assert list(roost.Index(days.astype("M8[ns]"))) == list(days)  # not the numbers of nanoseconds
     spans = roost.Set(np.array([60, 5], "m8[s]"))
     assert (
@@ -303,6 +310,7 @@ def test_texts_keep_their_zeros():
     assert roost.isin("abc", "abc").tolist() == [True]
     assert roost.isin([b"a\0"], np.array([b"a"], object)).tolist() == [False]
     assert b"a\0" not in roost.Set(np.array([b"a"], "S2"))
+    refused(OverflowError, lambda: roost.Set(np.array([b"a"], "S2")).contains([b"a\0"]), "NUL")
     index = roost.Index(np.array(["a", "b"]))
     refused(TypeError, lambda: index.get_indexer([b"a"]), "bytes")
     refused(TypeError, lambda: index.get_indexer(np.array([b"a"])), "bytes")
@@ -363,6 +371,23 @@ def test_values_are_kept():
     refused(OverflowError, lambda: roost.Map([1, 2], [2**53 + 1, 0.5]))
 
 
+def test_values_of_other_types():
+    refused(OverflowError, lambda: roost.Map([1], np.zeros(1, "c8")).find([9], missing=2**53 + 1), "missing=")
+    assert roost.Map([1], np.zeros(1, "c16")).find([9], missing=1 + 2j)[0] == 1 + 2j
+    dates = roost.ConcurrentMap("M8", "i8")  # without a unit: NaT alone
+    refused(OverflowError, lambda: dates.insert([dt.date(2020, 1, 1)], 1))
+    dates.insert([D("NaT")], 1)
+    assert len(dates) == 1 and dt.date(2020, 1, 1) not in dates
+    long = roost.Map([1, 2], np.array([1.5, 2.5], np.longdouble))
+    assert long.find([2, 1]).tolist() == [2.5, 1.5]
+    assert roost.group_by([1, 1]).first(np.array([1.5, 2.5], np.longdouble)).tolist() == [1.5]
+    refused(TypeError, lambda: roost.Map([1], [1]).find([1], missing=pd.Series([1, 2])), "missing=")
+    refused(ValueError, lambda: roost.Store("i8", "f4", (2**32, 2**32)), "4096")
+    refused(TypeError, lambda: roost.ConcurrentMap().insert([1, 2, 3], {30, 1, 20}), "set")
+    refused(TypeError, lambda: roost.Map([1, 2, 3], {30, 1, 20}), "set")
+    refused(TypeError, lambda: roost.ConcurrentMap(("i4", (2,)), "i8"), "shape")
+
+
 def test_columns_of_frames_with_nulls():
     pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
     import pyarrow.compute
@@ -391,6 +416,7 @@ def test_columns_of_frames_with_nulls():
         ):
             refused(ValueError, call, "null")
     refused(ValueError, lambda: roost.unique(pa.array([1, None])), "1 null;")
+    assert roost.unique(pa.array(["a", "b"], pa.string_view()).dictionary_encode()).tolist() == ["a", "b"]
     whole = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([2**53 + 1, 7]))
     assert roost.factorize(whole)[1].tolist() == [2**53 + 1, 7]
     assert roost.factorize(pyarrow.compute.run_end_encode(pa.array([2**53 + 1] * 2)))[1].tolist() == [
@@ -454,6 +480,9 @@ def test_tensors():
 
 
 def test_misuse_has_clear_messages(tmp_path):
+    assert roost.unique([2, 1, 2], sorted=np.True_, return_counts=np.True_)[1].tolist() == [1, 2]
+    for flag in (1, None, "yes", np.array([1, 2])):
+        refused(TypeError, lambda: roost.unique([1], return_counts=flag), "return_counts=")
     refused(ValueError, lambda: roost.Store.load("a\0b"), "NUL")
     refused(TypeError, lambda: roost.Store.load(5), "int")
     refused(ValueError, lambda: roost.Store().save("a\0b"), "NUL")
@@ -463,3 +492,16 @@ def test_misuse_has_clear_messages(tmp_path):
         refused(TypeError, lambda: table.contains(["a"]))
     refused(TypeError, lambda: roost.Set(["a"]), "Index")
     assert not re.search("nowhere", str(pytest.raises(TypeError, roost.Set, ["a"]).value))
+
+
+def test_a_store_is_not_loaded_with_narrower_keys(tmp_path):
+    store = roost.Store("i8", "f4")
+    store.insert([1, 2**32 + 1], [1.0, 2.0])
+    store.save(tmp_path / "s")
+    for narrow in ("i4", "u1"):
+        with pytest.raises(OSError, match="more bytes"):
+            roost.Store.load(tmp_path / "s", narrow, "f4")
+    small = roost.Store("i4", "f4")
+    small.insert([-1, 5], [1.0, 2.0])
+    small.save(tmp_path / "s")
+    assert roost.Store.load(tmp_path / "s", "i4", "f4").find([-1, 5]).tolist() == [1.0, 2.0]

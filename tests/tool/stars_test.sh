@@ -222,10 +222,11 @@ for n in 1 2 3 4 5; do
     FNR > 1 { if (off($3, dec[$1]) > 1e-3 || off($2, ra[$1]) * cos($3 * 0.0174533) > 1e-3) bad = 1; ++n }
     END { exit bad || n != 6 }' answers.host.host answers.good || fail "good$n.csv: $(cat answers.good)"
 done
-# The Sun, which HYG lists, is no star; nor is 99.99 a magnitude. Of stars that come twice nothing changes.
-{ cat catalogue.csv; echo "0,0,-26.7,Sun"; echo "120,30,99.99,"; } >sun.csv
+# The Sun, which HYG lists, is no star; nor is 99.99 a magnitude, or infinity a declination. Of stars that come
+# twice nothing changes.
+{ cat catalogue.csv; echo "0,0,-26.7,Sun"; echo "120,30,99.99,"; echo "5,inf,3,"; } >sun.csv
 "$roost" stars build sun.csv --out good.sky --fov 10:16 --place host >stdout 2>stderr
-[[ $? -eq 0 && $(cat stderr) == "roost: sun.csv: left out 2 stars without a position or a magnitude" ]] || fail "sun.csv: $(cat stdout stderr)"
+[[ $? -eq 0 && $(cat stderr) == "roost: sun.csv: left out 3 stars without a position or a magnitude" ]] || fail "sun.csv: $(cat stdout stderr)"
 cmp -s good.sky host.sky || fail "sun.csv: another database"
 
 # Bad databases and fields.
