@@ -39,7 +39,7 @@ def get(port, path, host="127.0.0.1", **query):
 
 
 def told_raw(port, data, patience=20):
-    """All that comes back for these bytes, until the server ends the connection or says no more for a second."""
+    """All that comes back for these bytes, until the server closes or says no more for a second."""
     with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
         try:
             connection.sendall(data)
@@ -208,9 +208,20 @@ try:
     for host in ("localhost", "127.0.0.1", f"localhost:{port}", f"127.0.0.1:{port}"):
         assert status_of(port, f"Host: {host}") == 200, host
     for host in (
-        "", "evil.example", f"evil.example:{port}", f"127.0.0.1:{port + 1}", "127.0.0.1:", "localhost:80:80",
-        f"localhost:{port}:80", f"user@127.0.0.1:{port}", f"127.0.0.1:{port}@evil.example", "127.0.0.1:evil",
-        f"127.0.0.1.evil.example:{port}", "127.0.0.1, evil.example", f"0.0.0.0:{port}", f"127.1:{port}",
+        "",
+        "evil.example",
+        f"evil.example:{port}",
+        f"127.0.0.1:{port + 1}",
+        "127.0.0.1:",
+        "localhost:80:80",
+        f"localhost:{port}:80",
+        f"user@127.0.0.1:{port}",
+        f"127.0.0.1:{port}@evil.example",
+        "127.0.0.1:evil",
+        f"127.0.0.1.evil.example:{port}",
+        "127.0.0.1, evil.example",
+        f"0.0.0.0:{port}",
+        f"127.1:{port}",
     ):
         assert status_of(port, f"Host: {host}") == 403, host
     assert status_of(port) == 403, "no Host"
@@ -222,11 +233,16 @@ try:
     for method in ("GET", "POST"):
         head = f"{method} /scene HTTP/1.1\r\nHost: localhost\r\n"
         begin = time.monotonic()
-        assert told_raw(port, f"{head}Content-Length: 1000000000\r\n\r\n".encode()).split()[1] == b"413", method
+        assert told_raw(port, f"{head}Content-Length: 1000000000\r\n\r\n".encode()).split()[1] == b"413", (
+            method
+        )
         assert told_raw(port, f"{head}Content-Length: 65537\r\n\r\n".encode()).split()[1] == b"413", method
         assert time.monotonic() - begin < 4, "waits for the body"
         chunks = b"10000\r\n" + b"x" * 65536 + b"\r\n"
-        assert told_raw(port, f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + 9 * chunks).split()[1] == b"413"
+        assert (
+            told_raw(port, f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + 9 * chunks).split()[1]
+            == b"413"
+        )
         told_raw(port, f"{head}Content-Length: 300000000\r\n\r\n".encode() + bytes(300000000))
     assert status_of(port, "Host: localhost", "Content-Length: 0") == 200
     small = b"GET /scene HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65536\r\n\r\n" + bytes(65536)
@@ -279,9 +295,9 @@ try:
     second = subprocess.run(
         [roost, "voxels", *meshes, "--serve", str(port)], capture_output=True, text=True, timeout=60
     )
-    assert (
-        second.returncode == 1 and second.stderr.count("\n") == 1 and f"port {port}" in second.stderr
-    ), second
+    assert second.returncode == 1 and second.stderr.count("\n") == 1 and f"port {port}" in second.stderr, (
+        second
+    )
 
     # Ctrl-C in the middle of an answer.
     with socket.create_connection(("127.0.0.1", port)) as busy:

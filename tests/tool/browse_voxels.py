@@ -148,21 +148,26 @@ try:
             settle(tab)
             tab.evaluate(f"state.moves[1] = JSON.parse('{kept}')[3][1]; ask(); 0")
             settle(tab)
-            assert tab.evaluate("JSON.stringify([state.grid, state.inside, moving, state.moves])") == kept, control
+            assert tab.evaluate("JSON.stringify([state.grid, state.inside, moving, state.moves])") == kept, (
+                control
+            )
         tab.evaluate("document.querySelector('#sliders input').focus()")
         for spins in (True, False):
             tab.key(" ")
             assert tab.evaluate("spinning") == spins, "space after a slider"
         tab.key("0")
 
-        # Play stops whenever it is told to, by the mouse; then space spins, and does not press the button again.
+        # Play stops whenever the mouse says so; then space spins, and does not press the button again.
         box = json.loads(tab.evaluate("JSON.stringify(by('play').getBoundingClientRect())"))
         button = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         for k in range(10):
             for plays in (True, False):
                 for kind in ("mousePressed", "mouseReleased"):
                     tab.mouse(kind, *button, button="left", clickCount=1)
-                assert tab.evaluate("[playing !== 0, by('play').ariaPressed]") == [plays, str(plays).lower()], k
+                assert tab.evaluate("[playing !== 0, by('play').ariaPressed]") == [
+                    plays,
+                    str(plays).lower(),
+                ], k
                 time.sleep(0.02 * k)
             where = tab.evaluate("JSON.stringify(state.moves)")
             settle(tab)

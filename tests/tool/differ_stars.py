@@ -5,9 +5,9 @@
 
 Each round draws a field of a random sky, mirrored or not, writes it as PGM, as FITS of each number type, row
 order and container, and as CSV files of several dialects, and builds the database from a catalogue of some
-dialect. Where each file points must be where the field was drawn, the same in all of them, in CSV and in JSON;
-world coordinates must hold for the rows of the file itself. Needs Python alone. Fails at the first difference,
-and prints the seed of its round.
+dialect. Where each file points must be where the field was drawn, the same in all of them, in CSV and in
+JSON; world coordinates must hold for the rows of the file itself. Needs Python alone. Fails at the first
+difference, and prints the seed of its round.
 """
 
 import argparse
@@ -145,7 +145,8 @@ def fits(rows, bits, *, scale=1.0, zero=0.0, planes=1, extension=False, top_down
         values = [(v - zero) / scale for v in row] if bits < 0 else [round((v - zero) / scale) for v in row]
         if blank is not None:
             values = [
-                blank if x < 3 or x >= width - 3 or y < 3 or y >= height - 3 else v for x, v in enumerate(values)
+                blank if x < 3 or x >= width - 3 or y < 3 or y >= height - 3 else v
+                for x, v in enumerate(values)
             ]
         data.extend(values)
     if sys.byteorder == "little":

@@ -1,10 +1,10 @@
-"""Random clouds and meshes in random dialects of their formats: what roost finds in them against what was written.
+"""Random clouds and meshes in random dialects of their formats: what roost finds against what was written.
 
     python3 random_files.py ROOST --seconds 6 --seed 1
 
-Files are written here by nothing but Python, and counted by its dictionaries. A difference ends the program with
-the seed of the case and the file. Files that are damaged have to be refused with one line.
-"""
+Files are written here by nothing but Python, and counted by its dictionaries. A difference ends the program
+with the seed of the case and the file. Files that are damaged have to be refused with one line."""
+
 import argparse, gzip, json, math, os, random, struct, subprocess, sys, tempfile, time
 
 NAN, INF = math.nan, math.inf
@@ -19,10 +19,17 @@ class Case:
     """One file: its name, its bytes, what is to be found, or why it has to be refused."""
 
     def __init__(self, name, data, points=None, refused=None, options=()):
-        self.name, self.data, self.points, self.refused, self.options = name, data, points, refused, list(options)
+        self.name, self.data, self.points, self.refused, self.options = (
+            name,
+            data,
+            points,
+            refused,
+            list(options),
+        )
 
 
 # ---- clouds
+
 
 def cloud_points(r):
     n = r.choice((1, 2, 3, 5, 16, 17, 60, 200))
@@ -32,25 +39,46 @@ def cloud_points(r):
     out = []
     for _ in range(n):
         p = [c + r.uniform(-spread, spread) for c in far]
-        if kind == "plane": p[2] = 1.5
-        if kind == "grid": p = [float(round(c)) for c in p]
-        if kind == "line": p = [p[0], p[0] / 2, -p[0]]
+        if kind == "plane":
+            p[2] = 1.5
+        if kind == "grid":
+            p = [float(round(c)) for c in p]
+        if kind == "line":
+            p = [p[0], p[0] / 2, -p[0]]
         out.append(p)
     for _ in range(r.choice((0, 0, 0, 1, 3))):
-        out.insert(r.randrange(len(out) + 1), [r.choice((NAN, INF, -INF)) if r.random() < 0.5 else 1.0 for _ in "xyz"])
+        out.insert(
+            r.randrange(len(out) + 1),
+            [r.choice((NAN, INF, -INF)) if r.random() < 0.5 else 1.0 for _ in "xyz"],
+        )
     return out
 
 
 def spelled(r, x, comma, plain=False):
     """A number as a program may write it, and the double that this is."""
     if not math.isfinite(x):
-        if math.isnan(x): return r.choice(("nan", "NaN", "-nan", "NAN", "1.#QNAN", "-1.#IND", "nan(ind)")), NAN
+        if math.isnan(x):
+            return r.choice(("nan", "NaN", "-nan", "NAN", "1.#QNAN", "-1.#IND", "nan(ind)")), NAN
         return ("-" if x < 0 else "") + r.choice(("inf", "Infinity", "INF", "1.#INF")), NAN
     way = r.randrange(2 if plain else 7)
-    text = (repr(x) if way == 0 else "%.4f" % x if way == 1 else "%.6e" % x if way == 2 else "%.9g" % x if way == 3
-            else "+" * (x >= 0) + "%.5f" % x if way == 4 else ("%.12E" % x).replace("E", "D") if way == 5 else "%.3g" % x)
+    text = (
+        repr(x)
+        if way == 0
+        else "%.4f" % x
+        if way == 1
+        else "%.6e" % x
+        if way == 2
+        else "%.9g" % x
+        if way == 3
+        else "+" * (x >= 0) + "%.5f" % x
+        if way == 4
+        else ("%.12E" % x).replace("E", "D")
+        if way == 5
+        else "%.3g" % x
+    )
     value = float(text.replace("D", "e"))
-    if comma: text = text.replace(".", ",")
+    if comma:
+        text = text.replace(".", ",")
     return text, value
 
 
@@ -61,69 +89,139 @@ def text_cloud(r):
     ways = r.random() < 0.5
     names = ["x", "y", "z"] + ["c%d" % i for i in range(r.choice((0, 0, 1, 4)))]
     header = r.choice(("none", "none", "names", "quoted", "upper", "comment", "slashes", "units"))
-    if header != "none": r.shuffle(names)
+    if header != "none":
+        r.shuffle(names)
     rows, found = [], []
     for p in points:
         at, row = [], []
         cells = [spelled(r, c, comma, ways) for c in p]
         for name in names:
-            row.append(cells["xyz".index(name)][0] if name in "xyz" else r.choice(("7", "0", "255", "-1e3" if not comma else "12")))
+            row.append(
+                cells["xyz".index(name)][0]
+                if name in "xyz"
+                else r.choice(("7", "0", "255", "-1e3" if not comma else "12"))
+            )
         found.append([c[1] for c in cells])
         rows.append(row)
     end = r.choice(("\n", "\r\n", "\n", "\r"))
     lines = []
-    shown = [n.upper() if header == "upper" else '"%s"' % n if header == "quoted" else n + "[m]" if header == "units" and n in "xyz" else n for n in names]
-    if r.random() < 0.2: lines.append("# a title, made by a program")
-    if r.random() < 0.15 and header == "none": lines.append(str(len(rows)))
-    if header in ("comment", "slashes"): lines.append({"comment": "# ", "slashes": "//"}[header] + by.join(shown).strip())
-    elif header != "none": lines.append(by.join(shown))
-    trailing = by.strip() in ("," , ";") and by.strip() != "" and r.random() < 0.1
+    shown = [
+        n.upper()
+        if header == "upper"
+        else '"%s"' % n
+        if header == "quoted"
+        else n + "[m]"
+        if header == "units" and n in "xyz"
+        else n
+        for n in names
+    ]
+    if r.random() < 0.2:
+        lines.append("# a title, made by a program")
+    if r.random() < 0.15 and header == "none":
+        lines.append(str(len(rows)))
+    if header in ("comment", "slashes"):
+        lines.append({"comment": "# ", "slashes": "//"}[header] + by.join(shown).strip())
+    elif header != "none":
+        lines.append(by.join(shown))
+    trailing = by.strip() in (",", ";") and by.strip() != "" and r.random() < 0.1
     quoted = by.strip() != "" and r.random() < 0.1
-    body = [by.join('"%s"' % c if quoted else c for c in row) + (by.strip() if trailing else "") for row in rows]
-    if comma and not any("," in c and len(c.lstrip("+-").split(",")[1]) != 3 for row, p in zip(rows, points) for c in (row[names.index(a)] for a in "xyz")):
+    body = [
+        by.join('"%s"' % c if quoted else c for c in row) + (by.strip() if trailing else "") for row in rows
+    ]
+    if comma and not any(
+        "," in c and len(c.lstrip("+-").split(",")[1]) != 3
+        for row, p in zip(rows, points)
+        for c in (row[names.index(a)] for a in "xyz")
+    ):
         comma = None  # nothing says that commas are decimal ones
-    if r.random() < 0.2: body.insert(r.randrange(len(body) + 1), r.choice(("", "   ")))
-    if r.random() < 0.1: body.insert(r.randrange(len(body) + 1), "# between")
+    if r.random() < 0.2:
+        body.insert(r.randrange(len(body) + 1), r.choice(("", "   ")))
+    if r.random() < 0.1:
+        body.insert(r.randrange(len(body) + 1), "# between")
     text = end.join(lines + body) + (end if r.random() < 0.8 else "")
     refused = None
     damage = r.random()
     if damage < 0.05:
         bad = rows[0][:]
-        bad[names.index(r.choice("xyz"))] = r.choice(("two", "1.2.3", "1e", "--1", "1,2,3" if by.strip() != "," else "0x", "1:2", "NA"))
+        bad[names.index(r.choice("xyz"))] = r.choice(
+            ("two", "1.2.3", "1e", "--1", "1,2,3" if by.strip() != "," else "0x", "1:2", "NA")
+        )
         refused, text = "a word", end.join(lines + body + [by.join(bad)])
     elif damage < 0.1:
         refused, text = "a column more", end.join(lines + body + [by.join(rows[0] + ["5", "6"])])
     elif damage < 0.15:
         refused, text = "a column less", end.join(lines + body + [by.join(rows[0][:2])])
     data = text.encode()
-    if r.random() < 0.1: data = b"\xef\xbb\xbf" + data
-    if r.random() < 0.03 and not refused: data, refused = text.encode("utf-16"), "UTF-16"
-    return Case("cloud" + r.choice((".txt", ".xyz", ".csv", ".pts", ".asc")), data, found, refused or ("?" if comma is None else None))
+    if r.random() < 0.1:
+        data = b"\xef\xbb\xbf" + data
+    if r.random() < 0.03 and not refused:
+        data, refused = text.encode("utf-16"), "UTF-16"
+    return Case(
+        "cloud" + r.choice((".txt", ".xyz", ".csv", ".pts", ".asc")),
+        data,
+        found,
+        refused or ("?" if comma is None else None),
+    )
 
 
-CODES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I", "float": "f", "double": "d",
-         "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "float32": "f", "float64": "d"}
+CODES = {
+    "char": "b",
+    "uchar": "B",
+    "short": "h",
+    "ushort": "H",
+    "int": "i",
+    "uint": "I",
+    "float": "f",
+    "double": "d",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "float32": "f",
+    "float64": "d",
+}
 
 
 def ply_value(r, code, ascii_, big, x=None):
     """Bytes of a value of this type, and the double that is read."""
-    if x is None: x = r.randrange(100)
-    if code not in "fd": x = int(x)
+    if x is None:
+        x = r.randrange(100)
+    if code not in "fd":
+        x = int(x)
     if ascii_:
-        text = repr(x) if code not in "fd" or math.isfinite(x) else r.choice(("nan", "NaN", "1.#QNAN")) if math.isnan(x) else "inf"
+        text = (
+            repr(x)
+            if code not in "fd" or math.isfinite(x)
+            else r.choice(("nan", "NaN", "1.#QNAN"))
+            if math.isnan(x)
+            else "inf"
+        )
         return text.encode() + b" ", float(x)
-    return struct.pack((">" if big else "<") + code, x), float(x if code != "f" else single(x) if math.isfinite(x) else x)
+    return struct.pack((">" if big else "<") + code, x), float(
+        x if code != "f" else single(x) if math.isfinite(x) else x
+    )
 
 
 def ply_cloud(r):
     points = cloud_points(r)
     ascii_, big = r.random() < 0.4, r.random() < 0.5
-    head = ["ply", "format %s 1.0" % ("ascii" if ascii_ else "binary_big_endian" if big else "binary_little_endian"), "comment made at random"]
+    head = [
+        "ply",
+        "format %s 1.0" % ("ascii" if ascii_ else "binary_big_endian" if big else "binary_little_endian"),
+        "comment made at random",
+    ]
     whole = r.random() < 0.2
     kind = r.choice(("int", "int32", "short") if whole else ("float", "double", "float32", "float64"))
-    if whole: points = [[max(-9000, min(9000, round(c))) if math.isfinite(c) else 3 for c in p] for p in points]
+    if whole:
+        points = [[max(-9000, min(9000, round(c))) if math.isfinite(c) else 3 for c in p] for p in points]
     lists = [("list uchar int", "id")] if r.random() < 0.3 else []
-    fields = [(kind, a) for a in ("XYZ" if r.random() < 0.2 else "xyz")] + [(r.choice(list(CODES)), "f%d" % i) for i in range(r.choice((0, 0, 1, 3)))] + lists
+    fields = (
+        [(kind, a) for a in ("XYZ" if r.random() < 0.2 else "xyz")]
+        + [(r.choice(list(CODES)), "f%d" % i) for i in range(r.choice((0, 0, 1, 3)))]
+        + lists
+    )
     r.shuffle(fields)
     others = [("before", r.choice((0, 1, 3))), ("after", r.choice((0, 2)))]
     found, chunks = [], []
@@ -133,12 +231,15 @@ def ply_cloud(r):
         for type_, name in fields:
             if type_.startswith("list"):
                 n = r.randrange(4)
-                row += ply_value(r, "B", ascii_, big, n)[0] + b"".join(ply_value(r, "i", ascii_, big)[0] for _ in range(n))
+                row += ply_value(r, "B", ascii_, big, n)[0] + b"".join(
+                    ply_value(r, "i", ascii_, big)[0] for _ in range(n)
+                )
             elif name in "xyzXYZ":
                 data, value = ply_value(r, CODES[type_], ascii_, big, p["xyz".index(name.lower())])
                 row += data
                 at["xyz".index(name.lower())] = value
-            else: row += ply_value(r, CODES[type_], ascii_, big)[0]
+            else:
+                row += ply_value(r, CODES[type_], ascii_, big)[0]
         vertex += row + (b"\n" if ascii_ else b"")
         found.append(at)
     body = b""
@@ -151,12 +252,19 @@ def ply_cloud(r):
             head += ["property list ushort double x", "property uchar y"]
             for _ in range(count):
                 n = r.randrange(3)
-                body += ply_value(r, "H", ascii_, big, n)[0] + b"".join(ply_value(r, "d", ascii_, big)[0] for _ in range(n)) + ply_value(r, "B", ascii_, big)[0] + (b"\n" if ascii_ else b"")
+                body += (
+                    ply_value(r, "H", ascii_, big, n)[0]
+                    + b"".join(ply_value(r, "d", ascii_, big)[0] for _ in range(n))
+                    + ply_value(r, "B", ascii_, big)[0]
+                    + (b"\n" if ascii_ else b"")
+                )
     end = r.choice(("\n", "\r\n"))
     refused = None
     damage = r.random()
-    if damage < 0.05: body, refused = body.rstrip().rpartition(b" ")[0] if ascii_ else body[:-1], "cut short"
-    elif damage < 0.1: body, refused = body + (b"1 2 3\n" if ascii_ else b"x1234"), "longer"
+    if damage < 0.05:
+        body, refused = body.rstrip().rpartition(b" ")[0] if ascii_ else body[:-1], "cut short"
+    elif damage < 0.1:
+        body, refused = body + (b"1 2 3\n" if ascii_ else b"x1234"), "longer"
     elif damage < 0.13:
         at = head.index("element vertex %d" % len(points))
         head[at] = "element vertex %d" % (len(points) + 1000)
@@ -169,35 +277,68 @@ def pcd_cloud(r):
     ascii_ = r.random() < 0.4
     end = r.choice(("\n", "\r\n"))
     code, size = r.choice((("F", 4), ("F", 8), ("F", 8), ("I", 4), ("I", 2)))
-    if code == "I": points = [[max(-9000, min(9000, round(c))) if math.isfinite(c) else 3 for c in p] for p in points]
+    if code == "I":
+        points = [[max(-9000, min(9000, round(c))) if math.isfinite(c) else 3 for c in p] for p in points]
     fields = [(a, code, size, 1) for a in "xyz"]
     for i in range(r.choice((0, 0, 1, 3))):
-        fields.append(r.choice((("_", "U", 1, r.choice((0, 1, 3))), ("i%d" % i, "U", 2, 1), ("n%d" % i, "F", 4, 2))))
+        fields.append(
+            r.choice((("_", "U", 1, r.choice((0, 1, 3))), ("i%d" % i, "U", 2, 1), ("n%d" % i, "F", 4, 2)))
+        )
     r.shuffle(fields)
-    form = lambda c, s: "<" + ({4: "f", 8: "d"}[s] if c == "F" else {1: "b", 2: "h", 4: "i"}[s] if c == "I" else {1: "B", 2: "H", 4: "I"}[s])
+    form = lambda c, s: (
+        "<"
+        + (
+            {4: "f", 8: "d"}[s]
+            if c == "F"
+            else {1: "b", 2: "h", 4: "i"}[s]
+            if c == "I"
+            else {1: "B", 2: "H", 4: "I"}[s]
+        )
+    )
     body, found = b"", []
     for p in points:
         at, row = [0, 0, 0], []
         for name, c, s, n in fields:
             if name in "xyz":
                 x = p["xyz".index(name)]
-                if ascii_: row.append((spelled(r, x, False, True)[0] if c == "F" else str(x)).encode())
-                else: row.append(struct.pack(form(c, s), x))
-                at["xyz".index(name)] = float(row[-1]) if ascii_ and math.isfinite(x) else NAN if not math.isfinite(x) else struct.unpack(form(c, s), row[-1])[0]
-            else: row += [b"7" if ascii_ else struct.pack(form(c, s), 7)] * n
+                if ascii_:
+                    row.append((spelled(r, x, False, True)[0] if c == "F" else str(x)).encode())
+                else:
+                    row.append(struct.pack(form(c, s), x))
+                at["xyz".index(name)] = (
+                    float(row[-1])
+                    if ascii_ and math.isfinite(x)
+                    else NAN
+                    if not math.isfinite(x)
+                    else struct.unpack(form(c, s), row[-1])[0]
+                )
+            else:
+                row += [b"7" if ascii_ else struct.pack(form(c, s), 7)] * n
         body += b" ".join(row) + end.encode() if ascii_ else b"".join(row)
         found.append(at)
     width, height = (len(points), 1) if r.random() < 0.7 or len(points) % 2 else (len(points) // 2, 2)
-    head = ["# .PCD v0.7", "VERSION 0.7", "FIELDS " + " ".join(f[0] for f in fields), "SIZE " + " ".join(str(f[2]) for f in fields), "TYPE " + " ".join(f[1] for f in fields)]
-    if any(f[3] != 1 for f in fields) or r.random() < 0.7: head.append("COUNT " + " ".join(str(f[3]) for f in fields))
+    head = [
+        "# .PCD v0.7",
+        "VERSION 0.7",
+        "FIELDS " + " ".join(f[0] for f in fields),
+        "SIZE " + " ".join(str(f[2]) for f in fields),
+        "TYPE " + " ".join(f[1] for f in fields),
+    ]
+    if any(f[3] != 1 for f in fields) or r.random() < 0.7:
+        head.append("COUNT " + " ".join(str(f[3]) for f in fields))
     head += ["WIDTH %d" % width, "HEIGHT %d" % height, "VIEWPOINT 0 0 0 1 0 0 0"]
     refused, damage = None, r.random()
     count = len(points)
-    if damage < 0.05: body, refused = body[:-1 if not ascii_ else body[:-2].rfind(b"\n") + 1], "cut short"
-    elif damage < 0.1: body, refused = body + b"1 2 3 4 5 6\n", "longer"
-    elif damage < 0.15: count, refused = count + 1, "POINTS is not WIDTH * HEIGHT"
-    if r.random() < 0.8 or refused: head.append("POINTS %d" % count)
-    if r.random() < 0.2: head.insert(0, "# by a program")
+    if damage < 0.05:
+        body, refused = body[: -1 if not ascii_ else body[:-2].rfind(b"\n") + 1], "cut short"
+    elif damage < 0.1:
+        body, refused = body + b"1 2 3 4 5 6\n", "longer"
+    elif damage < 0.15:
+        count, refused = count + 1, "POINTS is not WIDTH * HEIGHT"
+    if r.random() < 0.8 or refused:
+        head.append("POINTS %d" % count)
+    if r.random() < 0.2:
+        head.insert(0, "# by a program")
     head.append("DATA " + ("ascii" if ascii_ else "binary"))
     return Case("cloud.pcd", (end.join(head) + end).encode() + body, found, refused)
 
@@ -209,40 +350,67 @@ def npy_cloud(r):
     name = {"f": "f4", "d": "f8", "h": "i2", "i": "i4", "l": "u4", "q": "i8"}[code]
     form = {"l": "I"}.get(code, code)
     if code not in "fd":
-        points = [[abs(max(-9000, min(9000, round(c)))) if math.isfinite(c) else 3 for c in p] for p in points]
+        points = [
+            [abs(max(-9000, min(9000, round(c)))) if math.isfinite(c) else 3 for c in p] for p in points
+        ]
     found = [[float(single(c)) if code == "f" and math.isfinite(c) else float(c) for c in p] for p in points]
     pack = lambda x: struct.pack(order + form, x)
     n, kind = len(points), r.choice(("rows", "columns", "fields"))
     if kind == "fields":
         fields = ["x", "y", "z"] + ["a"] * r.randrange(2)
         r.shuffle(fields)
-        descr = "[" + ", ".join("('%s', '%s')" % (f, order + name) if f != "a" else "('a', '|u1', (3,))" for f in fields) + "]"
+        descr = (
+            "["
+            + ", ".join(
+                "('%s', '%s')" % (f, order + name) if f != "a" else "('a', '|u1', (3,))" for f in fields
+            )
+            + "]"
+        )
         body = b"".join(b"abc" if f == "a" else pack(p["xyz".index(f)]) for p in points for f in fields)
         shape = "(%d,)" % n
     else:
         more = r.randrange(3)
         descr, shape = "'%s%s'" % (order, name), "(%d, %d)" % (n, 3 + more)
         rows = [p + [1] * more for p in points]
-        body = b"".join(pack(x) for x in (sum(rows, []) if kind == "rows" else [row[k] for k in range(3 + more) for row in rows]))
+        body = b"".join(
+            pack(x)
+            for x in (sum(rows, []) if kind == "rows" else [row[k] for k in range(3 + more) for row in rows])
+        )
     refused = "?" if kind != "fields" and n in (3, 4) else None
     damage = r.random()
-    if damage < 0.05: body, refused = body[:-1], "cut short"
-    elif damage < 0.1: body, refused = body + b"\x01" * 16, "longer"
-    elif damage < 0.15: shape, refused = "(%d,)" % (n * 3) if kind != "fields" else "(%d, 1)" % n, "another shape"
+    if damage < 0.05:
+        body, refused = body[:-1], "cut short"
+    elif damage < 0.1:
+        body, refused = body + b"\x01" * 16, "longer"
+    elif damage < 0.15:
+        shape, refused = "(%d,)" % (n * 3) if kind != "fields" else "(%d, 1)" % n, "another shape"
     head = "{'descr': %s, 'fortran_order': %s, 'shape': %s, }" % (descr, kind == "columns", shape)
     version = r.choice((1, 2, 3))
     head += " " * 16 + "\n"
-    return Case("cloud.npy", b"\x93NUMPY" + bytes((version, 0)) + struct.pack("<H" if version == 1 else "<I", len(head)) + head.encode() + body, found, refused)
+    return Case(
+        "cloud.npy",
+        b"\x93NUMPY"
+        + bytes((version, 0))
+        + struct.pack("<H" if version == 1 else "<I", len(head))
+        + head.encode()
+        + body,
+        found,
+        refused,
+    )
 
 
 def bin_cloud(r):
     points = [[single(c) for c in p] for p in cloud_points(r)]
     record = r.choice((4, 4, 4, 3, 5, 6))
     given = r.random() < 0.5 or len(points) * record < 100  # a few numbers tell nothing
-    body = b"".join(struct.pack("<%df" % record, *p, *(r.random() for _ in range(record - 3))) for p in points)
+    body = b"".join(
+        struct.pack("<%df" % record, *p, *(r.random() for _ in range(record - 3))) for p in points
+    )
     refused = None
-    if not given: refused = "?" if record == 4 else "other records"
-    if r.random() < 0.1: body, refused = body + b"x", "not whole"
+    if not given:
+        refused = "?" if record == 4 else "other records"
+    if r.random() < 0.1:
+        body, refused = body + b"x", "not whole"
     return Case("cloud.bin", body, points, refused, ["--record", str(record)] if given else [])
 
 
@@ -251,30 +419,65 @@ def check_cloud(roost, folder, r, case):
         case.name += ".gz"
         case.data = gzip.compress(case.data)
     file = os.path.join(folder, case.name)
-    with open(file, "wb") as out: out.write(case.data)
+    with open(file, "wb") as out:
+        out.write(case.data)
     finite = [p for p in case.points if all(map(math.isfinite, p))]
     size = r.choice((0.1, 0.25, 1.0, 3.7))
-    run = subprocess.run([roost, "lidar", "--place", "host", "--threads", "1", "--reps", "0", "--format", "json", "--size", repr(size), *case.options, file],
-                         capture_output=True, text=True, timeout=60)
-    if run.returncode != 0 and not finite and case.refused is None: case.refused = "no points"
+    run = subprocess.run(
+        [
+            roost,
+            "lidar",
+            "--place",
+            "host",
+            "--threads",
+            "1",
+            "--reps",
+            "0",
+            "--format",
+            "json",
+            "--size",
+            repr(size),
+            *case.options,
+            file,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if run.returncode != 0 and not finite and case.refused is None:
+        case.refused = "no points"
     if run.returncode != 0:
-        one_line = run.stderr.count("\n") == 1 and run.stderr.startswith("roost: ") and run.returncode == 1 and run.stdout == ""
+        one_line = (
+            run.stderr.count("\n") == 1
+            and run.stderr.startswith("roost: ")
+            and run.returncode == 1
+            and run.stdout == ""
+        )
         return None if case.refused and one_line else "refused: exit %d, %s" % (run.returncode, run.stderr)
-    if case.refused and case.refused != "?": return "not refused: %s" % case.refused
+    if case.refused and case.refused != "?":
+        return "not refused: %s" % case.refused
     out = json.loads(run.stdout)
-    want = {"points": len(case.points), "not_finite": len(case.points) - len(finite),
-            "voxels": len({tuple(math.floor(c / size) for c in p) for p in finite}),
-            "least": [min(p[a] for p in finite) for a in range(3)], "greatest": [max(p[a] for p in finite) for a in range(3)],
-            "corner": [min(math.floor(p[a] / size) for p in finite) * size for a in range(3)],
-            "box": [max(math.floor(p[a] / size) for p in finite) - min(math.floor(p[a] / size) for p in finite) + 1 for a in range(3)]}
+    want = {
+        "points": len(case.points),
+        "not_finite": len(case.points) - len(finite),
+        "voxels": len({tuple(math.floor(c / size) for c in p) for p in finite}),
+        "least": [min(p[a] for p in finite) for a in range(3)],
+        "greatest": [max(p[a] for p in finite) for a in range(3)],
+        "corner": [min(math.floor(p[a] / size) for p in finite) * size for a in range(3)],
+        "box": [
+            max(math.floor(p[a] / size) for p in finite) - min(math.floor(p[a] / size) for p in finite) + 1
+            for a in range(3)
+        ],
+    }
     wrong = {k: (out[k], v) for k, v in want.items() if out[k] != v}
     return "size %r: got, wanted: %s" % (size, wrong) if wrong else None
 
 
 # ---- meshes: unit cubes of a grid, as a closed surface
 
+
 def stacked_cubes(r):
-    """A relief of columns of unit cubes: the corners, the quads that look outwards, and how many cubes it has."""
+    """A relief of columns of unit cubes: corners, quads that look outwards, and the number of cubes."""
     side = r.choice((2, 3, 4))
     high = {(i, j): r.randrange(1, side + 1) for i in range(side) for j in range(side)}
     cubes = {(i, j, k) for (i, j), top in high.items() for k in range(top)}
@@ -285,7 +488,8 @@ def stacked_cubes(r):
             for way in (0, 1):
                 beside = list(c)
                 beside[axis] += 1 if way else -1
-                if tuple(beside) in cubes: continue
+                if tuple(beside) in cubes:
+                    continue
                 u, v = (axis + 1) % 3, (axis + 2) % 3
                 quad = []
                 for du, dv in ((0, 0), (1, 0), (1, 1), (0, 1)):
@@ -303,7 +507,8 @@ def mesh_file(r):
     scale = r.choice((1, 0.5, 8))
     move = r.choice(((0, 0, 0), (-3, 5, 0.5), (4096, -512, 64)))
     corners = [[scale * c + m for c, m in zip(p, move)] for p in corners]
-    if r.random() < 0.5: faces = [t for q in faces for t in ((q[0], q[1], q[2]), (q[0], q[2], q[3]))]
+    if r.random() < 0.5:
+        faces = [t for q in faces for t in ((q[0], q[1], q[2]), (q[0], q[2], q[3]))]
     triangles = [t for q in faces for t in [(q[0], q[i], q[i + 1]) for i in range(1, len(q) - 1)]]
     order = list(range(len(corners)))
     r.shuffle(order)
@@ -320,29 +525,72 @@ def mesh_file(r):
         lines += ["f " + " ".join("%d" % (i - len(corners) if relative else i + 1) for i in f) for f in faces]
         data = (end.join(lines) + end).encode()
     elif kind == "stl":
-        data = b"made".ljust(80, b"\0") + struct.pack("<I", len(triangles_at)) + b"".join(
-            struct.pack("<12fH", 0, 0, 0, *sum(t, []), 0) for t in triangles_at)
+        data = (
+            b"made".ljust(80, b"\0")
+            + struct.pack("<I", len(triangles_at))
+            + b"".join(struct.pack("<12fH", 0, 0, 0, *sum(t, []), 0) for t in triangles_at)
+        )
     elif kind == "ascii.stl":
         lines = ["solid cubes"]
         for t in triangles_at:
-            lines += ["facet normal 0 0 0", " outer loop"] + ["  vertex " + " ".join(number(float(c)) for c in p) for p in t] + [" endloop", "endfacet"]
+            lines += (
+                ["facet normal 0 0 0", " outer loop"]
+                + ["  vertex " + " ".join(number(float(c)) for c in p) for p in t]
+                + [" endloop", "endfacet"]
+            )
         data = (end.join(lines + ["endsolid cubes"]) + end).encode()
     else:
         ascii_, big = r.random() < 0.4, r.random() < 0.5
         type_ = r.choice(("float", "double") + (("short", "int") if scale != 0.5 and move[2] != 0.5 else ()))
-        index, count = r.choice(("int", "uint", "ushort", "short", "uint16")), r.choice(("uchar", "int", "ushort"))
+        index, count = (
+            r.choice(("int", "uint", "ushort", "short", "uint16")),
+            r.choice(("uchar", "int", "ushort")),
+        )
         names = "XYZ" if r.random() < 0.2 else "xyz"
         extra = r.random() < 0.3
         newline = b"\n" if ascii_ else b""
-        vertex = b"".join((ply_value(r, "B", ascii_, big)[0] if extra else b"") + b"".join(ply_value(r, CODES[type_], ascii_, big, c)[0] for c in p) + newline for p in corners)
-        body = b"".join((ply_value(r, "f", ascii_, big)[0] if extra else b"") + ply_value(r, CODES[count], ascii_, big, len(f))[0] +
-                        b"".join(ply_value(r, CODES[index], ascii_, big, i)[0] for i in f) + newline for f in faces)
-        parts = [(["element vertex %d" % len(corners)] + ["property uchar red"] * extra + ["property %s %s" % (type_, a) for a in names], vertex),
-                 (["element face %d" % len(faces)] + ["property float quality"] * extra + ["property list %s %s %s" % (count, index, r.choice(("vertex_indices", "vertex_index")))], body)]
-        if r.random() < 0.3: parts.reverse()
-        head = ["ply", "format %s 1.0" % ("ascii" if ascii_ else "binary_big_endian" if big else "binary_little_endian")] + parts[0][0] + parts[1][0] + ["end_header"]
+        vertex = b"".join(
+            (ply_value(r, "B", ascii_, big)[0] if extra else b"")
+            + b"".join(ply_value(r, CODES[type_], ascii_, big, c)[0] for c in p)
+            + newline
+            for p in corners
+        )
+        body = b"".join(
+            (ply_value(r, "f", ascii_, big)[0] if extra else b"")
+            + ply_value(r, CODES[count], ascii_, big, len(f))[0]
+            + b"".join(ply_value(r, CODES[index], ascii_, big, i)[0] for i in f)
+            + newline
+            for f in faces
+        )
+        parts = [
+            (
+                ["element vertex %d" % len(corners)]
+                + ["property uchar red"] * extra
+                + ["property %s %s" % (type_, a) for a in names],
+                vertex,
+            ),
+            (
+                ["element face %d" % len(faces)]
+                + ["property float quality"] * extra
+                + ["property list %s %s %s" % (count, index, r.choice(("vertex_indices", "vertex_index")))],
+                body,
+            ),
+        ]
+        if r.random() < 0.3:
+            parts.reverse()
+        head = (
+            [
+                "ply",
+                "format %s 1.0"
+                % ("ascii" if ascii_ else "binary_big_endian" if big else "binary_little_endian"),
+            ]
+            + parts[0][0]
+            + parts[1][0]
+            + ["end_header"]
+        )
         data = (end.join(head) + end).encode() + parts[0][1] + parts[1][1]
-        if r.random() < 0.1: data, refused = data[:-9], "cut short"
+        if r.random() < 0.1:
+            data, refused = data[:-9], "cut short"
     case = Case("mesh." + kind.split(".")[-1], data, None, refused)
     case.side, case.cubes = side, cubes
     return case
@@ -350,14 +598,38 @@ def mesh_file(r):
 
 def check_mesh(roost, folder, r, case):
     file = os.path.join(folder, case.name)
-    with open(file, "wb") as out: out.write(case.data)
+    with open(file, "wb") as out:
+        out.write(case.data)
     times = r.choice((1, 2, 5))
-    run = subprocess.run([roost, "voxels", file, "--grid", str(case.side * times), "--place", "host", "--threads", "1", "--format", "json", "--out", folder],
-                         capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        [
+            roost,
+            "voxels",
+            file,
+            "--grid",
+            str(case.side * times),
+            "--place",
+            "host",
+            "--threads",
+            "1",
+            "--format",
+            "json",
+            "--out",
+            folder,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     if run.returncode != 0:
-        return None if case.refused and run.returncode == 1 and "\nroost" not in run.stderr else "refused: exit %d, %s" % (run.returncode, run.stderr)
-    if case.refused: return "not refused: %s" % case.refused
-    got, want = json.loads(run.stdout)["result"]["volume_voxels"], case.cubes * times ** 3
+        return (
+            None
+            if case.refused and run.returncode == 1 and "\nroost" not in run.stderr
+            else "refused: exit %d, %s" % (run.returncode, run.stderr)
+        )
+    if case.refused:
+        return "not refused: %s" % case.refused
+    got, want = json.loads(run.stdout)["result"]["volume_voxels"], case.cubes * times**3
     return "grid %d: %d voxels, wanted %d" % (case.side * times, got, want) if got != want else None
 
 
@@ -384,9 +656,11 @@ def main():
             refused += case.refused is not None
             if wrong:
                 kept = os.path.join(tempfile.gettempdir(), "roost_random_%s_%s" % (seed, case.name))
-                with open(kept, "wb") as out: out.write(case.data)
+                with open(kept, "wb") as out:
+                    out.write(case.data)
                 sys.exit("case %s: %s\n%s\n(repeat it: --one %s)" % (seed, kept, wrong, seed))
-            if options.one: break
+            if options.one:
+                break
     print("%d files, %d of them to be refused, perhaps: no difference" % (cases, refused))
 
 
