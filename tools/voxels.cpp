@@ -328,9 +328,9 @@ void add_voxels(CLI::App& app) {
       ->check(CLI::Range(1, 10000))
       ->group(solids);
   command
-      ->add_option_function<std::vector<int>>(
+      ->add_option_function<std::string>(  // of numbers CLI11 makes a 0 where none is given
           "--serve",
-          [options](const std::vector<int>& port) { options->serve = port.empty() ? 8421 : port[0]; },
+          [options](const std::string& port) { options->serve = port.empty() ? 8421 : std::stoi(port); },
           "Shows the solids in a browser, in which they are combined and moved: a server for this machine "
           "alone, at port PORT (8421; 0: any that is free), until Ctrl-C")
       ->expected(0, 1)
