@@ -17,7 +17,7 @@ struct polygons {
   std::vector<std::array<double, 3>> vertices;
   std::vector<std::int64_t> corners;  ///< of all faces: numbers of vertices, not checked
   std::vector<std::size_t> ends;      ///< of each face in `corners`
-  bool floats = false;                ///< the file, or who has read it, keeps coordinates as floats
+  bool floats = false;                ///< the file, or its reader, keeps coordinates as floats
   std::vector<std::string> notes;     ///< what was left out, and what is odd
 };
 

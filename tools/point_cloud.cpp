@@ -485,7 +485,8 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
   if (text.size() < head || text.size() - head < length) refuse(file, "is cut short: its header ends early");
   const std::string header(text.substr(head, length));
   static const std::regex form(
-      R"(\s*\{\s*'descr':\s*(?:'([^']*)'|(\[[^\]]*\])),\s*'fortran_order':\s*(True|False),\s*'shape':\s*\(([\d, ]*)\)\s*,?\s*\}\s*)");
+      R"(\s*\{\s*'descr':\s*(?:'([^']*)'|(\[[^\]]*\])),\s*'fortran_order':\s*(True|False),)"
+      R"(\s*'shape':\s*\(([\d, ]*)\)\s*,?\s*\}\s*)");
   std::smatch match;
   if (length > 65535 || !std::regex_match(header, match, form))
     refuse(file, "has a header of numpy that is not understood; save it anew with numpy.save");

@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from . import _host, _strings
-from ._exact import alike, convert, has_own_floats, is_python, keeps_every_value, of_python, plural
+from ._exact import alike, convert, has_own_floats, is_python, keeps_every_value, plural
 from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _rows_type, _whole_number
 from ._keys import Keys, encode, encode_like, encode_one, encode_row, kind_of, numpy_dtype
 from ._libraries import NUMPY, same_device, take

@@ -135,7 +135,7 @@ def test_answers_are_those_of_one_process(dtype, size):
 @pytest.mark.parametrize("bad", [0, 2])
 def test_all_raise_if_one_does(bad):
     def f(group):
-        make, unique = distributed.Map, distributed.unique
+        make, unique, join = distributed.Map, distributed.unique, distributed.join
         table = make(np.arange(10), np.arange(10), group=group)
         odd = group.rank == bad
         calls = [
@@ -146,7 +146,7 @@ def test_all_raise_if_one_does(bad):
             (lambda: unique(np.zeros((2, 5), "i8") if odd else [1], group=group), ValueError, "1 to 32"),
             (lambda: unique(np.zeros((2, 4), "i8") if odd else [1], group=group), ValueError, "1 to 16"),
             (lambda: make([1], np.zeros((1, 3)) if odd else [1], group=group), ValueError, "24 bytes"),
-            (lambda: distributed.join(np.array([1.5 if odd else 1]), np.array([1]), group=group), TypeError, "common"),
+            (lambda: join(np.array([1.5 if odd else 1]), np.array([1]), group=group), TypeError, "common"),
         ]
         for call, error, words in calls:
             if odd:

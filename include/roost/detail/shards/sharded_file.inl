@@ -21,8 +21,8 @@ struct sharded_head {
   sharded_head() { std::memcpy(its_mark, mark.data(), mark.size()); }
 };
 
-/// A folder while a table is saved in it. Several may do so at once, each with a lock; who has it alone knows
-/// that what belongs to no table was left by somebody who was killed.
+/// A folder while a table is saved in it. Several saves may run at once, each with a lock. A save that holds
+/// the folder alone knows that files of no table were left by one that was killed.
 class saving_folder {
   using path = std::filesystem::path;
 
@@ -45,7 +45,7 @@ class saving_folder {
   bool alone() const { return ::flock(lock_->get(), LOCK_EX | LOCK_NB) == 0; }
   /// Keeps others from being alone.
   void share() const {
-    for (int i = 0; i < 1000; ++i) {  // who is alone removes some files, which does not take 10 s
+    for (int i = 0; i < 1000; ++i) {  // a save that is alone removes some files, in less than 10 s
       if (::flock(lock_->get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
