@@ -644,5 +644,43 @@ TEST(concurrent_map_calls, a_refusal_of_memory_loses_nothing) {
   }
 }
 
+TEST(concurrent_map_calls, the_sample_of_a_batch_and_the_rest_are_the_batch) {
+  for (const std::size_t n : {0u, 1u, 15u, 16u, 17u, 511u, 65535u, 65536u, 65537u, 66047u, 66048u, 200001u}) {
+    const auto order = roost::detail::sample_first::of(n, n);
+    EXPECT_LE(order.sampled, n / 16);
+    EXPECT_GE(order.sampled + 32, n / 16);
+    std::vector<int> seen(n);
+    std::size_t first_half = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t at = order(i);
+      ASSERT_LT(at, n);
+      ++seen[at];
+      first_half += i < order.sampled && at < n / 2;
+    }
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), static_cast<std::ptrdiff_t>(n));
+    EXPECT_NEAR(static_cast<double>(first_half), static_cast<double>(order.sampled) / 2, 33);
+  }
+}
+
+// Where the first half is there and the rest is new, the first keys alone told that all would be: 50 times
+// as slow.
+TEST(concurrent_map_calls, keys_that_are_there_come_before_new_ones) {
+  const std::size_t n = sanitized || only_threads ? 100'000 : 1'000'000;
+  const auto keys = from_numbers<u64>(multiples(n, 2654435761));
+  const auto device = upload(keys);
+  const auto seconds_of = [&](std::size_t there) {
+    roost::concurrent_map<u64, u64, place_type> map(test_place(), 0);
+    map.insert(test_place(), std::span(device.data(), there), std::span(device.data(), there));
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(map.insert(test_place(), device, device).inserted, n - there);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(map.size(test_place()), n);
+    EXPECT_EQ(map.count_found(test_place(), device), n);
+    return spent.count();
+  };
+  const double all_new = seconds_of(0);
+  EXPECT_LT(seconds_of(n / 2), 10 * all_new + 1);
+}
+
 }  // namespace
 }  // namespace test

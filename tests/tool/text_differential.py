@@ -570,7 +570,7 @@ def malformed_case(rng, folder, large):
         good = (b",".join([b"good" * rng.choice([1, 1000])] * columns) + b"\n") * 1000
         left = rng.choice([PIECE, 2 * PIECE]) - len(header) + rng.randrange(-20, 20) - len(data) // 2
         data = good * (left // len(good)) + b"g" * (left % len(good)) + data
-    data = data[1:] if header.endswith(b"\r") and data.startswith(b"\n") else data
+    data = data.lstrip(b"\n") if header.endswith(b"\r") else data
     rows, bad = parse(data, columns, b",")
     name, stdin, feed = given(rng, folder, "a", packed(rng, header + data), False)
     column = rng.randrange(columns)

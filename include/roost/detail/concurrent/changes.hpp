@@ -144,17 +144,49 @@ struct all_wanted {
   ROOST_FN bool operator()(std::size_t) const { return true; }
 };
 
-/// Pairs [first, first + count) of a source, of which is_wanted(i) tells whether pair i takes part.
-template <class Source, class Wanted>
+struct batch_order {
+  ROOST_FN std::size_t operator()(std::size_t i) const { return i; }
+};
+
+/// An order of a batch: a random sixteenth first, which tells how many of the other keys are new, then the
+/// others as they stand. Pieces of consecutive pairs keep reads whole. Without a sample: the batch as it is.
+struct sample_first {
+  static constexpr std::uint64_t share = 16;
+  std::uint64_t sampled = 0;  // pairs, a multiple of a piece
+  int log2_piece = 0;
+  std::uint64_t seed = 0;
+
+  static sample_first of(std::size_t n, std::uint64_t seed) {
+    const int log2_piece = n < (std::size_t{1} << 16) ? 0 : 5;
+    return {(n / share) >> log2_piece << log2_piece, log2_piece, seed};
+  }
+
+  ROOST_FN std::uint64_t operator()(std::uint64_t i) const {
+    const auto at = [&](std::uint64_t block, std::uint64_t piece) {
+      return ((block * share + piece) << log2_piece) + (i & ((std::uint64_t{1} << log2_piece) - 1));
+    };
+    const auto of_sample = [&](std::uint64_t block) { return mix64(block, seed) % share; };
+    if (i < sampled) return at(i >> log2_piece, of_sample(i >> log2_piece));
+    const std::uint64_t piece = (i - sampled) >> log2_piece, block = piece / (share - 1);
+    if (block >= sampled >> log2_piece) return i;
+    const std::uint64_t other = piece % (share - 1);
+    return at(block, other + (other >= of_sample(block) ? 1 : 0));
+  }
+};
+
+/// Pairs [first, first + count) of a source in some order, of which is_wanted(i) tells whether pair i of the
+/// source takes part.
+template <class Source, class Wanted, class Order = batch_order>
 struct part_of {
   static constexpr bool all = std::is_same_v<Wanted, all_wanted>;
   Source source;
   Wanted is_wanted;
   std::size_t first, count;
+  Order order = {};
 
   ROOST_FN std::size_t size() const { return count; }
-  ROOST_FN bool wanted(std::size_t i) const { return is_wanted(first + i); }
-  ROOST_FN auto operator[](std::size_t i) const { return source[first + i]; }
+  ROOST_FN bool wanted(std::size_t i) const { return is_wanted(order(first + i)); }
+  ROOST_FN auto operator[](std::size_t i) const { return source[order(first + i)]; }
 };
 
 /// Inserts pairs one by one into the table of a map: what concurrent_map and stadium_map do with a batch that

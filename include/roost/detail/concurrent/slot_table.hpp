@@ -103,20 +103,29 @@ class slot_table {
     insert_report report;
     const std::size_t n = source.size();
     std::size_t first = 0, expected = n;
+    sample_first order;
+    const auto put_part = [&](std::size_t count) {
+      const part_of<Source, Wanted, sample_first> part{source, wanted, first, count, order};
+      put(place, part, change, how, expected, report);
+      first += count;
+    };
     if (options_.grows && n != 0) {
       if (!most_) count_slots(place);
       const bool by_region = std::is_same_v<Wanted, all_wanted> && goes_by_region(n, how);
       if (!by_region && static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
-      if (room(by_region) < n) {  // there may be room all the same: the first keys tell how many are new
-        first = n / 16 + 1;
-        put(place, part_of<Source, Wanted>{source, wanted, 0, first}, change, how, first, report);
-        const double share = 1.05 * static_cast<double>(report.inserted) / static_cast<double>(first);
-        expected = static_cast<std::size_t>(std::min(share, 1.0) * static_cast<double>(n - first));
-        make_room(place, expected, report);
+      if (room(by_region) < n) {  // there may be room all the same: a sample tells how many are new
+        // Another sample each time: that of a call that was interrupted is there already.
+        order = sample_first::of(n, most_->live);
+        if (order.sampled != 0) {
+          expected = order.sampled;
+          put_part(order.sampled);
+          const double share = 1.05 * static_cast<double>(report.inserted) / static_cast<double>(first);
+          expected = static_cast<std::size_t>(std::min(share, 1.0) * static_cast<double>(n - first));
+          make_room(place, expected, report);
+        }
       }
     }
-    if (first < n)
-      put(place, part_of<Source, Wanted>{source, wanted, first, n - first}, change, how, expected, report);
+    if (first < n) put_part(n - first);
     std::size_t asked = n;
     if constexpr (!std::is_same_v<Wanted, all_wanted>) asked = place.sum(n, is_wanted<Wanted>{wanted});
     report.present = asked - report.inserted - report.full;
