@@ -26,7 +26,7 @@ if(TARGET roost)
   install(TARGETS roost COMPONENT command)
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/scripts/plot" "${PROJECT_SOURCE_DIR}/scripts/opencv"
           DESTINATION "${CMAKE_INSTALL_DATADIR}/roost" COMPONENT command)
-  set(described "${PROJECT_BINARY_DIR}/tools/described")
+  set(described "${PROJECT_BINARY_DIR}/apps/described")
   install(FILES "${described}/roost" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
           COMPONENT command)
   install(FILES "${described}/_roost" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions"

@@ -10,6 +10,7 @@ endfunction()
 # roost_program(target): what every program of this tree shares.
 function(roost_program target)
   target_link_libraries(${target} PRIVATE roost::roost)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")  # apps/ and papers/
   target_compile_options(
     ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
                       "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-Wall,-Wextra;--compress-mode=size>")

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
-#include <roost/stadium_map.hpp>
+#include <roost/stadium/stadium_map.hpp>
 #include <utility>
 
 using key = std::uint64_t;

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <roost/stadium_file.hpp>
+#include <roost/stadium/stadium_file.hpp>
 #include <vector>
 
 struct digest {  // 16 bytes without padding: compared byte by byte

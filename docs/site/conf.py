@@ -57,12 +57,18 @@ CONTENTS = {
     "docs/several-gpus docs/sparse",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
-    "Results": "docs/performance benchmarks/peers/README docs/reproduction",
+    "Results": "docs/performance apps/bench/peers/README docs/reproduction",
     "Project": "packaging/README CONTRIBUTING docs/internals docs/mutants CHANGELOG SECURITY CODE_OF_CONDUCT",
+}
+# Pages of the reference that are no public headers: a table names its layout.
+LAYOUT_FILES = {
+    Path(f"include/roost/{name}.hpp")
+    for name in ("detail/table/ref", "detail/frozen/bucketed", "detail/frozen/compact", "detail/frozen/cuckoo",
+                 "detail/concurrent/indexed", "detail/concurrent/probing", "stadium/detail/ticket_board")
 }
 LAYOUTS = [f"roost::{name}" for name in "compact bucketed cuckoo probing indexed ticket_board".split()]
 LAYOUT_NAMES = f"roost::lookups|roost::(probing|ticket_board)::table|({'|'.join(LAYOUTS)})(::options)?"
-LANGUAGES = {".hpp": "cpp", ".inl": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
+LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
 
 
 def toctree(names, *options):
@@ -78,7 +84,7 @@ class Stage:
         self.headers = {
             path.relative_to(ROOT): f"cpp/{path.stem}.md" for path in (ROOT / "include/roost").rglob("*.hpp")
             if "detail" not in path.parts and path.stem != "roost"
-        }
+        } | {path: f"cpp/{path.stem}.md" for path in LAYOUT_FILES}
         of_contents = [ROOT / f"{name}.md" for names in CONTENTS.values() for name in names.split()]
         for page in [ROOT / "README.md", *of_contents, *sorted((ROOT / "docs").glob("*.md"))]:
             if page.is_file():  # pages of the reference are made below
@@ -167,7 +173,7 @@ class Stage:
             xml = XML / (path.name.replace("_", "__").replace(".", "_8") + ".xml")
             file = ElementTree.parse(xml).find("compounddef")
             classes = [c for c in file.findall("innerclass") if re.fullmatch(r"roost::\w+", c.text)]
-            if "layout" in path.parts:  # what else is in there is no user's
+            if path in LAYOUT_FILES:  # what else is in there is no user's
                 classes = [c for c in file.findall("innerclass") if re.fullmatch(LAYOUT_NAMES, c.text)]
             classes.sort(key=lambda each: each.text != f"roost::{path.stem}")  # which names the page
             source = os.path.relpath(self.source(path), "cpp")
@@ -176,7 +182,7 @@ class Stage:
             for each in classes:
                 kind = re.match("class|struct", each.get("refid"))[0]
                 members = ":members:\n" if each.text not in LAYOUTS else ""
-                members += ":undoc-members:\n" if "layout" not in path.parts else ""
+                members += ":undoc-members:\n" if path not in LAYOUT_FILES else ""
                 text += f"\n```{{doxygen{kind}}} {each.text}\n{members}```\n"
             if header in free:
                 sections = "innernamespace enum typedef var func"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "roost/detail/lookup/slots.hpp"
-#include "roost/layout/probing.hpp"
+#include "roost/detail/concurrent/probing.hpp"
+#include "roost/detail/table/slots.hpp"
 #include "roost/place.hpp"
 
 /// \file

@@ -221,4 +221,4 @@ class concurrent_map {
 
 }  // namespace roost
 
-#include "roost/detail/concurrent/concurrent_map.inl"
+#include "roost/detail/concurrent/map.hpp"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "roost/detail/base/earlier_teams.hpp"
-#include "roost/detail/base/team.hpp"
+#include "roost/detail/partition/look_back.hpp"
+#include "roost/detail/place/team.hpp"
 #include "roost/error.hpp"
 
 namespace roost {
@@ -142,6 +142,6 @@ class cuda {
 
 }  // namespace roost
 
-#include "roost/detail/base/cuda.inl"
+#include "roost/detail/place/cuda.hpp"
 
 #endif  // __CUDACC__

@@ -87,8 +87,8 @@ class build_error : public error {
   using error::error;
 };
 
-/// Another process of a group has failed during a call, or makes another call (roost/rank.hpp). The message
-/// names its rank, and says why it failed as far as that is known.
+/// Another process of a group has failed during a call, or makes another call (roost/shards/rank.hpp). The
+/// message names its rank, and says why it failed as far as that is known.
 class rank_error : public error {
  public:
   rank_error(const std::string& message, unsigned rank) : error(message), rank_(rank) {}

@@ -5,9 +5,9 @@
 #include <span>
 
 #include "roost/bulk.hpp"
-#include "roost/layout/bucketed.hpp"
-#include "roost/layout/compact.hpp"
-#include "roost/layout/cuckoo.hpp"
+#include "roost/detail/frozen/bucketed.hpp"
+#include "roost/detail/frozen/compact.hpp"
+#include "roost/detail/frozen/cuckoo.hpp"
 
 /// \file
 /// frozen_map: built once from a batch of pairs, then only read.
@@ -264,4 +264,4 @@ frozen_map(const Place&, const Keys&, const Values&,
 
 }  // namespace roost
 
-#include "roost/detail/frozen/frozen_map.inl"
+#include "roost/detail/frozen/map.hpp"

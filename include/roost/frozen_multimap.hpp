@@ -1,7 +1,7 @@
 #pragma once
 
-#include "roost/detail/base/numbers.hpp"
 #include "roost/detail/groups/grouping.hpp"
+#include "roost/detail/place/numbers.hpp"
 #include "roost/frozen_map.hpp"
 
 /// \file
@@ -312,4 +312,4 @@ frozen_multimap(
 
 }  // namespace roost
 
-#include "roost/detail/groups/frozen_multimap.inl"
+#include "roost/detail/groups/multimap.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "roost/detail/base/config.hpp"
+#include "roost/detail/place/config.hpp"
 
 /// \file
 /// Functions of two values, for insert_or_apply of concurrent maps and for group_by. Any other function that

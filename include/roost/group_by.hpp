@@ -46,4 +46,4 @@ auto group_means(const Place& place, const Keys& keys, const Values& values);
 
 }  // namespace roost
 
-#include "roost/detail/groups/group_by.inl"
+#include "roost/detail/groups/reduce.hpp"

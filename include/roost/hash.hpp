@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "roost/detail/base/config.hpp"
+#include "roost/detail/place/config.hpp"
 
 /// \file
 /// Hash functions. All of them take a seed, so that a build can restart with another function of the same

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "roost/detail/base/team.hpp"
+#include "roost/detail/place/team.hpp"
 #include "roost/error.hpp"
 
 #if ROOST_TSAN
@@ -223,4 +223,4 @@ class host {
 
 }  // namespace roost
 
-#include "roost/detail/base/host.inl"
+#include "roost/detail/place/host.hpp"

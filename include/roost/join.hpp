@@ -46,4 +46,4 @@ array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Rig
 
 }  // namespace roost
 
-#include "roost/detail/groups/join.inl"
+#include "roost/detail/groups/join.hpp"

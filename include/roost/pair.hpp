@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "roost/detail/base/config.hpp"
+#include "roost/detail/place/config.hpp"
 
 namespace roost {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "roost/cuda.hpp"
-#include "roost/detail/base/sequence.hpp"
+#include "roost/detail/place/sequence.hpp"
 #include "roost/host.hpp"
 
 /// \file

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "roost/detail/base/numbers.hpp"
-#include "roost/detail/lookup/lookup.hpp"
+#include "roost/detail/place/numbers.hpp"
+#include "roost/detail/table/bulk_lookup.hpp"
 #include "roost/hash.hpp"
 #include "roost/pair.hpp"
 
@@ -144,4 +144,4 @@ sorted_map(const Place&, const Keys&, const Values&)
 
 }  // namespace roost
 
-#include "roost/detail/sorted/sorted_map.inl"
+#include "roost/detail/frozen/sorted.hpp"

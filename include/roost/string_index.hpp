@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "roost/detail/base/xxhash.hpp"
+#include "roost/detail/place/xxhash.hpp"
 #include "roost/two_way_index.hpp"
 
 /// \file

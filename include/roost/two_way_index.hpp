@@ -1,7 +1,7 @@
 #pragma once
 
-#include "roost/detail/base/numbers.hpp"
 #include "roost/detail/groups/grouping.hpp"
+#include "roost/detail/place/numbers.hpp"
 #include "roost/frozen_map.hpp"
 
 /// \file
@@ -231,4 +231,4 @@ std::size_t unique_count(const Place& place, const Keys& keys);
 
 }  // namespace roost
 
-#include "roost/detail/groups/two_way_index.inl"
+#include "roost/detail/groups/two_way_index.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "columns.hpp"
+#include "apps/solids/columns.hpp"
 
 // What maps that change have in common.
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "changing.hpp"
-#include "roost/stadium_map.hpp"
+#include "roost/stadium/stadium_map.hpp"
 
 // Maps of large values, which may be larger than memory of a GPU.
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "roost/stadium_file.hpp"
+#include "roost/stadium/stadium_file.hpp"
 #include "store.hpp"
 
 // What the files store_*.cpp instantiate.

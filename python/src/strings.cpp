@@ -1,8 +1,8 @@
 #include <string_view>
 
+#include "apps/solids/columns.hpp"
 #include "bind.hpp"
-#include "columns.hpp"
-#include "roost/detail/base/xxhash.hpp"
+#include "roost/detail/place/xxhash.hpp"
 #include "roost/two_way_index.hpp"
 
 // Strings on the host: 128 bits stand for each one, and what is equal in these is compared.

@@ -215,7 +215,7 @@ def thresholds():
     """Numbers of rows at which something else begins: each number of tuning.hpp, as rows and as bytes of
     items of each size."""
     here = pathlib.Path(__file__).resolve()
-    text = (here.parents[2] / "include/roost/detail/base/tuning.hpp").read_text()
+    text = (here.parents[2] / "include/roost/detail/place/tuning.hpp").read_text()
     text = re.sub(r"std::size_t\{(\d+)u?\}", r"\1", text)
     found = re.findall(r"(?:=|return|\?|:) *(\d+)u?(?: << (\d+))?(?=[ ;:])", text)
     numbers = {int(number) << int(shift or 0) for number, shift in found} | {256 << 10, 1 << 16, 1 << 24}

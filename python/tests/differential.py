@@ -5,7 +5,7 @@
 
 A step is one operation (`--only` takes part of a name) with a random generator of its own, which the seed and
 the step's number make. Types, layouts, libraries, distributions and sizes are random; sizes lie on both sides
-of the thresholds of include/roost/detail/base/tuning.hpp. What is compared is in `codes`: equal keys of all
+of the thresholds of include/roost/detail/place/tuning.hpp. What is compared is in `codes`: equal keys of all
 columns of a step get equal numbers, and the answer follows from the numbers alone.
 
 Queries of another type than a table's keys may be refused, by a TypeError, ValueError or OverflowError of one

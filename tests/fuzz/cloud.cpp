@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "apps/lidar/point_cloud.hpp"
 #include "fuzz.hpp"
-#include "point_cloud.hpp"
 #include "roost/error.hpp"
 
 // Any bytes are a cloud or an error. The first one chooses between a name that says nothing and a KITTI scan.

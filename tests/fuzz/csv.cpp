@@ -1,4 +1,4 @@
-#include "csv.hpp"
+#include "apps/shared/csv.hpp"
 
 #include "fuzz.hpp"
 #include "roost/error.hpp"

@@ -1,5 +1,5 @@
 #include "fuzz.hpp"
-#include "roost/stadium_file.hpp"
+#include "roost/stadium/stadium_file.hpp"
 
 // Files whose checksums are right, and whose contents are anything: a map that can be searched, or an error.
 // The first byte of the input tells whether to begin with a head that a map has.

@@ -1,9 +1,9 @@
-#include "ply.hpp"
+#include "apps/shared/ply.hpp"
 
 #include <cmath>
 
+#include "apps/solids/mesh.hpp"
 #include "fuzz.hpp"
-#include "mesh.hpp"
 #include "roost/error.hpp"
 
 // Any bytes are a mesh or an error.

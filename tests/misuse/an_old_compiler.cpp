@@ -3,4 +3,4 @@
 #define __GNUC__ 11
 #undef __clang_major__
 #define __clang_major__ 15
-#include <roost/detail/base/config.hpp>
+#include <roost/detail/place/config.hpp>

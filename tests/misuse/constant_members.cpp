@@ -1,5 +1,5 @@
 // says: give the type a default constructor and no const members
-#include <roost/stadium_map.hpp>
+#include <roost/stadium/stadium_map.hpp>
 
 struct order {
   const int number;

@@ -1,5 +1,5 @@
 // says: keys are compared by their bytes: use a type without padding
-#include <roost/stadium_map.hpp>
+#include <roost/stadium/stadium_map.hpp>
 
 struct padded {
   char letter;

@@ -1,4 +1,4 @@
 // says: are an address: hash what lies there to a key of fixed size
-#include <roost/stadium_map.hpp>
+#include <roost/stadium/stadium_map.hpp>
 
 roost::stadium_map<std::span<const int>, int> map{roost::host()};

@@ -1,5 +1,5 @@
 // says: values are copied byte by byte
-#include <roost/stadium_map.hpp>
+#include <roost/stadium/stadium_map.hpp>
 #include <string>
 
 roost::stadium_map<int, std::string> map{roost::host()};

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "roost/detail/base/config.hpp"
+#include "roost/detail/place/config.hpp"
 
 // Keys and values to test with. Nothing here uses roost's own hashes.
 

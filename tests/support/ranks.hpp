@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <roost/rank.hpp>
+#include <roost/shards/rank.hpp>
 #include <thread>
 
 #include "support/keys.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <roost/gpus.hpp>
-#include <roost/shards.hpp>
+#include <roost/shards/gpus.hpp>
+#include <roost/shards/shards.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <roost/stadium_map.hpp>
+#include <roost/stadium/stadium_map.hpp>
 
 #include "support/concurrent.hpp"
 

@@ -6,7 +6,7 @@
 #include "support/place.hpp"
 
 // frozen_map and frozen_set on the place under test, as calls on host vectors: a test reads the same for
-// every place, and the tables are compiled once (tables.inl), not once a test file.
+// every place, and the tables are compiled once (tables_bodies.hpp), not once a test file.
 
 /// Sets are checked as maps to nothing.
 namespace roost {

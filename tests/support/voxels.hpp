@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 #include <random>
-#include <roost/coordinate_index.hpp>
+#include <roost/sparse/coordinate_index.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "roost/detail/concurrent/changes.hpp"
-#include "roost/detail/lookup/slots.hpp"
-#include "roost/layout/probing.hpp"
+#include "roost/detail/concurrent/probing.hpp"
+#include "roost/detail/table/bulk_change.hpp"
+#include "roost/detail/table/slots.hpp"
 
 // What the bulk calls of concurrent_map run on a place.
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "roost/detail/concurrent/indexed.hpp"
 #include "roost/detail/concurrent/slot_table.hpp"
-#include "roost/layout/indexed.hpp"
 
 // Where the values of a concurrent_map lie: in its slots, or, above 8 bytes, in entries of an array, whose
 // numbers the slots hold. What a map asks of either:

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "roost/detail/base/config.hpp"
+#include "roost/detail/place/config.hpp"
 
 // What lies in a sector of layout compact.
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "roost/detail/base/copies.hpp"
-#include "roost/detail/base/lanes.hpp"
 #include "roost/detail/frozen/region_build.hpp"
+#include "roost/detail/place/copies.hpp"
+#include "roost/detail/place/lanes.hpp"
 
 // How one thread of a host fills units (sectors) where they lie in its cache. `Table` has inserts: see
 // compact::table.

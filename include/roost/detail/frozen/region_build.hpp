@@ -1,7 +1,7 @@
 #pragma once
 
-#include "roost/detail/base/copies.hpp"
-#include "roost/detail/base/geometry.hpp"
+#include "roost/detail/partition/geometry.hpp"
+#include "roost/detail/place/copies.hpp"
 #include "roost/partition.hpp"
 
 // What the layouts share: where empty slots get their key from, how items claim slots one by one, and what a

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "roost/detail/base/numbers.hpp"
 #include "roost/detail/groups/key_numbers.hpp"
+#include "roost/detail/place/numbers.hpp"
 #include "roost/partition.hpp"
 
 // Keys that very many items have: they are found in a sample, and have regions of their own.

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "roost/detail/base/copies.hpp"
-#include "roost/detail/base/geometry.hpp"
-#include "roost/detail/base/tuning.hpp"
+#include "roost/detail/partition/geometry.hpp"
 #include "roost/detail/partition/ranks.hpp"
+#include "roost/detail/place/copies.hpp"
+#include "roost/detail/place/tuning.hpp"
 
 // Numbers for the different keys of a team's items.
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "roost/detail/groups/number_regions.hpp"
+#include "roost/detail/groups/number_kernel.hpp"
 #include "roost/frozen_map.hpp"
 
 // Numbering: each different key of a batch gets a number, in the order of the keys' hashes. The batch is

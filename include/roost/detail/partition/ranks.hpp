@@ -1,6 +1,6 @@
 #pragma once
 
-#include "roost/detail/base/team.hpp"
+#include "roost/detail/place/team.hpp"
 
 // Ranks of a block's items among those of the same digit, in the order of the items. One worker needs none of
 // this: he meets them in order.

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "roost/detail/base/geometry.hpp"
-#include "roost/detail/base/numbers.hpp"
-#include "roost/detail/base/past_cache.hpp"
-#include "roost/detail/base/tuning.hpp"
+#include "roost/detail/partition/geometry.hpp"
 #include "roost/detail/partition/ranks.hpp"
+#include "roost/detail/place/numbers.hpp"
+#include "roost/detail/place/past_cache.hpp"
+#include "roost/detail/place/tuning.hpp"
 #include "roost/hash.hpp"
 #include "roost/pair.hpp"
 

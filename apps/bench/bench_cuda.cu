@@ -1,0 +1,17 @@
+#include "apps/measure/run.hpp"
+
+void roost::bench::measure_cuda(const settings& options) {
+  measure_sparse_cuda(options);
+  measure_perfect_cuda(options);
+  using u32 = std::uint32_t;
+  using u64 = std::uint64_t;
+  if (options.key_bits == 32) {
+    options.value_bits == 0    ? measure_cuda_types<u32, none>(options)
+    : options.value_bits == 32 ? measure_cuda_types<u32, u32>(options)
+                               : measure_cuda_types<u32, u64>(options);
+  } else {
+    options.value_bits == 0    ? measure_cuda_types<u64, none>(options)
+    : options.value_bits == 32 ? measure_cuda_types<u64, u32>(options)
+                               : measure_cuda_types<u64, u64>(options);
+  }
+}

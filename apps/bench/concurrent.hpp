@@ -1,0 +1,536 @@
+#pragma once
+
+#include "apps/measure/run.hpp"
+
+#if !defined(__CUDACC__)
+#include <oneapi/tbb/concurrent_hash_map.h>
+#endif
+
+// Maps that change while they are used: what `build`, `find_hit` and so on do with them, and operations of
+// their own.
+
+namespace roost::bench {
+
+/// concurrent_map with the calls that the workloads make.
+template <class Place, class Key, class Value>
+struct concurrent_table : concurrent_map<Key, Value, Place> {
+  using base = concurrent_map<Key, Value, Place>;
+  static std::string name() { return "concurrent_map"; }
+
+  concurrent_table(const Place& place, std::size_t n, double load_factor)
+      : base(place, n, {.load_factor = load_factor, .grows = false}), place_(place) {}
+  concurrent_table(const Place& place, std::span<const Key> keys, std::span<const Value> values,
+                   double load_factor)
+      : concurrent_table(place, keys.size(), load_factor) {
+    this->insert(place, keys, values);
+  }
+  double load_factor() const {
+    return static_cast<double>(this->size(place_)) / static_cast<double>(this->capacity());
+  }
+  std::size_t scratch_bytes() const { return 0; }
+  void add(const Place& place, std::span<const Key> keys, std::span<const Value> values,
+           const bulk_options& how) {
+    this->insert_or_apply(place, keys, values, plus(), how);
+  }
+
+ private:
+  Place place_;
+};
+
+#if !defined(__CUDACC__)
+/// oneTBB's map, with the threads of a place.
+template <class Key, class Value>
+class tbb_table {
+  using map = tbb::concurrent_hash_map<Key, Value>;
+
+ public:
+  static std::string name() { return "tbb_concurrent_hash_map"; }
+
+  tbb_table(const host&, std::size_t n, double) : map_(n) {}
+  tbb_table(const host& place, std::span<const Key> keys, std::span<const Value> values, double load_factor)
+      : tbb_table(place, keys.size(), load_factor) {
+    insert(place, keys, values, {});
+  }
+  insert_report insert(const host& place, std::span<const Key> keys, std::span<const Value> values,
+                       const bulk_options&) {
+    const auto inserted = place.sum(
+        keys.size(), [&](std::size_t i) { return std::uint64_t{map_.insert({keys[i], values[i]})}; });
+    return {.inserted = inserted, .present = keys.size() - inserted};
+  }
+  void add(const host& place, std::span<const Key> keys, std::span<const Value> values, const bulk_options&) {
+    place.for_each(keys.size(), [&](std::size_t i) {
+      typename map::accessor at;
+      if (!map_.insert(at, {keys[i], values[i]})) at->second += values[i];
+    });
+  }
+  std::size_t erase(const host& place, std::span<const Key> keys, const bulk_options&) {
+    return place.sum(keys.size(), [&](std::size_t i) { return std::uint64_t{map_.erase(keys[i])}; });
+  }
+  void find(const host& place, std::span<const Key> queries, std::span<Value> results, Value missing,
+            const bulk_options& = {}) const {
+    place.for_each(queries.size(), [&](std::size_t i) {
+      typename map::const_accessor at;
+      results[i] = map_.find(at, queries[i]) ? at->second : missing;
+    });
+  }
+  void clear(const host&) { map_.clear(); }
+  double load_factor() const {
+    return static_cast<double>(map_.size()) / static_cast<double>(map_.bucket_count());
+  }
+  std::size_t bytes() const { return 0; }
+  std::size_t scratch_bytes() const { return 0; }
+
+ private:
+  map map_;
+};
+#endif
+
+/// Pairs of which each key comes n / distinct times.
+template <class Key, class Value>
+struct fill_copies {
+  Key* keys;
+  Value* values;
+  std::size_t distinct;
+  make_key<Key> key;
+  ROOST_FN void operator()(std::size_t i) const {
+    keys[i] = key(split_hash(mix64(i), distinct).digit);
+    values[i] = 1;
+  }
+};
+
+/// A mixed batch: of five operations two insert, two find, one erases. Finds ask for the first 2/5 of the n
+/// stored keys, the next 1/5 are erased, and what is inserted is new.
+template <class Key, class Value>
+struct fill_mixed {
+  operation<Key, Value>* operations;
+  std::size_t n;
+  make_key<Key> key;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t group = i / 5, kind = i % 5, fifth = n / 5;
+    const std::size_t j = kind < 2   ? n + 2 * group + kind
+                          : kind < 4 ? 2 * group + kind - 2
+                                     : 2 * fifth + group;
+    operations[i] = {kind < 2   ? operation_kind::insert
+                     : kind < 4 ? operation_kind::find
+                                : operation_kind::erase,
+                     key(j), make_value<Value>{}(j)};
+  }
+};
+
+template <class Key, class Value>
+struct wrong_mixed {
+  const operation<Key, Value>* operations;
+  const operation_result<Value>* results;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return !same_bool(results[i].done, true) || !same_bool(results[i].full, false) ||
+           (operations[i].kind != operation_kind::erase && results[i].value != operations[i].value);
+  }
+};
+
+/// The keys that are there after `done` operations of a mixed batch.
+inline stored_keys stored_after_mixed(std::size_t n, std::size_t done) {
+  const std::size_t gone = 2 * (n / 5);
+  return {n + done / 5 * 2 + std::min<std::size_t>(done % 5, 2), gone, gone + done / 5};
+}
+
+/// How often each key comes in a batch of fill_copies, added up pair by pair.
+struct tally_copies {
+  std::uint64_t* copies;  // of each key: zeros before
+  std::size_t distinct;
+  ROOST_FN void operator()(std::size_t i) const {
+    detail::fetch_add(copies[split_hash(mix64(i), distinct).digit], std::uint64_t{1});
+  }
+};
+
+template <class Value>
+struct wrong_sum {
+  const Value* sums;
+  const std::uint64_t* copies;
+  Value missing;
+  ROOST_FN std::uint64_t operator()(std::size_t k) const {
+    return sums[k] != (copies[k] == 0 ? missing : static_cast<Value>(copies[k]));
+  }
+};
+
+/// Looks up keys first .. first + count - 1, which take `keys` and `results` to write to: how many are not
+/// as `stored` says.
+template <class Table, class Place, class Key, class Value>
+std::uint64_t wrong_keys_from(const Place& place, Table& table, array<Key, Place>& keys,
+                              array<Value, Place>& results, std::size_t first, std::size_t count,
+                              const make_key<Key>& key, const stored_keys& stored) {
+  place.for_each(count, fill_keys<Key>{keys.data(), key, first});
+  place.fill(results.data(), poison, count * sizeof(Value));
+  table.find(place, std::as_const(keys).span().first(count), results.span().first(count), missing<Value>);
+  return place.sum(count, wrong_stored<Value>{results.data(), first, stored});
+}
+
+/// The same of keys 0 .. 2 n - 1, n as many as `keys` holds, and of how many there are if the table tells.
+template <class Table, class Place, class Key, class Value>
+std::uint64_t wrong_keys(const Place& place, Table& table, array<Key, Place>& keys,
+                         array<Value, Place>& results, const make_key<Key>& key, const stored_keys& stored) {
+  const std::size_t n = keys.size();
+  std::uint64_t bad = 0;
+  for (const std::size_t first : {std::size_t{0}, n})
+    bad += wrong_keys_from(place, table, keys, results, first, n, key, stored);
+  if constexpr (requires { table.size(place); }) bad += off_by(table.size(place), stored.size());
+  return bad;
+}
+
+/// A line of the report, before anything is measured.
+template <class Table, class Place, class Key, class Value>
+row row_of(const Place& place, const settings& options, const std::string& op, std::size_t n) {
+  if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
+  row line;
+  line.table = Table::name();
+  line.key_bits = static_cast<int>(sizeof(Key)) * 8;
+  line.value_bits = static_cast<int>(sizeof(Value)) * 8;
+  line.op = op;
+  line.n = n;
+  line.place = place_name(place);
+  line.path = name_of(options.path);
+  return line;
+}
+
+inline std::string verdict(std::uint64_t bad) { return bad == 0 ? "ok" : std::to_string(bad) + " wrong"; }
+
+/// Measures the operations that only such maps have; then each key is looked up. `insert`: all pairs into the
+/// empty map, clearing included. `insert_half`: the second half of the pairs. `insert_last`: the last
+/// twentieth. `erase`: all keys. `apply_many`, `apply_few`: n pairs of 2^20 and 16 keys are added up.
+/// `mixed`: n / 8 operations at once, 2/5 inserts, 2/5 finds, 1/5 erases. `grow`: a map that is full with n /
+/// 2 keys gets room for n.
+template <class Table, class Place, class Key, class Value>
+void measure_changes(const Place& place, const settings& options, std::size_t n, double load_factor) {
+  if (!options.report || !options.wants(Table::name())) return;
+  array<Key, Place> keys(place, n), queries(place, n);
+  array<Value, Place> values(place, n), results(place, n);
+  const make_key<Key> key(options.keys, n);
+  place.for_each(n, fill_keys<Key>{keys.data(), key});
+  place.for_each(n, fill_values<Value>{values.data()});
+  const bulk_options how{.path = options.path};
+  const auto part_of_keys = [&](std::size_t first, std::size_t count) {
+    return std::span<const Key>(keys.data() + first, count);
+  };
+  const auto part_of_values = [&](std::size_t first, std::size_t count) {
+    return std::span<const Value>(values.data() + first, count);
+  };
+
+  for (const std::string& op : options.ops) {
+    const bool adds = op == "apply_many" || op == "apply_few";
+    if (!adds && op != "insert" && op != "insert_half" && op != "insert_last" && op != "erase" &&
+        op != "mixed" && op != "grow")
+      continue;
+    row line = row_of<Table, Place, Key, Value>(place, options, op, n);
+    const std::size_t distinct =
+        adds ? std::min<std::size_t>(n, op == "apply_few" ? 16 : std::size_t{1} << 20) : n;
+    Table table(place, distinct, load_factor);
+    std::uint64_t bad = 0;
+    insert_report report;
+    std::size_t done = n;  // of the batch
+    const auto median = [&](const auto& before, const auto& run, const auto&... after) {
+      line.median_ms =
+          median_milliseconds(place, options.warm_ups, options.repetitions, before, run, after...);
+    };
+    const auto check_all = [&](const stored_keys& stored) {
+      return wrong_keys(place, table, queries, results, key, stored);
+    };
+    if (adds) {
+      if constexpr (requires { table.add(place, part_of_keys(0, n), part_of_values(0, n), how); }) {
+        array<Key, Place> copies(place, n);
+        array<Value, Place> ones(place, n);
+        place.for_each(n, fill_copies<Key, Value>{copies.data(), ones.data(), distinct, key});
+        median([&] { table.clear(place); },
+               [&] { table.add(place, std::as_const(copies).span(), std::as_const(ones).span(), how); });
+        array<Value, Place> sums(place, distinct);
+        array<std::uint64_t, Place> right(place, distinct);
+        place.fill(sums.data(), poison, sums.bytes());
+        place.fill(right.data(), 0, right.bytes());
+        place.for_each(n, tally_copies{right.data(), distinct});
+        const auto none = static_cast<Value>(~Value{0});  // no sum
+        table.find(place, part_of_keys(0, distinct), sums.span(), none, {});
+        bad = place.sum(distinct, wrong_sum<Value>{sums.data(), right.data(), none});
+      } else {
+        continue;
+      }
+    } else if (op == "erase") {
+      const query_order order(n, 64);
+      std::size_t erased = 0;
+      median(
+          [&] {
+            table.insert(place, part_of_keys(0, n), part_of_values(0, n), {});
+            place.for_each(n, fill_queries<Key>{queries.data(), order, key});
+            erased = 0;
+          },
+          [&] { erased = table.erase(place, std::as_const(queries).span(), how); });
+      bad = off_by(erased, n) + check_all({0});
+    } else if (op == "grow") {
+      if constexpr (requires { table.reserve(place, n); }) {
+        done = n / 2;
+        const auto start = [&] {
+          table = Table(place, 0, load_factor);  // two need not fit
+          table = Table(place, done, load_factor);
+          table.insert(place, part_of_keys(0, done), part_of_values(0, done), {});
+        };
+        median(start, [&] { table.reserve(place, n); });
+        bad = check_all({done}) +
+              (static_cast<double>(table.capacity()) * load_factor < static_cast<double>(n) ? 1 : 0);
+      } else {
+        continue;
+      }
+    } else if (op == "mixed") {
+      if constexpr (requires {
+                      table.run(place, std::span<operation<Key, Value>>(),
+                                std::span<operation_result<Value>>());
+                    }) {
+        done = n / 8;  // so that the load does not rise much
+        array<operation<Key, Value>, Place> operations(place, done);
+        array<operation_result<Value>, Place> answers(place, done);
+        place.for_each(done, fill_mixed<Key, Value>{operations.data(), n, key});
+        const auto start = [&] {
+          table.clear(place);
+          table.insert(place, part_of_keys(0, n), part_of_values(0, n), {});
+          place.fill(answers.data(), poison, answers.bytes());
+        };
+        const auto check = [&] {
+          bad += place.sum(done, wrong_mixed<Key, Value>{operations.data(), answers.data()});
+        };
+        const auto run = [&] {
+          if constexpr (requires {
+                          table.run(place, std::as_const(operations).span(), answers.span(), how);
+                        }) {
+            line.path = name_of(table.run(place, std::as_const(operations).span(), answers.span(), how).path);
+          } else {
+            table.run(place, std::as_const(operations).span(), answers.span());
+            line.path = name_of(path::direct);
+          }
+        };
+        median(start, run, check);
+        bad += check_all(stored_after_mixed(n, done));
+      } else {
+        continue;
+      }
+    } else {
+      const std::size_t before = op == "insert" ? 0 : op == "insert_half" ? n / 2 : n - n / 20;
+      done = n - before;
+      const auto start = [&] {
+        table.clear(place);
+        if (before != 0) table.insert(place, part_of_keys(0, before), part_of_values(0, before), {});
+        report = {};
+      };
+      median(start, [&] {
+        if (before == 0) table.clear(place);
+        report = table.insert(place, part_of_keys(before, done), part_of_values(before, done), how);
+      });
+      line.path = name_of(report.path);
+      bad = off_by(report.inserted, done) + check_all({n});
+    }
+    line.check = verdict(bad);
+    line.load_factor = op == "erase" ? load_factor : table.load_factor();
+    line.gops = static_cast<double>(done) / line.median_ms / 1e6;
+    line.bytes = table.bytes();
+    options.report(line);
+  }
+}
+
+struct curve_step {
+  std::size_t before, inserted;      // keys
+  std::size_t full;                  // that found no room
+  std::vector<double> milliseconds;  // of each repetition
+};
+
+/// The load curve of D. Farrell, A simple GPU hash table, 2020: a map with slots for n keys is filled by n /
+/// 32 of them a step, 31 times.
+template <class Map, class Place, class Key, class Value>
+std::vector<curve_step> load_curve(const Place& place, Map& map, std::span<const Key> keys,
+                                   std::span<const Value> values, int warm_ups, int repetitions,
+                                   const bulk_options& how) {
+  const std::size_t n = keys.size(), step = std::max<std::size_t>(1, n / 32);
+  std::vector<curve_step> steps;
+  for (std::size_t first = 0; first + step < n; first += step) steps.push_back({});
+  for (int repetition = -warm_ups; repetition < repetitions; ++repetition) {
+    map.clear(place);
+    std::size_t first = 0, inserted = 0;
+    for (curve_step& s : steps) {
+      s.before = inserted;
+      insert_report report;
+      const double time = milliseconds_of_run(place, repetition + 1 == repetitions, [&] {
+        report = map.insert(place, keys.subspan(first, step), values.subspan(first, step), how);
+      });
+      s.inserted = report.inserted;
+      s.full = report.full;
+      if (repetition >= 0) s.milliseconds.push_back(time);
+      first += step;
+      inserted += s.inserted;
+    }
+  }
+  return steps;
+}
+
+/// Keys that were inserted, or found no room: the keys that are there have their values.
+template <class Value>
+struct wrong_or_missing {
+  const Value* results;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return results[i] != missing<Value> && results[i] != make_value<Value>{}(i);
+  }
+};
+template <class Value>
+struct is_missing {
+  const Value* results;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return results[i] == missing<Value>; }
+};
+
+/// How many keys of a load curve are wrong after it: each has its value or is missing, as many are there as
+/// were inserted, and none that was not.
+template <class Map, class Place, class Key, class Value>
+std::uint64_t wrong_after_load_curve(const Place& place, const Map& map, std::span<const Key> keys,
+                                     array<Value, Place>& results, const std::vector<curve_step>& steps) {
+  const std::size_t n = keys.size(), tried = steps.size() * std::max<std::size_t>(1, n / 32);
+  std::size_t inserted = 0, full = 0;
+  for (const curve_step& s : steps) {
+    inserted += s.inserted;
+    full += s.full;
+  }
+  place.fill(results.data(), poison, results.bytes());
+  map.find(place, keys, results.span(), missing<Value>);
+  const std::uint64_t there = tried - place.sum(tried, is_missing<Value>{results.data()});
+  const std::uint64_t late = n - tried - place.sum(n - tried, is_missing<Value>{results.data() + tried});
+  return place.sum(tried, wrong_or_missing<Value>{results.data()}) + off_by(there, inserted) +
+         off_by(inserted + full, tried) + late;
+}
+
+/// `load_curve`: the rows of a load curve, each with the keys that were inserted and the load before.
+template <class Table, class Place, class Key, class Value>
+void measure_load_curve(const Place& place, const settings& options, std::size_t n) {
+  Table table(place, n, 1);
+  array<Key, Place> keys(place, n);
+  array<Value, Place> values(place, n), results(place, n);
+  place.for_each(n, fill_pairs<Key, Value>{keys.data(), values.data(), 0, {options.keys, n}});
+  row line = row_of<Table, Place, Key, Value>(place, options, "load_curve", n);
+  const auto steps = load_curve(place, table, std::as_const(keys).span(), std::as_const(values).span(),
+                                options.warm_ups, options.repetitions, {.path = options.path});
+  if (steps.empty()) return;
+  line.check = verdict(wrong_after_load_curve(place, table, std::as_const(keys).span(), results, steps));
+  line.bytes = table.bytes();
+  for (const curve_step& s : steps) {
+    line.n = s.inserted;
+    line.load_factor = static_cast<double>(s.before) / static_cast<double>(table.capacity());
+    line.median_ms = median(s.milliseconds);
+    line.gops = static_cast<double>(s.inserted) / line.median_ms / 1e6;
+    options.report(line);
+  }
+}
+
+/// `churn`: a map of n keys that grows; a thousand rounds erase the oldest tenth and insert as many new ones.
+/// `churn_insert`: the mean call of the last hundred rounds, room that is made included; `churn_hit`,
+/// `churn_miss`: all keys that are there then, and as many that are not. `fresh_insert`, `fresh_hit`,
+/// `fresh_miss`: the same of a map that has been given nine tenths of n keys, and then gets the rest.
+template <class Table, class Place, class Key, class Value>
+void measure_churn(const Place& place, const settings& options, std::size_t n, double load_factor) {
+  constexpr int rounds = 1000, measured = 100;
+  const std::size_t part = (n + 9) / 10;
+  const make_key<Key> key(options.keys, n);
+  const bulk_options how{.path = options.path};
+  array<Key, Place> keys(place, n), queries(place, n);
+  array<Value, Place> values(place, n), results(place, n);
+  const auto pairs_from = [&](std::size_t first, std::size_t count) {
+    place.for_each(count, fill_pairs<Key, Value>{keys.data(), values.data(), first, key});
+  };
+  const auto first_keys = [&](std::size_t count) { return std::as_const(keys).span().first(count); };
+  const auto first_values = [&](std::size_t count) { return std::as_const(values).span().first(count); };
+  concurrent_map<Key, Value, Place> map(place, n, {.load_factor = load_factor});
+
+  const auto report = [&](const std::string& op, std::size_t done, double ms, double hit_rate,
+                          std::uint64_t bad) {
+    row line = row_of<Table, Place, Key, Value>(place, options, op, done);
+    line.load_factor = static_cast<double>(n) / static_cast<double>(map.capacity());
+    line.median_ms = ms;
+    line.gops = static_cast<double>(done) / ms / 1e6;
+    line.hit_rate = hit_rate;
+    line.check = verdict(bad);
+    line.bytes = map.bytes();
+    options.report(line);
+  };
+  // Finds of all n keys from `first` on, which must be all there are, and of the n after those.
+  const auto report_finds = [&](const std::string& of, std::size_t first) {
+    for (const std::uint32_t hits : {64u, 0u}) {
+      query_order order(n, hits, options.queries);
+      order.first = first;
+      place.for_each(n, fill_queries<Key>{queries.data(), order, key});
+      std::uint64_t bad = 0;
+      const double ms = median_milliseconds(
+          place, options.warm_ups, options.repetitions,
+          [&] { place.fill(results.data(), poison, results.bytes()); },
+          [&] { map.find(place, std::as_const(queries).span(), results.span(), missing<Value>, how); },
+          [&] { bad += place.sum(n, wrong_value<Value>{results.data(), order}); });
+      report(of + (hits == 0 ? "_miss" : "_hit"), n, ms, hits / 64.0, bad + off_by(map.size(place), n));
+    }
+  };
+
+  // How many of `count` keys from `first` on are not there with their values, or are there if they were
+  // erased.
+  const auto wrong_part = [&](std::size_t first, std::size_t count, bool stored) {
+    return wrong_keys_from(place, map, queries, results, first, count, key, {stored ? first + count : 0});
+  };
+
+  std::uint64_t bad = 0;
+  std::size_t inserted = 0;
+  double ms = median_milliseconds(
+      place, options.warm_ups, options.repetitions,
+      [&] {
+        map.clear(place);
+        pairs_from(0, n - part);
+        map.insert(place, first_keys(n - part), first_values(n - part));
+        pairs_from(n - part, part);
+        inserted = 0;
+      },
+      [&] { inserted = map.insert(place, first_keys(part), first_values(part), how).inserted; },
+      [&] { bad += off_by(inserted, part); });
+  report("fresh_insert", part, ms, 0, bad + wrong_part(0, n, true) + wrong_part(n, n, false));
+  report_finds("fresh", 0);
+
+  bad = 0;
+  ms = 0;
+  std::size_t oldest = 0;
+  int grown = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const bool counts = round >= rounds - measured;
+    pairs_from(oldest, part);
+    bad += off_by(map.erase(place, first_keys(part), how), part);
+    if (counts) bad += wrong_part(oldest, part, false);
+    pairs_from(oldest + n, part);
+    const std::size_t capacity = map.capacity();
+    inserted = 0;
+    const double time = milliseconds_of_run(place, round + 1 == rounds, [&] {
+      inserted = map.insert(place, first_keys(part), first_values(part), how).inserted;
+    });
+    bad += off_by(inserted, part);
+    if (counts) {
+      ms += time / measured;
+      bad += wrong_part(oldest + n, part, true);
+    }
+    oldest += part;
+    grown += map.capacity() > capacity;
+  }
+  bad += wrong_part(oldest, n, true) + wrong_part(oldest - n, n, false);  // live, and erased last
+  report("churn_insert", part, ms, 0,
+         bad + (grown > 1 ? 1 : 0));  // old slots must not make it grow on and on
+  report_finds("churn", oldest);
+}
+
+/// The workloads of all tables, and those.
+template <class Table, class Place, class Key, class Value>
+void measure_concurrent(const Place& place, const settings& options, std::size_t n, double load_factor) {
+  measure<Table, Place, Key, Value>(place, options, n, load_factor);
+  measure_changes<Table, Place, Key, Value>(place, options, n, load_factor);
+  if constexpr (requires(Table table) { table.capacity(); }) {
+    if (!options.report || !options.wants(Table::name())) return;
+    const auto asked = [&](const char* op) {
+      return std::find(options.ops.begin(), options.ops.end(), op) != options.ops.end();
+    };
+    if (asked("load_curve") && load_factor == options.load_factors.front())
+      measure_load_curve<Table, Place, Key, Value>(place, options, n);
+    if (asked("churn")) measure_churn<Table, Place, Key, Value>(place, options, n, load_factor);
+  }
+}
+
+}  // namespace roost::bench

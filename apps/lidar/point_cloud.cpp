@@ -1,0 +1,726 @@
+#include "point_cloud.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <regex>
+#include <roost/error.hpp>
+#include <string_view>
+#include <utility>
+
+#include "apps/shared/numbers.hpp"
+#include "apps/shared/ply.hpp"
+#include "apps/shared/text_file.hpp"
+
+namespace roost::tools {
+namespace {
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw invalid_argument(fmt::format("{}: {}", file, why));
+}
+
+constexpr std::string_view blanks = " \t", marks = "#/%!";
+
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+/// The lines of a text, whose ends are LF, CR LF, or CR.
+struct lines_of {
+  std::string_view rest;
+  std::size_t number = 0;  ///< of the line that was taken last
+
+  std::string_view take() {
+    auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (const auto end = line.find('\r'); end != line.npos) {
+      const auto after = line.substr(end + 1);
+      if (!after.empty())
+        rest = {after.data(), static_cast<std::size_t>(rest.data() + rest.size() - after.data())};
+      line = line.substr(0, end);
+    }
+    ++number;
+    return line;
+  }
+};
+
+enum class separator { blank, comma, semicolon };
+
+/// What separates the fields of a line. Commas without blanks beside them are decimal where blanks separate.
+separator separator_of(std::string_view line) {
+  line = trimmed(line);
+  bool quoted = false, beside = false, commas = false, several = false;
+  std::size_t words = 1, commas_of_word = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto blank_at = [&](std::size_t k) { return blanks.find(line[k]) != blanks.npos; };
+    if (line[i] == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (line[i] == ';') return separator::semicolon;
+    if (line[i] == ',') {
+      commas = true;
+      beside = beside || i == 0 || i + 1 == line.size() || blank_at(i - 1) || blank_at(i + 1);
+      several = several || ++commas_of_word > 1;
+    }
+    if (blank_at(i) && !blank_at(i - 1)) ++words, commas_of_word = 0;
+  }
+  return commas && (beside || several || words < 3) ? separator::comma : separator::blank;
+}
+
+/// Fields lose blanks and quotes around them. What is quoted has no separators.
+void split(std::string_view line, separator by, std::vector<std::string_view>& fields) {
+  fields.clear();
+  line = trimmed(line);
+  const std::string_view ends = by == separator::blank ? blanks : by == separator::comma ? "," : ";";
+  while (!line.empty()) {
+    auto field = line.substr(0, line.find_first_of(ends));
+    if (line[0] == '"') {
+      const auto closed = line.find('"', 1);
+      if (closed != line.npos) field = line.substr(0, line.find_first_of(ends, closed));
+    }
+    line.remove_prefix(field.size());
+    field = trimmed(field);
+    if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
+      field = trimmed(field.substr(1, field.size() - 2));
+    fields.push_back(field);
+    if (by == separator::blank) {
+      line = trimmed(line);
+    } else if (!line.empty()) {
+      line = trimmed(line.substr(1));
+      if (line.empty()) fields.emplace_back();
+    }
+  }
+}
+
+bool all_digits(std::string_view word) {
+  return std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string_view without_sign(std::string_view word) {
+  if (word.starts_with('-') || word.starts_with('+')) word.remove_prefix(1);
+  return word;
+}
+
+std::optional<std::uint64_t> natural_in(std::string_view word) {
+  std::uint64_t result = 0;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), result);
+  if (failure != std::errc{} || end != word.data() + word.size()) return {};
+  return result;
+}
+
+/// Reads the coordinates of a text, and watches whether they agree about what their decimal mark is.
+class coordinate_reader {
+ public:
+  std::optional<double> read(std::string_view field) {
+    const auto comma = field.find(',');
+    if (comma == field.npos) {
+      points_ = points_ || (field.find('.') != field.npos && field.find('#') == field.npos);
+      return number_of(field);
+    }
+    const auto whole = without_sign(field.substr(0, comma)), after = field.substr(comma + 1),
+               fraction = after.substr(0, after.find_first_of("eEdD"));
+    if (!all_digits(whole) || !all_digits(fraction) || fraction.empty()) return {};
+    commas_ = true;
+    const bool thousands =
+        fraction == after && fraction.size() == 3 && !whole.empty() && whole.size() <= 3 && whole[0] != '0';
+    if (!thousands) decimal_ = true;
+    if (thousands && doubtful_.empty()) doubtful_ = field;
+    std::string copy(field);
+    copy[comma] = '.';
+    return number_of(copy);
+  }
+
+  bool commas() const { return commas_; }
+  bool fractions() const { return commas_ || points_; }
+
+  /// What is wrong with the marks: empty if nothing is.
+  std::string problem() const {
+    if (commas_ && points_) return "has decimal commas and decimal points; write it with points alone";
+    if (commas_ && !decimal_) {
+      return fmt::format(
+          "'{}' may have a decimal comma, or one between thousands; write it with a decimal point, or "
+          "without",
+          doubtful_);
+    }
+    return {};
+  }
+
+ private:
+  bool points_ = false, commas_ = false, decimal_ = false;
+  std::string doubtful_;
+};
+
+/// Points as they come: what is not finite is left out.
+void add(point_cloud& cloud, const std::array<double, 3>& at) {
+  if (std::isfinite(at[0]) && std::isfinite(at[1]) && std::isfinite(at[2])) {
+    cloud.points.push_back({at[0], at[1], at[2]});
+  } else {
+    ++cloud.not_finite;
+  }
+}
+
+/// How rows of text are made up.
+struct row_layout {
+  separator by = separator::blank;
+  std::array<std::size_t, 3> columns{0, 1, 2};
+  std::size_t least = 0, most = 0;  // columns that a row has: one less if the last field is empty
+  bool named = false;               // a header tells its columns
+  bool comments = false;            // there may be lines of comments
+  bool count_lines = false;         // behind the points that were announced, more may be announced
+  std::optional<std::uint64_t> announced;
+};
+
+bool is_comment(std::string_view line) {
+  return line.starts_with('#') || line.starts_with("//") || line.starts_with('%');
+}
+
+/// A field and the one before it look like one number that was taken apart: 1,05 at its decimal comma, or
+/// 500 000.5 between its thousands.
+bool looks_split(const std::vector<std::string_view>& fields, std::size_t column) {
+  const auto field = fields[column];
+  if (column == 0 || field.size() < 2 || field[0] != '0' || !all_digits(field.substr(1, 1))) return false;
+  const auto before = without_sign(fields[column - 1]);
+  return !before.empty() && all_digits(before);
+}
+
+point_cloud read_rows(const std::string& file, lines_of lines, row_layout layout) {
+  point_cloud cloud;
+  coordinate_reader numbers;
+  std::vector<std::string_view> fields;
+  std::uint64_t rows = 0, all_rows = 0;                         // since points were announced
+  bool names = false;                                           // the first row is 0, 1, 2 ...
+  bool pairs = layout.by == separator::comma && !layout.named;  // each two columns may be one number: 1,5
+  const auto first = lines.number + 1;
+  while (!lines.rest.empty()) {
+    const auto line = trimmed(lines.take());
+    if (line.empty() || (layout.comments && is_comment(line))) continue;
+    split(line, layout.by, fields);
+    const auto refuse_row = [&](const std::string& why) {
+      refuse(file, fmt::format("line {}: {}: '{}'", lines.number, why, line.substr(0, 60)));
+    };
+    if (layout.announced && rows == *layout.announced) {
+      const auto more = layout.count_lines && fields.size() == 1 ? natural_in(fields[0]) : std::nullopt;
+      if (!more) refuse_row(fmt::format("there are more points than the {} that are announced", rows));
+      layout.announced = more;
+      rows = 0;
+      continue;
+    }
+    const auto most = fields.size(), least = most - (fields.back().empty() ? 1 : 0);
+    if (layout.most == 0) layout.least = least, layout.most = most;
+
+    if (most < layout.least || least > layout.most)
+      refuse_row(fmt::format("{} columns are expected, and it has {}", layout.least, least));
+    if (least < 3) refuse_row(fmt::format("x, y and z need 3 columns, and it has {}", least));
+    std::array<double, 3> at{};
+    for (std::size_t a = 0; a < 3; ++a) {
+      const auto column = layout.columns[a];
+      const auto number = column < fields.size() ? numbers.read(fields[column]) : std::optional<double>();
+      if (!number) refuse_row(fmt::format("column {} is no number", column + 1));
+      if (looks_split(fields, column)) {
+        refuse_row(
+            fmt::format("columns {} and {} look like one number that has a mark in it; write it without",
+                        column, column + 1));
+      }
+      at[a] = *number;
+    }
+    if (all_rows == 0) {
+      names = lines.number == first;
+      for (std::size_t i = 0; i < fields.size(); ++i) names = names && fields[i] == fmt::to_string(i);
+      for (const auto field : fields) {
+        const auto blank = field.find_first_of(blanks);
+        if (blank != field.npos && number_of(field.substr(0, blank)))
+          refuse_row("has blanks and other marks between numbers; write it with one of them");
+      }
+    }
+    pairs = pairs && fields.size() >= 6 && fields.size() % 2 == 0;
+    for (std::size_t i = 0; pairs && i < fields.size(); ++i) {
+      const auto digits = i % 2 == 0 ? without_sign(fields[i]) : fields[i];
+      pairs = !digits.empty() && all_digits(digits);
+    }
+    add(cloud, at);
+    ++rows, ++all_rows;
+  }
+  if (layout.announced && rows < *layout.announced)
+    refuse(file, fmt::format("is cut short: {} points of {} are there", rows, *layout.announced));
+  if (const auto problem = numbers.problem(); !problem.empty()) refuse(file, problem);
+  if (names && numbers.fractions() && layout.comments) {
+    refuse(file, fmt::format("line {}: 0, 1, 2 may be names of columns or a point; delete it, or write 0.0",
+                             first));
+  }
+  if (pairs && all_rows != 0) {
+    refuse(file,
+           "has nothing but whole numbers between commas, or decimal commas; write decimal points, or the "
+           "names of the columns first");
+  }
+  constexpr std::array<const char*, 3> between{"blanks", "commas", "semicolons"};
+  cloud.read_as = fmt::format("text, x, y, z in columns {}, {}, {} of {}, between {}{}",
+                              layout.columns[0] + 1, layout.columns[1] + 1, layout.columns[2] + 1,
+                              layout.most, between[static_cast<std::size_t>(layout.by)],
+                              numbers.commas() ? ", with decimal commas" : "");
+  return cloud;
+}
+
+/// Where a number lies in a record.
+struct record_field {
+  std::size_t offset = 0;
+  number_type type;
+};
+
+/// How records lie in a file.
+struct record_layout {
+  std::uint64_t count = 0;
+  std::size_t bytes = 0;   // of a point, all its fields together
+  std::size_t stride = 0;  // from a number to that of the next point
+  std::array<record_field, 3> fields;
+  bool big_endian = false;
+};
+
+point_cloud read_records(const std::string& file, std::string_view bytes, const record_layout& layout) {
+  const auto& [count, size, stride, fields, big_endian] = layout;
+  if (size == 0 || bytes.size() / size < count) {
+    refuse(file, fmt::format("is cut short: {} bytes of points, {} points of {} bytes are announced",
+                             bytes.size(), count, size));
+  }
+  const auto rest = bytes.substr(count * size);
+  if (rest.find_first_not_of(std::string_view(" \t\r\n\0", 5)) != rest.npos) {
+    refuse(file, fmt::format("has {} bytes behind the {} points of {} bytes that are announced; one of these "
+                             "numbers is wrong",
+                             rest.size(), count, size));
+  }
+  point_cloud cloud;
+  cloud.points.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::array<double, 3> at{};
+    for (std::size_t a = 0; a < 3; ++a) {
+      const auto& [offset, type] = fields[a];
+      at[a] = number_at(bytes.data() + i * stride + offset, type, big_endian);
+      if (type.bytes == 8 && type.kind != number_type::floating && std::abs(at[a]) >= 0x1p53)
+        refuse(file,
+               fmt::format("point {} has the number {}, which is no double; make it smaller", i + 1, at[a]));
+    }
+    add(cloud, at);
+  }
+  cloud.single = std::ranges::any_of(fields, [](const record_field& f) {
+    return f.type.kind == number_type::floating && f.type.bytes == 4;
+  });
+  return cloud;
+}
+
+/// Which axis a name is, with or without a unit: `x`, `X`, `y[m]`, `z (ft)`.
+std::optional<std::size_t> axis_of(std::string_view name) {
+  if (name.empty()) return {};
+  const auto axis = std::string_view("xyzXYZ").find(name[0]);
+  name = trimmed(name.substr(1));
+  if (axis == std::string_view::npos || !(name.empty() || name[0] == '[' || name[0] == '(')) return {};
+  return axis % 3;
+}
+
+/// Where x, y and z are among names; none if one of them is missing or there twice.
+struct found_axes {
+  std::array<std::size_t, 3> at{}, times{};
+  bool any() const { return times != std::array<std::size_t, 3>{}; }
+  bool all() const { return times == std::array<std::size_t, 3>{1, 1, 1}; }
+};
+found_axes find_axes(const std::vector<std::string_view>& names) {
+  found_axes result;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (const auto a = axis_of(names[i])) result.at[*a] = i, ++result.times[*a];
+  }
+  return result;
+}
+
+/// Refuses names of which one is missing or there twice.
+std::array<std::size_t, 3> expect_axes(const std::string& file, const char* what,
+                                       const std::vector<std::string_view>& names) {
+  const auto found = find_axes(names);
+  for (std::size_t a = 0; a < 3; ++a) {
+    if (found.times[a] == 1) continue;
+    refuse(file, fmt::format("has {} {} {}", found.times[a] == 0 ? "no" : "more than one", what, "xyz"[a]));
+  }
+  return found.at;
+}
+
+point_cloud read_pcd(const std::string& file, std::string_view text) {
+  std::vector<std::string_view> words, names, types, sizes, counts;
+  std::optional<std::uint64_t> points, width, height;
+  lines_of lines{text};
+  while (!lines.rest.empty()) {
+    split(lines.take(), separator::blank, words);
+    if (words.empty() || words[0].starts_with('#')) continue;
+    const auto key = words[0];
+    words.erase(words.begin());
+    const auto number = words.size() == 1 ? natural_in(words[0]) : std::nullopt;
+    if (key == "FIELDS") names = words;
+    if (key == "SIZE") sizes = words;
+    if (key == "TYPE") types = words;
+    if (key == "COUNT") counts = words;
+    if (key == "POINTS") points = number;
+    if (key == "WIDTH") width = number;
+    if (key == "HEIGHT") height = number;
+    if (key != "DATA") continue;
+    if (counts.empty()) counts.assign(names.size(), "1");
+    if (!points && width && height && (*height == 0 || *width <= ~std::uint64_t{0} / *height))
+      points = *width * *height;
+    if (!points || words.size() != 1 || names.empty() || names.size() != sizes.size() ||
+        names.size() != types.size() || names.size() != counts.size()) {
+      refuse(file,
+             "has a PCD header that is not whole: FIELDS, SIZE, TYPE and POINTS are needed, alike long");
+    }
+    if (width && height &&
+        (*height == 0 ? *points != 0 : *points / *height != *width || *points % *height != 0)) {
+      refuse(file,
+             fmt::format("has a PCD header with {} POINTS, but WIDTH {} and HEIGHT {}; one of them is wrong",
+                         *points, *width, *height));
+    }
+    const auto axes = expect_axes(file, "PCD field", names);
+    row_layout rows;
+    record_layout records;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto size = natural_in(sizes[i]), count = natural_in(counts[i]);
+      const bool fitting =
+          size && count && *count <= 4096 && (*size == 1 || *size == 2 || *size == 4 || *size == 8);
+      const bool typed = types[i] == "I" || types[i] == "U" || (types[i] == "F" && fitting && *size >= 4);
+      if (!fitting || !typed)
+        refuse(file, fmt::format("PCD field {} has no proper SIZE, TYPE and COUNT", names[i]));
+      for (std::size_t a = 0; a < 3; ++a) {
+        if (axes[a] != i) continue;
+        if (*count != 1) refuse(file, fmt::format("PCD field {} has COUNT {}; it needs 1", names[i], *count));
+        const auto kind = types[i] == "F"   ? number_type::floating
+                          : types[i] == "I" ? number_type::whole
+                                            : number_type::natural;
+        records.fields[a] = {records.bytes, {kind, static_cast<unsigned>(*size)}};
+        rows.columns[a] = rows.most;
+      }
+      records.bytes += *size * *count;
+      rows.most += *count;
+    }
+    point_cloud cloud;
+    if (words[0] == "ascii") {
+      rows.least = rows.most;
+      rows.announced = points;
+      cloud = read_rows(file, lines, rows);
+    } else if (words[0] == "binary") {
+      records.count = *points;
+      records.stride = records.bytes;
+      cloud = read_records(file, lines.rest, records);
+    } else {
+      refuse(file, fmt::format("PCD data are '{}'; write them as ascii or binary", words[0]));
+    }
+    cloud.read_as = fmt::format("PCD, {}", words[0]);
+    return cloud;
+  }
+  refuse(file, "has a PCD header without DATA");
+}
+
+/// A type as numpy writes it: `<f4`, `>i8`, `|u1`; of no bytes if it is no number that is read here.
+std::pair<number_type, bool> type_of_numpy(std::string_view name) {
+  const auto bytes = name.size() == 3 ? natural_in(name.substr(2)) : std::nullopt;
+  if (!bytes) return {};
+  const bool one = *bytes == 1, more = *bytes == 2 || *bytes == 4 || *bytes == 8;
+  const auto kind = name[1] == 'f'   ? number_type::floating
+                    : name[1] == 'i' ? number_type::whole
+                                     : number_type::natural;
+  if (!(one || more) || std::string_view("fiu").find(name[1]) == std::string_view::npos ||
+      (name[1] == 'f' && *bytes < 4) || std::string_view("<>=|").find(name[0]) == std::string_view::npos)
+    return {};
+  return {{kind, static_cast<unsigned>(*bytes)}, name[0] == '>'};
+}
+
+/// The fields of a structured array: [('x', '<f4'), ('intensity', '|u1', (2,)), ('', '|V3')].
+record_layout layout_of_fields(const std::string& file, const std::string& descr) {
+  static const std::regex field(
+      R"(\(\s*'([^']*)',\s*'([<>=|][a-zA-Z])(\d{1,6})'\s*(?:,\s*\(([\d, ]*)\)\s*)?\)\s*,?\s*)");
+  const auto list = descr.substr(1);
+  record_layout layout;
+  std::vector<std::string> names;
+  std::vector<std::size_t> offsets;
+  std::vector<std::string> types;
+  auto rest = list.cbegin();
+  for (std::smatch match;
+       std::regex_search(rest, list.cend(), match, field, std::regex_constants::match_continuous);
+       rest = match[0].second) {
+    // What has sides is no coordinate.
+    names.push_back(match[4].matched ? std::string() : match[1].str());
+    types.push_back(match[2].str() + match[3].str());
+    offsets.push_back(layout.bytes);
+    std::size_t bytes = std::stoul(match[3].str()) * (match[2].str()[1] == 'U' ? 4 : 1);
+    std::vector<std::string_view> sides;
+    const auto shape = match[4].str();
+    split(shape, separator::comma, sides);
+    for (const auto side : sides) {
+      if (!side.empty()) bytes *= std::min<std::uint64_t>(natural_in(side).value_or(0), 4096);
+    }
+    layout.bytes += bytes;
+  }
+  if (rest == list.cend() || *rest != ']' || names.empty())
+    refuse(file, "is an array of fields that are not understood; save its x, y and z as columns");
+  const auto axes = expect_axes(file, "field", {names.begin(), names.end()});
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto [type, big_endian] = type_of_numpy(types[axes[a]]);
+    if (type.bytes == 0 || (a != 0 && big_endian != layout.big_endian))
+      refuse(file,
+             "has fields x, y, z that are other numbers than float32, float64 or integers; convert them");
+    layout.big_endian = big_endian;
+    layout.fields[a] = {offsets[axes[a]], type};
+  }
+  layout.stride = layout.bytes;
+  return layout;
+}
+
+/// The header is a dictionary of Python: {'descr': '<f4', 'fortran_order': False, 'shape': (100, 4), }
+point_cloud read_npy(const std::string& file, std::string_view text) {
+  const bool second = text.size() > 6 && text[6] >= 2;
+  const std::size_t head = second ? 12 : 10;
+  std::size_t length = 0;
+  for (std::size_t i = 8; i < std::min(head, text.size()); ++i)
+    length |= std::size_t{static_cast<unsigned char>(text[i])} << (i - 8) * 8;
+  if (text.size() < head || text.size() - head < length) refuse(file, "is cut short: its header ends early");
+  const std::string header(text.substr(head, length));
+  static const std::regex form(
+      R"(\s*\{\s*'descr':\s*(?:'([^']*)'|(\[[^\]]*\])),\s*'fortran_order':\s*(True|False),)"
+      R"(\s*'shape':\s*\(([\d, ]*)\)\s*,?\s*\}\s*)");
+  std::smatch match;
+  if (length > 65535 || !std::regex_match(header, match, form))
+    refuse(file, "has a header of numpy that is not understood; save it anew with numpy.save");
+  const auto shape = match[4].str();
+  std::vector<std::string_view> words;
+  split(shape, separator::comma, words);
+  std::vector<std::uint64_t> sides;
+  for (const auto word : words) {
+    if (!word.empty()) sides.push_back(natural_in(word).value_or(0));
+  }
+  const auto refuse_shape = [&] {
+    refuse(file,
+           fmt::format("is an array of the shape ({}), another shape than (n, 3) or (n, 4 ...); save its "
+                       "points as rows",
+                       shape));
+  };
+  record_layout layout;
+  std::string kind;
+  if (match[2].matched) {
+    layout = layout_of_fields(file, match[2].str());
+    kind = "fields x, y, z";
+    if (sides.size() != 1) refuse_shape();
+  } else {
+    kind = match[1].str();
+    const auto [type, big_endian] = type_of_numpy(kind);
+    if (type.bytes == 0)
+      refuse(file,
+             fmt::format("is an array of other numbers ('{}') than float32, float64 or integers; convert it",
+                         kind));
+    if (sides.size() != 2 || sides[1] < 3 || sides[1] > 4096) refuse_shape();
+    // Three or four long rows are x, y and z in turn.
+    if ((sides[0] == 3 || sides[0] == 4) && sides[1] > sides[0]) refuse_shape();
+    const bool columns_first = match[3] == "True";
+    layout.bytes = sides[1] * type.bytes;
+    if (columns_first && sides[0] > text.size()) refuse(file, "is cut short");
+    layout.stride = columns_first ? type.bytes : layout.bytes;
+    for (std::size_t a = 0; a < 3; ++a)
+      layout.fields[a] = {a * type.bytes * (columns_first ? sides[0] : 1), type};
+    layout.big_endian = big_endian;
+  }
+  layout.count = sides[0];
+  auto cloud = read_records(file, text.substr(head + length), layout);
+  cloud.read_as = fmt::format("NumPy, shape ({}) of {}", shape, kind);
+  return cloud;
+}
+
+/// How unlike each other numbers are that lie `lag` apart, from 0 to 1, and how many of them were compared.
+/// Fields of records are most alike at the size of a record.
+std::pair<double, std::size_t> unlikeness(const std::vector<float>& numbers, std::size_t lag) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i + lag < numbers.size(); ++i) {
+    const double a = double{numbers[i]}, b = double{numbers[i + lag]};
+    if (!std::isfinite(a) || !std::isfinite(b)) continue;
+    ++count;
+    if (a != b) sum += std::abs(a - b) / (std::abs(a) + std::abs(b));
+  }
+  return {count == 0 ? 0 : sum / static_cast<double>(count), count};
+}
+
+/// Refuses a file whose records may have another size than the 4 floats of KITTI.
+void expect_kitti(const std::string& file, std::string_view bytes) {
+  constexpr std::array<std::size_t, 5> others{3, 5, 6, 7, 8};
+  if (bytes.size() % 16 != 0) {
+    std::string fitting;
+    for (const auto other : others) {
+      if (bytes.size() % (4 * other) == 0) fitting += fmt::format("{}{}", fitting.empty() ? "" : ", ", other);
+    }
+    refuse(file,
+           fmt::format("has {} bytes; a KITTI scan has 16 for each point{}", bytes.size(),
+                       fitting.empty() ? "" : fmt::format("; give --record {} if that is right", fitting)));
+  }
+  if (bytes.empty()) return;
+  constexpr std::size_t enough = 1 << 18;
+  std::vector<float> numbers(std::min(bytes.size() / 4, enough));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * 4);
+  const auto large =
+      std::ranges::count_if(numbers, [](float f) { return std::isfinite(f) && std::abs(f) > 1e10f; });
+  if (static_cast<std::size_t>(large) > numbers.size() / 20)
+    refuse(file, "has no coordinates in floats of 32 bits; if they are doubles, save them as .npy");
+  bool negative = false;  // an intensity
+  for (std::size_t i = 3; i < numbers.size(); i += 4) negative = negative || numbers[i] < 0;
+  const auto [four, compared] = unlikeness(numbers, 4);
+  // Few numbers are alike by chance.
+  const double nearly = compared == 0 ? 0 : 0.9 - 0.5 / std::sqrt(static_cast<double>(compared));
+  std::pair<double, std::size_t> likeliest{2, 0};
+  for (const auto other : others) {
+    if (bytes.size() % (4 * other) != 0) continue;
+    // Every second record is nearly as much alike.
+    const double here = unlikeness(numbers, other).first;
+    const bool likely = other % 4 == 0 ? here < 0.8 * four : negative || four > nearly * here;
+    if (likely) likeliest = std::min(likeliest, {here, other});
+  }
+  if (const auto other = likeliest.second; other != 0)
+    refuse(file,
+           fmt::format("may have records of 4 floats or of {0}; give --record 4 or --record {0}", other));
+}
+
+point_cloud read_floats(const std::string& file, std::string_view bytes, unsigned record) {
+  if (record == 0) {
+    if (bytes.starts_with("\x1f\x8b\x08"))
+      refuse(file, "looks as if gzip had compressed it; name it .bin.gz, or give --record 4 if it is not");
+    expect_kitti(file, bytes);
+    record = 4;
+  } else if (bytes.size() % (std::size_t{4} * record) != 0) {
+    refuse(file, fmt::format("has {} bytes, which are not whole records of {} floats; give another --record",
+                             bytes.size(), record));
+  }
+  record_layout layout;
+  layout.bytes = layout.stride = std::size_t{4} * record;
+  layout.count = bytes.size() / layout.bytes;
+  for (std::size_t a = 0; a < 3; ++a) layout.fields[a] = {4 * a, {number_type::floating, 4}};
+  auto cloud = read_records(file, bytes, layout);
+  cloud.read_as = fmt::format("records of {} floats", record);
+  return cloud;
+}
+
+point_cloud read_shape(const std::string& file, std::string_view text) {
+  const auto shape = read_ply(file, text, false);
+  point_cloud cloud;
+  cloud.points.reserve(shape.vertices.size());
+  for (const auto& at : shape.vertices) add(cloud, at);
+  cloud.single = shape.single;
+  cloud.read_as = "PLY";
+  return cloud;
+}
+
+point_cloud read_columns(const std::string& file, std::string_view text) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    refuse(file, "is text in UTF-16; write it in UTF-8: iconv -f UTF-16 -t UTF-8");
+  constexpr const char* unknown =
+      "is no cloud of points: PLY, PCD, NPY and BIN (KITTI) are known, and text whose first line has "
+      "numbers, "
+      "or names of which three are x, y and z";
+  if (text.find('\0') != text.npos) refuse(file, unknown);
+  lines_of lines{text};
+  row_layout layout;
+  layout.comments = true;
+  std::vector<std::string_view> fields, with_commas, names;
+  std::size_t line_of_names = 0;
+  bool header = false;
+  for (auto before = lines; !lines.rest.empty(); before = lines) {
+    auto line = trimmed(lines.take());
+    if (line.empty()) continue;
+    const bool comment = is_comment(line);
+    if (comment) {  // names may come behind a title: `# columns: x y z`
+      const auto title = line.find(':');
+      line = title == line.npos ? line : line.substr(title + 1);
+      line.remove_prefix(std::min(line.find_first_not_of(marks), line.size()));
+    }
+    split(line, separator_of(line), fields);
+    if (!find_axes(fields).all() && line.find(',') != line.npos) {
+      split(line, separator::comma, with_commas);  // names may have blanks in them
+      if (find_axes(with_commas).all()) fields = with_commas;
+    }
+    const auto number = fields.size() == 1 ? natural_in(fields[0]) : std::nullopt;
+    if (comment) {
+      if (!header && find_axes(fields).all()) names = fields, line_of_names = lines.number;
+    } else if (number && !layout.announced && !header) {
+      layout.announced = number;
+      layout.count_lines = true;
+    } else if (const auto found = find_axes(fields);
+               !header && (found.all() || (found.any() && !coordinate_reader().read(fields[0])))) {
+      expect_axes(file, "column", fields);
+      names = fields, line_of_names = lines.number;
+      header = true;
+    } else if (coordinate_reader().read(fields[0])) {
+      layout.by = separator_of(line);
+      layout.most = fields.size();
+      layout.least = layout.most - (fields.back().empty() ? 1 : 0);
+      lines = before;
+      break;
+    } else {
+      refuse(file, unknown);
+    }
+  }
+  if (!names.empty() && layout.most != 0) {
+    const auto at = find_axes(names).at;
+    const auto most = names.size(), least = most - (names.back().empty() ? 1 : 0);
+    const bool fitting = least <= layout.most && most >= layout.least;
+    // Names that are prose do no harm where x, y and z come first in any case.
+    if (!fitting && (header || at != layout.columns)) {
+      refuse(file, fmt::format("line {} names {} columns, but line {} has {}; write a name for each",
+                               line_of_names, least, lines.number + 1, layout.least));
+    }
+    layout.columns = at;
+    layout.named = fitting;
+  }
+  return read_rows(file, lines, layout);
+}
+
+bool is_pcd(std::string_view text) {
+  lines_of lines{text.substr(0, 4096)};
+  std::vector<std::string_view> words;
+  while (!lines.rest.empty()) {
+    const auto line = lines.take();
+    split(line, separator::blank, words);
+    if (words.empty()) continue;
+    if (words[0] == "VERSION" || words[0] == "FIELDS" || line.starts_with("# .PCD")) return true;
+    if (!words[0].starts_with('#')) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+point_cloud read_point_cloud(const std::string& file, unsigned record) {
+  static_assert(std::endian::native == std::endian::little);
+  auto name = file;
+  for (const std::string ending : {".gz", ".zst"}) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  const bool floats = record != 0 || name.ends_with(".bin");
+  const bool packed = !floats || name != file;
+  const std::string content =
+      read_text(file, packed ? text_source::compression::undone : text_source::compression::kept);
+  std::string_view text = content;
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  if (!floats && text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  for (const auto& [mark, format] : {std::pair{"LASF", "LAS"}, std::pair{"ASTM-E57", "E57"}}) {
+    if (text.starts_with(mark))
+      refuse(file,
+             fmt::format("is a {} file, which is not read here; convert it to PLY, as pdal does", format));
+  }
+  auto cloud = floats                          ? read_floats(file, text, record)
+               : text.starts_with("ply")       ? read_shape(file, text)
+               : text.starts_with("\x93NUMPY") ? read_npy(file, text)
+               : is_pcd(text)                  ? read_pcd(file, text)
+                                               : read_columns(file, text);
+  if (cloud.points.empty()) {
+    refuse(file, cloud.not_finite == 0 ? std::string("has no points")
+                                       : fmt::format("none of its {} points is finite", cloud.not_finite));
+  }
+  return cloud;
+}
+
+}  // namespace roost::tools

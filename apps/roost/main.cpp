@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <sstream>
+
+#include "apps/bench/bench.hpp"
+#include "apps/lidar/lidar.hpp"
+#include "apps/match/match.hpp"
+#include "apps/shared/info.hpp"
+#include "apps/solids/voxels.hpp"
+#include "apps/stars/stars.hpp"
+#include "apps/text/join.hpp"
+#include "apps/text/unique.hpp"
+#include "describe.hpp"
+#include "papers/reproduce.hpp"
+
+namespace {
+
+/// The exit code: `code`, or 1 if this text, or what was printed before it, cannot be written to standard
+/// output.
+int print_last(int code, const std::string& text = {}) {
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  if (written && std::ferror(stdout) == 0) return code;
+  const std::string why =
+      written ? "" : fmt::format(" ({})", std::strerror(errno));  // who failed before has not kept it
+  std::fputs(
+      fmt::format(
+          "roost: standard output: cannot be written{}; check the directory, its permissions and its space\n",
+          why)
+          .c_str(),
+      stderr);
+  return 1;
+}
+
+}  // namespace
+
+// Exit codes: 0 done, 1 it failed (one line on stderr says why), 2 an answer was wrong, 3 there is no answer,
+// above 100 the command line was wrong.
+int main(int argc, char** argv) {
+  CLI::App app("roost: hash tables for GPUs and CPUs");
+  app.name("roost");
+  app.set_version_flag("-V,--version", ROOST_VERSION);
+  app.require_subcommand(1);
+  roost::tools::format_help(app);
+  const auto generate = [&app](const std::string& kind) {
+    throw CLI::CallForVersion(roost::tools::describe(app, kind), 0);
+  };
+  app.add_option_function<std::string>("--generate", generate, "Prints a completion script or the man page")
+      ->check(CLI::IsMember({"bash", "zsh", "man"}))
+      ->group("");  // for those who make packages
+  add_info(app);
+  add_bench(app);
+  add_voxels(app);
+#if !ROOST_SMALL_TOOL
+  add_reproduce(app);
+  add_join(app);
+  add_unique(app);
+  add_stars(app);
+  add_lidar(app);
+  add_match(app);
+#endif
+  app.footer(
+      "roost COMMAND --help lists the options of a command, with examples."
+#if ROOST_SMALL_TOOL
+      "\nThis command is what ./scripts/demo shows; ./scripts/demo --whole builds the whole one."
+#endif
+  );
+  roost::tools::refuse_wrong_numbers(app);
+  try {
+    roost::tools::expect_commands(app, argc, argv);
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    std::ostringstream help;
+    const int code = app.exit(e, help, std::cerr);
+    return print_last(code, help.str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("roost: no memory; take fewer keys or smaller files\n", stderr);
+    return 1;
+  } catch (const std::exception& e) {
+    std::fputs(fmt::format("roost: {}\n", e.what()).c_str(),
+               stderr);  // fmt::print throws where nobody hears it
+    return 1;
+  }
+  return print_last(0);
+}

@@ -1,0 +1,369 @@
+#include "mesh.hpp"
+
+#include <assimp/importerdesc.h>
+#include <assimp/metadata.h>
+#include <assimp/scene.h>
+#include <fmt/format.h>
+#include <unzip.h>
+
+#include <algorithm>
+#include <assimp/Importer.hpp>
+#include <bit>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <roost/error.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "apps/shared/ply.hpp"
+#include "mesh_text.hpp"
+#include "placement.hpp"
+#include "polygon.hpp"
+
+namespace roost::tools {
+namespace {
+
+[[noreturn]] void refuse(const std::filesystem::path& file, std::string why) {
+  std::ranges::replace(why, '\n', ' ');  // assimp's messages may have several lines; ours have one
+  throw invalid_argument(fmt::format("{}: {}", file.string(), why));
+}
+
+/// Opens the file, so that what is wrong with it is said by its name and not by a format's reader.
+std::ifstream open(const std::filesystem::path& file) {
+  std::error_code failure;
+  const auto status = std::filesystem::status(file, failure);
+  if (!std::filesystem::exists(status)) refuse(file, "there is no such file; check the path");
+  if (std::filesystem::is_directory(status)) refuse(file, "is a directory; name a mesh file in it");
+  if (!std::filesystem::is_regular_file(status))
+    refuse(file, "is not a regular file; a mesh cannot be read from it");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) refuse(file, "cannot be opened; check its permissions");
+  if (stream.peek() == std::ifstream::traits_type::eof()) refuse(file, "is empty; a mesh file was expected");
+  return stream;
+}
+
+std::string lower(std::string word) {
+  for (auto& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return word;
+}
+
+/// PLY by its name or by its first word, in any case: assimp takes it for one then.
+bool is_ply(const std::string& ending, std::string_view content) {
+  return ending == ".ply" || lower(std::string(content.substr(0, 3))) == "ply";
+}
+
+polygons from_ply(const std::filesystem::path& file, std::string_view content) {
+  auto shape = read_ply(file.string(), content, true);
+  polygons result;
+  result.vertices = std::move(shape.vertices);
+  result.floats = shape.single;
+  const std::span corners(shape.corners);
+  std::size_t begin = 0;
+  const auto add_face = [&](std::span<const std::uint32_t> face) {
+    if (face.size() < 3) return;  // a line or a point
+    for (const auto corner : face) result.corners.push_back(corner);
+    result.ends.push_back(result.corners.size());
+  };
+  for (const auto size : shape.sizes) {
+    const auto face = corners.subspan(begin, size);
+    begin += size;
+    if (shape.strips) {
+      std::ranges::for_each(triangles_of_strips(face), add_face);
+    } else {
+      add_face(face);
+    }
+  }
+  return result;
+}
+
+affine as_affine(const aiMatrix4x4& m) {
+  return {{{{m.a1, m.a2, m.a3}, {m.b1, m.b2, m.b3}, {m.c1, m.c2, m.c3}}}, {m.a4, m.b4, m.c4}};
+}
+
+/// Whether a map turns what looks outwards inwards.
+bool mirrors(const affine& map) {
+  const auto& [x, y, z] = map.rows;
+  return x[0] * (y[1] * z[2] - y[2] * z[1]) - x[1] * (y[0] * z[2] - y[2] * z[0]) +
+             x[2] * (y[0] * z[1] - y[1] * z[0]) <
+         0;
+}
+
+/// Adds what hangs below a node of the scene, put where the scene has it.
+void add(const std::filesystem::path& file, const aiScene& scene, const aiNode& node, const affine& above,
+         polygons& result) {
+  const auto here = above.after(as_affine(node.mTransformation));
+  const bool mirrored = mirrors(here);
+  for (const auto index : std::span(node.mMeshes, node.mNumMeshes)) {
+    const auto& part = *scene.mMeshes[index];
+    const auto first = static_cast<std::int64_t>(result.vertices.size());
+    for (const auto& v : std::span(part.mVertices, part.mNumVertices)) {
+      if (!std::isfinite(v.x) || !std::isfinite(v.y) || !std::isfinite(v.z))
+        refuse(file, fmt::format("vertex ({}, {}, {}) is not finite; repair the mesh", v.x, v.y, v.z));
+      result.vertices.push_back(here({v.x, v.y, v.z}));
+    }
+    const auto add_face = [&](std::span<const unsigned> corners) {
+      for (const auto corner : corners) result.corners.push_back(first + corner);
+      if (mirrored) std::reverse(result.corners.end() - std::ssize(corners), result.corners.end());
+      result.ends.push_back(result.corners.size());
+    };
+    const std::span faces(part.mFaces, part.mFaces == nullptr ? 0 : part.mNumFaces);
+    for (std::size_t f = 0; f < faces.size(); ++f) {
+      const std::span corners(faces[f].mIndices, faces[f].mNumIndices);
+      if (corners.empty())
+        refuse(file, fmt::format("face {} has no corners; the file is damaged or cut short", f + 1));
+      for (const auto corner : corners) {
+        if (corner >= part.mNumVertices) {
+          refuse(file, fmt::format("face {} names vertex {}, but there are {} vertices; the file is damaged",
+                                   f + 1, std::uint64_t{corner} + 1, part.mNumVertices));
+        }
+      }
+      if (corners.size() > 2) add_face(corners);
+    }
+  }
+  for (const auto* child : std::span(node.mChildren, node.mNumChildren))
+    add(file, scene, *child, here, result);
+}
+
+length_unit unit_named(const std::filesystem::path& file, const std::string& name) {
+  static const length_unit known[] = {{"micron", 1e-6},      {"millimeter", 1e-3}, {"centimeter", 1e-2},
+                                      {"inch", 0.0254},      {"foot", 0.3048},     {"feet", 0.3048},
+                                      {"millimeters", 1e-3}, {"meter", 1}};
+  const auto found = std::ranges::find(known, lower(name), &length_unit::name);
+  if (found == std::end(known))
+    refuse(file, fmt::format("has the unit '{}'; write it in millimeters", name.substr(0, 40)));
+  return found->metres == 0.3048 ? length_unit{"foot", 0.3048}
+         : found->metres == 1e-3 ? length_unit{"millimeter", 1e-3}
+                                 : *found;
+}
+
+/// The value of `unit` in the first tag of this name in a text of XML; a millimetre if there is none.
+length_unit unit_in_xml(const std::filesystem::path& file, std::string_view xml, std::string_view tag) {
+  std::size_t at = 0;
+  for (;; ++at) {
+    at = xml.find('<', at);
+    if (at == xml.npos) return unit_named(file, "millimeter");
+    if (xml.substr(at).starts_with("<!--")) {
+      at = std::min(xml.find("-->", at), xml.size() - 1);
+    } else if (xml.substr(at + 1).starts_with(tag)) {
+      break;
+    }
+  }
+  auto inside = xml.substr(at + 1 + tag.size());
+  constexpr std::string_view blanks = " \t\r\n", quotes = "\"'";
+  while (true) {  // attributes, each shorter than what is left
+    inside.remove_prefix(std::min(inside.find_first_not_of(blanks), inside.size()));
+    const auto quote = inside.find_first_of(quotes);
+    if (inside.empty() || inside[0] == '>' || quote == inside.npos) return unit_named(file, "millimeter");
+    const auto name = inside.substr(0, inside.find_first_of(" \t\r\n="));
+    const auto end = inside.find(inside[quote], quote + 1);
+    if (end == inside.npos) return unit_named(file, "millimeter");
+    if (name == "unit") return unit_named(file, std::string(inside.substr(quote + 1, end - quote - 1)));
+    inside.remove_prefix(end + 1);
+  }
+}
+
+/// The beginning of the first file in a ZIP archive whose name ends so, or nothing.
+std::string begin_in_zip(const std::filesystem::path& archive, std::string_view ending) {
+  constexpr std::size_t most = 1 << 16;
+  const std::unique_ptr<void, int (*)(void*)> zip(unzOpen64(archive.c_str()), unzClose);
+  if (zip == nullptr) return {};
+  for (int there = unzGoToFirstFile(zip.get()); there == UNZ_OK; there = unzGoToNextFile(zip.get())) {
+    std::string name(1024, '\0');
+    if (unzGetCurrentFileInfo64(zip.get(), nullptr, name.data(), name.size(), nullptr, 0, nullptr, 0) !=
+        UNZ_OK)
+      return {};
+    name.resize(std::strlen(name.c_str()));
+    if (!lower(name).ends_with(ending)) continue;
+    std::string text(most, '\0');
+    if (unzOpenCurrentFile(zip.get()) != UNZ_OK) return {};
+    std::size_t size = 0;
+    for (int got = 1; got > 0 && size < most; size += static_cast<std::size_t>(std::max(got, 0)))
+      got = unzReadCurrentFile(zip.get(), text.data() + size, static_cast<unsigned>(most - size));
+    unzCloseCurrentFile(zip.get());
+    text.resize(size);
+    return text;
+  }
+  return {};
+}
+
+/// The unit of the coordinates that assimp gives.
+length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& importer, const aiScene& scene,
+                    std::string_view content) {
+  const auto* const format =
+      importer.GetImporterInfo(static_cast<std::size_t>(importer.GetPropertyInteger("importerIndex", -1)));
+  const std::string_view endings = format == nullptr ? "" : format->mFileExtensions;
+  const auto is = [&](std::string_view ending) { return endings.find(ending) != endings.npos; };
+  if (is("gltf") || is("dae")) return {"meter", 1};
+  if (is("3mf")) return unit_in_xml(file, begin_in_zip(file, "3dmodel.model"), "model");
+  if (is("amf")) {
+    const bool zipped = content.starts_with("PK");
+    return unit_in_xml(file, zipped ? begin_in_zip(file, ".amf") : std::string(content.substr(0, 1 << 16)),
+                       "amf");
+  }
+  float centimetres = 0;
+  if (is("fbx") && scene.mMetaData != nullptr && scene.mMetaData->Get("UnitScaleFactor", centimetres) &&
+      std::isfinite(centimetres) && centimetres > 0) {
+    const double metres = std::stod(fmt::format("{}", centimetres)) / 100;  // 2.54, not the float next to it
+    static const length_unit usual[] = {
+        {"millimeter", 1e-3}, {"centimeter", 1e-2}, {"inch", 0.0254}, {"foot", 0.3048}, {"meter", 1}};
+    const auto found = std::ranges::find_if(
+        usual, [&](const auto& unit) { return std::abs(unit.metres / metres - 1) < 1e-6; });
+    return found != std::end(usual) ? *found : length_unit{fmt::format("{} m", metres), metres};
+  }
+  return {};
+}
+
+/// Moves the polygons near 0 and cuts them into triangles.
+mesh finish(const std::filesystem::path& file, polygons&& from) {
+  const auto as_float = [](double x) { return static_cast<float>(x); };
+  const auto finite = [&](const vec3& v) {
+    return std::ranges::all_of(v, [&](double x) { return std::isfinite(as_float(x)); });
+  };
+  const auto said = [&](const vec3& v) {
+    return fmt::format("({}, {}, {})", as_float(v[0]), as_float(v[1]), as_float(v[2]));
+  };
+  if (from.vertices.size() >= strip_end) refuse(file, "has more than 2^32 - 2 vertices; use a smaller mesh");
+  mesh result;
+  result.notes = std::move(from.notes);
+  bounds box;
+  std::vector<vec3> at;
+  std::vector<triangle> cut;
+  std::size_t begin = 0, crossing = 0;
+  for (std::size_t f = 0; f < from.ends.size(); begin = from.ends[f], ++f) {
+    const auto corners = std::span(from.corners).subspan(begin, from.ends[f] - begin);
+    at.clear();
+    for (const auto corner : corners) {
+      if (corner < 0 || static_cast<std::uint64_t>(corner) >= from.vertices.size()) {
+        refuse(file, fmt::format("face {} names vertex {}, but there are {} vertices; the file is damaged",
+                                 f + 1, corner + 1, from.vertices.size()));
+      }
+      at.push_back(from.vertices[static_cast<std::size_t>(corner)]);
+      if (!finite(at.back())) {
+        refuse(file,
+               fmt::format("vertex {} of face {} is not finite; repair the mesh", said(at.back()), f + 1));
+      }
+      box.add(at.back());
+    }
+    cut.clear();
+    if (!cut_polygon(at, cut)) ++crossing;
+    for (const auto& t : cut) {
+      const auto vertex = [&](std::uint32_t k) { return static_cast<std::uint32_t>(corners[k]); };
+      result.triangles.push_back({vertex(t[0]), vertex(t[1]), vertex(t[2])});
+    }
+  }
+  for (std::size_t i = 0; i < from.vertices.size(); ++i) {
+    if (!finite(from.vertices[i]))
+      refuse(file, fmt::format("vertex {} {} is not finite; repair the mesh", i + 1, said(from.vertices[i])));
+  }
+  if (result.triangles.empty()) {
+    refuse(file, fmt::format("has {} vertices but no triangles; a surface is needed, not a cloud of points",
+                             from.vertices.size()));
+  }
+  if (crossing != 0)
+    result.notes.push_back(
+        fmt::format("{} faces cross themselves, and mean no surface; repair the mesh", crossing));
+
+  // Origins are multiples of a power of two that is larger than the mesh: that of a mesh near 0 is 0, and
+  // differences of coordinates and origins are exact.
+  const double side = box.longest_side(), step = std::exp2(std::ceil(std::log2(4 * side)));
+  const auto centre = box.centre();
+  for (std::size_t k = 0; k < 3; ++k)
+    result.origin[k] = side > 0 ? step * std::round(centre[k] / step) : centre[k];
+  double largest = 0;
+  result.vertices.reserve(from.vertices.size());
+  for (const auto& v : from.vertices) {
+    std::array<float, 3> near{};
+    for (std::size_t k = 0; k < 3; ++k) near[k] = as_float(v[k] - result.origin[k]);
+    result.vertices.push_back({near[0], near[1], near[2]});
+  }
+  for (const auto corner : from.corners) {
+    const auto& v = from.vertices[static_cast<std::size_t>(corner)];
+    const auto& p = result.vertices[static_cast<std::size_t>(corner)];
+    const float near[3] = {p.x, p.y, p.z};
+    for (std::size_t k = 0; k < 3; ++k) {
+      result.blur = std::max(result.blur, std::abs(static_cast<double>(near[k]) - (v[k] - result.origin[k])));
+      largest = std::max(largest, std::abs(v[k]));
+    }
+  }
+  if (from.floats) {
+    const auto as = as_float(largest);
+    result.blur =
+        std::max(result.blur,
+                 static_cast<double>(std::nextafter(as, std::numeric_limits<float>::infinity()) - as) / 2);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<triangle> triangles_of_strips(std::span<const std::uint32_t> indices) {
+  std::vector<triangle> triangles;
+  std::size_t begin = 0;  // of the strip
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] == strip_end) {
+      begin = i + 1;
+    } else if (i >= begin + 2) {
+      auto a = indices[i - 2], b = indices[i - 1];
+      const auto c = indices[i];
+      if (a == b || b == c || c == a) continue;
+      if ((i - begin) % 2 != 0) std::swap(a, b);  // every other triangle of a strip is turned over
+      triangles.push_back({a, b, c});
+    }
+  }
+  return triangles;
+}
+
+mesh read_mesh(const std::filesystem::path& file) {
+  auto stream = open(file);
+  const auto ending = lower(file.extension().string());
+  std::string content(std::istreambuf_iterator<char>(stream), {});
+  const auto read = [&](auto reader) {
+    try {
+      return finish(file, reader(content));
+    } catch (const invalid_argument& e) {
+      const std::string why = e.what();
+      if (why.starts_with(file.string())) throw;
+      refuse(file, why);
+    }
+  };
+  if (ending == ".obj") return read(read_obj);
+  if (ending == ".stl") return read(read_stl);
+  if (ending == ".off") return read(read_off);
+
+  if (is_ply(ending, content)) return finish(file, from_ply(file, content));
+
+  Assimp::Importer importer;
+  const aiScene* const scene = importer.ReadFile(file.string(), 0);
+  if (scene == nullptr || scene->mRootNode == nullptr)
+    refuse(file, fmt::format("cannot be read as a mesh: {}", importer.GetErrorString()));
+  polygons all;
+  all.floats = true;
+  add(file, *scene, *scene->mRootNode, {}, all);
+  auto result = finish(file, std::move(all));
+  result.unit = unit_of(file, importer, *scene, content);
+  return result;
+}
+
+std::vector<std::filesystem::path> mesh_files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  const Assimp::Importer importer;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    const auto ending = entry.path().extension().string();
+    if (!ending.empty() && importer.IsExtensionSupported(ending) && entry.is_regular_file(failure))
+      files.push_back(entry.path());
+  }
+  if (failure) refuse(folder, fmt::format("cannot be read: {}", failure.message()));
+  if (files.empty()) refuse(folder, "has no mesh files; name a folder of OBJ, PLY, STL, glTF ... files");
+  std::ranges::sort(files, [](const auto& a, const auto& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
+  return files;
+}
+
+}  // namespace roost::tools

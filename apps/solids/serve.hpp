@@ -1,0 +1,89 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "solids.hpp"
+
+/// \file
+/// `roost voxels --serve`: solids in a browser of this machine.
+
+namespace roost::tools {
+
+/// The finest grid that is drawn: positions have 30 bits.
+inline constexpr std::uint32_t finest_view = 1024;
+
+/// The page: apps/solids/view.html.
+extern const std::string_view view_html;
+
+/// What a page asks for.
+struct view_request {
+  std::string op = "union", inside = "columns";
+  std::uint32_t grid = 0;
+  std::vector<std::string> placements;  ///< of the meshes, after those that they were given; may be fewer
+  std::uint64_t since = 0;              ///< the number of an answer that the page has; 0: of none
+};
+
+/// From one list of voxels to another: positions that go, and voxels that come or are not as they were, all
+/// ascending.
+struct voxel_changes {
+  std::vector<std::uint32_t> removed;
+  lit_voxels changed;
+};
+
+/// The changes from one list to another; nothing if they are more than half of the new list.
+std::optional<voxel_changes> changes_between(const lit_voxels& before, const lit_voxels& after);
+
+/// Meshes in a scene that many pages look at. Keeps what has not changed since the last request, and answers
+/// one request at a time.
+class view_session {
+ public:
+  /// All meshes of the scene are set. `notes`: lines that a page shows.
+  view_session(const solids_options& options, placed_meshes all, scene& on, std::vector<std::string> notes);
+
+  /// What a page must know before it asks, as JSON.
+  std::string describe() const;
+
+  /// The voxels that a request makes: n (32 bits), n bytes of JSON, as many words and as many neighbours as
+  /// it says (`voxels`), as lit_voxels has them. Or, if the JSON has `since`, what has changed since the
+  /// answer of that number: positions `removed`, then words and neighbours `changed`. Throws invalid_argument
+  /// for what cannot be, and what the scene throws.
+  std::string answer(const view_request& request);
+
+ private:
+  void bring_up(const view_request& request, const frame& grid, const std::vector<affine>& where);
+
+  solids_options options_;
+  placed_meshes all_;
+  scene& on_;
+  std::vector<std::string> notes_;
+  std::mutex one_at_a_time_;
+  // What was asked last: where each mesh lay and its box there, and what the scene has of it.
+  std::vector<std::optional<std::pair<affine, bounds>>> boxes_;
+  struct known {
+    affine to_snapped;
+    std::uint32_t grid = 0;
+    std::string inside;
+    bool has_surface = false;
+  };
+  std::vector<known> known_;
+  // The last answers: what pages that ask again have.
+  struct answered {
+    std::uint64_t id;
+    std::uint32_t grid;
+    double scale;
+    lit_voxels seen;
+  };
+  static constexpr std::size_t kept_answers = 4;
+  std::deque<answered> answers_;
+  std::uint64_t last_id_;  // not those of a server that ran before on this port
+};
+
+/// Serves the page and its answers on 127.0.0.1 until the program is ended; calls `ready` with the address.
+/// Port 0: any that is free. Throws roost::error if the port cannot be had.
+void serve(view_session& session, int port, const std::function<void(const std::string& address)>& ready);
+
+}  // namespace roost::tools

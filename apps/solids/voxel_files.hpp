@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "apps/shared/picture.hpp"
+#include "scene.hpp"
+
+/// \file
+/// Files of voxels, for other programs.
+
+namespace roost::tools {
+
+/// What files are made of: a solid, its voxels that can be seen, and where the grid lies.
+struct voxel_model {
+  frame grid;
+  solid_columns columns;
+  std::vector<std::uint64_t> exposed;  ///< as voxel_word has them, ascending
+};
+
+/// The kinds of files, and what their names end in.
+enum class voxel_format {
+  mesh,    ///< .ply: the sides that can be seen, as quads that look outwards
+  points,  ///< .points.ply: the centres of the voxels that can be seen, with colours and classes
+  binvox,  ///< .binvox: all voxels inside, in runs
+  vox,     ///< .vox, MagicaVoxel: the voxels that can be seen, in models of up to 256^3; a palette of classes
+  slices,  ///< a folder, ending in /: z0000.png ..., white inside; x goes right, y down
+  vdb      ///< .vdb: a fog volume of OpenVDB, 1 inside; only where roost was built with OpenVDB
+};
+
+/// Throws invalid_argument for a name whose ending is none of these, and for .vdb without OpenVDB.
+voxel_format format_of(const std::filesystem::path& file);
+
+/// Writes a file of the format that its name ends in; all of it, or none. A file of that name is replaced.
+/// Coordinates are those of the meshes. Throws error if it cannot be written.
+void write_voxels(const voxel_model& model, const std::filesystem::path& file);
+
+/// Writes a .vdb file. Of vdb_file.cpp.
+bool has_vdb();
+void write_vdb(const voxel_model& model, const std::filesystem::path& file);
+
+}  // namespace roost::tools

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "apps/shared/image_file.hpp"
+#include "solver.hpp"
+
+/// \file
+/// Centroids: from CSV files, or found in pictures.
+
+namespace roost::tools {
+
+/// The points of light of a picture.
+struct found_centroids {
+  star_fields::size size;
+  std::vector<centroid> at;   ///< the brightest first
+  bool lowest_first = false;  ///< the file begins with the picture's lowest row
+};
+
+/// Finds stars in a picture: its background is taken off, what is above the noise is cut into objects, and
+/// their first moments are the centroids. Single bright pixels are none, and what is much longer than all
+/// others (a satellite) is none either.
+found_centroids find_stars(const grey_image& image);
+
+/// Reads a CSV file with columns x and y, in pixels from the left and upper edge of the picture, and, unless
+/// the brightest come first, brightness (or flux) or magnitude. Rows that are no centroids, or lie outside,
+/// are left out, and stderr says how many. Throws roost::invalid_argument for a file that has only such rows,
+/// is of another picture, or is none.
+found_centroids read_centroids(const std::string& file, star_fields::size size);
+
+/// Where the brightest centroids lie in few parts of a picture, as lit trees do, takes those of all parts in
+/// turn, the brightest of each first. Returns whether that is so.
+bool spread(std::vector<centroid>& all, star_fields::size size);
+
+}  // namespace roost::tools

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+
+#include "database.hpp"
+
+/// \file
+/// Builds patterns and solves fields on a place; one source for both, compiled apart.
+
+namespace roost::tools {
+
+/// A point of light in a picture, in pixels from its middle: x to the right, y down.
+struct centroid {
+  float x, y;
+};
+
+/// The fields to solve: each has centroids [first, next field's first) of one array, the brightest first.
+struct star_fields {
+  struct size {
+    float width, height;  ///< pixels
+  };
+  std::vector<centroid> centroids;
+  std::vector<std::uint32_t> first{0};  ///< of each field, and the end
+  std::vector<size> sizes;
+
+  std::size_t count() const { return sizes.size(); }
+  void add(std::span<const centroid> field, size of) {
+    centroids.insert(centroids.end(), field.begin(), field.end());
+    first.push_back(static_cast<std::uint32_t>(centroids.size()));
+    sizes.push_back(of);
+  }
+};
+
+/// How to solve.
+struct solve_options {
+  double fov_least = 0, fov_most = 0;  ///< degrees, of the picture's width; 0: what the database has
+  double chance_most = 1e-6;           ///< what is more likely to be chance is no solution
+  int quad_stars = 24;                 ///< of the brightest so many centroids all quads are looked up
+};
+
+/// How many centroids of a field count: the brightest.
+inline constexpr int centroids_most = 128;
+inline constexpr std::uint32_t no_star = ~std::uint32_t{0};
+
+/// Where a picture points. A direction s of the sky is at pixel (focal * s.x / s.z, focal * s.y / s.z) of the
+/// axes x, y and z, from the middle of the picture.
+struct pointing {
+  sky_vector x, y, z;  ///< to the right, down, and away; mirrored pictures have a left-handed system
+  float focal;         ///< pixels
+};
+
+/// What came of a field.
+struct field_solution {
+  bool solved = false;
+  pointing at{};
+  float log10_chance = 0;                 ///< that so many stars fit by chance, for all quads that were tried
+  float rms = 0;                          ///< pixels, of the matched stars
+  std::uint32_t matched = 0;              ///< stars
+  std::uint32_t quad = 0;                 ///< how many quads were looked up before
+  std::uint32_t star_of[centroids_most];  ///< of each centroid, or no_star
+};
+
+/// What it took, in milliseconds.
+struct solver_times {
+  double upload = 0, solve = 0, download = 0;
+};
+
+/// A database on a place.
+class star_solver {
+ public:
+  virtual ~star_solver() = default;
+  virtual std::vector<field_solution> solve(const star_fields& fields, const solve_options& options,
+                                            solver_times* times = nullptr) const = 0;
+  /// Milliseconds that looking up the first quads of all fields takes: directly, and by region.
+  virtual std::pair<double, double> time_lookups(const star_fields& fields,
+                                                 const solve_options& options) const = 0;
+};
+
+/// Fills in the patterns of a database that has stars and limits, which takes out the stars that it does not
+/// need. `milliseconds`: what the place took, without copies.
+using build_patterns = std::function<double(star_database&)>;
+using use_solver = std::function<void(const star_solver&)>;
+
+/// On the host, or on the current CUDA device.
+double build_patterns_on_host(int threads, star_database& database);
+double build_patterns_on_cuda(star_database& database);
+void with_solver_on_host(int threads, const star_database& database, const use_solver& use);
+void with_solver_on_cuda(const star_database& database, const use_solver& use);
+
+}  // namespace roost::tools

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/shared/brought_to.hpp"
+#include "roost/frozen_multimap.hpp"
+#include "roost/join.hpp"
+#include "roost/two_way_index.hpp"
+
+// How `roost join` and `roost unique` use tables; one source for both places, compiled apart.
+
+namespace roost::tools {
+
+/// 128 bits that stand for a text.
+struct text_key {
+  std::uint64_t low, high;
+  friend bool operator==(const text_key&, const text_key&) = default;
+};
+
+/// Rows that belong together. `right` is no_row where nothing was found.
+struct matches {
+  std::vector<std::uint32_t> left, right;
+};
+
+/// Takes matches as they are found, some at a time: whole left rows, in order.
+using use_matches = std::function<void(matches&)>;
+
+/// Different keys with numbers, in the order in which they come first.
+struct numbered_keys {
+  std::vector<std::uint32_t> numbers;  // of each key
+  std::vector<std::uint64_t> counts;   // how often the key of each number comes
+};
+
+/// Keys of the right side of a join, which any number of batches of the left side are looked up in.
+template <class Key>
+class key_matcher {
+ public:
+  virtual ~key_matcher() = default;
+  /// Each left row with each right row of the same key, with no_row if there is none and `outer` is set.
+  /// Pairs of rows come at most `most` at a time, or those of one left row: the memory that this takes is
+  /// that of the keys and of so many pairs.
+  virtual void match(std::span<const Key> left, bool outer, std::size_t most,
+                     const use_matches& use) const = 0;
+  /// For each left row the first right row of the same key, or no_row.
+  virtual std::vector<std::uint32_t> first(std::span<const Key> left) const = 0;
+};
+
+template <class Key>
+using matcher_pointer = std::unique_ptr<key_matcher<Key>>;
+
+/// What is done with keys in host memory, on some place.
+class key_tables {
+ public:
+  virtual ~key_tables() = default;
+  /// Keys with the row of each.
+  virtual matcher_pointer<std::uint64_t> matcher(std::span<const std::uint64_t> keys,
+                                                 std::span<const std::uint32_t> rows) const = 0;
+  virtual matcher_pointer<text_key> matcher(std::span<const text_key> keys,
+                                            std::span<const std::uint32_t> rows) const = 0;
+  virtual numbered_keys number(std::span<const std::uint64_t> keys) const = 0;
+  virtual numbered_keys number(std::span<const text_key> keys) const = 0;
+};
+
+/// Calls use(tables) with tables of the host, or of the current CUDA device.
+void use_tables_on_host(int threads, const std::function<void(const key_tables&)>& use);
+void use_tables_on_cuda(const std::function<void(const key_tables&)>& use);
+
+/// The same of `host` or `cuda`.
+inline void use_tables(const std::string& place, int threads,
+                       const std::function<void(const key_tables&)>& use) {
+  place == "cuda" ? use_tables_on_cuda(use) : use_tables_on_host(threads, use);
+}
+
+template <class Key, class Place>
+class matcher_of final : public key_matcher<Key> {
+ public:
+  matcher_of(const Place& place, std::span<const Key> keys, std::span<const std::uint32_t> rows)
+      : place_(place), rows_(place, brought_to(place, keys), brought_to(place, rows)) {}
+
+  void match(std::span<const Key> left, bool outer, std::size_t most, const use_matches& use) const override {
+    for (std::size_t first = 0, n; first < left.size(); first += n) {
+      n = std::min(most, left.size() - first);
+      const auto some = brought_to(place_, left.subspan(first, n));
+      match_some(std::span<const Key>(some.data(), n), first, outer, most, use);
+    }
+  }
+  std::vector<std::uint32_t> first(std::span<const Key> left) const override {
+    array<std::uint32_t, Place> found(place_, left.size());
+    rows_.find_first(place_, brought_to(place_, left), found, no_row<std::uint32_t>);
+    return copy_to_host(place_, found);
+  }
+
+ private:
+  /// The matches of the left rows from `first` on, which have these keys: of the two halves of them where
+  /// there are too many.
+  void match_some(std::span<const Key> keys, std::size_t first, bool outer, std::size_t most,
+                  const use_matches& use) const {
+    {
+      const auto found =
+          outer ? rows_.match_outer(place_, keys, no_row<std::uint32_t>) : rows_.match(place_, keys);
+      if (found.size() <= most || keys.size() == 1) {
+        array<std::uint32_t, Place> left(place_, found.size()), right(place_, found.size());
+        found.retrieve_pairs(place_, left, right);
+        matches some{copy_to_host(place_, left), copy_to_host(place_, right)};
+        for (auto& row : some.left) row += static_cast<std::uint32_t>(first);
+        return use(some);
+      }
+    }
+    const std::size_t half = keys.size() / 2;
+    match_some(keys.first(half), first, outer, most, use);
+    match_some(keys.subspan(half), first + half, outer, most, use);
+  }
+
+  Place place_;
+  frozen_multimap<Key, std::uint32_t, Place> rows_;
+};
+
+template <class Place>
+class tables_of final : public key_tables {
+ public:
+  explicit tables_of(const Place& place) : place_(place) {}
+
+  matcher_pointer<std::uint64_t> matcher(std::span<const std::uint64_t> keys,
+                                         std::span<const std::uint32_t> rows) const override {
+    return std::make_unique<matcher_of<std::uint64_t, Place>>(place_, keys, rows);
+  }
+  matcher_pointer<text_key> matcher(std::span<const text_key> keys,
+                                    std::span<const std::uint32_t> rows) const override {
+    return std::make_unique<matcher_of<text_key, Place>>(place_, keys, rows);
+  }
+  numbered_keys number(std::span<const std::uint64_t> keys) const override { return number_keys(keys); }
+  numbered_keys number(std::span<const text_key> keys) const override { return number_keys(keys); }
+
+ private:
+  template <class Key>
+  numbered_keys number_keys(std::span<const Key> keys) const {
+    const auto all = unique_all(place_, brought_to(place_, keys), {.inverse = true, .counts = true});
+    return {copy_to_host(place_, all.inverse), copy_to_host(place_, all.counts)};
+  }
+
+  Place place_;
+};
+
+}  // namespace roost::tools

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "apps/shared/csv.hpp"
+
+/// \file
+/// Options that the commands for text files share.
+
+namespace roost::tools {
+
+/// --delimiter: one character, or `tab`.
+inline CLI::Option* add_delimiter(CLI::App& command, char& delimiter) {
+  return command
+      .add_option_function<std::string>(
+          "-d,--delimiter",
+          [&delimiter](const std::string& text) {
+            delimiter = text == "tab" || text == "\\t" ? '\t' : text[0];
+          },
+          "What separates the fields, here and in the output: a character, or tab")
+      ->check([](const std::string& text) -> std::string {
+        if (text == "tab" || text == "\\t") return {};
+        if (text.size() == 1 && text.find_first_of("\"\r\n") == text.npos && text[0] != '\0') return {};
+        return "give one character other than a quote or a line end, or tab";
+      })
+      ->option_text("CHAR=,");
+}
+
+inline CLI::Option* add_bad_lines(CLI::App& command, std::string& bad) {
+  return command
+      .add_option("--bad-lines", bad,
+                  "What to do with malformed lines: fail, or skip them and print their number on stderr")
+      ->check(CLI::IsMember({"fail", "skip"}))
+      ->capture_default_str();
+}
+
+inline CLI::Option* add_output(CLI::App& command, std::string& output) {
+  return command
+      .add_option("-o,--output,--out", output,
+                  "Output file, which appears when it is complete; default: standard output")
+      ->option_text("FILE");
+}
+
+}  // namespace roost::tools

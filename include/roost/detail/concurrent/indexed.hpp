@@ -1,0 +1,259 @@
+#pragma once
+
+#include "roost/detail/concurrent/probing.hpp"
+
+/// \file
+/// Layout `indexed`: slots of layout probing that tell where a value of any size lies.
+
+namespace roost {
+
+/// Values of any size. The slot of a key holds the number of an entry in an array beside the table. An entry
+/// is taken from a counter and written before a slot shows it, by one thread; then it never changes. Who
+/// gives a key another value takes another entry. So a value is never seen in part, and no number comes back
+/// to a slot; what it costs is that entries of former values, of erased keys and of inserts that came second
+/// are lost until concurrent_map puts the values into a new array.
+struct indexed {
+  static constexpr const char* name = "indexed";
+
+  /// The number of an entry: one with which keys of up to 4 bytes take slots of 8.
+  template <class Key>
+  using index = std::conditional_t<sizeof(Key) <= 4, std::uint32_t, std::uint64_t>;
+  template <class Place, class Key>
+  using slots = probing::table<Place, Key, index<Key>>;
+
+  /// Where the values lie, in memory of the place.
+  template <class Value>
+  struct entries {
+    Value* values;
+    std::uint64_t room;
+    std::uint64_t* taken;  // exceeds `room` after requests that found no entry
+  };
+
+  template <class Place, class Key, class Value>
+  class reader;
+  template <class Place, class Key, class Value>
+  class table;
+};
+
+/// As probing::reader.
+template <class Place, class Key, class Value>
+class indexed::reader {
+ public:
+  using key_type = Key;
+  using value_type = Value;
+  using hit = detail::hit<Value>;
+  using index_type = index<Key>;
+
+  reader(const slots<Place, Key>& table, const entries<Value>& values) : slots_(table), entries_(values) {}
+
+  /// The value of a key, or nothing.
+  ROOST_FN found<Value> find(const Key& key) const { return find(one_lane(), key); }
+  /// The same for lanes that share the work: all of them call it with the same key, and get the same answer.
+  template <class Lanes>
+  ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
+    return at(lanes, slots_.find(lanes, key));
+  }
+
+  /// True if the key is there.
+  ROOST_FN bool contains(const Key& key) const { return slots_.contains(key); }
+  template <class Lanes>
+  ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
+    return slots_.contains(lanes, key);
+  }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
+
+  // Lookups in steps: those of the slots.
+
+  static constexpr bool defers = true, interleaves_by_region = false, interleaves_directly = false;
+  using lookup = typename slots<Place, Key>::lookup;
+
+  template <class F>
+  ROOST_FN auto with_format(const F& f) const {
+    return slots_.with_format(f);
+  }
+  ROOST_FN lookup start(const Key& key) const { return slots_.start(key); }
+  template <class Access>
+  ROOST_FN void read(Access access, lookup& position) const {
+    slots_.read(access, position);
+  }
+  template <class Access>
+  ROOST_FN int match(Access access, const lookup& position) const {
+    return slots_.match(access, position);
+  }
+  template <class Access>
+  ROOST_FN void take(Access access, const lookup& position, int slot, hit& result) const {
+    detail::hit<index_type> number;
+    slots_.take(access, position, slot, number);
+    if (number) result = {value_of(one_lane(), *number), number.slot, number.probes};
+  }
+  template <class Access>
+  ROOST_FN bool passed(Access access, const lookup& position) const {
+    return slots_.passed(access, position);
+  }
+  template <class Access>
+  ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
+    detail::hit<index_type> none;
+    return slots_.goes_on(access, position, none);
+  }
+  ROOST_PREFETCH_FN void fetch(const lookup& position) const { slots_.fetch(position); }
+
+  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU.
+  ROOST_PREFETCH_FN void prefetch(const Key& key) const { slots_.prefetch(key); }
+
+  /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
+  detail::leading_bits hash_order(std::uint32_t parts) const { return slots_.hash_order(parts); }
+
+  /// The number of slots.
+  ROOST_FN std::uint64_t capacity() const { return slots_.capacity(); }
+
+  // Slots by number, for iteration and checks.
+
+  /// The slot of a key, or no_slot.
+  ROOST_FN std::uint64_t slot_of(const Key& key) const { return slots_.slot_of(key); }
+  static constexpr std::uint64_t no_slot = slots<Place, Key>::no_slot;
+  /// How many buckets a lookup of this key reads; 0 if it is not there.
+  ROOST_FN std::uint32_t probes_of(const Key& key) const { return slots_.probes_of(key); }
+  ROOST_FN bool occupied(std::uint64_t number) const { return slots_.occupied(number); }
+  /// Whether a slot belongs to a key, erased or not.
+  ROOST_FN bool taken(std::uint64_t number) const { return slots_.taken(number); }
+  ROOST_FN Key key_at(std::uint64_t number) const { return slots_.key_at(number); }
+  ROOST_FN Value value_at(std::uint64_t number) const {
+    return value_of(one_lane(), slots_.value_at(number));
+  }
+
+ protected:
+  template <class Lanes>
+  ROOST_FN Value value_of(const Lanes& lanes, index_type number) const {
+    const Value* const source = entries_.values + number;
+    detail::observe(source);
+    lanes.sync();  // one lane has read the slot
+    return *source;
+  }
+  template <class Lanes>
+  ROOST_FN found<Value> at(const Lanes& lanes, const found<index_type>& number) const {
+    return number ? found<Value>(value_of(lanes, *number)) : found<Value>();
+  }
+
+  slots<Place, Key> slots_;
+  entries<Value> entries_;
+};
+
+/// As probing::table: lookups and changes of single keys, from any number of threads at once, each one step
+/// for everybody who watches (linearizable), and none waits for another thread (lock-free). `full` is also
+/// the answer of a change that finds no entry. Trivially copyable; valid until its map is rehashed or inserts
+/// in bulk.
+template <class Place, class Key, class Value>
+class indexed::table : public indexed::reader<Place, Key, Value> {
+  using base = reader<Place, Key, Value>;
+  using typename base::index_type;
+
+ public:
+  using base::base;
+
+  /// Stores a pair unless the key is there. Takes an entry only if it is not.
+  ROOST_FN insertion insert(const Key& key, const Value& value) const {
+    return insert(one_lane(), key, value);
+  }
+  template <class Lanes>
+  ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
+    if (this->slots_.contains(lanes, key)) return insertion::present;
+    const auto mine = store(lanes, value);
+    return mine ? this->slots_.insert(lanes, key, *mine) : insertion::full;
+  }
+
+  /// Stores a pair, or gives the key that is there another value. Takes an entry.
+  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
+    return insert_or_assign(one_lane(), key, value);
+  }
+  template <class Lanes>
+  ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
+    const auto mine = store(lanes, value);
+    return mine ? this->slots_.insert_or_assign(lanes, key, *mine) : insertion::full;
+  }
+
+  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one
+  /// change. Takes an entry.
+  template <class F>
+  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
+    return insert_or_apply(one_lane(), key, value, f);
+  }
+  template <class Lanes, class F>
+  ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
+                                     const F& f) const {
+    const auto mine = take(lanes);
+    if (!mine) return insertion::full;
+    for (;;) {
+      const auto there = this->slots_.find(lanes, key);
+      if (!there) {
+        write(lanes, *mine, [&] { return value; });
+        const insertion what = this->slots_.insert(lanes, key, *mine);
+        if (what != insertion::present) return what;
+      } else {
+        const Value before = this->value_of(lanes, *there);
+        write(lanes, *mine, [&] { return f(before, value); });
+        if (this->slots_.replace(lanes, key, *there, *mine))
+          return insertion::present;  // as a number never comes back, it has had this value all the time
+      }
+    }
+  }
+
+  /// What insert_and_find returns.
+  struct inserted_or_found {
+    insertion what;
+    Value value;  // that the key has now; the one that was given if there is no room
+  };
+  /// Stores a pair unless the key is there, and returns the value that it has then. Takes an entry only if it
+  /// is not.
+  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
+    return insert_and_find(one_lane(), key, value);
+  }
+  template <class Lanes>
+  ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
+    if (const auto there = this->find(lanes, key)) return {insertion::present, *there};
+    const auto mine = store(lanes, value);
+    if (!mine) return {insertion::full, value};
+    const auto done = this->slots_.insert_and_find(lanes, key, *mine);
+    return {done.what, done.what == insertion::present ? this->value_of(lanes, done.value) : value};
+  }
+
+  /// Takes a key out; false if it is not there. Its slot remains the key's, and its entry nobody's, until a
+  /// bulk call makes them free.
+  ROOST_FN bool erase(const Key& key) const { return this->slots_.erase(key); }
+  template <class Lanes>
+  ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
+    return this->slots_.erase(lanes, key);
+  }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
+
+ private:
+  template <class Lanes>
+  ROOST_FN found<index_type> take(const Lanes& lanes) const {
+    std::uint64_t number = 0;
+    if (lanes.rank() == 0) number = detail::fetch_add(*this->entries_.taken, std::uint64_t{1});
+    number = lanes.from_lane(0, number);
+    return number < this->entries_.room ? found<index_type>(static_cast<index_type>(number))
+                                        : found<index_type>();
+  }
+  template <class Lanes, class Make>
+  ROOST_FN void write(const Lanes& lanes, index_type number, const Make& make) const {
+    if (lanes.rank() == 0) {
+      Value* const target = this->entries_.values + number;
+      *target = make();
+      detail::publish(target);
+    }
+    lanes.sync();  // any lane may change the slot
+  }
+  template <class Lanes>
+  ROOST_FN found<index_type> store(const Lanes& lanes, const Value& value) const {
+    const auto mine = take(lanes);
+    if (mine) write(lanes, *mine, [&] { return value; });
+    return mine;
+  }
+};
+
+}  // namespace roost

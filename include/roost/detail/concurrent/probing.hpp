@@ -1,0 +1,853 @@
+#pragma once
+
+#include <cmath>
+
+#include "roost/detail/partition/geometry.hpp"
+#include "roost/detail/place/atomic.hpp"
+#include "roost/detail/place/lanes.hpp"
+#include "roost/detail/place/tuning.hpp"
+#include "roost/detail/table/probe.hpp"
+#include "roost/functional.hpp"
+#include "roost/operation.hpp"
+#include "roost/pair.hpp"
+
+/// \file
+/// Layout `probing`: open addressing in slots that any number of threads change at the same time.
+
+namespace roost {
+
+/// One thread for a key.
+struct one_lane {
+  ROOST_FN static unsigned size() { return 1; }
+  ROOST_FN static unsigned rank() { return 0; }
+  ROOST_FN static void sync() {}
+  ROOST_FN static unsigned ballot(bool mine) { return mine ? 1 : 0; }
+  template <class T>
+  ROOST_FN static T from_lane(unsigned, const T& mine) {
+    return mine;
+  }
+};
+
+/// A thread of a warp whose neighbours look up keys of their own at the same time. On cuda two of them read
+/// the bucket of the first together, then that of the second, which halves the requests to the second-level
+/// cache: lookups in a large table are a fifth faster. A thread whose neighbour is elsewhere reads alone. A
+/// lookup may miss what the same thread has written just before, as its neighbour reads for it. All other
+/// operations, and the host, take it as one_lane.
+struct warp_neighbours : one_lane {};
+
+#if defined(__CUDACC__)
+/// The threads of a tile of cooperative groups (thread_block_tile), for one key: each reads a bucket.
+template <class Tile>
+class tile_lanes {
+ public:
+  __device__ explicit tile_lanes(const Tile& tile) : tile_(tile) {}
+  __device__ unsigned size() const { return tile_.size(); }
+  __device__ unsigned rank() const { return tile_.thread_rank(); }
+  __device__ void sync() const { tile_.sync(); }
+  __device__ unsigned ballot(bool mine) const { return tile_.ballot(mine); }
+  template <class T>
+  __device__ T from_lane(unsigned lane, const T& mine) const {
+    return tile_.shfl(mine, lane);
+  }
+
+ private:
+  const Tile& tile_;
+};
+#endif
+
+/// Buckets that are read at once: on cuda one 32-byte sector, on the host one 64-byte line. A key's hash
+/// tells its region, its home bucket there, and a stride: a key that finds its home full goes to the bucket a
+/// stride further, round the region, and when that is full, round the next. (Double hashing, not the linear
+/// probing of D. Farrell, A simple GPU hash table, 2020: at load 0.8 a key that is not there costs half as
+/// many reads.)
+///
+/// A slot is one word that is changed at once: some bits of the key's hash, whether it is free, taken or
+/// erased, a mark, and the value. The table is eight sections, and no key leaves its own. So the place of a
+/// slot tells three bits of the hash of the key that it holds, which leaves three bits for what the slot is:
+/// no key and no value is reserved. A key that passes a bucket sets the mark of one of its slots, which its
+/// hash chooses: a lookup that finds neither its key nor its mark ends there. Under changes of single keys a
+/// slot belongs to its key for good, erased or not: so two threads that insert a key meet at the same slot,
+/// and a value never shows with another key. Bulk inserts, beside which there is nothing else, make slots of
+/// erased keys free.
+struct probing {
+  static constexpr const char* name = "probing";
+
+  static constexpr std::uint32_t sections = 8, log2_sections = 3;
+
+  /// Where a key may be: in two regions, and in the first so many buckets of its way through them.
+  static constexpr std::uint32_t regions_in_reach = 2;
+  static constexpr std::uint32_t buckets_in_reach = 2048;
+
+  template <class Key, class Value>
+  struct slot_word;
+  template <class Place, class Key, class Value>
+  class reader;
+  template <class Place, class Key, class Value>
+  class table;
+
+  /// The geometry of a table.
+  struct plan {
+    std::uint32_t regions;         // a multiple of the sections
+    std::uint32_t region_buckets;  // a prime, or 1
+    std::uint64_t seed;
+    ROOST_FN std::uint64_t buckets() const { return std::uint64_t{regions} * region_buckets; }
+  };
+
+  /// For `slots` slots and more, of which `n` are expected to be taken.
+  template <class Place, class Key, class Value>
+  static plan make_plan(double slots, double n, std::uint64_t seed);
+  /// The largest table in so many bytes, or a little less.
+  template <class Place, class Key, class Value>
+  static plan make_plan_within(std::size_t bytes, std::uint64_t seed);
+};
+
+/// The word of a slot.
+template <class Key, class Value>
+struct probing::slot_word {
+  static_assert(sizeof(Key) <= 8, "keys of up to 8 bytes");
+  static constexpr bool has_value = !std::is_same_v<Value, none>;
+  static_assert(!has_value || sizeof(Value) <= 8,
+                "values of up to 8 bytes: see layout indexed for larger ones");
+  static_assert(std::is_trivially_copyable_v<Value>, "values are copied byte by byte");
+  static constexpr bool small = sizeof(Key) <= 4 && (!has_value || sizeof(Value) <= 4);
+  using part = std::conditional_t<small, std::uint32_t, std::uint64_t>;  // of a key, of a value
+  using word =
+      std::conditional_t<!has_value, part, std::conditional_t<small, std::uint64_t, detail::two_words>>;
+  using hash = decltype(hash_of(std::declval<Key>()));
+
+  static constexpr part taken = part{1} << (8 * sizeof(part) - 1);
+  static constexpr part erased = taken >> 1;  // besides
+  static constexpr part mark = taken >> 2;    // besides: keys may have passed the bucket
+  static constexpr hash kept = static_cast<hash>(~hash{0}) >> log2_sections;  // of a hash, in a slot
+
+  ROOST_FN static part value_part(const Value& value) {
+    part bits = 0;
+    if constexpr (has_value) memcpy(&bits, &value, sizeof(Value));
+    return bits;
+  }
+  ROOST_FN static word make(part key, part value) {
+    if constexpr (!has_value) {
+      return key;
+    } else if constexpr (small) {
+      return std::uint64_t{value} << 32 | key;
+    } else {
+      return {key, value};
+    }
+  }
+  ROOST_FN static part key_part(const word& w) {
+    if constexpr (!has_value || small) {
+      return static_cast<part>(w);
+    } else {
+      return w.low;
+    }
+  }
+  ROOST_FN static Value value(const word& w) {
+    Value result{};
+    if constexpr (has_value) {
+      part bits;
+      if constexpr (small) {
+        bits = static_cast<part>(w >> 32);
+      } else {
+        bits = w.high;
+      }
+      memcpy(&result, &bits, sizeof(Value));
+    }
+    return result;
+  }
+
+  ROOST_FN static bool is_free(const word& w) { return key_part(w) == 0; }
+  ROOST_FN static bool is_there(const word& w) { return (key_part(w) & (taken | erased)) == taken; }
+  ROOST_FN static bool is_erased(const word& w) { return (key_part(w) & erased) != 0; }
+  ROOST_FN static bool is_marked(const word& w) { return (key_part(w) & mark) != 0; }
+  /// Whether a slot belongs to a key, erased or not.
+  ROOST_FN static bool is_of(const word& w, part key) {
+    return (key_part(w) & static_cast<part>(~(erased | mark))) == key;
+  }
+  /// A word for the place of another: the mark stays there.
+  ROOST_FN static word in_place_of(const word& w, const word& before) {
+    const part key = (key_part(w) & static_cast<part>(~mark)) | (key_part(before) & mark);
+    if constexpr (!has_value) {
+      return key;
+    } else if constexpr (small) {
+      return (w >> 32 << 32) | key;
+    } else {
+      return {key, w.high};
+    }
+  }
+};
+
+/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives
+/// and is not rehashed. Any number of threads may call it, while others change the table.
+template <class Place, class Key, class Value>
+class probing::reader {
+ public:
+  using key_type = Key;
+  using value_type = Value;
+  using hit = detail::hit<Value>;
+  using slot = slot_word<Key, Value>;
+  using word = typename slot::word;
+  static constexpr int bucket_slots = detail::build_tuning<Place>::bucket_bytes / sizeof(word);
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+  static constexpr std::uint32_t sections = probing::sections;
+
+  /// Slots that are read at once.
+  struct alignas(16) bucket {
+    word slots[bucket_slots];
+  };
+
+  ROOST_FN reader(bucket* buckets, const plan& p) : buckets_(buckets), plan_(p) {}
+
+  /// The value of a key, or nothing.
+  ROOST_FN found<Value> find(const Key& key) const { return detail::probe(*this, key); }
+  /// The same for lanes that share the work: all of them call it with the same key, and get the same answer.
+  template <class Lanes>
+  ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
+    found<Value> result;
+    const int leader =
+        follow<detail::shared_access>(lanes, path_of(key), false, [&](std::uint64_t, const sight& here) {
+          result = here.template answer<detail::shared_access>();
+          return true;
+        });
+    return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
+  }
+
+  /// The same for a thread whose neighbours look up keys of their own.
+  ROOST_FN found<Value> find(const warp_neighbours&, const Key& key) const {
+    return detail::probe(*this, format_of_neighbours(), key);
+  }
+
+  /// True if the key is there.
+  ROOST_FN bool contains(const Key& key) const { return detail::probe(*this, key).has_value(); }
+  template <class Lanes>
+  ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
+    return find(lanes, key).has_value();
+  }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
+
+  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU, which hides the wait with other
+  /// threads.
+  ROOST_PREFETCH_FN void prefetch(const Key& key) const { fetch(start(key)); }
+
+  /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
+  detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
+
+  ROOST_FN std::uint32_t region_number(const Key& key) const {
+    return static_cast<std::uint32_t>(split_hash(hash_of(key, plan_.seed), plan_.regions).digit);
+  }
+
+  /// The number of slots.
+  ROOST_FN std::uint64_t capacity() const { return plan_.buckets() * bucket_slots; }
+
+  // Slots by number, for iteration and checks.
+
+  /// The slot of a key, or no_slot.
+  ROOST_FN std::uint64_t slot_of(const Key& key) const { return detail::probe(*this, key).slot; }
+  /// How many buckets a lookup of this key reads; 0 if it is not there.
+  ROOST_FN std::uint32_t probes_of(const Key& key) const { return detail::probe(*this, key).probes; }
+  ROOST_FN bool occupied(std::uint64_t number) const { return slot::is_there(word_at(number)); }
+  /// Whether a slot belongs to a key, erased or not.
+  ROOST_FN bool taken(std::uint64_t number) const { return !slot::is_free(word_at(number)); }
+  ROOST_FN Key key_at(std::uint64_t number) const { return key_of(word_at(number), number / bucket_slots); }
+  ROOST_FN Value value_at(std::uint64_t number) const { return slot::value(word_at(number)); }
+
+  /// What a slot holds, and the key that a word in bucket b belongs to.
+  ROOST_FN word word_at(std::uint64_t number) const {
+    return detail::shared_access::load(&buckets_[number / bucket_slots].slots[number % bucket_slots]);
+  }
+  ROOST_FN Key key_of(const word& w, std::uint64_t b) const {
+    return key_in_section(w, b / (std::uint64_t{plan_.regions / sections} * plan_.region_buckets));
+  }
+  ROOST_FN Key key_in_section(const word& w, std::uint64_t section) const {
+    return key_of_hash<Key>(hash_in_section(w, section), plan_.seed);
+  }
+
+  /// The bucket of a region where the way of a word's key begins there, be the region its home or the next
+  /// one.
+  ROOST_FN std::uint32_t home_in_region(const word& w, std::uint64_t section) const {
+    return static_cast<std::uint32_t>(
+        split_hash(split_hash(hash_in_section(w, section), plan_.regions).rest, plan_.region_buckets).digit);
+  }
+  /// Calls visit(number) for the buckets that a word's key passes on that way before bucket `target`, where
+  /// it lies, as long as that says true.
+  template <class Visit>
+  ROOST_FN void walk_in_region(const word& w, std::uint64_t section, std::uint32_t target,
+                               const Visit& visit) const {
+    path way = path_of_hash(hash_in_section(w, section));
+    for (std::uint32_t step = 1; step < way.buckets && way.number != target && visit(way.number); ++step)
+      way.next();
+  }
+
+  /// The way through the buckets where a key may be.
+  struct path {
+    bucket* section;  // regions that are gone round
+    std::uint32_t regions;
+    std::uint32_t region;   // of those
+    std::uint32_t buckets;  // of a region
+    std::uint32_t number;   // of the bucket there: first the home
+    std::uint32_t stride;
+    std::uint32_t lap;    // buckets of the region that were seen
+    std::uint32_t steps;  // at most
+    typename slot::part key;
+
+    ROOST_FN std::uint64_t here() const { return std::uint64_t{region} * buckets + number; }
+    ROOST_FN void next() {
+      number += stride;
+      if (number >= buckets) number -= buckets;
+      if (++lap < buckets) return;
+      lap = 0;
+      region = region + 1 == regions ? 0 : region + 1;
+    }
+  };
+
+  // What was seen of a bucket: copies of its words. A host that compares their keys side by side reads them
+  // where they are: each word at once, as 16-byte loads are atomic on every processor with AVX, and so are
+  // their halves on all others. (ThreadSanitizer does not know that.) So a second look sees later words. A
+  // lookup may look for the key first: without it, and without its mark, the key was nowhere. An insert has
+  // to see the free slots first.
+
+#if ROOST_TSAN
+  static constexpr bool by_lanes = false;
+#else
+  static constexpr bool by_lanes = std::is_same_v<Place, host> && sizeof(typename slot::part) == 4;
+#endif
+  using seen_words = std::conditional_t<by_lanes, const word*, word[bucket_slots]>;
+
+  template <class Access>
+  ROOST_FN static void look_at(const bucket& here, seen_words& seen) {
+    if constexpr (by_lanes) {
+      seen = here.slots;
+    } else {
+      Access::load(here.slots, seen);
+    }
+  }
+
+  /// A bit for each slot that belongs to a key.
+  template <class Access>
+  ROOST_FN static unsigned of_key(const seen_words& seen, const typename slot::part& key) {
+    if constexpr (by_lanes) {
+      return keys_equal<Access>(seen, key, static_cast<std::uint32_t>(~(slot::erased | slot::mark)));
+    } else {
+      return bits_of(seen, [&](const word& w) { return slot::is_of(w, key); });
+    }
+  }
+  template <class Access>
+  ROOST_FN static unsigned free_in(const seen_words& seen) {
+    if constexpr (by_lanes) {
+      return keys_equal<Access>(seen, 0, ~0u);
+    } else {
+      return bits_of(seen, [](const word& w) { return slot::is_free(w); });
+    }
+  }
+  /// Which slot's mark a key sets in the buckets that it passes, and whether it is there.
+  ROOST_FN static int mark_slot(const typename slot::part& key) {
+    return static_cast<int>(key & (bucket_slots - 1));
+  }
+  template <class Access>
+  ROOST_FN static bool marked_in(const seen_words& seen, const typename slot::part& key) {
+    if constexpr (by_lanes) {
+      return slot::is_marked(Access::load(seen + mark_slot(key)));
+    } else {
+      return (bits_of(seen, [](const word& w) { return slot::is_marked(w); }) >> mark_slot(key) & 1) != 0;
+    }
+  }
+  template <class Access>
+  ROOST_FN static word word_at(const seen_words& seen, int slot) {
+    if constexpr (by_lanes) {
+      return Access::load(seen + slot);
+    } else {
+      word result = seen[0];  // what was read is in registers, which have no index
+      ROOST_UNROLL
+      for (int s = 1; s < bucket_slots; ++s) {
+        if (s == slot) result = seen[s];
+      }
+      return result;
+    }
+  }
+
+  template <class Is>
+  ROOST_FN static unsigned bits_of(const seen_words& seen, const Is& is) {
+    unsigned bits = 0;
+    ROOST_UNROLL
+    for (int s = 0; s < bucket_slots; ++s) bits |= is(seen[s]) ? 1u << s : 0;
+    return bits;
+  }
+  template <class Access>
+  ROOST_FN static unsigned keys_equal(const word* slots, std::uint32_t wanted, std::uint32_t care) {
+    std::atomic_signal_fence(std::memory_order_acquire);  // read now: others change the words
+    return detail::equal_lanes_for<Access, 32, bucket_slots, sizeof(word) / 4>(slots, wanted, care);
+  }
+
+  // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; one with the key or without its
+  // mark is the last one.
+
+  static constexpr bool defers = true, interleaves_by_region = true, interleaves_directly = true;
+  /// The format for direct lookups of many threads: neighbours read their buckets together.
+  using format_of_neighbours = detail::paired_access;
+
+  struct lookup {
+    path way;
+    std::uint32_t steps;  // that were taken
+    seen_words here;      // of the bucket that was read
+  };
+
+  template <class F>
+  ROOST_FN auto with_format(const F& f) const {
+    return f(detail::shared_access());
+  }
+
+  ROOST_FN lookup start(const Key& key) const { return {path_of(key), 0, {}}; }
+
+  template <class Access>
+  ROOST_FN void read(Access, lookup& position) const {
+    look_at<Access>(position.way.section[position.way.here()], position.here);
+  }
+
+  /// The slot may be that of an erased key.
+  template <class Access>
+  ROOST_FN int match(Access, const lookup& position) const {
+    return detail::first_of(of_key<Access>(position.here, position.way.key));
+  }
+
+  template <class Access>
+  ROOST_FN void take(Access, const lookup& position, int s, hit& result) const {
+    const word there = word_at<Access>(position.here, s);
+    if (!slot::is_there(there)) return;
+    const std::uint64_t b = static_cast<std::uint64_t>(position.way.section - buckets_) + position.way.here();
+    result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), position.steps + 1};
+  }
+
+  template <class Access>
+  ROOST_FN bool passed(Access, const lookup& position) const {
+    return marked_in<Access>(position.here, position.way.key);
+  }
+
+  template <class Access>
+  ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
+    const bool ends = !passed(access, position), all = ++position.steps == position.way.steps;
+    if (ends | all) return false;  // | is one branch
+    position.way.next();
+    return true;
+  }
+
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
+#if !ROOST_ON_DEVICE
+    __builtin_prefetch(position.way.section + position.way.here());
+#endif
+  }
+
+ protected:
+  ROOST_FN static typename slot::hash hash_in_section(const word& w, std::uint64_t section) {
+    using hash = typename slot::hash;
+    return (static_cast<hash>(slot::key_part(w)) & slot::kept) | static_cast<hash>(section)
+                                                                     << (8 * sizeof(hash) - log2_sections);
+  }
+
+  ROOST_FN path path_of(const Key& key) const { return path_of_hash(hash_of(key, plan_.seed)); }
+  ROOST_FN path path_of_hash(typename slot::hash h) const {
+    const auto region = split_hash(h, plan_.regions);
+    const auto home = split_hash(region.rest, plan_.region_buckets);
+    const std::uint32_t regions = plan_.regions / sections,
+                        section = static_cast<std::uint32_t>(h >> (8 * sizeof(h) - log2_sections));
+    const std::uint32_t strides = detail::larger(plan_.region_buckets, 2u) - 1;
+    return {
+        buckets_ + std::uint64_t{section} * regions * plan_.region_buckets,
+        regions,
+        static_cast<std::uint32_t>(region.digit) - section * regions,
+        plan_.region_buckets,
+        static_cast<std::uint32_t>(home.digit),
+        1 + static_cast<std::uint32_t>(split_hash(home.rest, strides).digit),
+        0,
+        detail::smaller(detail::smaller(regions_in_reach, regions) * plan_.region_buckets, buckets_in_reach),
+        static_cast<typename slot::part>(h & slot::kept) | slot::taken};
+  }
+
+  /// What a look at a bucket shows.
+  struct sight {
+    unsigned mine = 0;  // a bit for each slot: belongs to the key,
+    unsigned free = 0;
+    seen_words seen;
+
+    template <class Access>
+    ROOST_FN void look(const typename slot::part& key) {
+      free = free_in<Access>(seen);  // first: where it is looked at twice, a key that comes meanwhile is seen
+      mine = of_key<Access>(seen, key);
+    }
+    template <class Access>
+    ROOST_FN found<Value> answer() const {
+      if (mine == 0) return found<Value>();
+      const word there = mine_seen<Access>();
+      return slot::is_there(there) ? found<Value>(slot::value(there)) : found<Value>();
+    }
+    /// The word of the key.
+    template <class Access>
+    ROOST_FN word mine_seen() const {
+      return reader::template word_at<Access>(seen, detail::first_of(mine));
+    }
+  };
+
+  struct mark_in_silence {
+    ROOST_FN void operator()(std::uint64_t) const {}
+  };
+  struct no_marks : mark_in_silence {};  // of a table in which nobody looks anything up
+
+  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot, or if
+  /// the key does not come no mark of it, has the word: settle(bucket, sight) says whether that was the end,
+  /// or clears what it saw, and the next has it. A key that comes sets its mark in the buckets before that,
+  /// and calls on_mark(bucket). Returns the lane that ended it, or none.
+  template <class Access, class Lanes, class Settle, class OnMark = mark_in_silence>
+  ROOST_FN static int follow(const Lanes& lanes, const path& way, bool comes, const Settle& settle,
+                             const OnMark& on_mark = {}) {
+    path mine = way;
+    for (std::uint32_t r = 0; r < lanes.rank(); ++r) mine.next();
+    for (std::uint32_t step = lanes.rank(); step < way.steps + lanes.rank(); step += lanes.size()) {
+      sight here;
+      const std::uint64_t b = mine.here();
+      look_at<Access>(way.section[b], here.seen);
+      const bool looks = step < way.steps;
+      if (looks) here.template look<Access>(way.key);
+      const bool unmarked = looks && !marked_in<Access>(here.seen, way.key);
+      // Who sees the key beyond has seen the mark, which stays: they need no order.
+      const auto pass = [&] {
+        if constexpr (std::is_same_v<OnMark, no_marks>) return;
+        if (!comes || !unmarked) return;
+        Access::set_key_bits(way.section[b].slots + mark_slot(way.key), typename slot::part{slot::mark});
+        on_mark(b);
+      };
+      while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0 || (unmarked && !comes))) {
+        const int leader = detail::first_of(votes);
+        if (lanes.size() > 1) {
+          if (static_cast<int>(lanes.rank()) < leader) pass();
+          lanes.sync();
+        }
+        bool done = false;
+        if (static_cast<int>(lanes.rank()) == leader) done = settle(b, here);
+        if (lanes.from_lane(static_cast<unsigned>(leader), done)) return leader;
+      }
+      pass();
+      for (std::uint32_t l = 0; l < lanes.size(); ++l) mine.next();
+    }
+    return no_lane;
+  }
+  static constexpr int no_lane = -1;
+
+  bucket* buckets_;
+  plan plan_;
+};
+
+/// What concurrent_map::ref() returns: lookups and changes of single keys, from any number of threads of
+/// kernels and of the host at once. Each is one step for everybody who watches (linearizable), and none waits
+/// for another thread (lock-free). Trivially copyable; valid while its map lives and is not rehashed.
+template <class Place, class Key, class Value>
+class probing::table : public probing::reader<Place, Key, Value> {
+  using base = reader<Place, Key, Value>;
+
+ public:
+  using base::base;
+  using base::bucket_slots;
+  using typename base::bucket;
+  using typename base::slot;
+  using typename base::word;
+
+  /// Stores a pair unless the key is there.
+  ROOST_FN insertion insert(const Key& key, const Value& value) const {
+    return insert(one_lane(), key, value);
+  }
+  ROOST_FN insertion insert(const Key& key) const
+    requires(!slot::has_value)
+  {
+    return insert(one_lane(), key, Value{});
+  }
+  template <class Lanes>
+  ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, keep()).what;
+  }
+
+  /// Stores a pair, or gives the key that is there another value.
+  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
+    return insert_or_assign(one_lane(), key, value);
+  }
+  template <class Lanes>
+  ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, assign()).what;
+  }
+
+  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one
+  /// change.
+  template <class F>
+  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
+    return insert_or_apply(one_lane(), key, value, f);
+  }
+  template <class Lanes, class F>
+  ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
+                                     const F& f) const {
+    return put_on<detail::shared_access>(lanes, this->path_of(key), value, apply<F>{f}).what;
+  }
+
+  /// What insert_and_find returns.
+  struct inserted_or_found {
+    insertion what;
+    Value value;  // that the key has now; the one that was given if the table is full
+  };
+  /// Stores a pair unless the key is there, and returns the value that it has then.
+  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
+    return insert_and_find(one_lane(), key, value);
+  }
+  template <class Lanes>
+  ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
+    const put_result done = put_on<detail::shared_access>(lanes, this->path_of(key), value, keep());
+    return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
+  }
+
+  /// Gives a key that has the value `expected`, byte for byte, the value `desired`; false if it is not there,
+  /// or has another.
+  ROOST_FN bool replace(const Key& key, const Value& expected, const Value& desired) const
+    requires(slot::has_value)
+  {
+    return replace(one_lane(), key, expected, desired);
+  }
+  template <class Lanes>
+  ROOST_FN bool replace(const Lanes& lanes, const Key& key, const Value& expected, const Value& desired) const
+    requires(slot::has_value)
+  {
+    bool result = false;
+    const auto way = this->path_of(key);
+    const auto wanted = slot::value_part(expected);
+    const int leader = base::template follow<detail::shared_access>(
+        lanes, way, false, [&](std::uint64_t b, const typename base::sight& here) {
+          if (here.mine == 0) return true;
+          // Beside a short value its slot may hold what plus has carried.
+          for (word seen = here.template mine_seen<detail::shared_access>();
+               !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
+            const word before = detail::shared_access::compare_exchange(
+                &way.section[b].slots[detail::first_of(here.mine)], seen,
+                slot::make(slot::key_part(seen), slot::value_part(desired)));
+            result = before == seen;
+            seen = before;
+          }
+          return true;
+        });
+    return leader == base::no_lane ? false : lanes.from_lane(static_cast<unsigned>(leader), result);
+  }
+
+  /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it
+  /// free.
+  ROOST_FN bool erase(const Key& key) const { return erase(one_lane(), key); }
+  template <class Lanes>
+  ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
+    bool result = false;
+    const auto way = this->path_of(key);
+    const int leader = base::template follow<detail::shared_access>(
+        lanes, way, false, [&](std::uint64_t b, const typename base::sight& here) {
+          if (here.mine != 0) {
+            word* const position = way.section[b].slots + detail::first_of(here.mine);
+            result = (detail::shared_access::set_key_bits(position, slot::erased) & slot::erased) == 0;
+          }
+          return true;
+        });
+    return leader == base::no_lane ? false : lanes.from_lane(static_cast<unsigned>(leader), result);
+  }
+
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(replace);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
+
+  // What the bulk calls of concurrent_map stand on.
+
+  /// insert with any change: keep, assign, apply.
+  template <class Change>
+  ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
+    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change).what;
+  }
+  struct put_result {
+    insertion what;        // full, too, if what does not insert does not find the key
+    word seen;             // of a key that was there, before the change
+    std::uint32_t bucket;  // where the key is, of a copy of its region
+  };
+  /// The same in a copy of the key's region that one team has to itself, in the buckets [first, last) of its
+  /// way; first is 0 or 1. on_mark(bucket) is called for those that the key may be the first to mark.
+  template <class Access, class Change, class OnMark>
+  ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
+                                    std::uint32_t first, std::uint32_t last, const OnMark& on_mark) const {
+    typename base::path way = this->path_of(key);
+    way.section = copy;
+    way.region = 0;
+    way.steps = detail::smaller(last, detail::smaller(way.steps, way.buckets)) - first;
+    if (first != 0) way.next();
+    return put_on<Access>(one_lane(), way, value, change, on_mark);
+  }
+  /// The same in a small table of as many sections that one team has to itself.
+  template <class Access, class Change>
+  ROOST_FN insertion put_in_small(bucket* small, std::uint32_t section_buckets, const Key& key,
+                                  const Value& value, const Change& change) const {
+    typename base::path way = this->path_of(key);
+    way.section =
+        small + (way.section - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * section_buckets;
+    way.region = 0;
+    way.buckets = section_buckets;
+    way.number = way.key % section_buckets;
+    way.stride = 1;
+    way.steps = 2;
+    return put_on<Access>(one_lane(), way, value, change, typename base::no_marks()).what;
+  }
+  ROOST_FN bucket* region_of(std::uint32_t region) const {
+    return this->buckets_ + std::uint64_t{region} * this->plan_.region_buckets;
+  }
+  ROOST_FN const plan& geometry() const { return this->plan_; }
+
+  // What to do about a key that is there. True: done; false: `seen` is what its slot has become meanwhile.
+
+  struct keep {
+    static constexpr bool repeatable = true;
+    ROOST_FN static constexpr bool inserts() { return true; }
+    template <class Access>
+    ROOST_FN bool change(word*, word&, const Value&) const {
+      return true;
+    }
+  };
+  struct assign {
+    static constexpr bool repeatable = true;
+    ROOST_FN static constexpr bool inserts() { return true; }
+    template <class Access>
+    ROOST_FN bool change(word* position, word&, const Value& value) const {
+      if constexpr (slot::has_value) Access::set_value(position, slot::value_part(value));
+      return true;
+    }
+  };
+  template <class F>
+  struct apply {
+    static constexpr bool repeatable = false;
+    ROOST_FN static constexpr bool inserts() { return true; }
+    F f;
+    template <class Access>
+    ROOST_FN bool change(word* position, word& seen, const Value& value) const {
+      if constexpr (std::is_same_v<F, plus> && std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
+        Access::add_to_value(position, slot::value_part(value));
+        return true;
+      } else {
+        const Value wanted = f(slot::value(seen), value);
+        const word before = Access::compare_exchange(
+            position, seen, slot::make(slot::key_part(seen), slot::value_part(wanted)));
+        const bool done = before == seen;
+        seen = before;
+        return done;
+      }
+    }
+  };
+
+  /// One of those, a lookup or an erase, which the operation tells. What the threads of a warp do differs
+  /// when they have found their slots only.
+  struct any {
+    static constexpr bool repeatable = true;
+    bool stores, assigns, erases;
+    ROOST_FN bool inserts() const { return stores; }
+    template <class Access>
+    ROOST_FN bool change(word* position, word& seen, const Value& value) const {
+      if (assigns) return assign().template change<Access>(position, seen, value);
+      if (!erases) return true;
+      const auto part = Access::set_key_bits(position, slot::erased);
+      if ((part & slot::erased) == 0) return true;
+      seen = slot::make(part, 0);
+      return false;
+    }
+  };
+
+  ROOST_FN put_result run(const Key& key, const Value& value, const any& change) const {
+    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change);
+  }
+
+ private:
+  /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given
+  /// back, all threads that insert it meet at that slot.
+  template <class Access, class Lanes, class Change, class OnMark = typename base::mark_in_silence>
+  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value,
+                                    const Change& change, const OnMark& on_mark = {}) {
+    const word fresh = slot::make(way.key, slot::value_part(value));
+    put_result result{insertion::full, word{}, 0};
+    const auto meet = [&](word* position, word seen) {  // the slot is the key's
+      for (;;) {
+        result.what = insertion::present;
+        result.seen = seen;
+        if (slot::is_there(seen)) {
+          if (change.template change<Access>(position, seen, value)) return;
+        } else if (!change.inserts()) {
+          result.what = insertion::full;
+          return;
+        } else {
+          const word before = Access::compare_exchange(position, seen, slot::in_place_of(fresh, seen));
+          if (before == seen) {
+            result.what = insertion::inserted;
+            return;
+          }
+          seen = before;
+        }
+      }
+    };
+    const int leader = base::template follow<Access>(
+        lanes, way, change.inserts(),
+        [&](std::uint64_t b, typename base::sight& here) {
+          word* const slots = way.section[b].slots;
+          result.bucket = static_cast<std::uint32_t>(b);
+          if (here.mine != 0) {
+            meet(slots + detail::first_of(here.mine), here.template mine_seen<Access>());
+            return true;
+          }
+          if (!change.inserts()) return true;
+          const int s = detail::first_of(here.free);
+          const word before = Access::template claim<Change::repeatable>(slots + s, fresh);
+          if (slot::is_free(before)) {
+            result.what = insertion::inserted;
+            return true;
+          }
+          here.free &= ~(1u << s);
+          if (!slot::is_of(before, way.key)) return false;
+          meet(slots + s, before);
+          return true;
+        },
+        on_mark);
+    if (leader == base::no_lane) return result;
+    return {lanes.from_lane(static_cast<unsigned>(leader), result.what),
+            lanes.from_lane(static_cast<unsigned>(leader), result.seen), result.bucket};
+  }
+};
+
+template <class Place, class Key, class Value>
+probing::plan probing::make_plan_within(std::size_t bytes, std::uint64_t seed) {
+  using bucket = typename probing::table<Place, Key, Value>::bucket;
+  const std::size_t buckets = bytes / sizeof(bucket);
+  if (buckets < sections)
+    detail::raise<invalid_argument>(
+        {"roost::probing: ", bytes, " bytes of storage; give ", sections * sizeof(bucket), " at least"});
+  plan p{};
+  p.regions = sections * static_cast<std::uint32_t>(detail::ceil_div(
+                             buckets * sizeof(bucket) / sections, detail::build_tuning<Place>::region_bytes));
+  detail::check_table_bytes(static_cast<double>(bytes), p.regions, "roost::probing");
+  p.region_buckets = static_cast<std::uint32_t>(buckets / p.regions);
+  while (!detail::is_prime_or_1(p.region_buckets)) --p.region_buckets;
+  p.seed = seed;
+  return p;
+}
+
+template <class Place, class Key, class Value>
+probing::plan probing::make_plan(double slots, double n, std::uint64_t seed) {
+  using table = probing::table<Place, Key, Value>;
+  constexpr double bucket_slots = table::bucket_slots;
+  const double buckets = slots / bucket_slots;
+  const double regions = std::ceil(buckets * sizeof(typename table::bucket) / sections /
+                                   detail::build_tuning<Place>::region_bytes);
+  detail::check_table_bytes(buckets * sizeof(typename table::bucket), sections * regions, "roost::probing");
+  plan p{};
+  p.regions = sections * static_cast<std::uint32_t>(std::max(1.0, regions));
+  p.seed = seed;
+  // A section holds the spread of a random split.
+  const double mean = n / sections;
+  const double section_slots = std::max(slots / sections, std::min(n, mean + 6 * std::sqrt(mean)));
+  p.region_buckets = detail::prime_from(static_cast<std::uint32_t>(
+      std::max(1.0, std::ceil(section_slots / (p.regions / sections) / bucket_slots))));
+  return p;
+}
+
+}  // namespace roost

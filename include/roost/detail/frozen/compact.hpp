@@ -1,0 +1,639 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "roost/detail/frozen/bucketed.hpp"
+#include "roost/detail/frozen/compact_sector.hpp"
+#include "roost/detail/frozen/region_build.hpp"
+#include "roost/detail/place/lanes.hpp"
+#include "roost/detail/table/ref.hpp"
+
+/// \file
+/// Layout `compact`, the default of frozen_map and frozen_set: sectors that store what they do not tell of a
+/// key.
+
+namespace roost {
+
+/// Sectors of 32 bytes (64 where pairs are large) that store of a key only what the sector's number does not
+/// tell of its hash. A hash of a key of up to 8 bytes is a bijection, so nothing is lost, and no key and no
+/// value is reserved. A large table has six pairs of 4 + 4 bytes in a sector where plain slots have four:
+/// nearly every lookup, of stored keys and of absent ones, reads one sector, and a table can be smaller than
+/// its input.
+///
+/// A pair that finds its home sector full tries two to seven others of its region, as far apart as its
+/// remainder says; it marks the sectors that it passes, and a lookup reads on only where the mark of its
+/// remainder stands. Pairs that find no place go to the stash of their region, a small table of plain pairs.
+///
+/// How many pairs a sector holds is chosen at build time, from the sizes of key and value and the number of
+/// sectors. On a host sectors have 64 bytes, a line, unless 32 hold eight pairs, and tags are whole numbers
+/// where the load allows it: it compares all of a sector at once.
+struct compact {
+  /// Options of frozen_map and frozen_set with this layout.
+  struct options {
+    /// Bytes of the pairs over bytes of the table, above 0; 1.2 is a table smaller than its input. Where so
+    /// many pairs do not fit (4 + 4 bytes: above 0.9 for small tables, 1.1 from 4 * 10^5 pairs on (on a host
+    /// 2 * 10^6), 1.3 from 10^8) the table is made larger; the real figure is load_factor().
+    double load_factor = 0.8;
+    /// Chooses the hash functions. The same seed and data give the same answers on every place.
+    std::uint64_t seed = 0;
+    /// Attempts after the first before a build gives up with build_error. With each, regions get an eighth
+    /// more room.
+    int max_restarts = 10;
+  };
+
+  static constexpr double load_factor_most = 4;
+  static constexpr const char* name = "compact";
+
+  /// True for the types that this layout is for: keys of up to 8 bytes, values of up to 24.
+  template <class Key, class Value>
+  static constexpr bool takes = sizeof(Key) <= 8 && sizeof(Value) <= 24 && alignof(Value) <= 16;
+
+  template <class Place, class Key, class Value>
+  class table;
+  template <class Place, class Key, class Value, bool Small = false>
+  struct builder;
+  template <class Place, class Key, class Value>
+  using small_builder = builder<Place, Key, Value, true>;
+
+  /// The geometry of one build attempt.
+  struct plan {
+    std::uint32_t regions;
+    std::uint32_t region_sectors;
+    std::uint32_t region_stash;
+    int format;
+    detail::leading_bits region_of;
+    std::uint64_t room_for_region = 0;  // of the partition with slack: the usual
+    bool small() const { return format == 0; }
+  };
+
+  template <class Place, class Key, class Value>
+  static plan make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts = 0);
+
+  /// The memory of a table.
+  template <class Place, class Key, class Value>
+  class storage {
+   public:
+    using table_type = table<Place, Key, Value>;
+    storage(const Place& place, const plan& p)
+        : memory_(place,
+                  sector_bytes(p) + std::size_t{p.regions} * p.region_stash * sizeof(pair<Key, Value>)),
+          table_(reinterpret_cast<sector*>(memory_.data()),
+                 reinterpret_cast<pair<Key, Value>*>(memory_.data() + sector_bytes(p)), p,
+                 detail::find_empty_keys<Key>(p.region_of)) {}
+
+    const table_type& ref() const { return table_; }
+    std::size_t bytes() const { return memory_.bytes(); }
+    double load_factor(std::size_t size) const {
+      return static_cast<double>(size * table_type::pair_bytes) / static_cast<double>(bytes());
+    }
+
+   private:
+    using sector = typename table_type::sector;
+    static std::size_t sector_bytes(const plan& p) {
+      return std::size_t{p.regions} * p.region_sectors * sizeof(sector);
+    }
+
+    array<std::byte, Place> memory_;  // the sectors, and then the stashes: one piece, as pieces cost time
+    table_type table_;
+  };
+};
+
+/// The sectors of a map: see roost::lookups for what may be asked.
+template <class Place, class Key, class Value>
+class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Value> {
+ public:
+  using item = pair<Key, Value>;
+  using base = lookups<table, Key, Value>;
+  using base::no_slot;
+  using typename base::hit;
+
+  static constexpr int hash_bits = sizeof(Key) <= 4 ? 32 : 64;
+  using hash_type = std::conditional_t<hash_bits == 32, std::uint32_t, std::uint64_t>;
+  static constexpr int value_bytes = std::is_same_v<Value, none> ? 0 : static_cast<int>(sizeof(Value));
+  static constexpr int pair_bytes = static_cast<int>(sizeof(Key)) + value_bytes;
+  static constexpr bool on_host = std::is_same_v<Place, host>;
+  static constexpr int sector_bytes =
+      detail::densest_format(32, 64, hash_bits, value_bytes, alignof(Value)).slots >=
+              detail::build_tuning<Place>::sector_slots
+          ? 32
+          : 64;
+
+  struct sized_format {
+    std::uint64_t sectors_least;  // of a table
+    detail::sector_format format;
+  };
+  /// The formats, and from how many sectors on they are used: five at most, as code is compiled for each.
+  /// (With 98400 sectors tags of a 4-byte key have 17 bits, with 12600000 they have 10.) Most types have two
+  /// or three. A host begins with those whose tags it compares side by side, and takes others for loads that
+  /// need them.
+  static constexpr std::array<sized_format, 5> formats = [] {
+    std::array<sized_format, 8> all{};
+    std::size_t count = 0;
+    const auto add_lanes = [&](std::uint64_t sectors, int bits) {
+      all[count++] = {sectors,
+                      detail::lanes_format(sector_bytes, bits, hash_bits, value_bytes, alignof(Value))};
+    };
+    if (on_host) add_lanes(64, hash_bits);
+    if (on_host && hash_bits == 32) add_lanes(200000, 16);
+    for (const std::uint64_t sectors : {64u, 98400u, 1u << 20, 3150000u, 6300000u, 12600000u}) {
+      const auto format =
+          detail::densest_format(sector_bytes, sectors, hash_bits, value_bytes, alignof(Value));
+      const auto& last = all[count == 0 ? 0 : count - 1];
+      if (on_host ? sectors > last.sectors_least && format.slots > last.format.slots : format != last.format)
+        all[count++] = {sectors, format};
+    }
+    for (; count > 6; --count) std::copy(all.begin() + 3, all.end(), all.begin() + 2);
+    if (count == 6) all[2] = all[3], all[3] = all[4], all[4] = all[5];  // the one that is missed least
+    for (; count < 5; ++count) all[count] = all[count - 1];
+    return std::array<sized_format, 5>{all[0], all[1], all[2], all[3], all[4]};
+  }();
+  static_assert(takes<Key, Value> && formats[0].format.slots >= 2,
+                "layout compact is for keys of up to 8 bytes and values of up to 24; take bucketed");
+
+  struct alignas(16) sector {
+    std::uint32_t word[sector_bytes / 4];
+  };
+
+  /// What a lookup reads at once: a sector of 32 bytes whole, of a larger one the head. (A host needs no copy
+  /// of what its cache has.)
+  static constexpr int read_bytes = sector_bytes == 32 ? 32 : [] {
+    int most = 0;
+    for (const auto& f : formats) most = detail::larger(most, f.format.head_words() * 4);
+    return (most + 15) / 16 * 16;
+  }();
+  struct alignas(16) sector_part {
+    std::uint32_t word[read_bytes / 4];
+  };
+  using read_type = std::conditional_t<on_host, none, sector_part>;
+
+  table(sector* sectors, item* stash, const plan& p, const detail::empty_keys<Key>& empty)
+      : sectors_(sectors),
+        stash_(stash),
+        seed_(p.region_of.seed),
+        all_sectors_(std::uint64_t{p.regions} * p.region_sectors),
+        remainders_(static_cast<hash_type>(detail::remainders_of(all_sectors_, hash_bits))),
+        regions_(p.regions),
+        region_sectors_(p.region_sectors),
+        region_stash_(p.region_stash),
+        tries_(tries_of(p.format, all_sectors_)),
+        format_(p.format),
+        empty_(empty) {}
+
+  /// At how many sectors a pair is tried before it goes to the stash: as many as a tag can tell.
+  static std::uint32_t tries_of(int format, std::uint64_t sectors) {
+    const std::uint64_t tags = formats[static_cast<std::size_t>(format)].format.empty_tag();
+    return static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(
+        tags / detail::remainders_of(sectors, hash_bits), detail::sector_format::tries_most));
+  }
+
+  /// Splits keys by the leading bits of their hash, in whose order the sectors stand.
+  detail::leading_bits hash_order(std::uint32_t parts) const { return {seed_, parts}; }
+
+  /// The number of slots, those of the stashes included.
+  ROOST_FN std::uint64_t capacity() const { return stash_begin() + std::uint64_t{regions_} * region_stash_; }
+
+  // Slots by number, for iteration and checks.
+
+  ROOST_FN bool occupied(std::uint64_t slot) const {
+    if (slot >= stash_begin())
+      return !same_key(stash_[slot - stash_begin()].key,
+                       empty_.of(static_cast<std::uint32_t>((slot - stash_begin()) / region_stash_)));
+    return with_format([&](auto format) {
+      return tag_at<decltype(format)>(sectors_[slot / format().slots].word,
+                                      static_cast<int>(slot % format().slots)) != format().empty_tag();
+    });
+  }
+
+  ROOST_FN Key key_at(std::uint64_t slot) const {
+    if (slot >= stash_begin()) return stash_[slot - stash_begin()].key;
+    std::uint64_t number = 0, tag = 0;
+    int log2_marks = 0;
+    with_format([&](auto format) {
+      constexpr auto f = format();
+      number = slot / f.slots;
+      tag = tag_at<decltype(format)>(sectors_[number].word, static_cast<int>(slot % f.slots));
+      log2_marks = f.log2_marks;
+    });
+    return key_of_tag(number, tag, log2_marks);
+  }
+
+  ROOST_FN Value value_at(std::uint64_t slot) const {
+    if constexpr (value_bytes == 0) {
+      return {};
+    } else {
+      return *value_address(slot);
+    }
+  }
+
+  /// Changes the value of a slot; the key of the pair is the one that is there.
+  ROOST_FN void set(std::uint64_t slot, const item& pair) const {
+    if constexpr (value_bytes != 0) *value_address(slot) = pair.value;
+  }
+
+  /// Empties a slot of the stash, or with its first slot a whole sector.
+  ROOST_FN void clear(std::uint64_t slot) const {
+    if (slot >= stash_begin()) {
+      stash_[slot - stash_begin()].key =
+          empty_.of(static_cast<std::uint32_t>((slot - stash_begin()) / region_stash_));
+      return;
+    }
+    with_format([&](auto format) {
+      if (slot % format().slots == 0) sectors_[slot / format().slots] = empty_sector(format);
+    });
+  }
+
+  // Lookups in steps: see detail/table/probe.hpp. A step reads the sector of one try, the last one the
+  // stash.
+
+  static constexpr bool defers = true;
+  /// Where lookups need nothing but their sectors, which they read whole.
+  static constexpr bool interleaves_by_region = read_bytes == sector_bytes;
+  static constexpr bool interleaves_directly = false;
+
+  struct lookup {
+    Key key;
+    hash_type hash, remainder;
+    std::uint64_t number, tag;
+    std::uint32_t t;  // which try
+    read_type here;   // of the sector that was read
+  };
+
+  /// Calls f with the table's format as a constant.
+  template <class F>
+  ROOST_FN auto with_format(const F& f) const {
+    switch (format_) {
+      case 0:
+        return f(format_of<0>());
+      case 1:
+        return f(format_of<1>());
+      case 2:
+        return f(format_of<2>());
+      case 3:
+        return f(format_of<3>());
+      default:
+        return f(format_of<4>());
+    }
+  }
+
+  ROOST_FN lookup start(const Key& key) const {
+    const hash_type hash = hash_of(key, seed_);
+    const auto position = split_hash(hash, all_sectors_);
+    const auto remainder = static_cast<hash_type>(split_hash(position.rest, remainders_).digit);
+    return {key, hash, remainder, position.digit, remainder, 1, {}};
+  }
+
+  template <class Format>
+  ROOST_FN void read(Format, lookup& position) const {
+    if constexpr (!on_host)
+      position.here = detail::load(reinterpret_cast<const read_type*>(sectors_ + position.number));
+  }
+
+  template <class Format>
+  ROOST_FN int match(Format, const lookup& position) const {
+    return detail::first_of(matches<Format>(seen(position), position.tag));
+  }
+
+  template <class Format>
+  ROOST_FN void take(Format, const lookup& position, int slot, hit& result) const {
+    result = {value_in<Format>(seen(position), position.number, slot),
+              position.number * Format()().slots + static_cast<unsigned>(slot), position.t};
+  }
+
+  template <class Format>
+  ROOST_FN bool passed(Format, const lookup& position) const {
+    return marked<Format>(seen(position), mark_of(position.remainder, Format()().log2_marks));
+  }
+
+  template <class Format>
+  ROOST_FN bool goes_on(Format format, lookup& position, hit& result) const {
+    if (!passed(format, position)) return false;
+    if (position.t == tries_) {
+      look_in_stash(position, result);
+      return false;
+    }
+    next<Format>(position);
+    return true;
+  }
+
+  ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
+#if !ROOST_ON_DEVICE
+    __builtin_prefetch(sectors_ + position.number);
+#endif
+  }
+
+  // Inserts, on a host: see detail/frozen/host_build.hpp.
+
+  /// Only into tables whose tags are numbers.
+  bool takes_inserts() const {
+    return with_format([](auto format) { return format().by_numbers(); });
+  }
+  std::uint32_t regions() const { return regions_; }
+  std::uint32_t region_units() const { return region_sectors_; }
+  sector* region_begin(std::uint32_t region) const {
+    return sectors_ + std::uint64_t{region} * region_sectors_;
+  }
+  /// The same table, with the sectors of a region elsewhere.
+  table with_region_at(std::uint32_t region, sector* there) const {
+    table result = *this;
+    result.sectors_ = reinterpret_cast<sector*>(reinterpret_cast<std::uintptr_t>(there) -
+                                                std::uintptr_t{region} * region_sectors_ * sizeof(sector));
+    return result;
+  }
+  template <class Format>
+  static constexpr int slots(Format format) {
+    return format().slots;
+  }
+
+  template <class Format>
+  void clear_regions(Format format, std::uint32_t first, std::uint32_t count) const {
+    std::fill_n(region_begin(first), std::uint64_t{count} * region_sectors_, empty_sector(format));
+    item* next = stash_ + std::uint64_t{first} * region_stash_;
+    for (std::uint32_t region = first; region < first + count; ++region) {
+      for (std::uint32_t i = 0; i < region_stash_; ++i) (next++)->key = empty_.of(region);
+    }
+  }
+
+  /// Puts a pair into a slot of its sector, which has no marks.
+  template <class Format>
+  void put(Format, const lookup& position, int slot, const item& pair) const {
+    set_number<Format>(sectors_[position.number], slot, position.tag);
+    if constexpr (value_bytes != 0) values_of<Format>(position.number)[slot] = pair.value;
+  }
+
+  template <class Format>
+  detail::claim insert(Format format, const item& pair) const {
+    constexpr detail::sector_format f = format();
+    for (lookup position = start(pair.key);; next<Format>(position)) {
+      sector& here = sectors_[position.number];
+      if (matches<Format>(here, position.tag) != 0) return detail::claim::duplicate;
+      if (const std::uint32_t free = matches<Format>(here, f.empty_tag()); free != 0) {
+        const int slot = detail::first_of(free);
+        const std::uint64_t mark = number_at<Format>(here, slot) & ~f.empty_tag();
+        set_number<Format>(here, slot, position.tag | mark);
+        if constexpr (value_bytes != 0) values_of<Format>(position.number)[slot] = pair.value;
+        return detail::claim::made;
+      }
+      const int mark = f.mark_at(mark_of(position.remainder, f.log2_marks));
+      here.word[mark / 32] |= 1u << mark % 32;
+      if (position.t == tries_) return insert_in_stash(pair, position.hash);
+    }
+  }
+
+  /// Whether two slots of a sector have the same tag.
+  template <class Format>
+  bool has_twice(Format format, std::uint64_t number) const {
+    constexpr detail::sector_format f = format();
+    const sector& here = sectors_[number];
+    std::uint32_t twice = 0;
+    for (int s = 0; s < f.slots; ++s)
+      twice |= matches<Format>(here, number_at<Format>(here, s) & f.empty_tag()) & ~(1u << s);
+    return (twice & ~matches<Format>(here, f.empty_tag())) != 0;
+  }
+
+ private:
+  template <class P, class K, class V, bool Small>
+  friend struct compact::builder;
+
+  /// What was read of a sector.
+  ROOST_FN const auto& seen(const lookup& position) const {
+    if constexpr (on_host) {
+      return sectors_[position.number];
+    } else {
+      return position.here;
+    }
+  }
+
+  template <int I>
+  struct format_number {
+    ROOST_FN constexpr detail::sector_format operator()() const { return formats[I].format; }
+  };
+  /// Equal formats have one number, so that there is code for each once.
+  static constexpr int first_like(int i) {
+    while (i > 0 &&
+           formats[static_cast<std::size_t>(i - 1)].format == formats[static_cast<std::size_t>(i)].format)
+      --i;
+    return i;
+  }
+  template <int I>
+  using format_of = format_number<first_like(I)>;
+
+  ROOST_FN std::uint64_t stash_begin() const {
+    return with_format(
+        [&](auto format) { return all_sectors_ * static_cast<std::uint64_t>(format().slots); });
+  }
+
+  // A remainder also chooses how far apart a pair's tries are, and its mark.
+
+  ROOST_FN static std::uint32_t step_of(hash_type remainder, int log2_marks) {
+    return 1 + (static_cast<std::uint32_t>(remainder >> log2_marks) & 31);
+  }
+  ROOST_FN static int mark_of(hash_type remainder, int log2_marks) {
+    return static_cast<int>(remainder & ((1 << log2_marks) - 1));
+  }
+
+  /// The key that has this tag in this sector.
+  ROOST_RARE_FN Key key_of_tag(std::uint64_t number, std::uint64_t tag, int log2_marks) const {
+    using wide = std::conditional_t<hash_bits == 32, std::uint64_t, detail::uint128>;
+    const auto remainder = static_cast<hash_type>(tag % remainders_);
+    const std::uint64_t away = tag / remainders_ * step_of(remainder, log2_marks) % region_sectors_;
+    const std::uint64_t in_region = number % region_sectors_;
+    const std::uint64_t home = number - in_region + (in_region + region_sectors_ - away) % region_sectors_;
+    const wide rest = ((static_cast<wide>(remainder) << hash_bits) + (remainders_ - 1)) /
+                      remainders_;  // the least that has this remainder
+    return key_of_hash<Key>(
+        static_cast<hash_type>(((static_cast<wide>(home) << hash_bits) + rest + (all_sectors_ - 1)) /
+                               all_sectors_),
+        seed_);
+  }
+
+  template <class Format>
+  ROOST_FN static std::uint64_t tag_at(const std::uint32_t* words, int slot) {
+    constexpr detail::sector_format f = Format()();
+    if constexpr (f.by_bits()) {
+      std::uint64_t tag = 0;
+      for (int bit = 0; bit < f.tag_bits; ++bit)
+        tag |= detail::bits_of(words, bit * f.slots + slot, 1) << bit;
+      return tag;
+    } else {
+      return detail::bits_of(words, slot * f.stride, f.tag_bits);
+    }
+  }
+
+  template <class Format>
+  ROOST_FN void next(lookup& position) const {
+    const std::uint64_t end = (split_hash(position.hash, regions_).digit + 1) * region_sectors_;
+    position.number += step_of(position.remainder, Format()().log2_marks);
+    if (position.number >= end) position.number -= region_sectors_;
+    position.tag += remainders_;
+    ++position.t;
+  }
+
+  // Tags that are numbers, with the bits above them.
+
+  template <class Format>
+  using number_type =
+      std::conditional_t<Format{}().stride == 64, std::uint64_t,
+                         std::conditional_t<Format{}().stride == 32, std::uint32_t, std::uint16_t>>;
+  template <class Format>
+  static std::uint64_t number_at(const sector& here, int slot) {
+    number_type<Format> number;
+    std::memcpy(&number, reinterpret_cast<const char*>(here.word) + slot * static_cast<int>(sizeof(number)),
+                sizeof(number));
+    return number;
+  }
+  template <class Format>
+  static void set_number(sector& here, int slot, std::uint64_t bits) {
+    const auto number = static_cast<number_type<Format>>(bits);
+    std::memcpy(reinterpret_cast<char*>(here.word) + slot * static_cast<int>(sizeof(number)), &number,
+                sizeof(number));
+  }
+
+  template <class Format>
+  ROOST_FN static sector empty_sector(Format format) {
+    constexpr detail::sector_format f = format();
+    sector empty{};
+    for (int w = 0; w < f.head_words(); ++w) empty.word[w] = ~0u;
+    for (int m = 0; m < f.marks(); ++m) empty.word[f.mark_at(m) / 32] &= ~(1u << f.mark_at(m) % 32);
+    return empty;
+  }
+
+  ROOST_RARE_FN detail::claim insert_in_stash(const item& pair, hash_type hash) const {
+    const auto region = static_cast<std::uint32_t>(split_hash(hash, regions_).digit);
+    item* const stash = stash_ + std::uint64_t{region} * region_stash_;
+    std::uint32_t i = stash_start(hash);
+    for (std::uint32_t step = 0; step < region_stash_; ++step) {
+      if (same_key(stash[i].key, pair.key)) return detail::claim::duplicate;
+      if (same_key(stash[i].key, empty_.of(region))) {
+        stash[i] = pair;
+        return detail::claim::made;
+      }
+      i = i + 1 == region_stash_ ? 0 : i + 1;
+    }
+    return detail::claim::full;
+  }
+
+  ROOST_FN void look_in_stash(const lookup& position, hit& result) const {
+    const auto region = static_cast<std::uint32_t>(split_hash(position.hash, regions_).digit);
+    const std::uint64_t first = std::uint64_t{region} * region_stash_;
+    std::uint32_t i = stash_start(position.hash);
+    for (std::uint32_t step = 0; step < region_stash_; ++step) {
+      const item here = stash_[first + i];
+      if (same_key(here.key, position.key)) {
+        result = {detail::value_of(here), stash_begin() + first + i, tries_ + 1};
+        return;
+      }
+      if (same_key(here.key, empty_.of(region))) return;
+      i = i + 1 == region_stash_ ? 0 : i + 1;
+    }
+  }
+
+  /// Where in its region's stash a key is looked for first. The leading bits of the hash are nearly the same
+  /// there.
+  ROOST_FN std::uint32_t stash_start(hash_type hash) const {
+    return static_cast<std::uint32_t>(
+        split_hash(static_cast<std::uint32_t>(hash) * 0x9e3779b1u, region_stash_).digit);
+  }
+
+  /// A bit for each slot that has this tag: one at most.
+  template <class Format, class Seen>
+  ROOST_FN static std::uint32_t matches(const Seen& here, std::uint64_t tag) {
+    constexpr detail::sector_format f = Format()();
+    if constexpr (on_host && f.by_lanes()) {
+      return detail::equal_lanes_for<Format, f.stride, f.slots>(here.word, static_cast<std::uint32_t>(tag),
+                                                                static_cast<std::uint32_t>(f.empty_tag()));
+    } else if constexpr (f.by_bits()) {
+      std::uint32_t others = 0;
+      ROOST_UNROLL
+      for (int bit = 0; bit < f.tag_bits; ++bit) {
+        const std::uint32_t wanted = 0u - static_cast<std::uint32_t>(tag >> bit & 1);
+        const int width = detail::smaller(
+            32, f.head_words() * 32 -
+                    bit * f.slots);  // what is too much is cut off at the end, for all bits at once
+        others |= static_cast<std::uint32_t>(detail::bits_of(here.word, bit * f.slots, width)) ^ wanted;
+      }
+      return ~others & ((1u << f.slots) - 1);
+    } else {
+      std::uint32_t mask = 0;
+      ROOST_UNROLL
+      for (int s = 0; s < f.slots; ++s)
+        mask |= std::uint32_t{detail::bits_of(here.word, s * f.stride, f.tag_bits) == tag} << s;
+      return mask;
+    }
+  }
+
+  template <class Format, class Seen>
+  ROOST_FN static bool marked(const Seen& here, int mark) {
+    constexpr detail::sector_format f = Format()();
+    if constexpr (on_host) {
+      const int at = f.mark_at(mark);
+      return (here.word[at / 32] >> at % 32 & 1) != 0;
+    }
+    std::uint64_t marks = 0;
+    if constexpr (f.aligned()) {
+      ROOST_UNROLL
+      for (int m = 0; m < f.marks(); ++m) marks |= detail::bits_of(here.word, f.mark_at(m), 1) << m;
+    } else {
+      marks = detail::bits_of(here.word, f.mark_at(0), f.marks());
+    }
+    return (marks >> mark & 1) != 0;
+  }
+
+  template <class Format, class Seen>
+  ROOST_FN Value value_in([[maybe_unused]] const Seen& here, std::uint64_t number, int slot) const {
+    if constexpr (value_bytes == 0) {
+      return {};
+    } else {
+#if ROOST_ON_DEVICE
+      if constexpr (sector_bytes == read_bytes && !on_host) {
+        constexpr detail::sector_format f = Format()();
+        Value value;
+        ROOST_UNROLL
+        for (int s = 0; s < f.slots; ++s) {  // what was read is in registers, which have no index
+          Value other;
+          memcpy(&other, reinterpret_cast<const char*>(here.word) + f.head_words() * 4 + s * value_bytes,
+                 sizeof(Value));
+          if (s == 0 || s == slot) value = other;
+        }
+        return value;
+      }
+#endif
+      return values_of<Format>(number)[slot];
+    }
+  }
+
+  template <class Format>
+  ROOST_FN Value* values_of(std::uint64_t number) const {
+    return reinterpret_cast<Value*>(sectors_[number].word + Format()().head_words());
+  }
+
+  ROOST_FN Value* value_address(std::uint64_t slot) const {
+    if (slot >= stash_begin()) return &stash_[slot - stash_begin()].value;
+    return with_format([&](auto format) {
+      return values_of<decltype(format)>(slot / format().slots) + slot % format().slots;
+    });
+  }
+
+  sector* sectors_;
+  item* stash_;
+  std::uint64_t seed_;
+  std::uint64_t all_sectors_;
+  hash_type remainders_;
+  std::uint32_t regions_;
+  std::uint32_t region_sectors_;
+  std::uint32_t region_stash_;
+  std::uint32_t tries_;
+  int format_;
+  detail::empty_keys<Key> empty_;
+};
+
+/// The layout of frozen_map and frozen_set, if none is named: compact where it takes the types, bucketed
+/// otherwise.
+template <class Key, class Value>
+using default_layout = std::conditional_t<compact::takes<Key, Value>, compact, bucketed>;
+
+}  // namespace roost
+
+#include "roost/detail/frozen/compact_build.hpp"
+#include "roost/detail/frozen/compact_plan.hpp"

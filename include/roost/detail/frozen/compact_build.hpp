@@ -1,0 +1,325 @@
+#pragma once
+
+// Builds regions of layout compact.
+
+#include "roost/detail/frozen/compact.hpp"
+
+namespace roost {
+
+/// Builds one region: what detail::region_build asks of a layout. Small: of a table with the first format.
+template <class Place, class Key, class Value, bool Small>
+struct compact::builder {
+  using item = pair<Key, Value>;
+  using table_type = table<Place, Key, Value>;
+  using hash_type = typename table_type::hash_type;
+  static constexpr bool on_host = std::is_same_v<Place, host>;
+  static constexpr int threads = detail::build_tuning<cuda>::threads;
+  static constexpr int teams_at_once =
+      detail::build_tuning<cuda>::compact_teams_at_once(table_type::pair_bytes);
+
+  table_type target;
+  detail::region_items<item> source;
+
+  /// The pieces of scratch for one format.
+  template <class Format>
+  struct pieces {
+    static constexpr detail::sector_format format = Format()();
+    using tag_type = std::conditional_t<(format.tag_bits <= 16), std::uint16_t, hash_type>;
+    static constexpr auto unit_slots = static_cast<std::uint32_t>(format.slots);
+    static constexpr int marks_at = 24;  // of a sector's count
+    static constexpr std::uint32_t count_mask = (1u << marks_at) - 1;
+
+    std::uint64_t slots;  // of the region
+    std::uint32_t sectors;
+    std::uint32_t strays_most;
+    std::uint32_t* count;   // of each sector: pairs that have come by; in the highest bits its marks
+    std::uint32_t* placed;  // of the region
+    std::uint32_t* strays;  // how many pairs found their home full,
+    std::uint32_t* stray;   // and which
+    std::uint32_t* stash;   // the stash, of numbers of pairs
+    tag_type* tag;          // of each slot
+    Value* value;           // of each slot
+
+    /// Where slots have their tags and values. The threads of a block work on neighbouring sectors, which
+    /// must not disturb each other.
+    ROOST_FN std::uint32_t slot(std::uint32_t sector, std::uint32_t s) const {
+      return on_host ? sector * unit_slots + s : s * sectors + sector;
+    }
+    /// A slot as one number.
+    ROOST_FN static std::uint32_t place(std::uint32_t sector, std::uint32_t s) {
+      return s << marks_at | sector;
+    }
+  };
+
+  builder(const table_type& table, const detail::region_items<item>& items) : target(table), source(items) {}
+
+  template <class F>
+  ROOST_FN void with_format(const F& f) const {
+    if constexpr (Small) {
+      f(typename table_type::template format_of<0>());
+    } else {
+      target.with_format(f);
+    }
+  }
+
+  ROOST_FN void scratch(detail::scratch_memory& memory) const {
+    with_format([&](auto format) { static_cast<void>(take<decltype(format)>(memory)); });
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    const std::size_t region = source.from + index;
+    if (source.lack_some()) return;
+    with_format([&](auto format) {
+      detail::scratch_memory all(memory);
+      const auto parts = take<decltype(format)>(all);
+      detail::region_build(team, *this, region, parts).run();
+    });
+  }
+
+  template <class Format>
+  ROOST_FN pieces<Format> take(detail::scratch_memory& memory) const {
+    using my_pieces = pieces<Format>;
+    const std::uint32_t all = target.region_sectors_ * my_pieces::unit_slots;
+    my_pieces parts;
+    parts.slots = std::uint64_t{all} + target.region_stash_;
+    parts.sectors = target.region_sectors_;
+    parts.strays_most = all / 6 + 32;
+    parts.count = memory.take<std::uint32_t>(target.region_sectors_);
+    parts.placed = memory.take<std::uint32_t>(1);
+    parts.strays = memory.take<std::uint32_t>(1);
+    parts.stray = memory.take<std::uint32_t>(parts.strays_most);
+    parts.stash = memory.take<std::uint32_t>(target.region_stash_);
+    parts.tag = memory.take<typename my_pieces::tag_type>(all);
+    parts.value = memory.take<Value>(table_type::value_bytes == 0 ? 0 : all);
+    return parts;
+  }
+
+  /// A pair on its way through its tries.
+  template <class Pieces>
+  struct walk {
+    static constexpr int log2_marks = Pieces::format.log2_marks;
+    std::uint32_t sector;  // of the region
+    std::uint64_t tag;
+    hash_type remainder;
+
+    ROOST_FN std::uint32_t unit() const { return sector; }
+    ROOST_FN void next(const builder& b) {
+      sector += table_type::step_of(remainder, log2_marks);
+      if (sector >= b.target.region_sectors_) sector -= b.target.region_sectors_;
+      tag += b.target.remainders_;
+    }
+    ROOST_FN void back(const builder& b) {
+      const std::uint32_t step = table_type::step_of(remainder, log2_marks);
+      sector += sector < step ? b.target.region_sectors_ - step : 0 - step;
+      tag -= b.target.remainders_;
+    }
+    ROOST_FN std::uint32_t mark() const {
+      return 1u << (Pieces::marks_at + table_type::mark_of(remainder, log2_marks));
+    }
+  };
+
+  /// How far a pair may walk.
+  struct tries {
+    std::uint32_t most, t;
+    ROOST_FN void begin() { t = 1; }
+    ROOST_FN bool go_on() { return t++ < most; }
+  };
+  template <class Pieces>
+  ROOST_FN tries walks(const Pieces&) const {
+    return {target.tries_, 1};
+  }
+
+  template <class Pieces>
+  ROOST_FN walk<Pieces> home(const Key& key, std::uint32_t region) const {
+    const auto position = split_hash(hash_of(key, target.seed_), target.all_sectors_);
+    const auto remainder = static_cast<hash_type>(split_hash(position.rest, target.remainders_).digit);
+    return {static_cast<std::uint32_t>(position.digit - std::uint64_t{region} * target.region_sectors_),
+            remainder, remainder};
+  }
+
+  template <class Team, class Pieces>
+  ROOST_FN void clear(const Team& team, std::uint32_t, const Pieces& parts) const {
+    detail::for_each_of(team, target.region_sectors_, [&](std::uint32_t s) { parts.count[s] = 0; });
+    detail::for_each_of(team, target.region_stash_,
+                        [&](std::uint32_t i) { parts.stash[i] = detail::no_owner; });
+  }
+
+  template <class Pieces>
+  ROOST_FN void put(const Pieces& parts, const walk<Pieces>& position, std::uint32_t s,
+                    const item& mine) const {
+    const std::uint32_t slot = parts.slot(position.sector, s);
+    parts.tag[slot] = static_cast<typename Pieces::tag_type>(position.tag);
+    if constexpr (table_type::value_bytes != 0) parts.value[slot] = mine.value;
+  }
+
+  /// A pair goes on from here.
+  template <class Team, class Pieces>
+  ROOST_FN void pass(const Team& team, const Pieces& parts, const walk<Pieces>& position) const {
+    team.fetch_or(parts.count[position.sector], position.mark());
+  }
+
+  static constexpr std::uint32_t in_stash = 1u << 31;  // of a stray's number: it is in the stash
+
+  /// Puts a stray into the stash; returns false if that is full, or has its key.
+  template <class Team, class Pieces>
+  ROOST_FN bool put_aside(const Team& team, const Pieces& parts, const item* items, std::uint32_t i,
+                          const walk<Pieces>& position) const {
+    pass(team, parts, position);
+    const bool made = claim_stash(team, parts.stash, items, parts.stray[i]) == detail::claim::made;
+    parts.stray[i] |= in_stash;
+    return made;
+  }
+
+  /// Whether a stray has passed a pair with its key. The sectors that it passed are full.
+  template <class Pieces>
+  ROOST_FN bool passed_its_key(const Pieces& parts, const item* items, std::uint32_t place,
+                               std::uint32_t region) const {
+    walk<Pieces> position;
+    if ((place & in_stash) != 0) {
+      position = home<Pieces>(items[place & ~in_stash].key, region);
+      for (std::uint32_t t = 0; t < target.tries_; ++t) position.next(*this);
+    } else {
+      position.sector = place & Pieces::count_mask;
+      position.tag = parts.tag[parts.slot(position.sector, place >> Pieces::marks_at)];
+      position.remainder = static_cast<hash_type>(position.tag);
+      while (position.remainder >= target.remainders_)
+        position.remainder -= target.remainders_;  // a few times: less than a division
+    }
+    bool passed = false;
+    while (position.tag >= target.remainders_) {
+      position.back(*this);
+      for (std::uint32_t s = 0; s < Pieces::unit_slots; ++s)
+        passed |= parts.tag[parts.slot(position.sector, s)] == position.tag;
+    }
+    return passed;
+  }
+
+  /// Returns false if the different keys are too many.
+  template <class Team, class Pieces>
+  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items,
+                                std::uint64_t count, const Pieces& parts) const {
+    using tag_type = typename Pieces::tag_type;
+    constexpr auto empty = static_cast<tag_type>(Pieces::format.empty_tag());
+    clear(team, region, parts);
+    detail::for_each_of(team, target.region_sectors_ * Pieces::unit_slots,
+                        [&](std::uint32_t s) { parts.tag[s] = empty; });
+    return detail::claim_each(team, count, parts.placed, [&](std::uint32_t i) {
+      auto position = home<Pieces>(items[i].key, region);
+      for (std::uint32_t t = 0; t < target.tries_; ++t) {
+        const auto tag = static_cast<tag_type>(position.tag);
+        ROOST_ROLLED
+        for (std::uint32_t s = 0; s < Pieces::unit_slots; ++s) {
+          const std::uint32_t slot = parts.slot(position.sector, s);
+          const tag_type before = team.compare_exchange(parts.tag[slot], empty, tag);
+          if (before == tag) return detail::claim::duplicate;
+          if (before != empty) continue;
+          team.fetch_add(parts.count[position.sector], 1u);
+          if constexpr (table_type::value_bytes != 0) parts.value[slot] = items[i].value;
+          return detail::claim::made;
+        }
+        pass(team, parts, position);
+        position.next(*this);
+      }
+      return claim_stash(team, parts.stash, items, i);
+    });
+  }
+
+  /// Writes the region; false if two pairs of a sector have the same tag, which claims exclude, or `twice`.
+  template <class Team, class Pieces>
+  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const Pieces& parts,
+                     bool twice, bool by_counting) const {
+    twice |= pack(team, region, parts);
+    write_stash(team, region, items, parts.stash);
+    return !by_counting || !team.any(twice);
+  }
+
+  template <class Team>
+  ROOST_FN detail::claim claim_stash(const Team& team, std::uint32_t* stash, const item* items,
+                                     std::uint32_t i) const {
+    const std::uint32_t start = target.stash_start(hash_of(items[i].key, target.seed_));
+    return detail::claim_slot(team, stash, target.region_stash_, start, items, i, target.region_stash_,
+                              [](std::uint32_t) {});
+  }
+
+  /// Puts the n tags of a sector bit by bit; true if two are the same.
+  template <class Pieces>
+  ROOST_FN bool put_by_bits(const Pieces& parts, std::uint32_t number, std::uint32_t n,
+                            std::uint32_t* words) const {
+    constexpr detail::sector_format f = Pieces::format;
+    std::uint32_t bits[f.tag_bits];  // one of each tag
+    ROOST_UNROLL
+    for (int bit = 0; bit < f.tag_bits; ++bit) bits[bit] = (1u << f.slots) - 1;
+    typename Pieces::tag_type tag[f.slots];
+    bool twice = false;
+    ROOST_UNROLL
+    for (int s = 0; s < f.slots; ++s) {
+      if (static_cast<std::uint32_t>(s) >= n) break;  // often few of many
+      tag[s] = parts.tag[parts.slot(number, static_cast<std::uint32_t>(s))];
+      ROOST_UNROLL
+      for (int other = 0; other < s; ++other) twice |= tag[other] == tag[s];
+      const std::uint32_t zeros = ~static_cast<std::uint32_t>(tag[s]);
+      ROOST_UNROLL
+      for (int bit = 0; bit < f.tag_bits; ++bit) bits[bit] ^= (zeros >> bit & 1) << s;
+    }
+    ROOST_UNROLL
+    for (int bit = 0; bit < f.tag_bits; ++bit) detail::put_bits(words, bit * f.slots, f.slots, bits[bit]);
+    return twice;
+  }
+
+  /// Writes the sectors of a region; true if two pairs of a sector have the same tag.
+  template <class Team, class Pieces>
+  ROOST_FN bool pack(const Team& team, std::uint32_t region, const Pieces& parts) const {
+    using tag_type = typename Pieces::tag_type;
+    const std::uint32_t sectors = target.region_sectors_;
+    bool twice = false;
+    detail::write_each(
+        team, sectors, target.sectors_ + std::uint64_t{region} * sectors, [&](std::uint32_t number) {
+          constexpr detail::sector_format f = Pieces::format;
+          const std::uint32_t n =
+              detail::smaller<std::uint32_t>(parts.count[number] & Pieces::count_mask, f.slots);
+          const std::uint32_t marks = parts.count[number] >> Pieces::marks_at;
+          typename table_type::sector out{};
+          if constexpr (f.by_bits()) {
+            twice |= put_by_bits(parts, number, n, out.word);
+          } else {
+            tag_type tag[f.slots];
+            ROOST_UNROLL
+            for (int s = 0; s < f.slots; ++s) {
+              const auto slot = static_cast<std::uint32_t>(s);
+              const bool taken = slot < n;
+              tag[s] = taken ? parts.tag[parts.slot(number, slot)] : static_cast<tag_type>(f.empty_tag());
+              ROOST_UNROLL
+              for (int other = 0; other < s; ++other) twice |= taken & (tag[other] == tag[s]);
+              detail::put_bits(out.word, s * f.stride, f.tag_bits, tag[s]);
+            }
+          }
+          if constexpr (table_type::value_bytes != 0) {
+            ROOST_UNROLL
+            for (int s = 0; s < f.slots; ++s) {
+              const auto slot = static_cast<std::uint32_t>(s);
+              const Value mine = slot < n ? parts.value[parts.slot(number, slot)] : Value{};
+              memcpy(reinterpret_cast<char*>(out.word) + f.head_words() * 4 + s * f.value_bytes, &mine,
+                     sizeof(Value));
+            }
+          }
+          ROOST_UNROLL
+          for (int m = 0; m < f.marks(); ++m) detail::put_bits(out.word, f.mark_at(m), 1, marks >> m & 1);
+          return out;
+        });
+    return twice;
+  }
+
+  template <class Team>
+  ROOST_FN void write_stash(const Team& team, std::uint32_t region, const item* items,
+                            const std::uint32_t* owner) const {
+    item empty{};
+    empty.key = target.empty_.of(region);
+    detail::for_each_of(team, target.region_stash_, [&](std::uint32_t i) {
+      target.stash_[std::uint64_t{region} * target.region_stash_ + i] =
+          owner[i] != detail::no_owner ? items[owner[i]] : empty;
+    });
+  }
+};
+
+}  // namespace roost

@@ -1,0 +1,142 @@
+#pragma once
+
+// Bodies of roost/join.hpp.
+
+#include <cmath>
+
+#include "roost/detail/partition/select.hpp"
+#include "roost/frozen_set.hpp"
+#include "roost/join.hpp"
+#include "roost/two_way_index.hpp"
+
+namespace roost {
+namespace detail {
+
+/// Runs of neighbours from all over a range.
+template <class Sequence>
+struct sample_of {
+  static constexpr std::size_t run = 64;
+  Sequence source;
+  std::size_t step;  // from run to run
+  ROOST_FN auto operator()(std::size_t i) const { return source[i / run * step + i % run]; }
+};
+
+/// Whether keys come twice, as far as a sample tells: of a column in which half of the keys do, it has none
+/// twice once in a million times. build(keys): a table that counts duplicates.
+template <class Place, class Sequence, class Build>
+bool seems_to_have_copies(const Place& place, const Sequence& keys, const Build& build) {
+  using sample = sample_of<Sequence>;
+  const double wanted = std::sqrt(64.0 * static_cast<double>(keys.size()));
+  const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
+  const std::size_t step = keys.size() / runs;
+  if (step < sample::run) return true;  // too few to be worth a look
+  array<element_of<Sequence>, Place> some(place, runs * sample::run);
+  write_numbers(place, some.size(), sample{keys, step}, some.data());
+  return build(some).statistics().duplicates != 0;
+}
+
+/// The set of a column's keys. A build from copies of few keys would be slow.
+template <class Place, class Keys>
+auto set_of_keys(const Place& place, const Keys& keys) {
+  const auto build = [&](const auto& some) { return frozen_set<element_of<Keys>, Place>(place, some); };
+  if (!seems_to_have_copies(place, as_sequence(keys), build)) return build(keys);
+  return build(unique(place, keys, index_order::any));
+}
+
+template <class Row, class Place, class Left, class Right>
+struct join {
+  using key = element_of<Right>;
+  static_assert(std::is_same_v<element_of<Left>, key>, "both sides of a join need keys of the same type");
+  static_assert(std::is_unsigned_v<Row>, "rows are numbered by unsigned integers");
+
+  static void check(std::size_t rows, const char* where) {
+    if (rows <= no_row<Row>) return;
+    detail::raise<invalid_argument>(
+        {where, ": ", rows, " rows cannot be numbered by ", sizeof(Row), " bytes; give a larger type"});
+  }
+
+  static joined_rows<Row, Place> pairs(const Place& place, const Left& left_keys, const Right& right_keys,
+                                       bool outer, const char* where) {
+    const auto left = as_sequence(left_keys);
+    const auto right = as_sequence(right_keys);
+    check(left.size(), where);
+    check(right.size(), where);
+    const auto map_of = [&](const auto& keys) {
+      return frozen_map<key, Row, Place>(place, keys, numbers_to<Row>(std::ranges::size(keys)));
+    };
+    if (!seems_to_have_copies(place, right, map_of)) {
+      const auto rows = map_of(right_keys);
+      if (rows.statistics().duplicates == 0) {
+        return pairs_of_unique(place, left.size(), outer, [&](array<Row, Place>& results) {
+          rows.find(place, left_keys, results, no_row<Row>);
+        });
+      }
+    }
+    const frozen_multimap<key, Row, Place> rows(place, right_keys, numbers_to<Row>(right.size()));
+    if (rows.has_unique_keys()) {
+      return pairs_of_unique(place, left.size(), outer, [&](array<Row, Place>& results) {
+        rows.find_first(place, left_keys, results, no_row<Row>);
+      });
+    }
+    const auto found = outer ? rows.match_outer(place, left_keys, no_row<Row>) : rows.match(place, left_keys);
+    auto [left_rows, right_rows] = room_for_matches<Row, Row>(place, found.size(), where);
+    found.retrieve_pairs(place, left_rows, right_rows);
+    place.synchronize();
+    return {std::move(left_rows), std::move(right_rows)};
+  }
+
+  /// A left row has one match at most: find(results) looks it up for each of the n rows.
+  template <class Find>
+  static joined_rows<Row, Place> pairs_of_unique(const Place& place, std::size_t n, bool outer,
+                                                 const Find& find) {
+    array<Row, Place> right(place, n);
+    find(right);
+    const is_other_value<Row> matches{right.data(), no_row<Row>};
+    if (outer || place.sum(n, matches) == n) {
+      array<Row, Place> left(place, n);
+      write_numbers(place, n, number<Row>(), left.data());
+      place.synchronize();
+      return {std::move(left), std::move(right)};
+    }
+    auto left = select_numbers<Row>(place, n, matches);
+    array<Row, Place> matched(place, left.size());
+    write_numbers(place, left.size(), in_order<Row, Row>{right.data(), left.data()}, matched.data());
+    place.synchronize();
+    return {std::move(left), std::move(matched)};
+  }
+
+  static array<Row, Place> rows(const Place& place, const Left& left_keys, const Right& right_keys,
+                                bool wanted, const char* where) {
+    const auto left = as_sequence(left_keys);
+    check(left.size(), where);
+    const auto there = set_of_keys(place, right_keys);
+    array<bool, Place> answers(place, left.size());
+    there.contains(place, left_keys, answers);
+    return select_numbers<Row>(place, left.size(), is_value<bool>{answers.data(), wanted});
+  }
+};
+
+}  // namespace detail
+
+template <class Row, class Place, class Left, class Right>
+joined_rows<Row, Place> inner_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, false,
+                                                      "roost::inner_join");
+}
+
+template <class Row, class Place, class Left, class Right>
+joined_rows<Row, Place> left_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::pairs(place, left_keys, right_keys, true, "roost::left_join");
+}
+
+template <class Row, class Place, class Left, class Right>
+array<Row, Place> semi_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, true, "roost::semi_join");
+}
+
+template <class Row, class Place, class Left, class Right>
+array<Row, Place> anti_join(const Place& place, const Left& left_keys, const Right& right_keys) {
+  return detail::join<Row, Place, Left, Right>::rows(place, left_keys, right_keys, false, "roost::anti_join");
+}
+
+}  // namespace roost

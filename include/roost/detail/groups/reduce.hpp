@@ -1,0 +1,130 @@
+#pragma once
+
+// Bodies of roost/group_by.hpp.
+
+#include "roost/group_by.hpp"
+
+namespace roost {
+namespace detail {
+
+/// Values that one worker puts together, one after the other.
+inline constexpr std::uint64_t reduced_at_once = 32;
+
+template <class Source, class F>
+struct reduce_values {
+  Source values;
+  F f;
+  ROOST_FN auto operator()(std::uint64_t first, std::uint64_t end) const {
+    auto result = values[first];
+    for (std::uint64_t i = first + 1; i < end; ++i) result = f(result, values[i]);
+    return result;
+  }
+};
+
+/// Lists that are not too long for one worker.
+template <class Source, class Value, class F>
+struct reduce_list {
+  reduce_values<Source, F> reduce;
+  const std::uint64_t* offsets;
+  Value* results;
+  std::uint64_t* sizes;      // or null
+  std::uint32_t* long_ones;  // becomes 1 if there is one that is too long
+  ROOST_FN void operator()(std::size_t list) const {
+    const std::uint64_t first = offsets[list], end = offsets[list + 1], size = end - first;
+    if (sizes != nullptr) sizes[list] = size;
+    if (size > reduced_at_once) {
+      if (peek(*long_ones) == 0) fetch_or(*long_ones, 1u);
+    } else if (size != 0) {
+      results[list] = reduce(first, end);
+    }
+  }
+};
+
+/// How many pieces a list has that is too long.
+struct pieces_of_list {
+  const std::uint64_t* offsets;
+  ROOST_FN std::uint64_t operator()(std::size_t list) const {
+    const std::uint64_t size = offsets[list + 1] - offsets[list];
+    return size <= reduced_at_once ? 0 : ceil_div(size, reduced_at_once);
+  }
+};
+
+template <class Source, class Value, class F>
+struct reduce_piece {
+  reduce_values<Source, F> reduce;
+  const std::uint64_t* offsets;
+  Value* results;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t list, std::uint64_t k) const {
+    const std::uint64_t first = offsets[list] + k * reduced_at_once;
+    results[i] = reduce(first, smaller(first + reduced_at_once, offsets[list + 1]));
+  }
+};
+
+/// results[l] = f over values[offsets[l]] to values[offsets[l + 1] - 1], for lists that are not empty. Long
+/// lists become lists of their pieces' results, again and again, so that any list is work for all. `values`:
+/// a pointer, or what computes them. `sizes`: of the lists, to be written; or null. Synchronises.
+template <class Place, class Source, class Value, class F>
+void reduce_lists(const Place& place, const Source& values, const std::uint64_t* offsets, std::size_t lists,
+                  const F& f, Value* results, std::uint64_t* sizes) {
+  const reduce_values<Source, F> reduce{values, f};
+  array<std::uint32_t, Place> long_ones(place, 1);
+  place.fill(long_ones.data(), 0, long_ones.bytes());
+  place.for_each(lists, reduce_list<Source, Value, F>{reduce, offsets, results, sizes, long_ones.data()});
+  std::uint32_t some_are_long = 0;
+  place.copy_to_host(&some_are_long, long_ones.data(), sizeof(some_are_long));
+  if (some_are_long == 0) return;
+  array<std::uint64_t, Place> piece_offsets(place, lists + 1);
+  place.fill(piece_offsets.data() + lists, 0, sizeof(std::uint64_t));
+  write_numbers(place, lists, pieces_of_list{offsets}, piece_offsets.data());
+  place.exclusive_scan(piece_offsets.data(), piece_offsets.data(), lists + 1);
+  std::uint64_t total = 0;
+  place.copy_to_host(&total, piece_offsets.data() + lists, sizeof(total));
+  array<Value, Place> piece_results(place, total);
+  expand(place, piece_offsets.data(), lists, total,
+         reduce_piece<Source, Value, F>{reduce, offsets, piece_results.data()});
+  reduce_lists(place, piece_results.data(), piece_offsets.data(), lists, f, results, nullptr);
+}
+
+template <class Values>
+struct as_double {
+  Values values;
+  ROOST_FN double operator()(std::size_t i) const { return static_cast<double>(values[i]); }
+};
+
+struct divide_by_count {
+  double* values;
+  const std::uint64_t* counts;
+  ROOST_FN void operator()(std::size_t i) const { values[i] /= static_cast<double>(counts[i]); }
+};
+
+template <class Place, class Keys, class Values, class F>
+auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f, const char* where) {
+  using value = element_of<Values>;
+  auto all = group(place, zip_checked(keys, values, where), 0, false, where);
+  aggregated<element_of<Keys>, value, Place> result{
+      std::move(all.keys), array<value, Place>(place, all.offsets.size() - 1),
+      array<std::uint64_t, Place>(place, all.offsets.size() - 1)};
+  reduce_lists(place, all.values.data(), all.offsets.data(), result.size(), f, result.values.data(),
+               result.counts.data());
+  return result;
+}
+
+}  // namespace detail
+
+template <class Place, class Keys, class Values, class F>
+auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f) {
+  return detail::group_by(place, keys, values, f, "roost::group_by");
+}
+
+template <class Place, class Keys, class Values>
+auto group_means(const Place& place, const Keys& keys, const Values& values) {
+  const auto sequence = detail::as_sequence(values);
+  const computed doubles(sequence.size(),
+                         detail::as_double<std::remove_const_t<decltype(sequence)>>{sequence});
+  auto result = detail::group_by(place, keys, doubles, plus(), "roost::group_means");
+  place.for_each(result.size(), detail::divide_by_count{result.values.data(), result.counts.data()});
+  place.synchronize();
+  return result;
+}
+
+}  // namespace roost

@@ -1,0 +1,424 @@
+#pragma once
+
+// Bodies of roost/two_way_index.hpp.
+
+#include "roost/detail/partition/select.hpp"
+#include "roost/detail/partition/sort.hpp"
+#include "roost/two_way_index.hpp"
+
+namespace roost {
+namespace detail {
+
+/// source[order[i]]
+template <class T, class Number = std::uint32_t>
+struct in_order {
+  const T* source;
+  const Number* order;
+  ROOST_FN T operator()(std::size_t i) const { return source[order[i]]; }
+};
+
+template <class Key>
+struct key_with_index {
+  const Key* keys;
+  const std::uint32_t* indices;
+  ROOST_FN auto operator()(std::size_t number) const { return make_pair(keys[number], indices[number]); }
+};
+
+/// indices[order[i]] = first + i
+struct write_index {
+  const std::uint32_t* order;
+  std::uint32_t first;
+  std::uint32_t* indices;
+  ROOST_FN void operator()(std::size_t i) const { indices[order[i]] = first + static_cast<std::uint32_t>(i); }
+};
+
+/// counts[indices[i]] += source[i], or = source[i] for keys that had no index: indices from `before` on.
+struct add_counts {
+  const std::uint32_t* indices;
+  const std::uint64_t* source;
+  std::uint32_t before;
+  std::uint64_t* counts;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t index = indices[i];
+    counts[index] = (index < before ? counts[index] : 0) + source[i];
+  }
+};
+
+template <class Sequence>
+struct element_at {
+  Sequence sequence;
+  ROOST_FN auto operator()(std::size_t i) const { return sequence[i]; }
+};
+
+/// A key's number by an unsigned integer in whose order keys are to be: integers in theirs, negative ones
+/// first.
+template <class Key>
+struct number_by_key {
+  const Key* keys;
+  const std::uint32_t* numbers;
+  ROOST_FN auto operator[](std::size_t i) const {
+    const auto bits = key_bits(keys[numbers[i]]);
+    constexpr auto sign = static_cast<decltype(bits)>(std::is_signed_v<Key> ? 1 : 0) << (8 * sizeof(Key) - 1);
+    return make_pair(bits ^ sign, numbers[i]);
+  }
+};
+
+template <class Item>
+struct sorted_number {
+  const Item* sorted;
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return sorted[i].value; }
+};
+
+/// Puts numbers of keys in the order of the keys.
+template <class Key, class Place>
+void sort_by_key(const Place& place, const array<Key, Place>& keys, array<std::uint32_t, Place>& numbers,
+                 const char* where) {
+  if constexpr (std::is_integral_v<Key>) {
+    const sized<number_by_key<Key>> pairs{{keys.data(), numbers.data()}, numbers.size()};
+    const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
+    write_numbers(place, numbers.size(),
+                  sorted_number<std::remove_cvref_t<decltype(*sorted.items())>>{sorted.items()},
+                  numbers.data());
+  } else {
+    detail::raise<invalid_argument>({where,
+                                     ": keys that are not integers cannot be put in order by_key; take "
+                                     "first_occurrence or any"});
+  }
+}
+
+/// Positions of a batch, a bit for each that is marked, and how many are before each 64.
+struct marks {
+  std::uint64_t* words;
+  std::uint64_t* before;
+
+  ROOST_FN void set(std::uint32_t position) const {
+    fetch_or(words[position / 64], std::uint64_t{1} << position % 64);
+  }
+  ROOST_FN bool has(std::size_t position) const { return (words[position / 64] >> position % 64 & 1) != 0; }
+  ROOST_FN std::uint32_t rank(std::size_t position) const {
+    const std::uint64_t here = words[position / 64] & ((std::uint64_t{1} << position % 64) - 1);
+    return static_cast<std::uint32_t>(before[position / 64]) + count_bits(here);
+  }
+};
+
+/// Marks where keys without an index occur first.
+struct mark_first {
+  const std::uint32_t* first;
+  const std::uint32_t* indices;
+  marks target;
+  ROOST_FN void operator()(std::size_t number) const {
+    if (indices == nullptr || indices[number] == ~0u) target.set(first[number]);
+  }
+};
+
+struct count_marks {
+  const std::uint64_t* words;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return count_bits(words[i]); }
+};
+
+/// The index of a key that has none is its rank by first occurrence, behind the indices before.
+struct index_by_rank {
+  const std::uint32_t* first;
+  marks source;
+  std::uint32_t before;
+  std::uint32_t* indices;
+  bool all;  // no key has an index
+  ROOST_FN void operator()(std::size_t number) const {
+    if (all || indices[number] == ~0u) indices[number] = before + source.rank(first[number]);
+  }
+};
+
+template <class Sequence, class Key>
+struct write_marked {
+  Sequence source;
+  marks marked;
+  Key* target;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (marked.has(i)) target[marked.rank(i)] = source[i];
+  }
+};
+
+/// Marks of positions below n.
+template <class Place>
+struct marked_positions {
+  array<std::uint64_t, Place> words, before;
+  std::size_t count = 0;
+
+  marks ref() { return {words.data(), before.data()}; }
+
+  /// Marks where keys without an index occur first (all keys if `indices` is null).
+  marked_positions(const Place& place, std::size_t n, const array<std::uint32_t, Place>& first,
+                   const std::uint32_t* indices)
+      : words(place, n / 64 + 1), before(place, words.size() + 1) {
+    place.fill(words.data(), 0, words.bytes());
+    place.for_each(first.size(), mark_first{first.data(), indices, ref()});
+    place.fill(before.data() + words.size(), 0, sizeof(std::uint64_t));
+    write_numbers(place, words.size(), count_marks{words.data()}, before.data());
+    place.exclusive_scan(before.data(), before.data(), before.size());
+    std::uint64_t all = 0;
+    place.copy_to_host(&all, before.data() + words.size(), sizeof(all));
+    count = all;
+  }
+};
+
+/// Numbers a batch; with positions, if first occurrences are wanted.
+template <class Position, class Place, class Sequence>
+auto number_batch(const Place& place, const Sequence& keys, std::uint64_t seed, const numbering_kind& kind,
+                  const char* where) {
+  constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
+  const std::size_t n = keys.size();
+  if (n > most)
+    detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
+  if constexpr (std::is_same_v<Position, none>) {
+    return number_keys<none>(place, alone<Sequence>{keys}, seed, kind, where);
+  } else {
+    const auto positions = numbers_to<Position>(n);
+    return number_keys<Position>(place,
+                                 zipped<Sequence, std::remove_const_t<decltype(positions)>>{keys, positions},
+                                 seed, kind, where);
+  }
+}
+
+/// The keys of a batch that have no index yet, in the order in which they get one.
+template <class Key, class Place>
+struct new_keys {
+  array<Key, Place> keys;
+  array<std::uint32_t, Place> index_of;  // of each of the batch's keys, by its number; empty: that
+  bool each_item = false;                // of the batch is a new key: its index is its position
+};
+
+/// `indices`: of each of the batch's keys, no_index if it has none; empty if none has one. New keys get the
+/// indices from `before` on. Asynchronous on cuda.
+template <class Place, class Sequence, class Batch>
+auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, index_order order,
+                    array<std::uint32_t, Place>&& indices, std::size_t before, const char* where) {
+  using Key = element_of<Sequence>;
+  const bool all = indices.size() == 0;
+  const auto from_before = static_cast<std::uint32_t>(before);
+  new_keys<Key, Place> result;
+  const auto check = [&](std::size_t count) {
+    if (before + count >= ~std::uint32_t{0})
+      detail::raise<invalid_argument>(
+          {where, ": ", before + count, " different keys; at most 2^32 - 2 have indices"});
+  };
+  if (order == index_order::any && all) {
+    result.keys = std::move(batch.keys);
+  } else if (order != index_order::first_occurrence) {
+    auto fresh = [&] {
+      if (!all) {
+        return select_numbers<std::uint32_t>(place, batch.size,
+                                             is_value<std::uint32_t>{indices.data(), ~std::uint32_t{0}});
+      }
+      array<std::uint32_t, Place> every(place, batch.size);
+      write_numbers(place, every.size(), number<std::uint32_t>(), every.data());
+      return every;
+    }();
+    check(fresh.size());
+    if (order == index_order::by_key) sort_by_key(place, batch.keys, fresh, where);
+    result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
+    result.keys = array<Key, Place>(place, fresh.size());
+    write_numbers(place, fresh.size(), in_order<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
+    place.for_each(fresh.size(), write_index{fresh.data(), from_before, result.index_of.data()});
+  } else if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
+    if (all && batch.size == sequence.size()) {  // all are different: they are in order
+      result.keys = array<Key, Place>(place, batch.size);
+      write_numbers(place, batch.size, element_at<Sequence>{sequence}, result.keys.data());
+      result.index_of = std::move(batch.first);
+      result.each_item = true;
+      return result;
+    }
+    marked_positions<Place> marked(place, sequence.size(), batch.first, all ? nullptr : indices.data());
+    check(marked.count);
+    result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
+    place.for_each(batch.size,
+                   index_by_rank{batch.first.data(), marked.ref(), from_before, result.index_of.data(), all});
+    result.keys = array<Key, Place>(place, marked.count);
+    place.for_each(sequence.size(), write_marked<Sequence, Key>{sequence, marked.ref(), result.keys.data()});
+  }
+  return result;
+}
+
+/// The index of each of n items of a batch.
+template <class Place, class Batch, class Key>
+array<std::uint32_t, Place> indices_of_items(const Place& place, const Batch& batch, std::size_t n,
+                                             const new_keys<Key, Place>& fresh) {
+  array<std::uint32_t, Place> result(place, n);
+  if (fresh.each_item) {
+    write_numbers(place, n, number<std::uint32_t>(), result.data());
+  } else {
+    batch.of_each_item(place, fresh.index_of.data(), result.data());
+  }
+  return result;
+}
+
+/// The counts of all indices: what they were before, and how often a batch has each key.
+template <class Place, class Batch, class Key>
+array<std::uint64_t, Place> counts_by_index(const Place& place, const array<std::uint64_t, Place>& before,
+                                            Batch& batch, const new_keys<Key, Place>& fresh) {
+  if (fresh.index_of.size() == 0 || fresh.each_item)  // in order, or all are 1
+    return std::move(batch.counts);
+  array<std::uint64_t, Place> counts(place, before.size() + fresh.keys.size());
+  place.copy(counts.data(), before.data(), before.bytes());
+  place.for_each(batch.size, add_counts{fresh.index_of.data(), batch.counts.data(),
+                                        static_cast<std::uint32_t>(before.size()), counts.data()});
+  return counts;
+}
+
+/// target[i] = source[the number of index i]
+struct by_index {
+  const std::uint32_t* source;
+  const std::uint32_t* index_of;
+  std::uint32_t* target;
+  ROOST_FN void operator()(std::size_t number) const { target[index_of[number]] = source[number]; }
+};
+
+/// Where the key of each index occurs first, of a batch whose keys all are new.
+template <class Place, class Batch, class Key>
+array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
+                                           const new_keys<Key, Place>& fresh) {
+  if (fresh.index_of.size() == 0) return std::move(batch.first);
+  array<std::uint32_t, Place> result(place, batch.size);
+  if (fresh.each_item) {
+    write_numbers(place, result.size(), number<std::uint32_t>(), result.data());
+  } else {
+    place.for_each(batch.size, by_index{batch.first.data(), fresh.index_of.data(), result.data()});
+  }
+  return result;
+}
+
+/// Calls f with a batch that is numbered for an order.
+template <class Place, class Sequence, class F>
+auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
+                   numbering_kind kind, const char* where, const F& f) {
+  kind.first |= order == index_order::first_occurrence;
+  if (!kind.first) return f(number_batch<none>(place, sequence, seed, kind, where));
+  return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
+}
+
+/// roost::unique_all, for the call `where`.
+template <class Place, class Keys>
+auto unique_all(const Place& place, const Keys& keys, const unique_options& wanted, const char* where) {
+  using key = element_of<Keys>;
+  const auto sequence = as_sequence(keys);
+  const numbering_kind kind{
+      .keys = true, .counts = wanted.counts, .first = wanted.first, .numbers = wanted.inverse};
+  return with_numbered(place, sequence, 0, wanted.order, kind, where, [&](auto batch) {
+    auto ordered =
+        order_new_keys(place, sequence, batch, wanted.order, array<std::uint32_t, Place>(), 0, where);
+    unique_keys<key, Place> result;
+    if (wanted.inverse) result.inverse = indices_of_items(place, batch, sequence.size(), ordered);
+    if (wanted.counts) result.counts = counts_by_index(place, array<std::uint64_t, Place>(), batch, ordered);
+    if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
+      if (wanted.first) result.first = first_by_index(place, batch, ordered);
+    }
+    result.keys = std::move(ordered.keys);
+    place.synchronize();
+    return result;
+  });
+}
+
+template <class Ref, class Key>
+struct good_index {
+  Ref indices;
+  const Key* keys;
+  const std::uint64_t* counts;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const found<std::uint32_t> index = indices.find(keys[i]);
+    return index && *index == i && (counts == nullptr || counts[i] != 0) ? 1 : 0;
+  }
+};
+
+}  // namespace detail
+
+template <class Key, class Place>
+template <class Keys>
+array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, const Keys& keys) {
+  constexpr const char* where = "roost::two_way_index";
+  const auto sequence = detail::sequence_as<Key>(keys);
+  const std::size_t before = size();
+  if (before != 0 && sequence.size() == 0) return {};
+  const bool in_hash_order = before == 0 && options_.order == index_order::any;
+  const detail::numbering_kind kind{
+      .keys = true, .pairs = in_hash_order, .counts = options_.counts, .numbers = true, .begins = true};
+  return detail::with_numbered(place, sequence, options_.seed, options_.order, kind, where, [&](auto batch) {
+    array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
+    if (before != 0) find(place, batch.keys, known);
+    auto fresh =
+        detail::order_new_keys(place, sequence, batch, options_.order, std::move(known), before, where);
+    return add(place, batch, std::move(fresh), sequence.size());
+  });
+}
+
+/// Adds keys whose indices are known, and returns the index of each item of their batch.
+template <class Key, class Place>
+template <class Batch>
+array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, Batch& batch,
+                                                           detail::new_keys<Key, Place>&& fresh,
+                                                           std::size_t items) {
+  const std::size_t before = size(), after = before + fresh.keys.size();
+  const array<std::uint32_t, Place>& index_of = fresh.index_of;
+  array<std::uint64_t, Place> all_counts;
+  if (options_.counts) all_counts = detail::counts_by_index(place, counts_, batch, fresh);
+  array<Key, Place> all_keys = std::move(fresh.keys);
+  if (before != 0) {
+    array<Key, Place> both(place, after);
+    place.copy(both.data(), keys_.data(), keys_.bytes());
+    place.copy(both.data() + before, all_keys.data(), all_keys.bytes());
+    all_keys = std::move(both);
+  }
+  map indices = [&] {
+    if (before != 0)
+      return map(place, all_keys, detail::numbers_to<std::uint32_t>(after),
+                 {.load_factor = options_.load_factor, .seed = options_.seed});
+    if (index_of.size() == 0)
+      return detail::map_of_keys<map>(place, batch, batch.pairs, options_.load_factor);
+    array<pair<Key, std::uint32_t>, Place> pairs(place, after);
+    detail::write_numbers(place, after, detail::key_with_index<Key>{batch.keys.data(), index_of.data()},
+                          pairs.data());
+    return detail::map_of_keys<map>(place, batch, pairs, options_.load_factor);
+  }();
+  auto result = detail::indices_of_items(place, batch, items, fresh);
+  place.synchronize();
+  keys_ = std::move(all_keys);
+  counts_ = std::move(all_counts);
+  indices_ = std::move(indices);
+  return result;
+}
+
+template <class Key, class Place>
+bool two_way_index<Key, Place>::valid(const Place& place) const {
+  if (empty()) return indices_.empty();
+  return indices_.size() == size() &&
+         place.sum(size(), detail::good_index<typename map::ref_type, Key>{indices_.ref(), keys_.data(),
+                                                                           counts_.data()}) == size();
+}
+
+template <class Place, class Keys>
+auto unique(const Place& place, const Keys& keys, index_order order) {
+  return std::move(detail::unique_all(place, keys, {order}, "roost::unique").keys);
+}
+
+template <class Place, class Keys>
+auto unique_inverse(const Place& place, const Keys& keys, index_order order) {
+  auto all = detail::unique_all(place, keys, {.order = order, .inverse = true}, "roost::unique_inverse");
+  return unique_keys_inverse<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.inverse)};
+}
+
+template <class Place, class Keys>
+auto unique_counts(const Place& place, const Keys& keys, index_order order) {
+  auto all = detail::unique_all(place, keys, {.order = order, .counts = true}, "roost::unique_counts");
+  return unique_keys_counts<detail::element_of<Keys>, Place>{std::move(all.keys), std::move(all.counts)};
+}
+
+template <class Place, class Keys>
+unique_keys<detail::element_of<Keys>, Place> unique_all(const Place& place, const Keys& keys,
+                                                        const unique_options& wanted) {
+  return detail::unique_all(place, keys, wanted, "roost::unique_all");
+}
+
+template <class Place, class Keys>
+std::size_t unique_count(const Place& place, const Keys& keys) {
+  return detail::number_batch<none>(place, detail::as_sequence(keys), 0, {}, "roost::unique_count").size;
+}
+
+}  // namespace roost

@@ -1,0 +1,471 @@
+#pragma once
+
+// Bodies of roost/cuda.hpp.
+
+#include "roost/cuda.hpp"
+
+namespace roost {
+
+namespace detail {
+
+inline void check(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // a failed call must not be found again by the next one
+  detail::raise<device_error>({std::string("roost::cuda: "), call, " failed: ", cudaGetErrorString(status),
+                               " (", cudaGetErrorName(status), ")"});
+}
+
+/// Makes a device current while it lives.
+class device_guard {
+ public:
+  explicit device_guard(int device) {
+    check(cudaGetDevice(&before_), "cudaGetDevice");
+    if (before_ != device) check(cudaSetDevice(device), "cudaSetDevice");
+    changed_ = before_ != device;
+  }
+  ~device_guard() {
+    if (changed_) static_cast<void>(cudaSetDevice(before_));
+  }
+  device_guard(const device_guard&) = delete;
+  device_guard& operator=(const device_guard&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+/// Memory of a place for the length of one call.
+template <class Place>
+class scratch_block {
+ public:
+  scratch_block(const Place& place, std::size_t bytes)
+      : place_(place), bytes_(bytes), memory_(place.allocate(bytes)) {}
+  ~scratch_block() { place_.deallocate(memory_, bytes_); }
+  scratch_block(const scratch_block&) = delete;
+  scratch_block& operator=(const scratch_block&) = delete;
+  void* get() const { return memory_; }
+
+ private:
+  const Place& place_;
+  std::size_t bytes_;
+  void* memory_;
+};
+
+template <int Threads>
+__global__ void copy_bytes_kernel(std::byte* target, const std::byte* source, std::size_t bytes) {
+  if (threadIdx.x < bytes) target[threadIdx.x] = source[threadIdx.x];
+}
+
+/// A few bytes of pinned memory, which a kernel can write to: a copy by the device's copy engine that waits
+/// for a kernel takes up to 8 us longer. The memory is kept for the next one. Nothing if more bytes are
+/// wanted, or there is no such memory.
+class pinned_word {
+ public:
+  static constexpr std::size_t bytes_most = 64;
+
+  explicit pinned_word(std::size_t bytes) {
+    if (bytes == 0 || bytes > bytes_most) return;
+    const std::lock_guard hold(words().lock);
+    if (words().free.empty()) more();
+    if (words().free.empty()) return;
+    word_ = words().free.back();
+    words().free.pop_back();
+  }
+  ~pinned_word() {
+    if (word_ == nullptr) return;
+    const std::lock_guard hold(words().lock);
+    words().free.push_back(word_);
+  }
+  pinned_word(const pinned_word&) = delete;
+  pinned_word& operator=(const pinned_word&) = delete;
+
+  void* get() const { return word_; }
+
+ private:
+  static constexpr std::size_t at_once = 64;  // words
+  struct all {
+    std::mutex lock;
+    std::vector<void*> free;
+    std::size_t count = 0;
+  };
+  static all& words() {
+    static all& the_words = *new all;  // never destroyed, as the pools
+    return the_words;
+  }
+  static void more() {
+    words().free.reserve(words().count + at_once);              // so that none is lost in the destructor
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // other threads may be capturing graphs
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+    void* memory = nullptr;
+    if (cudaHostAlloc(&memory, at_once * bytes_most, cudaHostAllocPortable) == cudaSuccess) {
+      for (std::size_t i = 0; i < at_once; ++i)
+        words().free.push_back(static_cast<std::byte*>(memory) + i * bytes_most);
+      words().count += at_once;
+    } else {
+      static_cast<void>(cudaGetLastError());
+    }
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
+  }
+
+  void* word_ = nullptr;
+};
+
+template <class F>
+__global__ void for_each_kernel(std::size_t n, const F f) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < n) f(i);
+}
+
+/// How many teams a multiprocessor should run at once, where a kernel says it.
+template <class Kernel>
+constexpr int teams_at_once = [] {
+  if constexpr (requires { Kernel::teams_at_once; }) {
+    return Kernel::teams_at_once;
+  } else {
+    return 1;
+  }
+}();
+
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::threads, teams_at_once<Kernel>) team_kernel(const Kernel kernel) {
+  extern __shared__ __align__(16) std::byte shared[];
+  kernel(block_team<Kernel::threads>{}, std::size_t{blockIdx.x}, shared);
+}
+
+/// Blocks of a launch in turn that a multiprocessor has.
+inline constexpr int in_turn_blocks = 2;
+
+/// Whether a kernel's scratch memory may be more than shared memory holds, for large keys and values or on
+/// small devices: then it is compiled for both kinds of memory.
+template <class Kernel>
+constexpr bool has_large_scratch = [] {
+  if constexpr (requires { Kernel::large_scratch; }) {
+    return Kernel::large_scratch;
+  } else {
+    return false;
+  }
+}();
+
+/// For scratch that shared memory cannot hold: fewer blocks, each with its own piece of device memory, share
+/// the teams' work.
+template <class Kernel>
+__global__ void __launch_bounds__(Kernel::threads)
+    wide_team_kernel(const Kernel kernel, std::size_t teams, std::byte* scratch, std::size_t scratch_bytes) {
+  for (std::size_t i = blockIdx.x; i < teams; i += gridDim.x) {
+    kernel(block_team<Kernel::threads>{}, i, scratch + blockIdx.x * scratch_bytes);
+    __syncthreads();
+  }
+}
+
+/// Runs stages in turn: blocks share each one's teams, and wait for each other before the next.
+template <int Threads, class... Kernels>
+__global__ void __launch_bounds__(Threads, in_turn_blocks)
+    stages_kernel(std::uint32_t* barrier, const stage<Kernels>... stages) {
+#if ROOST_ON_DEVICE
+  extern __shared__ __align__(16) std::byte shared[];
+  const block_team<Threads> team;
+  bool behind = false;  // some stage ran since the last wait
+  const auto run = [&](const auto& mine) {
+    if (behind) wait_for_all_blocks(barrier);
+    behind = mine.needed();
+    if (!behind) return;
+    for (std::size_t i = blockIdx.x; i < mine.teams; i += gridDim.x) {
+      mine.kernel(team, i, shared);
+      __syncthreads();
+    }
+  };
+  (run(stages), ...);
+#endif
+}
+
+/// Adds up f(i) for i in [0, n): each worker takes every `stride`-th.
+template <class F>
+struct sum_numbers {
+  static constexpr int threads = 256;
+
+  std::size_t n, stride;
+  F f;
+  std::uint64_t* total;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = index * threads + static_cast<std::size_t>(team.rank()); i < n; i += stride)
+      sum += f(i);
+#if ROOST_ON_DEVICE
+    sum = scan_warp(sum);
+    if (threadIdx.x % 32 == 31 && sum != 0) fetch_add(*total, sum);
+#else
+    *total += sum;
+#endif
+  }
+};
+
+/// target[i] = source[0] + ... + source[i - 1], in one pass: each block learns what those with earlier tiles
+/// add up to, if there are others.
+template <int Threads>
+__global__ void __launch_bounds__(Threads) scan_kernel(const std::uint64_t* source, std::uint64_t* target,
+                                                       std::size_t n, const earlier_teams tiles) {
+#if ROOST_ON_DEVICE
+  constexpr int rows = 8, warps = Threads / 32;  // of 64 numbers, two for a lane
+  __shared__ std::uint64_t of_warp[warps], shared;
+  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  const block_team<Threads> team;
+  const bool alone = gridDim.x == 1;
+  const std::uint64_t tile = alone ? 0 : tiles.turn(team, &shared);
+  const std::size_t first = ((tile * warps + static_cast<std::size_t>(warp)) * 32 * rows + lane) * 2;
+  std::uint64_t even[rows], odd[rows], of_mine = 0;
+  ROOST_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    const std::size_t i = first + r * 64;
+    even[r] = i < n ? source[i] : 0;
+    odd[r] = i + 1 < n ? source[i + 1] : 0;
+  }
+  ROOST_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    const std::uint64_t both = even[r] + odd[r], up_to_me = scan_warp(both);
+    odd[r] = even[r];
+    even[r] = of_mine + up_to_me - both;
+    odd[r] += even[r];
+    of_mine += __shfl_sync(~0u, up_to_me, 31);
+  }
+  if (lane == 0) of_warp[warp] = of_mine;
+  __syncthreads();
+  std::uint64_t of_tile = 0;
+  ROOST_UNROLL
+  for (int w = 0; w < warps; ++w) of_tile += of_warp[w];
+  std::uint64_t before = alone ? 0 : tiles.sum_before(team, tile, of_tile, &shared);
+  for (int w = 0; w < warp; ++w) before += of_warp[w];
+  ROOST_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    const std::size_t i = first + r * 64;
+    if (i < n) target[i] = before + even[r];
+    if (i + 1 < n) target[i + 1] = before + odd[r];
+  }
+#endif
+}
+
+}  // namespace detail
+
+inline int cuda_devices() noexcept {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return 0;
+  }
+  return count;
+}
+
+inline device_memory_pool::device_memory_pool(int device) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = device;
+  detail::check(cudaMemPoolCreate(&pool_, &properties), "cudaMemPoolCreate");
+  std::uint64_t keep_everything = ~std::uint64_t{0};
+  detail::check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_everything),
+                "cudaMemPoolSetAttribute");
+}
+
+inline device_memory_pool& device_memory_pool::of(int device) {
+  // Never destroyed: tables of the user may live as long as the process.
+  static auto& lock = *new std::mutex;
+  static auto& pools = *new std::vector<device_memory_pool*>;
+  const std::lock_guard hold(lock);
+  const auto number = static_cast<std::size_t>(device);
+  if (pools.size() <= number) pools.resize(number + 1);
+  if (pools[number] == nullptr) pools[number] = new device_memory_pool(device);
+  return *pools[number];
+}
+
+inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream) {
+  void* memory = nullptr;
+  if (cudaMallocFromPoolAsync(&memory, bytes, pool_, stream) == cudaSuccess) return memory;
+  static_cast<void>(cudaGetLastError());
+  // What the pool keeps for later may be in the way of this one.
+  static_cast<void>(cudaStreamSynchronize(stream));
+  trim();
+  const cudaError_t status = cudaMallocFromPoolAsync(&memory, bytes, pool_, stream);
+  if (status == cudaSuccess) return memory;
+  static_cast<void>(cudaGetLastError());
+  if (status != cudaErrorMemoryAllocation) detail::check(status, "cudaMallocFromPoolAsync");
+  std::size_t free = 0, total = 0;
+  static_cast<void>(cudaMemGetInfo(&free, &total));
+  detail::raise<out_of_memory>({"roost::cuda: no memory for ", bytes, " bytes; ", free, " of ", total,
+                                " bytes of the device are free; use fewer keys or a higher load factor"});
+}
+
+inline void device_memory_pool::deallocate(void* memory, std::size_t, cudaStream_t stream) noexcept {
+  static_cast<void>(cudaFreeAsync(memory, stream));  // fails without harm where CUDA is already shutting down
+}
+
+inline std::size_t device_memory_pool::kept() const {
+  std::uint64_t taken = 0, used = 0;
+  detail::check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &taken),
+                "cudaMemPoolGetAttribute");
+  detail::check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used),
+                "cudaMemPoolGetAttribute");
+  return taken - detail::smaller(taken, used);
+}
+
+inline void device_memory_pool::trim() { detail::check(cudaMemPoolTrimTo(pool_, 0), "cudaMemPoolTrimTo"); }
+
+inline void device_memory_pool::share_with(int device) {
+  cudaMemAccessDesc access{};
+  access.location.type = cudaMemLocationTypeDevice;
+  access.location.id = device;
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  detail::check(cudaMemPoolSetAccess(pool_, &access, 1), "cudaMemPoolSetAccess");
+}
+
+inline cuda::cuda(cudaStream_t stream, device_memory_resource* memory) : stream_(stream), memory_(memory) {
+  if (!cuda_available()) {
+    detail::raise<device_error>(
+        {"roost::cuda: no CUDA device can be used here; use roost::host, or check the driver with "
+         "nvidia-smi"});
+  }
+  detail::check(cudaGetDevice(&device_), "cudaGetDevice");
+  int shared = 0;
+  detail::check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
+                "cudaDeviceGetAttribute");
+  detail::check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device_),
+                "cudaDeviceGetAttribute");
+  shared_bytes_ = static_cast<std::size_t>(shared);
+  if (memory_ == nullptr) memory_ = &device_memory_pool::of(device_);
+}
+
+inline void cuda::synchronize() const {
+  detail::check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+}
+
+inline void cuda::copy(void* target, const void* source, std::size_t bytes) const {
+  if (bytes == 0) return;
+  detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+}
+
+inline void cuda::copy_from_host(void* target, const void* source, std::size_t bytes) const {
+  if (bytes == 0) return;
+  detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream_),
+                "cudaMemcpyAsync to the device");
+}
+
+inline void cuda::copy_to_host(void* target, const void* source, std::size_t bytes) const {
+  if (bytes == 0) return synchronize();
+  const detail::pinned_word word(bytes);
+  void* const pinned = word.get();
+  if (pinned != nullptr) {
+    copy_to_word(pinned, source, bytes);
+  } else {
+    detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream_),
+                  "cudaMemcpyAsync to the host");
+  }
+  synchronize();
+  if (pinned != nullptr) std::memcpy(target, pinned, bytes);
+}
+
+inline void cuda::copy_to_word(void* word, const void* source, std::size_t bytes) const {
+  constexpr int threads = detail::pinned_word::bytes_most;
+  void* arguments[] = {&word, &source, &bytes};
+  start(reinterpret_cast<const void*>(&detail::copy_bytes_kernel<threads>), 1, threads, 0, arguments,
+        "launch of a copy to the host");
+}
+
+inline void cuda::fill(void* memory, int byte, std::size_t bytes) const {
+  if (bytes == 0) return;
+  detail::check(cudaMemsetAsync(memory, byte, bytes, stream_), "cudaMemsetAsync");
+}
+
+/// Every launch of a kernel goes through here, whatever it is: so this is compiled once.
+inline void cuda::start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes,
+                        void** arguments, const char* what, bool waits) const {
+  const detail::device_guard guard(device_);
+  constexpr std::size_t without_asking = 44 << 10;  // of the 48 KiB that every kernel may use, 4 for its own
+  if (shared_bytes > without_asking) {
+    detail::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(shared_bytes)),
+                  "cudaFuncSetAttribute");
+  }
+  const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(threads));
+  detail::check(waits ? cudaLaunchCooperativeKernel(kernel, grid, block, arguments, shared_bytes, stream_)
+                      : cudaLaunchKernel(kernel, grid, block, arguments, shared_bytes, stream_),
+                what);
+}
+
+template <class... Kernels>
+void cuda::launch_in_turn(std::uint32_t* barrier, const detail::stage<Kernels>&... stages) const {
+  constexpr int threads = std::max({Kernels::threads...});
+  const std::size_t teams = std::max({stages.teams...});
+  const std::size_t shared = std::max({detail::scratch_bytes_of(stages.kernel)...});
+  const std::size_t at_once = shared * detail::in_turn_blocks <= shared_bytes_ ? detail::in_turn_blocks : 1;
+  if (teams == 0) return;
+  void* arguments[] = {&barrier, const_cast<detail::stage<Kernels>*>(&stages)...};
+  start(reinterpret_cast<const void*>(&detail::stages_kernel<threads, Kernels...>),
+        detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * at_once), threads, shared,
+        arguments, "launch of kernels in turn", true);
+}
+
+template <class F>
+void cuda::for_each(std::size_t n, const F& f) const {
+  if (n == 0) return;
+  constexpr int threads = 256;
+  void* arguments[] = {&n, const_cast<F*>(&f)};
+  start(reinterpret_cast<const void*>(&detail::for_each_kernel<F>), detail::ceil_div<std::size_t>(n, threads),
+        threads, 0, arguments, "launch of for_each");
+}
+
+template <class Kernel>
+void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const {
+  if (teams == 0) return;
+  constexpr const char* what = "launch of a team kernel";
+  auto* const self = const_cast<Kernel*>(&kernel);
+  if (scratch_bytes + static_shared_bytes <= shared_bytes_) {
+    void* arguments[] = {self};
+    start(reinterpret_cast<const void*>(&detail::team_kernel<Kernel>), teams, Kernel::threads, scratch_bytes,
+          arguments, what);
+  } else if constexpr (detail::has_large_scratch<Kernel>) {
+    std::size_t bytes = (scratch_bytes + 255) / 256 * 256;
+    const std::size_t blocks = detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * 2);
+    const detail::scratch_block scratch(*this, blocks * bytes);
+    fill(scratch.get(), 0, blocks * bytes);  // a team may copy slots that it has not filled yet
+    auto* memory = static_cast<std::byte*>(scratch.get());
+    void* arguments[] = {self, &teams, &memory, &bytes};
+    start(reinterpret_cast<const void*>(&detail::wide_team_kernel<Kernel>), blocks, Kernel::threads, 0,
+          arguments, what);
+  } else {
+    detail::raise<device_error>({"roost::cuda: a kernel needs ", scratch_bytes,
+                                 " bytes of shared memory, and a block of this device has ", shared_bytes_,
+                                 "; use smaller keys and values"});
+  }
+}
+
+inline void cuda::exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const {
+  if (n == 0) return;
+  constexpr int threads = 256;
+  const std::size_t tiles = detail::ceil_div<std::size_t>(n, threads * 16);
+  std::optional<detail::scratch_block<cuda>> scratch;
+  detail::earlier_teams earlier(nullptr);
+  if (tiles > 1) {  // one block needs to know of none
+    const std::size_t bytes = detail::earlier_teams::words(tiles) * sizeof(std::uint64_t);
+    scratch.emplace(*this, bytes);
+    fill(scratch->get(), 0, bytes);
+    earlier = detail::earlier_teams(static_cast<std::uint64_t*>(scratch->get()));
+  }
+  void* arguments[] = {&source, &target, &n, &earlier};
+  start(reinterpret_cast<const void*>(&detail::scan_kernel<threads>), tiles, threads, 0, arguments,
+        "launch of a scan");
+}
+
+template <class F>
+std::uint64_t cuda::sum(std::size_t n, const F& f) const {
+  using kernel = detail::sum_numbers<F>;
+  const std::size_t teams = detail::smaller<std::size_t>(detail::ceil_div<std::size_t>(n, kernel::threads),
+                                                         static_cast<std::size_t>(processors_) * 8);
+  const detail::scratch_block total(*this, sizeof(std::uint64_t));
+  fill(total.get(), 0, sizeof(std::uint64_t));
+  launch(teams, 0, kernel{n, teams * kernel::threads, f, static_cast<std::uint64_t*>(total.get())});
+  std::uint64_t result = 0;
+  copy_to_host(&result, total.get(), sizeof(result));
+  return result;
+}
+
+}  // namespace roost

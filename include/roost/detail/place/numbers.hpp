@@ -1,0 +1,51 @@
+#pragma once
+
+#include "roost/detail/place/sequence.hpp"
+
+namespace roost::detail {
+
+template <class T>
+struct number {
+  ROOST_FN T operator()(std::size_t i) const { return static_cast<T>(i); }
+};
+
+/// 0, 1, ... n - 1.
+template <class T>
+auto numbers_to(std::size_t n) {
+  return computed(n, number<T>());
+}
+
+/// target[i] = f(i)
+template <class F, class T>
+struct write_number {
+  F f;
+  T* target;
+  ROOST_FN void operator()(std::size_t i) const { target[i] = f(i); }
+};
+template <class Place, class F, class T>
+void write_numbers(const Place& place, std::size_t n, const F& f, T* target) {
+  place.for_each(n, write_number<F, T>{f, target});
+}
+
+// Binary search.
+
+/// The first of [first, last) that is not before a place, or `last`: before(i) is true for those up to there
+/// and false for the others.
+template <class I, class Before>
+ROOST_FN I lower_bound(I first, I last, const Before& before) {
+  for (I count = last - first; count > 0;) {
+    const I half = count / 2;
+    const bool right = before(first + half);
+    first = right ? first + half + 1 : first;
+    count = right ? count - half - 1 : half;
+  }
+  return first;
+}
+
+/// The last of [first, last) that starts at or before x; that is `first` at least. Starts ascend.
+template <class I, class Starts, class X>
+ROOST_FN I last_at_or_before(I first, I last, const Starts& starts, const X& x) {
+  return lower_bound(first + 1, last, [&](I i) { return starts[i] <= x; }) - 1;
+}
+
+}  // namespace roost::detail

@@ -1,0 +1,273 @@
+#pragma once
+
+#include "roost/detail/place/config.hpp"
+
+// All tuning numbers: for each algorithm a struct for each place. Those of cuda are for Hopper (sm_90),
+// measured as docs/performance.md tells. Teams run at once on a multiprocessor.
+
+namespace roost {
+class host;
+class cuda;
+}  // namespace roost
+
+namespace roost::detail {
+
+/// How a lookup's reads follow each other: see detail/table/probe.hpp.
+enum class driver {
+  one_by_one,   // each to its end
+  interleaved,  // one loop over the reads of all lookups of a thread
+  deferred,     // the first read of all; lookups that it does not end come afterwards
+  in_cache      // the same where nothing is worth fetching ahead
+};
+
+// Items into regions.
+
+template <class Place>
+struct partition_tuning;
+
+template <>
+struct partition_tuning<cuda> {
+  static constexpr int threads = 512;
+  static constexpr int teams_at_once(std::size_t item_bytes) { return item_bytes <= 4 ? 3 : 2; }
+  static constexpr std::size_t tile_bytes = 48 << 10;  // of items that a team partitions at once
+  static constexpr std::uint32_t tile_items_most = 6144;
+  static constexpr std::uint32_t digits_most = 512;  // regions that one pass splits into
+};
+
+template <>
+struct partition_tuning<host> {
+  static constexpr std::size_t tile_bytes = 256 << 10;
+  static constexpr std::uint32_t tile_items_most = 32768;
+  static constexpr std::uint32_t digits_most = 1024;
+};
+
+// Regions of tables, and how they are built.
+
+template <class Place>
+struct build_tuning;
+
+template <>
+struct build_tuning<cuda> {
+  static constexpr std::size_t bucket_bytes = 32;  // that a lookup reads at once: a sector
+  static constexpr int sector_slots = 4;           // compact: a sector with fewer is larger
+  static constexpr int threads = 512;
+  static constexpr int teams_at_once = 4;
+  static constexpr int compact_teams_at_once(std::size_t pair_bytes) { return pair_bytes == 8 ? 4 : 3; }
+  static constexpr int held = 4;                         // items that a worker reads ahead
+  static constexpr std::size_t region_bytes = 40 << 10;  // of slots: five teams at once
+  static constexpr std::size_t region_bytes_most = 200 << 10;
+  // Tables that are built in one launch, and how many pairs a team partitions at once then.
+  static constexpr std::size_t in_turn_bytes = 3 << 20;
+  static constexpr std::uint32_t in_turn_tile = 2048;
+  static constexpr std::size_t compact_region_bytes(double table_bytes) {  // of sectors
+    return table_bytes <= in_turn_bytes ? 16 << 10 : 32 << 10;
+  }
+};
+
+template <>
+struct build_tuning<host> {
+  static constexpr std::size_t bucket_bytes = 64;  // a line
+  static constexpr int sector_slots = 8;
+  static constexpr int held = 16;
+  static constexpr std::size_t region_bytes = 240 << 10;
+  static constexpr std::size_t region_bytes_most = 1 << 20;
+  static constexpr std::size_t compact_region_bytes(double) { return 160 << 10; }
+  /// Tables that are built without a partition: by one thread that is alone, or one of several.
+  static constexpr std::size_t unparted_bytes(int threads) {
+    return std::size_t{threads == 1 ? 16u : 1u} << 20;
+  }
+};
+
+// Lookups, and mixed batches.
+
+template <class Place>
+struct find_tuning;
+
+template <>
+struct find_tuning<cuda> {
+  static constexpr int threads = 256;
+  static constexpr int run_teams_at_once(std::size_t value_bytes) { return value_bytes <= 4 ? 8 : 6; }
+  static constexpr bool defers = false;
+  static constexpr std::uint32_t ahead = 0;  // other threads hide the wait
+  /// Queries of a team. More would spread the queries in flight over more of the table.
+  static constexpr std::uint32_t tile(driver driver, bool by_region) {
+    return !by_region ? (driver == driver::interleaved ? 512 : 256)
+                      : (driver == driver::interleaved ? 1024 : 512);
+  }
+  static constexpr std::size_t cache_bytes = 64 << 20;  // smaller tables are in the cache
+  // By region: from this table on, for this many queries and more.
+  static constexpr std::size_t table_bytes = 64 << 20;
+  static constexpr std::size_t queries = 1 << 22;
+  static constexpr std::size_t window_bytes = 16 << 20;  // of the table, that the queries of a region ask
+  static constexpr std::size_t chunk_least = 1 << 20;
+  static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
+};
+
+template <>
+struct find_tuning<host> {
+  static constexpr bool defers = true;
+  static constexpr std::uint32_t ahead = 24;  // whose memory is on its way
+  static constexpr std::uint32_t tile(driver driver, bool) {
+    return driver == driver::one_by_one ? 4096 : 1024;  // what is deferred fits into a scratch on the stack
+  }
+  static constexpr std::size_t cache_bytes = 2 << 20;
+  static constexpr std::size_t table_bytes = 512 << 20;
+  static constexpr std::size_t queries = 1 << 18;
+  static constexpr std::size_t window_bytes = 256 << 10;
+  static constexpr std::size_t chunk_least = 1 << 16;
+  static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
+};
+
+// Changes of concurrent tables.
+
+template <class Place>
+struct change_tuning;
+
+template <>
+struct change_tuning<cuda> {
+  static constexpr std::uint32_t tile = 2048;  // pairs that a team inserts one by one, at most
+  static constexpr std::size_t teams = 4224;   // that share a batch, if there is a pair for each worker
+  static constexpr std::uint32_t small_buckets =
+      7;  // adding up copies in a small table first, of eight times as many buckets
+  // By region: tables of this many regions take batches of a slot in 8 and more.
+  static constexpr std::uint32_t regions = 1024;
+  static constexpr std::size_t regional_share = 8;
+  static constexpr int fill_threads = 384;  // 40 registers each
+  static constexpr int fill_teams_at_once = 4;
+};
+
+template <>
+struct change_tuning<host> {
+  static constexpr std::uint32_t tile = 4096;
+  static constexpr std::uint32_t small_buckets = 0;
+  static constexpr std::uint32_t regions = 16;
+  static constexpr std::size_t regional_share = 8;
+};
+
+// Groups of equal keys.
+
+template <class Place>
+struct group_tuning;
+
+template <>
+struct group_tuning<cuda> {
+  static constexpr int threads = 512;
+  static constexpr int teams_at_once = 3;
+  static constexpr std::size_t bytes = 64 << 10;            // that a team groups items in
+  static constexpr std::size_t held_most = 4;               // items of a worker
+  static constexpr std::size_t numbering_bytes = 72 << 10;  // that a team numbers keys in
+  static constexpr std::size_t numbering_held_most = 8;
+  static constexpr std::uint32_t sample = 8192;    // items in which frequent keys are looked for,
+  static constexpr std::uint32_t tiles_most = 16;  // which have more tiles of items than a team should group
+  static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
+  static constexpr std::size_t tried_most =
+      1 << 23;  // keys that are numbered, items that are grouped, unsampled
+};
+
+template <>
+struct group_tuning<host> {
+  static constexpr std::size_t bytes = 512 << 10;
+  static constexpr std::size_t held_most = 64;
+  static constexpr std::size_t numbering_bytes = 768 << 10;
+  static constexpr std::size_t numbering_held_most = 64;
+  static constexpr std::uint32_t tiles_most = 16;
+  static constexpr std::uint32_t expand_tile = 4096;
+  static constexpr std::size_t tried_most = 0;
+};
+
+// coordinate_index and kernel maps.
+
+template <class Place>
+struct sparse_tuning;
+
+template <>
+struct sparse_tuning<cuda> {
+  static constexpr int threads = 256;
+  static constexpr std::uint32_t tile = 1024;     // coordinates or blocks of a team
+  static constexpr std::size_t box_teams = 1056;  // that measure the box of all coordinates, at most
+  static constexpr std::uint32_t rows = 256;      // of a kernel map, of a team
+  /// Superblocks that are put in order by comparing each with all.
+  static constexpr std::uint32_t compared_most = 8192;
+  /// Coordinates from which on the host looks at what a build has counted before it goes on.
+  static constexpr std::size_t looks_from = 1 << 17;
+};
+
+template <>
+struct sparse_tuning<host> {
+  static constexpr std::uint32_t tile = 4096;
+  static constexpr std::size_t box_teams = 1056;
+  static constexpr std::uint32_t rows = 1024;
+  static constexpr std::uint32_t compared_most = 64;
+  static constexpr std::size_t looks_from = 0;
+};
+
+// stadium_map. Beyond `far_reach` bytes of host memory, which random accesses may be spread over, batches
+// from `far_queries` on go by region.
+
+template <class Place>
+struct stadium_tuning;
+
+template <>
+struct stadium_tuning<cuda> {
+  static constexpr std::uint32_t region_slots = 1 << 16;
+  static constexpr std::uint32_t guards_most = 1 << 20;  // for a quarter of a million threads
+  static constexpr std::size_t far_reach = std::size_t{256} << 20;
+  static constexpr std::size_t far_queries = 1 << 16;
+  static constexpr std::size_t far_sample = 1 << 16;   // of a batch: how many bodies it may read
+  static constexpr std::size_t far_access_bytes = 64;  // are copied in the time of one access by region
+  static constexpr std::size_t staged_bytes = std::size_t{48} << 20;  // that are copied at a time, about
+  static constexpr std::size_t staged_bytes_most = std::size_t{512} << 20;
+  static constexpr double bodies_share = 0.75;  // of free memory, if the user says nothing
+};
+
+template <>
+struct stadium_tuning<host> {
+  static constexpr std::uint32_t region_slots = 1 << 15;
+  static constexpr std::uint32_t guards_most = 1 << 12;
+  static constexpr std::size_t far_reach = ~std::size_t{0};  // nothing is far
+  static constexpr std::size_t far_queries = ~std::size_t{0};
+  static constexpr std::size_t far_sample = 1 << 16;
+  static constexpr std::size_t far_access_bytes = 1;
+  static constexpr std::size_t staged_bytes = std::size_t{48} << 20;
+  static constexpr std::size_t staged_bytes_most = ~std::size_t{0};
+};
+
+// Sharded tables: exchanges between shards that are places of this kind.
+
+template <class Place>
+struct shards_tuning;
+
+template <>
+struct shards_tuning<cuda> {
+  static constexpr std::size_t queries = 1 << 21;  // of a shard, from which on they go to the shards they ask
+  static constexpr std::size_t sampled_from = 1
+                                              << 23;  // queries; fewer are sent before a sample is looked at
+  static constexpr std::size_t scratch_bytes = std::size_t{8} << 30;
+  static constexpr std::size_t range_bytes = 16 << 20;  // of queries that travel while others are answered
+  static constexpr std::uint32_t ranges_most = 6;
+  static constexpr std::uint32_t batches = 4;          // of shards, that a launch answers
+  static constexpr std::size_t build_pairs = 1 << 16;  // from which on a build works while pairs travel
+};
+
+template <>
+struct shards_tuning<host> {
+  static constexpr std::size_t queries = 1 << 14;
+  static constexpr std::size_t sampled_from = 1 << 14;
+  static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
+  static constexpr std::size_t range_bytes = 4 << 10;
+  static constexpr std::uint32_t ranges_most = 4;
+  static constexpr std::uint32_t batches = 4;
+  static constexpr std::size_t build_pairs = 1 << 13;
+};
+
+/// How many items a team of this place partitions at once. Below 2^16, so that a position in a tile fits 16
+/// bits.
+template <class Place, class Item>
+constexpr std::uint32_t tile_items = [] {
+  using tuned = partition_tuning<Place>;
+  constexpr std::size_t items =
+      smaller<std::size_t>(tuned::tile_bytes / sizeof(Item), tuned::tile_items_most);
+  return static_cast<std::uint32_t>(larger<std::size_t>(items / 512, 1) * 512);
+}();
+
+}  // namespace roost::detail

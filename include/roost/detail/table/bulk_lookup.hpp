@@ -1,0 +1,582 @@
+#pragma once
+
+#include <span>
+
+#include "roost/bulk.hpp"
+#include "roost/detail/place/atomic.hpp"
+#include "roost/detail/table/probe.hpp"
+#include "roost/partition.hpp"
+
+// Bulk lookups, the same for every table with a ref: direct, or by region.
+
+namespace roost::detail {
+
+/// The key of a query.
+template <class Query>
+ROOST_FN const auto& key_of_query(const Query& query) {
+  if constexpr (requires { typename Query::operation_value; }) {
+    return query.key;
+  } else {
+    return query;
+  }
+}
+
+// What a lookup answers: of() makes it of what was found, put() writes it to the user's memory. (Changes,
+// which have no of(), have an operator() that takes the table and the query.)
+
+template <class Value>
+struct write_value {
+  using result = Value;
+  Value* results;
+  Value missing;
+  ROOST_FN result of(const found<Value>& answer) const { return answer.value_or(missing); }
+  ROOST_FN void put(std::size_t i, const result& answer) const { results[i] = answer; }
+};
+
+template <class Value>
+struct write_value_and_found {
+  using result = found<Value>;
+  Value* results;
+  bool* here;
+  ROOST_FN result of(const found<Value>& answer) const { return answer; }
+  ROOST_FN void put(std::size_t i, const result& answer) const {
+    here[i] = answer.has_value();
+    if (answer) results[i] = *answer;
+  }
+};
+
+struct write_contained {
+  using result = bool;
+  bool* results;
+  template <class Value>
+  ROOST_FN result of(const found<Value>& answer) const {
+    return answer.has_value();
+  }
+  ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
+};
+
+/// The slot where a key lies.
+struct write_slot {
+  using result = std::uint64_t;
+  std::uint64_t* slots;
+  template <class Value>
+  ROOST_FN result of(const hit<Value>& answer) const {
+    return answer.slot;
+  }
+  ROOST_FN void put(std::size_t i, result slot) const { slots[i] = slot; }
+};
+
+/// results[i] = the value in slots[i], piece by piece; where there is none `missing`, or nothing.
+template <class Ref, bool Fills>
+struct copy_value_of_slot {
+  using value = typename Ref::value_type;
+  using pieces = value_pieces<value>;
+  Ref ref;
+  const std::uint64_t* slots;
+  value* results;
+  bool* here;
+  std::conditional_t<Fills, value, none> missing;
+
+  ROOST_FN void operator()(std::size_t number) const {
+    const std::size_t i = number / pieces::count, piece = number % pieces::count;
+    const bool is_here = slots[i] != Ref::no_slot;
+    if (here != nullptr && piece == 0) here[i] = is_here;
+    if (is_here) {
+      pieces::copy(ref.value_address(slots[i]), results + i, piece);
+    } else if constexpr (Fills) {
+      pieces::copy(&missing, results + i, piece);
+    }
+  }
+};
+
+/// Whether an answer changes the table that is asked.
+template <class Answer>
+constexpr bool changes = requires { requires Answer::changes; };
+
+/// The answer to one query.
+template <class Table, class Query, class Answer>
+ROOST_FN typename Answer::result answer_one(const Table& table, const Query& query, const Answer& answer) {
+  if constexpr (changes<Answer>) {
+    return answer(table, query);
+  } else if constexpr (has_steps<Table>) {
+    return answer.of(probe(table, query));
+  } else if constexpr (std::is_same_v<Answer, write_contained>) {
+    return table.contains(query);
+  } else {
+    return answer.of(table.find(query));
+  }
+}
+
+/// How a batch goes through a table: see driver.
+template <class Place, class Table, class Answer, bool ByRegion>
+constexpr driver driver_for = changes<Answer> ? driver::one_by_one : driver_of<Place, Table, ByRegion>;
+
+/// The same for direct lookups in a table that the cache holds.
+template <class Place, class Table, class Answer>
+constexpr driver driver_in_cache =
+    !changes<Answer> && has_steps<Table> && find_tuning<Place>::defers ? driver::in_cache
+                                                                       : driver::one_by_one;
+
+/// put(i, answer) for queries[first ... first + n), by a team. A host thread has the memory of later ones
+/// fetched.
+template <class Place, driver Driver, bool ByRegion, class Team, class Table, class Queries, class Answer,
+          class Put>
+ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& queries, std::uint64_t first,
+                          std::uint32_t n, const Answer& answer,
+                          [[maybe_unused]] deferred_query<typename Table::key_type>* deferred,
+                          const Put& put) {
+  constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
+  if constexpr (Driver == driver::one_by_one) {
+    for_each_of(team, n, [&](std::uint32_t i) {
+      if constexpr (ahead != 0) {
+        if (i + ahead < n) table.prefetch(key_of_query(queries[first + i + ahead]));
+      }
+      const std::remove_cvref_t<decltype(queries[0])> query =
+          queries[first + i];  // a copy: changes might change what a reference shows
+      put(first + i, answer_one(table, query, answer));
+    });
+  } else {
+    const auto put_hit = [&](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); };
+    const auto interleave = [&](auto format) {
+      probe_interleaved(table, format, queries, first + static_cast<std::uint64_t>(team.rank()), first + n,
+                        Team::size, put_hit);
+    };
+    if constexpr (Driver == driver::deferred || Driver == driver::in_cache) {
+      run_on_host(table, [=](auto format) {
+        probe_deferred<Driver == driver::in_cache ? 0 : ahead>(
+            table, format, queries, first, n, deferred,
+            [=](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); });
+      });
+    } else if constexpr (ByRegion) {
+      table.with_format(interleave);
+    } else {
+      interleave(typename Table::format_of_neighbours());
+    }
+  }
+}
+
+/// Where the answers of a part of a batch go, of which the first query is `first` of the batch.
+template <class Answer>
+struct answers_from {
+  Answer answer;
+  std::size_t first;
+  ROOST_FN void put(std::size_t i, const typename Answer::result& result) const {
+    answer.put(first + i, result);
+  }
+};
+
+/// How many teams a multiprocessor should run at once, where an answer says it.
+template <class Answer>
+constexpr int teams_at_once_for = [] {
+  if constexpr (requires { Answer::teams_at_once; }) {
+    return Answer::teams_at_once;
+  } else {
+    return 1;
+  }
+}();
+
+/// The direct way.
+template <class Place, class Ref, class Queries, class Answer, driver Driver>
+struct probe_tiles {
+  static constexpr int threads = find_tuning<cuda>::threads;
+  static constexpr int teams_at_once = teams_at_once_for<Answer>;
+  static constexpr std::uint32_t tile = find_tuning<Place>::tile(Driver, false);
+
+  Ref ref;
+  Queries queries;
+  std::uint64_t count;
+  answers_from<Answer> target;
+  const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
+  std::uint64_t tiles_of_team;
+
+  ROOST_FN auto* scratch(scratch_memory& memory) const {
+    return take_deferred<Driver, typename Ref::key_type>(memory, tile);
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    if (only_if != nullptr && *only_if == 0) return;
+    scratch_memory pieces(memory);
+    auto* const deferred = scratch(pieces);
+    for (std::uint64_t t = 0; t < tiles_of_team; ++t) {
+      const std::uint64_t first = (index * tiles_of_team + t) * tile;
+      if (first >= count) return;
+      const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
+      answer_tile<Place, Driver, false>(
+          team, ref, queries, first, n, target.answer, deferred,
+          [target = target](std::uint64_t i, const auto& result) { target.put(i, result); });
+    }
+  }
+};
+
+template <driver Driver, class Place, class Ref, class Queries, class Answer>
+void probe_directly(const Place& place, const Ref& ref, const Queries& queries,
+                    const answers_from<Answer>& target, const std::uint32_t* only_if = nullptr) {
+  using kernel = probe_tiles<Place, Ref, Queries, Answer, Driver>;
+  const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
+  const kernel run{ref, queries, queries.size(), target, only_if, tiles_of_team};
+  place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile * tiles_of_team), scratch_bytes_of(run),
+               run);
+}
+
+/// Partitioned queries.
+template <class Query>
+struct queries_of_items {
+  const pair<Query, none>* items;
+  ROOST_FN const Query& operator[](std::size_t i) const { return items[i].key; }
+};
+
+/// The regions of operations.
+template <class Order>
+struct order_of_operations {
+  Order order;
+  template <class Operation>
+  ROOST_FN auto operator()(const Operation& operation) const {
+    return order(operation.key);
+  }
+};
+
+/// The regions of queries: those of keys are the same for every batch of keys, so that their partition is
+/// compiled once.
+template <class Query, class Order>
+auto order_of_queries(const Order& order) {
+  if constexpr (requires { typename Query::operation_value; }) {
+    return order_of_operations<Order>{order};
+  } else {
+    return order;
+  }
+}
+
+/// Queries of some regions, where they lie after a partition, and where their answers go.
+template <class Query, class Result>
+struct queries_by_region {
+  const pair<Query, none>* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  Result* answers;
+};
+
+/// The regional way: answers partitioned queries where they lie, region after region. A region's queries may
+/// lie in several batches, one of each shard: they are answered one after the other, so that they find its
+/// part of the table in the cache.
+template <class Place, class Ref, class Query, class Answer, std::uint32_t BatchesMost = 1>
+struct probe_region_tiles {
+  static constexpr driver chosen = driver_for<Place, Ref, Answer, true>;
+  static constexpr int threads = find_tuning<cuda>::threads;
+  static constexpr int teams_at_once = teams_at_once_for<Answer>;
+  static constexpr std::uint32_t tile = find_tuning<Place>::tile(chosen, true);
+  static constexpr std::uint32_t batches_most = BatchesMost;
+  using batch = queries_by_region<Query, typename Answer::result>;
+
+  Ref ref;
+  Answer answer;
+  const std::uint32_t* unless;
+  std::uint64_t tiles_of_region;  // of each batch
+  std::uint32_t count;            // of batches
+  batch batches[BatchesMost];
+
+  ROOST_FN auto* scratch(scratch_memory& memory) const {
+    return take_deferred<chosen, typename Ref::key_type>(memory, tile);
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    if (*unless != 0) return;
+    const std::size_t of_batch = index / tiles_of_region, region = of_batch / count;
+    batch mine = batches[0];
+    ROOST_UNROLL
+    for (std::uint32_t b = 1; b < BatchesMost; ++b) {  // an index would put them all into local memory
+      if (of_batch - region * count == b) mine = batches[b];
+    }
+    const std::uint64_t first = mine.begins[region] + index % tiles_of_region * tile;
+    if (first >= mine.ends[region]) return;
+    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, mine.ends[region] - first));
+    scratch_memory pieces(memory);
+    answer_tile<Place, chosen, true>(
+        team, ref, queries_of_items<Query>{mine.items}, first, n, answer, scratch(pieces),
+        [answers = mine.answers](std::uint64_t i, const auto& result) { answers[i] = result; });
+  }
+};
+
+/// Tables whose buckets stand in the order of their keys' hashes: the leading bits of a query's hash tell
+/// where in memory it will look.
+template <class Ref>
+concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
+
+inline bool asks_for_regions(path way) { return way == path::regional || way == path::streamed; }
+
+/// Whether the regional way is the faster one.
+template <class Place, class Ref>
+bool by_region_pays(std::size_t table_bytes, std::size_t queries) {
+  return in_hash_order<Ref> && table_bytes >= find_tuning<Place>::table_bytes &&
+         queries >= find_tuning<Place>::queries;
+}
+
+/// How a batch goes by region: into how many, and how many items at once.
+struct regional_plan {
+  std::uint32_t regions;
+  std::size_t chunk;
+};
+
+/// In chunks of equal size.
+template <class Place>
+regional_plan plan_chunks(std::uint32_t regions, std::size_t n, std::size_t bytes_of_item,
+                          std::size_t scratch_bytes_most) {
+  const std::size_t fit =
+      larger<std::size_t>(scratch_bytes_most / bytes_of_item, find_tuning<Place>::chunk_least);
+  return {regions, ceil_div(n, ceil_div(n, fit))};
+}
+
+/// A batch that goes through all regions of a table at once.
+template <class Place>
+struct all_regions {
+  static constexpr path way = path::regional;
+
+  template <class Ref>
+  bool pays(std::size_t table_bytes, std::size_t n) const {
+    return by_region_pays<Place, Ref>(table_bytes, n);
+  }
+  regional_plan plan(std::size_t table_bytes, std::size_t n, std::size_t bytes_of_item,
+                     const bulk_options& options) const {
+    using tuned = find_tuning<Place>;
+    const std::size_t windows = ceil_div(table_bytes, tuned::window_bytes);
+    return plan_chunks<Place>(
+        static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, partition_tuning<Place>::digits_most)),
+        n, bytes_of_item, options.scratch_bytes_or(tuned::scratch_bytes));
+  }
+  /// run(ref, first, count) for regions [first, first + count) of the plan.
+  template <class Ref, class Run>
+  void run(const Ref& ref, std::uint32_t regions, const Run& run) const {
+    run(ref, 0u, regions);
+  }
+};
+
+/// Answers queries by region; returns the bytes of scratch. `begun`: set when the first query is. Queries of
+/// few keys may overflow the room that their regions have: the device sees it, and goes direct.
+template <class Place, class Ref, class Queries, class Answer, class Way>
+std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Queries& queries,
+                            const answers_from<Answer>& target, const Way& way, bool& begun) {
+  using query = element_of<Queries>;
+  constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
+  array<std::uint32_t, Place> overflowed(place, 1);
+  place.fill(overflowed.data(), 0, overflowed.bytes());
+  partitioner<Place, pair<query, none>, kind> partitioner(place, regions, room::slack, overflowed.data());
+  const auto parts =
+      partitioner.run(alone<Queries>{queries}, order_of_queries<query>(ref.hash_order(regions)));
+  array<typename Answer::result, Place> answers(place, parts.extent());
+  using kernel = probe_region_tiles<Place, Ref, query, Answer>;
+  const std::size_t tiles = ceil_div<std::size_t>(parts.extent() / regions, kernel::tile);
+  begun = true;
+  way.run(ref, regions, [&](const Ref& here, std::uint32_t first, std::uint32_t count) {
+    const kernel run{here,
+                     target.answer,
+                     overflowed.data(),
+                     tiles,
+                     1,
+                     {{parts.items(), parts.begins() + first, parts.ends() + first, answers.data()}}};
+    place.launch(tiles * count, scratch_bytes_of(run), run);
+  });
+  parts.template restore_each<true>(place, answers.data(), target, overflowed.data());
+  probe_directly<find_tuning<Place>::defers ? driver_for<Place, Ref, Answer, false> : driver::one_by_one>(
+      place, ref, queries, target, overflowed.data());
+  return parts.scratch_bytes() + answers.bytes();
+}
+
+/// The direct way for a table of so many bytes.
+template <class Place, class Ref, class Queries, class Answer>
+void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
+                    const answers_from<Answer>& target) {
+  constexpr driver large = driver_for<Place, Ref, Answer, false>, small = driver_in_cache<Place, Ref, Answer>;
+  if constexpr (small != large) {
+    if (table_bytes < find_tuning<Place>::cache_bytes)
+      return probe_directly<small>(place, ref, queries, target);
+  }
+  probe_directly<large>(place, ref, queries, target);
+}
+
+/// Every bulk lookup: chooses the way, and goes it.
+template <class Place, class Ref, class Queries, class Answer, class Way = all_regions<Place>>
+bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
+                      const Answer& answer, const bulk_options& options, const Way& way = {}) {
+  using query = element_of<Queries>;
+  const std::size_t n = queries.size();
+  if constexpr (in_hash_order<Ref>) {
+    if (n != 0 && (asks_for_regions(options.path) ||
+                   (options.path == path::automatic && way.template pays<Ref>(table_bytes, n)))) {
+      constexpr std::size_t bytes_of_query =
+          sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
+      const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
+      bulk_report report{way.way};
+      std::size_t first = 0;
+      bool begun = false;
+      try {
+        for (; first < n; first += plan.chunk, ++report.chunks) {
+          begun = false;
+          const std::size_t bytes =
+              probe_by_region(place, ref, plan.regions, slice(queries, first, smaller(plan.chunk, n - first)),
+                              answers_from<Answer>{answer, first}, way, begun);
+          report.scratch_bytes = larger(report.scratch_bytes, bytes);
+        }
+        return report;
+      } catch (const out_of_memory&) {
+        // The automatic choice falls back to the way that needs no memory, unless changes have begun.
+        if (asks_for_regions(options.path) || (changes<Answer> && begun)) throw;
+        probe_directly(place, ref, table_bytes, slice(queries, first, n - first),
+                       answers_from<Answer>{answer, first});
+        return {path::direct, report.chunks + 1, report.scratch_bytes};
+      }
+    }
+  }
+  probe_directly(place, ref, table_bytes, slice(queries, 0, n), answers_from<Answer>{answer, 0});
+  return {path::direct, 1, 0};
+}
+
+template <class Ref, class Queries>
+struct is_contained {
+  Ref ref;
+  Queries queries;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return ref.contains(queries[i]) ? 1 : 0; }
+};
+
+struct is_true {
+  const bool* answers;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return answers[i] ? 1 : 0; }
+};
+
+/// How many of the queries are there. By region it needs a place for each answer; without memory for them it
+/// goes direct.
+template <class Place, class Ref, class Queries, class Way = all_regions<Place>>
+std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
+                      path asked = path::automatic, const Way& way = {}) {
+  const auto sequence = sequence_as<typename Ref::key_type>(queries);
+  const std::size_t n = sequence.size();
+  if (asks_for_regions(asked) || (asked == path::automatic && way.template pays<Ref>(table_bytes, n))) {
+    try {
+      array<bool, Place> answers(place, n);
+      probe_all(place, ref, table_bytes, sequence, write_contained{answers.data()}, {asked}, way);
+      return place.sum(n, is_true{answers.data()});
+    } catch (const out_of_memory&) {
+    }
+  }
+  return place.sum(n, is_contained<Ref, std::remove_const_t<decltype(sequence)>>{ref, sequence});
+}
+
+/// Memory that a call writes to: contiguous, of elements T, room for n.
+template <class T, class Range>
+T* output(Range&& range, std::size_t n, const char* where) {
+  static_assert(has_a_size<Range>());
+  static_assert(is_contiguous<std::remove_reference_t<Range>>,
+                "results go to contiguous memory of the place: a span, a vector, a roost::array");
+  static_assert(std::is_same_v<T*, decltype(data_of(range))>,
+                "results must have exactly the element type that the table returns");
+  if (std::ranges::size(range) < n) {
+    detail::raise<invalid_argument>(
+        {where, ": room for ", std::ranges::size(range), " results, ", n, " needed"});
+  }
+  return data_of(range);
+}
+
+/// Finds slots, then copies their values.
+template <class Place, class Ref, class Queries, class Copy, class Way>
+bulk_report find_large_values(const Place& place, const Ref& ref, std::size_t table_bytes,
+                              const Queries& queries, Copy copy, const bulk_options& options,
+                              const Way& way) {
+  array<std::uint64_t, Place> slots(place, queries.size());
+  bulk_report report = probe_all(place, ref, table_bytes, queries, write_slot{slots.data()}, options, way);
+  copy.slots = slots.data();
+  place.for_each(queries.size() * Copy::pieces::count, copy);
+  report.scratch_bytes += slots.bytes();
+  return report;
+}
+
+// The lookups of every map. `where`: the call, for what it throws.
+
+template <class Place, class Ref, class Queries, class Results, class Value, class Way = all_regions<Place>>
+bulk_report find_values(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
+                        Results&& results, const Value& missing, const bulk_options& options,
+                        const char* where, const Way& way = {}) {
+  const auto sequence = sequence_as<typename Ref::key_type>(queries);
+  Value* const target = output<Value>(results, sequence.size(), where);
+  if constexpr (has_large_values<Ref>) {
+    const copy_value_of_slot<Ref, true> copy{ref, nullptr, target, nullptr, missing};
+    return find_large_values(place, ref, table_bytes, sequence, copy, options, way);
+  } else {
+    return probe_all(place, ref, table_bytes, sequence, write_value<Value>{target, missing}, options, way);
+  }
+}
+
+template <class Place, class Ref, class Queries, class Results, class Found, class Way = all_regions<Place>>
+bulk_report find_values_there(const Place& place, const Ref& ref, std::size_t table_bytes,
+                              const Queries& queries, Results&& results, Found&& found,
+                              const bulk_options& options, const char* where, const Way& way = {}) {
+  using value = typename Ref::value_type;
+  const auto sequence = sequence_as<typename Ref::key_type>(queries);
+  value* const target = output<value>(results, sequence.size(), where);
+  bool* const here = output<bool>(found, sequence.size(), where);
+  if constexpr (has_large_values<Ref>) {
+    const copy_value_of_slot<Ref, false> copy{ref, nullptr, target, here, {}};
+    return find_large_values(place, ref, table_bytes, sequence, copy, options, way);
+  } else {
+    return probe_all(place, ref, table_bytes, sequence, write_value_and_found<value>{target, here}, options,
+                     way);
+  }
+}
+
+template <class Place, class Ref, class Queries, class Results, class Way = all_regions<Place>>
+bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table_bytes,
+                           const Queries& queries, Results&& results, const bulk_options& options,
+                           const char* where, const Way& way = {}) {
+  const auto sequence = sequence_as<typename Ref::key_type>(queries);
+  bool* const target = output<bool>(results, sequence.size(), where);
+  return probe_all(place, ref, table_bytes, sequence, write_contained{target}, options, way);
+}
+
+// The same of a table that has nothing.
+
+template <class Value>
+struct write_missing {
+  Value* results;
+  Value missing;
+  ROOST_FN void operator()(std::size_t i) const { results[i] = missing; }
+};
+
+template <class Key, class Place, class Queries, class Results, class Value>
+bulk_report find_no_values(const Place& place, const Queries& queries, Results&& results,
+                           const Value& missing, const char* where) {
+  const std::size_t n = sequence_as<Key>(queries).size();
+  place.for_each(n, write_missing<Value>{output<Value>(results, n, where), missing});
+  return {path::direct, 1, 0};
+}
+
+template <class Key, class Place, class Queries, class Found>
+bulk_report find_nothing(const Place& place, const Queries& queries, Found&& found, const char* where) {
+  const std::size_t n = sequence_as<Key>(queries).size();
+  place.fill(output<bool>(found, n, where), 0, n);
+  return {path::direct, 1, 0};
+}
+
+/// The keys of a range for a table of Key, as pairs without values.
+template <class Key, class Keys>
+auto alone_as(const Keys& keys) {
+  return alone<sequence_as_of<Key, Keys>>{sequence_as<Key>(keys)};
+}
+
+/// The pairs of two ranges that are equally long, for a table of Key and Value.
+template <class Key, class Value, class Keys, class Values>
+auto zip_as(const Keys& keys, const Values& values, const char* where) {
+  const zipped<sequence_as_of<Key, Keys>, sequence_as_of<Value, Values>> source{sequence_as<Key>(keys),
+                                                                                sequence_as<Value>(values)};
+  if (source.keys.size() != source.values.size()) {
+    detail::raise<invalid_argument>({where, ": ", source.keys.size(), " keys but ", source.values.size(),
+                                     " values; give one value a key"});
+  }
+  return source;
+}
+
+/// The same of the types that the ranges have.
+template <class Keys, class Values>
+auto zip_checked(const Keys& keys, const Values& values, const char* where) {
+  return zip_as<element_of<Keys>, element_of<Values>>(keys, values, where);
+}
+
+}  // namespace roost::detail

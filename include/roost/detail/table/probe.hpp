@@ -1,0 +1,163 @@
+#pragma once
+
+#include "roost/detail/place/lanes.hpp"
+#include "roost/detail/place/team.hpp"
+#include "roost/detail/place/tuning.hpp"
+#include "roost/pair.hpp"
+
+// Lookups in steps. A layout says where a lookup begins and what one step of it does; a step reads one piece
+// of memory (a sector, a bucket, a slot). What goes through the steps is here, once for all layouts:
+//
+// - table.with_format(f): calls f(format); `format` is what the table chose at run time, as a constant.
+// - table.start(key): the lookup of a key where it begins.
+// - table.read(format, lookup): reads what is there.
+// - table.match(format, lookup): the slot of the key in what was read, or a negative number.
+// - table.take(format, lookup, slot, hit): what the slot holds.
+// - table.passed(format, lookup): whether pairs went on from there, so that a lookup without a match has to.
+// - table.goes_on(format, lookup, hit): without a match, takes the lookup on; false if it ends here.
+// - table.fetch(lookup): prefetches what the next read will read.
+//
+// Reads stand at the end of loops: so nvcc asks for all of a piece at once, not for its second half where it
+// is needed.
+
+namespace roost::detail {
+
+/// What a lookup found: the value, and where.
+template <class Value>
+struct hit : found<Value> {
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+
+  hit() = default;
+  ROOST_FN hit(const Value& value, std::uint64_t where, std::uint32_t reads)
+      : found<Value>(value), slot(where), probes(reads) {}
+
+  std::uint64_t slot = no_slot;
+  std::uint32_t probes = 0;  // pieces of memory that were read
+};
+
+/// What hits of frozen tables hold: large values stay where they are.
+template <class Value>
+using small_value = std::conditional_t<is_large_value<Value>, none, Value>;
+
+template <class Table>
+using hit_in = typename Table::hit;
+
+template <class Table>
+concept has_steps = requires(const Table& table, const typename Table::key_type& key) { table.start(key); };
+
+/// Looks up one key.
+template <class Table, class Format>
+ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename Table::key_type& key) {
+  hit_in<Table> hit;
+  auto position = table.start(key);
+  table.read(format, position);
+  for (;;) {  // with two ways out: a warp whose threads leave by one comes together in each round
+    if (const int slot = table.match(format, position); slot >= 0) {
+      table.take(format, position, slot, hit);
+      return hit;
+    }
+    if (!table.goes_on(format, position, hit)) return hit;
+    table.read(format, position);
+  }
+}
+template <class Table>
+ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type& key) {
+  return table.with_format([&](auto format) { return probe(table, format, key); });
+}
+
+/// Looks at what was read: true if that ends the lookup.
+template <class Table, class Format, class Lookup>
+ROOST_FN bool probe_step(const Table& table, Format format, Lookup& position, hit_in<Table>& hit) {
+  const int slot = table.match(format, position);
+  if (slot < 0) return !table.goes_on(format, position, hit);
+  table.take(format, position, slot, hit);
+  return true;
+}
+
+/// put(i, hit) for the keys of numbers first, first + apart, ... below end. One loop over all steps, not one
+/// for each key: a thread of a warp goes on to its next key while another takes a second step.
+template <class Table, class Format, class Keys, class Put>
+ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& keys, std::uint64_t first,
+                                std::uint64_t end, std::uint64_t apart, const Put& put) {
+  if (first >= end) return;
+  auto position = table.start(keys[first]);
+  table.read(format, position);
+  for (std::uint64_t i = first;;) {
+    hit_in<Table> hit;
+    if (probe_step(table, format, position, hit)) {
+      put(i, hit);
+      i += apart;
+      if (i >= end) return;
+      position = table.start(keys[i]);
+    }
+    table.read(format, position);
+  }
+}
+
+/// How a team goes through the lookups of a tile: queries by region, or direct ones of a table that the cache
+/// does not hold.
+template <class Place, class Table, bool ByRegion>
+constexpr driver driver_of = [] {
+  if constexpr (!has_steps<Table>) {
+    return driver::one_by_one;
+  } else if constexpr (find_tuning<Place>::defers) {
+    return Table::defers ? driver::deferred : driver::one_by_one;
+  } else {
+    return (ByRegion ? Table::interleaves_by_region : Table::interleaves_directly) ? driver::interleaved
+                                                                                   : driver::one_by_one;
+  }
+}();
+
+/// A lookup that its first step did not end.
+template <class Key>
+struct deferred_query {
+  Key key;               // a copy: the answers may be written where the queries are
+  std::uint16_t number;  // in the tile
+};
+
+/// Room for those of a tile.
+template <driver Driver, class Key>
+ROOST_FN deferred_query<Key>* take_deferred(scratch_memory& memory, std::uint32_t tile) {
+  if constexpr (Driver != driver::deferred && Driver != driver::in_cache) return nullptr;
+  return memory.take<deferred_query<Key>>(tile);
+}
+
+/// Fetches what the second step of a lookup reads. Out of line: a table whose address is known to nobody is
+/// in registers.
+template <class Table, class Format>
+ROOST_RARE_FN void fetch_second(const Table table, Format format, const typename Table::key_type& key) {
+  auto position = table.start(key);
+  table.read(format, position);
+  hit_in<Table> hit;
+  if (table.goes_on(format, position, hit)) table.fetch(position);
+}
+
+/// put(i, hit) for keys[first ... first + n), by a thread of a host. Lookups that their first step does not
+/// end come afterwards: to list them takes no branch, which a processor would take wrongly. `Ahead`: so many
+/// keys before its turn what a lookup reads is fetched; 0: the cache has it.
+template <std::uint32_t Ahead, class Table, class Format, class Keys, class Put>
+ROOST_FN void probe_deferred(const Table& table, Format format, const Keys& keys, std::uint64_t first,
+                             std::uint32_t n, deferred_query<typename Table::key_type>* const deferred,
+                             const Put& put) {
+  auto* next = deferred;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (Ahead != 0 && i + Ahead < n) table.prefetch(keys[first + i + Ahead]);
+    const typename Table::key_type key = keys[first + i];
+    auto position = table.start(key);
+    table.read(format, position);
+    hit_in<Table> hit;
+    if (const int slot = table.match(format, position); slot >= 0) {
+      table.take(format, position, slot, hit);
+      put(first + i, hit);
+    } else {
+      put(first + i, hit);
+      *next = {key, static_cast<std::uint16_t>(i)};
+      const bool passed = table.passed(format, position);
+      next += passed;
+      if (Ahead != 0 && passed) fetch_second(table, format, key);
+    }
+  }
+  for (const auto* d = deferred; d != next; ++d) put(first + d->number, probe(table, format, d->key));
+}
+
+}  // namespace roost::detail

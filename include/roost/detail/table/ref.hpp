@@ -1,0 +1,50 @@
+#pragma once
+
+#include "roost/detail/place/sequence.hpp"
+#include "roost/detail/table/probe.hpp"
+
+/// \file
+/// The lookups of a frozen table.
+
+namespace roost {
+
+/// What frozen_map::ref() and frozen_set::ref() answer, whatever the layout. Trivially copyable; valid while
+/// the map lives and is not rebuilt. Any number of threads may call it, in kernels and on the host.
+template <class Table, class Key, class Value>
+class lookups {
+ public:
+  using key_type = Key;
+  using value_type = Value;
+  using hit = detail::hit<detail::small_value<Value>>;
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+
+  /// The value of a key, or nothing.
+  ROOST_FN found<Value> find(const Key& key) const {
+    const hit there = detail::probe(table(), key);
+    if constexpr (detail::is_large_value<Value>) {
+      return there ? found<Value>(table().value_at(there.slot)) : found<Value>();
+    } else {
+      return there;
+    }
+  }
+  /// True if the key is there.
+  ROOST_FN bool contains(const Key& key) const { return detail::probe(table(), key).has_value(); }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
+
+  /// Fetches what the first step of a lookup of this key reads. Does nothing on a GPU, which hides the wait
+  /// with other threads.
+  ROOST_PREFETCH_FN void prefetch(const Key& key) const { table().fetch(table().start(key)); }
+
+  // Slots by number, for iteration and checks.
+
+  /// The slot of a key, or no_slot.
+  ROOST_FN std::uint64_t slot_of(const Key& key) const { return detail::probe(table(), key).slot; }
+  /// How many pieces of memory (sectors, buckets, slots) a lookup of this key reads; 0 if it is not there.
+  ROOST_FN std::uint32_t probes_of(const Key& key) const { return detail::probe(table(), key).probes; }
+
+ private:
+  ROOST_FN const Table& table() const { return static_cast<const Table&>(*this); }
+};
+
+}  // namespace roost

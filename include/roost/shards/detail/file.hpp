@@ -1,0 +1,337 @@
+#pragma once
+
+// Bodies of roost/shards/sharded_file.hpp.
+
+#include "roost/shards/sharded_file.hpp"
+
+namespace roost {
+namespace detail {
+
+/// What the files of a saved table begin with: the manifest, and the file of each shard.
+struct sharded_head {
+  static constexpr std::string_view mark = "roost sharded table\n";
+
+  char its_mark[24] = {};
+  std::uint32_t version = 1;
+  std::uint32_t byte_order = 0x01020304;
+  std::uint32_t key_bytes = 0, value_bytes = 0;
+  std::uint32_t shards = 0;
+  std::uint32_t shard = 0;  // of the manifest as many as there are
+  std::uint64_t save = 0;   // a number that all files of one save() have
+  std::uint64_t pairs = 0;
+  std::uint64_t seed = 0;
+  double load_factor = 0;
+
+  sharded_head() { std::memcpy(its_mark, mark.data(), mark.size()); }
+};
+
+/// A folder while a table is saved in it. Several saves may run at once, each with a lock. A save that holds
+/// the folder alone knows that files of no table were left by one that was killed.
+class saving_folder {
+  using path = std::filesystem::path;
+
+ public:
+  /// Makes it, if it is not there.
+  explicit saving_folder(const path& folder) {
+    std::error_code failed;
+    for (path part = folder; !part.empty() && !std::filesystem::exists(part, failed);
+         part = part.parent_path())
+      made_.push_back(part);
+    std::filesystem::create_directories(folder, failed);
+    if (failed) {
+      forsake();
+      throw_file_error(folder, "cannot be made: " + failed.message());
+    }
+    lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+
+  /// Whether nobody else saves here. False, too, where there are no locks.
+  bool alone() const { return ::flock(lock_->get(), LOCK_EX | LOCK_NB) == 0; }
+  /// Keeps others from being alone.
+  void share() const {
+    for (int i = 0; i < 1000; ++i) {  // a save that is alone removes some files, in less than 10 s
+      if (::flock(lock_->get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  /// Removes what was made.
+  void forsake() const {
+    std::error_code ignored;
+    for (const path& part : made_)
+      std::filesystem::remove(part, ignored);  // which keeps one that is not empty
+  }
+
+ private:
+  std::vector<path> made_;
+  std::optional<descriptor> lock_;
+};
+
+/// The files of a saved table in a folder.
+class sharded_files {
+  using path = std::filesystem::path;
+
+ public:
+  /// `load_factor_most`: of such a table.
+  sharded_files(const path& folder, std::size_t key_bytes, std::size_t value_bytes, double load_factor_most)
+      : folder_(folder), load_factor_most_(load_factor_most) {
+    head_.key_bytes = static_cast<std::uint32_t>(key_bytes);
+    head_.value_bytes = static_cast<std::uint32_t>(value_bytes);
+  }
+
+  path manifest() const { return folder_ / "manifest.roost"; }
+  path file_of(std::uint32_t shard) const { return folder_ / name_of(head_, shard); }
+
+  /// The manifest's head, which says how many shards there are and what the options were.
+  const sharded_head& head() const { return head_; }
+
+  /// Reads the manifest.
+  void open() {
+    file_reader source(manifest(), sharded_head::mark);
+    head_ = head_of(source, manifest());
+    if (source.size() != sizeof(head_) || head_.shard != head_.shards || head_.shards == 0 ||
+        head_.shards > 64 || !(head_.load_factor > 0 && head_.load_factor <= load_factor_most_))
+      throw_file_error(manifest(), "is no manifest of a sharded table");
+  }
+
+  /// Calls take(source, pairs) for what a shard's file has: keys, then values.
+  template <class Take>
+  void read(std::uint32_t shard, const Take& take) const {
+    const path file = file_of(shard);
+    file_reader source(file, sharded_head::mark);
+    const sharded_head mine = head_of(source, file);
+    if (mine.save != head_.save || mine.shard != shard || mine.shards != head_.shards)
+      throw_file_error(file, "belongs to another table than the manifest beside it");
+    const std::size_t bytes = source.size() - sizeof(sharded_head), each = mine.key_bytes + mine.value_bytes;
+    if (mine.pairs > bytes || mine.pairs * each != bytes)
+      throw_file_error(file, "has another size than its head says; save the table again");
+    take(source, mine.pairs);
+  }
+  /// What all of them together must have.
+  void check_pairs(std::uint64_t pairs) const {
+    if (pairs == head_.pairs) return;
+    throw_file_error(manifest(), "says that there are " + std::to_string(head_.pairs) +
+                                     " pairs, and the files beside it have " + std::to_string(pairs) +
+                                     "; save the table again");
+  }
+
+  /// Begins a table beside the one that the folder may hold.
+  void begin(std::uint32_t shards, std::uint64_t save, std::uint64_t seed, double load_factor) {
+    head_.shards = head_.shard = shards;
+    head_.save = save;
+    head_.seed = seed;
+    head_.load_factor = load_factor;
+  }
+  /// Writes a shard's pairs: keys, then values.
+  void write(std::uint32_t shard, std::uint64_t pairs, const void* keys, const void* values) const {
+    sharded_head mine = head_;
+    mine.shard = shard;
+    mine.pairs = pairs;
+    file_writer target(file_of(shard));
+    target.write(&mine, sizeof(mine));
+    target.write(keys, pairs * mine.key_bytes);
+    target.write(values, pairs * mine.value_bytes);
+    target.finish();
+  }
+  /// Makes what was written the table that the folder holds.
+  void commit(std::uint64_t pairs) const {
+    sharded_head mine = head_;
+    mine.pairs = pairs;
+    file_writer target(manifest());
+    target.write(&mine, sizeof(mine));
+    target.finish();
+  }
+  /// The table that the folder holds, if there is one.
+  std::optional<sharded_head> held() const {
+    try {
+      file_reader source(manifest(), sharded_head::mark);
+      sharded_head result;
+      if (source.size() != sizeof(result)) return {};
+      source.read(&result, sizeof(result));
+      return result;
+    } catch (const file_error&) {  // none, or one that is of no use
+      return {};
+    }
+  }
+  /// Removes a table's files but for the manifest.
+  void remove(const sharded_head& table) const {
+    std::error_code ignored;
+    for (std::uint32_t shard = 0; shard < smaller(table.shards, 64u); ++shard)
+      std::filesystem::remove(folder_ / name_of(table, shard), ignored);
+  }
+  /// The same of the one that was begun.
+  void remove() const { remove(head_); }
+  /// Removes the files of shards that are of no table that the folder holds, where it holds one. Nobody else
+  /// may save there.
+  void clear() const {
+    const auto table = held();
+    if (!table) return;
+    std::error_code failed;
+    std::vector<path> left;
+    for (std::filesystem::directory_iterator it(folder_, failed), end; !failed && it != end;
+         it.increment(failed)) {
+      const std::string name = it->path().filename().string();
+      sharded_head other;
+      unsigned long long save = 0;
+      if (std::sscanf(name.c_str(), "shard-%u-of-%u-%16llx.roost", &other.shard, &other.shards, &save) != 3)
+        continue;
+      other.save = save;
+      const std::string whole = name_of(other, other.shard);
+      if (save != table->save && (name == whole || name == whole + ".partial")) left.push_back(it->path());
+    }
+    for (const path& file : left) std::filesystem::remove(file, failed);
+  }
+
+ private:
+  static std::string name_of(const sharded_head& head, std::uint32_t shard) {
+    char name[64];
+    std::snprintf(name, sizeof(name), "shard-%u-of-%u-%016llx.roost", shard, head.shards,
+                  static_cast<unsigned long long>(head.save));
+    return name;
+  }
+  sharded_head head_of(file_reader& source, const path& file) const {
+    sharded_head result;
+    if (source.size() < sizeof(result)) throw_file_error(file, "is no saved table: it is too short");
+    source.read(&result, sizeof(result));
+    const sharded_head own;
+    if (result.byte_order != own.byte_order)
+      throw_file_error(file, "was saved by a machine with another order of bytes");
+    if (result.version != own.version) {
+      throw_file_error(file, "is a sharded table of version " + std::to_string(result.version) +
+                                 ", this program reads version " + std::to_string(own.version));
+    }
+    if (result.key_bytes != head_.key_bytes || result.value_bytes != head_.value_bytes) {
+      throw_file_error(file, "has keys of " + std::to_string(result.key_bytes) + " and values of " +
+                                 std::to_string(result.value_bytes) + " bytes, asked for are " +
+                                 std::to_string(head_.key_bytes) + " and " +
+                                 std::to_string(head_.value_bytes));
+    }
+    return result;
+  }
+
+  path folder_;
+  double load_factor_most_;
+  sharded_head head_;
+};
+
+template <class Value>
+constexpr std::size_t bytes_of_value = std::is_same_v<Value, none> ? 0 : sizeof(Value);
+
+template <class Key, class Value>
+sharded_files sharded_files_of(const std::filesystem::path& folder) {
+  return {folder, sizeof(Key), bytes_of_value<Value>, default_layout<Key, Value>::load_factor_most};
+}
+
+template <class Key, class Value, class Shards, class Table>
+void save_shards(const Shards& shards, const Table& table, const std::filesystem::path& folder) {
+  using place_type = typename Shards::place_type;
+  std::random_device random;
+  const std::uint64_t number = random() + (std::uint64_t{random()} << 32);
+  shards.run([&](auto& me) {
+    const bool leads = me.number() == 0;
+    sharded_files files = sharded_files_of<Key, Value>(folder);
+    std::optional<saving_folder> here;
+    if (leads) {
+      here.emplace(folder);
+      if (here->alone()) files.clear();
+      here->share();
+    }
+    std::exception_ptr why;
+    std::optional<sharded_head> before;
+    try {
+      const gathered all = me.gather({number, table.size()});
+      files.begin(me.count(), all(0), table.build_options().seed, table.build_options().load_factor);
+      try {
+        if (!table.empty()) {
+          const auto& mine = table.shard(me.local());
+          const place_type& place = me.place();
+          array<Key, place_type> keys(place, mine.size());
+          array<Value, place_type> values(place, bytes_of_value<Value> == 0 ? 0 : mine.size());
+          retrieve_pairs(place, mine.ref(), keys.data(), values.data(), mine.size());
+          files.write(me.number(), mine.size(), copy_to_host(place, keys).data(),
+                      copy_to_host(place, values).data());
+        } else {
+          files.write(me.number(), 0, nullptr, nullptr);
+        }
+      } catch (...) {
+        why = std::current_exception();
+      }
+      const bool good = me.gather({why ? 1u : 0u}).sum() == 0;  // all have written what they write
+      if (good && leads) {
+        before = files.held();
+        files.commit(all(0, 1));
+      }
+      if (!good && leads) files.remove();
+      if (!good && leads) here->forsake();
+    } catch (...) {
+      if (leads) files.remove();
+      if (leads) here->forsake();
+      throw;
+    }
+    if (why) std::rethrow_exception(why);
+    if (before) files.remove(*before);
+    if (leads && here->alone()) files.clear();
+    me.gather({0});
+  });
+}
+
+/// The table that build(head, keys, values) makes of what is in a folder.
+template <class Key, class Value, class Shards, class Build>
+auto load_shards(const Shards& shards, const std::filesystem::path& folder, const Build& build) {
+  using place_type = typename Shards::place_type;
+  sharded_files files = sharded_files_of<Key, Value>(folder);
+  files.open();
+  auto all_keys = make_each<Shards, array<Key, place_type>>(shards);
+  auto all_values = make_each<Shards, array<Value, place_type>>(shards);
+  shards.run([&](auto& me) {
+    const place_type& place = me.place();
+    std::vector<Key> keys;
+    std::vector<Value> values;
+    for (std::uint32_t shard = me.number(); shard < files.head().shards; shard += me.count()) {
+      files.read(shard, [&](file_reader& source, std::size_t pairs) {
+        const std::size_t before = keys.size();
+        keys.resize(before + pairs);
+        source.read(keys.data() + before, pairs * sizeof(Key));
+        if constexpr (bytes_of_value<Value> != 0) {
+          values.resize(before + pairs);
+          source.read(values.data() + before, pairs * sizeof(Value));
+        }
+      });
+    }
+    of_shard<Shards>(all_keys, me) = copy_to(place, keys);
+    of_shard<Shards>(all_values, me) = copy_to(place, values);
+  });
+  auto result = build(files.head(), all_keys, all_values);
+  files.check_pairs(result.size());
+  return result;
+}
+
+}  // namespace detail
+
+template <class Key, class Value, class Shards>
+void save(const Shards& shards, const sharded_map<Key, Value, Shards>& map,
+          const std::filesystem::path& folder) {
+  detail::save_shards<Key, Value>(shards, map, folder);
+}
+
+template <class Key, class Shards>
+void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::filesystem::path& folder) {
+  detail::save_shards<Key, none>(shards, set, folder);
+}
+
+template <class Key, class Value, class Shards>
+sharded_map<Key, Value, Shards> load_sharded_map(const Shards& shards, const std::filesystem::path& folder) {
+  return detail::load_shards<Key, Value>(
+      shards, folder, [&](const auto& head, const auto& keys, const auto& values) {
+        return sharded_map<Key, Value, Shards>(shards, keys, values,
+                                               {.load_factor = head.load_factor, .seed = head.seed});
+      });
+}
+
+template <class Key, class Shards>
+sharded_set<Key, Shards> load_sharded_set(const Shards& shards, const std::filesystem::path& folder) {
+  return detail::load_shards<Key, none>(shards, folder, [&](const auto& head, const auto& keys, const auto&) {
+    return sharded_set<Key, Shards>(shards, keys, {.load_factor = head.load_factor, .seed = head.seed});
+  });
+}
+
+}  // namespace roost

@@ -1,0 +1,341 @@
+#pragma once
+
+#include "roost/detail/table/bulk_lookup.hpp"
+#include "roost/shards/detail/frequent_queries.hpp"
+#include "roost/shards/detail/owners.hpp"
+
+// Lookups in a sharded table. Queries go to the shards that own their keys, by ranges of regions; a shard
+// answers its own meanwhile, then what has arrived; answers go back, while the next range is on its way.
+
+namespace roost::detail {
+
+/// Where the queries of each region of all shards begin and end, counted from the first region of the shard:
+/// of each shard first the begins, then the ends.
+struct write_bounds {
+  const std::uint64_t* ends;
+  std::uint64_t room;  // of a region
+  std::uint32_t regions;
+  std::uint64_t* bounds;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t shard = i / regions, region = i % regions;
+    std::uint64_t* const mine = bounds + shard * 2 * regions;
+    mine[region] = region * room;
+    // A cursor may have run past the end of its region.
+    mine[regions + region] = region * room + smaller(ends[i] - i * room, room);
+  }
+};
+
+/// Queries that have come from another shard, and their answers.
+template <class Query, class Result, class Place>
+struct visiting {
+  std::uint64_t room = 0;  // of a region
+  array<pair<Query, none>, Place> queries;
+  array<std::uint64_t, Place> bounds;
+  array<Result, Place> answers;
+};
+
+/// A table of this shard that all shards ask.
+template <class Ref>
+struct asked_table {
+  Ref ref;
+  std::size_t bytes;
+  std::uint64_t seed;  // of the owners
+};
+
+/// How a batch of all shards goes.
+struct sharded_batch {
+  static constexpr std::uint64_t room_for_all = ~std::uint64_t{0};
+  owners order;
+  std::uint32_t ranges = 1;
+  std::uint64_t copies = 1;  // of most queries, for which regions have room; or room_for_all in each
+  std::vector<std::uint64_t> sizes{};  // how many queries each shard has
+
+  /// The sizes that all shards have told.
+  void set_sizes(const gathered& all) {
+    sizes.clear();
+    for (std::uint32_t s = 0; s < order.shards; ++s) sizes.push_back(all(s));
+  }
+};
+
+/// How many of n queries are in a part of all.
+inline std::size_t count_in_part(std::size_t n, std::size_t first, std::size_t count) {
+  return smaller(n - smaller(n, first), count);
+}
+
+/// Where the answers to a part of a batch go: to queries from `first` on, or to those of some numbers.
+template <class Answer>
+struct answers_to {
+  Answer answer;
+  std::size_t first;
+  const std::uint32_t* numbers = nullptr;
+  ROOST_FN void put(std::size_t i, const typename Answer::result& result) const {
+    answer.put(first + (numbers == nullptr ? i : numbers[i]), result);
+  }
+};
+
+/// Always goes on.
+struct go_on {
+  bool operator()() const { return true; }
+};
+
+/// Asks the owners for a shard's queries, and puts the answers to `target`; all shards ask at once. False on
+/// some shard if there are too many queries of one region: then that shard has no answers. `looks_good()`: is
+/// asked when the partition has begun; where it says no, on all shards, nothing is sent. Queries are not
+/// partitioned if `unless` holds something else than 0 on the place.
+template <class Me, class Ref, class Queries, class Answer, class Target, class LooksGood = go_on>
+bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries, const Answer& answer_of,
+              const Target& target, std::size_t& scratch_bytes, const LooksGood& looks_good = {},
+              const std::uint32_t* unless = nullptr) {
+  using place_type = typename Me::place_type;
+  using query = element_of<Queries>;
+  using item = pair<query, none>;
+  using result = typename Answer::result;
+  using kernel = probe_region_tiles<place_type, Ref, query, Answer, shards_tuning<place_type>::batches>;
+  const place_type& place = me.place();
+  const std::uint32_t shards = me.count(), my = me.number(), regions = batch.order.regions;
+  const auto room_of = [&](std::uint32_t shard) {
+    const std::uint64_t n = larger<std::uint64_t>(batch.sizes[shard], 16);
+    if (batch.copies == batch.room_for_all) return n;
+    return with_slack(static_cast<double>(n) / (shards * regions), n, static_cast<double>(batch.copies));
+  };
+
+  std::optional<reading<std::uint32_t, place_type>> overflowed;
+  {                                                    // memory goes while the place is still at work
+    array<std::uint32_t, place_type> flags(place, 2);  // a region has overflowed; nothing
+    place.fill(flags.data(), 0, flags.bytes());
+    constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
+    const std::uint64_t my_room = room_of(my), my_slot = regions * my_room;
+    partitioner<place_type, item, kind> partitioner(place, shards * regions, room::slack, flags.data(),
+                                                    my_room, 1, unless);
+    const auto parts = partitioner.run(alone<Queries>{queries}, batch.order);
+    array<std::uint64_t, place_type> bounds(place, std::size_t{2} * shards * regions);
+    place.for_each(std::size_t{shards} * regions,
+                   write_bounds{parts.ends(), my_room, regions, bounds.data()});
+    me.mark("partitioned");
+    array<result, place_type> answers(place, parts.extent());
+    scratch_bytes = parts.scratch_bytes() + answers.bytes() + bounds.bytes();
+    std::vector<visiting<query, result, place_type>> from(shards);
+    for (std::uint32_t s = 0; s < shards; ++s) {
+      if (s == my) continue;
+      from[s].room = room_of(s);
+      from[s].queries = {place, regions * from[s].room};
+      from[s].bounds = {place, std::size_t{2} * regions};
+      from[s].answers = {place, regions * from[s].room};
+      scratch_bytes += from[s].queries.bytes() + from[s].answers.bytes() + from[s].bounds.bytes();
+    }
+    if (!looks_good()) return false;
+    std::vector<piece> out(shards), in(shards);
+    std::vector<std::uint64_t> arrival(batch.ranges);
+    me.agree();
+    in_use_by_others scope(me);
+
+    const auto to_others = [&](const auto& piece_out, const auto& piece_in, int lane) {
+      for (std::uint32_t s = 0; s < shards; ++s) {
+        if (s == my) continue;
+        out[s] = piece_out(s);
+        in[s] = piece_in(s);
+      }
+      return me.exchange(out, in, lane);
+    };
+    struct region_range {
+      std::uint32_t first, count;
+    };
+    const auto range = [&](std::uint32_t k) {
+      const std::uint32_t first = regions * k / batch.ranges;
+      return region_range{first, regions * (k + 1) / batch.ranges - first};
+    };
+    // Regions of a range as they lie one after the other.
+    const auto piece_of = [](const auto* slot, std::uint64_t room, const region_range& r) {
+      return piece{slot + r.first * room, r.count * room * sizeof(*slot)};
+    };
+    to_others([&](std::uint32_t s) { return piece{bounds.data() + s * 2 * regions, 2 * regions * 8}; },
+              [&](std::uint32_t s) { return piece{from[s].bounds.data(), from[s].bounds.bytes()}; }, 0);
+    for (std::uint32_t k = 0; k < batch.ranges; ++k) {
+      arrival[k] = to_others(
+          [&](std::uint32_t s) { return piece_of(parts.items() + s * my_slot, my_room, range(k)); },
+          [&](std::uint32_t s) { return piece_of(from[s].queries.data(), from[s].room, range(k)); }, 0);
+      me.mark("queries have come", k, 0);
+    }
+
+    const auto batch_of = [&](std::uint32_t s, std::uint32_t first) -> typename kernel::batch {
+      const std::uint64_t* const begins =
+          (s == my ? bounds.data() + my * 2 * regions : from[s].bounds.data()) + first;
+      if (s == my)
+        return {parts.items() + my * my_slot, begins, begins + regions, answers.data() + my * my_slot};
+      return {from[s].queries.data(), begins, begins + regions, from[s].answers.data()};
+    };
+    const auto answer = [&](const region_range& r, bool mine, bool others) {
+      kernel run{ref, answer_of, flags.data() + 1, 0, 0, {}};
+      const auto launch = [&] {
+        me.place().launch(run.tiles_of_region * run.count * r.count, scratch_bytes_of(run), run);
+        run.count = 0;
+        run.tiles_of_region = 0;
+      };
+      for (std::uint32_t i = 0; i < shards; ++i) {
+        const std::uint32_t s = (my + i) % shards;
+        if (!(s == my ? mine : others)) continue;
+        run.batches[run.count++] = batch_of(s, r.first);
+        run.tiles_of_region = larger(run.tiles_of_region, ceil_div<std::uint64_t>(room_of(s), kernel::tile));
+        if (run.count == kernel::batches_most) launch();
+      }
+      if (run.count != 0) launch();
+    };
+    // This shard's own queries are answered with those of others in the same regions, which read the same
+    // part of the table; but the first while others travel, and the last while the last answers do.
+    me.fork();
+    answer(range(0), true, false);
+    me.mark("own queries answered");
+    std::uint64_t back = 0;
+    for (std::uint32_t k = 0; k < batch.ranges; ++k) {
+      me.turn(k + 1);
+      me.wait(arrival[k]);
+      answer(range(k), k != 0 && k + 1 != batch.ranges, true);
+      me.mark("range answered", k);
+      back = to_others(
+          [&](std::uint32_t s) { return piece_of(from[s].answers.data(), from[s].room, range(k)); },
+          [&](std::uint32_t s) { return piece_of(answers.data() + s * my_slot, my_room, range(k)); }, 1);
+      me.mark("answers are back", k, 1);
+    }
+    scope.all_sent();
+    me.turn(batch.ranges + 1);
+    if (batch.ranges > 1) answer(range(batch.ranges - 1), true, false);
+    me.mark("own queries answered", 1);
+    me.join();
+    me.wait(back);
+    parts.template restore_each<true>(place, answers.data(), target, flags.data());
+    me.mark("answers in order");
+    overflowed.emplace(place, flags.data());
+  }
+  return overflowed->get() == 0;
+}
+
+/// Gives each query the answer to the one of its key.
+template <class Answer>
+struct put_kept {
+  answers_to<Answer> target;
+  const typename Answer::result* kept;
+  const std::uint32_t* number;
+  ROOST_FN void operator()(std::size_t i) const { target.put(i, kept[number[i]]); }
+};
+
+/// The same for queries that crowd a region, with keys that were chosen to collide: each key is asked for
+/// once by each shard that has it, in parts that are so small that there is room for all in one region.
+template <class Me, class Ref, class Queries, class Answer>
+void ask_each_key_once(Me& me, const Ref& ref, const owners& order, const Queries& queries,
+                       const answers_to<Answer>& target, std::size_t& scratch_bytes) {
+  using place_type = typename Me::place_type;
+  using result = typename Answer::result;
+  const auto each = unique_inverse(me.place(), queries, index_order::any);
+  array<result, place_type> kept(me.place(), each.keys.size());
+  const auto keys = as_sequence(each.keys);
+  sharded_batch batch{{order.seed, order.shards}, 1, sharded_batch::room_for_all};
+  const gathered all = me.gather({keys.size()});
+  const std::size_t part = ceil_div<std::size_t>(all.most(), me.count());
+  for (std::size_t first = 0; first < all.most(); first += part) {
+    batch.set_sizes(all);
+    for (std::uint64_t& size : batch.sizes) size = count_in_part(size, first, part);
+    const std::size_t mine = smaller(first, keys.size());
+    ask_once(me, ref, batch, slice(keys, mine, batch.sizes[me.number()]), target.answer,
+             put_to<result>{kept.data() + mine}, scratch_bytes);
+  }
+  me.place().for_each(queries.size(), put_kept<Answer>{target, kept.data(), each.inverse.data()});
+  me.place().synchronize();
+  scratch_bytes += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
+}
+
+/// The same for queries of which some keys are frequent.
+template <class Me, class Ref, class Queries, class Answer>
+void ask_skewed(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries,
+                const answers_to<Answer>& target, std::size_t& scratch_bytes) {
+  using place_type = typename Me::place_type;
+  using query = element_of<Queries>;
+  using result = typename Answer::result;
+  const frequent_queries<query, place_type> frequent(me.place(), queries);
+  const auto ask_rest = [&](const auto& rest, const answers_to<Answer>& to) {
+    const gathered all = me.gather({rest.size(), frequent.copies()});
+    if (all.sum(0) == 0) return;
+    batch.set_sizes(all);
+    batch.copies = all.most(1);
+    std::size_t bytes = 0;
+    const bool good = ask_once(me, ref, batch, rest, target.answer, to, bytes);
+    if (me.gather({good ? 0u : 1u}).sum() != 0)
+      ask_each_key_once(me, ref, batch.order, slice(rest, 0, good ? 0 : rest.size()), to, bytes);
+    scratch_bytes += bytes;
+  };
+  const gathered all = me.gather({frequent.keys().size()});
+  if (all.sum() == 0) return ask_rest(queries, target);
+
+  array<result, place_type> kept(me.place(), frequent.keys().size());
+  sharded_batch few{{batch.order.seed, batch.order.shards}, 1, sharded_batch::room_for_all};
+  few.set_sizes(all);
+  ask_once(me, ref, few, as_sequence(frequent.keys()), target.answer, put_to<result>{kept.data()},
+           scratch_bytes);
+  if (kept.size() == 0) return ask_rest(queries, target);
+  const rare_queries<query, place_type> rest(me.place(), frequent, kept, queries, target);
+  scratch_bytes = frequent.bytes() + kept.bytes() + rest.bytes();
+  ask_rest(rest.queries(), answers_to<Answer>{target.answer, target.first, rest.numbers()});
+}
+
+/// Every bulk lookup in a sharded table by the exchange of queries. `all`: of each shard how many there are,
+/// and the bytes of its table.
+template <class Me, class Ref, class Queries, class Answer>
+bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const gathered& all, const Queries& queries,
+                       const Answer& answer, const bulk_options& how) {
+  using place_type = typename Me::place_type;
+  using tuned = shards_tuning<place_type>;
+  using query = element_of<Queries>;
+  constexpr std::size_t bytes_of_query = 2 * (sizeof(query) + sizeof(typename Answer::result)) + 4;
+  const std::size_t n = queries.size();
+  const std::size_t n_most = all.most(0),
+                    fit = larger(how.scratch_bytes_or(tuned::scratch_bytes) / bytes_of_query,
+                                 find_tuning<place_type>::chunk_least);
+  const std::size_t chunks = larger<std::size_t>(ceil_div(n_most, fit), 1), chunk = ceil_div(n_most, chunks);
+  sharded_batch batch{{table.seed, me.count()}};
+  if (asks_for_regions(how.path) || by_region_pays<place_type, Ref>(all.most(1), chunk)) {
+    const std::size_t windows = ceil_div(all.most(1), find_tuning<place_type>::window_bytes);
+    const std::size_t most = partition_tuning<place_type>::digits_most / me.count();
+    batch.order.regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, most));
+    const std::size_t ranges = chunk * sizeof(query) / me.count() / tuned::range_bytes;
+    batch.ranges = static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, batch.order.regions)));
+  }
+  sample_of_queries<query, place_type> sample(me.place(), queries, smaller(chunk, n),
+                                              std::uint64_t{me.count()} * batch.order.regions, table.seed);
+  me.mark("sampled");
+  const std::uint64_t copies_tried = sample.copies_expected(chunk);
+  bool is_skewed = false;
+  // While the place partitions the first queries, for as many copies as a sample is likely to tell.
+  const auto looks_good = [&] {
+    const spread_of_queries spread = sample.spread();
+    const gathered all_spreads = me.gather({spread.copies, spread.is_skewed});
+    is_skewed = all_spreads.sum(1) != 0;
+    batch.copies = all_spreads.most(0);
+    return !is_skewed && batch.copies <= copies_tried;
+  };
+  bulk_report report{path::regional};
+  for (std::size_t c = 0; c < chunks; ++c, ++report.chunks) {
+    batch.set_sizes(all);
+    for (std::uint64_t& size : batch.sizes) size = count_in_part(size, c * chunk, chunk);
+    const std::size_t first = smaller(c * chunk, n), count = batch.sizes[me.number()];
+    std::size_t bytes = 0;
+    const answers_to<Answer> target{answer, first};
+    const auto part = slice(queries, first, count);
+    const auto try_once = [&](const auto&... tried) {
+      return ask_once(me, table.ref, batch, part, answer, target, bytes, tried...);
+    };
+    bool good = false;
+    if (c == 0) {
+      batch.copies = copies_tried;
+      good = try_once(looks_good, sample.is_skewed());
+      if (!is_skewed && batch.copies > copies_tried) good = try_once();
+    } else if (!is_skewed) {
+      good = try_once();
+    }
+    if (is_skewed || me.gather({good ? 0u : 1u}).sum() != 0)
+      ask_skewed(me, table.ref, batch, slice(part, 0, good ? 0 : count), target, bytes);
+    report.scratch_bytes = larger(report.scratch_bytes, bytes);
+  }
+  return report;
+}
+
+}  // namespace roost::detail

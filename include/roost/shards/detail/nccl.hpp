@@ -1,0 +1,266 @@
+#pragma once
+
+#include <dlfcn.h>
+
+#include "roost/shards/gpus.hpp"
+
+// Ranks of an NCCL communicator.
+
+namespace roost::detail {
+
+/// The calls of NCCL that are needed, of the library that the process has, or else of libnccl.so.2.
+class nccl {
+ public:
+  enum result { success = 0, in_progress = 7 };
+  static constexpr int bytes = 0;  // ncclInt8
+
+  /// Throws device_error if there is none.
+  static const nccl& instance() {
+    static const nccl all;
+    return all;
+  }
+
+  int (*group_start)();
+  int (*group_end)();
+  int (*send)(const void*, std::size_t, int type, int peer, ncclComm*, cudaStream_t);
+  int (*receive)(void*, std::size_t, int type, int peer, ncclComm*, cudaStream_t);
+  int (*async_error)(ncclComm*, int*);
+  int (*abort)(ncclComm*);
+  int (*count)(const ncclComm*, int*);
+  int (*user_rank)(const ncclComm*, int*);
+  int (*device)(const ncclComm*, int*);
+  const char* (*error_string)(int);
+  /// What all ranks of a new communicator are told by one.
+  struct identity {
+    char bytes[128];
+  };
+  /// The beginning of ncclConfig_t, as version 2.14 had it; what follows keeps its defaults.
+  struct config {
+    std::size_t size = sizeof(config);
+    unsigned magic = 0xcafebeef, version = 21400;
+    int blocking = 0, unused = 0;
+  };
+  int (*new_identity)(identity*);
+  int (*new_rank)(ncclComm**, int size, identity, int rank, const config*);
+
+ private:
+  nccl() {
+    find(group_start, "ncclGroupStart");
+    find(group_end, "ncclGroupEnd");
+    find(send, "ncclSend");
+    find(receive, "ncclRecv");
+    find(async_error, "ncclCommGetAsyncError");
+    find(abort, "ncclCommAbort");
+    find(count, "ncclCommCount");
+    find(user_rank, "ncclCommUserRank");
+    find(device, "ncclCommCuDevice");
+    find(error_string, "ncclGetErrorString");
+    find(new_identity, "ncclGetUniqueId");
+    find(new_rank, "ncclCommInitRankConfig");
+  }
+
+  template <class F>
+  void find(F*& function, const char* name) {
+    void* address = dlsym(RTLD_DEFAULT, name);
+    if (address == nullptr) {
+      // The one that is loaded, if there is one: two would not know each other's communicators.
+      static void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+      if (library != nullptr) address = dlsym(library, name);
+    }
+    if (address == nullptr) {
+      raise<device_error>({"roost::rank: there is no ", name,
+                           " in this process or in libnccl.so.2; link NCCL, or put it on LD_LIBRARY_PATH"});
+    }
+    function = reinterpret_cast<F*>(address);
+  }
+};
+
+/// A new communicator of the current device, which does not block: for groups that bring none.
+class nccl_communicator {
+ public:
+  /// All ranks make it at once, with what one of them has got of new_identity(). Throws device_error.
+  nccl_communicator(const nccl::identity& identity, std::uint32_t rank, std::uint32_t size,
+                    std::chrono::seconds deadline) {
+    const nccl& library = nccl::instance();
+    const nccl::config config;
+    int state = library.new_rank(&all_, static_cast<int>(size), identity, static_cast<int>(rank), &config);
+    const auto end = std::chrono::steady_clock::now() + deadline;
+    while (state == nccl::in_progress && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+      const int asked = library.async_error(all_, &state);
+      if (asked != nccl::success) state = asked;
+    }
+    if (state == nccl::success) return;
+    abort();
+    raise<device_error>(
+        {"roost::rank: rank ", rank, " of ", size, " gets no communicator of NCCL: ",
+         state == nccl::in_progress ? "others did not come in time" : library.error_string(state)});
+  }
+  nccl_communicator(const nccl_communicator&) = delete;
+
+  static nccl::identity new_identity() {
+    nccl::identity identity;
+    const int status = nccl::instance().new_identity(&identity);
+    if (status != nccl::success) {
+      raise<device_error>(
+          {"roost::rank: NCCL begins no communicator: ", nccl::instance().error_string(status)});
+    }
+    return identity;
+  }
+  ncclComm* get() const { return all_; }
+  /// Ends it without waiting for others; not if a rank has done so already (rank::broken()).
+  void abort() noexcept {
+    if (all_ != nullptr) static_cast<void>(nccl::instance().abort(std::exchange(all_, nullptr)));
+  }
+
+ private:
+  ncclComm* all_ = nullptr;
+};
+
+/// Data travel on a stream of their own. The host waits for them, looking for errors, so that nothing waits
+/// for a rank that is gone.
+class nccl_transport final : public rank_transport {
+  using clock = std::chrono::steady_clock;
+
+ public:
+  nccl_transport(ncclComm* all, const cuda& place, std::chrono::seconds deadline)
+      : nccl_(nccl::instance()), all_(all), place_(place), deadline_(deadline) {
+    const device_guard guard(place.device());
+    int device = 0;
+    check_call(nccl_.count(all, &size_), "ncclCommCount");
+    check_call(nccl_.user_rank(all, &rank_), "ncclCommUserRank");
+    check_call(nccl_.device(all, &device), "ncclCommCuDevice");
+    if (device != place.device()) {
+      raise<invalid_argument>({"roost::rank: a communicator of CUDA device ", device,
+                               " with a place on device ", place.device(), "; give a place on its device"});
+    }
+    lanes_ = std::make_unique<gpu_lanes>();
+    words_ = {place, rank_words(size()) * (size() + 1)};
+    place.synchronize();
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, words_.bytes(), cudaHostAllocDefault), "cudaHostAlloc");
+    pinned_ = static_cast<std::uint64_t*>(memory);
+  }
+  nccl_transport(const nccl_transport&) = delete;
+  ~nccl_transport() override {
+    if (pinned_ != nullptr) static_cast<void>(cudaFreeHost(pinned_));
+  }
+
+  /// Lets ranks connect, which they would do when they first send: one that blocks knows no deadline then.
+  void connect() {
+    std::vector<std::uint64_t> all(size());
+    all_gather(std::span(all.data(), 1), all);
+  }
+
+  std::uint32_t rank() const override { return static_cast<std::uint32_t>(rank_); }
+  std::uint32_t size() const override { return static_cast<std::uint32_t>(size_); }
+
+  void all_gather(std::span<const std::uint64_t> mine, std::span<std::uint64_t> all) override {
+    std::uint64_t* const theirs = words_.data() + mine.size();
+    std::copy(mine.begin(), mine.end(), pinned_);
+    copy(words_.data(), pinned_, mine.size_bytes());
+    std::vector<piece> out(size(), {words_.data(), mine.size_bytes()}), in(size());
+    for (std::uint32_t r = 0; r < size(); ++r) in[r] = {theirs + r * mine.size(), mine.size_bytes()};
+    start(out, in);
+    copy(pinned_, theirs, all.size_bytes());
+    wait_for(record());
+    std::copy_n(pinned_, all.size(), all.begin());
+  }
+
+  std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in) override {
+    check(cudaEventRecord(lanes_->ready[0], place_.stream()), "cudaEventRecord");
+    check(cudaStreamWaitEvent(stream(), lanes_->ready[0]), "cudaStreamWaitEvent");
+    start(out, in);
+    return record();
+  }
+  void wait(std::uint64_t ticket) override {
+    wait_for(ticket);
+    check(cudaStreamWaitEvent(place_.stream(), arrived(ticket)), "cudaStreamWaitEvent");
+  }
+  void finish() override {
+    if (all_ != nullptr) wait_for(record());
+  }
+  void abort() noexcept override {
+    if (all_ != nullptr) static_cast<void>(nccl_.abort(std::exchange(all_, nullptr)));
+  }
+
+ private:
+  cudaStream_t stream() const { return lanes_->lane[0]; }
+  cudaEvent_t arrived(std::uint64_t ticket) const { return lanes_->arrived[ticket % gpu_lanes::tickets]; }
+  std::uint64_t record() {
+    check(cudaEventRecord(arrived(++tickets_), stream()), "cudaEventRecord");
+    return tickets_;
+  }
+  void copy(void* target, const void* source, std::size_t bytes) const {
+    check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream()), "cudaMemcpyAsync");
+  }
+
+  /// One group of sends and receives.
+  void start(std::span<const piece> out, std::span<const piece> in) {
+    const auto my = static_cast<std::uint32_t>(rank_);
+    if (in[my].bytes != 0) copy(const_cast<void*>(in[my].memory), out[my].memory, in[my].bytes);
+    check_call(nccl_.group_start(), "ncclGroupStart");
+    int status = nccl::success;
+    const auto note = [&](int result) {
+      if (status == nccl::success && result != nccl::in_progress) status = result;
+    };
+    for (std::uint32_t i = 1; i < size(); ++i) {
+      const std::uint32_t to = (my + i) % size(), from = (my + size() - i) % size();
+      if (out[to].bytes != 0) {
+        note(nccl_.send(out[to].memory, out[to].bytes, nccl::bytes, static_cast<int>(to), all_, stream()));
+      }
+      if (in[from].bytes != 0) {
+        note(nccl_.receive(const_cast<void*>(in[from].memory), in[from].bytes, nccl::bytes,
+                           static_cast<int>(from), all_, stream()));
+      }
+    }
+    note(nccl_.group_end());
+    check_call(status, "ncclSend and ncclRecv");
+    const auto end = clock::now() + deadline_;  // a communicator that does not block starts later
+    while (asynchronous_error() == nccl::in_progress) pause_until(end);
+  }
+
+  /// The state of the communicator; an error ends it.
+  int asynchronous_error() {
+    int state = nccl::success;
+    check_call(nccl_.async_error(all_, &state), "ncclCommGetAsyncError");
+    if (state != nccl::in_progress) check_call(state, "what it has begun");
+    return state;
+  }
+  void wait_for(std::uint64_t ticket) {
+    const auto end = clock::now() + deadline_;
+    for (std::uint32_t looks = 1;; ++looks) {
+      const cudaError_t state = cudaEventQuery(arrived(ticket));
+      if (state == cudaSuccess) return;
+      if (state != cudaErrorNotReady) check(state, "cudaEventQuery");
+      if (looks % 64 != 0) continue;
+      asynchronous_error();
+      pause_until(end);
+    }
+  }
+  void pause_until(clock::time_point end) {
+    if (clock::now() < end) return std::this_thread::yield();
+    abort();
+    raise<device_error>({"roost::rank: rank ", rank_, " of ", size_, " has waited ",
+                         static_cast<long long>(deadline_.count()),
+                         " s for data of others; one of them has ended, or makes another call"});
+  }
+  void check_call(int result, const char* what) {
+    if (result == nccl::success) return;
+    abort();
+    raise<device_error>({"roost::rank: rank ", rank_, " of ", size_, ": NCCL says of ", what, ": ",
+                         nccl_.error_string(result)});
+  }
+
+  const nccl& nccl_;
+  ncclComm* all_;
+  const cuda place_;
+  const std::chrono::seconds deadline_;
+  int rank_ = 0, size_ = 0;
+  std::unique_ptr<gpu_lanes> lanes_;
+  std::uint64_t tickets_ = 0;
+  array<std::uint64_t, cuda> words_;  // that all tell each other
+  std::uint64_t* pinned_ = nullptr;   // the same in memory of the host
+};
+
+}  // namespace roost::detail

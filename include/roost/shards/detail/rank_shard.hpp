@@ -1,0 +1,205 @@
+#pragma once
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "roost/place.hpp"
+#include "roost/shards/detail/crew.hpp"
+
+#if defined(__CUDACC__)
+struct ncclComm;  // of nccl.h, which need not be there
+#endif
+
+// The shard of a process that is one of several.
+
+namespace roost::detail {
+
+/// Words that ranks tell each other at once, at most: what has failed, or some numbers each.
+inline constexpr std::size_t rank_text_words = 64, rank_head_words = 2;
+constexpr std::size_t rank_words(std::size_t ranks) {
+  return std::max(rank_text_words, rank_head_words + ranks + 8);
+}
+
+/// What carries the data of ranks: members are called by all of them, in the same order.
+class rank_transport {
+ public:
+  virtual ~rank_transport() = default;
+  virtual std::uint32_t rank() const = 0;
+  virtual std::uint32_t size() const = 0;
+  /// Of words, in memory of the host. Returns when all are there.
+  virtual void all_gather(std::span<const std::uint64_t> mine, std::span<std::uint64_t> all) = 0;
+  /// out[r] goes to rank r, in[r] comes from it, after what the place's stream has to do so far.
+  virtual std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in) = 0;
+  /// Lets the place's stream wait for what an exchange brings.
+  virtual void wait(std::uint64_t ticket) = 0;
+  /// Returns when all exchanges are over and what was sent may go.
+  virtual void finish() = 0;
+  virtual void abort() noexcept = 0;
+};
+
+/// What a process has of a group for good.
+template <class Place>
+struct rank_state {
+  rank_state(const Place& where, std::unique_ptr<rank_transport> carrier)
+      : place(where), transport(std::move(carrier)) {}
+  const Place place;
+  std::unique_ptr<rank_transport> transport;
+  std::mutex running;
+  bool broken = false;  // ranks do not agree on what comes next
+};
+
+template <class Place>
+struct current_device {
+  explicit current_device(const Place&) {}
+};
+#if defined(__CUDACC__)
+template <>
+struct current_device<cuda> : device_guard {
+  explicit current_device(const cuda& place) : device_guard(place.device()) {}
+};
+#endif
+
+/// A rank during one call. What ranks tell each other begins with whether they have failed; so one that fails
+/// tells that, where the others tell something else, and all end together. All that may fail does so before
+/// agree(), or data that others wait for will not come: then nothing works any more.
+template <class Place>
+class rank_shard {
+ public:
+  using place_type = Place;
+
+  explicit rank_shard(rank_state<Place>& state) : state_(state) {}
+
+  std::uint32_t number() const { return transport().rank(); }
+  std::uint32_t count() const { return transport().size(); }
+  static constexpr std::uint32_t local() { return 0; }
+  const Place& place() const { return state_.place; }
+
+  gathered gather(std::initializer_list<std::uint64_t> words) {
+    return gather(std::span<const std::uint64_t>(words.begin(), words.size()));
+  }
+  gathered gather(std::span<const std::uint64_t> words) { return tell(words, nullptr); }
+  /// Returns when no rank can fail any more before the next gather().
+  void agree() { tell({}, nullptr); }
+  void mark(const char*, std::uint32_t = 0, int = -1) {}
+  void fork() {}
+  void turn(std::uint32_t) {}
+  void join() {}
+
+  std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
+    return carry([&] { return transport().exchange(out, in); });
+  }
+  void wait(std::uint64_t ticket) {
+    carry([&] { transport().wait(ticket); });
+  }
+  void settle() noexcept { leave(false); }
+  void leave(bool failed) noexcept {
+    if (failed && !all_know_) give_up();
+    try {
+      transport().finish();
+    } catch (...) {
+      give_up();
+    }
+  }
+
+  template <class F>
+  void run(const F& f) {
+    check();
+    try {
+      f(*this);
+      agree();
+    } catch (const std::exception& why) {
+      tell_failure(why.what());
+      throw;
+    } catch (...) {
+      tell_failure("an exception that is no std::exception");
+      throw;
+    }
+  }
+
+ private:
+  rank_transport& transport() const { return *state_.transport; }
+
+  void check() const {
+    if (!state_.broken) return;
+    raise<error>(
+        {"roost::rank: rank ", number(),
+         " cannot go on: a call has failed while data were on their way; end all ranks, or make new ones"});
+  }
+  void give_up() noexcept {
+    if (!state_.broken) transport().abort();
+    state_.broken = true;
+  }
+  template <class F>
+  auto carry(const F& f) {
+    check();  // leave() does not throw
+    try {
+      return f();
+    } catch (...) {
+      state_.broken = true;
+      throw;
+    }
+  }
+
+  /// Words of this rank for all others, or why it has failed. Throws rank_error if any has failed or tells
+  /// another number of words, on all of them.
+  gathered tell(std::span<const std::uint64_t> words, const char* failure) {
+    constexpr std::size_t head = rank_head_words;
+    const std::size_t each = head + count() + 8;
+    std::vector<std::uint64_t> mine(each, 0), all(each * count());
+    mine[0] = failure != nullptr;
+    mine[1] = words.size();
+    std::copy(words.begin(), words.end(), mine.begin() + head);
+    carry([&] { transport().all_gather(mine, all); });
+    const auto of = [&](std::uint32_t rank) {
+      return all.begin() + static_cast<std::ptrdiff_t>(rank * each);
+    };
+    gathered result(count(), words.size());
+    std::uint32_t failed = count(), other = count();
+    for (std::uint32_t r = 0; r < count(); ++r) {
+      if (of(r)[0] != 0) {
+        failed = std::min(failed, r);
+      } else if (of(r)[1] != all[1]) {
+        other = std::min(other, r);
+      } else {
+        std::copy_n(of(r) + head, std::min<std::size_t>(of(r)[1], words.size()), result.of(r));
+      }
+    }
+    if (failed != count()) throw_failure(failed, failure);
+    if (other != count()) {
+      all_know_ = true;
+      throw rank_error("roost::rank: rank " + std::to_string(other) +
+                           " makes another call than rank 0; all ranks must make the same calls in the same "
+                           "order",
+                       other);
+    }
+    return result;
+  }
+
+  /// All tell why they have failed, if they have.
+  [[noreturn]] void throw_failure(std::uint32_t failed, const char* why) {
+    std::vector<std::uint64_t> mine(rank_text_words, 0), all(rank_text_words * count());
+    if (why != nullptr) std::strncpy(reinterpret_cast<char*>(mine.data()), why, rank_text_words * 8 - 1);
+    carry([&] { transport().all_gather(mine, all); });
+    all_know_ = true;
+    const std::string text = reinterpret_cast<const char*>(all.data() + failed * rank_text_words);
+    throw rank_error("roost::rank: rank " + std::to_string(failed) + " has failed: " + text, failed);
+  }
+
+  void tell_failure(const char* why) noexcept {
+    if (state_.broken || all_know_) return;
+    try {
+      tell({}, why);
+    } catch (const rank_error&) {  // that all throw
+    } catch (...) {
+      give_up();
+    }
+  }
+
+  rank_state<Place>& state_;
+  bool all_know_ = false;  // that the call fails
+};
+
+}  // namespace roost::detail

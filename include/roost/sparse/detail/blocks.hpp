@@ -1,0 +1,591 @@
+#pragma once
+
+#include "roost/detail/partition/look_back.hpp"
+#include "roost/detail/place/atomic.hpp"
+#include "roost/detail/place/lanes.hpp"
+#include "roost/detail/place/tuning.hpp"
+#include "roost/pair.hpp"
+#include "roost/place.hpp"
+#include "roost/sparse/detail/grid.hpp"
+
+// The blocks of a coordinate_index. A table of superblocks (open addressing, at most half full) tells which
+// of its 64 blocks each has, and the number of the first; a block tells which of its 64 voxels it has, and
+// the row of the first. So a voxel costs two reads, and its row is counted, not stored:
+//
+//     block = superblock.first_block + bits of superblock.blocks before the block's
+//     row   = block.first_row        + bits of block.voxels      before the voxel's
+//
+// A superblock is 4096 voxels, so even the superblocks of 10^7 voxels of a surface fit the cache.
+
+namespace roost::detail {
+
+/// A sector of the table.
+struct alignas(32) superblock {
+  std::uint64_t key_plus_1;  // 0: none
+  std::uint64_t blocks;
+  std::uint32_t first_block;
+
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+};
+
+struct alignas(16) block {
+  std::uint64_t voxels;
+  std::uint32_t first_row;
+  std::uint32_t superblock;  // its number in the table
+
+  /// The row of a voxel that is there.
+  ROOST_FN std::uint32_t row(std::uint32_t voxel) const { return first_row + bits_before(voxels, voxel); }
+  ROOST_FN bool has(std::uint32_t voxel) const { return (voxels >> voxel & 1) != 0; }
+};
+
+/// What can go wrong in a build: bits of index_state::failed.
+enum build_failure : std::uint32_t {
+  too_wide = 1,  // keys of superblocks would be too long
+  too_many = 2,  // superblocks or blocks for the memory
+  crowded = 4,   // keys that go to the same slots
+  no_rows = 8    // more voxels than there are rows
+};
+
+/// What is known of an index, on its place; all zeros before a build. The host looks at all but the grid.
+template <int D>
+struct index_facts {
+  // Of all coordinates, as unsigned numbers in the same order; the least ones with all bits turned, so that
+  // both are found by fetch_max from 0 on.
+  std::uint32_t greatest[D + 1], turned_least[D + 1];
+  std::uint32_t failed;
+  std::uint32_t superblocks, blocks;
+  std::uint64_t inputs;  // coordinates
+  std::uint64_t rows;
+
+  static constexpr std::uint32_t sign = 1u << 31;
+
+  /// Superblocks that a build goes on with.
+  ROOST_FN std::uint32_t good_superblocks() const { return failed != 0 ? 0 : superblocks; }
+
+  ROOST_FN std::int32_t least_at(int axis) const {
+    return static_cast<std::int32_t>(~turned_least[axis] ^ sign);
+  }
+  ROOST_FN std::int32_t greatest_at(int axis) const {
+    return static_cast<std::int32_t>(greatest[axis] ^ sign);
+  }
+  ROOST_FN grid<D> measured() const {
+    std::int32_t low[D + 1], high[D + 1];
+    ROOST_UNROLL
+    for (int a = 0; a <= D; ++a) low[a] = least_at(a), high[a] = greatest_at(a);
+    return grid<D>(low, high);
+  }
+};
+template <int D>
+struct index_state : index_facts<D> {
+  detail::grid<D> grid;
+};
+
+/// The handle of the blocks: lookups, and what builds them.
+template <int D>
+struct block_table {
+  /// Slots that are looked at: more are a sign of keys that were chosen to collide.
+  static constexpr std::uint32_t steps_most = 512;
+
+  index_state<D>* state;
+  superblock* superblocks;
+  block* blocks;
+  std::uint32_t slots;
+  std::uint64_t seed;
+
+  ROOST_FN const detail::grid<D>& grid() const { return state->grid; }
+
+  ROOST_FN std::uint32_t home(std::uint64_t key) const {
+    return static_cast<std::uint32_t>(split_hash(mix64(key, seed), slots).digit);
+  }
+  ROOST_FN std::uint32_t next(std::uint32_t slot) const { return slot + 1 == slots ? 0 : slot + 1; }
+
+  /// The slot of a superblock's key, or superblock::none.
+  ROOST_FN std::uint32_t slot_of(std::uint64_t key) const {
+    std::uint32_t slot = home(key);
+    ROOST_ROLLED
+    for (std::uint32_t step = 0; step < steps_most; ++step) {
+      const std::uint64_t here = superblocks[slot].key_plus_1;
+      if (here == key + 1) return slot;
+      if (here == 0) break;
+      slot = next(slot);
+    }
+    return superblock::none;
+  }
+
+  /// The number of a block that may be there, in a superblock; superblock::none if it is not.
+  ROOST_FN static std::uint32_t number_of(const superblock& source, std::uint32_t block) {
+    return (source.blocks >> block & 1) != 0 ? source.first_block + bits_before(source.blocks, block)
+                                             : superblock::none;
+  }
+
+  /// The row of a coordinate in the order of blocks, or nothing.
+  ROOST_FN found<std::uint32_t> find(const coordinate<D>& c) const {
+    cell place;
+    if (!grid().locate(c, place)) return {};
+    const std::uint32_t slot = slot_of(place.key);
+    if (slot == superblock::none) return {};
+    const std::uint32_t number = number_of(superblocks[slot], place.block());
+    if (number == superblock::none) return {};
+    const block here = load(blocks + number);
+    return here.has(place.voxel()) ? found<std::uint32_t>(here.row(place.voxel())) : found<std::uint32_t>();
+  }
+
+  /// Fetches the block of a coordinate, on a host.
+  ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const coordinate<D>& c) const {
+#if !ROOST_ON_DEVICE
+    cell place;
+    if (!grid().locate(c, place)) return;
+    const superblock& there = superblocks[home(place.key)];  // most are where they are looked for first
+    __builtin_prefetch(blocks + there.first_block + bits_before(there.blocks, place.block()));
+#endif
+  }
+};
+
+// A build is a row of kernels over the coordinates, over the superblocks and over the blocks.
+
+/// Runs a kernel with the scratch that it takes.
+template <class Place, class Kernel>
+void launch(const Place& place, std::size_t teams, const Kernel& kernel) {
+  if constexpr (std::is_same_v<Place, host>) {
+    place.launch(teams, scratch_bytes_of(kernel), for_this_processor<Kernel>{kernel});
+  } else {
+    place.launch(teams, scratch_bytes_of(kernel), kernel);
+  }
+}
+
+/// The i-th coordinate of a source; false if there is none. (Most sources have all.)
+template <class Source, int D>
+ROOST_FN bool give(const Source& source, std::uint64_t i, coordinate<D>& result) {
+  if constexpr (requires { source.give(i, result); }) {
+    return source.give(i, result);
+  } else {
+    result = source[i];
+    return true;
+  }
+}
+
+/// Calls body(i, coordinate) for the coordinates of a team.
+template <int D, class Team, class Source, class Body>
+ROOST_FN void for_each_given(const Team& team, const Source& source, std::uint64_t count, std::size_t index,
+                             std::uint32_t tile, const Body& body) {
+  const std::uint64_t first = index * tile;
+  const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
+  for_each_of(team, n, [&](std::uint32_t i) {
+    coordinate<D> c{};
+    if (give(source, first + i, c)) body(first + i, c);
+  });
+}
+
+/// Finds the box of all coordinates, and counts them. Teams take every `teams`-th tile.
+template <class Place, int D, class Source>
+struct measure_box {
+  static constexpr int threads = sparse_tuning<cuda>::threads;
+  static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
+  static constexpr int numbers = 2 * (D + 1);
+  Source source;
+  std::uint64_t count;
+  index_state<D>* state;
+  std::size_t teams;
+
+  ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const {
+    return memory.take<std::uint32_t>(numbers + 1);
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    scratch_memory all(memory);
+    std::uint32_t* const of_team = scratch(all);
+    for_each_of(team, numbers + 1, [&](std::uint32_t k) { of_team[k] = k < numbers ? ~0u : 0; });
+    team.sync();
+    // The least of each axis, and of all bits turned; so of scratch words the least counts, and of the
+    // state's the greatest of what has all bits turned.
+    std::uint32_t least[numbers], inputs = 0;
+    ROOST_UNROLL
+    for (int k = 0; k < numbers; ++k) least[k] = ~0u;
+    for (std::size_t t = index; t * tile < count; t += teams) {
+      for_each_given<D>(team, source, count, t, tile, [&](std::uint64_t, const coordinate<D>& c) {
+        ROOST_UNROLL
+        for (int a = 0; a <= D; ++a) {
+          const std::uint32_t x =
+              static_cast<std::uint32_t>(a == 0 ? c.batch : c.at[larger(a, 1) - 1]) ^ index_state<D>::sign;
+          least[2 * a] = smaller(least[2 * a], x);
+          least[2 * a + 1] = smaller(least[2 * a + 1], ~x);
+        }
+        ++inputs;
+      });
+    }
+    ROOST_UNROLL
+    for (int k = 0; k < numbers; ++k) team.fetch_min_near(of_team[k], least[k]);
+    team.add_near(of_team[numbers], inputs);
+    team.sync();
+    for_each_of(team, numbers + 1, [&](std::uint32_t k) {
+      if (k == numbers) {
+        fetch_add(state->inputs, std::uint64_t{of_team[k]});
+      } else {
+        fetch_max(k % 2 == 0 ? state->turned_least[k / 2] : state->greatest[k / 2], ~of_team[k]);
+      }
+    });
+  }
+};
+
+/// Puts the superblocks into the table, and marks their blocks.
+template <class Place, int D, class Source>
+struct insert_superblocks {
+  static constexpr int threads = sparse_tuning<cuda>::threads;
+  static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
+  Source source;
+  std::uint64_t count;
+  block_table<D> table;
+  std::uint32_t* taken;  // slots, in any order
+  std::uint32_t most;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    const detail::grid<D> grid = table.state->measured();
+    if (index == 0 && team.rank() == 0) table.state->grid = grid;
+    if (!grid.fits()) return fail(too_wide);
+    if (peek(table.state->failed) != 0) return;
+    for_each_given<D>(team, source, count, index, tile, [&](std::uint64_t, const coordinate<D>& c) {
+      cell place;
+      grid.locate(c, place);
+      const std::uint32_t slot = insert(place.key);
+      if (slot == superblock::none) return;
+      const std::uint64_t bit = std::uint64_t{1} << place.block();
+      std::uint64_t& blocks = table.superblocks[slot].blocks;
+      if ((peek(blocks) & bit) == 0) fetch_or(blocks, bit);
+    });
+  }
+
+ private:
+  ROOST_FN void fail(build_failure why) const { fetch_or(table.state->failed, std::uint32_t{why}); }
+
+  ROOST_FN std::uint32_t insert(std::uint64_t key) const {
+    std::uint32_t slot = table.home(key);
+    ROOST_ROLLED
+    for (std::uint32_t step = 0; step < table.steps_most; ++step) {
+      std::uint64_t& word = table.superblocks[slot].key_plus_1;
+      std::uint64_t here = peek(word);
+      if (here == 0) {
+        here = shared_access::compare_exchange(&word, std::uint64_t{0}, key + 1);
+        if (here == 0) {
+          const std::uint32_t number = fetch_add(table.state->superblocks, 1u);
+          if (number < most) {
+            taken[number] = slot;
+          } else {
+            fail(too_many);
+          }
+          return slot;
+        }
+      }
+      if (here == key + 1) return slot;
+      slot = table.next(slot);
+    }
+    // A table that is too full has failed before.
+    fail(peek(table.state->superblocks) < most ? crowded : too_many);
+    return superblock::none;
+  }
+};
+
+/// Finds the first block of each superblock by comparing it with all others, for a few of them: tile by tile,
+/// each with a part of the others.
+template <class Place, int D>
+struct compare_superblocks {
+  static constexpr int threads = sparse_tuning<cuda>::threads;
+  static constexpr std::uint32_t tile = 256;
+  block_table<D> table;
+  const std::uint32_t* taken;
+  std::uint32_t parts;
+
+  struct pieces {
+    std::uint64_t* order;
+    std::uint32_t* blocks;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint64_t>(tile), memory.take<std::uint32_t>(tile)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    const std::uint32_t count = table.state->good_superblocks(),
+                        first = static_cast<std::uint32_t>(index) / parts * tile,
+                        part = static_cast<std::uint32_t>(index) % parts;
+    if (first >= count) return;
+    scratch_memory all(memory);
+    const pieces others = scratch(all);
+    const detail::grid<D>& grid = table.grid();
+    constexpr int per_worker = static_cast<int>(tile) / Team::size;
+    const std::uint32_t n = smaller(tile, count - first);
+    std::uint64_t mine[per_worker];
+    std::uint32_t before[per_worker];
+    for_each_held<per_worker>(team, n, [&](int held, int i) {
+      mine[held] = grid.order_of(sector(first + static_cast<std::uint32_t>(i)).key_plus_1 - 1);
+      before[held] = 0;
+    });
+    ROOST_ROLLED
+    for (std::uint32_t from = part * tile; from < count; from += parts * tile) {
+      const std::uint32_t m = smaller(tile, count - from);
+      team.sync();
+      for_each_of(team, m, [&](std::uint32_t j) {
+        const superblock& other = sector(from + j);
+        others.order[j] = grid.order_of(other.key_plus_1 - 1);
+        others.blocks[j] = count_bits(other.blocks);
+      });
+      team.sync();
+      for_each_held<per_worker>(team, n, [&](int held, int) {
+        for (std::uint32_t j = 0; j < m; ++j)
+          before[held] += others.order[j] < mine[held] ? others.blocks[j] : 0;
+      });
+    }
+    for_each_held<per_worker>(team, n, [&](int held, int i) {
+      superblock& target = sector(first + static_cast<std::uint32_t>(i));
+      if (before[held] != 0) fetch_add(target.first_block, before[held]);
+      if (part == 0) fetch_add(table.state->blocks, count_bits(target.blocks));
+    });
+  }
+
+ private:
+  ROOST_FN superblock& sector(std::uint32_t number) const { return table.superblocks[taken[number]]; }
+};
+
+// The same by sorting.
+
+template <int D>
+struct superblock_in_order {
+  block_table<D> table;
+  const std::uint32_t* taken;
+  std::size_t most;  // behind those that there are come others with keys that are greater
+
+  std::size_t size() const { return most; }
+  ROOST_FN pair<std::uint64_t, std::uint32_t> operator[](std::size_t i) const {
+    if (i >= table.state->good_superblocks()) return {~std::uint64_t{0}, superblock::none};
+    const std::uint32_t slot = taken[i];
+    return {table.grid().order_of(table.superblocks[slot].key_plus_1 - 1), slot};
+  }
+};
+
+template <int D>
+struct blocks_of_sorted {
+  block_table<D> table;
+  const pair<std::uint64_t, std::uint32_t>* sorted;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return i < table.state->good_superblocks() ? count_bits(table.superblocks[sorted[i].value].blocks) : 0;
+  }
+};
+
+template <int D>
+struct begin_superblock {
+  block_table<D> table;
+  const pair<std::uint64_t, std::uint32_t>* sorted;
+  const std::uint64_t* blocks_before;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::uint32_t count = table.state->good_superblocks();
+    if (i >= count) return;
+    table.superblocks[sorted[i].value].first_block = static_cast<std::uint32_t>(blocks_before[i]);
+    if (i + 1 == count) table.state->blocks = static_cast<std::uint32_t>(blocks_before[count]);
+  }
+};
+
+/// word |= bits, for all neighbours who are here with the same word at once: so one atomic serves the voxels
+/// of a block.
+ROOST_FN void fetch_or_near(std::uint64_t& word, std::uint64_t bits) {
+#if ROOST_ON_DEVICE && __CUDA_ARCH__ >= 800
+  const unsigned same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(&word));
+  const std::uint32_t low = __reduce_or_sync(same, static_cast<std::uint32_t>(bits)),
+                      high = __reduce_or_sync(same, static_cast<std::uint32_t>(bits >> 32));
+  if (lane_of_warp() != __ffs(static_cast<int>(same)) - 1) return;
+  bits = std::uint64_t{high} << 32 | low;
+#endif
+  fetch_or(word, bits);
+}
+
+/// Marks the voxels of all blocks.
+template <class Place, int D, class Source>
+struct mark_voxels {
+  static constexpr int threads = sparse_tuning<cuda>::threads;
+  static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
+  Source source;
+  std::uint64_t count;
+  block_table<D> table;
+  std::uint32_t most;  // blocks
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    if (table.state->failed != 0) return;
+    if (table.state->blocks > most) {
+      if (index == 0 && team.rank() == 0) fetch_or(table.state->failed, std::uint32_t{too_many});
+      return;
+    }
+    const detail::grid<D> grid = table.grid();
+    for_each_given<D>(team, source, count, index, tile, [&](std::uint64_t, const coordinate<D>& c) {
+      cell place;
+      grid.locate(c, place);
+      const std::uint32_t slot = table.slot_of(place.key);
+      block& target = table.blocks[table.number_of(table.superblocks[slot], place.block())];
+      const std::uint64_t bit = std::uint64_t{1} << place.voxel(), here = peek(target.voxels);
+      if (here == 0) shared_access::store(&target.superblock, slot);  // all who see that write the same
+      if ((here & bit) == 0) fetch_or_near(target.voxels, bit);
+    });
+  }
+};
+
+/// Counts the rows of all blocks before each.
+template <class Place, int D>
+struct number_blocks {
+  static constexpr int threads = sparse_tuning<cuda>::threads;
+  static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
+  block_table<D> table;
+  std::uint32_t most;
+  std::uint64_t rows_most;
+  earlier_teams turns;
+
+  struct pieces {
+    std::uint64_t* shared;  // two words, one for each call of `turns`
+    std::uint32_t* rows;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
+    const index_state<D>& state = *table.state;
+    if (state.failed != 0 || state.blocks > most) return;
+    scratch_memory all(memory);
+    const pieces parts = scratch(all);
+    const std::uint64_t turn = turns.turn(team, parts.shared), first = turn * tile;
+    if (first >= state.blocks) return;  // and so do all that come later
+    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, state.blocks - first));
+    for_each_of(team, n,
+                [&](std::uint32_t b) { parts.rows[b] = count_bits(table.blocks[first + b].voxels); });
+    team.sync();
+    const std::uint32_t of_last = parts.rows[n - 1];
+    team.sync();
+    team.exclusive_scan(parts.rows, parts.rows, n);
+    team.sync();
+    const std::uint32_t of_tile = parts.rows[n - 1] + of_last;
+    const std::uint64_t before = turns.sum_before(team, turn, of_tile, parts.shared + 1);
+    if (first + n == state.blocks && team.rank() == 0) {
+      const bool fit = before + of_tile <= rows_most;
+      if (!fit) fetch_or(table.state->failed, std::uint32_t{no_rows});
+      table.state->rows = fit ? before + of_tile : 0;
+    }
+    for_each_of(team, n, [&](std::uint32_t b) {
+      table.blocks[first + b].first_row = static_cast<std::uint32_t>(before) + parts.rows[b];
+    });
+  }
+};
+
+/// Writes the coordinates of a block's rows.
+template <class Place, int D>
+struct write_coordinates {
+  static constexpr std::size_t parts = std::is_same_v<Place, host> ? 1 : 8;  // of a block
+  block_table<D> table;
+  coordinate<D>* coordinates;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t number = i / parts;
+    const index_state<D>& state = *table.state;
+    if (state.failed != 0 || number >= state.blocks) return;
+    const block mine = load(table.blocks + number);
+    const superblock& whole = table.superblocks[mine.superblock];
+    const std::uint32_t block =
+        select_bit(whole.blocks, static_cast<std::uint32_t>(number) - whole.first_block);
+    constexpr std::uint32_t size = 64 / parts;
+    const std::uint32_t begin = static_cast<std::uint32_t>(i % parts) * size;
+    coordinate<D>* target = coordinates + mine.first_row + bits_before(mine.voxels, begin);
+    ROOST_ROLLED
+    for (std::uint64_t rest = mine.voxels & (~std::uint64_t{0} >> (64 - size) << begin); rest != 0;
+         rest &= rest - 1)
+      *target++ = state.grid.coordinate_of({whole.key_plus_1 - 1, block << 6 | lowest_bit(rest)});
+  }
+};
+
+/// rows[i] = the row of the i-th coordinate.
+template <int D, class Rows, class Source>
+struct write_rows {
+  Rows of;
+  Source source;
+  std::uint32_t* rows;
+  ROOST_FN void operator()(std::size_t i) const {
+    coordinate<D> c{};
+    rows[i] = give(source, i, c) ? of.find(c).value_or(~0u) : ~0u;
+  }
+};
+
+// Rows in the order of the input: `rank` is a row in the order of blocks.
+
+/// first[rank] = the first coordinate that has it.
+struct find_first_input {
+  const std::uint32_t* ranks;
+  std::uint32_t* first;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (ranks[i] != ~0u) fetch_min(first[ranks[i]], static_cast<std::uint32_t>(i));
+  }
+};
+
+/// Numbers the coordinates that are the first of their kind.
+template <class Place, int D, class Source>
+struct number_inputs {
+  static constexpr int threads = sparse_tuning<cuda>::threads;
+  static constexpr std::uint32_t tile = sparse_tuning<Place>::tile;
+  Source source;
+  std::uint64_t count;
+  const std::uint32_t* ranks;
+  const std::uint32_t* first;
+  earlier_teams turns;
+  std::uint32_t* row_of;  // of each rank
+  coordinate<D>* coordinates;
+
+  struct pieces {
+    std::uint64_t* shared;
+    std::uint32_t* before;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
+    scratch_memory all(memory);
+    const pieces parts = scratch(all);
+    const std::uint64_t turn = turns.turn(team, parts.shared), begin = turn * tile;
+    const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - begin));
+    const auto is_first = [&](std::uint32_t i) {
+      const std::uint32_t rank = ranks[begin + i];
+      return rank != ~0u && first[rank] == begin + i;
+    };
+    for_each_of(team, n, [&](std::uint32_t i) { parts.before[i] = is_first(i) ? 1 : 0; });
+    team.sync();
+    const std::uint32_t of_last = parts.before[n - 1];
+    team.sync();
+    team.exclusive_scan(parts.before, parts.before, n);
+    team.sync();
+    const auto before = static_cast<std::uint32_t>(
+        turns.sum_before(team, turn, parts.before[n - 1] + of_last, parts.shared + 1));
+    for_each_of(team, n, [&](std::uint32_t i) {
+      if (!is_first(i)) return;
+      const std::uint32_t row = before + parts.before[i];
+      row_of[ranks[begin + i]] = row;
+      give(source, begin + i, coordinates[row]);
+    });
+  }
+};
+
+struct rank_to_row {
+  const std::uint32_t* row_of;
+  std::uint32_t* rows;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (rows[i] != ~0u) rows[i] = row_of[rows[i]];
+  }
+};
+
+/// A table whose build has failed finds nothing.
+template <int D>
+struct empty_if_failed {
+  block_table<D> table;
+  ROOST_FN void operator()(std::size_t slot) const {
+    if (table.state->failed != 0) table.superblocks[slot].key_plus_1 = 0;
+  }
+};
+
+}  // namespace roost::detail

@@ -1,0 +1,159 @@
+#pragma once
+
+// Bodies of roost/sparse/sparse_conv.hpp: what is checked before a place's convolution runs.
+
+#include "roost/sparse/sparse_conv.hpp"
+
+namespace roost {
+namespace detail {
+
+/// The convolution of a place: see conv_host.hpp and conv_cuda.hpp.
+template <class Place>
+struct conv_backend {
+  static_assert(sizeof(Place) == 0, "sparse_conv runs on roost::host and, compiled by nvcc, on roost::cuda");
+};
+
+/// What products of such numbers are added up in.
+template <class T>
+using conv_sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+}  // namespace detail
+}  // namespace roost
+
+#include "roost/sparse/detail/conv_cuda.hpp"
+#include "roost/sparse/detail/conv_host.hpp"
+
+namespace roost {
+namespace detail {
+
+template <class T, class... Ranges>
+constexpr bool are_of_type = (std::is_same_v<element_of<Ranges>, T> && ...);
+
+template <class Place, class T, class... Ranges>
+constexpr bool check_conv_types() {
+  static_assert(conv_backend<Place>::template takes<T>,
+                "sparse_conv multiplies numbers of type float or double, on cuda also __half and "
+                "__nv_bfloat16: convert them first");
+  static_assert(are_of_type<T, Ranges...>,
+                "features, weights and gradients of a convolution must have one type: convert them first");
+  return true;
+}
+
+template <class T, class Range>
+constexpr bool check_conv_sums() {
+  static_assert(
+      are_of_type<conv_sum<T>, Range>,
+      "gradients of weights and bias are sums of many numbers: give memory of type double for double, "
+      "of type float for the others");
+  return true;
+}
+
+inline void check_channels(const conv_channels& channels, const char* where) {
+  constexpr std::size_t most = std::size_t{1} << 16;
+  for (const std::size_t each : {channels.in, channels.out}) {
+    if (each < 1 || each > most) raise<invalid_argument>({where, ": ", each, " channels; give 1 to 65536"});
+  }
+}
+
+inline void check_neighbours(const kernel_map_view& map, std::uint64_t outputs, const char* where) {
+  if (map.neighbours != nullptr || outputs == 0) return;
+  raise<invalid_argument>({where,
+                           ": this view has no neighbours: make the map with options.inverse, which a "
+                           "transposed view needs unless the map is submanifold with odd sizes"});
+}
+
+/// The memory of an argument, which has `rows` rows of `each` numbers, or more.
+template <class Range>
+auto* conv_memory(Range& range, std::uint64_t rows, std::size_t each, const char* what, const char* where) {
+  static_assert(has_a_size<std::remove_const_t<Range>>());
+  const std::size_t size = std::ranges::size(range);
+  if (size / each < rows) {
+    raise<invalid_argument>(
+        {where, ": ", size, " numbers of ", what, "; ", rows, " rows of ", each, " are needed"});
+  }
+  return data_of(range);
+}
+
+}  // namespace detail
+
+template <class Place, class Input, class Weights, class Output>
+void sparse_conv(const Place& place, const kernel_map_view& map, const conv_channels& channels,
+                 const Input& input, const Weights& weights, Output&& output,
+                 std::span<const detail::element_of<Input>> bias) {
+  using type = detail::element_of<Input>;
+  using backend = detail::conv_backend<Place>;
+  static_assert(detail::check_conv_types<Place, type, Weights, Output>());
+  constexpr const char* where = "roost::sparse_conv";
+  detail::check_channels(channels, where);
+  const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
+                      outputs = backend::rows_of(map.device_outputs, map.outputs);
+  const auto *const from = detail::conv_memory(input, inputs, channels.in, "input", where),
+                    *const by = detail::conv_memory(weights, map.volume, channels.in * channels.out,
+                                                    "weights", where);
+  auto* const to = detail::conv_memory(output, outputs, channels.out, "output", where);
+  if (!bias.empty()) detail::conv_memory(bias, 1, channels.out, "bias", where);
+  detail::check_neighbours(map, outputs, where);
+  if (outputs == 0) return;
+  const type* const added = bias.empty() ? nullptr : bias.data();
+  backend::convolve(place, map, outputs, channels, false, from, by, added, to);
+}
+
+template <class Place, class Gradient, class Weights, class Output>
+void sparse_conv_input_gradient(const Place& place, const kernel_map_view& reverse,
+                                const conv_channels& channels, const Gradient& output_gradient,
+                                const Weights& weights, Output&& input_gradient) {
+  using type = detail::element_of<Gradient>;
+  using backend = detail::conv_backend<Place>;
+  static_assert(detail::check_conv_types<Place, type, Weights, Output>());
+  constexpr const char* where = "roost::sparse_conv_input_gradient";
+  detail::check_channels(channels, where);
+  const std::uint64_t gradients = backend::rows_of(reverse.device_inputs, reverse.inputs),
+                      inputs = backend::rows_of(reverse.device_outputs, reverse.outputs);
+  const auto *const from = detail::conv_memory(output_gradient, gradients, channels.out, "output_gradient",
+                                               where),
+                    *const by = detail::conv_memory(weights, reverse.volume, channels.in * channels.out,
+                                                    "weights", where);
+  auto* const to = detail::conv_memory(input_gradient, inputs, channels.in, "input_gradient", where);
+  detail::check_neighbours(reverse, inputs, where);
+  if (inputs == 0) return;
+  const type* const no_bias = nullptr;
+  backend::convolve(place, reverse, inputs, channels, true, from, by, no_bias, to);
+}
+
+template <class Place, class Input, class Gradient, class Output>
+void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
+                                 const conv_channels& channels, const Input& input,
+                                 const Gradient& output_gradient, Output&& weight_gradient) {
+  using type = detail::element_of<Input>;
+  using backend = detail::conv_backend<Place>;
+  static_assert(detail::check_conv_types<Place, type, Gradient>() && detail::check_conv_sums<type, Output>());
+  constexpr const char* where = "roost::sparse_conv_weight_gradient";
+  detail::check_channels(channels, where);
+  const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
+                      outputs = backend::rows_of(map.device_outputs, map.outputs);
+  const auto *const from = detail::conv_memory(input, inputs, channels.in, "input", where),
+                    *const by =
+                        detail::conv_memory(output_gradient, outputs, channels.out, "output_gradient", where);
+  auto* const to =
+      detail::conv_memory(weight_gradient, map.volume, channels.in * channels.out, "weight_gradient", where);
+  detail::check_neighbours(map, outputs, where);
+  if (map.volume == 0) return;
+  backend::weight_gradient(place, map, outputs, channels, from, by, to);
+}
+
+template <class Place, class Gradient, class Output>
+void sparse_conv_bias_gradient(const Place& place, const kernel_map_view& map, const conv_channels& channels,
+                               const Gradient& output_gradient, Output&& bias_gradient) {
+  using type = detail::element_of<Gradient>;
+  using backend = detail::conv_backend<Place>;
+  static_assert(detail::check_conv_types<Place, type>() && detail::check_conv_sums<type, Output>());
+  constexpr const char* where = "roost::sparse_conv_bias_gradient";
+  detail::check_channels(channels, where);
+  const std::uint64_t outputs = backend::rows_of(map.device_outputs, map.outputs);
+  const auto* const from =
+      detail::conv_memory(output_gradient, outputs, channels.out, "output_gradient", where);
+  auto* const to = detail::conv_memory(bias_gradient, 1, channels.out, "bias_gradient", where);
+  backend::bias_gradient(place, map.device_outputs, outputs, channels.out, from, to);
+}
+
+}  // namespace roost

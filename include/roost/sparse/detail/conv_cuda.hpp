@@ -1,0 +1,660 @@
+#pragma once
+
+#if defined(__CUDACC__)
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <mma.h>
+
+#include "roost/sparse/detail/conv_wgmma.hpp"
+#include "roost/sparse/kernel_map.hpp"
+
+// Convolution on cuda: the product of a tile of output rows, whose neighbours are gathered into shared memory
+// some steps ahead, with the weights of each offset that any of them has.
+
+namespace roost::detail {
+
+/// A slice of a product's depth, 64 bytes, and what follows a row of one in shared memory, so that rows lie
+/// in different banks.
+template <class T>
+inline constexpr int conv_slice = 64 / static_cast<int>(sizeof(T));
+template <class T>
+inline constexpr int conv_piece = 16 / static_cast<int>(sizeof(T));
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/// The product of Rows x Columns that a warp owns, by the tensor cores: sums += left * right, slice by slice.
+/// Left is [row][depth], or, Turned, [depth][row]; right is [depth][column].
+template <class T, int Rows, int Columns, int Slice, bool Turned, int LeftStride, int RightStride>
+class tensor_product {
+  static constexpr bool rounds = std::is_same_v<T, float>;
+  static constexpr int depth = rounds ? 8 : 16;
+  using number = std::conditional_t<rounds, nvcuda::wmma::precision::tf32, T>;
+  using left_layout = std::conditional_t<Turned, nvcuda::wmma::col_major, nvcuda::wmma::row_major>;
+  using left_part = nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, depth, number, left_layout>;
+  using right_part =
+      nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, depth, number, nvcuda::wmma::row_major>;
+  using sum_part = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, depth, float>;
+
+ public:
+  using sum = float;
+
+  __device__ tensor_product() {
+    for (auto& row : sums_)
+      for (auto& each : row) nvcuda::wmma::fill_fragment(each, 0.f);
+  }
+
+  __device__ void add(const T* left, const T* right) {
+    ROOST_UNROLL
+    for (int d = 0; d < Slice; d += depth) {
+      right_part rights[Columns / 16];
+      ROOST_UNROLL
+      for (int c = 0; c < Columns / 16; ++c) load(rights[c], right + d * RightStride + c * 16, RightStride);
+      ROOST_UNROLL
+      for (int r = 0; r < Rows / 16; ++r) {
+        left_part mine;
+        load(mine, left + (Turned ? d * LeftStride + r * 16 : r * 16 * LeftStride + d), LeftStride);
+        ROOST_UNROLL
+        for (int c = 0; c < Columns / 16; ++c)
+          nvcuda::wmma::mma_sync(sums_[r][c], mine, rights[c], sums_[r][c]);
+      }
+    }
+  }
+
+  __device__ void store(float* to, int stride) const {
+    ROOST_UNROLL
+    for (int r = 0; r < Rows / 16; ++r) {
+      ROOST_UNROLL
+      for (int c = 0; c < Columns / 16; ++c)
+        nvcuda::wmma::store_matrix_sync(to + r * 16 * stride + c * 16, sums_[r][c], stride,
+                                        nvcuda::wmma::mem_row_major);
+    }
+  }
+
+ private:
+  template <class Part>
+  __device__ static void load(Part& part, const T* from, unsigned stride) {
+    nvcuda::wmma::load_matrix_sync(part, from, stride);
+    if constexpr (rounds) {
+      for (auto& each : part.x) each = nvcuda::wmma::__float_to_tf32(each);
+    }
+  }
+
+  sum_part sums_[Rows / 16][Columns / 16];
+};
+#endif
+
+/// The same with all digits: a lane has every 8th row and every 4th column.
+template <class T, int Rows, int Columns, int Slice, bool Turned, int LeftStride, int RightStride>
+class plain_product {
+ public:
+  using sum = conv_sum<T>;
+
+  __device__ void add(const T* left, const T* right) {
+    const int row = static_cast<int>(threadIdx.x) % 32 / 4, column = static_cast<int>(threadIdx.x) % 4;
+    for (int d = 0; d < Slice; ++d) {
+      sum rights[Columns / 4];
+      ROOST_UNROLL
+      for (int c = 0; c < Columns / 4; ++c) rights[c] = right[d * RightStride + c * 4 + column];
+      ROOST_UNROLL
+      for (int r = 0; r < Rows / 8; ++r) {
+        const int here = r * 8 + row;
+        const sum mine = left[Turned ? d * LeftStride + here : here * LeftStride + d];
+        ROOST_UNROLL
+        for (int c = 0; c < Columns / 4; ++c) sums_[r][c] += mine * rights[c];
+      }
+    }
+  }
+
+  __device__ void store(sum* to, int stride) const {
+    const int row = static_cast<int>(threadIdx.x) % 32 / 4, column = static_cast<int>(threadIdx.x) % 4;
+    ROOST_UNROLL
+    for (int r = 0; r < Rows / 8; ++r) {
+      ROOST_UNROLL
+      for (int c = 0; c < Columns / 4; ++c) to[(r * 8 + row) * stride + c * 4 + column] = sums_[r][c];
+    }
+  }
+
+ private:
+  sum sums_[Rows / 8][Columns / 4] = {};
+};
+
+/// The product of Rows x Columns of a block: what lies where in its shared memory, and how warps share it.
+template <class T, int Rows, int Columns, int Slice, bool Turned, bool Tensor, int Threads, int Stages>
+struct block_product {
+  static constexpr int across = Columns > 64 || Turned ? 2 : 1, down = Threads / 32 / across;
+  static constexpr int slice = Slice, piece = conv_piece<T>;
+  static constexpr int left_stride = (Turned ? Rows : slice) + piece, right_stride = Columns + piece;
+  static constexpr int left_size = (Turned ? slice : Rows) * left_stride,
+                       stage_size = left_size + slice * right_stride;
+  static constexpr int stages = Stages;
+  template <template <class, int, int, int, bool, int, int> class Product>
+  using of_warp = Product<T, Rows / down, Columns / across, Slice, Turned, left_stride, right_stride>;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  using product = std::conditional_t<Tensor, of_warp<tensor_product>, of_warp<plain_product>>;
+#else
+  using product = of_warp<plain_product>;  // the tensor cores of earlier GPUs do not take these types
+#endif
+  using sum = typename product::sum;
+  static constexpr int sum_stride = Columns + 8;
+  static constexpr std::size_t bytes =
+      std::max(stages * stage_size * sizeof(T), Rows* sum_stride * sizeof(sum));
+
+  /// Where a number of a row lies in a stage, the i-th piece of a slice of packed weights, and a weight in
+  /// such a slice.
+  ROOST_FN static constexpr std::uint32_t left_place(std::uint32_t row, std::uint32_t number) {
+    return row * left_stride + number;
+  }
+  ROOST_FN static constexpr std::uint32_t right_place(std::uint32_t i) {
+    constexpr std::uint32_t across = Columns / piece;
+    return left_size + i / across * right_stride + i % across * piece;
+  }
+  ROOST_FN static constexpr std::uint32_t packed_place(std::uint32_t depth, std::uint32_t column) {
+    return depth * Columns + column;
+  }
+
+  /// Whether this warp's part has a row, and where it begins.
+  __device__ static bool has_row(int row) {
+    return row / (Rows / down) == block_product::row() / (Rows / down);
+  }
+  __device__ static int row() { return static_cast<int>(threadIdx.x) / 32 / across * (Rows / down); }
+  __device__ static int column() { return static_cast<int>(threadIdx.x) / 32 % across * (Columns / across); }
+
+  /// Adds the slices of all steps: load(stage) fetches the next, and needs() says whether it is for this
+  /// warp.
+  template <class Load, class Needs>
+  __device__ static void add(product& sums, T* memory, int steps, const Load& load, const Needs& needs) {
+    const auto fetch = [&](int step) {
+      if (step < steps) load(memory + step % stages * stage_size);
+      __pipeline_commit();
+    };
+    ROOST_ROLLED
+    for (int step = 0; step < stages - 1; ++step) fetch(step);
+    const bool early = threadIdx.x < Threads / 2;  // so that some warps fetch while others multiply
+    ROOST_ROLLED
+    for (int step = 0; step < steps; ++step) {
+      __pipeline_wait_prior(stages - 2);
+      __syncthreads();
+      if (early) fetch(step + stages - 1);
+      const T* const left = memory + step % stages * stage_size;
+      if (needs()) sums.add(left + row() * (Turned ? 1 : left_stride), left + left_size + column());
+      if (!early) fetch(step + stages - 1);
+    }
+    __pipeline_wait_prior(0);
+    __syncthreads();
+  }
+
+  /// All sums of the block, in shared memory. They take the place of the stages.
+  const __device__ static sum* gather(const product& sums, void* memory) {
+    sum* const all = static_cast<sum*>(memory);
+    sums.store(all + row() * sum_stride + column(), sum_stride);
+    __syncthreads();
+    return all;
+  }
+};
+
+/// Copies 16 bytes to shared memory, or zeros.
+template <class T>
+__device__ void fetch_piece(T* to, const T* from, bool there) {
+  __pipeline_memcpy_async(to, from, 16, there ? 0 : 16);
+}
+
+/// Rows of numbers, with zeros behind them to the next 16 bytes.
+template <class T>
+struct pad_rows {
+  const T* from;
+  std::uint32_t columns, stride;
+  T* to;
+  ROOST_FN void operator()(std::size_t i) const {
+    to[i] = i % stride < columns ? from[i / stride * columns + i % stride] : T(0.f);
+  }
+};
+
+/// How a tile of output rows is multiplied.
+template <class T, int Columns, bool Tensor>
+struct conv_tile {
+  static constexpr int rows = 128, slice = conv_slice<T>;
+  static constexpr bool is_half = Tensor && sizeof(T) == 2;
+  using by_warps = block_product<T, rows, Columns, slice, false, Tensor, rows, (Columns > 64 ? 4 : 3)>;
+  using by_group = warp_group_product<T, Columns, (Columns > 64 ? 5 : 4)>;
+  using block = std::conditional_t<is_half && ROOST_WGMMA, by_group, by_warps>;
+  /// Of either, since the host does not know which one it is.
+  static constexpr std::size_t bytes =
+      is_half ? std::max(by_warps::bytes, sizeof(T) * by_group::stages * by_group::stage_size)
+              : by_warps::bytes;
+};
+
+/// Weights [offset][in][out] as [offset][panel][slice] with zeros at the borders, each slice as the tile has
+/// it. Turned: as [offset][out][in] first.
+template <class T, int Columns, bool Tensor>
+struct pack_for_cuda {
+  using tile = conv_tile<T, Columns, Tensor>;
+  const T* weights;
+  std::uint32_t depth, padded_depth, columns, panels;
+  bool turned;
+  T* packed;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t d = i / Columns % padded_depth, rest = i / Columns / padded_depth,
+                      c = rest % panels * Columns + i % Columns, k = rest / panels;
+    const bool there = d < depth && c < columns;
+    const std::uint32_t in_slice = static_cast<std::uint32_t>(d % tile::slice);
+    packed[i - i % Columns - in_slice * Columns +
+           tile::block::packed_place(in_slice, static_cast<std::uint32_t>(i % Columns))] =
+        there ? weights[k * depth * columns + (turned ? c * depth + d : d * columns + c)] : T(0.f);
+  }
+};
+
+/// A tile of output rows.
+template <class T, int Columns, bool Tensor>
+struct convolve_rows {
+  using layout = conv_tile<T, Columns, Tensor>;
+  using block = typename layout::block;
+  static constexpr int tile = layout::rows, threads = tile, slice = layout::slice, offsets_at_once = 32;
+  static constexpr int teams_at_once = Columns > 64 ? 2 : Columns > 32 ? 3 : 4;
+  static constexpr std::size_t alignment = 512;  // of stages
+
+  kernel_map_view map;
+  std::uint32_t stride, padded_depth, columns, panels;  // of input rows in numbers; of weights
+  bool aligned_output;                                  // rows are whole pieces of 16 bytes
+  const T *input, *weights, *bias;                      // weights are packed; no bias: null
+  T* output;
+
+  static std::size_t scratch_bytes() {
+    return ((offsets_at_once + 1) * tile + 32) * sizeof(std::uint32_t) + layout::bytes + alignment;
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team&, std::size_t index, std::byte* scratch) const {
+#if ROOST_ON_DEVICE
+    constexpr int piece = block::piece;
+    scratch += -__cvta_generic_to_shared(scratch) % alignment;
+    T* const memory = reinterpret_cast<T*>(scratch);
+    auto* const offsets_of_warp = reinterpret_cast<std::uint32_t*>(scratch + layout::bytes);
+    std::uint32_t* const rows = offsets_of_warp + 32;
+    std::uint32_t* const sources = rows + tile;  // [offset of the mask][row]
+
+    const std::uint64_t outputs = map.device_outputs != nullptr ? *map.device_outputs : map.outputs,
+                        first = index / panels * tile;
+    if (first >= outputs) return;
+    const std::uint32_t panel = static_cast<std::uint32_t>(index % panels), thread = threadIdx.x,
+                        count = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, outputs - first));
+    const bool mine = thread < count;
+    const std::uint64_t my_row = !mine                  ? 0
+                                 : map.order != nullptr ? map.order[first + thread]
+                                                        : first + thread;
+    rows[thread] = static_cast<std::uint32_t>(my_row);
+    const std::uint32_t* const neighbours = map.order != nullptr ? map.ordered_neighbours : map.neighbours;
+
+    typename block::product sums;
+    const int slices = static_cast<int>(padded_depth) / block::slice;
+    for (std::uint32_t word = 0; word < map.words; ++word) {
+      const std::uint32_t of_warp = or_of_warp(mine ? map.masks[my_row * map.words + word] : 0);
+      if (thread % 32 == 0) offsets_of_warp[thread / 32] = of_warp;
+      __syncthreads();
+      std::uint32_t offsets = 0, of_my_rows = 0;
+      ROOST_UNROLL
+      for (int w = 0; w < tile / 32; ++w) {
+        offsets |= offsets_of_warp[w];
+        if (block::has_row(w * 32)) of_my_rows |= offsets_of_warp[w];
+      }
+      const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
+      std::uint32_t* to_row = sources + thread;
+      for (std::uint32_t left = offsets; left != 0; left &= left - 1, to_row += tile)
+        // Asynchronous, or each offset would wait for the one before.
+        mine ? __pipeline_memcpy_async(to_row, from_row + first_of(left) * map.stride, sizeof(*to_row))
+             : static_cast<void>(*to_row = row_of_none);
+      __pipeline_commit();
+      __pipeline_wait_prior(0);
+      __syncthreads();
+
+      // What this thread fetches next: pieces of some rows, of the first of the offsets left.
+      constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
+      const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
+      static_assert(block::slice * Columns / piece % threads == 0);
+      std::uint32_t left = offsets, used = offsets;
+      const std::uint32_t* from_sources = sources + row;
+      int slice = 0, slice_used = 0, there[of_thread];
+      const T *from[of_thread], *from_weights = nullptr;
+      block::add(
+          sums, memory, __popc(offsets) * slices,
+          [&](T* stage) {
+            if (slice == 0) {
+              ROOST_UNROLL
+              for (int i = 0; i < of_thread; ++i) {
+                const std::uint32_t source = from_sources[i * (threads / pieces)];
+                const bool one = source != row_of_none;
+                from[i] = input + std::size_t{one ? source : 0} * stride + at;
+                there[i] = one ? static_cast<int>(stride) - at : 0;
+              }
+              const std::uint32_t bit = word * 32 + first_of(left),
+                                  k = map.turned ? map.volume - 1 - bit : bit;
+              from_weights =
+                  weights + (std::size_t{k} * panels + panel) * padded_depth * Columns + thread * piece;
+            }
+            ROOST_UNROLL
+            for (int i = 0; i < of_thread; ++i) {
+              fetch_piece(stage + block::left_place(row + i * (threads / pieces), at), from[i], there[i] > 0);
+              from[i] += block::slice, there[i] -= block::slice;
+            }
+            ROOST_UNROLL
+            for (int i = 0; i < block::slice * Columns / piece / threads; ++i)
+              fetch_piece(stage + block::right_place(thread + i * threads),
+                          from_weights + i * threads * piece, true);
+            from_weights += block::slice * Columns;
+            if (++slice == slices) slice = 0, left &= left - 1, from_sources += tile;
+          },
+          [&] {
+            const bool needed = (of_my_rows & used & (~used + 1)) != 0;
+            if (++slice_used == slices) slice_used = 0, used &= used - 1;
+            return needed;
+          });
+    }
+
+    const auto* const all = block::gather(sums, memory);
+    const std::uint32_t begin = panel * Columns, here = smaller<std::uint32_t>(Columns, columns - begin);
+    const auto number = [&](std::uint32_t r, std::uint32_t c) {
+      const auto added = bias != nullptr ? static_cast<typename block::sum>(bias[begin + c]) : 0;
+      return static_cast<T>(all[r * block::sum_stride + c] + added);
+    };
+    if (aligned_output) {
+      for (std::uint32_t i = thread; i < count * (Columns / piece); i += threads) {
+        const std::uint32_t r = i / (Columns / piece), c = i % (Columns / piece) * piece;
+        if (c >= here) continue;
+        T numbers[piece];
+        ROOST_UNROLL
+        for (std::uint32_t j = 0; j < piece; ++j) numbers[j] = number(r, c + j);
+        uint4 word;
+        memcpy(&word, numbers, sizeof(word));
+        *reinterpret_cast<uint4*>(output + std::size_t{rows[r]} * columns + begin + c) = word;
+      }
+    } else {
+      for (std::uint32_t i = thread; i < count * here; i += threads)
+        output[std::size_t{rows[i / here]} * columns + begin + i % here] = number(i / here, i % here);
+    }
+#endif
+  }
+
+#if ROOST_ON_DEVICE
+  __device__ static std::uint32_t or_of_warp(std::uint32_t bits) {
+    for (int apart = 16; apart != 0; apart /= 2) bits |= __shfl_xor_sync(~0u, bits, apart);
+    return bits;
+  }
+  __device__ static std::uint32_t first_of(std::uint32_t bits) {
+    return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits)) - 1);
+  }
+#endif
+};
+
+/// The gradient of one offset's weights, Side x Side of them, over a part of the output rows: its pairs are
+/// found, some at a time, and multiplied.
+template <class T, int Side, bool Tensor>
+struct add_weight_gradient_rows {
+  static constexpr int threads = 128, each = 32 * 32 / threads, chunk = threads * each;
+  static constexpr int teams_at_once = Side > 64 ? 2 : 3;
+  using block = block_product<T, Side, Side, 64 / static_cast<int>(sizeof(T)), true, Tensor, threads, 4>;
+  using sum = typename block::sum;
+
+  kernel_map_view map;
+  std::uint32_t in, out, in_panels, out_panels, parts;
+  std::uint32_t in_stride, out_stride;  // of rows, in numbers
+  const T *input, *gradient;
+  sum* sums;  // [part][offset][in][out]
+
+  static std::size_t scratch_bytes() {
+    return (32 + 2 * (chunk + block::slice)) * sizeof(std::uint32_t) + block::bytes;
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team&, std::size_t index, std::byte* scratch) const {
+#if ROOST_ON_DEVICE
+    constexpr int warps = threads / 32, piece = block::piece, across = Side / piece;
+    static_assert(each * warps == 32 && block::slice * across % threads == 0);
+    auto* const counts = reinterpret_cast<std::uint32_t*>(scratch);
+    std::uint32_t* const sources = counts + 32;
+    std::uint32_t* const targets = sources + chunk + block::slice;
+    T* const memory = reinterpret_cast<T*>(targets + chunk + block::slice);
+
+    const std::uint32_t out_begin = static_cast<std::uint32_t>(index % out_panels) * Side,
+                        in_begin = static_cast<std::uint32_t>(index / out_panels % in_panels) * Side,
+                        thread = threadIdx.x, lane = thread % 32;
+    const std::size_t rest = index / out_panels / in_panels;
+    // Teams that run at the same time read the same rows.
+    const auto k = static_cast<std::uint32_t>(rest % map.volume),
+               part = static_cast<std::uint32_t>(rest / map.volume);
+    const std::uint64_t outputs = map.device_outputs != nullptr ? *map.device_outputs : map.outputs,
+                        end = outputs * (part + 1) / parts;
+    const std::uint32_t* const rows = map.neighbours + (map.turned ? map.volume - 1 - k : k) * map.stride;
+
+    typename block::product products;
+    int held = 0;
+    for (std::uint64_t o = outputs * part / parts; o < end; o += chunk) {
+      std::uint32_t mine[each], before[each];
+      ROOST_UNROLL
+      for (int i = 0; i < each; ++i) {
+        const std::uint64_t row = o + i * threads + thread;
+        mine[i] = row < end ? rows[row] : row_of_none;
+      }
+      ROOST_UNROLL
+      for (int i = 0; i < each; ++i) {
+        const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none);
+        before[i] = static_cast<std::uint32_t>(__popc(there & ((1u << lane) - 1)));
+        if (lane == 0)
+          counts[i * warps + static_cast<int>(thread / 32)] = static_cast<std::uint32_t>(__popc(there));
+      }
+      __syncthreads();
+      const std::uint32_t count = counts[lane], up_to = scan_warp(count);
+      ROOST_UNROLL
+      for (int i = 0; i < each; ++i) {
+        const int of = i * warps + static_cast<int>(thread / 32);
+        const std::uint32_t at =
+            static_cast<std::uint32_t>(held) + __shfl_sync(~0u, up_to - count, of) + before[i];
+        if (mine[i] == row_of_none) continue;
+        sources[at] = mine[i];
+        targets[at] = static_cast<std::uint32_t>(o + i * threads + thread);
+      }
+      held += static_cast<int>(__shfl_sync(~0u, up_to, 31));
+      __syncthreads();
+
+      const bool last = o + chunk >= end;
+      const int steps = last ? (held + block::slice - 1) / block::slice : held / block::slice;
+      int begin = 0;
+      block::add(
+          products, memory, steps,
+          [&](T* left) {
+            T* const right = left + block::left_size;
+            ROOST_UNROLL
+            for (int i = 0; i < block::slice * across / threads; ++i) {
+              const int row = static_cast<int>(thread) / across + i * (threads / across),
+                        at = static_cast<int>(thread) % across * piece;
+              const bool one = begin + row < held;
+              const std::uint32_t source = one ? sources[begin + row] : 0,
+                                  target = one ? targets[begin + row] : 0,
+                                  in_at = in_begin + static_cast<unsigned>(at),
+                                  out_at = out_begin + static_cast<unsigned>(at);
+              fetch_piece(left + row * block::left_stride + at,
+                          input + std::size_t{source} * in_stride + in_at, one && in_at < in_stride);
+              fetch_piece(right + row * block::right_stride + at,
+                          gradient + std::size_t{target} * out_stride + out_at, one && out_at < out_stride);
+            }
+            begin += block::slice;
+          },
+          [] { return true; });
+      const int done = smaller(steps * block::slice, held), over = held - done;
+      std::uint32_t source = 0, target = 0;
+      if (static_cast<int>(thread) < over) source = sources[done + thread], target = targets[done + thread];
+      __syncthreads();
+      if (static_cast<int>(thread) < over) sources[thread] = source, targets[thread] = target;
+      held = over;
+    }
+
+    const sum* const all = block::gather(products, memory);
+    sum* const to = sums + (std::size_t{part} * map.volume + k) * in * out;
+    for (std::uint32_t i = thread; i < Side * Side; i += threads) {
+      const std::uint32_t row = in_begin + i / Side, column = out_begin + i % Side;
+      if (row < in && column < out)
+        to[std::size_t{row} * out + column] = all[i / Side * block::sum_stride + i % Side];
+    }
+#endif
+  }
+};
+
+/// sums[group][c]: of so many rows of a matrix, in their order.
+template <class T, class Sum>
+struct add_rows {
+  static constexpr std::size_t group = 64;
+  const T* numbers;
+  const std::uint64_t* count;  // of rows; null: `rows`
+  std::size_t rows, columns;
+  Sum* sums;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t all = count != nullptr ? smaller<std::size_t>(*count, rows) : rows, c = i % columns,
+                      end = smaller(all, (i / columns + 1) * group);
+    Sum sum{};
+    for (std::size_t row = i / columns * group; row < end; ++row)
+      sum += static_cast<Sum>(numbers[row * columns + c]);
+    sums[i] = sum;
+  }
+};
+
+/// result[i]: the sum of parts[p][i] over all p, in their order.
+template <class Sum>
+struct add_parts {
+  const Sum* parts;
+  std::size_t count, size;
+  Sum* result;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    Sum sum = parts[i];
+    for (std::size_t p = 1; p < count; ++p) sum += parts[p * size + i];
+    result[i] = sum;
+  }
+};
+
+template <>
+struct conv_backend<cuda> {
+  template <class T>
+  static constexpr bool takes = std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                                std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
+  static constexpr const char* types = "__half, __nv_bfloat16, float or double";
+
+  /// As far as the host knows.
+  static std::uint64_t rows_of(const std::uint64_t*, std::uint64_t most) { return most; }
+
+  template <class T>
+  static void convolve(const cuda& place, const kernel_map_view& map, std::uint64_t outputs,
+                       const conv_channels& channels, bool turned, const T* input, const T* weights,
+                       const T* bias, T* output) {
+    const auto depth = static_cast<std::uint32_t>(turned ? channels.out : channels.in),
+               columns = static_cast<std::uint32_t>(turned ? channels.in : channels.out);
+    with_product<T>(channels, columns, [&](auto width, auto tensor) {
+      using kernel_type = convolve_rows<T, width(), tensor()>;
+      constexpr std::uint32_t slice = kernel_type::slice;
+      const std::uint32_t padded = ceil_div(depth, slice) * slice,
+                          panels = ceil_div<std::uint32_t>(columns, width());
+      const padded_rows<T> rows(place, input, map.inputs, depth);
+      array<T, cuda> packed;
+      const T* by = weights;
+      if (sizeof(T) == 2 || turned || padded != depth || columns != width() || !aligned(weights, 0)) {
+        packed = array<T, cuda>(place, std::size_t{map.volume} * panels * padded * width());
+        place.for_each(packed.size(), pack_for_cuda<T, width(), tensor()>{weights, depth, padded, columns,
+                                                                          panels, turned, packed.data()});
+        by = packed.data();
+      }
+      place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
+                   kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
+                               rows.numbers, by, bias, output});
+    });
+  }
+
+  template <class T>
+  static void weight_gradient(const cuda& place, const kernel_map_view& map, std::uint64_t outputs,
+                              const conv_channels& channels, const T* input, const T* gradient,
+                              conv_sum<T>* result) {
+    const auto in = static_cast<std::uint32_t>(channels.in), out = static_cast<std::uint32_t>(channels.out);
+    with_product<T>(channels, std::max(in, out), [&](auto width, auto tensor) {
+      constexpr std::uint32_t side = width();
+      using kernel_type = add_weight_gradient_rows<T, side, tensor()>;
+      const std::uint32_t in_panels = ceil_div(in, side), out_panels = ceil_div(out, side);
+      const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
+                        size = std::size_t{map.volume} * in * out;
+      // Enough for a large device, each with work that is worth the sums of its own; the same on all devices.
+      const auto parts = static_cast<std::uint32_t>(
+          std::clamp<std::size_t>(ceil_div<std::size_t>(1024, teams), 1,
+                                  std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
+      const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
+      array<conv_sum<T>, cuda> sums;
+      if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
+      place.launch(teams * parts, kernel_type::scratch_bytes(),
+                   kernel_type{map, in, out, in_panels, out_panels, parts, in_rows.stride, out_rows.stride,
+                               in_rows.numbers, out_rows.numbers, parts != 1 ? sums.data() : result});
+      if (parts != 1) place.for_each(size, add_parts<conv_sum<T>>{sums.data(), parts, size, result});
+    });
+  }
+
+  template <class T>
+  static void bias_gradient(const cuda& place, const std::uint64_t* counted, std::uint64_t outputs,
+                            std::size_t out, const T* gradient, conv_sum<T>* result) {
+    using sum = conv_sum<T>;
+    constexpr std::size_t group = add_rows<T, sum>::group;
+    std::size_t rows = ceil_div<std::size_t>(outputs, group);
+    if (rows <= 1) return place.for_each(out, add_rows<T, sum>{gradient, counted, outputs, out, result});
+    array<sum, cuda> sums(place, rows * out);
+    place.for_each(rows * out, add_rows<T, sum>{gradient, counted, outputs, out, sums.data()});
+    while (rows > 1) {
+      const std::size_t fewer = ceil_div<std::size_t>(rows, group);
+      array<sum, cuda> next(place, fewer * out);
+      place.for_each(fewer * out,
+                     add_rows<sum, sum>{sums.data(), nullptr, rows, out, fewer == 1 ? result : next.data()});
+      sums = std::move(next), rows = fewer;
+    }
+  }
+
+ private:
+  /// Rows of whole pieces of 16 bytes: those that are there, or a copy of them.
+  template <class T>
+  struct padded_rows {
+    const T* numbers;
+    std::uint32_t stride;
+    array<T, cuda> copy;
+
+    padded_rows(const cuda& place, const T* rows, std::uint64_t count, std::uint32_t columns)
+        : numbers(rows), stride(columns) {
+      if (aligned(rows, columns)) return;
+      stride = ceil_div<std::uint32_t>(columns, conv_piece<T>) * conv_piece<T>;
+      copy = array<T, cuda>(place, count * stride);
+      place.for_each(copy.size(), pad_rows<T>{rows, columns, stride, copy.data()});
+      numbers = copy.data();
+    }
+  };
+
+  /// f(the width of a tile, whether it is the tensor cores').
+  template <class T, class F>
+  static void with_product(const conv_channels& channels, std::size_t columns, const F& f) {
+    const auto with = [&](auto tensor) {
+      if (columns <= 32) return f(std::integral_constant<int, 32>(), tensor);
+      if constexpr (tensor()) {
+        if (columns > 64) return f(std::integral_constant<int, 128>(), tensor);
+      }
+      f(std::integral_constant<int, 64>(), tensor);
+    };
+    if constexpr (sizeof(T) == 2) {
+      with(std::true_type());
+    } else if constexpr (std::is_same_v<T, float>) {
+      channels.tf32 ? with(std::true_type()) : with(std::false_type());
+    } else {
+      with(std::false_type());
+    }
+  }
+
+  /// Whether rows of so many numbers can be read in pieces of 16 bytes.
+  template <class T>
+  static bool aligned(const T* rows, std::size_t numbers) {
+    return (reinterpret_cast<std::uintptr_t>(rows) | numbers * sizeof(T)) % 16 == 0;
+  }
+};
+
+}  // namespace roost::detail
+
+#endif  // __CUDACC__

@@ -1,0 +1,189 @@
+#pragma once
+
+#include "roost/detail/table/bulk_change.hpp"
+#include "roost/detail/table/slots.hpp"
+#include "roost/stadium/detail/ticket_board.hpp"
+
+// What the bulk calls of stadium_map run on a place.
+
+namespace roost::detail {
+
+/// A table that only bulk inserts change, as put_tiles sees it.
+template <class Table>
+struct board_filler {
+  using key_type = typename Table::key_type;
+  using value_type = typename Table::value_type;
+  struct bucket {};
+
+  Table table;
+
+  template <class Change>
+  ROOST_FN insertion put(const key_type& key, const value_type& value, const Change& change) const {
+    return table.template put<ticket_board::among_inserts>(key, value, change);
+  }
+  ROOST_PREFETCH_FN void prefetch(const key_type& key) const { table.prefetch(key); }
+};
+
+/// The pairs of a table's slots, of which some are empty.
+template <class Table>
+struct pairs_of_slots {
+  static constexpr bool all = false;
+  Table table;
+
+  ROOST_FN std::size_t size() const { return table.capacity(); }
+  ROOST_FN bool wanted(std::size_t slot) const { return table.occupied(slot); }
+  ROOST_FN auto operator[](std::size_t slot) const {
+    return make_pair(table.key_at(slot), table.value_at(slot));
+  }
+};
+
+/// Counts the keys of slots by the regions that they go to in a table that has grown.
+template <class Table>
+struct count_homes {
+  Table source, target;
+  std::uint64_t part_slots;    // that they come from,
+  std::uint32_t part_regions;  // and go to
+  std::uint32_t* keys;         // of each region
+  std::uint64_t* strays;       // keys that go to another part, as those that lie beyond their home may
+  ROOST_FN void operator()(std::size_t slot) const {
+    if (!source.occupied(slot)) return;
+    const std::uint32_t home = target.first_step(source.key_at(slot)).home;
+    fetch_add(keys[home], 1u);
+    if (home / part_regions != slot / part_slots) fetch_add(*strays, std::uint64_t{1});
+  }
+};
+
+/// Keys of a region beyond its slots.
+struct keys_too_many {
+  const std::uint32_t* keys;
+  std::uint32_t slots;
+  ROOST_FN std::uint64_t operator()(std::size_t region) const {
+    return keys[region] - smaller(keys[region], slots);
+  }
+};
+
+/// Counts the tickets of a word that are there, or of erased keys.
+struct tickets_of_word {
+  const std::uint64_t* words;
+  std::uint64_t lowest;  // bit of each ticket
+  bool erased;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const std::uint64_t word = shared_access::load(words + i);
+    return count_bits(~(word >> 1) & (erased ? word : ~word) & lowest);
+  }
+};
+
+/// 1 for a word with a reserved ticket, or one that has changed where no slot is.
+struct bad_word {
+  const std::uint64_t* words;
+  ticket_board::plan plan;
+  std::uint64_t lowest;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const std::uint64_t word = words[i];
+    const auto first = static_cast<std::uint32_t>(i % plan.region_words) * plan.tickets.per_word;
+    const std::uint32_t bits = smaller(plan.tickets.per_word, plan.region_slots - first) * plan.tickets.width;
+    const std::uint64_t beyond = bits == 64 ? 0 : ~std::uint64_t{0} << bits;
+    return (word & beyond) != beyond || (~word & word >> 1 & lowest) != 0 ? 1 : 0;
+  }
+};
+
+struct is_odd {
+  const std::uint32_t* numbers;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return numbers[i] % 2; }
+};
+
+/// 1 for a query whose body is read, if one in `step` queries is asked.
+template <class Ref, class Queries>
+struct seems_to_be_there {
+  Ref ref;
+  Queries queries;
+  std::size_t step;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return ref.seems_there(queries[i * step]) ? 1 : 0;
+  }
+};
+
+/// Adds up what lookups cost.
+template <class Ref, class Queries>
+struct add_cost {
+  Ref ref;
+  Queries queries;
+  std::uint64_t* sums;  // found, tickets, bodies, without bodies
+  std::uint32_t* most;  // tickets
+  ROOST_FN void operator()(std::size_t i) const {
+    const auto cost = ref.cost_of(queries[i]);
+    if (cost.found) fetch_add(sums[0], std::uint64_t{1});
+    fetch_add(sums[1], cost.tickets);
+    if (cost.bodies != 0) fetch_add(sums[2], cost.bodies);
+    if (cost.bodies == 0) fetch_add(sums[3], std::uint64_t{1});
+    fetch_max(*most, static_cast<std::uint32_t>(cost.tickets));
+  }
+};
+
+// A sweep, in three steps over the whole table. Nothing else may touch it.
+
+/// What a sweep knows of a region.
+struct region_sweep {
+  std::uint32_t dirty;   // it has slots of erased keys
+  std::uint32_t passed;  // keys have passed it on their ways to the next one: it stays used up
+};
+
+struct find_dirty_regions {
+  tickets_of_word erased;
+  region_sweep* regions;
+  std::uint32_t region_words;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (erased(i) != 0) shared_access::store(&regions[i / region_words].dirty, 1u);
+  }
+};
+
+struct forget_walks {
+  const region_sweep* regions;
+  ticket_board::region_head* heads;
+  ROOST_FN void operator()(std::size_t r) const {
+    if (regions[r].dirty == 0) return;
+    heads[r].longest = 0;
+    if (regions[r].passed == 0) heads[r].flags = 0;
+  }
+};
+
+/// Brings keys back to slots of erased keys on their ways, and notes the slots that they pass.
+template <class Table>
+struct bring_keys_back {
+  Table table;
+  const region_sweep* regions;
+  std::uint32_t* on_ways;  // a bit for each slot: a key passes it
+  ROOST_FN void operator()(std::size_t slot) const {
+    const std::uint32_t slots = table.geometry().region_slots;
+    const auto region = static_cast<std::uint32_t>(slot / slots),
+               number = static_cast<std::uint32_t>(slot % slots);
+    if (regions[region].dirty == 0 || !table.there_in(region, number)) return;
+    const std::uint32_t passed_by = table.walk_to(region, number, [&](std::uint32_t on_way) {
+      if (table.erased_in(region, on_way) && table.move(region, number, on_way)) return false;
+      const std::size_t passed = slot - number + on_way;
+      const std::uint32_t bit = 1u << passed % 32;
+      if ((shared_access::load(on_ways + passed / 32) & bit) == 0) fetch_or(on_ways[passed / 32], bit);
+      return true;
+    });
+    fetch_max(table.where().heads[region].longest, passed_by + 1);
+  }
+};
+
+/// Slots of erased keys that no key passes are as if never used.
+template <class Table>
+struct free_slots {
+  Table table;
+  const region_sweep* regions;
+  const std::uint32_t* on_ways;
+  ROOST_FN void operator()(std::size_t slot) const {
+    const std::uint32_t slots = table.geometry().region_slots;
+    const auto region = static_cast<std::uint32_t>(slot / slots),
+               number = static_cast<std::uint32_t>(slot % slots);
+    if (regions[region].dirty == 0 || regions[region].passed != 0 ||
+        (on_ways[slot / 32] >> slot % 32 & 1) != 0)
+      return;
+    if (table.erased_in(region, number)) table.free(region, number);
+  }
+};
+
+}  // namespace roost::detail

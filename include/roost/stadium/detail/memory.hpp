@@ -1,0 +1,251 @@
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "roost/detail/place/host_memory.hpp"
+#include "roost/detail/place/tuning.hpp"
+#include "roost/place.hpp"
+
+// Memory for the bodies of a table: of the place as far as a budget goes, then of the host.
+
+namespace roost::detail {
+
+/// Pages of the host's memory from the system, which are not written to. Can be moved.
+class pages {
+ public:
+  /// Throws out_of_memory.
+  explicit pages(std::size_t bytes = 0) : bytes_(bytes) {
+    if (bytes == 0) return;
+    expect_room(bytes);
+    memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory_ == MAP_FAILED) throw_no_memory(bytes);
+    wish();
+  }
+  pages(pages&& other) noexcept { swap(other); }
+  pages& operator=(pages&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~pages() {
+    if (bytes_ != 0) static_cast<void>(munmap(memory_, bytes_));
+  }
+
+  void* data() const { return memory_; }
+  std::size_t bytes() const { return bytes_; }
+
+  /// Asks the system for all of them at once, zeroed by all its processors. What it cannot do then it does
+  /// when they are written to.
+  void populate() const {
+#if defined(MADV_POPULATE_WRITE)
+    constexpr std::size_t piece = std::size_t{64} << 20;
+    const auto populate_piece = [&](const auto&, std::size_t i, std::byte*) {
+      static_cast<void>(madvise(static_cast<std::byte*>(memory_) + i * piece,
+                                smaller(piece, bytes_ - i * piece), MADV_POPULATE_WRITE));
+    };
+    host().launch(ceil_div(bytes_, piece), 0, populate_piece);
+#endif
+  }
+
+  /// Makes them more or fewer: what is in them stays, but may have another address. Throws out_of_memory, and
+  /// then all is as it was.
+  void resize(std::size_t bytes) {
+    expect_room(bytes);
+#if ROOST_TSAN  // which does not know what moves memory
+    pages others(bytes);
+    std::memcpy(others.memory_, memory_, std::min(bytes, bytes_));
+    swap(others);
+#else
+    void* const memory = mremap(memory_, bytes_, bytes, MREMAP_MAYMOVE);
+    if (memory == MAP_FAILED) throw_no_memory(bytes);
+    memory_ = memory;
+    bytes_ = bytes;
+    wish();
+#endif
+  }
+
+ private:
+  [[noreturn]] static void throw_no_memory(std::size_t bytes) {
+    detail::raise<out_of_memory>({"roost::stadium_map: the system has no memory for ", bytes,
+                                  " bytes of keys and values, ", bytes_of_host(),
+                                  " are all that it has; use fewer keys or a higher load factor"});
+  }
+  static void expect_room(std::size_t bytes) {
+    if (bytes > bytes_of_host()) throw_no_memory(bytes);
+  }
+  void swap(pages& other) {
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+  }
+  /// Tables are read at random: with small pages every read would also miss the processor's list of pages.
+  void wish() const { static_cast<void>(madvise(memory_, bytes_, MADV_HUGEPAGE)); }
+
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Memory of the host that work of a place can reach. Can be moved.
+template <class Place>
+class reachable;
+
+template <>
+class reachable<host> {
+ public:
+  /// Throws out_of_memory.
+  reachable(const host&, std::size_t bytes) : pages_(bytes) {}
+
+  void* data() const { return pages_.data(); }
+  /// Whether grow() can be called.
+  bool can_grow() const { return pages_.bytes() != 0; }
+  /// Makes it larger: what is in it stays, but may have another address, also if there is no memory for more
+  /// (out_of_memory).
+  void grow(std::size_t bytes) { pages_.resize(bytes); }
+  /// Bytes of the place's memory that bodies may take.
+  static std::size_t free_bytes(const host&) { return ~std::size_t{0}; }
+
+ private:
+  pages pages_;
+};
+
+#if defined(__CUDACC__)
+template <>
+class reachable<cuda> {
+ public:
+  reachable(const cuda& place, std::size_t bytes) : place_(place) {
+    if (bytes == 0) return;
+    // The system kills who pins more than there is.
+    const std::size_t available = bytes_available_on_host();
+    if (bytes > available) throw_no_memory(bytes, available);
+    const device_guard guard(place.device());
+    pages_ = pages(bytes);
+    if (pin()) return;
+    pages_ = pages();  // a system that pins its own memory only, which cannot grow
+    if (cudaHostAlloc(&allocated_, bytes, flags) == cudaSuccess) return;
+    static_cast<void>(cudaGetLastError());
+    throw_no_memory(bytes, available);
+  }
+  reachable(reachable&& other) noexcept
+      : place_(other.place_),
+        pages_(std::move(other.pages_)),
+        allocated_(std::exchange(other.allocated_, nullptr)) {}
+  reachable& operator=(reachable&& other) noexcept {
+    std::swap(place_, other.place_);
+    std::swap(pages_, other.pages_);
+    std::swap(allocated_, other.allocated_);
+    return *this;
+  }
+  ~reachable() {
+    if (data() == nullptr) return;
+    try {
+      const device_guard guard(place_.device());
+      static_cast<void>(cudaStreamSynchronize(place_.stream()));  // which may still use it
+      static_cast<void>(allocated_ != nullptr ? cudaFreeHost(allocated_) : cudaHostUnregister(pages_.data()));
+      static_cast<void>(cudaGetLastError());
+    } catch (const device_error&) {  // there is no device any more
+    }
+  }
+
+  void* data() const { return allocated_ != nullptr ? allocated_ : pages_.data(); }
+  bool can_grow() const { return pages_.bytes() != 0; }
+  void grow(std::size_t bytes) {
+    const std::size_t before = pages_.bytes(), available = bytes_available_on_host();
+    if (bytes - before > available) throw_no_memory(bytes - before, available);
+    const device_guard guard(place_.device());
+    place_.synchronize();
+    unpin();
+    bool is_larger = false;
+    try {
+      pages_.resize(bytes);
+      is_larger = pin();
+      if (!is_larger) pages_.resize(before);
+    } catch (const out_of_memory&) {
+    }
+    if (is_larger) return;
+    if (!pin())
+      detail::raise<device_error>(
+          {"roost::stadium_map: host memory that was pinned can no longer be; the map cannot be used"});
+    throw_no_memory(bytes - before, available);
+  }
+  static std::size_t free_bytes(const cuda& place) {
+    const device_guard guard(place.device());
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    const device_memory_pool& pool = device_memory_pool::of(place.device());
+    if (place.memory() == &pool) free += pool.kept();
+    return static_cast<std::size_t>(stadium_tuning<cuda>::bodies_share * static_cast<double>(free));
+  }
+
+ private:
+  static constexpr unsigned flags = cudaHostAllocPortable | cudaHostAllocMapped;
+
+  [[noreturn]] static void throw_no_memory(std::size_t bytes, std::size_t available) {
+    detail::raise<out_of_memory>(
+        {"roost::stadium_map: ", bytes, " bytes of pinned host memory asked for, about ", available,
+         " can be had; let more bodies lie in GPU memory (stadium_options::bodies, budget), "
+         "or use fewer keys or a higher load factor"});
+  }
+  /// True if work of the place reaches the pages now, at the address that the host has for them.
+  bool pin() {
+    void* there = nullptr;
+    pages_.populate();  // registering would do it with one thread
+    if (cudaHostRegister(pages_.data(), pages_.bytes(), cudaHostRegisterPortable | cudaHostRegisterMapped) ==
+        cudaSuccess) {
+      if (cudaHostGetDevicePointer(&there, pages_.data(), 0) == cudaSuccess && there == pages_.data())
+        return true;
+      unpin();
+    }
+    static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  void unpin() const { check(cudaHostUnregister(pages_.data()), "cudaHostUnregister"); }
+
+  cuda place_;
+  pages pages_;
+  void* allocated_ = nullptr;
+};
+#endif
+
+/// n elements that are not initialised: the first `near` in memory of the place, the others in memory of the
+/// host. Can be moved.
+template <class T, class Place>
+class body_memory {
+ public:
+  body_memory(const Place& place, std::size_t n, std::size_t near)
+      : near_(place, bytes_of(near)), near_size_(near), far_(place, bytes_of(n - near)), size_(n) {}
+
+  T* near() const { return reinterpret_cast<T*>(const_cast<std::byte*>(near_.data())); }
+  T* far() const { return static_cast<T*>(far_.data()); }
+  std::size_t near_size() const { return near_size_; }
+  std::size_t near_bytes() const { return near_.bytes(); }
+  std::size_t far_bytes() const { return (size_ - near_size_) * sizeof(T); }
+  /// Of all memory that it has, also what it uses no more of.
+  std::size_t bytes() const { return near_.bytes() + far_bytes(); }
+
+  /// Whether make_room() can be called.
+  bool can_grow() const { return far_.can_grow(); }
+  /// Makes room in memory of the host for all but `near` of n elements, which are more than before. Nothing
+  /// changes but what far() returns. Throws out_of_memory.
+  void make_room(std::size_t n, std::size_t near) { far_.grow(bytes_of(n - near)); }
+  /// The elements that there is room for now, of which the first `near` lie in memory of the place, as many
+  /// as before or fewer.
+  void resize(std::size_t n, std::size_t near) {
+    size_ = n;
+    near_size_ = near;
+    if (near == 0) near_ = array<std::byte, Place>(near_.place(), 0);
+  }
+
+ private:
+  /// A GPU reads whole pieces of 16 bytes, the last one, too.
+  static std::size_t bytes_of(std::size_t n) { return ceil_div<std::size_t>(n * sizeof(T), 16) * 16; }
+
+  array<std::byte, Place> near_;
+  std::size_t near_size_;
+  reachable<Place> far_;
+  std::size_t size_;
+};
+
+}  // namespace roost::detail

@@ -1,0 +1,107 @@
+#pragma once
+
+#include "roost/detail/table/bulk_lookup.hpp"
+#include "roost/stadium/detail/memory.hpp"
+#include "roost/stadium/detail/staging.hpp"
+#include "roost/stadium/detail/ticket_board.hpp"
+
+// The ways of a batch through the regions of a stadium_map.
+
+namespace roost::detail {
+
+/// A ref while the bodies of a part of so many slots are in `memory` of the place.
+template <class Ref>
+Ref staged(const Ref& ref, std::byte* memory, std::uint64_t part, std::uint64_t part_slots) {
+  auto where = ref.where();
+  where.staged = reinterpret_cast<typename Ref::item*>(memory);
+  where.staged_first = part * part_slots;
+  where.staged_slots = part_slots;
+  return {where, ref.geometry()};
+}
+
+/// What is copied of bodies: to the place before they are asked or changed, back after it.
+struct staged_copies {
+  bool in, out;
+};
+
+/// All regions at once, or one part after the other while its bodies are in memory of the place.
+template <class Place>
+class stadium_regions : public all_regions<Place> {
+ public:
+  path way = path::regional;
+
+  /// `far`: random accesses would be slow.
+  explicit stadium_regions(bool far) : far_(far) {}
+
+  /// One part after the other, of a table with a body or more in memory of the host. Throws out_of_memory.
+  stadium_regions(const Place& place, const ticket_board::plan& plan, std::uint64_t near_slots,
+                  std::size_t item_bytes, staged_copies copies)
+      : way(path::streamed),
+        far_(true),
+        parts_(staged_parts(plan, near_slots, item_bytes)),
+        part_slots_(plan.slots() / parts_),
+        copies_(copies),
+        near_parts_(static_cast<std::uint32_t>(near_slots / part_slots_)),
+        scratch_bytes_(scratch_bytes(place)),
+        staging_(std::make_unique<staging<Place>>(place, part_slots_ * item_bytes)) {}
+
+  /// What a batch may take at once if nobody says how much.
+  static std::size_t scratch_bytes(const Place& place) {
+    const std::size_t free = reachable<Place>::free_bytes(place), least = find_tuning<Place>::scratch_bytes;
+    return free == ~std::size_t{0} ? least : larger(least, free / 2);
+  }
+
+  bool streams() const { return staging_ != nullptr; }
+  /// What must be copied from now on.
+  void copies(staged_copies copies) { copies_ = copies; }
+
+  template <class Ref>
+  bool pays(std::size_t table_bytes, std::size_t n) const {
+    return far_ || by_region_pays<Place, Ref>(table_bytes, n);
+  }
+
+  regional_plan plan(std::size_t table_bytes, std::size_t n, std::size_t bytes_of_item,
+                     const bulk_options& options) const {
+    if (!streams()) return all_regions<Place>::plan(table_bytes, n, bytes_of_item, options);
+    return plan_chunks<Place>(parts_, n, bytes_of_item, options.scratch_bytes_or(scratch_bytes_));
+  }
+
+  template <class Ref, class Run>
+  void run(const Ref& ref, std::uint32_t regions, const Run& run) const {
+    if (!streams()) return run(ref, 0u, regions);
+    const std::size_t bytes = part_slots_ * sizeof(typename Ref::item);
+    const auto piece = [&](std::size_t i) {
+      auto* const there = reinterpret_cast<std::byte*>(ref.where().far) + i * bytes;
+      return staged_piece{copies_.in ? there : nullptr, bytes, copies_.out ? there : nullptr, 0, bytes};
+    };
+    staging_->each(parts_ - near_parts_, piece, [&](std::size_t i, std::byte* memory) {
+      const auto part = near_parts_ + static_cast<std::uint32_t>(i);
+      run(staged(ref, memory, part, part_slots_), part, 1u);
+    });
+    if (near_parts_ != 0)
+      run(ref, 0u, near_parts_);  // last, as keys go on from there to bodies that were copied
+  }
+
+ private:
+  /// Parts that are large enough to keep a GPU busy, of which none lies partly in memory of the host.
+  static std::uint32_t staged_parts(const ticket_board::plan& plan, std::uint64_t near_slots,
+                                    std::size_t item_bytes) {
+    const std::uint32_t most = plan.parts();
+    const std::uint64_t near_of_most = near_slots / (plan.slots() / most);
+    std::uint32_t parts = smaller(
+        most,
+        static_cast<std::uint32_t>(8 + plan.slots() * item_bytes / stadium_tuning<Place>::staged_bytes));
+    while (most % parts != 0 || near_of_most % (most / parts) != 0) ++parts;
+    return parts;
+  }
+
+  bool far_;
+  std::uint32_t parts_ = 0;
+  std::uint64_t part_slots_ = 0;
+  staged_copies copies_{};
+  std::uint32_t near_parts_ = 0;
+  std::size_t scratch_bytes_ = 0;
+  std::unique_ptr<staging<Place>> staging_;
+};
+
+}  // namespace roost::detail

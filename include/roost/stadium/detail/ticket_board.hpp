@@ -1,0 +1,953 @@
+#pragma once
+
+#include <cmath>
+
+#include "roost/detail/partition/geometry.hpp"
+#include "roost/detail/place/atomic.hpp"
+#include "roost/detail/place/tuning.hpp"
+#include "roost/hash.hpp"
+#include "roost/operation.hpp"
+#include "roost/pair.hpp"
+
+/// \file
+/// Layout `ticket_board`: a ticket of some bits for each slot, and keys and values of any size apart from
+/// them, in slower memory.
+
+namespace roost {
+
+namespace detail {
+
+/// Bytes that other threads may change meanwhile, in words as large as alignment and size allow.
+template <std::size_t Alignment, std::size_t Bytes>
+struct shared_bytes {
+  static constexpr std::size_t unit = (Alignment | Bytes) & ~((Alignment | Bytes) - 1);
+  using word =
+      std::conditional_t<unit >= 8, std::uint64_t,
+                         std::conditional_t<unit == 4, std::uint32_t,
+                                            std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
+  static constexpr int count = Bytes / sizeof(word);
+
+  ROOST_FN static void load(const void* source, void* target) { load_parts<false>(source, target); }
+  /// Before all loads that follow.
+  ROOST_FN static void load_first(const void* source, void* target) { load_parts<true>(source, target); }
+  ROOST_FN static void store(void* target, const void* source) {
+    if constexpr (Bytes > large) {
+      using part = shared_bytes<Alignment, part_bytes>;
+      for (std::size_t i = 0; i + part_bytes <= Bytes; i += part_bytes)
+        part::store(at(target, i), at(source, i));
+      if constexpr (rest_bytes != 0)
+        rest::store(at(target, Bytes - rest_bytes), at(source, Bytes - rest_bytes));
+    } else {
+      word words[count];
+      memcpy(words, source, Bytes);
+      ROOST_UNROLL
+      for (int i = 0; i < count; ++i) shared_access::store(static_cast<word*>(target) + i, words[i]);
+    }
+  }
+
+ private:
+  template <std::size_t, std::size_t>
+  friend struct shared_bytes;
+
+  /// A GPU loads the pieces of 16 bytes that they lie in, if those are fewer than the words: an access to the
+  /// host's memory costs the same whatever its size. What lies beside them in a piece is there to be read:
+  /// memory begins and ends with a whole piece.
+  static constexpr std::size_t piece = 16;
+  static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
+
+  /// Large ones go part by part: registers hold no more, and a compiler takes minutes for what has no loop.
+  static constexpr std::size_t large = 256, part_bytes = 128, rest_bytes = Bytes % part_bytes;
+  using rest = shared_bytes<Alignment, rest_bytes == 0 ? part_bytes : rest_bytes>;
+  ROOST_FN static void* at(void* memory, std::size_t byte) {
+    return static_cast<unsigned char*>(memory) + byte;
+  }
+  ROOST_FN static const void* at(const void* memory, std::size_t byte) {
+    return static_cast<const unsigned char*>(memory) + byte;
+  }
+
+  template <bool First>
+  ROOST_FN static void load_parts(const void* source, void* target) {
+    if constexpr (Bytes > large) {
+      using part = shared_bytes<Alignment, part_bytes>;
+      for (std::size_t i = 0; i + part_bytes <= Bytes; i += part_bytes)
+        part::template load_parts<First>(at(source, i), at(target, i));
+      if constexpr (rest_bytes != 0)
+        rest::template load_parts<First>(at(source, Bytes - rest_bytes), at(target, Bytes - rest_bytes));
+    } else {
+      load_pieces<First>(source, target);
+    }
+  }
+
+  template <bool First>
+  ROOST_FN static void load_pieces(const void* source, void* target) {
+#if ROOST_ON_DEVICE
+    if constexpr (pieces < count) {
+      const std::uint32_t skipped =
+          unit >= piece ? 0 : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(source) % piece);
+      constexpr int words_of_piece = piece / 4, n = pieces * words_of_piece;
+      std::uint32_t words[n];
+      ROOST_UNROLL
+      for (int i = 0; i < pieces; ++i) {
+        std::uint64_t both[2] = {};
+        load_piece<First>(static_cast<const unsigned char*>(source) - skipped + i * piece,
+                          i * piece < skipped + Bytes, both);
+        memcpy(words + i * words_of_piece, both, piece);
+      }
+      // Moved to the front, by half a piece, by a word and by bytes.
+      ROOST_UNROLL
+      for (int step = 2; step != 0; --step) {
+        ROOST_UNROLL
+        for (int i = 0; i + step < n; ++i) words[i] = (skipped / 4 & step) != 0 ? words[i + step] : words[i];
+      }
+      if constexpr (unit < 4) {
+        ROOST_UNROLL
+        for (int i = 0; i + 1 < n; ++i) words[i] = __funnelshift_r(words[i], words[i + 1], 8 * (skipped % 4));
+      }
+      memcpy(target, words, Bytes);
+    } else
+#endif
+    {
+      word words[count];
+      ROOST_UNROLL
+      for (int i = 0; i < count; ++i) {
+        const word* const position = static_cast<const word*>(source) + i;
+        words[i] = First ? shared_access::load_first(position) : shared_access::load(position);
+      }
+      memcpy(target, words, Bytes);
+    }
+  }
+#if ROOST_ON_DEVICE
+  template <bool First>
+  ROOST_FN static void load_piece(const void* source, bool wanted, std::uint64_t* target) {
+    if constexpr (First) {
+      asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.acquire.gpu.v2.b64 {%0, %1}, [%2]; }"
+                   : "+l"(target[0]), "+l"(target[1])
+                   : "l"(source), "r"(static_cast<std::uint32_t>(wanted))
+                   : "memory");
+    } else {
+      asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.relaxed.gpu.v2.b64 {%0, %1}, [%2]; }"
+                   : "+l"(target[0]), "+l"(target[1])
+                   : "l"(source), "r"(static_cast<std::uint32_t>(wanted))
+                   : "memory");
+    }
+  }
+#endif
+};
+
+}  // namespace detail
+
+/// Stadium hashing (F. Khorasani, M. Belviranli, R. Gupta, L. Bhuyan, Stadium Hashing: Scalable and Flexible
+/// Hashing on GPUs, 2015, section III): the board of tickets answers most of what is asked, so that a body,
+/// the pair in a slot, is read if it is the one that is looked for, most times, and only written by an
+/// insert.
+///
+/// The table is regions of a prime number of slots. The leading bits of a key's hash choose its home region,
+/// the next ones its first slot there, and others a stride: double hashing inside the region (III.A; a table
+/// of one region is the paper's). A key that finds its home region full goes on in the next one, round the
+/// table.
+///
+/// A slot is reserved by an atomic change of its ticket (III.B), then the body is written, then an AND brings
+/// the ticket's info bits and says that there is a body. An erased slot is available again, but keeps its
+/// body's key: while threads change single keys, only that key comes back to it. So the key of a body that a
+/// reader sees never changes under it. Bulk inserts, beside which there is nothing else, use such slots for
+/// any key.
+///
+/// Past the paper, whose inserts take new keys only: `guards`, sequence locks chosen by a key's hash. Who
+/// inserts a key that may be there, or assigns, holds its guard, so that a slot without a body yet is no slot
+/// of his key. A reader that has found the key takes its value if the guard has not changed meanwhile.
+/// Lookups of keys that are not there, erase and insert_new never look at a guard.
+struct ticket_board {
+  static constexpr const char* name = "ticket_board";
+
+  /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had
+  /// no body yet (the paper's access bit the other way round). Above: info bits of the key's hash. Slots that
+  /// never were used have all bits set.
+  struct shape {
+    static constexpr std::uint64_t available = 1, no_body = 2;
+    std::uint32_t width;  // of a ticket: the paper's ticket, and the access bit
+    std::uint32_t per_word;
+    std::uint32_t magic, shift;  // i / per_word == i * magic >> shift for i < 2^31
+
+    static shape of(int ticket_bits);
+    ROOST_FN std::uint32_t word_of(std::uint32_t i) const {
+      return static_cast<std::uint32_t>(std::uint64_t{i} * magic >> shift);
+    }
+    ROOST_FN std::uint64_t mask() const { return (std::uint64_t{1} << width) - 1; }
+    /// The lowest bit of each ticket of a word.
+    ROOST_FN std::uint64_t lowest() const {
+      std::uint64_t bits = 0;
+      for (std::uint32_t t = 0; t < per_word; ++t) bits |= std::uint64_t{1} << t * width;
+      return bits;
+    }
+  };
+
+  /// The geometry of a table.
+  struct plan {
+    shape tickets;
+    std::uint32_t regions;
+    std::uint32_t region_slots;  // a prime
+    std::uint32_t region_words;  // of the board
+    std::uint32_t guards;        // a power of two
+    std::uint64_t seed;
+    ROOST_FN std::uint64_t slots() const { return std::uint64_t{regions} * region_slots; }
+    ROOST_FN std::uint64_t words() const { return std::uint64_t{regions} * region_words; }
+    /// Into how many parts of equally many regions a batch splits the table, on every place, as files come
+    /// from others. A multiple of parts_least if the regions are one, so that what ends with one of so many
+    /// parts ends with one of more.
+    std::uint32_t parts(std::uint32_t most = parts_most) const {
+      const std::uint32_t unit = regions % parts_least == 0 ? parts_least : 1;
+      std::uint32_t result = detail::smaller(regions, most) / unit * unit;
+      while (regions % result != 0) result -= unit;
+      return result;
+    }
+    /// The same with so many regions.
+    template <class Place>
+    plan of_regions(double n) const;
+
+    static constexpr std::uint32_t parts_least = 64, parts_most = detail::partition_tuning<cuda>::digits_most;
+  };
+
+  /// What is known of a region.
+  struct region_head {
+    enum : std::uint32_t { used_up = 1, packed = 2 };
+    std::uint32_t flags;  // used_up: no slot is unused, so keys may have gone on to the next region; packed:
+                          // nor is one of an erased key available
+    std::uint32_t longest;  // slots that a key which lies here may have seen here, itself included, where
+                            // they are more than `patience`
+    std::uint32_t far;      // regions that a key whose home is here may have gone on
+    std::uint32_t unused;
+  };
+
+  /// For `slots` slots and more in regions of about `region_slots`. Throws invalid_argument, out_of_memory.
+  template <class Place>
+  static plan make_plan(double slots, int ticket_bits, std::uint32_t region_slots, std::uint64_t seed);
+
+  /// Which other threads there are: any,
+  struct among_all {
+    static constexpr bool reuses = false;
+    static constexpr std::uint32_t no_room = region_head::used_up;
+  };
+  /// or only those of the same bulk insert, which may use slots of erased keys.
+  struct among_inserts {
+    static constexpr bool reuses = true;
+    static constexpr std::uint32_t no_room = region_head::packed;
+  };
+
+  template <class Place, class Key, class Value>
+  class reader;
+  template <class Place, class Key, class Value>
+  class table;
+};
+
+/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives
+/// and is not rehashed. Any number of threads may call it, while others change the table.
+template <class Place, class Key, class Value>
+class ticket_board::reader {
+ public:
+  using key_type = Key;
+  using value_type = Value;
+  using item = pair<Key, Value>;
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
+
+  /// Where a table lies.
+  struct memory {
+    std::uint64_t* words;
+    region_head* heads;
+    std::uint32_t* guards;
+    item* near;  // bodies of the first regions, in memory of the place
+    item* far;   // of the others, in memory of the host
+    std::uint64_t near_slots;
+    // Bodies of some whole regions, while they are in other memory of the place. Then bulk inserts touch no
+    // other regions: who would go there finds no room.
+    item* staged = nullptr;
+    std::uint64_t staged_first = 0, staged_slots = 0;
+    bool at_rest = false;  // nobody changes the table, so lookups need not look twice
+  };
+
+  ROOST_FN reader(const memory& m, const plan& p) : memory_(m), plan_(p) {}
+
+  /// The value of a key, or nothing.
+  ROOST_FN found<Value> find(const Key& key) const {
+    found<Value> result;
+    const hashes mine = hashes_of(key);
+    way position = way_of(mine);
+    follow(position, [&](const way& here, std::uint64_t ticket) {
+      if (never_used(ticket)) return true;
+      return ticket == mine.ticket && read(here, key, mine, result);
+    });
+    return result;
+  }
+
+  /// True if the key is there.
+  ROOST_FN bool contains(const Key& key) const { return slot_of(key) != no_slot; }
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
+
+  /// Splits keys by the leading bits of their hash, in whose order the regions stand.
+  detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
+
+  /// Fetches a key's first ticket and body ahead of their use. Does nothing on a GPU, which hides the wait
+  /// with other threads.
+  ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const Key& key) const {
+#if !ROOST_ON_DEVICE
+    const way position = way_of(hashes_of(key));
+    __builtin_prefetch(word_at(position));
+    __builtin_prefetch(body_at(position));
+#endif
+  }
+
+  /// The number of slots.
+  ROOST_FN std::uint64_t capacity() const { return plan_.slots(); }
+
+  // Slots by number, for iteration and checks.
+
+  /// The slot of a key, or no_slot.
+  ROOST_FN std::uint64_t slot_of(const Key& key) const {
+    std::uint64_t result = no_slot;
+    look(key, [&](const way& here) { result = slot_number(here); });
+    return result;
+  }
+
+  /// What a lookup of a key costs.
+  struct cost {
+    std::uint64_t tickets = 0;  // that it looks at
+    std::uint64_t bodies = 0;   // that it reads
+    bool found = false;
+  };
+  ROOST_FN cost cost_of(const Key& key) const {
+    cost result;
+    look(key, [&](const way&) { result.found = true; }, &result);
+    return result;
+  }
+  /// True if the key is there, and now and then if it is not: what tickets tell alone.
+  ROOST_FN bool seems_there(const Key& key) const {
+    const hashes mine = hashes_of(key);
+    bool result = false;
+    way position = way_of(mine);
+    follow(position, [&](const way&, std::uint64_t ticket) {
+      result = ticket == mine.ticket;
+      return result || never_used(ticket);
+    });
+    return result;
+  }
+  /// How many tickets a lookup of this key looks at; 0 if it is not there.
+  ROOST_FN std::uint32_t probes_of(const Key& key) const {
+    const cost it = cost_of(key);
+    return it.found ? static_cast<std::uint32_t>(it.tickets) : 0;
+  }
+
+  ROOST_FN bool occupied(std::uint64_t slot) const { return is_there(ticket_of_slot(slot)); }
+  ROOST_FN bool erased(std::uint64_t slot) const { return is_erased(ticket_of_slot(slot)); }
+  ROOST_FN Key key_at(std::uint64_t slot) const { return key_of(body_of_slot(slot)); }
+  ROOST_FN Value value_at(std::uint64_t slot) const { return value_of(body_of_slot(slot)); }
+  /// Calls f(key, value) with the pair of a slot, if there is one: whole, whatever others change meanwhile.
+  template <class F>
+  ROOST_FN void visit(std::uint64_t slot, const F& f) const {
+    const way here = way_to(slot);
+    if (!is_there(ticket_at(here))) return;
+    observe(here);
+    const Key key = key_of(body_at(here));
+    found<Value> value;
+    if (read(here, key, hashes_of(key), value) && value) f(key, *value);
+  }
+  ROOST_FN const plan& geometry() const { return plan_; }
+  ROOST_FN const memory& where() const { return memory_; }
+
+ protected:
+  /// What a key's hash tells.
+  struct hashes {
+    decltype(hash_of(std::declval<Key>())) first;  // home region and slot
+    std::uint64_t second;                          // stride, guard, info bits
+    std::uint64_t ticket;                          // if it is there
+  };
+  ROOST_FN hashes hashes_of(const Key& key) const {
+    const auto first = hash_of(key, plan_.seed);
+    const std::uint64_t second = mix64(first, plan_.seed + 0x9e3779b97f4a7c15ull);
+    return {first, second, second << 2 & plan_.tickets.mask()};
+  }
+
+  /// A place on a key's way through the table.
+  struct way {
+    std::uint32_t home, region;
+    std::uint32_t distance;       // from home, in regions
+    std::uint32_t start, stride;  // in a region
+    std::uint32_t number;         // of the slot there
+    std::uint32_t step;           // slots that were passed there
+  };
+  ROOST_FN way way_of(const hashes& mine) const {
+    const auto region = split_hash(mine.first, plan_.regions);
+    const auto home = static_cast<std::uint32_t>(region.digit);
+    const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
+    return {home,
+            home,
+            0,
+            start,
+            1 + static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit),
+            start,
+            0};
+  }
+  ROOST_FN void pass(way& position) const {
+    position.number += position.stride;
+    if (position.number >= plan_.region_slots) position.number -= plan_.region_slots;
+    ++position.step;
+  }
+  ROOST_FN void leave_region(way& position) const {
+    position.region = position.region + 1 == plan_.regions ? 0 : position.region + 1;
+    ++position.distance;
+    position.number = position.start;
+    position.step = 0;
+  }
+
+  static constexpr std::uint32_t patience =
+      16;  // slots of a region that are looked at before it is asked whether there can be more
+
+  /// Goes along a key's way until see(here, ticket) says true, or the key cannot lie further on.
+  template <class See>
+  ROOST_FN void follow(way& position, const See& see) const {
+    for (;;) {
+      std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
+      for (; position.step < bound ||
+             position.step < (bound = detail::shared_access::load(&memory_.heads[position.region].longest));
+           pass(position)) {
+        if (see(position, ticket_at(position))) return;
+      }
+      if (position.distance >= detail::shared_access::load(&memory_.heads[position.home].far)) return;
+      leave_region(position);
+    }
+  }
+
+  /// Calls on_hit(here) where a key is.
+  template <class OnHit>
+  ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
+    const hashes mine = hashes_of(key);
+    way position = way_of(mine);
+    follow(position, [&](const way& here, std::uint64_t ticket) {
+      if (counted != nullptr) ++counted->tickets;
+      if (never_used(ticket)) return true;
+      if (ticket != mine.ticket) return false;
+      if (counted != nullptr) ++counted->bodies;
+      if (!holds(here, key)) return false;
+      on_hit(here);
+      return true;
+    });
+  }
+
+  ROOST_FN static bool never_used(std::uint64_t ticket) {
+    return (ticket & 3) == (shape::available | shape::no_body);
+  }
+  ROOST_FN static bool is_there(std::uint64_t ticket) { return (ticket & 3) == 0; }
+  ROOST_FN static bool is_erased(std::uint64_t ticket) { return (ticket & 3) == shape::available; }
+
+  ROOST_FN std::uint64_t* word_at(const way& position) const {
+    return memory_.words + std::uint64_t{position.region} * plan_.region_words +
+           plan_.tickets.word_of(position.number);
+  }
+  /// The lowest bit of a ticket in its word.
+  ROOST_FN std::uint32_t bit_of(const way& position) const {
+    return (position.number - plan_.tickets.word_of(position.number) * plan_.tickets.per_word) *
+           plan_.tickets.width;
+  }
+  ROOST_FN std::uint64_t ticket_at(const way& position) const {
+    return detail::shared_access::load(word_at(position)) >> bit_of(position) & plan_.tickets.mask();
+  }
+  ROOST_FN std::uint64_t slot_number(const way& position) const {
+    return std::uint64_t{position.region} * plan_.region_slots + position.number;
+  }
+  ROOST_FN std::uint64_t ticket_of_slot(std::uint64_t slot) const { return ticket_at(way_to(slot)); }
+  ROOST_FN way way_to(std::uint64_t slot) const {
+    const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
+    way position{};
+    position.region = region;
+    position.number = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
+    return position;
+  }
+  ROOST_FN item* body_of_slot(std::uint64_t slot) const {
+    if (slot - memory_.staged_first < memory_.staged_slots)
+      return memory_.staged + (slot - memory_.staged_first);
+    return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
+  }
+  ROOST_FN item* body_at(const way& position) const { return body_of_slot(slot_number(position)); }
+  ROOST_FN std::uint32_t* guard_of(const hashes& mine) const {
+    return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
+  }
+
+  // Bodies. What others may write to meanwhile is the value.
+
+  static constexpr bool small = sizeof(item) <= 32;  // read at once
+  static constexpr std::size_t key_bytes =
+      small ? sizeof(item) : detail::ceil_div(sizeof(Key), alignof(item)) * alignof(item);  // in whole words
+  static constexpr std::size_t value_at_byte = detail::ceil_div(sizeof(Key), alignof(Value)) * alignof(Value);
+  static constexpr std::size_t value_alignment = alignof(item) | value_at_byte;  // as shared_bytes takes it
+  ROOST_FN static const unsigned char* value_bytes(const item* position) {
+    return reinterpret_cast<const unsigned char*>(position) + value_at_byte;
+  }
+  ROOST_FN static item body_of(const item* position) {
+    item body;
+    detail::shared_bytes<alignof(item), sizeof(item)>::load(position, &body);
+    return body;
+  }
+  ROOST_FN static Key key_of(const item* position) {
+    unsigned char bytes[key_bytes];
+    detail::shared_bytes<alignof(item), key_bytes>::load(position, bytes);
+    Key key;
+    memcpy(&key, bytes, sizeof(Key));
+    return key;
+  }
+
+  ROOST_FN static Value value_of(const item* position) {
+    Value value;
+    detail::shared_bytes<value_alignment, sizeof(Value)>::load(value_bytes(position), &value);
+    return value;
+  }
+
+  /// Loads the value of a body if it is a key's: of a large one the key first.
+  ROOST_FN static bool load_if_of(const item* position, const Key& key, Value& value) {
+    if constexpr (small) {
+      const item body = body_of(position);
+      value = body.value;
+      return same_key(body.key, key);
+    } else {
+      if (!same_key(key_of(position), key)) return false;
+      value = value_of(position);
+      return true;
+    }
+  }
+
+  /// Whether the body of a slot that has one is a key's.
+  ROOST_FN bool holds(const way& here, const Key& key) const {
+    observe(here);
+    return same_key(key_of(body_at(here)), key);
+  }
+
+  /// Between reading a ticket and reading the body that it tells of. A second load that stays in order is
+  /// cheaper than a first one for every ticket, or a fence.
+  ROOST_FN void observe(const way& here) const {
+    if (!memory_.at_rest) static_cast<void>(detail::shared_access::load_first(word_at(here)));
+  }
+
+  /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile. A value of
+  /// one word is right as it is read, if the key is still there then; others need the guard.
+  ROOST_FN bool read(const way& here, const Key& key, const hashes& mine, found<Value>& result) const {
+    Value value;
+    if (memory_.at_rest) {
+      if (!load_if_of(body_at(here), key, value)) return false;
+      result = found<Value>(value);
+      return true;
+    }
+    if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
+      observe(here);
+      const item* const position = body_at(here);
+      if constexpr (small) {
+        item body;
+        detail::shared_bytes<alignof(item), sizeof(item)>::load_first(position, &body);
+        if (!same_key(body.key, key)) return false;
+        value = body.value;
+      } else {
+        if (!same_key(key_of(position), key)) return false;
+        detail::shared_bytes<value_alignment, sizeof(Value)>::load_first(value_bytes(position), &value);
+      }
+      if (ticket_at(here) == mine.ticket) result = found<Value>(value);
+      return true;
+    }
+    std::uint32_t* const guard = guard_of(mine);
+    const item* const position = body_at(here);
+    for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
+      const std::uint32_t before = detail::shared_access::load(guard);
+      detail::observe(position);  // the body that the ticket and the guard tell of
+      if (!load_if_of(position, key, value)) return false;
+      detail::observe(position);  // what comes now is read after it
+      if (before % 2 == 0 && detail::shared_access::load(guard) == before) {
+        result = found<Value>(value);
+        return true;
+      }
+      // Where writers leave no gap a reader waits for its turn, as they do.
+      const auto take_value = [&] {
+        if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(position));
+      };
+      if (pause > 4096 && hold(guard, take_value)) return true;
+      detail::shared_access::wait(pause);
+      if (ticket_at(here) != mine.ticket) return true;
+    }
+  }
+
+  /// Calls f() while nobody else holds the guard; false if somebody does.
+  template <class F>
+  ROOST_FN static bool hold(std::uint32_t* guard, const F& f) {
+    std::uint32_t before = 0;
+    const auto take = [&] {
+      before = detail::shared_access::load(guard);
+      return before % 2 == 0 &&
+             detail::shared_access::compare_exchange_first(guard, before, before + 1) == before;
+    };
+    return detail::shared_access::in_turn(guard, take, f,
+                                          [&] { detail::shared_access::store_last(guard, before + 2); });
+  }
+
+  memory memory_;
+  plan plan_;
+};
+
+/// What stadium_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels
+/// and of the host at once. Each is one step for everybody who watches (linearizable). Lookups of keys that
+/// are not there, erase and insert_new wait for nobody (lock-free); the others for threads that are changing
+/// a key of the same guard. Trivially copyable; valid while its map lives and is not rehashed.
+template <class Place, class Key, class Value>
+class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
+  using base = reader<Place, Key, Value>;
+  using typename base::hashes;
+
+ public:
+  using base::base;
+  using typename base::item;
+
+  /// Stores a pair whose key is not there, which nobody else inserts either: both are the caller's promise.
+  /// The paper's insert: it reads no body.
+  ROOST_FN insertion insert_new(const Key& key, const Value& value) const {
+    return put<among_all>(key, value, fresh());
+  }
+
+  /// Stores a pair unless the key is there.
+  ROOST_FN insertion insert(const Key& key, const Value& value) const {
+    return put<among_all>(key, value, keep());
+  }
+
+  /// Stores a pair, or gives the key that is there another value.
+  ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
+    return put<among_all>(key, value, assign());
+  }
+
+  /// Stores a pair, or gives the key that is there the value f(its value, value). Others wait for f, which
+  /// must not throw or use the map.
+  template <class F>
+  ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
+    return put<among_all>(key, value, apply<F>{f});
+  }
+
+  /// What insert_and_find returns.
+  struct inserted_or_found {
+    insertion what;
+    Value value;  // that the key has now; the one that was given if the table is full
+  };
+  /// Stores a pair unless the key is there, and returns the value that it has then.
+  ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
+    inserted_or_found result{insertion::full, value};
+    result.what = put<among_all>(key, value, keep_and_tell{&result.value});
+    return result;
+  }
+
+  /// Takes a key out; false if it is not there. Its slot is available to this key only, until a bulk insert
+  /// comes.
+  ROOST_FN bool erase(const Key& key) const {
+    bool result = false;
+    this->look(key, [&](const way& here) {
+      const std::uint32_t bit = this->bit_of(here);
+      result =
+          (detail::fetch_or(*this->word_at(here), shape::available << bit) >> bit & shape::available) == 0;
+      auto& flags = this->memory_.heads[here.region].flags;
+      if (result && (detail::shared_access::load(&flags) & region_head::packed) != 0)
+        detail::fetch_and(flags, ~std::uint32_t{region_head::packed});
+    });
+    return result;
+  }
+
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_new);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_assign);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_or_apply);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
+  ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
+
+  // What to do about a key that is there, while its guard is held. (repeatable: to do it twice is to do it
+  // once.)
+
+  struct fresh {  // insert_new
+    static constexpr bool repeatable = true, searches = false, keeps = false;
+  };
+  struct keep {
+    static constexpr bool repeatable = true, searches = true, keeps = true;
+    ROOST_FN void change(item*, const Value&) const {}
+  };
+  struct assign {
+    static constexpr bool repeatable = true, searches = true, keeps = false;
+    ROOST_FN void change(item* position, const Value& value) const { store_value(position, value); }
+  };
+  template <class F>
+  struct apply {
+    static constexpr bool repeatable = false, searches = true, keeps = false;
+    F f;
+    ROOST_FN void change(item* position, const Value& value) const {
+      store_value(position, f(base::value_of(position), value));
+    }
+  };
+  struct keep_and_tell {
+    static constexpr bool repeatable = true, searches = true, keeps = false;
+    Value* seen;
+    ROOST_FN void change(item* position, const Value&) const { *seen = base::value_of(position); }
+  };
+
+  /// The one insert.
+  template <class Mode, class Change>
+  ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
+    const hashes mine = this->hashes_of(key);
+    if (stays<Mode>() && !is_staged(this->way_of(mine).home)) return insertion::full;
+    if constexpr (!Change::searches) {
+      return settle<Mode, Mode::reuses>(this->way_of(mine), mine, key,
+                                        value);  // who only inserts new keys reads no body
+    } else {
+      std::uint32_t* const guard = this->guard_of(mine);
+      insertion what = insertion::full;
+      if (stays<Mode>() &&
+          detail::shared_access::load(&this->memory_.heads[this->way_of(mine).home].far) != 0)
+        return what;
+      for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
+        if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, mine, change); })) return what;
+        if (Change::keeps && this->contains(key))
+          return insertion::present;  // copies of a key need not queue
+        detail::shared_access::wait(pause);
+      }
+    }
+  }
+
+  // An insert of a new key step by step, for those who have something else to do between the steps.
+
+  using typename base::way;
+  ROOST_FN way first_step(const Key& key) const { return this->way_of(this->hashes_of(key)); }
+  /// Tries the next slot of a way: true if it is reserved now, or if there is none in the whole table.
+  template <class Mode>
+  ROOST_FN bool reserve(way& position) const {
+    return reserve<Mode>(position, reserved());
+  }
+  /// Stores the pair in the slot that reserve() has found.
+  ROOST_FN insertion fill(const way& position, const Key& key, const Value& value) const {
+    return fill(position, this->hashes_of(key), key, value);
+  }
+
+  // What a sweep stands on, beside which there is nothing else.
+
+  /// The way of the key in a slot through its region, up to it: calls visit(number) for the slots before, as
+  /// long as that says true. Returns the slots that were passed.
+  template <class Visit>
+  ROOST_FN std::uint32_t walk_to(std::uint32_t region, std::uint32_t number, const Visit& visit) const {
+    const std::uint64_t slot = std::uint64_t{region} * this->plan_.region_slots + number;
+    this->observe(in_region(region, number));
+    way position = this->way_of(this->hashes_of(this->key_at(slot)));
+    position.region = region;
+    while (position.number != number && position.step < this->plan_.region_slots && visit(position.number))
+      this->pass(position);
+    return position.step;
+  }
+  /// Moves the body of a slot to one of an erased key; false if another was faster.
+  ROOST_FN bool move(std::uint32_t region, std::uint32_t source_number, std::uint32_t target_number) const {
+    const way source = in_region(region, source_number), target = in_region(region, target_number);
+    for (taking now{}; !now.is_done;) {
+      now = take<among_inserts>(target, reserved());
+      if (!now.is_available) return false;
+    }
+    const item body = base::body_of(this->body_at(source));
+    item* const to_body = this->body_at(target);
+    write_body(to_body, body);
+    announce(target, this->hashes_of(body.key).ticket);
+    detail::publish(to_body);  // who takes the slot writes to it after it was read
+    detail::fetch_or(*this->word_at(source), shape::available << this->bit_of(source));
+    return true;
+  }
+  ROOST_FN void free(std::uint32_t region, std::uint32_t number) const {
+    const way position = in_region(region, number);
+    detail::fetch_or(*this->word_at(position), this->plan_.tickets.mask() << this->bit_of(position));
+  }
+  ROOST_FN bool erased_in(std::uint32_t region, std::uint32_t number) const {
+    return base::is_erased(this->ticket_at(in_region(region, number)));
+  }
+  ROOST_FN bool there_in(std::uint32_t region, std::uint32_t number) const {
+    return base::is_there(this->ticket_at(in_region(region, number)));
+  }
+
+ private:
+  ROOST_FN static way in_region(std::uint32_t region, std::uint32_t number) {
+    way position{};
+    position.region = region;
+    position.number = number;
+    return position;
+  }
+
+  /// The value of a body that others may read, while its guard is held.
+  ROOST_FN static void store_value(item* position, const Value& value) {
+    detail::publish(position);  // readers see the guard's odd number before
+    detail::shared_bytes<base::value_alignment, sizeof(Value)>::store(
+        const_cast<unsigned char*>(base::value_bytes(position)), &value);
+  }
+
+  template <class Mode, class Change>
+  ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine,
+                                 const Change& change) const {
+    bool present = false, own = false, room = false;
+    way position = this->way_of(mine), target = position;
+    this->follow(position, [&](const way& here, std::uint64_t ticket) {
+      if (base::never_used(ticket)) {
+        if (!room) target = here;
+        room = true;
+        return true;
+      }
+      if (ticket == mine.ticket && this->holds(here, key)) {
+        change.change(this->body_at(here), value);
+        present = true;
+        return true;
+      }
+      if (!room && base::is_erased(ticket)) {
+        own = !Mode::reuses && ticket == (mine.ticket | shape::available) && this->holds(here, key);
+        room = own || Mode::reuses;
+        if (room) target = here;
+      }
+      return false;
+    });
+    if (present) return insertion::present;
+    if (!own) {
+      const insertion what = settle<Mode>(room ? target : this->way_of(mine), mine, key, value);
+      // Others may have been faster, and before the slot there may be some that no key's way has come to:
+      // then from the beginning.
+      return what == insertion::full && room ? settle<Mode>(this->way_of(mine), mine, key, value) : what;
+    }
+    item* const body = this->body_at(target);
+    store_value(body, value);
+    detail::shared_access::clear_last(this->word_at(target), shape::available << this->bit_of(target));
+    return insertion::inserted;
+  }
+
+  /// Stores a pair in the first available slot of its key's way, from `position` on. At once: the ticket
+  /// tells of the body before it is there, as nobody reads one.
+  template <class Mode, bool AtOnce = false>
+  ROOST_FN insertion settle(way position, const hashes& mine, const Key& key, const Value& value) const {
+    while (!reserve<Mode>(position, AtOnce ? mine.ticket : reserved())) {
+    }
+    return fill<AtOnce>(position, mine, key, value);
+  }
+
+  /// A ticket without a body and info bits yet, which announce() clears.
+  ROOST_FN std::uint64_t reserved() const { return this->plan_.tickets.mask() & ~shape::available; }
+
+  /// Whether only the regions whose bodies are staged may be touched.
+  template <class Mode>
+  ROOST_FN bool stays() const {
+    return Mode::reuses && this->memory_.staged_slots != 0;
+  }
+  ROOST_FN bool is_staged(std::uint32_t region) const {
+    return std::uint64_t{region} * this->plan_.region_slots - this->memory_.staged_first <
+           this->memory_.staged_slots;
+  }
+
+  template <class Mode>
+  ROOST_FN bool reserve(way& position, std::uint64_t ticket) const {
+    if (position.distance == this->plan_.regions) return true;
+    const taking now = take<Mode>(position, ticket);
+    if (now.is_available) return now.is_done;
+    this->pass(position);
+    const bool all_seen = position.step == this->plan_.region_slots;
+    if (!all_seen && position.step % base::patience != 0) return false;
+    auto& flags = this->memory_.heads[position.region].flags;
+    if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
+    if (all_seen || (detail::shared_access::load(&flags) & Mode::no_room) != 0) {
+      do {
+        stays<Mode>() ? static_cast<void>(position.distance = this->plan_.regions)
+                      : this->leave_region(position);
+      } while (position.distance < this->plan_.regions &&
+               (detail::shared_access::load(&this->memory_.heads[position.region].flags) & Mode::no_room) !=
+                   0);
+    }
+    return false;
+  }
+
+  /// One try to give a slot that is available another ticket. By compare-and-swap, not by the paper's AND,
+  /// which would also take a slot that was used and erased since it was looked at.
+  struct taking {
+    bool is_available;
+    bool is_done;  // if not, though it is available: a ticket beside it, in the same word, has changed
+  };
+  template <class Mode>
+  ROOST_FN taking take(const way& position, std::uint64_t ticket) const {
+    std::uint64_t* const word = this->word_at(position);
+    const std::uint32_t bit = this->bit_of(position);
+    const std::uint64_t seen = detail::shared_access::load(word);
+    const std::uint64_t next = (seen & ~(this->plan_.tickets.mask() << bit)) | ticket << bit;
+    const bool is_available =
+        Mode::reuses ? (seen >> bit & shape::available) != 0 : base::never_used(seen >> bit);
+    return {is_available, is_available && detail::shared_access::compare_exchange(word, seen, next) == seen};
+  }
+
+  template <bool Announced = false>
+  ROOST_FN insertion fill(const way& position, const hashes& mine, const Key& key, const Value& value) const {
+    if (position.distance == this->plan_.regions) return insertion::full;
+    item* const target = this->body_at(position);
+    write_body(target, item{key, value});
+    if (position.step >= base::patience)
+      detail::fetch_max(this->memory_.heads[position.region].longest, position.step + 1);
+    if (position.distance != 0) detail::fetch_max(this->memory_.heads[position.home].far, position.distance);
+    if (!Announced) announce(position, mine.ticket);
+    return insertion::inserted;
+  }
+
+  /// Says that the body of a reserved slot is there.
+  ROOST_FN void announce(const way& position, std::uint64_t ticket) const {
+    const std::uint64_t cleared = ~ticket & this->plan_.tickets.mask() & ~shape::available;
+    detail::shared_access::clear_last(this->word_at(position), cleared << this->bit_of(position));
+  }
+
+  /// A body that nobody else sees yet. 16 bytes at a time where the type allows it: a write to the host's
+  /// memory is dear, whatever its size.
+  ROOST_FN static void write_body(item* target, const item& body) {
+#if ROOST_ON_DEVICE
+    if constexpr (alignof(item) % 16 == 0) {
+      uint4 pieces[sizeof(item) / 16];
+      memcpy(pieces, &body, sizeof(item));
+      ROOST_UNROLL
+      for (int i = 0; i < static_cast<int>(sizeof(item) / 16); ++i)
+        reinterpret_cast<uint4*>(target)[i] = pieces[i];
+      return;
+    }
+#endif
+    detail::shared_bytes<alignof(item), sizeof(item)>::store(target, &body);
+  }
+};
+
+inline ticket_board::shape ticket_board::shape::of(int ticket_bits) {
+  switch (ticket_bits) {
+    case 1:
+      return {2, 32, 0x80000000u, 36};
+    case 2:
+      return {3, 21, 3272356036u, 36};
+    case 4:
+      return {5, 12, 2863311531u, 35};
+    case 8:
+      return {9, 7, 2454267027u, 34};
+  }
+  detail::raise<invalid_argument>(
+      {"roost::ticket_board: tickets of ", ticket_bits, " bits asked for; give 1, 2, 4 or 8"});
+}
+
+template <class Place>
+ticket_board::plan ticket_board::make_plan(double slots, int ticket_bits, std::uint32_t region_slots,
+                                           std::uint64_t seed) {
+  plan p{};
+  p.tickets = shape::of(ticket_bits);
+  double regions = std::max(
+      1.0,
+      std::ceil(slots / detail::smaller(region_slots, (1u << 31) - 1)));  // numbers of slots have 31 bits
+  for (const double parts : {plan::parts_least, plan::parts_most}) {
+    if (regions > parts) regions = std::ceil(regions / parts) * parts;
+  }
+  p.region_slots = detail::prime_from(static_cast<std::uint32_t>(std::max(3.0, std::ceil(slots / regions))));
+  p.region_words = detail::ceil_div(p.region_slots, p.tickets.per_word);
+  p.seed = seed;
+  return p.template of_regions<Place>(regions);
+}
+
+template <class Place>
+ticket_board::plan ticket_board::plan::of_regions(double n) const {
+  detail::check_table_bytes(n * region_slots, n, "roost::ticket_board");
+  plan p = *this;
+  p.regions = static_cast<std::uint32_t>(n);
+  p.guards = 64;
+  while (p.guards < detail::stadium_tuning<Place>::guards_most && p.guards < p.slots() / 8) p.guards *= 2;
+  return p;
+}
+
+}  // namespace roost

@@ -1,0 +1,207 @@
+#pragma once
+
+#include <bit>
+
+#include "roost/detail/place/table_file.hpp"
+#include "roost/stadium/stadium_map.hpp"
+
+/// \file
+/// Saves a stadium_map to a file and loads it: built once, loaded many times, on either place. Needs the
+/// header xxhash.h.
+
+namespace roost {
+
+/// Writes a map to a file: tickets and bodies in their layout in memory, with a checksum for every 16 MiB.
+/// The data are first written to FILE.partial, so there must be room for both files. FILE keeps its previous
+/// contents until all new data are on the disk, whatever happens meanwhile. A replaced file keeps its
+/// permissions. Must not overlap with changes of the map. Synchronises. Throws file_error; the map and the
+/// file are then unchanged.
+template <class Key, class Value, class Place>
+void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file);
+
+/// Loads a map that save() has written, on any place. Key and Value must be the types that were saved; their
+/// sizes are checked. The byte order must be that of this machine. `bodies` and `budget` are as in
+/// stadium_options; the other options are those of the saved map.
+/// Synchronises. Throws file_error for a file that does not exist, is not a saved map, is truncated or is
+/// damaged, or becomes so while it is read. Throws out_of_memory.
+template <class Key, class Value, class Place>
+stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
+                                                residence bodies = residence::automatic,
+                                                std::size_t budget = ~std::size_t{0});
+
+namespace detail {
+
+template <class Key, class Value, class Place>
+struct stadium_file {
+  using map = stadium_map<Key, Value, Place>;
+  using item = typename map::item;
+  using head = typename map::head;
+  static constexpr std::string_view mark = "roost stadium_map\n";
+
+  struct header {
+    char mark[24];
+    std::uint32_t version = 1;
+    std::uint32_t byte_order = 0x01020304;
+    std::uint32_t key_bytes = sizeof(Key), value_bytes = sizeof(Value), item_bytes = sizeof(item);
+    std::uint32_t ticket_bits, grows, option_region_slots;
+    std::uint32_t regions, region_slots, region_words, guards;
+    std::uint64_t seed;
+    double load_factor;
+  };
+
+  static void save(const Place& place, const map& source, const std::filesystem::path& file) {
+    const auto& plan = source.plan_;
+    const auto& options = source.options_;
+    header first{};
+    std::memcpy(first.mark, mark.data(), mark.size());
+    first.ticket_bits = static_cast<std::uint32_t>(options.ticket_bits);
+    first.grows = options.grows ? 1 : 0;
+    first.option_region_slots = options.region_slots;
+    first.regions = plan.regions;
+    first.region_slots = plan.region_slots;
+    first.region_words = plan.region_words;
+    first.guards = plan.guards;
+    first.seed = plan.seed;
+    first.load_factor = options.load_factor;
+    const auto heads = copy_to_host(place, source.heads_);
+    const auto words = copy_to_host(place, source.words_);
+    const ticket_board::reader<host, Key, Value> board(
+        {const_cast<std::uint64_t*>(words.data()), nullptr, nullptr, nullptr, nullptr, 0}, plan);
+
+    file_writer target(file);
+    target.write(&first, sizeof(first));
+    target.write(heads.data(), heads.size() * sizeof(head));
+    target.write(words.data(), words.size() * sizeof(words[0]));
+    for_each_piece(plan.slots(), source.bodies_.near_size(), [&](std::size_t slot, std::size_t n, bool near) {
+      std::vector<item> bodies(n);
+      if (near) {
+        place.copy_to_host(bodies.data(), source.bodies_.near() + slot, n * sizeof(item));
+      } else {
+        std::memcpy(static_cast<void*>(bodies.data()),
+                    source.bodies_.far() + (slot - source.bodies_.near_size()), n * sizeof(item));
+      }
+      for (std::size_t i = 0; i < n; ++i) {  // do not write what uninitialised memory held before
+        if (!board.occupied(slot + i) && !board.erased(slot + i))
+          std::memset(static_cast<void*>(&bodies[i]), 0, sizeof(item));
+      }
+      target.write(bodies.data(), n * sizeof(item));
+    });
+    target.finish();
+  }
+
+  static map load(const Place& place, const std::filesystem::path& file, residence bodies,
+                  std::size_t budget) {
+    file_reader source(file, mark);
+    header first;
+    if (source.size() < sizeof(first)) throw_file_error(file, "is no saved stadium_map: it is too short");
+    source.read(&first, sizeof(first));
+    const header own{};
+    if (first.byte_order != own.byte_order)
+      throw_file_error(file, "was saved by a machine with another order of bytes");
+    if (first.version != own.version) {
+      throw_file_error(file, "is a stadium_map of version " + std::to_string(first.version) +
+                                 ", this program reads version " + std::to_string(own.version));
+    }
+    if (first.key_bytes != own.key_bytes || first.value_bytes != own.value_bytes ||
+        first.item_bytes != own.item_bytes) {
+      throw_file_error(file, "has keys of " + std::to_string(first.key_bytes) + " and values of " +
+                                 std::to_string(first.value_bytes) + " bytes, asked for are " +
+                                 std::to_string(own.key_bytes) + " and " + std::to_string(own.value_bytes));
+    }
+    if (!makes_sense(first)) throw_file_error(file, "is no stadium_map: its head does not make sense");
+    const stadium_options options{.load_factor = first.load_factor,
+                                  .ticket_bits = static_cast<int>(first.ticket_bits),
+                                  .bodies = bodies,
+                                  .budget = budget,
+                                  .seed = first.seed,
+                                  .grows = first.grows != 0,
+                                  .region_slots = first.option_region_slots};
+    const ticket_board::plan plan{ticket_board::shape::of(options.ticket_bits),
+                                  first.regions,
+                                  first.region_slots,
+                                  first.region_words,
+                                  first.guards,
+                                  first.seed};
+    // Each part is compared before they are added: numbers that are too large would make a small sum.
+    const std::size_t parts = source.size() - sizeof(first);
+    if (plan.regions > parts / sizeof(head) || plan.words() > parts / sizeof(std::uint64_t) ||
+        plan.slots() > parts / sizeof(item) ||
+        parts !=
+            plan.regions * sizeof(head) + plan.words() * sizeof(std::uint64_t) + plan.slots() * sizeof(item))
+      throw_file_error(file, "is no stadium_map: its parts have other sizes than its head says");
+    std::vector<head> heads(plan.regions);
+    source.read(heads.data(), heads.size() * sizeof(head));
+    for (std::uint32_t r = 0; r < plan.regions; ++r) {
+      const head& it = heads[r];
+      if (it.flags > (head::used_up | head::packed) || it.longest > plan.region_slots ||
+          it.far >= plan.regions) {
+        throw_file_error(
+            file, "is no stadium_map: what it says of region " + std::to_string(r) + " does not make sense");
+      }
+    }
+
+    map target(place, plan, options);
+    target.known_ = std::nullopt;
+    place.copy_from_host(target.heads_.data(), heads.data(), target.heads_.bytes());
+    read(place, source, target.words_.data(), target.words_.bytes());
+    const std::size_t near = target.bodies_.near_size();
+    read(place, source, target.bodies_.near(), near * sizeof(item));
+    source.read(target.bodies_.far(), (plan.slots() - near) * sizeof(item));
+    target.count_slots(place);
+    if (place.sum(target.words_.size(), bad_word{target.words_.data(), plan, plan.tickets.lowest()}) != 0)
+      throw_file_error(file, "is no stadium_map: its tickets do not make sense");
+    return target;
+  }
+
+ private:
+  /// Whether a head's numbers, each by itself, are those of some table of any place.
+  static bool makes_sense(const header& it) {
+    return std::has_single_bit(it.ticket_bits) && it.ticket_bits <= 8 && it.grows <= 1 &&
+           it.load_factor > 0 && it.load_factor <= 1 && std::has_single_bit(it.guards) &&
+           it.guards <= stadium_tuning<cuda>::guards_most && it.regions != 0 && it.regions < 1u << 31 &&
+           it.region_slots > 2 && it.region_slots < 1u << 31 &&
+           prime_from(it.region_slots) == it.region_slots &&
+           it.region_words ==
+               ceil_div(it.region_slots, ticket_board::shape::of(static_cast<int>(it.ticket_bits)).per_word);
+  }
+
+  /// Reads to memory of the place.
+  static void read(const Place& place, file_reader& source, void* target, std::size_t bytes) {
+    if constexpr (std::is_same_v<Place, host>) {
+      source.read(target, bytes);
+    } else {
+      std::vector<char> piece(smaller(bytes, file_end::block));
+      for (std::size_t at = 0, n; at < bytes; at += n) {
+        n = smaller(piece.size(), bytes - at);
+        source.read(piece.data(), n);
+        place.copy_from_host(static_cast<char*>(target) + at, piece.data(), n);
+        place.synchronize();
+      }
+    }
+  }
+
+  /// Calls f(slot, n, whether they lie in memory of the place) for runs of n slots, in order.
+  template <class F>
+  static void for_each_piece(std::size_t slots, std::size_t near, const F& f) {
+    const std::size_t most = larger<std::size_t>(file_end::block / sizeof(item), 1);
+    for (std::size_t slot = 0, n; slot < slots; slot += n) {
+      n = smaller(most, (slot < near ? near : slots) - slot);
+      f(slot, n, slot < near);
+    }
+  }
+};
+
+}  // namespace detail
+
+template <class Key, class Value, class Place>
+void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file) {
+  detail::stadium_file<Key, Value, Place>::save(place, map, file);
+}
+
+template <class Key, class Value, class Place>
+stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
+                                                residence bodies, std::size_t budget) {
+  return detail::stadium_file<Key, Value, Place>::load(place, file, bodies, budget);
+}
+
+}  // namespace roost

@@ -1,0 +1,198 @@
+#!/bin/bash
+# roost lidar: every format of points gives the same voxels; counts against Python's; bad files get one line.
+# Usage: lidar_test.sh PATH_OF_ROOST
+# shellcheck source=tests/apps/lib.sh
+source "$(dirname "$0")/lib.sh"
+
+# One cloud in all formats, and what it should give: a thin wall, a line, scattered points, and copies.
+python3 - <<'PY' || exit 1
+import gzip, json, math, random, struct
+random.seed(1)
+f32 = lambda x: struct.unpack("<f", struct.pack("<f", x))[0]
+points = [(0.1 * i + 0.05, 0.1 * j + 0.05, -0.55) for i in range(-20, 20) for j in range(30)]
+points += [(5.05, 5.05, 0.1 * k + 0.05) for k in range(40)]
+points += [tuple(random.uniform(-30, 30) for _ in range(3)) for _ in range(500)]
+points += points[:100]
+points = [tuple(f32(x) for x in p) for p in points]
+bad = [(math.nan, 0.0, 0.0), (1.0, math.inf, 2.0)]
+rows = points[:700] + bad + points[700:]
+floats = b"".join(struct.pack("<4f", *p, 0.5) for p in rows)
+write = lambda name, data: open(name, "wb").write(data)
+write("a.bin", floats)
+head = "format {} 1.0\ncomment x\nelement vertex %d\nproperty uchar red\n" % len(rows)
+xyz = lambda t: "".join("property %s %s\n" % (t, a) for a in "xyz")
+write("little.ply", ("ply\n" + head.format("binary_little_endian") + xyz("float") + "end_header\n").encode()
+      + b"".join(struct.pack("<B3f", 7, *p) for p in rows))
+write("big.ply", ("ply\n" + head.format("binary_big_endian") + xyz("double") + "element face 0\n"
+      "property list uchar int vertex_indices\nend_header\n").encode() + b"".join(struct.pack(">B3d", 7, *p) for p in rows))
+text = lambda p: " ".join(repr(x) for x in p)
+write("ascii.ply", ("ply\n" + head.format("ascii") + xyz("float") + "end_header\n"
+      + "".join("7 " + text(p) + "\n" for p in rows)).encode())
+pcd = "# .PCD v0.7\nVERSION 0.7\nFIELDS n x y z\nSIZE 4 4 4 4\nTYPE F F F F\nCOUNT 2 1 1 1\nWIDTH %d\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS %d\nDATA " % (len(rows), len(rows))
+write("ascii.pcd", (pcd + "ascii\n" + "".join("1 2 " + text(p) + "\n" for p in rows)).encode())
+write("binary.pcd", (pcd + "binary\n").encode() + b"".join(struct.pack("<5f", 1, 2, *p) for p in rows))
+def npy(shape, kind, body):
+    h = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)
+    h += " " * (63 - (10 + len(h)) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode() + body
+write("a.npy", npy("(%d, 4)" % len(rows), "<f4", floats))
+write("doubles.npy", npy("(%d, 3)" % len(rows), "<f8", b"".join(struct.pack("<3d", *p) for p in rows)))
+write("a.xyz", ("# points\n" + "".join(text(p) + " 9\n" for p in rows)).encode())
+write("a.csv", ("time,Z, y,X\r\n" + "".join("0,%r,%r,%r\r\n" % (p[2], p[1], p[0]) for p in rows)).encode())
+write("semicolons.txt", "\n\n".join("%r;%r;%r" % p for p in rows).encode())
+voxels = {tuple(math.floor(x / 0.1) for x in p) for p in points}
+around = [sum((x + a, y + b, z + c) in voxels for a in (-1, 0, 1) for b in (-1, 0, 1) for c in (-1, 0, 1)) for x, y, z in voxels]
+json.dump({"points": len(rows), "not_finite": 2, "voxels": len(voxels),
+           "box": [max(v[a] for v in voxels) - min(v[a] for v in voxels) + 1 for a in range(3)],
+           "blocks": len({tuple(x // 4 for x in v) for v in voxels}),
+           "voxels_with_neighbours": [around.count(k) for k in range(1, 28)]}, open("expected.json", "w"))
+write("short.ply", open("little.ply", "rb").read()[:-1])
+write("short.pcd", open("binary.pcd", "rb").read()[:-1])
+write("short.npy", open("a.npy", "rb").read()[:-1])
+write("short_ascii.pcd", open("ascii.pcd", "rb").read().rsplit(b"\n", 2)[0])
+write("packed.pcd", (pcd + "binary_compressed\n").encode())
+write("many.ply", b"ply\nformat binary_little_endian 1.0\nelement vertex 18446744073709551615\n" + xyz("float").encode() + b"end_header\n")
+write("no_z.ply", b"ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nend_header\n1 2\n")
+write("shape.npy", npy("(3,)", "<f4", floats[:12]))
+write("complex.npy", npy("(1, 3)", "<c8", floats[:24]))
+write("turned.npy", npy("(3, 100)", "<f4", floats[:1200]))
+write("long.npy", npy("(10, 3)", "<f4", floats[:124]))
+write("long.ply", open("little.ply", "rb").read() + b"more")
+write("wide.ply", open("ascii.ply", "rb").read().replace(b"\n7 ", b"\n7 7 "))
+write("long.pcd", open("binary.pcd", "rb").read() + b"more")
+write("a.npy.gz", gzip.compress(open("a.npy", "rb").read()))
+write("five.bin", b"".join(struct.pack("<5f", *p, 0.5, 7) for p in rows[:1840]))
+write("three.bin", b"".join(struct.pack("<3f", *p) for p in rows[:-2]))
+write("eight.bin", b"".join(struct.pack("<8f", *p, 1, 0.5, 0, 0, 0) for p in rows))
+write("doubles.bin", b"".join(struct.pack("<4d", *(x + 1e-9 for x in p), 0.5) for p in points))
+write("packed.bin", gzip.compress(floats))
+utm = [(500000 + 0.2 * i + 0.1, 5400000 + 0.2 * j + 0.1, 300.1) for i in range(30) for j in range(20)]
+write("utm.npy", npy("(600, 3)", "<f8", b"".join(struct.pack("<3d", *p) for p in utm)))
+write("utm.bin", b"".join(struct.pack("<4f", *p, 0) for p in utm))
+write("nan.xyz", b"nan nan nan\n")
+write("far.xyz", b"0 0 0\n1e9 0 0\n")
+write("odd.bin", b"12345")
+write("words.csv", b"1,2,3\n1,two,3\n")
+write("two.csv", b"1,2,3\n1,2\n")
+write("prose.txt", b"not a cloud\n")
+write("empty.xyz", b"")
+PY
+
+for file in a.bin little.ply big.ply ascii.ply ascii.pcd binary.pcd a.npy doubles.npy a.xyz a.csv semicolons.txt a.npy.gz \
+  eight.bin; do
+  record=()
+  [[ $file == eight.bin ]] && record=(--record 8)
+  "$roost" lidar --place host --reps 0 --format json "${record[@]}" "$file" >out.json 2>stderr || fail "$file: $(cat stderr)"
+  python3 - <<'PY' || fail "$file: $(cat out.json)"
+import json, sys
+out, expected = json.load(open("out.json")), json.load(open("expected.json"))
+wrong = {k: (out[k], v) for k, v in expected.items() if out[k] != v}
+mean = sum((i + 1) * n for i, n in enumerate(expected["voxels_with_neighbours"])) / expected["voxels"]
+sys.exit(bool(wrong) and print(wrong) is None or abs(out["neighbours_of_27"] - mean) > 1e-9)
+PY
+done
+"$roost" lidar --reps 0 --format json - <a.xyz >piped.json || fail "standard input"
+grep -q '"voxels": ' piped.json || fail "standard input: $(cat piped.json)"
+"$roost" lidar --reps 0 --within 1 a.xyz | grep -q 'beyond --within' || fail "--within"
+
+# reads TEXT X Y Z: the text has one point, which is this. doubtful TEXT WORDS: it is refused with these words.
+reads() {
+  printf '%b' "$1" >text.txt
+  "$roost" lidar --place host --reps 0 --format json text.txt >out.json 2>stderr || fail "'$1': $(cat stderr)"
+  [[ $(python3 -c 'import json; print(*json.load(open("out.json"))["least"])') == "$2 $3 $4" ]] || fail "'$1': $(cat out.json)"
+}
+doubtful() {
+  printf '%b' "$1" >text.txt
+  refused "$2" lidar text.txt
+}
+reads '1,5;-2,5;3\n' 1.5 -2.5 3.0
+reads '1,5 2,5 3,125\n' 1.5 2.5 3.125
+reads '1,5\t2,5\t3,5\n' 1.5 2.5 3.5
+reads '"1,5","2,5","3,5"\n' 1.5 2.5 3.5
+reads '1.5 , 2.5 , 3.5 ,\n' 1.5 2.5 3.5
+reads '1e-400 1D+01 0x1p1\n' 0.0 10.0 2.0
+reads '\xef\xbb\xbf"X","y [m]","z"\r1,2,3\r' 1.0 2.0 3.0
+reads '# z y x\n3 2 1\n' 1.0 2.0 3.0
+reads '# columns: y, x, z\n2, 1, 3\n' 1.0 2.0 3.0
+reads '//X Y Z R\n1 2 3 0\n' 1.0 2.0 3.0
+reads '1\n1 2 3\n1\n1 2 3\n' 1.0 2.0 3.0
+reads 'x,y,z,point label\n1,2,3,traffic cone\n' 1.0 2.0 3.0
+doubtful '1,234;2,345;3,456\n' "between thousands"
+doubtful '1,234.5;2;3\n' "no cloud of points"
+doubtful '1;1.234,5;2\n' "column 2 is no number"
+doubtful '1,5,2,5,3,5\n' "decimal commas"
+doubtful '12 345,5 1 2 3\n1 045,5 1 2 3\n' "look like one number"
+doubtful '1.5 2,5 3\n' "decimal commas and decimal points"
+doubtful '1,2,3,4 5,6,7,8\n' "blanks and other marks"
+doubtful '1.5,2.5,3.5\n1.5 2.5 3.5\n' "3 columns"
+doubtful '1 2 3\n4 5 6 7\n' "line 2: 3 columns are expected"
+doubtful '0,1,2\n1.5,2.5,3.5\n' "names of columns or a point"
+doubtful '"x" "y" "z"\n"1" 1 2 3\n' "names 3 columns"
+doubtful '# t x y z\n1 2 3\n' "names 4 columns"
+doubtful 'x,y,z,X\n1,2,3,4\n' "more than one column x"
+doubtful '3\n1 2 3\n4 5 6\n' "cut short: 2 points of 3"
+doubtful '1\n1 2 3\n4 5 6\n' "line 3: there are more points"
+doubtful '1 2 1e400\n' "column 3 is no number"
+doubtful '1 2 +-3\n' "column 3 is no number"
+doubtful '\xff\xfe1\x00' "UTF-16"
+doubtful 'LASF\x01\x02' "LAS"
+
+# Where coordinates are large, voxels may be small; what floats cannot tell is said.
+"$roost" lidar --size 0.1 --reps 0 --place host --format json utm.npy >out.json 2>stderr || fail "utm.npy: $(cat stderr)"
+grep -q '"voxels": 600' out.json && grep -q '500000.1' out.json && [[ ! -s stderr ]] || fail "utm.npy: $(cat out.json stderr)"
+"$roost" lidar --size 0.1 --reps 0 --place host utm.bin 2>stderr | grep -q 'corner at (5000' || fail "utm.bin"
+grep -q '0.5 apart' stderr || fail "utm.bin: $(cat stderr)"
+
+# Times: all tables agree with each other on a simulated street; and a picture.
+timeout 300 "$roost" lidar --generate 1 --size 0.4 --place host --threads 2 --reps 1 --channels 4 --format json \
+  --picture cloud.png --pixels 200 >out.json 2>stderr || fail "--generate: $(cat stderr)"
+[[ $(grep -c '"check": "ok"' out.json) -eq 10 ]] || fail "times: $(cat out.json)"
+for table in coordinate_index kernel_map document_table sorted_voxels std_voxels sparse_conv; do
+  grep -q "\"$table\"" out.json || fail "$table is not measured"
+done
+[[ $(head -c 8 cloud.png | tail -c 7 | head -c 3) == PNG ]] || fail "no picture"
+"$roost" lidar --generate 1 --size 0.8 --place host --reps 1 | grep -q 'std::unordered_map: 27 neighbours .* ok' || fail "the table"
+
+refused "not both" lidar
+refused "not both" lidar a.xyz --generate 1
+refused "no such file" lidar nothing.ply
+refused "is a directory" lidar .
+for file in short.pcd short.npy short_ascii.pcd; do refused "$file: is cut short" lidar $file; done
+for file in short.ply many.ply; do refused "is not whole; it is damaged or cut short" lidar $file; done
+refused "4 bytes behind" lidar long.npy
+refused "4 bytes behind" lidar long.pcd
+refused "more in it than its header" lidar long.ply
+refused "more numbers in its line" lidar wide.ply
+refused "--record 4 or --record 5" lidar five.bin
+refused "--record 4 or --record 3" lidar three.bin
+refused "--record 4 or --record 8" lidar eight.bin
+refused "save them as .npy" lidar doubles.bin
+refused "gzip" lidar packed.bin
+refused "whole records of 7" lidar --record 7 a.bin
+"$roost" lidar --reps 0 --place host --record 5 five.bin | grep -q '1840 points, 2 not finite' || fail "five.bin"
+refused "binary_compressed" lidar packed.pcd
+refused "no property z" lidar no_z.ply
+refused "another shape" lidar shape.npy
+refused "another shape" lidar turned.npy
+refused "other numbers" lidar complex.npy
+refused "none of its 1 points is finite" lidar nan.xyz
+refused "larger --size" lidar --size 0.01 far.xyz
+refused "no point is within" lidar --within 0.001 a.xyz
+refused "5 bytes" lidar odd.bin
+refused "line 2: column 2" lidar words.csv
+refused "line 2: 3 columns are expected" lidar two.csv
+refused "no cloud of points" lidar prose.txt
+refused "has no points" lidar empty.xyz
+refused "size" lidar --size 0 a.xyz
+refused "size" lidar --size nan a.xyz
+refused "size" lidar --size 1e-300 a.xyz
+refused "size" lidar --size -1 a.xyz
+refused "within" lidar --within nan a.xyz
+refused "turn" lidar --turn nan a.xyz
+refused "record" lidar --record 2 a.bin
+refused "generate" lidar --generate 0
+refused "cannot be written" lidar --generate 1 --size 1 --reps 0 --picture no/folder.png
+cp a.xyz same.xyz
+refused "would be written over" lidar --reps 0 --picture same.xyz same.xyz
+cmp -s a.xyz same.xyz || fail "a picture was written over its cloud"
+finish

@@ -1,9 +1,0 @@
-#!/bin/bash
-# roost stars: the same sky in files of all kinds has the same answers.
-# Usage: stars_kinds_test.sh PATH_OF_ROOST
-# shellcheck source=tests/tool/lib.sh
-source "$(dirname "$0")/lib.sh"
-
-/usr/bin/python3 "$(dirname "$data")/tool/differ_stars.py" "$roost" --seconds 6 || fail "see above"
-
-finish
