@@ -16,7 +16,7 @@
 #include "apps/shared/info.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "apps/shared/progress_line.hpp"
-#include "roost/detail/frozen/compact.hpp"
+#include "roost/frozen_map.hpp"
 
 namespace {
 

@@ -1,4 +1,5 @@
 #include "apps/shared/cuda_stream.hpp"
+#include "roost/kernels.hpp"
 #include "sharded.hpp"
 
 namespace roost::bench {
@@ -14,7 +15,7 @@ class poisoned_gpus {
                              " CUDA devices can be used here");
     }
     for (int device = 0; device < count; ++device) {
-      const detail::device_guard guard(device);
+      const kernels::device_guard guard(device);
       streams_.push_back(std::make_unique<owned_stream>());
       memory_.push_back(std::make_unique<poisoned_memory<cuda>>(cuda(streams_.back()->get())));
       places_.emplace_back(streams_.back()->get(), memory_.back().get());

@@ -4,6 +4,8 @@
 
 #if !defined(__CUDACC__)
 #include <oneapi/tbb/concurrent_hash_map.h>
+
+#include "roost/kernels.hpp"
 #endif
 
 // Maps that change while they are used: what `build`, `find_hit` and so on do with them, and operations of
@@ -138,7 +140,7 @@ struct tally_copies {
   std::uint64_t* copies;  // of each key: zeros before
   std::size_t distinct;
   ROOST_FN void operator()(std::size_t i) const {
-    detail::fetch_add(copies[split_hash(mix64(i), distinct).digit], std::uint64_t{1});
+    kernels::fetch_add(copies[split_hash(mix64(i), distinct).digit], std::uint64_t{1});
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include "apps/measure/report.hpp"
 #include "document_table.hpp"
+#include "roost/kernels.hpp"
 #include "roost/sparse/kernel_map.hpp"
 
 // What the table of the document on submanifold convolution does that it should not, beside coordinate_index:
@@ -99,7 +100,7 @@ report_table document_defects(const Place& place) {
   {
     constexpr std::size_t n = 1 << 20;
     array<coordinate<3>, Place> voxels(place, n);
-    detail::write_numbers(place, n, voxel_of_four{n}, voxels.data());
+    kernels::write_numbers(place, n, voxel_of_four{n}, voxels.data());
     const auto input = std::as_const(voxels).span();
     typename index::options options;
     options.order = order::input;

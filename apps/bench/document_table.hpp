@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "roost/kernels.hpp"
 #include "roost/sparse/coordinate_index.hpp"
 
 // The table of the document on submanifold convolution: a voxel's number in its bounding box, hashed by the
@@ -29,7 +30,7 @@ class document_table_ref {
         if (last_wins) {
           detail::shared_access::store(&values_[slot], value);
         } else {
-          detail::fetch_min(values_[slot], value);
+          kernels::fetch_min(values_[slot], value);
         }
         return true;
       }
@@ -81,7 +82,7 @@ struct document_box {
     ROOST_UNROLL
     for (int a = 0; a <= D; ++a) {
       const auto x = static_cast<std::uint64_t>(
-          std::int64_t{a == 0 ? c.batch : c.at[detail::larger(a, 1) - 1]} - least[a]);
+          std::int64_t{a == 0 ? c.batch : c.at[kernels::larger(a, 1) - 1]} - least[a]);
       inside &= x < side[a];
       result = result * side[a] + x;
     }

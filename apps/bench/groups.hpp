@@ -1,15 +1,10 @@
 #pragma once
 
-#include <oneapi/tbb/parallel_sort.h>
-
 #include <unordered_map>
 
 #include "apps/measure/run.hpp"
-
-#if defined(__CUDACC__)
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_run_length_encode.cuh>
-#endif
+#include "apps/measure/sorted_groups.hpp"
+#include "roost/kernels.hpp"
 
 // Keys that come several times: frozen_multimap, two_way_index and joins, beside sorting.
 
@@ -68,7 +63,7 @@ struct first_of_key {
   copied_key<Key> key;
   std::uint32_t* seen;  // of each key: zeros before
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    return detail::fetch_add(seen[key.number(i)], 1u) == 0;
+    return kernels::fetch_add(seen[key.number(i)], 1u) == 0;
   }
 };
 
@@ -96,9 +91,9 @@ struct wrong_list_value {
   copied_key<Key> key;
   std::uint32_t* seen;  // of each pair: zeros before
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    const std::size_t l = detail::last_at_or_before<std::size_t>(0, lists.size, lists.offsets, i);
+    const std::size_t l = kernels::last_at_or_before<std::size_t>(0, lists.size, lists.offsets, i);
     const auto pair = static_cast<std::size_t>(lists.values[i]);
-    if (pair >= key.n || detail::fetch_add(seen[pair], 1u) != 0) return 1;
+    if (pair >= key.n || kernels::fetch_add(seen[pair], 1u) != 0) return 1;
     return !same_key(key(pair), lists.keys[l]) ||
            (i != lists.offsets[l] && lists.values[i - 1] >= lists.values[i]);
   }
@@ -160,8 +155,8 @@ struct wrong_index {
   std::uint64_t* counted;  // of each index: zeros before
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     if (indices[i] >= size) return 1;
-    detail::fetch_min(first[indices[i]], i);
-    detail::fetch_add(counted[indices[i]], std::uint64_t{1});
+    kernels::fetch_min(first[indices[i]], i);
+    kernels::fetch_add(counted[indices[i]], std::uint64_t{1});
     return !same_key(of_index[indices[i]], keys[i]);
   }
 };
@@ -194,107 +189,7 @@ struct wrong_unique_key {
   bool in_order;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     const auto number = index.find(keys[i]);
-    return !number || (in_order && *number != i) || detail::fetch_add(seen[*number], 1u) != 0;
-  }
-};
-
-/// Pairs that were sorted by key: what a multimap is without hashing. The values of a key keep their order.
-template <class Place, class Key, class Value>
-class sorted_groups;
-
-template <class Key, class Value>
-class sorted_groups<host, Key, Value> {
- public:
-  static std::string name() { return "sorted_groups"; }
-  sorted_groups(const host& place, std::span<const Key> keys, std::span<const Value> values)
-      : keys_(place, 0), offsets_(place, 0), values_(place, values.size()) {
-    array<pair<Key, Value>, host> pairs(place, keys.size());
-    place.for_each(keys.size(), [&](std::size_t i) { pairs.data()[i] = {keys[i], values[i]}; });
-    // Values ascend in this workload, so that comparing them makes the sort stable.
-    place.execute([&] {
-      tbb::parallel_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
-        return a.key != b.key ? a.key < b.key : a.value < b.value;
-      });
-    });
-    std::vector<Key> different;
-    std::vector<std::uint64_t> offsets;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (i == 0 || pairs.data()[i].key != pairs.data()[i - 1].key) {
-        different.push_back(pairs.data()[i].key);
-        offsets.push_back(i);
-      }
-    }
-    offsets.push_back(pairs.size());
-    place.for_each(pairs.size(), [&](std::size_t i) { values_.data()[i] = pairs.data()[i].value; });
-    keys_ = copy_to(place, different);
-    offsets_ = copy_to(place, offsets);
-  }
-  std::size_t size() const { return keys_.size(); }
-  const Key* keys() const { return keys_.data(); }
-  const std::uint64_t* offsets() const { return offsets_.data(); }
-  const Value* values() const { return values_.data(); }
-
- private:
-  array<Key, host> keys_;
-  array<std::uint64_t, host> offsets_;
-  array<Value, host> values_;
-};
-
-#if defined(__CUDACC__)
-/// CUB: radix sort, run-length encoding, and a scan of the lengths.
-template <class Key, class Value>
-class sorted_groups<cuda, Key, Value> {
- public:
-  static std::string name() { return "sorted_groups"; }
-  sorted_groups(const cuda& place, std::span<const Key> keys, std::span<const Value> values)
-      : keys_(place, keys.size()),
-        sorted_(place, keys.size()),
-        offsets_(place, keys.size() + 1),
-        values_(place, keys.size()),
-        count_(place, 1) {
-    const std::size_t n = keys.size();
-    const auto with_scratch = [&](const auto& call) {
-      std::size_t bytes = 0;
-      detail::check(call(nullptr, bytes), "cub");
-      const detail::scratch_block scratch(place, bytes);
-      detail::check(call(scratch.get(), bytes), "cub");
-    };
-    place.fill(offsets_.data(), 0, offsets_.bytes());
-    with_scratch([&](void* memory, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(memory, bytes, keys.data(), sorted_.data(), values.data(),
-                                             values_.data(), n, 0, sizeof(Key) * 8, place.stream());
-    });
-    with_scratch([&](void* memory, std::size_t& bytes) {
-      return cub::DeviceRunLengthEncode::Encode(memory, bytes, sorted_.data(), keys_.data(), offsets_.data(),
-                                                count_.data(), n, place.stream());
-    });
-    place.copy_to_host(&size_, count_.data(), sizeof(size_));
-    place.exclusive_scan(offsets_.data(), offsets_.data(), size_ + 1);
-  }
-  std::size_t size() const { return size_; }
-  const Key* keys() const { return keys_.data(); }
-  const std::uint64_t* offsets() const { return offsets_.data(); }
-  const Value* values() const { return values_.data(); }
-
- private:
-  array<Key, cuda> keys_, sorted_;
-  array<std::uint64_t, cuda> offsets_;
-  array<Value, cuda> values_;
-  array<std::uint64_t, cuda> count_;
-  std::uint64_t size_ = 0;
-};
-#endif
-
-/// A sorted list of keys, and where the values of each begin.
-template <class Place>
-struct sorted_runs {
-  using list = typename sorted_map<std::uint32_t, std::uint64_t, Place>::ref_type;
-  list offsets;  // and the end
-  const std::uint32_t* values;
-  ROOST_FN value_run<std::uint32_t> find(std::uint32_t key) const {
-    const std::size_t i = offsets.lower_bound(key);
-    if (i == offsets.size() || offsets.key_at(i) != key) return {};
-    return {values + offsets.value_at(i), offsets.value_at(i + 1) - offsets.value_at(i)};
+    return !number || (in_order && *number != i) || kernels::fetch_add(seen[*number], 1u) != 0;
   }
 };
 

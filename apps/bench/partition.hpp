@@ -3,6 +3,7 @@
 #include "apps/measure/run.hpp"
 #if defined(__CUDACC__)
 #include "partition_by_hand.cuh"
+#include "roost/kernels.hpp"
 #endif
 
 // The partition by itself: one pass that splits pairs into 256 regions with slack, beside the same kernel
@@ -25,10 +26,10 @@ struct wrong_item {
   bool stable;
   std::uint32_t* seen;  // of each pair: zeros before
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    const std::uint32_t r = detail::last_at_or_before(0u, partition_regions, begins, i);
+    const std::uint32_t r = kernels::last_at_or_before(0u, partition_regions, begins, i);
     if (i < begins[r] || i >= ends[r]) return 0;
     const auto pair = static_cast<std::size_t>(items[i].value / 2);
-    if (pair >= n || items[i].value % 2 == 0 || detail::fetch_add(seen[pair], 1u) != 0) return 1;
+    if (pair >= n || items[i].value % 2 == 0 || kernels::fetch_add(seen[pair], 1u) != 0) return 1;
     return !same_key(items[i].key, key(pair)) ||
            detail::leading_bits{0, partition_regions}(items[i].key) != r ||
            (stable && i != begins[r] && items[i - 1].value >= items[i].value);

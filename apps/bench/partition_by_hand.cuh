@@ -1,5 +1,6 @@
 #pragma once
 
+#include "roost/kernels.hpp"
 #include "roost/roost.hpp"
 
 // roost's partition pass written by hand: plain CUDA for pairs of 4 + 4 bytes into 256 regions, without teams
@@ -108,15 +109,15 @@ inline by_hand::parts partition_by_hand(const cuda& place, const std::uint32_t* 
   auto* const begin = reinterpret_cast<unsigned long long*>(result.begins_.data());
   auto* const cursor = reinterpret_cast<unsigned long long*>(result.ends_.data());
   start<<<1, regions, 0, place.stream()>>>(begin, cursor, capacity);
-  detail::check(
+  kernels::check(
       cudaFuncSetAttribute(scatter, cudaFuncAttributeMaxDynamicSharedMemorySize, tile * sizeof(uint2)),
       "cudaFuncSetAttribute");
-  scatter<<<static_cast<unsigned>(detail::ceil_div<std::size_t>(n, tile)), threads, tile * sizeof(uint2),
+  scatter<<<static_cast<unsigned>(kernels::ceil_div<std::size_t>(n, tile)), threads, tile * sizeof(uint2),
             place.stream()>>>(keys, values, n, cursor, capacity,
                               reinterpret_cast<uint2*>(result.items_.data()), result.overflowed_.data(), 0,
                               regions);
   clip<<<1, regions, 0, place.stream()>>>(cursor, capacity);
-  detail::check(cudaGetLastError(), "launch of the partition by hand");
+  kernels::check(cudaGetLastError(), "launch of the partition by hand");
   return result;
 }
 

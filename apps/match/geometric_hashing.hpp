@@ -3,10 +3,10 @@
 #include <chrono>
 #include <string>
 
-#include "apps/bench/groups.hpp"
+#include "apps/measure/sorted_groups.hpp"
 #include "apps/shared/brought_to.hpp"
 #include "match_verify.hpp"
-#include "roost/detail/partition/select.hpp"
+#include "roost/kernels.hpp"
 #include "roost/two_way_index.hpp"
 
 /// \file
@@ -95,8 +95,8 @@ struct is_point {
     const int x = static_cast<int>(i) % width, y = static_cast<int>(i) / width;
     if (!(gradient[i] > threshold) || !(here > 0) || x == 0 || y == 0 || x == width - 1 || y == height - 1)
       return false;
-    for (int r = detail::larger(y - apart, 0); r <= detail::smaller(y + apart, height - 1); ++r) {
-      for (int c = detail::larger(x - apart, 0); c <= detail::smaller(x + apart, width - 1); ++c) {
+    for (int r = kernels::larger(y - apart, 0); r <= kernels::smaller(y + apart, height - 1); ++r) {
+      for (int c = kernels::larger(x - apart, 0); c <= kernels::smaller(x + apart, width - 1); ++c) {
         const std::size_t other = static_cast<std::size_t>(r) * width + c;
         if (strength[other] > here || (strength[other] == here && other < i)) return false;
       }
@@ -137,7 +137,7 @@ struct fill_points {
   }
   ROOST_FN static float top(float before, float here, float after) {
     const float bend = before - 2 * here + after;
-    return bend < 0 ? detail::larger(-0.5f, detail::smaller(0.5f, (before - after) / (2 * bend))) : 0.f;
+    return bend < 0 ? kernels::larger(-0.5f, kernels::smaller(0.5f, (before - after) / (2 * bend))) : 0.f;
   }
 };
 
@@ -174,7 +174,7 @@ struct bases_ref {
   /// The key of the i-th point that a basis sees.
   ROOST_FN std::uint32_t key(std::uint32_t pair, std::uint32_t i) const {
     const std::uint32_t origin = pair / point_count, end = pair % point_count;
-    const std::uint32_t first = detail::smaller(origin, end), second = detail::larger(origin, end);
+    const std::uint32_t first = kernels::smaller(origin, end), second = kernels::larger(origin, end);
     i += i >= first ? 1 : 0;
     i += i >= second ? 1 : 0;
     return key(points[origin], points[end], points[i]);
@@ -254,7 +254,7 @@ struct vote_shared {
     packed_votes* best;
     std::uint32_t *cast, *votes;
   };
-  ROOST_FN parts scratch(detail::scratch_memory& memory) const {
+  ROOST_FN parts scratch(kernels::scratch_memory& memory) const {
     parts p;
     p.best = memory.take<packed_votes>(1);
     p.cast = memory.take<std::uint32_t>(1);
@@ -264,7 +264,7 @@ struct vote_shared {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    detail::scratch_memory pieces(memory);
+    kernels::scratch_memory pieces(memory);
     const parts p = scratch(pieces);
     for_each_of(team, bases, [&](std::uint32_t i) { p.votes[i] = 0; });
     if (team.rank() == 0) {
@@ -298,7 +298,7 @@ struct vote_shared {
     team.sync();
     packed_votes best = ~packed_votes{0};
     for_each_of(team, bases, [&](std::uint32_t i) {
-      best = detail::smaller(best, pack(p.votes[i], i));
+      best = kernels::smaller(best, pack(p.votes[i], i));
       if (all != nullptr) all[index * bases + i] = p.votes[i];
     });
     team.fetch_min(*p.best, best);
@@ -323,7 +323,7 @@ struct vote_global {
     std::uint32_t cast = 0;
     for (std::uint32_t p = 0; p < query.seen(); ++p) {
       for (const std::uint32_t basis : table.find(query.key(pair, p))) {
-        detail::fetch_add(votes[row * bases + *reference_index.find(basis)], 1u);
+        kernels::fetch_add(votes[row * bases + *reference_index.find(basis)], 1u);
         ++cast;
       }
     }
@@ -337,18 +337,18 @@ struct reduce_votes {
   const std::uint32_t* votes;
   std::uint32_t bases, first;
   ballot* ballots;
-  ROOST_FN packed_votes* scratch(detail::scratch_memory& memory) const {
+  ROOST_FN packed_votes* scratch(kernels::scratch_memory& memory) const {
     return memory.take<packed_votes>(1);
   }
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    detail::scratch_memory pieces(memory);
+    kernels::scratch_memory pieces(memory);
     packed_votes* const best = scratch(pieces);
     if (team.rank() == 0) *best = ~packed_votes{0};
     team.sync();
     packed_votes mine = ~packed_votes{0};
     for_each_of(team, bases,
-                [&](std::uint32_t i) { mine = detail::smaller(mine, pack(votes[index * bases + i], i)); });
+                [&](std::uint32_t i) { mine = kernels::smaller(mine, pack(votes[index * bases + i], i)); });
     team.fetch_min(*best, mine);
     team.sync();
     if (team.rank() == 0) ballots[first + index].best = *best;
@@ -599,7 +599,7 @@ class matcher_on final : public matcher {
                          height,
                          std::max(1, static_cast<int>(diagonal * points_apart)),
                          options_.threshold > 0 ? options_.threshold : 1.f};
-    const auto found = detail::select_numbers<std::uint32_t>(place_, n, point);
+    const auto found = kernels::select_numbers<std::uint32_t>(place_, n, point);
     const sorted_map<std::uint64_t, std::uint32_t, Place> sorted(
         place_, computed(found.size(), by_strength{strength, found.data()}),
         computed(found.size(), pixel_number{found.data()}));
@@ -627,8 +627,8 @@ class matcher_on final : public matcher {
   }
   void find_bases(const array<image_point, Place>& points, const image_features& features, double share,
                   array<std::uint32_t, Place>& pairs, std::uint32_t seed = 0) const {
-    pairs = detail::select_numbers<std::uint32_t>(place_, all_pairs(points),
-                                                  basis(points, features, share, options_.seed + seed));
+    pairs = kernels::select_numbers<std::uint32_t>(place_, all_pairs(points),
+                                                   basis(points, features, share, options_.seed + seed));
   }
   void find_query_bases(const array<image_point, Place>& points, const image_features& features,
                         array<std::uint32_t, Place>& pairs) const {
@@ -660,7 +660,7 @@ class matcher_on final : public matcher {
       if (options_.votes == vote_way::shared) {
         const vote_shared<table_ref> kernel{
             table, table_values(), numbers_.data(), query, bases, ballots.data(), all};
-        place_.launch(pairs.size(), detail::scratch_bytes_of(kernel), kernel);
+        place_.launch(pairs.size(), kernels::scratch_bytes_of(kernel), kernel);
         return;
       }
       const index_type query_index(place_, std::as_const(pairs).span());
@@ -676,7 +676,7 @@ class matcher_on final : public matcher {
                                table, query, index_.ref(), query_index.ref(), bases,
                                static_cast<std::uint32_t>(first), votes, ballots.data()});
         const reduce_votes kernel{votes, bases, static_cast<std::uint32_t>(first), ballots.data()};
-        place_.launch(n, detail::scratch_bytes_of(kernel), kernel);
+        place_.launch(n, kernels::scratch_bytes_of(kernel), kernel);
       }
     });
     return copy_to_host(place_, ballots);

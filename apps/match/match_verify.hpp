@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "matcher.hpp"
+#include "roost/kernels.hpp"
 #include "roost/place.hpp"
 
 /// \file
@@ -87,10 +88,10 @@ struct reference_ref {
   ROOST_FN std::uint32_t nearest(image_point p, float reach) const {
     std::uint32_t best = none;
     float least = reach * reach;
-    const int column = near.column(p), row = near.row(p), left = detail::larger(0, column - 1),
-              right = detail::smaller(near.columns - 1, column + 1);
+    const int column = near.column(p), row = near.row(p), left = kernels::larger(0, column - 1),
+              right = kernels::smaller(near.columns - 1, column + 1);
     if (left > right) return none;
-    for (int r = detail::larger(0, row - 1); r <= detail::smaller(near.rows - 1, row + 1); ++r) {
+    for (int r = kernels::larger(0, row - 1); r <= kernels::smaller(near.rows - 1, row + 1); ++r) {
       for (std::uint32_t i = near.first(r, left); i < near.last(r, right); ++i) {
         const image_point q = points[i];
         const float squared = (q.x - p.x) * (q.x - p.x) + (q.y - p.y) * (q.y - p.y);
@@ -111,7 +112,7 @@ struct reference_ref {
     std::uint32_t found = 0;
     for (int r = top; r <= bottom; ++r) found += around.last(r, right) - around.first(r, left);
     const double cells = (right - left + 1) * (bottom - top + 1);
-    return (found - detail::smaller(found, without)) / (cells * around.side * around.side);
+    return (found - kernels::smaller(found, without)) / (cells * around.side * around.side);
   }
 };
 
@@ -187,7 +188,7 @@ struct try_similarities {
     agreement* sums;
     std::uint32_t *nearest, *owner;  // of a point of the query, and of one of the reference
   };
-  ROOST_FN parts scratch(detail::scratch_memory& memory) const {
+  ROOST_FN parts scratch(kernels::scratch_memory& memory) const {
     parts p;
     p.sums = memory.take<agreement>(threads);
     p.nearest = memory.take<std::uint32_t>(points);
@@ -197,7 +198,7 @@ struct try_similarities {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    detail::scratch_memory pieces(memory);
+    kernels::scratch_memory pieces(memory);
     const parts p = scratch(pieces);
     const float reach = reference.near.side;
     trial best = trials[index];
@@ -227,9 +228,9 @@ struct try_similarities {
   /// A point of the reference fits one of the query, the strongest.
   template <class Team>
   ROOST_FN agreement agree(const Team& team, const parts& p, const similarity& s, float within) const {
-    detail::for_each_of(team, reference.count, [&](std::uint32_t i) { p.owner[i] = reference_ref::none; });
+    kernels::for_each_of(team, reference.count, [&](std::uint32_t i) { p.owner[i] = reference_ref::none; });
     team.sync();
-    detail::for_each_of(team, points, [&](std::uint32_t i) {
+    kernels::for_each_of(team, points, [&](std::uint32_t i) {
       const image_point at = s(query[i]);
       const std::uint32_t near = reference.covers(at) ? reference.nearest(at, within) : outside;
       p.nearest[i] = near;
@@ -237,7 +238,7 @@ struct try_similarities {
     });
     team.sync();
     agreement mine;
-    detail::for_each_of(team, points, [&](std::uint32_t i) {
+    kernels::for_each_of(team, points, [&](std::uint32_t i) {
       const std::uint32_t near = p.nearest[i];
       if (near == outside) return;
       const image_point from = query[i], at = s(from);
@@ -271,7 +272,7 @@ struct try_similarities {
   ROOST_FN double log10_chance(const agreement& found, float within) const {
     if (found.covered < 8 || found.fits <= 2) return 0;
     // Points lie close together in some parts of a picture: there more fit by chance.
-    const double here = detail::larger(reference.density, found.density / found.covered);
+    const double here = kernels::larger(reference.density, found.density / found.covered);
     const double by_chance = 1 - std::exp(-here * 3.14159265 * within * within);
     // The two points of the basis fit by themselves.
     return log10_tries + log10_tail(found.covered, found.fits - 2, by_chance);
@@ -293,7 +294,7 @@ struct compare_windows {
     const similarity s = placements[i / count];
     const image_point middle = points[i % count], to = s(middle);
     const float scale2 = s.a * s.a + s.b * s.b,
-                step = apart * detail::larger(reference.step, query.step * std::sqrt(scale2));
+                step = apart * kernels::larger(reference.step, query.step * std::sqrt(scale2));
     double n = 0, f = 0, g = 0, ff = 0, gg = 0, fg = 0;
     for (int row = -side; row <= side; ++row) {
       for (int column = -side; column <= side; ++column) {
@@ -387,7 +388,7 @@ class match_verifier {
     place_.copy_from_host(there.data(), trials.data(), there.bytes());
     const try_similarities kernel{ref_,        query.data(), static_cast<std::uint32_t>(query.size()),
                                   log10_tries, refines,      there.data()};
-    place_.launch(trials.size(), detail::scratch_bytes_of(kernel), kernel);
+    place_.launch(trials.size(), kernels::scratch_bytes_of(kernel), kernel);
     place_.copy_to_host(trials.data(), there.data(), there.bytes());
   }
 

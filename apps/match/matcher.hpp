@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "apps/shared/image_file.hpp"
-#include "roost/detail/place/config.hpp"
+#include "roost/kernels.hpp"
 
 /// \file
 /// Geometric hashing (Alcantara et al. 2009, section 6) on a place: which turn, scale and shift lays a query

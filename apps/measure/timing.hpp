@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "poison.hpp"
+#include "roost/kernels.hpp"
 
 namespace roost::bench {
 
@@ -44,15 +45,15 @@ double milliseconds(const cuda& place, const F& f) {
   }
   struct event {
     cudaEvent_t handle = nullptr;
-    event() { detail::check(cudaEventCreate(&handle), "cudaEventCreate"); }
+    event() { kernels::check(cudaEventCreate(&handle), "cudaEventCreate"); }
     ~event() { static_cast<void>(cudaEventDestroy(handle)); }
   } start, stop;
-  detail::check(cudaEventRecord(start.handle, place.stream()), "cudaEventRecord");
+  kernels::check(cudaEventRecord(start.handle, place.stream()), "cudaEventRecord");
   f();
-  detail::check(cudaEventRecord(stop.handle, place.stream()), "cudaEventRecord");
-  detail::check(cudaEventSynchronize(stop.handle), "cudaEventSynchronize");
+  kernels::check(cudaEventRecord(stop.handle, place.stream()), "cudaEventRecord");
+  kernels::check(cudaEventSynchronize(stop.handle), "cudaEventSynchronize");
   float result = 0;
-  detail::check(cudaEventElapsedTime(&result, start.handle, stop.handle), "cudaEventElapsedTime");
+  kernels::check(cudaEventElapsedTime(&result, start.handle, stop.handle), "cudaEventElapsedTime");
   return result;
 }
 #endif
@@ -71,7 +72,8 @@ struct stream_capture {
   bool open = true;
 
   explicit stream_capture(cudaStream_t from) : stream(from) {
-    detail::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    kernels::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                   "cudaStreamBeginCapture");
   }
   stream_capture(const stream_capture&) = delete;
   ~stream_capture() {
@@ -89,13 +91,13 @@ template <class F>
 auto replayed(const cuda& place, const F& f) {
   stream_capture captured(place.stream());
   f();
-  detail::check(captured.end(), "cudaStreamEndCapture");
+  kernels::check(captured.end(), "cudaStreamEndCapture");
   cudaGraphExec_t ready = nullptr;
-  detail::check(cudaGraphInstantiate(&ready, captured.graph, 0), "cudaGraphInstantiate");
+  kernels::check(cudaGraphInstantiate(&ready, captured.graph, 0), "cudaGraphInstantiate");
   const std::shared_ptr<CUgraphExec_st> owner(
       ready, [](cudaGraphExec_t exec) { static_cast<void>(cudaGraphExecDestroy(exec)); });
   return [owner, stream = place.stream()] {
-    detail::check(cudaGraphLaunch(owner.get(), stream), "cudaGraphLaunch");
+    kernels::check(cudaGraphLaunch(owner.get(), stream), "cudaGraphLaunch");
   };
 }
 #endif

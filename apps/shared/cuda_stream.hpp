@@ -1,6 +1,7 @@
 #pragma once
 
 #include "roost/cuda.hpp"
+#include "roost/kernels.hpp"
 
 namespace roost {
 
@@ -11,7 +12,7 @@ class owned_stream {
     if (!cuda_available())
       throw device_error(
           "no CUDA device can be used here; take --place host, or check the driver with nvidia-smi");
-    detail::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    kernels::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   ~owned_stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
   owned_stream(const owned_stream&) = delete;

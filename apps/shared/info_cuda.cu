@@ -3,10 +3,11 @@
 #include "info.hpp"
 #include "place_choice.hpp"
 #include "roost/cuda.hpp"
+#include "roost/kernels.hpp"
 
 namespace {
 
-using roost::detail::check;
+using roost::kernels::check;
 
 /// The driver's library that knows links, NVML, if it is here. (Neither its header nor the library need be.)
 class link_counter {
@@ -68,7 +69,7 @@ std::vector<device_facts> cuda_device_facts() {
   const link_counter links;
   const int devices = roost::cuda_devices();
   for (int device = 0; device < devices; ++device) {
-    const roost::detail::device_guard guard(device);
+    const roost::kernels::device_guard guard(device);
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
     std::size_t free = 0, total = 0;

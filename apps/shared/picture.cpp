@@ -12,7 +12,7 @@
 #include <numbers>
 #include <string>
 
-#include "apps/solids/voxelize.hpp"
+#include "voxel.hpp"
 
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_STATIC

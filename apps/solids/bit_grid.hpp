@@ -1,6 +1,7 @@
 #pragma once
 
 #include "columns.hpp"
+#include "roost/kernels.hpp"
 
 /// \file
 /// Solids in a dense grid, one bit a voxel: the baseline of columns (the rule is inside_rule::odd), and what
@@ -20,7 +21,7 @@ ROOST_FN void flip_bits(std::uint32_t& word, std::uint32_t bits) {
 /// Grids have rows along z of whole words.
 struct bit_rows {
   std::uint32_t grid, words;  // of a row
-  explicit bit_rows(std::uint32_t side) : grid(side), words(detail::ceil_div(side, 32u)) {}
+  explicit bit_rows(std::uint32_t side) : grid(side), words(kernels::ceil_div(side, 32u)) {}
   ROOST_FN std::uint64_t size() const { return std::uint64_t{grid} * grid * words; }
   ROOST_FN std::uint64_t row(std::uint32_t x, std::uint32_t y) const {
     return (std::uint64_t{x} * grid + y) * words;
@@ -67,7 +68,7 @@ struct fill_column {
     std::uint32_t* const row = bits + i * rows.words;
     for_each_interval(climber(solid.find(x, y)), rows.grid, [&](std::uint32_t from, std::uint32_t to) {
       for (std::uint32_t w = from / 32; w * 32 < to; ++w) {
-        const std::uint32_t first = w * 32 < from ? from % 32 : 0, end = detail::smaller(to - w * 32, 32u);
+        const std::uint32_t first = w * 32 < from ? from % 32 : 0, end = kernels::smaller(to - w * 32, 32u);
         row[w] |= ~0u >> (32 - (end - first)) << first;
       }
     });
@@ -144,7 +145,7 @@ struct exposed_bits {
 
 struct count_word {
   const std::uint32_t* bits;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return detail::count_bits(bits[i]); }
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return kernels::count_bits(bits[i]); }
 };
 
 /// The exposed voxels of row i: how many, or which.
@@ -153,7 +154,7 @@ struct count_exposed_row {
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     std::uint64_t n = 0;
     const std::uint32_t words = exposed.rows.words;
-    for (std::uint32_t w = 0; w < words; ++w) n += detail::count_bits(exposed(i * words + w));
+    for (std::uint32_t w = 0; w < words; ++w) n += kernels::count_bits(exposed(i * words + w));
     return n;
   }
 };

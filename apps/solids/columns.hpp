@@ -1,6 +1,7 @@
 #pragma once
 
 #include "raster.hpp"
+#include "roost/kernels.hpp"
 
 /// \file
 /// Solids and surfaces as columns of voxels: a frozen_multimap from column to heights. Solids are combined,
@@ -222,7 +223,7 @@ template <class F>
 ROOST_FN void for_each_interval(climber column, std::uint32_t grid, const F& f) {
   for (std::uint32_t from; (from = column.next()) < grid;) {
     column.passes(from);
-    const std::uint32_t to = detail::smaller(column.next(), grid);
+    const std::uint32_t to = kernels::smaller(column.next(), grid);
     column.passes(to);
     f(from, to);
   }
@@ -259,7 +260,7 @@ struct combined_column {
     climber a = of.column_of_a(x, y), b = of.column_of_b(x, y);
     std::uint32_t state = 0;
     bool inside = false;
-    for (std::uint32_t z; (z = detail::smaller(a.next(), b.next())) < of.grid;) {
+    for (std::uint32_t z; (z = kernels::smaller(a.next(), b.next())) < of.grid;) {
       if (a.passes(z)) state ^= 1;
       if (b.passes(z)) state ^= 2;
       if (is_in(of.op, state) != inside) emit(static_cast<std::uint16_t>(z));
@@ -313,7 +314,7 @@ struct exposed_column {
       for (int i = 0; i < columns; ++i) {
         if (a[i].passes(z)) state[i] ^= 1;
         if (b[i].passes(z)) state[i] ^= 2;
-        next = detail::smaller(next, detail::smaller(a[i].next(), b[i].next()));
+        next = kernels::smaller(next, kernels::smaller(a[i].next(), b[i].next()));
       }
       const std::uint32_t here = state[0];
       end_at(z, here);
@@ -355,7 +356,7 @@ struct classified_column {
     if (a.empty() && b.empty()) return;
     climber solid_a = solids.column_of_a(x, y), solid_b = solids.column_of_b(x, y);
     bool in_a = false, in_b = false;
-    for (std::uint32_t z; (z = detail::smaller(a.next(), b.next())) < solids.grid;) {
+    for (std::uint32_t z; (z = kernels::smaller(a.next(), b.next())) < solids.grid;) {
       const auto go_to = [&](climber& solid, bool& inside) {
         for (std::uint32_t h; (h = solid.next()) <= z; inside = !inside) solid.passes(h);
       };
@@ -423,21 +424,21 @@ struct count_classes {
   std::uint64_t n;  // columns
   std::uint64_t* counts;
 
-  ROOST_FN static std::uint32_t* scratch(detail::scratch_memory& memory) {
+  ROOST_FN static std::uint32_t* scratch(kernels::scratch_memory& memory) {
     return memory.take<std::uint32_t>(numbers);
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    detail::scratch_memory all(memory);
+    kernels::scratch_memory all(memory);
     std::uint32_t* const sums = scratch(all);
-    detail::for_each_of(team, numbers, [&](std::uint32_t k) { sums[k] = 0; });
+    kernels::for_each_of(team, numbers, [&](std::uint32_t k) { sums[k] = 0; });
     team.sync();
     const std::uint64_t first = index * tile;
     const std::uint32_t grid = column.solids.grid;
     std::uint32_t mine[numbers] = {};
-    detail::for_each_of(
-        team, static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(tile, n - first)),
+    kernels::for_each_of(
+        team, static_cast<std::uint32_t>(kernels::smaller<std::uint64_t>(tile, n - first)),
         [&](std::uint32_t i) {
           column(
               static_cast<std::uint32_t>((first + i) / grid), static_cast<std::uint32_t>((first + i) % grid),
@@ -448,8 +449,8 @@ struct count_classes {
         });
     for (int k = 0; k < numbers; ++k) team.add_near(sums[k], mine[k]);
     team.sync();
-    detail::for_each_of(team, numbers,
-                        [&](std::uint32_t k) { detail::fetch_add(counts[k], std::uint64_t{sums[k]}); });
+    kernels::for_each_of(team, numbers,
+                         [&](std::uint32_t k) { kernels::fetch_add(counts[k], std::uint64_t{sums[k]}); });
   }
 };
 
@@ -592,7 +593,7 @@ struct write_words {
   Column column;
   std::uint32_t grid;
   put_words<Word> target;
-  detail::earlier_teams turns;
+  kernels::earlier_teams turns;
   std::uint64_t* total;
 
   struct pieces {
@@ -600,17 +601,17 @@ struct write_words {
     std::uint32_t* counts;
     Word* buffer;
   };
-  ROOST_FN static pieces scratch(detail::scratch_memory& memory) {
+  ROOST_FN static pieces scratch(kernels::scratch_memory& memory) {
     return {memory.take<std::uint64_t>(1), memory.take<std::uint32_t>(alone ? 0 : threads + 1),
             memory.take<Word>(buffered)};
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
-    detail::scratch_memory all(memory);
+    kernels::scratch_memory all(memory);
     const pieces room = scratch(all);
     const std::uint64_t columns = std::uint64_t{grid} * grid, turn = turns.turn(team, room.shared),
-                        first = turn * tile, end = detail::smaller(first + tile, columns);
+                        first = turn * tile, end = kernels::smaller(first + tile, columns);
     std::uint64_t of_tile = 0, before = 0, at = 0;
     const auto for_each_word = [&](const auto& f) {
       for (std::uint64_t i = first + static_cast<std::uint32_t>(team.rank()); i < end; i += Team::size)
@@ -650,7 +651,7 @@ struct write_words {
 
   /// How many teams take turns.
   static std::size_t teams(std::uint32_t grid) {
-    return detail::ceil_div<std::size_t>(std::size_t{grid} * grid, tile);
+    return kernels::ceil_div<std::size_t>(std::size_t{grid} * grid, tile);
   }
 };
 
@@ -791,7 +792,7 @@ struct triangle_keys {
 struct count_same {
   const std::uint32_t* numbers;
   std::uint32_t* counts;
-  ROOST_FN void operator()(std::size_t i) const { detail::fetch_add(counts[numbers[i]], 1u); }
+  ROOST_FN void operator()(std::size_t i) const { kernels::fetch_add(counts[numbers[i]], 1u); }
 };
 
 /// What row i of all triangles' rows of lines adds to the area of a solid's surface, in 2^-20 of a side of a
@@ -809,7 +810,7 @@ struct area_of_row {
 
   ROOST_FN std::uint64_t operator()(std::size_t row) const {
     const std::uint64_t i =
-        detail::lower_bound<std::uint64_t>(0, n, [&](std::uint64_t at) { return offsets[at] <= row; }) - 1;
+        kernels::lower_bound<std::uint64_t>(0, n, [&](std::uint64_t at) { return offsets[at] <= row; }) - 1;
     const crossed_lines lines(triangles.all, i, 0, 2);
     const auto piece = static_cast<std::uint32_t>(row - offsets[i]);
     std::uint64_t crossings = 0;

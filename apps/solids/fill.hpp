@@ -1,6 +1,7 @@
 #pragma once
 
 #include "columns.hpp"
+#include "roost/kernels.hpp"
 
 /// \file
 /// Inside and outside by the method of Alcantara et al. 2009, section 6: the surfaces of two meshes as points
@@ -54,7 +55,7 @@ struct add_normals {
     if (length == 0) return;
     for (int k = 0; k < 3; ++k) {
       const auto part = static_cast<std::int32_t>(floor(product(normal[k] / length, 65536) + 0.5));
-      detail::fetch_add(sums[3 * std::size_t{voxels[i]} + k], static_cast<std::uint32_t>(part));
+      kernels::fetch_add(sums[3 * std::size_t{voxels[i]} + k], static_cast<std::uint32_t>(part));
     }
   }
 };
@@ -131,7 +132,7 @@ struct sow {
     double surest = 0;
     for (int k = 0; k < 6; ++k) {
       const std::uint32_t x = neighbours[6 * i + static_cast<std::size_t>(k)];
-      if (x == no_voxel_there || fill_state::kind(detail::peek(states[x])) != fill_state::both) continue;
+      if (x == no_voxel_there || fill_state::kind(kernels::peek(states[x])) != fill_state::both) continue;
       const found<std::uint32_t> there = other.find(mine.key_at(x));
       if (!there) continue;
       double normal[3];
@@ -147,7 +148,7 @@ struct sow {
                                : surest > outside_above ? fill_state::outside
                                                         : fill_state::unknown;
     if (kind != fill_state::unknown)
-      detail::exchange(states[i], fill_state::make(0, kind, static_cast<std::uint32_t>(i)));
+      kernels::exchange(states[i], fill_state::make(0, kind, static_cast<std::uint32_t>(i)));
   }
 };
 
@@ -159,19 +160,19 @@ struct fill_step {
   std::uint32_t step;     // from 1
   std::uint32_t* filled;  // whether this step fills a voxel; before it, whether the last one did
   ROOST_FN void operator()(std::size_t i) const {
-    if (detail::peek(filled[-1]) == 0) return;
+    if (kernels::peek(filled[-1]) == 0) return;
     if (fill_state::kind(states[i]) != fill_state::unknown) return;
     std::uint64_t best = 0;
     for (int k = 0; k < 6; ++k) {
       const std::uint32_t x = neighbours[6 * i + static_cast<std::size_t>(k)];
       if (x == no_voxel_there) continue;
-      const std::uint64_t state = detail::peek(states[x]);
+      const std::uint64_t state = kernels::peek(states[x]);
       if (!fill_state::is_filled(state) || fill_state::step(state) >= step) continue;
       if (best == 0 || fill_state::seed(state) < fill_state::seed(best)) best = state;
     }
     if (best == 0) return;
-    detail::exchange(states[i], fill_state::make(step, fill_state::kind(best), fill_state::seed(best)));
-    if (detail::peek(filled[0]) == 0) detail::exchange(filled[0], 1u);
+    kernels::exchange(states[i], fill_state::make(step, fill_state::kind(best), fill_state::seed(best)));
+    if (kernels::peek(filled[0]) == 0) kernels::exchange(filled[0], 1u);
   }
 };
 
@@ -185,8 +186,8 @@ struct find_conflicts {
     for (int k = 0; k < 6; ++k) {
       const std::uint32_t x = neighbours[6 * i + static_cast<std::size_t>(k)];
       if (x == no_voxel_there || fill_state::kind(states[x]) != fill_state::outside) continue;
-      detail::exchange(distrusted[fill_state::seed(states[i])], 1u);
-      detail::exchange(distrusted[fill_state::seed(states[x])], 1u);
+      kernels::exchange(distrusted[fill_state::seed(states[i])], 1u);
+      kernels::exchange(distrusted[fill_state::seed(states[x])], 1u);
     }
   }
 };

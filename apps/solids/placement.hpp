@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstdint>
-#include <roost/detail/place/config.hpp>
+#include <roost/kernels.hpp>
 #include <span>
 #include <string_view>
 

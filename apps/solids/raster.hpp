@@ -3,6 +3,7 @@
 #include <roost/roost.hpp>
 
 #include "mesh.hpp"
+#include "roost/kernels.hpp"
 #include "scene.hpp"
 
 /// \file
@@ -128,15 +129,15 @@ class crossed_lines {
     at_[axis][0] = p;
     at_[axis][1] = q;
     at_[axis][2] = r;
-    const std::int32_t low = detail::smaller(p, detail::smaller(q, r)),
-                       high = detail::larger(p, detail::larger(q, r));
-    first_[axis] = detail::larger(0, (low + 255) >> 8);
-    count_[axis] = detail::smaller(grid_, (high >> 8) + 1) - first_[axis];
+    const std::int32_t low = kernels::smaller(p, kernels::smaller(q, r)),
+                       high = kernels::larger(p, kernels::larger(q, r));
+    first_[axis] = kernels::larger(0, (low + 255) >> 8);
+    count_[axis] = kernels::smaller(grid_, (high >> 8) + 1) - first_[axis];
   }
 
   template <int Axis, class F>
   ROOST_FN void cross_rows(std::int32_t first, std::int32_t end, const F& f) const {
-    for (std::int32_t row = detail::larger(0, first); row < detail::smaller(end, rows_[Axis]); ++row)
+    for (std::int32_t row = kernels::larger(0, first); row < kernels::smaller(end, rows_[Axis]); ++row)
       cross_row<Axis>(row, f);
   }
 
@@ -156,8 +157,8 @@ class crossed_lines {
     ROOST_FN void go_on(std::int64_t lines) { value -= lines * (256 * dv); }
     /// Leaves lines first to end - 1 that are inside of this edge.
     ROOST_FN void clip(std::int64_t& first, std::int64_t& end) const {
-      if (dv < 0) first = detail::larger(first, divide_up(-value, -256 * dv));
-      if (dv > 0) end = detail::smaller(end, divide_down(value, 256 * dv) + 1);
+      if (dv < 0) first = kernels::larger(first, divide_up(-value, -256 * dv));
+      if (dv > 0) end = kernels::smaller(end, divide_down(value, 256 * dv) + 1);
       if (dv == 0 && value < 0) end = 0;
     }
   };
@@ -285,12 +286,12 @@ class polygon {
   /// The lowest and the highest coordinate along an axis.
   ROOST_FN double low(int axis) const {
     double result = corners_[0][axis];
-    for (int i = 1; i < size_; ++i) result = detail::smaller(result, corners_[i][axis]);
+    for (int i = 1; i < size_; ++i) result = kernels::smaller(result, corners_[i][axis]);
     return result;
   }
   ROOST_FN double high(int axis) const {
     double result = corners_[0][axis];
-    for (int i = 1; i < size_; ++i) result = detail::larger(result, corners_[i][axis]);
+    for (int i = 1; i < size_; ++i) result = kernels::larger(result, corners_[i][axis]);
     return result;
   }
 
@@ -391,7 +392,7 @@ struct touched_voxels {
     ROOST_FN std::uint32_t layers(const polygon& of, int axis, std::uint32_t& first) const {
       if (of.size() == 0) return 0;
       const auto layer = [&](double at) {
-        return static_cast<std::uint32_t>(detail::smaller(detail::larger(at, 0.0), grid_ - 1.0));
+        return static_cast<std::uint32_t>(kernels::smaller(kernels::larger(at, 0.0), grid_ - 1.0));
       };
       first = layer(of.low(axis));
       return layer(of.high(axis)) - first + 1;
@@ -446,7 +447,7 @@ struct marks_writer {
     Key* keys;
     Value* values;
   };
-  ROOST_FN static pieces scratch(detail::scratch_memory& memory) {
+  ROOST_FN static pieces scratch(kernels::scratch_memory& memory) {
     return {memory.take<std::uint64_t>(1), memory.take<std::uint32_t>(alone ? 1 : threads),
             memory.take<Key>(alone ? buffered : 0), memory.take<Value>(alone ? buffered : 0)};
   }
@@ -456,9 +457,9 @@ struct marks_writer {
     if constexpr (alone) {
       std::uint32_t held = 0;
       const auto flush = [&] {
-        const std::uint64_t first = detail::fetch_add(*target.count, std::uint64_t{held});
-        const std::uint64_t fit = target.room - detail::smaller(first, target.room),
-                            n = detail::smaller<std::uint64_t>(held, fit);
+        const std::uint64_t first = kernels::fetch_add(*target.count, std::uint64_t{held});
+        const std::uint64_t fit = target.room - kernels::smaller(first, target.room),
+                            n = kernels::smaller<std::uint64_t>(held, fit);
         if (n != 0) memcpy(target.keys + first, room.keys, n * sizeof(Key));
         if (n != 0) memcpy(target.values + first, room.values, n * sizeof(Value));
         held = 0;
@@ -473,18 +474,18 @@ struct marks_writer {
       flush();
     } else {
       std::uint32_t mine = 0;
-      detail::for_each_of(team, items,
-                          [&](std::uint32_t i) { each(i, [&](const Key&, const Value&) { ++mine; }); });
+      kernels::for_each_of(team, items,
+                           [&](std::uint32_t i) { each(i, [&](const Key&, const Value&) { ++mine; }); });
       const auto rank = static_cast<std::uint32_t>(team.rank());
       room.counts[rank] = mine;
       team.sync();
       team.exclusive_scan(room.counts, room.counts, threads);
       team.sync();
       if (rank == threads - 1)
-        *room.first = detail::fetch_add(*target.count, std::uint64_t{room.counts[rank]} + mine);
+        *room.first = kernels::fetch_add(*target.count, std::uint64_t{room.counts[rank]} + mine);
       team.sync();
       std::uint64_t at = *room.first + room.counts[rank];
-      detail::for_each_of(team, items, [&](std::uint32_t i) {
+      kernels::for_each_of(team, items, [&](std::uint32_t i) {
         each(i, [&](const Key& key, const Value& value) { target.put(at++, key, value); });
       });
       team.sync();  // before the scratch is used again
@@ -511,12 +512,12 @@ struct raster_shapes : marks_writer<Place, Key, Value> {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    detail::scratch_memory all(memory);
+    kernels::scratch_memory all(memory);
     const auto room = writer::scratch(all);
     const std::uint64_t first = index * tile;
-    const auto count = static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(tile, n - first));
+    const auto count = static_cast<std::uint32_t>(kernels::smaller<std::uint64_t>(tile, n - first));
     const auto put_aside = [&](std::uint64_t shape, std::uint32_t count_of) {
-      const std::uint64_t at = detail::fetch_add(*large.count, std::uint64_t{count_of});
+      const std::uint64_t at = kernels::fetch_add(*large.count, std::uint64_t{count_of});
       for (std::uint32_t piece = 0; piece < count_of && at + piece < large.room; ++piece)
         large.entries[at + piece] = shape << 32 | piece;
     };
@@ -532,7 +533,7 @@ struct raster_shapes : marks_writer<Place, Key, Value> {
       }
     });
     if (!large_here) return;
-    detail::for_each_of(team, count, [&](std::uint32_t i) {
+    kernels::for_each_of(team, count, [&](std::uint32_t i) {
       const typename Shapes::shape here(shapes, first + i);
       if (!here.is_small()) put_aside(first + i, here.pieces());
     });
@@ -551,11 +552,11 @@ struct raster_pieces : marks_writer<Place, Key, Value> {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    detail::scratch_memory all(memory);
+    kernels::scratch_memory all(memory);
     const auto room = writer::scratch(all);
-    const std::uint64_t n = detail::smaller(*large.count, large.room);
+    const std::uint64_t n = kernels::smaller(*large.count, large.room);
     for (std::uint64_t first = index * tile; first < n; first += teams * tile) {
-      const auto count = static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(tile, n - first));
+      const auto count = static_cast<std::uint32_t>(kernels::smaller<std::uint64_t>(tile, n - first));
       this->write(team, room, count, [&](std::uint32_t i, const auto& emit) {
         const std::uint64_t entry = large.entries[first + i];
         const typename Shapes::shape here(shapes, entry >> 32);
@@ -594,9 +595,10 @@ void raster_into(const Place& place, const Shapes& shapes, std::size_t n,
   using small_kernel = raster_shapes<Place, Shapes, Key, Value>;
   using large_kernel = raster_pieces<Place, Shapes, Key, Value>;
   const small_kernel small{{target}, shapes, n, large};
-  place.launch(detail::ceil_div<std::size_t>(n, small_kernel::tile), detail::scratch_bytes_of(small), small);
+  place.launch(kernels::ceil_div<std::size_t>(n, small_kernel::tile), kernels::scratch_bytes_of(small),
+               small);
   const large_kernel rest{{target}, shapes, large};
-  place.launch(large_kernel::teams, detail::scratch_bytes_of(rest), rest);
+  place.launch(large_kernel::teams, kernels::scratch_bytes_of(rest), rest);
 }
 
 /// All marks of n shapes, in an order that has no meaning. `room`: at the first try there is memory for so
@@ -617,8 +619,8 @@ marks<Key, Value, Place> raster(const Place& place, const Shapes& shapes, std::s
       result.size = counted[0];
       return result;
     }
-    room = detail::larger<std::size_t>(room, counted[0]);
-    entries = detail::larger<std::size_t>(entries, counted[1]);
+    room = kernels::larger<std::size_t>(room, counted[0]);
+    entries = kernels::larger<std::size_t>(entries, counted[1]);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/shared/voxel.hpp"
 #include "placement.hpp"
 
 namespace roost {
@@ -43,25 +44,6 @@ enum class inside_rule : std::uint8_t {
 
 /// Where a voxel of one surface lies: outside of the other solid, inside of it, or on both surfaces.
 enum class voxel_class : std::uint8_t { outside, inside, both };
-
-/// One voxel in a word: 30 bits of position and two of class, or with finer grids than 1024^3 twice as many
-/// bits. Ascending words of one class are ascending positions.
-template <class Word>
-struct voxel_word {
-  static constexpr int coordinate_bits = sizeof(Word) == 4 ? 10 : 12;
-  static constexpr int class_shift = sizeof(Word) * 8 - 2;
-
-  ROOST_FN static constexpr Word make(std::uint32_t x, std::uint32_t y, std::uint32_t z, std::uint32_t what) {
-    return Word{what} << class_shift | Word{x} << 2 * coordinate_bits | Word{y} << coordinate_bits | Word{z};
-  }
-  ROOST_FN static constexpr Word position(Word word) { return word & ((Word{1} << class_shift) - 1); }
-  ROOST_FN static constexpr std::uint32_t class_of(Word word) {
-    return static_cast<std::uint32_t>(word >> class_shift);
-  }
-  ROOST_FN static constexpr std::uint32_t coordinate(Word word, int axis) {
-    return static_cast<std::uint32_t>(word >> (2 - axis) * coordinate_bits) & ((1u << coordinate_bits) - 1);
-  }
-};
 
 /// A set of voxels that a scene can be asked for.
 enum class voxel_set {

@@ -9,6 +9,7 @@
 #include "bit_grid.hpp"
 #include "columns.hpp"
 #include "fill.hpp"
+#include "roost/kernels.hpp"
 
 /// \file
 /// A scene on a place.
@@ -38,16 +39,16 @@ class moment<roost::cuda> {
   void mark(const roost::cuda& place) {
     if (event_ == nullptr) {
       cudaEvent_t made = nullptr;
-      detail::check(cudaEventCreate(&made), "cudaEventCreate");
+      kernels::check(cudaEventCreate(&made), "cudaEventCreate");
       event_.reset(made);
     }
-    detail::check(cudaEventRecord(event_.get(), place.stream()), "cudaEventRecord");
+    kernels::check(cudaEventRecord(event_.get(), place.stream()), "cudaEventRecord");
   }
   /// Waits for the later one.
   double milliseconds_to(const moment& later) const {
-    detail::check(cudaEventSynchronize(later.event_.get()), "cudaEventSynchronize");
+    kernels::check(cudaEventSynchronize(later.event_.get()), "cudaEventSynchronize");
     float result = 0;
-    detail::check(cudaEventElapsedTime(&result, event_.get(), later.event_.get()), "cudaEventElapsedTime");
+    kernels::check(cudaEventElapsedTime(&result, event_.get(), later.event_.get()), "cudaEventElapsedTime");
     return result;
   }
 
@@ -128,7 +129,7 @@ inline std::size_t bytes_there(const host&) { return detail::bytes_available_on_
 #if defined(__CUDACC__)
 inline std::size_t bytes_there(const roost::cuda& place) {
   std::size_t free = 0, total = 0;
-  detail::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  kernels::check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return free + device_memory_pool::of(place.device()).kept();
 }
 #endif
@@ -253,8 +254,8 @@ std::size_t scene_on<Place>::expect_room(std::uint32_t grid, std::size_t at_once
   // offsets of columns.
   const std::size_t bytes = std::size_t{144} * at_once * grid * grid, there = bytes_there(place_);
   if (bytes > there) {
-    detail::raise<out_of_memory>({"a grid of ", grid, "^3 voxels takes about ", bytes >> 20, " MiB, and ",
-                                  there >> 20, " MiB are free; take a coarser grid"});
+    kernels::raise<out_of_memory>({"a grid of ", grid, "^3 voxels takes about ", bytes >> 20, " MiB, and ",
+                                   there >> 20, " MiB are free; take a coarser grid"});
   }
   return bytes;
 }
@@ -262,14 +263,14 @@ std::size_t scene_on<Place>::expect_room(std::uint32_t grid, std::size_t at_once
 template <class Place>
 typename scene_on<Place>::part& scene_on<Place>::mesh_at(std::size_t i) {
   if (i >= meshes_.size())
-    detail::raise<invalid_argument>({"scene: there is no mesh ", i, " of ", meshes_.size()});
+    kernels::raise<invalid_argument>({"scene: there is no mesh ", i, " of ", meshes_.size()});
   return meshes_[i];
 }
 
 template <class Place>
 void scene_on<Place>::set_mesh(std::size_t i, const mesh& surface) {
   if (i > meshes_.size())
-    detail::raise<invalid_argument>({"scene: mesh ", i, " cannot be set, there are ", meshes_.size()});
+    kernels::raise<invalid_argument>({"scene: mesh ", i, " cannot be set, there are ", meshes_.size()});
   part fresh;
   stopwatch<Place> times;
   times.time(place_, "upload", [&] {
@@ -314,7 +315,7 @@ typename scene_on<Place>::map scene_on<Place>::solid_along(part& of, int axis, b
 template <class Place>
 void scene_on<Place>::snap(part& of, std::uint32_t grid, const affine& to_snapped) {
   if (grid == 0 || grid > finest_scene) {
-    detail::raise<invalid_argument>(
+    kernels::raise<invalid_argument>(
         {"a grid of ", grid, " voxels a side cannot be made; ask for 1 to ", finest_scene});
   }
   grid_ = grid;
@@ -398,7 +399,7 @@ auto scene_on<Place>::combined() -> const map& {
 
 template <class Place>
 auto scene_on<Place>::last_pair() const -> solid_pair<table> {
-  if (meshes_.empty()) detail::raise<invalid_argument>({"scene: there is no mesh to combine"});
+  if (meshes_.empty()) kernels::raise<invalid_argument>({"scene: there is no mesh to combine"});
   return {before_last_ ? table(before_last_->ref()) : solid(0), solid(meshes_.size() - 1), op_, grid_};
 }
 
@@ -406,7 +407,7 @@ template <class Place>
 frame_counts scene_on<Place>::make_frame(const frame_plan& plan) {
   const std::size_t count = meshes_.size();
   if (count == 0 || plan.to_snapped.size() != count) {
-    detail::raise<invalid_argument>(
+    kernels::raise<invalid_argument>(
         {"scene: a frame of ", plan.to_snapped.size(), " meshes asked for, and there are ", count});
   }
   if (plan.rule == inside_rule::vote) return make_frame_in_steps(plan);
@@ -469,7 +470,7 @@ frame_counts scene_on<Place>::make_frame_in_steps(const frame_plan& plan) {
 /// Marks the crossings of all solids and, if they are asked for, the voxels of all surfaces.
 template <class Place>
 void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
-  const std::size_t count = meshes_.size(), pairs = detail::ceil_div<std::size_t>(count, 2),
+  const std::size_t count = meshes_.size(), pairs = kernels::ceil_div<std::size_t>(count, 2),
                     lists = pairs + (surfaces && all_touched ? count : 0),
                     columns = std::size_t{grid_} * grid_;
   auto& marked = frame_marks_;
@@ -520,7 +521,7 @@ frame_counts scene_on<Place>::look_at_frame(const solid_pair<Columns>& last,
   using kernel = write_words<Place, std::uint64_t, exposed_words<Columns, std::uint64_t>>;
   constexpr std::size_t numbers = std::tuple_size_v<typename decltype(class_numbers_)::value_type>;
   const std::size_t teams = kernel::teams(grid_),
-                    words = 1 + numbers + detail::earlier_teams::words(teams);  // voxels, classes, turns
+                    words = 1 + numbers + kernels::earlier_teams::words(teams);  // voxels, classes, turns
   if (frame_counts_.size() != words) frame_counts_ = array<std::uint64_t, Place>(place_, words);
   std::uint64_t* const counts = frame_counts_.data();
   const auto write = [&] {
@@ -528,9 +529,9 @@ frame_counts scene_on<Place>::look_at_frame(const solid_pair<Columns>& last,
     const kernel run{{{last}},
                      grid_,
                      {frame_words_.data(), frame_words_.size()},
-                     detail::earlier_teams(counts + 1 + numbers),
+                     kernels::earlier_teams(counts + 1 + numbers),
                      counts};
-    place_.launch(teams, detail::scratch_bytes_of(run), run);
+    place_.launch(teams, kernels::scratch_bytes_of(run), run);
   };
   std::uint64_t seen[1 + numbers];  // exposed voxels, classes
   frame_times_.time(place_, "exposed", write);
@@ -567,7 +568,7 @@ double scene_on<Place>::area_of(std::size_t i, const table& solid, std::size_t e
   const facing_triangles triangles{of.all(grid_)};
   array<std::uint64_t, Place> offsets(place_, n + 1);
   place_.fill(offsets.data() + n, 0, sizeof(std::uint64_t));
-  detail::write_numbers(place_, n, count_rows{triangles.all}, offsets.data());
+  kernels::write_numbers(place_, n, count_rows{triangles.all}, offsets.data());
   place_.exclusive_scan(offsets.data(), offsets.data(), offsets.size());
   std::uint64_t rows = 0;
   place_.copy_to_host(&rows, offsets.data() + n, sizeof(rows));
@@ -619,7 +620,7 @@ solid_facts scene_on<Place>::facts_of_result() {
 
 template <class Place>
 auto scene_on<Place>::classified() const -> classified_column<table> {
-  if (meshes_.size() < 2) detail::raise<invalid_argument>({"scene: voxels are classified for two meshes"});
+  if (meshes_.size() < 2) kernels::raise<invalid_argument>({"scene: voxels are classified for two meshes"});
   return {surface(0), surface(1), {solid(0), solid(1), solid_op::combined, grid_}};
 }
 
@@ -628,7 +629,8 @@ template <class Columns>
 void scene_on<Place>::count_classes_into(const classified_column<Columns>& surfaces, std::uint64_t* counts) {
   using kernel = count_classes<Columns>;
   const kernel count{surfaces, std::uint64_t{grid_} * grid_, counts};
-  place_.launch(detail::ceil_div<std::size_t>(count.n, kernel::tile), detail::scratch_bytes_of(count), count);
+  place_.launch(kernels::ceil_div<std::size_t>(count.n, kernel::tile), kernels::scratch_bytes_of(count),
+                count);
 }
 
 template <class Place>
@@ -658,8 +660,8 @@ class_counts scene_on<Place>::classes_of_mesh(std::size_t i) {
 
 template <class Place>
 fill_facts scene_on<Place>::fill() {
-  if (meshes_.size() < 2) detail::raise<invalid_argument>({"scene: a fill is of two meshes"});
-  if (grid_ > 1024) detail::raise<invalid_argument>({"scene: a fill is of grids of up to 1024^3 voxels"});
+  if (meshes_.size() < 2) kernels::raise<invalid_argument>({"scene: a fill is of two meshes"});
+  if (grid_ > 1024) kernels::raise<invalid_argument>({"scene: a fill is of grids of up to 1024^3 voxels"});
   fill_facts result;
   stopwatch<Place> times;
   filled_surface<Place> surfaces[2];
@@ -706,7 +708,7 @@ bit_grid_facts scene_on<Place>::bit_grid(solid_op op) {
     const std::size_t n = std::size_t{grid_} * grid_;
     array<std::uint64_t, Place> offsets(place_, n + 1);
     place_.fill(offsets.data() + n, 0, sizeof(std::uint64_t));
-    detail::write_numbers(place_, n, count_exposed_row{exposed}, offsets.data());
+    kernels::write_numbers(place_, n, count_exposed_row{exposed}, offsets.data());
     place_.exclusive_scan(offsets.data(), offsets.data(), offsets.size());
     place_.copy_to_host(&result.exposed, offsets.data() + n, sizeof(std::uint64_t));
     array<std::uint64_t, Place> words(place_, result.exposed);
@@ -722,9 +724,9 @@ template <class Place>
 template <class Word>
 array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
   if (sizeof(Word) == 4 && grid_ > 1024)
-    detail::raise<invalid_argument>({"scene: voxels of grids above 1024^3 do not fit 32 bits"});
+    kernels::raise<invalid_argument>({"scene: voxels of grids above 1024^3 do not fit 32 bits"});
   if (meshes_.empty())
-    detail::raise<invalid_argument>({"scene: there is no mesh whose voxels could be read"});
+    kernels::raise<invalid_argument>({"scene: there is no mesh whose voxels could be read"});
   array<Word, Place> result;
   const auto read = [&](const char* step, const auto& column) {
     result_times_.time(place_, step, [&] { result = words_of<Word>(place_, grid_, column); });
@@ -733,7 +735,7 @@ array<Word, Place> scene_on<Place>::voxels_here(voxel_set which) {
     case voxel_set::exposed:
       if (frame_exposed_) {
         result = array<Word, Place>(place_, *frame_exposed_);
-        detail::write_numbers(place_, result.size(), as_words<Word>{frame_words_.data()}, result.data());
+        kernels::write_numbers(place_, result.size(), as_words<Word>{frame_words_.data()}, result.data());
         place_.synchronize();
         break;
       }

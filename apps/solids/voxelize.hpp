@@ -4,27 +4,13 @@
 #include <roost/host.hpp>
 #include <vector>
 
+#include "apps/shared/voxel.hpp"
 #include "scene.hpp"
 
 /// \file
 /// Surfaces as sets of voxels.
 
 namespace roost::tools {
-
-/// The finest grid: 1024 voxels a side, so that a coordinate takes ten bits of a key.
-inline constexpr std::uint64_t finest_grid = 1024;
-
-struct voxel {
-  std::uint32_t x, y, z;
-  friend bool operator==(const voxel&, const voxel&) = default;
-};
-
-/// The 30-bit key of a voxel: x, y and z from the highest bits to the lowest, ten bits each
-/// (Alcantara et al., section 5).
-constexpr std::uint32_t key_of(const voxel& v) { return v.x << 20 | v.y << 10 | v.z; }
-
-/// The voxel of a key.
-constexpr voxel voxel_of(std::uint32_t key) { return {key >> 20 & 1023, key >> 10 & 1023, key & 1023}; }
 
 /// The keys of all voxels that a surface touches, ascending, each once.
 ///

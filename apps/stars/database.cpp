@@ -1,7 +1,7 @@
 #include "database.hpp"
 
 #include <charconv>
-#include <roost/detail/place/table_file.hpp>
+#include <roost/file.hpp>
 
 namespace roost::tools {
 namespace {
@@ -45,7 +45,7 @@ void save(const star_database& database, const std::filesystem::path& file) {
   first.stars = database.stars.size();
   first.patterns = database.patterns.size();
   first.name_bytes = names.size();
-  detail::file_writer target(file);
+  file_writer target(file);
   target.write(&first, sizeof(first));
   target.write(database.stars.data(), database.stars.size() * sizeof(star));
   target.write(database.patterns.data(), database.patterns.size() * sizeof(star_pattern));
@@ -54,8 +54,8 @@ void save(const star_database& database, const std::filesystem::path& file) {
 }
 
 star_database load_star_database(const std::filesystem::path& file) {
-  using detail::throw_file_error;
-  detail::file_reader source(file, mark);
+  using roost::throw_file_error;
+  file_reader source(file, mark);
   header first;
   if (source.size() < sizeof(first)) throw_file_error(file, "is no star database: it is too short");
   source.read(&first, sizeof(first));

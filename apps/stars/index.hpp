@@ -6,6 +6,7 @@
 
 #include "database.hpp"
 #include "roost/frozen_multimap.hpp"
+#include "roost/kernels.hpp"
 
 /// \file
 /// The stars of every part of the sky, the brightest first, on a place: a multimap from cells to stars, for
@@ -49,7 +50,7 @@ struct star_index_ref {
   ROOST_FN void for_each_near(int number, sky_vector direction, float radius, const F& f) const {
     cells_of(number).for_each_near(direction, radius, [&](std::uint32_t cell) {
       const auto run = cells.find(static_cast<std::uint32_t>(number) << level_bits | cell);
-      const std::uint64_t n = detail::smaller<std::uint64_t>(run.size(), cell_stars);
+      const std::uint64_t n = kernels::smaller<std::uint64_t>(run.size(), cell_stars);
       for (std::uint64_t i = 0; i < n && f(run[i]); ++i) {
       }
     });

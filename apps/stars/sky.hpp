@@ -5,7 +5,7 @@
 #include <numbers>
 #include <vector>
 
-#include "roost/detail/place/config.hpp"
+#include "roost/kernels.hpp"
 
 /// \file
 /// The celestial sphere: directions, and cells of about equal size that cover it. Angles are in radians.
@@ -53,13 +53,13 @@ class sky_cells {
     ROOST_FN std::uint32_t cells_of(std::uint32_t band) const { return first[band + 1] - first[band]; }
     ROOST_FN std::uint32_t band_at(float dec) const {
       const float at = (dec / pi + 0.5f) * static_cast<float>(bands);
-      return at <= 0 ? 0 : detail::smaller(static_cast<std::uint32_t>(at), bands - 1);
+      return at <= 0 ? 0 : kernels::smaller(static_cast<std::uint32_t>(at), bands - 1);
     }
     /// The cell of its band that a right ascension in [-pi, pi] falls into.
     ROOST_FN std::uint32_t cell_at(std::uint32_t band, float ra) const {
       const std::uint32_t n = cells_of(band);
       const float at = (ra / (2 * pi) + 0.5f) * static_cast<float>(n);
-      return at <= 0 ? 0 : detail::smaller(static_cast<std::uint32_t>(at), n - 1);
+      return at <= 0 ? 0 : kernels::smaller(static_cast<std::uint32_t>(at), n - 1);
     }
     ROOST_FN std::uint32_t cell_of(sky_vector direction) const {
       const std::uint32_t band = band_at(declination(direction));

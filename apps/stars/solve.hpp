@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "index.hpp"
+#include "roost/kernels.hpp"
 #include "solver.hpp"
 
 /// \file
@@ -331,8 +332,8 @@ ROOST_FN void for_each_like(const Patterns& patterns, const quad_shape& shape, c
   std::uint32_t two = 0;  // which ratios may be in the next bin
   for (int i = 0; i < quad_shape::ratios; ++i) {
     const int ratio = shape.ratio[i];
-    low[i] = detail::larger(ratio - error, 0) >> shift;
-    two |= (detail::smaller(ratio + error, 65535) >> shift) != low[i] ? 1u << i : 0;
+    low[i] = kernels::larger(ratio - error, 0) >> shift;
+    two |= (kernels::smaller(ratio + error, 65535) >> shift) != low[i] ? 1u << i : 0;
   }
   static_assert(2 * error < 65536 / bins);
   for (std::uint32_t which = 0; which < 1u << quad_shape::ratios; ++which) {
@@ -372,7 +373,7 @@ struct solve_fields {
     std::uint32_t* words;
     enum word { chosen_count, winner };
   };
-  ROOST_FN parts scratch(detail::scratch_memory& memory) const {
+  ROOST_FN parts scratch(kernels::scratch_memory& memory) const {
     parts p;
     p.at = memory.take<centroid>(centroids_most);
     p.begin = memory.take<std::uint32_t>(field_view::grid * field_view::grid + 1);
@@ -384,7 +385,7 @@ struct solve_fields {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    detail::scratch_memory all(memory);
+    kernels::scratch_memory all(memory);
     const parts p = scratch(all);
     const field_view field = load(team, index, p);
     const int chosen = static_cast<int>(p.words[parts::chosen_count]);
@@ -418,7 +419,7 @@ struct solve_fields {
   ROOST_FN field_view load(const Team& team, std::size_t index, const parts& p) const {
     constexpr int grid = field_view::grid, cells = grid * grid;
     const auto count =
-        static_cast<int>(detail::smaller<std::uint32_t>(first[index + 1] - first[index], centroids_most));
+        static_cast<int>(kernels::smaller<std::uint32_t>(first[index + 1] - first[index], centroids_most));
     const field_view field{sizes[index].width, sizes[index].height, count, p.at, p.begin, p.order};
     for_each_of(team, cells + 1, [&](std::uint32_t i) { p.begin[i] = 0; });
     if (team.rank() == 0) p.words[parts::winner] = none;
@@ -517,7 +518,7 @@ struct fill_quad_keys {
     const std::uint32_t count = first[field + 1] - first[field];
     const auto number = static_cast<std::uint32_t>(i % each);
     keys[i] = 0;
-    if (number >= choose(detail::smaller<std::uint32_t>(count, quad_stars_most), 4)) return;
+    if (number >= choose(kernels::smaller<std::uint32_t>(count, quad_stars_most), 4)) return;
     int quad[4];
     quad_of(number, quad);
     sky_vector v[4];
@@ -583,7 +584,7 @@ class solver_on final : public star_solver {
                                      std::clamp(options.quad_stars, 4, quad_stars_most),
                                      static_cast<float>(std::log(options.chance_most)),
                                      results.data()};
-    place_.launch(fields.count(), detail::scratch_bytes_of(kernel), kernel);
+    place_.launch(fields.count(), kernels::scratch_bytes_of(kernel), kernel);
     place_.synchronize();
     const auto solved = clock::now();
     auto answers = copy_to_host(place_, results);

@@ -7,7 +7,7 @@
 #include <optional>
 #include <system_error>
 
-#include "roost/detail/place/xxhash.hpp"
+#include "roost/string_index.hpp"
 
 namespace roost::tools {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "roost/detail/partition/look_back.hpp"
+#include "roost/detail/place/look_back.hpp"
 #include "roost/detail/place/team.hpp"
 #include "roost/error.hpp"
 

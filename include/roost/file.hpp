@@ -18,10 +18,13 @@
 #include "roost/error.hpp"
 #include "roost/host.hpp"
 
-// Files of tables: what is written, then a checksum of each block of it, then the end, which says how much
-// there is.
+/// \file
+/// Files as tables are saved to: what is written, then a checksum of each block of it, then the end, which
+/// says how much there is. A file is replaced as a whole or not at all, and read only where its checksums
+/// agree.
 
-namespace roost::detail {
+namespace roost {
+namespace detail {
 
 struct file_end {
   char mark[8];
@@ -33,10 +36,6 @@ struct file_end {
 
   std::uint64_t checksum_of_this() const { return XXH3_64bits(this, offsetof(file_end, own_checksum)); }
 };
-
-[[noreturn]] inline void throw_file_error(const std::filesystem::path& file, const std::string& what) {
-  detail::raise<file_error>({file.string(), ": ", what});
-}
 
 /// An open file, closed at the end.
 class descriptor {
@@ -51,6 +50,13 @@ class descriptor {
  private:
   int number_;
 };
+
+}  // namespace detail
+
+/// Throws the file_error that says what is wrong with a file.
+[[noreturn]] inline void throw_file_error(const std::filesystem::path& file, const std::string& what) {
+  detail::raise<file_error>({file.string(), ": ", what});
+}
 
 /// Writes a file beside the one that is there, and puts it in its place when all of it is on the disk:
 /// whatever happens meanwhile, FILE has what it had or all that is new. Its permissions stay.
@@ -79,31 +85,32 @@ class file_writer {
   void write(const void* source, std::size_t bytes) {
     const char* position = static_cast<const char*>(source);
     while (bytes != 0) {
-      const std::size_t piece = std::min<std::size_t>(bytes, file_end::block - bytes_ % file_end::block);
-      if (bytes_ % file_end::block == 0) XXH3_64bits_reset(&hash_);
+      const std::size_t piece =
+          std::min<std::size_t>(bytes, detail::file_end::block - bytes_ % detail::file_end::block);
+      if (bytes_ % detail::file_end::block == 0) XXH3_64bits_reset(&hash_);
       XXH3_64bits_update(&hash_, position, piece);
       put(position, piece);
-      come_between();
+      detail::come_between();
       position += piece;
       bytes -= piece;
       bytes_ += piece;
-      if (bytes_ % file_end::block == 0) checksums_.push_back(XXH3_64bits_digest(&hash_));
+      if (bytes_ % detail::file_end::block == 0) checksums_.push_back(XXH3_64bits_digest(&hash_));
     }
   }
 
   /// Nothing is in the file's place before this has returned.
   void finish() {
-    if (bytes_ % file_end::block != 0) checksums_.push_back(XXH3_64bits_digest(&hash_));
+    if (bytes_ % detail::file_end::block != 0) checksums_.push_back(XXH3_64bits_digest(&hash_));
     const std::size_t bytes = checksums_.size() * sizeof(std::uint64_t);
-    file_end end{{}, bytes_, XXH3_64bits(checksums_.data(), bytes), 0};
-    std::memcpy(end.mark, file_end::its_mark, sizeof(end.mark));
+    detail::file_end end{{}, bytes_, XXH3_64bits(checksums_.data(), bytes), 0};
+    std::memcpy(end.mark, detail::file_end::its_mark, sizeof(end.mark));
     end.own_checksum = end.checksum_of_this();
     put(checksums_.data(), bytes);
     put(&end, sizeof(end));
     if (::fsync(to_.get()) != 0) refuse(partial_, "cannot be written");
     if (permissions_ && !allow(*permissions_)) refuse(partial_, "cannot be given its permissions");
-    const descriptor folder(::open(file_.has_parent_path() ? file_.parent_path().c_str() : ".",
-                                   O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const detail::descriptor folder(::open(file_.has_parent_path() ? file_.parent_path().c_str() : ".",
+                                           O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (::rename(partial_.c_str(), file_.c_str()) != 0) refuse(file_, "cannot be replaced");
     ours_ = false;
     if (folder.get() >= 0) static_cast<void>(::fsync(folder.get()));
@@ -153,7 +160,7 @@ class file_writer {
 
   std::filesystem::path file_, partial_;
   std::optional<mode_t> permissions_;  // of the file that is replaced
-  descriptor to_;
+  detail::descriptor to_;
   bool ours_ = false;
   XXH3_state_t hash_{};
   std::uint64_t bytes_ = 0;
@@ -177,7 +184,7 @@ class file_reader {
     fetch(begin.data(), begin.size(), 0);
     if (begin != mark) throw_file_error(file_, "is not a saved table of this kind");
     read_end(all);
-    first_bytes_ = std::min(size_, file_end::block);
+    first_bytes_ = std::min(size_, detail::file_end::block);
     first_.reset(new char[first_bytes_]);
     fetch(first_.get(), first_bytes_, 0);
     if (first_bytes_ != 0) check(0, XXH3_64bits(first_.get(), first_bytes_));
@@ -196,13 +203,13 @@ class file_reader {
         std::memcpy(to, first_.get() + at_, n);
         continue;
       }
-      const std::size_t in_block = at_ % file_end::block;
-      n = std::min({bytes, in_cache, file_end::block - in_block});
+      const std::size_t in_block = at_ % detail::file_end::block;
+      n = std::min({bytes, in_cache, detail::file_end::block - in_block});
       if (in_block == 0) XXH3_64bits_reset(&hash_);
       fetch(to, n, at_);
       XXH3_64bits_update(&hash_, to, n);
-      if (in_block + n == file_end::block || at_ + n == size_)
-        check(at_ / file_end::block, XXH3_64bits_digest(&hash_));
+      if (in_block + n == detail::file_end::block || at_ + n == size_)
+        check(at_ / detail::file_end::block, XXH3_64bits_digest(&hash_));
     }
   }
 
@@ -223,23 +230,23 @@ class file_reader {
   }
   /// The checksums, and how much they are of, in a file of so many bytes.
   void read_end(std::size_t all) {
-    file_end end;
+    detail::file_end end;
     if (all < sizeof(end)) cut_off();
     const std::size_t before_end = all - sizeof(end);
     fetch(&end, sizeof(end), before_end);
-    if (std::memcmp(end.mark, file_end::its_mark, sizeof(end.mark)) != 0) cut_off();
+    if (std::memcmp(end.mark, detail::file_end::its_mark, sizeof(end.mark)) != 0) cut_off();
     if (end.own_checksum != end.checksum_of_this() || end.bytes > before_end) damaged(before_end, all);
     size_ = end.bytes;
-    const std::size_t blocks = (size_ + file_end::block - 1) / file_end::block;
+    const std::size_t blocks = (size_ + detail::file_end::block - 1) / detail::file_end::block;
     if (size_ + blocks * sizeof(std::uint64_t) != before_end) damaged(size_, before_end);
     checksums_.resize(blocks);
     fetch(checksums_.data(), before_end - size_, size_);
     if (XXH3_64bits(checksums_.data(), before_end - size_) != end.checksum) damaged(size_, before_end);
   }
   void check(std::size_t block, std::uint64_t checksum) const {
-    const std::size_t first = block * file_end::block;
-    if (checksum != checksums_[block]) damaged(first, std::min(first + file_end::block, size_));
-    come_between();
+    const std::size_t first = block * detail::file_end::block;
+    if (checksum != checksums_[block]) damaged(first, std::min(first + detail::file_end::block, size_));
+    detail::come_between();
   }
   [[noreturn]] void unreadable() const {
     throw_file_error(file_, std::string("cannot be read: ") + std::strerror(errno));
@@ -253,11 +260,11 @@ class file_reader {
   }
 
   std::filesystem::path file_;
-  descriptor from_;
+  detail::descriptor from_;
   std::size_t size_ = 0, at_ = 0, first_bytes_ = 0;
   std::vector<std::uint64_t> checksums_;
   std::unique_ptr<char[]> first_;  // block
   XXH3_state_t hash_{};
 };
 
-}  // namespace roost::detail
+}  // namespace roost

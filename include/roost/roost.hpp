@@ -3,12 +3,14 @@
 /// \file
 /// All public pages of roost but those that bring other libraries along: roost/sorted_map.hpp (CUB's sort of
 /// a device, which takes longer to compile than the rest), and roost/string_index.hpp,
-/// roost/stadium/stadium_file.hpp and roost/shards/sharded_file.hpp (xxHash). The page of kernel_map includes CUB's
+/// roost/file.hpp, roost/stadium/stadium_file.hpp and
+/// roost/shards/sharded_file.hpp (xxHash). The page of kernel_map includes CUB's
 /// sort of a block.
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"
 #include "roost/concurrent_map.hpp"
+#include "roost/concurrent_options.hpp"
 #include "roost/concurrent_set.hpp"
 #include "roost/error.hpp"
 #include "roost/frozen_map.hpp"
@@ -18,16 +20,18 @@
 #include "roost/group_by.hpp"
 #include "roost/hash.hpp"
 #include "roost/join.hpp"
+#include "roost/kernels.hpp"
+#include "roost/lanes.hpp"
 #include "roost/operation.hpp"
 #include "roost/partition.hpp"
 #include "roost/place.hpp"
-#include "roost/shards/sharded_concurrent_map.hpp"
 #include "roost/shards/gpus.hpp"
+#include "roost/shards/rank.hpp"
+#include "roost/shards/sharded_concurrent_map.hpp"
 #include "roost/shards/sharded_index.hpp"
 #include "roost/shards/sharded_join.hpp"
 #include "roost/shards/sharded_map.hpp"
 #include "roost/shards/sharded_multimap.hpp"
-#include "roost/shards/rank.hpp"
 #include "roost/shards/sharded_set.hpp"
 #include "roost/shards/shards.hpp"
 #include "roost/sparse/coordinate_index.hpp"

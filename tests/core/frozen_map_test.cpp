@@ -11,6 +11,20 @@ TEST_TABLES_OF_WORDS(TEST_DEFINE)
 
 namespace {
 
+/// One generic kernel for both kinds of table.
+template <class Ref>
+struct count_wrong_by_lanes {
+  Ref ref;
+  const u32* keys;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const roost::one_lane lanes;
+    const bool good = ref.find(lanes, keys[i]).value_or(keys[i] + 1) == keys[i] &&
+                      ref.contains(lanes, keys[i]) && !ref.find(lanes, keys[i] + 1) &&
+                      !ref.contains(lanes, keys[i] + 1);
+    return good ? 0 : 1;
+  }
+};
+
 template <class Table>
 class frozen_map : public testing::Test {};
 
@@ -96,6 +110,19 @@ struct cube {
 struct twice {
   ROOST_FN u32 operator()(std::size_t i) const { return static_cast<u32>(2 * i); }
 };
+
+TEST(frozen_map_class, refs_take_lanes_as_those_of_concurrent_maps_do) {
+  const auto keys = from_numbers<u32>(multiples(1000, 7));
+  const auto device = upload(keys);
+  const roost::frozen_map frozen(test_place(), device, device);
+  roost::concurrent_map<u32, u32, place_type> concurrent(test_place(), keys.size());
+  concurrent.insert(test_place(), device, device);
+  const auto wrong = [&](const auto& ref) {
+    return test_place().sum(keys.size(), count_wrong_by_lanes{ref, device.data()});
+  };
+  EXPECT_EQ(wrong(frozen.ref()), 0u);
+  EXPECT_EQ(wrong(std::as_const(concurrent).ref()), 0u);
+}
 
 TEST(frozen_map_class, deduces_its_types_and_takes_computed_ranges) {
   const roost::frozen_map map(test_place(), roost::computed(5000, cube{}), roost::computed(5000, twice{}),

@@ -16,7 +16,7 @@ std::string saved(const std::filesystem::path& file) {
   map filled(cpu, keys.size());
   filled.insert(cpu, keys, values);
   save(cpu, filled, file);
-  const roost::detail::file_reader source(file, "roost stadium_map\n");
+  const roost::file_reader source(file, "roost stadium_map\n");
   return {source.data(), source.size()};
 }
 
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if ((data[0] & 2) != 0) {  // as it is: checksums are wrong
     file.write(bytes);
   } else {
-    roost::detail::file_writer target(file.path());
+    roost::file_writer target(file.path());
     target.write(bytes.data(), bytes.size());
     target.finish();
   }

@@ -112,12 +112,12 @@ TEST_F(sharded_file, that_is_damaged_is_refused) {
 
 /// Writes a file with right checksums.
 void write_checked(const fs::path& file, const std::string& bytes) {
-  roost::detail::file_writer to(file);
+  roost::file_writer to(file);
   to.write(bytes.data(), bytes.size());
   to.finish();
 }
 std::string read_checked(const fs::path& file) {
-  roost::detail::file_reader from(file, roost::detail::sharded_head::mark);
+  roost::file_reader from(file, roost::detail::sharded_head::mark);
   std::string result(from.size(), '\0');
   from.read(result.data(), result.size());
   return result;

@@ -255,7 +255,7 @@ TEST(stadium_files, that_are_pipes_are_refused_at_once) {
 
 /// Writes bytes with right checksums.
 void write_checked(const fs::path& file, const std::vector<char>& bytes) {
-  roost::detail::file_writer to(file);
+  roost::file_writer to(file);
   to.write(bytes.data(), bytes.size());
   to.finish();
 }
@@ -270,7 +270,7 @@ using file_header = small_file::header;
 /// A map's file without its checksums.
 std::vector<char> contents(const small_map& map, const fs::path& file) {
   roost::save(test_place(), map, file);
-  roost::detail::file_reader from(file, small_file::mark);
+  roost::file_reader from(file, small_file::mark);
   std::vector<char> result(from.size());
   from.read(result.data(), result.size());
   return result;
@@ -527,7 +527,7 @@ TEST(stadium_files, keep_the_permissions_that_they_have) {
       write_bytes(partial, std::vector<char>(10, 'x'));
       ASSERT_EQ(chmod(partial.c_str(), 0666), 0);
     }
-    roost::detail::file_writer to(file);
+    roost::file_writer to(file);
     EXPECT_EQ(mode_of(partial), 0600u);
     to.write("new", 3);
     to.finish();

@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "roost/detail/place/table_file.hpp"
+#include "roost/file.hpp"
 #include "roost/shards/sharded_map.hpp"
 #include "roost/shards/sharded_set.hpp"
 

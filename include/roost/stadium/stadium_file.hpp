@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "roost/detail/place/table_file.hpp"
+#include "roost/file.hpp"
 #include "roost/stadium/stadium_map.hpp"
 
 /// \file

@@ -8,6 +8,7 @@
 #include "roost/detail/place/tuning.hpp"
 #include "roost/detail/table/probe.hpp"
 #include "roost/functional.hpp"
+#include "roost/lanes.hpp"
 #include "roost/operation.hpp"
 #include "roost/pair.hpp"
 
@@ -15,45 +16,6 @@
 /// Layout `probing`: open addressing in slots that any number of threads change at the same time.
 
 namespace roost {
-
-/// One thread for a key.
-struct one_lane {
-  ROOST_FN static unsigned size() { return 1; }
-  ROOST_FN static unsigned rank() { return 0; }
-  ROOST_FN static void sync() {}
-  ROOST_FN static unsigned ballot(bool mine) { return mine ? 1 : 0; }
-  template <class T>
-  ROOST_FN static T from_lane(unsigned, const T& mine) {
-    return mine;
-  }
-};
-
-/// A thread of a warp whose neighbours look up keys of their own at the same time. On cuda two of them read
-/// the bucket of the first together, then that of the second, which halves the requests to the second-level
-/// cache: lookups in a large table are a fifth faster. A thread whose neighbour is elsewhere reads alone. A
-/// lookup may miss what the same thread has written just before, as its neighbour reads for it. All other
-/// operations, and the host, take it as one_lane.
-struct warp_neighbours : one_lane {};
-
-#if defined(__CUDACC__)
-/// The threads of a tile of cooperative groups (thread_block_tile), for one key: each reads a bucket.
-template <class Tile>
-class tile_lanes {
- public:
-  __device__ explicit tile_lanes(const Tile& tile) : tile_(tile) {}
-  __device__ unsigned size() const { return tile_.size(); }
-  __device__ unsigned rank() const { return tile_.thread_rank(); }
-  __device__ void sync() const { tile_.sync(); }
-  __device__ unsigned ballot(bool mine) const { return tile_.ballot(mine); }
-  template <class T>
-  __device__ T from_lane(unsigned lane, const T& mine) const {
-    return tile_.shfl(mine, lane);
-  }
-
- private:
-  const Tile& tile_;
-};
-#endif
 
 /// Buckets that are read at once: on cuda one 32-byte sector, on the host one 64-byte line. A key's hash
 /// tells its region, its home bucket there, and a stride: a key that finds its home full goes to the bucket a

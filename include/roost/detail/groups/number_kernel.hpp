@@ -1,7 +1,7 @@
 #pragma once
 
 #include "roost/detail/groups/frequent_keys.hpp"
-#include "roost/detail/partition/look_back.hpp"
+#include "roost/detail/place/look_back.hpp"
 
 // The kernel of numbering: see numbering.hpp. A team inserts the keys of a region in a table whose layout
 // does not depend on the order of insertion: linear probing in which the lesser word always stays (Amble and

@@ -27,8 +27,17 @@ class lookups {
       return there;
     }
   }
+  /// The same for lanes (roost/lanes.hpp): each of them looks the key up, which is one or two reads.
+  template <class Lanes>
+  ROOST_FN found<Value> find(const Lanes&, const Key& key) const {
+    return find(key);
+  }
   /// True if the key is there.
   ROOST_FN bool contains(const Key& key) const { return detail::probe(table(), key).has_value(); }
+  template <class Lanes>
+  ROOST_FN bool contains(const Lanes&, const Key& key) const {
+    return contains(key);
+  }
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 

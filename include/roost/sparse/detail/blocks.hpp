@@ -1,8 +1,8 @@
 #pragma once
 
-#include "roost/detail/partition/look_back.hpp"
 #include "roost/detail/place/atomic.hpp"
 #include "roost/detail/place/lanes.hpp"
+#include "roost/detail/place/look_back.hpp"
 #include "roost/detail/place/tuning.hpp"
 #include "roost/pair.hpp"
 #include "roost/place.hpp"
