@@ -90,7 +90,7 @@ struct erase_all {
   }
 };
 template <class Slice>
-struct wrong_answer {
+struct wrong_slice_answer {
   Slice slice;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
     const auto number = static_cast<std::uint32_t>(i);
@@ -197,7 +197,7 @@ class stadium_trial {
                   " found no room, or were not there to be erased");
   }
   void check(std::uint32_t n, std::uint32_t every) {
-    check_answers(place_.sum(n, wrong_answer<slice>{of(0, every)}), what_);
+    check_answers(place_.sum(n, wrong_slice_answer<slice>{of(0, every)}), what_);
   }
 
   Place place_;
