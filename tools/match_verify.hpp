@@ -333,6 +333,11 @@ std::vector<quarters> likeness_of(const std::vector<image_point>& points, const 
 /// How far apart two similarities lay the farthest corner of a query.
 float corners_apart(const similarity& a, const similarity& b, const image_features& query);
 
+/// The first of some trials that lay corners of a query at least so far apart from each other and from those
+/// that are known.
+std::vector<trial> apart(std::vector<trial> known, const std::vector<trial>& trials,
+                         const image_features& query, float distance, std::size_t most);
+
 /// Other placements of a query on a reference, turned and shifted, that lay many points onto points. Where a
 /// picture repeats itself they are as good as the one that was found; otherwise they show how much is alike
 /// by chance in these two pictures.
@@ -343,13 +348,16 @@ std::vector<trial> other_placements(const similarity& found, const image_feature
 struct verdict {
   trial found;
   likeness like;
-  std::uint32_t placements = 1;  // that are about as good
+  std::vector<similarity> rivals;  // other placements that are about as good
+  double by_chance = 0.02;         // most of the windows that others have alike; at least
+  double log10_tries = 0;
+  std::uint32_t placements = 1;
   bool matched = false;
 
   /// Holds the placement against others: whether one of them is as good, and how probable it is that so many
-  /// windows are alike by chance.
+  /// windows are alike by chance. Those that are `same_place` apart, at most, are one.
   void weigh(const std::vector<trial>& others, const std::vector<quarters>& like_of_others,
-             double log10_tries, const image_features& query, float reach);
+             const image_features& query, float same_place);
 };
 
 /// A reference that similarities are tried on.
@@ -394,11 +402,7 @@ class match_verifier {
   /// The best of some, refined, by what the points say: the best first.
   std::vector<trial> best(const array<image_point, Place>& query, const std::vector<similarity>& candidates,
                           double log10_tries) const {
-    std::vector<trial> trials;
-    for (const auto& s : candidates) {
-      const float scale = std::hypot(s.a, s.b);
-      if (scale > 0.2f && scale < 5) trials.push_back({s});
-    }
+    auto trials = of_any_size(candidates);
     run(query, trials, log10_tries, false);
     std::stable_sort(trials.begin(), trials.end(), better);
     trials.resize(std::min<std::size_t>(trials.size(), refined));
@@ -427,16 +431,40 @@ class match_verifier {
       result.found.log10_chance = 0;
       return result;
     }
+    result.log10_tries = std::log10(candidates.size());
     auto others = other_placements(result.found.at, query, reference_);
     run(points, others, log10_tries, true);
     others.insert(others.end(), trials.begin(), trials.end());
-    result.weigh(others, compare(points, query, shades, others), std::log10(candidates.size()), query,
-                 ref_.near.side);
+    result.weigh(others, compare(points, query, shades, others), query, same_place());
     return result;
   }
 
+  /// Holds what was found against other similarities.
+  void hold_against(const array<image_point, Place>& points, const image_features& query,
+                    const shades_ref& shades, const std::vector<similarity>& candidates,
+                    verdict& result) const {
+    auto others = of_any_size(candidates);
+    run(points, others, 0, false);
+    std::stable_sort(others.begin(), others.end(), better);
+    others = apart({result.found}, others, query, same_place(), rivals);
+    run(points, others, 0, true);
+    result.weigh(others, compare(points, query, shades, others), query, same_place());
+  }
+
+  /// Placements of a query whose corners are less than so far apart are one, in pixels of the reference.
+  float same_place() const { return 4 * ref_.near.side; }
+
  private:
-  static constexpr std::size_t refined = 8, windows = 256;
+  static constexpr std::size_t refined = 8, rivals = 24, windows = 256;
+
+  static std::vector<trial> of_any_size(const std::vector<similarity>& candidates) {
+    std::vector<trial> trials;
+    for (const auto& s : candidates) {
+      const float scale = std::hypot(s.a, s.b);
+      if (scale > 0.2f && scale < 5) trials.push_back({s});
+    }
+    return trials;
+  }
 
   /// How alike the pictures are where similarities lay the query.
   std::vector<quarters> compare(const array<image_point, Place>& points, const image_features& query,
