@@ -179,8 +179,6 @@ struct bases_ref {
     i += i >= second ? 1 : 0;
     return key(points[origin], points[end], points[i]);
   }
-  ROOST_FN image_point origin(std::uint32_t pair) const { return points[pair / point_count]; }
-  ROOST_FN image_point end(std::uint32_t pair) const { return points[pair % point_count]; }
   ROOST_FN std::uint32_t key(image_point origin, image_point end, image_point p) const {
     const float ex = end.x - origin.x, ey = end.y - origin.y, px = p.x - origin.x, py = p.y - origin.y;
     const float scale = units / (ex * ex + ey * ey);
@@ -239,25 +237,6 @@ struct ballot {
   std::uint32_t basis() const { return static_cast<std::uint32_t>(best); }
 };
 
-/// Pairs of bases that a placement explains, which is known already: they are not elected again.
-struct known_placement {
-  bases_ref reference;
-  similarity at;
-  float reach = -1;  // none is known
-
-  ROOST_FN bool operator()(const bases_ref& query, std::uint32_t pair, std::uint32_t basis) const {
-    if (reach < 0) return false;
-    const std::uint32_t other = reference.pairs[basis];
-    return near(at(query.origin(pair)), reference.origin(other)) &&
-           near(at(query.end(pair)), reference.end(other));
-  }
-
- private:
-  ROOST_FN bool near(image_point a, image_point b) const {
-    return (a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y) < reach * reach;
-  }
-};
-
 /// A team counts the votes of a basis of the query in its scratch memory. A warp has a point at a time.
 template <class Table>
 struct vote_shared {
@@ -268,7 +247,6 @@ struct vote_shared {
   const std::uint16_t* numbers;  // the same in half the memory, as they are most of what is read
   bases_ref query;
   std::uint32_t bases;  // of the reference
-  known_placement known;
   ballot* ballots;
   std::uint32_t* all;  // where all votes go, or null
 
@@ -320,8 +298,7 @@ struct vote_shared {
     team.sync();
     packed_votes best = ~packed_votes{0};
     for_each_of(team, bases, [&](std::uint32_t i) {
-      const packed_votes here = pack(p.votes[i], i);
-      if (here < best && !known(query, pair, i)) best = here;
+      best = detail::smaller(best, pack(p.votes[i], i));
       if (all != nullptr) all[index * bases + i] = p.votes[i];
     });
     team.fetch_min(*p.best, best);
@@ -358,9 +335,7 @@ struct vote_global {
 struct reduce_votes {
   static constexpr int threads = 256;
   const std::uint32_t* votes;
-  bases_ref query;
   std::uint32_t bases, first;
-  known_placement known;
   ballot* ballots;
   ROOST_FN packed_votes* scratch(detail::scratch_memory& memory) const {
     return memory.take<packed_votes>(1);
@@ -372,10 +347,8 @@ struct reduce_votes {
     if (team.rank() == 0) *best = ~packed_votes{0};
     team.sync();
     packed_votes mine = ~packed_votes{0};
-    for_each_of(team, bases, [&](std::uint32_t i) {
-      const packed_votes here = pack(votes[index * bases + i], i);
-      if (here < mine && !known(query, query.pairs[first + index], i)) mine = here;
-    });
+    for_each_of(team, bases,
+                [&](std::uint32_t i) { mine = detail::smaller(mine, pack(votes[index * bases + i], i)); });
     team.fetch_min(*best, mine);
     team.sync();
     if (team.rank() == 0) ballots[first + index].best = *best;
@@ -513,41 +486,47 @@ class matcher_on final : public matcher {
     shades_ref ref() const { return {pixels.data(), width, height, step}; }
   };
 
-  /// A query as it is looked at.
-  struct view {
-    array<image_point, Place> points;
-    placed_shades shades;
-    image_features features;
-    array<std::uint32_t, Place> pairs;
-  };
-  view seen(const placed_image& query, float coarser, clock::time_point& start, match_times& times) const {
-    view v;
-    v.features = find_features(query, coarser, v.points, v.shades);
-    times.points += lap(start);
-    find_query_bases(v.points, v.features, v.pairs);
-    times.bases += lap(start);
-    return v;
-  }
-
   /// Looks at the query once. `tries`: pairs of bases that were compared before, and with this call.
   match_result look(const placed_image& query, float coarser, double& tries) const {
     match_result result;
     auto start = clock::now();
-    const view v = seen(query, coarser, start, result.times);
-    const auto ballots = vote(v.points, v.pairs, nullptr);
+    array<image_point, Place> points;
+    placed_shades shades;
+    const image_features features = find_features(query, coarser, points, shades);
+    result.times.points = lap(start);
+    array<std::uint32_t, Place> pairs;
+    find_query_bases(points, features, pairs);
+    result.times.bases = lap(start);
+    const auto ballots = vote(points, pairs, nullptr);
     result.times.votes = lap(start);
-    result.points = base_points(v.points);
-    result.bases = v.pairs.size();
-    for (const auto& b : ballots) {
-      result.votes += b.cast;
-      result.best_votes.push_back(b.votes());
-      result.most_votes = std::max(result.most_votes, b.votes());
+
+    result.points = base_points(points);
+    result.bases = pairs.size();
+    const auto query_pairs = copy_to_host(place_, pairs);
+    std::vector<std::uint32_t> order(ballots.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+      order[i] = i;
+      result.votes += ballots[i].cast;
+      result.best_votes.push_back(ballots[i].votes());
     }
-    tries += static_cast<double>(v.pairs.size()) * static_cast<double>(pairs_.size());
-    verdict judged = verifier_->judge(v.points, v.features, v.shades.ref(), elected(v, ballots),
-                                      std::log10(std::max(1.0, tries)));
-    result.times.verify = lap(start);
-    if (judged.matched) look_for_rivals(query, v, judged, result.times);
+    const std::size_t candidates = std::min<std::size_t>(candidates_most, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(candidates), order.end(),
+                      [&](auto a, auto b) {
+                        const auto va = ballots[a].votes(), vb = ballots[b].votes();
+                        return va != vb ? va > vb : a < b;
+                      });
+    std::vector<similarity> tried;
+    for (std::size_t i = 0; i < candidates; ++i) {
+      const std::uint32_t q = query_pairs[order[i]], r = own_pairs_[ballots[order[i]].basis()];
+      const std::uint32_t nq = base_points(points), nr = base_points(points_);
+      tried.push_back(similarity_of(features.points[q / nq], features.points[q % nq],
+                                    features_.points[r / nr], features_.points[r % nr]));
+    }
+    if (!order.empty()) result.most_votes = result.best_votes[order[0]];
+    tries += static_cast<double>(pairs.size()) * static_cast<double>(pairs_.size());
+    verdict judged =
+        verifier_->judge(points, features, shades.ref(), tried, std::log10(std::max(1.0, tries)));
+    if (judged.matched) look_for_rivals(query, coarser, points, features, shades, judged);
     const trial& found = judged.found;
     result.to_reference = found.at;
     result.log10_chance = found.log10_chance;
@@ -558,50 +537,24 @@ class matcher_on final : public matcher {
     result.compared = judged.like.compared;
     result.alike = judged.like.alike;
     result.placements = judged.placements;
-    result.query_points = v.features.points;
+    result.query_points = features.points;
     result.reference_points = features_.points;
+    result.times.verify = lap(start);
     return result;
   }
 
-  /// Bases vote once more, and in every other look: what the placement that was found explains is not
-  /// elected.
-  void look_for_rivals(const placed_image& query, const view& first, verdict& judged,
-                       match_times& times) const {
-    const known_placement known{ref(points_, pairs_), judged.found.at, verifier_->same_place()};
-    for (const float coarser : coarseness) {
-      auto start = clock::now();
-      const bool same = coarser == first.features.coarser;
-      const view other = same ? view() : seen(query, coarser, start, times);
-      const view& v = same ? first : other;
-      const auto ballots = vote(v.points, v.pairs, nullptr, known);
-      times.votes += lap(start);
-      verifier_->hold_against(v.points, v.features, v.shades.ref(), elected(v, ballots), judged);
-      times.verify += lap(start);
+  /// Whether a query fits elsewhere as well, at any turn: in every look, each for another scale.
+  void look_for_rivals(const placed_image& query, float coarser, const array<image_point, Place>& points,
+                       const image_features& features, const placed_shades& shades, verdict& judged) const {
+    verifier_->hold_against_rivals(points, features, shades.ref(), judged);
+    for (const float other : coarseness) {
       if (!judged.matched) return;
+      if (other == coarser) continue;
+      array<image_point, Place> other_points;
+      placed_shades other_shades;
+      const image_features other_features = find_features(query, other, other_points, other_shades);
+      verifier_->hold_against_rivals(other_points, other_features, other_shades.ref(), judged);
     }
-  }
-
-  /// The similarities that most votes are for.
-  std::vector<similarity> elected(const view& v, const std::vector<ballot>& ballots) const {
-    std::vector<std::uint32_t> order;
-    for (std::uint32_t i = 0; i < ballots.size(); ++i) {
-      if (ballots[i].basis() < own_pairs_.size()) order.push_back(i);
-    }
-    const std::size_t candidates = std::min<std::size_t>(candidates_most, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(candidates), order.end(),
-                      [&](auto a, auto b) {
-                        const auto va = ballots[a].votes(), vb = ballots[b].votes();
-                        return va != vb ? va > vb : a < b;
-                      });
-    const auto query_pairs = copy_to_host(place_, v.pairs);
-    const std::uint32_t nq = base_points(v.points), nr = base_points(points_);
-    std::vector<similarity> result;
-    for (std::size_t i = 0; i < candidates; ++i) {
-      const std::uint32_t q = query_pairs[order[i]], r = own_pairs_[ballots[order[i]].basis()];
-      result.push_back(similarity_of(v.features.points[q / nq], v.features.points[q % nq],
-                                     features_.points[r / nr], features_.points[r % nr]));
-    }
-    return result;
   }
 
   static double lap(clock::time_point& start) {
@@ -712,7 +665,7 @@ class matcher_on final : public matcher {
   }
 
   std::vector<ballot> vote(const array<image_point, Place>& points, const array<std::uint32_t, Place>& pairs,
-                           std::uint32_t* all, const known_placement& known = {}) const {
+                           std::uint32_t* all) const {
     if (pairs.size() == 0 || pairs_.size() == 0) return {};
     array<ballot, Place> ballots(place_, pairs.size());
     const auto bases = static_cast<std::uint32_t>(pairs_.size());
@@ -720,8 +673,8 @@ class matcher_on final : public matcher {
     with_table([&](const auto& table) {
       using table_ref = std::remove_cvref_t<decltype(table)>;
       if (options_.votes == vote_way::shared) {
-        const vote_shared<table_ref> kernel{table, table_values(), numbers_.data(), query,
-                                            bases, known,          ballots.data(),  all};
+        const vote_shared<table_ref> kernel{
+            table, table_values(), numbers_.data(), query, bases, ballots.data(), all};
         place_.launch(pairs.size(), detail::scratch_bytes_of(kernel), kernel);
         return;
       }
@@ -737,8 +690,7 @@ class matcher_on final : public matcher {
         place_.for_each(n, vote_global<table_ref, typename index_type::ref_type>{
                                table, query, index_.ref(), query_index.ref(), bases,
                                static_cast<std::uint32_t>(first), votes, ballots.data()});
-        const reduce_votes kernel{votes, query,         bases, static_cast<std::uint32_t>(first),
-                                  known, ballots.data()};
+        const reduce_votes kernel{votes, bases, static_cast<std::uint32_t>(first), ballots.data()};
         place_.launch(n, detail::scratch_bytes_of(kernel), kernel);
       }
     });

@@ -44,6 +44,33 @@ similarity similarity_of(image_point a, image_point b, image_point to_a, image_p
   return s;
 }
 
+std::vector<similarity> similarities_of(std::vector<patch_match> matches, float scale, float least) {
+  constexpr float alike = 0.6f, turn_off = 0.35f, scale_off = 1.4f;
+  constexpr std::size_t most = 128, of_each = 2;
+  std::erase_if(matches, [](const patch_match& m) { return m.correlation < alike; });
+  std::stable_sort(matches.begin(), matches.end(),
+                   [](auto& a, auto& b) { return a.correlation > b.correlation; });
+  matches.resize(std::min(matches.size(), most));
+  const auto fits = [&](const similarity& s, const patch_match& m) {
+    const float off = std::atan2(s.b, s.a) - m.turn;
+    return std::cos(off) > std::cos(turn_off);
+  };
+  std::vector<similarity> result;
+  for (std::size_t i = 0; i < matches.size(); ++i) {
+    std::size_t found = 0;
+    for (std::size_t k = 0; k < matches.size() && found < of_each; ++k) {
+      const patch_match &a = matches[i], &b = matches[k];
+      if (std::hypot(a.from.x - b.from.x, a.from.y - b.from.y) < least) continue;
+      const similarity s = similarity_of(a.from, b.from, a.to, b.to);
+      const float size = std::hypot(s.a, s.b) / scale;
+      if (size > scale_off || size < 1 / scale_off || !fits(s, a) || !fits(s, b)) continue;
+      result.push_back(s);
+      ++found;
+    }
+  }
+  return result;
+}
+
 likeness& likeness::operator+=(float correlation) {
   constexpr float alike_least = 0.7f;
   ++compared;

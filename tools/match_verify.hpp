@@ -314,6 +314,91 @@ struct compare_windows {
   }
 };
 
+/// What a picture looks like around a point, turned to where the light is.
+struct patch {
+  static constexpr int side = 4, size = (2 * side + 1) * (2 * side + 1);  // samples, as compare_windows has
+  float shades[size];  // their sum is 0, and that of their squares is 1; all 0 at the border of the picture
+  float turn;
+};
+
+struct describe_points {
+  shades_ref shades;
+  const image_point* points;
+  patch* patches;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    patch& to = patches[i];
+    if (fill(points[i], to)) return;
+    for (float& s : to.shades) s = 0;
+  }
+
+ private:
+  ROOST_FN bool fill(image_point p, patch& to) const {
+    constexpr int around = 8;  // pixels
+    float x = 0, y = 0, shade;
+    for (int v = -around; v <= around; ++v) {
+      for (int u = -around; u <= around; ++u) {
+        if (u * u + v * v > around * around) continue;
+        if (!shades.at({p.x + static_cast<float>(u) * shades.step, p.y + static_cast<float>(v) * shades.step},
+                       shade))
+          return false;
+        x += static_cast<float>(u) * shade, y += static_cast<float>(v) * shade;
+      }
+    }
+    to.turn = std::atan2(y, x);
+    const float step = compare_windows::apart * shades.step, c = step * std::cos(to.turn),
+                s = step * std::sin(to.turn);
+    float sum = 0, squares = 0;
+    for (int k = 0; k < patch::size; ++k) {
+      const auto u = static_cast<float>(k % (2 * patch::side + 1) - patch::side),
+                 v = static_cast<float>(k / (2 * patch::side + 1) - patch::side);
+      if (!shades.at({p.x + c * u - s * v, p.y + s * u + c * v}, to.shades[k])) return false;
+      sum += to.shades[k];
+    }
+    for (float& value : to.shades) {
+      value -= sum / patch::size;
+      squares += value * value;
+    }
+    if (!(squares > patch::size)) return false;
+    for (float& value : to.shades) value /= std::sqrt(squares);
+    return true;
+  }
+};
+
+/// Points of a query and of a reference that look alike.
+struct patch_match {
+  image_point from, to;
+  float correlation, turn;
+};
+/// The best for each of a query's points, but for what a placement explains that is known.
+struct match_patches {
+  const patch* query;
+  const image_point* points;
+  const patch* reference;
+  const image_point* reference_points;
+  std::uint32_t count;  // of these
+  similarity known;
+  float same_place;
+  patch_match* matches;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const image_point at = known(points[i]);
+    patch_match best{points[i], at, 0, 0};
+    for (std::uint32_t j = 0; j < count; ++j) {
+      const float x = reference_points[j].x - at.x, y = reference_points[j].y - at.y;
+      if (x * x + y * y < same_place * same_place) continue;
+      float correlation = 0;
+      for (int k = 0; k < patch::size; ++k) correlation += query[i].shades[k] * reference[j].shades[k];
+      if (correlation > best.correlation)
+        best = {points[i], reference_points[j], correlation, reference[j].turn - query[i].turn};
+    }
+    matches[i] = best;
+  }
+};
+/// Similarities that two matches agree on, by their places and their turns; `scale`: what is expected, about.
+/// Points of a query that are less than `least` apart tell too little.
+std::vector<similarity> similarities_of(std::vector<patch_match> matches, float scale, float least);
+
 /// How many windows were compared, and how many are alike.
 struct likeness {
   std::uint32_t compared = 0, alike = 0;
@@ -376,6 +461,8 @@ class match_verifier {
     const auto ref = [](const point_cells& cells, const auto& begin) {
       return cells_ref{cells.side, cells.columns, cells.rows, begin.data()};
     };
+    patches_ = array<patch, Place>(place, points.size());
+    place.for_each(points.size(), describe_points{shades, points_.data(), patches_.data()});
     const auto width = static_cast<float>(reference.width), height = static_cast<float>(reference.height);
     ref_ = {ref(near, near_),
             ref(around, around_),
@@ -439,11 +526,19 @@ class match_verifier {
     return result;
   }
 
-  /// Holds what was found against other similarities.
-  void hold_against(const array<image_point, Place>& points, const image_features& query,
-                    const shades_ref& shades, const std::vector<similarity>& candidates,
-                    verdict& result) const {
-    auto others = of_any_size(candidates);
+  /// Holds what was found against placements where the pictures look alike around points, but for those that
+  /// it explains.
+  void hold_against_rivals(const array<image_point, Place>& points, const image_features& query,
+                           const shades_ref& shades, verdict& result) const {
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
+    if (count == 0) return;
+    array<patch, Place> patches(place_, count);
+    place_.for_each(count, describe_points{shades, points.data(), patches.data()});
+    array<patch_match, Place> matches(place_, count);
+    place_.for_each(count, match_patches{patches.data(), points.data(), patches_.data(), points_.data(),
+                                         ref_.count, result.found.at, same_place(), matches.data()});
+    auto others = of_any_size(similarities_of(copy_to_host(place_, matches), shades_.step / shades.step,
+                                              basis_least * query.diagonal()));
     run(points, others, 0, false);
     std::stable_sort(others.begin(), others.end(), better);
     others = apart({result.found}, others, query, same_place(), rivals);
@@ -485,6 +580,7 @@ class match_verifier {
   const image_features& reference_;
   shades_ref shades_;
   array<image_point, Place> points_;
+  array<patch, Place> patches_;  // around them
   array<std::uint32_t, Place> near_, around_;
   reference_ref ref_;
 };

@@ -218,10 +218,9 @@ class sets:
         for i in range(100):
             # Each with five others.
             self.add(regulars[i % 20], None, regulars[(i % 20 + 1 + i // 20 * 3) % 20], None)
-        for i in range(500 - min(len(everything), 300)):
-            photograph = self.photographs[i % len(self.photographs)][0]
-            other = regulars[random_.randrange(20)]
-            self.add(*((photograph, None, other) if i % 2 else (other, None, photograph)), None)
+        mixed = [pair for file in files for other in regulars for pair in ((file, other), (other, file))]
+        for reference, query in random_.sample(mixed, min(len(mixed), 500 - min(len(everything), 300))):
+            self.add(reference, None, query, None)
 
     def itself(self):
         for file, image in self.photographs:
