@@ -433,6 +433,9 @@ TEST(matcher, windows_of_the_right_place_alone_are_alike) {
   const auto three = tools::likeness_of(points, part, 1)[0];
   EXPECT_GT(three.all.share(), 0.7);
   EXPECT_FALSE(three.good());
+  // Nor is every second one, wherever it is.
+  for (std::size_t i = 0; i < points.size(); ++i) part[i] = i % 2 == 0 ? 0.9f : 0.1f;
+  EXPECT_FALSE(tools::likeness_of(points, part, 1)[0].good());
 }
 
 TEST(matcher, a_second_place_that_is_as_good_is_told) {
