@@ -373,6 +373,18 @@ std::vector<std::string> remarks_on_precision(const placed_meshes& all, const fr
   return result;
 }
 
+std::string remark_on_size(const std::string& name, const bounds& box, const frame& grid,
+                           std::uint64_t finest) {
+  const double side = box.longest_side(), times = grid.length / side;
+  if (side == 0 || times <= grid.side) return {};
+  const bool reached = times < static_cast<double>(finest);
+  return fmt::format(
+      "{}: is {:.2g} voxels wide, as the grid spans {:.3g} times its width; bring the meshes nearer to "
+      "each other, or make this one larger{}",
+      name, grid.side / times, times,
+      reached ? fmt::format(", or take a --grid of more than {:.0f}", std::ceil(times)) : "");
+}
+
 std::unique_ptr<scene> make_scene(const std::string& place, int threads) {
   return choose_place(place) == "cuda" ? make_cuda_scene() : make_host_scene(host(threads));
 }
@@ -443,6 +455,10 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
     for (std::size_t i = 0; i < count; ++i) box.add(bounds_of(mesh_at(i, f), where[f][i]));
   }
   const auto grid = frame_around(box, side);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto line = remark_on_size(all.names[i], bounds_of(mesh_at(i, 0), where[0][i]), grid, finest_scene);
+    if (!line.empty()) fmt::print(stderr, "{}\n", line);
+  }
   auto view = view_of(options);
   view.side = 400;
   view.grid = side <= 1024 ? side : side <= 2048 ? side / 2 : side / 4;
@@ -541,6 +557,11 @@ void run_solids(const solids_options& options) {
   }
   auto found = find_out(*on, options, all, grid);
   for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    if (auto line = remark_on_size(all.names[i], bounds_of(all.meshes[i], all.where[i]), grid, finest_scene);
+        !line.empty()) {
+      warnings.push_back(std::move(line));
+      continue;
+    }
     if (found.meshes[i].volume_voxels != 0 || found.faults[i].open_edges != 0) continue;
     warnings.push_back(fmt::format(
         "{}: is closed, but no voxel has its centre inside: its walls are thinner than a voxel, or "
