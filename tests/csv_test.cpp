@@ -274,6 +274,33 @@ TEST(csv, reads_lines) {
   EXPECT_EQ(lines(many), expected);
   const std::string piece(tools::text_piece_bytes - 1, 'x');
   EXPECT_EQ(lines(piece + "\na\rb"), (row{piece, "a\rb"}));
+  EXPECT_EQ(lines(piece + "\ra\rb"), (row{piece, "a", "b"}));
+  std::ranges::replace(many, '\n', '\r');
+  EXPECT_EQ(lines(many), expected);
+}
+
+/// However short they are, memory is that of so many rows.
+TEST(csv, reads_a_few_rows_at_a_time) {
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    std::string content = "h" + end;
+    row expected;
+    for (int i = 0; i < 2000; ++i) content += expected.emplace_back(std::to_string(i * i % 1000)) + end;
+    const file f(content);
+    const roost::host cpu(4);
+    tools::csv_reader reader(cpu, f.name(), {',', tools::bad_lines::fail, 16});
+    tools::csv_choice choice;
+    choice.columns = {0};
+    reader.choose(choice);
+    row all;
+    tools::text_rows table;
+    for (bool more = true; more; table.clear()) {
+      more = reader.read(table, 1000, 20);
+      EXPECT_LE(table.fields.size(), 20u);
+      for (const auto field : table.fields) all.emplace_back(field);
+      ASSERT_LE(all.size(), expected.size());
+    }
+    EXPECT_EQ(all, expected);
+  }
 }
 
 TEST(csv, a_file_appears_as_a_whole) {

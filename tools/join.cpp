@@ -29,7 +29,7 @@ const std::map<std::string, join_kind> kinds{{"inner", join_kind::inner},
                                              {"anti", join_kind::anti}};
 
 /// How much of the left file is in memory at once.
-constexpr std::size_t left_bytes_at_once = std::size_t{32} << 20;
+constexpr std::size_t left_bytes_at_once = std::size_t{32} << 20, left_rows_at_once = left_bytes_at_once / 32;
 
 struct join_options {
   std::string left, right, output;
@@ -196,7 +196,7 @@ void join(const join_options& options) {
     bool more = true;
     for (bool first = true; more; first = false) {
       text_rows a;
-      more = left.read(a, left_bytes_at_once);
+      more = left.read(a, left_bytes_at_once, left_rows_at_once);
       if (first) out.write(rows.header());
       matcher.match(a.fields, [&](const roost::tools::matches& found) {
         const auto partner = [&](std::size_t i) -> const std::string_view* {

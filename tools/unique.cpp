@@ -26,8 +26,8 @@ struct unique_options {
   int threads = 0;
 };
 
-/// How much text is counted at once, unless more than a quarter of it is different.
-constexpr std::size_t bytes_at_once = std::size_t{128} << 20;
+/// How much text is counted at once, and how many lines of it, unless more than a quarter of it is different.
+constexpr std::size_t bytes_at_once = std::size_t{128} << 20, lines_at_once = bytes_at_once / 32;
 
 /// Different texts and how often each came. Those of all text that was counted before are kept in `text`.
 struct counted_texts {
@@ -41,10 +41,10 @@ struct counted_texts {
 counted_texts count(const roost::host& cpu, const roost::tools::key_tables& tables,
                     roost::tools::text_reader& reader, roost::tools::text_rows& rows) {
   counted_texts result;
-  for (std::size_t limit = bytes_at_once;;) {
+  for (std::size_t most_bytes = bytes_at_once, most_lines = lines_at_once;;) {
     rows.fields = result.texts;
     rows.bytes = result.text.size();
-    const bool more = reader.read(rows, limit);
+    const bool more = reader.read(rows, most_bytes, most_lines);
     const auto found = count_fields(cpu, tables, rows.fields, result.counts);
     result.texts.clear();
     result.texts.reserve(found.rows.size());
@@ -60,7 +60,8 @@ counted_texts count(const roost::host& cpu, const roost::tools::key_tables& tabl
     }
     result.text = std::move(kept);
     rows.clear();
-    limit = std::max(bytes_at_once, 4 * result.text.size());
+    most_bytes = std::max(bytes_at_once, 4 * result.text.size());
+    most_lines = std::max(lines_at_once, 4 * result.texts.size());
   }
 }
 
