@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "../tools/output_file.hpp"
 #include "roost/error.hpp"
 
 // CSV files become rows of fields, or one line that says what is wrong with them; what is written is read
@@ -306,26 +307,26 @@ TEST(csv, reads_a_few_rows_at_a_time) {
 TEST(csv, a_file_appears_as_a_whole) {
   const file f("kept");
   {
-    tools::text_writer out(f.name());
+    tools::output_file out(f.name());
     out.write("half");
   }
   EXPECT_EQ(f.content(), "kept");
   std::filesystem::permissions(f.name(), std::filesystem::perms(0640));
   const auto link = f.name() + ".link";
   std::filesystem::create_symlink(f.name(), link);
-  tools::text_writer out(link);
+  tools::output_file out(link);
   out.write(std::string(5 << 20, 'x'));
   EXPECT_EQ(f.content(), "kept");
   out.finish();
   EXPECT_EQ(f.content(), std::string(5 << 20, 'x'));
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_EQ(std::filesystem::status(f.name()).permissions(), std::filesystem::perms(0640));
-  EXPECT_THROW(tools::expect_another_file(f.name(), link), roost::invalid_argument);
+  EXPECT_THROW(tools::expect_other_files({f.name()}, {link}), roost::invalid_argument);
   std::filesystem::remove(link);
 
   const auto fresh = f.name() + ".fresh";
   {
-    tools::text_writer unfinished(fresh);
+    tools::output_file unfinished(fresh);
     unfinished.write(std::string(5 << 20, 'x'));
   }
   EXPECT_FALSE(std::filesystem::exists(fresh));
@@ -338,7 +339,7 @@ RC_GTEST_PROP(csv, reads_what_it_has_written, ()) {
   auto table = *rc::gen::container<rows>(rc::gen::container<row>(columns, field));
   table.insert(table.begin(), row(columns, "h"));
   const file f;
-  tools::text_writer out(f.name());
+  tools::output_file out(f.name());
   for (const auto& r : table) {
     for (std::size_t c = 0; c < columns; ++c) {
       std::string field;

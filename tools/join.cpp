@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "fields.hpp"
+#include "output_file.hpp"
 #include "place_choice.hpp"
 #include "text_options.hpp"
 #include "write_rows.hpp"
@@ -158,8 +159,7 @@ void join(const join_options& options) {
   const auto place = roost::choose_place(options.place);
   const auto kind = kinds.at(options.kind);
   const bool both = kind != join_kind::semi && kind != join_kind::anti;
-  roost::tools::expect_another_file(options.output, options.left);
-  roost::tools::expect_another_file(options.output, options.right);
+  roost::tools::expect_other_files({options.output}, {options.left, options.right});
   roost::tools::expect_two_files(options.left, options.right);
   const roost::host cpu(options.threads);
   const roost::tools::csv_format format{options.delimiter,
@@ -182,7 +182,7 @@ void join(const join_options& options) {
 
   text_rows b;
   right.read(b);
-  roost::tools::text_writer out(options.output);
+  roost::tools::output_file out(options.output);
   const auto bytes_of_row = [](const text_rows& rows) {
     return rows.bytes / std::max<std::size_t>(rows.fields.size(), 1);
   };

@@ -59,6 +59,9 @@ struct placed_meshes {
   std::vector<std::string> notes;  ///< what a user should know of the files
 };
 
+/// The files that are read: those of a folder, too.
+std::vector<std::string> files_of_meshes(const solids_options& options);
+
 /// Reads files, folders (for frames) or makes shapes where there is no such file, and places them.
 placed_meshes read_meshes(const solids_options& options);
 

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "fields.hpp"
+#include "output_file.hpp"
 #include "place_choice.hpp"
 #include "text_options.hpp"
 #include "write_rows.hpp"
@@ -67,7 +68,7 @@ counted_texts count(const roost::host& cpu, const roost::tools::key_tables& tabl
 
 void unique(const unique_options& options) {
   const auto place = roost::choose_place(options.place);
-  roost::tools::expect_another_file(options.output, options.file);
+  roost::tools::expect_other_files({options.output}, {options.file});
   const roost::host cpu(options.threads);
   std::unique_ptr<roost::tools::text_reader> reader;
   csv_reader* csv = nullptr;
@@ -99,7 +100,7 @@ void unique(const unique_options& options) {
     std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return found.counts[i]; });
   order.resize(std::min(order.size(), options.top));
 
-  roost::tools::text_writer out(options.output);
+  roost::tools::output_file out(options.output);
   const bool as_csv = options.format == "csv";
   const auto columns = std::max<std::size_t>(options.columns.size(), 1);
   const std::string end = as_csv && csv != nullptr && csv->crlf() ? "\r\n" : "\n";
