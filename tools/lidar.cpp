@@ -12,11 +12,11 @@
 #include <roost/kernel_map.hpp>
 
 #include "clouds.hpp"
+#include "output_file.hpp"
 #include "picture.hpp"
 #include "place_choice.hpp"
 #include "point_cloud.hpp"
 #include "run.hpp"
-#include "text_file.hpp"
 
 namespace {
 
@@ -276,7 +276,7 @@ CLI::Validator between(double least, double most) {
 void lidar(lidar_options& options) {
   if (options.file.empty() == (options.sweeps == 0))
     throw roost::invalid_argument("lidar: name a file of points, or give --generate SWEEPS, not both");
-  roost::tools::expect_another_file(options.picture, options.file);
+  roost::tools::expect_other_files({options.picture}, {options.file});
   const std::string place = roost::choose_place(options.place);
   const roost::host cpu(options.threads);
   cloud_facts facts;

@@ -14,6 +14,7 @@
 
 #include "match_picture.hpp"
 #include "matcher.hpp"
+#include "output_file.hpp"
 #include "place_choice.hpp"
 #include "plot_script.hpp"
 #include "text_file.hpp"
@@ -268,7 +269,7 @@ class match_run {
                                      options.out.string()));
     }
     std::vector<std::string> inputs = files_, outputs{(options.out / "sheet.png").string()};
-    inputs.push_back(options.reference);
+    inputs.insert(inputs.end(), {options.reference, options.truth});
     one_picture_ = files_.size() == 1 && tools::kind_of_file(files_[0]) != tools::file_kind::other;
     if (one_picture_) {
       const auto name = (options.out / std::filesystem::path(files_[0]).stem()).string();
@@ -478,7 +479,7 @@ class match_run {
     if (!one_picture_) return;
     tools::write_png(tools::draw_match(reference_, query, result), options_.out / (name + ".png"));
     const auto votes = (options_.out / (name + ".votes.csv")).string();
-    tools::text_writer csv(votes);
+    tools::output_file csv(votes);
     csv.write("basis,votes\n");
     for (std::size_t i = 0; i < result.best_votes.size(); ++i)
       csv.write(fmt::format("{},{}\n", i, result.best_votes[i]));
