@@ -92,6 +92,34 @@ def test_floats_of_python_take_the_nearest_value():
     refused(OverflowError, lambda: changing.insert([1], [1e39]))
 
 
+def test_integers_beside_floats_of_python_are_exact():
+    keys = np.array([0.1, 2048, 16777216], "f4")
+    index = roost.Index(keys)
+    assert index.get_indexer([0.1, 2048, np.uint8(1)]).tolist() == [0, 1, -1]
+    for wrong in (16777217, np.uint32(16777217)):
+        refused(OverflowError, lambda: index.get_indexer([0.1, wrong]), "16777217")
+        refused(OverflowError, lambda: roost.isin([0.5, wrong], np.array([0.5], "f2")), "16777217")
+        refused(OverflowError, lambda: roost.ConcurrentMap("i8", "f4").insert([1, 2], [0.1, wrong]))
+    refused(OverflowError, lambda: index.get_indexer([0.1, np.float64(0.1)]), "0.1")
+
+
+def test_long_durations():
+    longest = dt.timedelta.max
+    for duration, unit in (
+        (longest - dt.timedelta(microseconds=999_999), "s"),
+        (longest - dt.timedelta(microseconds=999), "ms"),
+        (dt.timedelta(999_999_999), "D"),
+        (dt.timedelta(1 - 999_999_999), "m"),
+        (dt.timedelta(1, 1, 1), "us"),
+    ):
+        key = duration // np.timedelta64(1, unit).item()
+        index = roost.Index(np.array([7, key], f"m8[{unit}]"))
+        assert duration in index and index.get_indexer([duration]).tolist() == [1]
+        assert duration - dt.timedelta(seconds=1) not in index
+    refused(OverflowError, lambda: roost.Index(np.array([7], "m8[us]")).get_indexer([longest]), "timedelta")
+    assert longest not in roost.Index(np.array([7], "m8[us]"))
+
+
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps"]
 
 
@@ -385,7 +413,17 @@ def test_values_of_other_types():
     refused(ValueError, lambda: roost.Store("i8", "f4", (2**32, 2**32)), "4096")
     refused(TypeError, lambda: roost.ConcurrentMap().insert([1, 2, 3], {30, 1, 20}), "set")
     refused(TypeError, lambda: roost.Map([1, 2, 3], {30, 1, 20}), "set")
+    for how in ("sum", "mean", "min", "max", "first"):
+        refused(TypeError, lambda: getattr(roost.group_by([1, 2]), how)({1, 2}), "set")
+    refused(TypeError, lambda: roost.MultiMap([1, 2], {1, 2}), "set")
+    refused(TypeError, lambda: roost.Map([1, 2], np.zeros((2, 2))).find([9], missing={1, 2}), "missing=")
     refused(TypeError, lambda: roost.ConcurrentMap(("i4", (2,)), "i8"), "shape")
+    for factor in (1e-9, 0, -1, 1.5, float("nan"), float("inf")):
+        refused(ValueError, lambda: roost.ConcurrentMap(load_factor=factor), "0.01 to 1")
+    for factor in (".5", True, None, [0.5], 1j):
+        refused(TypeError, lambda: roost.ConcurrentMap(load_factor=factor), "0.01 to 1")
+    refused(TypeError, lambda: roost.ConcurrentMap(capacity=True), "whole number")
+    assert roost.ConcurrentMap(load_factor=np.float32(0.5)).insert([1], 1) == 1
 
 
 def test_columns_of_frames_with_nulls():
@@ -423,6 +461,27 @@ def test_columns_of_frames_with_nulls():
         2**53 + 1
     ]
     assert roost.factorize(pd.Categorical([2**53 + 1, 7]))[1].tolist() == [2**53 + 1, 7]
+
+
+def test_dates_that_numpy_takes_for_nat():
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    least = pa.array([-(2**63), 5])
+    for column in (
+        least.cast(pa.timestamp("s")),
+        least.cast(pa.duration("ns")),
+        least.cast(pa.date64()),
+        pa.chunked_array([least.cast(pa.timestamp("s"))] * 2),
+        least.cast(pa.timestamp("s")).dictionary_encode(),
+        pa.table({"a": least.cast(pa.timestamp("s"))}),
+        pd.Series(pd.arrays.ArrowExtensionArray(least.cast(pa.timestamp("us")))),
+        pl.Series([-(2**63), 5]).cast(pl.Datetime("us")),
+        pl.Series([-(2**63), 5]).cast(pl.Duration("us")),
+        pl.DataFrame({"a": pl.Series([-(2**63), 5]).cast(pl.Duration("us"))}),
+    ):
+        refused(OverflowError, lambda: roost.from_arrow(column), "-2^63")
+        refused(OverflowError, lambda: roost.Map([1, 2], column), "-2^63")
+    assert roost.unique(pa.array([1 - 2**63]).cast(pa.timestamp("s"))).view("i8").tolist() == [1 - 2**63]
+    assert np.isnat(roost.unique(pd.Series([pd.NaT, pd.NaT], dtype="M8[s]"))).all()  # pandas means NaT
 
 
 def test_columns_that_are_not_read():
@@ -499,7 +558,7 @@ def test_a_store_is_not_loaded_with_narrower_keys(tmp_path):
     store.insert([1, 2**32 + 1], [1.0, 2.0])
     store.save(tmp_path / "s")
     for narrow in ("i4", "u1"):
-        with pytest.raises(OSError, match="more bytes"):
+        with pytest.raises(OSError, match="has keys of int64"):
             roost.Store.load(tmp_path / "s", narrow, "f4")
     small = roost.Store("i4", "f4")
     small.insert([-1, 5], [1.0, 2.0])
