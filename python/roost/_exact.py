@@ -65,8 +65,8 @@ def convert(array, dtype, what, given=None):
     """An array of numpy with another type, every value as it is.
 
     `given`: what the array was made of, if that was Python's. Its floats, which have no type of their own,
-    may become the nearest ones of `dtype`, as in numpy, but not infinite or 0. Raises TypeError where no value can be equal, and OverflowError with the
-    first value that `dtype` has not.
+    may become the nearest ones of `dtype`, as in numpy, but not infinite or 0. Raises TypeError where no
+    value can be equal, and OverflowError with the first value that `dtype` has not.
     """
     if array.dtype == dtype:
         return array

@@ -528,6 +528,13 @@ def test_tensors():
     for table in (roost.Set(keys), roost.Index(keys), roost.Map(keys, torch.arange(3))):
         assert table.contains([most, 2**63, 6]).tolist() == [True, True, False]
         assert most in table and 2**63 in table and -1 not in table and keys[1] in table
+    assert roost.unique(keys, sorted=True).tolist() == [5, 2**63, most]
+    wide, real = torch.tensor([2**53 + 1]), torch.tensor([2.0**53], dtype=torch.float64)
+    refused(TypeError, lambda: roost.isin(wide, real), "common type")
+    refused(TypeError, lambda: roost.join(real, wide), "common type")
+    for table in (roost.Set(real), roost.Index(real), roost.Map(real, real)):
+        refused(TypeError, lambda: table.contains(wide), "convert")
+    refused(TypeError, lambda: roost.ConcurrentMap("i8", "f8", like=wide).insert(wide, wide), "convert")
     changing = roost.ConcurrentMap("uint64", "int64", like=keys)
     changing.insert([most, 2**63], [1, 2])
     assert changing[most] == 1 and changing[2**63] == 2
