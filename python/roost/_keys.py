@@ -126,9 +126,9 @@ class Keys:
 
 def _words(array, n, kind, library):
     """The words of an array of n keys of this kind. Copies only what must change: see docs/python.md."""
-    if kind.nan is not None:
+    if kind.nan is not None or kind.dtype.kind == "b":
         _, words = library.output(n, _UINT64 if kind.key_bytes == 8 else _UINT32)
-        library.module.canonical_floats(library.place(), library.column(array), words, kind.nan)
+        library.module.canonical_keys(library.place(), library.column(array), words, kind.nan or 0)
         return words
     if kind.key_bytes != kind.word_bytes:
         return library.resized(library.column(array), n, _UINT8, (kind.word_bytes,))[1]

@@ -636,8 +636,8 @@ def _masked(x, what):
 
 def _tensor(x, what):
     torch = sys.modules["torch"]
-    if x.layout is not torch.strided:
-        raise TypeError(f"{what}: a sparse tensor; pass its values or indices")
+    if x.layout is not torch.strided or x.is_nested:
+        raise TypeError(f"{what}: a sparse or nested tensor; pass its values or indices")
     if x.requires_grad:
         x = x.detach()
     if x.is_neg():  # a view whose memory has the opposite numbers

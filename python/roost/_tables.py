@@ -733,8 +733,8 @@ class _Changing(_Mapping):
         keys = self._queries(keys, what)
         dtype, library = self._values.dtype, keys.library
         array = self._column(values, keys, what)
-        if how == 2 and dtype.itemsize < 4 and dtype.kind != "u":
-            raise TypeError(f"{what}: sums of {dtype}; make a map with values of 4 or 8 bytes")
+        if how == 2 and (dtype.kind in "mM" or (dtype.itemsize < 4 and dtype.kind != "u")):
+            raise TypeError(f"{what}: sums of {dtype}; make a map with numbers of 4 or 8 bytes as values")
         words, floating = self._values.words(array, library), how == 2 and dtype.kind == "f"
         inserted, full = self._table.insert(library.place(), keys.words, words, how, floating)
         if full:

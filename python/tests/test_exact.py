@@ -399,6 +399,29 @@ def test_values_are_kept():
     refused(OverflowError, lambda: roost.Map([1, 2], [2**53 + 1, 0.5]))
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_bools_that_are_other_bytes(library):
+    """As programs in C may make them: each that is not 0 is True."""
+    keys, known = np.array([2, 1, 0, 255], "u1").view("?"), np.array([True])
+    one, two = keys[:1], keys[1:2]
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        keys, known, one, two = map(torch.from_numpy, (keys, known, one, two))
+    assert roost.unique(keys, sorted=True).tolist() == [False, True] and len(roost.group_by(keys)) == 2
+    assert roost.factorize(keys)[0].tolist() == [0, 0, 1, 0]
+    assert roost.isin(keys, known).tolist() == roost.isin(keys, one).tolist() == [True, True, False, True]
+    for table in (roost.Set(one), roost.Index(one), roost.Map(one, one), roost.MultiMap(one, one)):
+        assert True in table and table.contains(keys).tolist() == [True, True, False, True]
+    changing = roost.ConcurrentMap("?", "i8", like=keys)
+    assert changing.insert(one, [5]) == 1 and changing.insert(two, [6]) == 0
+    assert roost.isin(keys, [1]).tolist() == [True, True, False, True]
+    integers = roost.unique(keys).tolist()
+    assert roost.group_by([0] * 4).sum(keys).tolist() == [3] and sorted(integers) == [0, 1]
+    for dtype in ("u1", "i4", "f4"):
+        numbers = np.array([1], dtype) if library == "numpy" else torch.from_numpy(np.array([1], dtype))
+        assert roost.isin(keys, numbers).tolist() == [True, True, False, True]
+
+
 def test_values_of_other_types():
     refused(OverflowError, lambda: roost.Map([1], np.zeros(1, "c8")).find([9], missing=2**53 + 1), "missing=")
     assert roost.Map([1], np.zeros(1, "c16")).find([9], missing=1 + 2j)[0] == 1 + 2j
@@ -406,6 +429,9 @@ def test_values_of_other_types():
     refused(OverflowError, lambda: dates.insert([dt.date(2020, 1, 1)], 1))
     dates.insert([D("NaT")], 1)
     assert len(dates) == 1 and dt.date(2020, 1, 1) not in dates
+    refused(TypeError, lambda: dates.find([D("NaT")], missing=dt.date(2020, 1, 1)), "missing=")
+    for dtype, amount in (("M8[s]", D(1, "s")), ("m8[s]", np.timedelta64("NaT", "s"))):
+        refused(TypeError, lambda: roost.ConcurrentMap("i8", dtype).add([1], amount), "sums")
     long = roost.Map([1, 2], np.array([1.5, 2.5], np.longdouble))
     assert long.find([2, 1]).tolist() == [2.5, 1.5]
     assert roost.group_by([1, 1]).first(np.array([1.5, 2.5], np.longdouble)).tolist() == [1.5]
@@ -538,6 +564,9 @@ def test_tensors():
     changing = roost.ConcurrentMap("uint64", "int64", like=keys)
     changing.insert([most, 2**63], [1, 2])
     assert changing[most] == 1 and changing[2**63] == 2
+    refused(
+        TypeError, lambda: roost.unique(torch.nested.nested_tensor([torch.ones(2), torch.ones(1)])), "nested"
+    )
     backwards = torch.tensor([1 + 2j, 3 + 4j]).conj().imag  # whose memory has the opposite numbers
     assert roost.unique(backwards, sorted=True).tolist() == [-4.0, -2.0]
     table = roost.Map(torch.arange(2), torch.ones(2, dtype=torch.bfloat16))
