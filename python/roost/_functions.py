@@ -236,7 +236,7 @@ def join(left, right, how="inner", *, index_dtype="int64"):
     (array([1, 1, 2, 2]), array([0, 2, 0, 2]))
     """
     what = "roost.join"
-    if how not in _JOINS:
+    if not isinstance(how, str) or how not in _JOINS:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _JOINS))}")
     rows = _rows_type(index_dtype, what)
     a, b = encode_two(left, right, what)
@@ -292,7 +292,7 @@ def duplicated(x, *, keep="first"):
     array of bool, as long as `x`
     """
     what = "roost.duplicated"
-    if keep not in ("first", False):
+    if not isinstance(keep, (str, bool, np.bool_)) or keep not in ("first", False):
         raise ValueError(f"{what}: keep={keep!r}; give 'first' or False")
     x = encode_strings_too(x, what)
     _check_rows(x.n, _INT64, what)

@@ -165,7 +165,7 @@ def _dtype(dtype, what):
     """numpy's type of what a user calls one: of torch, too."""
     of_torch = str(dtype).startswith("torch.")
     try:
-        found = np.dtype(str(dtype)[6:] if of_torch else dtype)
+        found = None if dtype is None else np.dtype(str(dtype)[6:] if of_torch else dtype)  # None: float64
     except TypeError:
         found = None
     if found is not None and found.subdtype is not None:
@@ -186,6 +186,13 @@ def _name(dtype):
         return np.dtype(dict(names=dtype.names, formats=types, offsets=offsets, itemsize=dtype.itemsize))
 
     return str(plain(dtype) if isinstance(dtype, np.dtype) else dtype).removeprefix("torch.")
+
+
+def _library_of(like, what):
+    """The Library of an array beside which a table is to lie."""
+    if isinstance(like, (str, bytes)):
+        raise TypeError(f"{what}: like={_shown(like)}; pass an array that lies there")
+    return NUMPY if like is None else take(like, what)[1]
 
 
 def _plain_number(key):
@@ -830,7 +837,7 @@ class ConcurrentMap(_Changing):
             raise TypeError(f"{what}: keys of type {key}; give a type of at most 8 bytes")
         capacity = _whole_number(capacity, what, "capacity")
         self._load_factor = _load_factor(load_factor, what)
-        self._library = library = NUMPY if like is None else take(like, what)[1]
+        self._library = library = _library_of(like, what)
         library.need(value)
         self._values = _Values.of_type(value, library)
         self._home = library.place()
@@ -929,7 +936,7 @@ class Store(_Changing):
         )
 
     def _prepare(self, key_dtype, value_dtype, value_shape, budget, like, what):
-        self._library = library = NUMPY if like is None else take(like, what)[1]
+        self._library = library = _library_of(like, what)
         self._kind = kind_of(np.empty(0, _dtype(key_dtype, what)), what)
         if self._kind.word_bytes > 8:
             raise TypeError(f"{what}: keys of type {self._kind}; give a type of at most 8 bytes")

@@ -578,6 +578,14 @@ def test_misuse_has_clear_messages(tmp_path):
     assert roost.unique([2, 1, 2], sorted=np.True_, return_counts=np.True_)[1].tolist() == [1, 2]
     for flag in (1, None, "yes", np.array([1, 2])):
         refused(TypeError, lambda: roost.unique([1], return_counts=flag), "return_counts=")
+    for how in (["inner"], None, 1):
+        refused(ValueError, lambda: roost.join([1], [1], how), "how=")
+    for keep in (np.array([1, 2]), ["first"], None):
+        refused(ValueError, lambda: roost.duplicated([1], keep=keep), "keep=")
+    for make in (roost.ConcurrentMap, roost.Store):
+        refused(TypeError, lambda: make(None), "None")
+        refused(TypeError, lambda: make("i8", None), "None")
+        refused(TypeError, lambda: make(like="cuda"), "like=")
     refused(ValueError, lambda: roost.Store.load("a\0b"), "NUL")
     refused(TypeError, lambda: roost.Store.load(5), "int")
     refused(ValueError, lambda: roost.Store().save("a\0b"), "NUL")
