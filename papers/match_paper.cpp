@@ -8,6 +8,7 @@ namespace {
 
 namespace tools = roost::tools;
 using roost::bench::text;
+constexpr int scene_width = 640, scene_height = 480;
 
 struct data_set {
   const char* name;
@@ -25,33 +26,51 @@ struct measured {
   tools::match_result result;
 };
 
+/// How far a corner lies from where it should, in pixels.
+std::string corner_off(const tools::match_result& result, const tools::similarity& truth) {
+  if (!result.matched) return "no match";
+  double most = 0;
+  for (const float x : {0.f, scene_width - 1.f}) {
+    for (const float y : {0.f, scene_height - 1.f}) {
+      const auto a = result.to_reference({x, y}), b = truth({x, y});
+      most = std::max<double>(most, std::hypot(a.x - b.x, a.y - b.y));
+    }
+  }
+  return text(most, 2);
+}
+
+measured measure_matching(const tools::grey_image& reference, const tools::grey_image& query,
+                          const tools::match_options& how, const roost::bench::reproduction& options,
+                          const std::string& place) {
+  measured found;
+  std::vector<tools::match_times> builds, matches;
+  const auto use = [&](const tools::matcher& matcher) {
+    builds.push_back(matcher.times());
+    found.facts = matcher.facts();
+    found.result = matcher.match_once(query);
+    matches.push_back(found.result.times);
+  };
+  for (int i = 0; i < options.repetitions; ++i) {
+    place == "cuda" ? tools::with_matcher_on_cuda(reference, how, use)
+                    : tools::with_matcher_on_host(options.threads, reference, how, use);
+  }
+  found.build = tools::median_of(builds);
+  found.match = tools::median_of(matches);
+  return found;
+}
+
 }  // namespace
 
 void reproduce_matching(const roost::bench::reproduction& options, const std::string& place) {
-  constexpr int width = 640, height = 480;
-  const tools::drawn_scene world(8, width, height);
-  const tools::similarity same, seen = tools::around_middle(0.9f, 0.1f, 8, -5, width, height, width, height);
-  const auto reference = photograph(world, same, width, height),
-             query = photograph(world, seen, width, height, 0.8f, 3);
+  const tools::drawn_scene world(8, scene_width, scene_height);
+  const tools::similarity same,
+      seen = tools::around_middle(0.9f, 0.1f, 8, -5, scene_width, scene_height, scene_width, scene_height);
+  const auto reference = photograph(world, same, scene_width, scene_height),
+             query = photograph(world, seen, scene_width, scene_height, 0.8f, 3);
 
-  const auto measure = [&](const tools::match_options& how) {
-    measured found;
-    std::vector<tools::match_times> builds, matches;
-    for (int i = 0; i < options.repetitions; ++i) {
-      const auto use = [&](const tools::matcher& matcher) {
-        builds.push_back(matcher.times());
-        found.facts = matcher.facts();
-        found.result = matcher.match_once(query);
-        matches.push_back(found.result.times);
-      };
-      place == "cuda" ? tools::with_matcher_on_cuda(reference, how, use)
-                      : tools::with_matcher_on_host(options.threads, reference, how, use);
-    }
-    found.build = tools::median_of(builds);
-    found.match = tools::median_of(matches);
-    return found;
+  const auto measured_as = [&](const tools::match_options& how) {
+    return measure_matching(reference, query, how, options, place);
   };
-
   roost::bench::report_table facts{
       "Alcantara et al. 2009, Table 1: what the tables hold (Figure 8: 18 values a key, 947 at most; "
       "Kremlin: 105, "
@@ -73,12 +92,12 @@ void reproduce_matching(const roost::bench::reproduction& options, const std::st
     // k points have 0.85 k^2 / 3 bases, of which each sees k - 2 points.
     how.points = static_cast<int>(std::lround(std::cbrt(set.items * options.share * 3 / 0.85)));
     how.query_bases = how.points * how.points / 4;  // about as many as the reference has
-    const measured hash = measure(how);
+    const measured hash = measured_as(how);
     how.sorted = true;
-    const measured sorted = measure(how);
+    const measured sorted = measured_as(how);
     how.sorted = false;
     how.votes = tools::vote_way::shared;
-    const measured shared = measure(how);
+    const measured shared = measured_as(how);
     for (const auto* other : {&sorted, &shared})
       roost::bench::check_answers(other->result.best_votes != hash.result.best_votes, "geometric hashing");
 
@@ -87,20 +106,9 @@ void reproduce_matching(const roost::bench::reproduction& options, const std::st
                           std::to_string(f.bases), std::to_string(hash.result.bases), std::to_string(f.keys),
                           text(static_cast<double>(f.items) / static_cast<double>(f.keys), 1),
                           std::to_string(f.most), text(static_cast<double>(hash.result.votes) / 1e6, 1)});
-    std::string off = "no match";
-    if (hash.result.matched) {
-      double most = 0;
-      for (const float x : {0.f, width - 1.f}) {
-        for (const float y : {0.f, height - 1.f}) {
-          const auto a = hash.result.to_reference({x, y}), b = seen({x, y});
-          most = std::max<double>(most, std::hypot(a.x - b.x, a.y - b.y));
-        }
-      }
-      off = text(most, 2);
-    }
     times.rows.push_back({set.name, set.hash, set.sorted, text(hash.build.table, 3),
                           text(hash.match.all(), 3), text(sorted.build.table, 3), text(sorted.match.all(), 3),
-                          text(shared.match.all(), 3), off});
+                          text(shared.match.all(), 3), corner_off(hash.result, seen)});
   }
   options.report(facts);
   options.report(times);

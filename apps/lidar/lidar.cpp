@@ -13,6 +13,7 @@
 
 #include "apps/measure/clouds.hpp"
 #include "apps/measure/run.hpp"
+#include "apps/shared/output_file.hpp"
 #include "apps/shared/picture.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "apps/shared/text_file.hpp"
@@ -276,7 +277,7 @@ CLI::Validator between(double least, double most) {
 void lidar(lidar_options& options) {
   if (options.file.empty() == (options.sweeps == 0))
     throw roost::invalid_argument("lidar: name a file of points, or give --generate SWEEPS, not both");
-  roost::tools::expect_another_file(options.picture, options.file);
+  roost::tools::expect_other_files({options.picture}, {options.file});
   const std::string place = roost::choose_place(options.place);
   const roost::host cpu(options.threads);
   cloud_facts facts;

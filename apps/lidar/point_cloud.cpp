@@ -83,7 +83,9 @@ void split(std::string_view line, separator by, std::vector<std::string_view>& f
   while (!line.empty()) {
     auto field = line.substr(0, line.find_first_of(ends));
     if (line[0] == '"') {
-      const auto closed = line.find('"', 1);
+      auto closed = line.find('"', 1);
+      while (closed != line.npos && line.substr(closed + 1).starts_with('"'))
+        closed = line.find('"', closed + 2);
       if (closed != line.npos) field = line.substr(0, line.find_first_of(ends, closed));
     }
     line.remove_prefix(field.size());
@@ -191,87 +193,134 @@ bool looks_split(const std::vector<std::string_view>& fields, std::size_t column
   return !before.empty() && all_digits(before);
 }
 
-point_cloud read_rows(const std::string& file, lines_of lines, row_layout layout) {
-  point_cloud cloud;
-  coordinate_reader numbers;
-  std::vector<std::string_view> fields;
-  std::uint64_t rows = 0, all_rows = 0;                         // since points were announced
-  bool names = false;                                           // the first row is 0, 1, 2 ...
-  bool pairs = layout.by == separator::comma && !layout.named;  // each two columns may be one number: 1,5
-  const auto first = lines.number + 1;
-  while (!lines.rest.empty()) {
-    const auto line = trimmed(lines.take());
-    if (line.empty() || (layout.comments && is_comment(line))) continue;
-    split(line, layout.by, fields);
-    const auto refuse_row = [&](const std::string& why) {
-      refuse(file, fmt::format("line {}: {}: '{}'", lines.number, why, line.substr(0, 60)));
-    };
-    if (layout.announced && rows == *layout.announced) {
-      const auto more = layout.count_lines && fields.size() == 1 ? natural_in(fields[0]) : std::nullopt;
-      if (!more) refuse_row(fmt::format("there are more points than the {} that are announced", rows));
-      layout.announced = more;
-      rows = 0;
-      continue;
-    }
-    const auto most = fields.size(), least = most - (fields.back().empty() ? 1 : 0);
-    if (layout.most == 0) layout.least = least, layout.most = most;
+/// Reads rows of text as points.
+class row_reader {
+ public:
+  row_reader(const std::string& file, const lines_of& lines, const row_layout& layout)
+      : file_(file), lines_(lines), layout_(layout), first_(lines.number + 1) {
+    pairs_ = layout.by == separator::comma && !layout.named;
+  }
 
-    if (most < layout.least || least > layout.most)
-      refuse_row(fmt::format("{} columns are expected, and it has {}", layout.least, least));
+  point_cloud read() {
+    while (!lines_.rest.empty()) {
+      line_ = trimmed(lines_.take());
+      if (line_.empty()) continue;
+      split(line_, layout_.by, fields_);
+      if (layout_.comments && is_comment(line_)) {
+        expect_comment();
+      } else if (layout_.announced && rows_ == *layout_.announced) {
+        read_announcement();
+      } else {
+        read_row();
+      }
+    }
+    expect_sense();
+    constexpr std::array<const char*, 3> between{"blanks", "commas", "semicolons"};
+    cloud_.read_as = fmt::format("text, x, y, z in columns {}, {}, {} of {}, between {}{}",
+                                 layout_.columns[0] + 1, layout_.columns[1] + 1, layout_.columns[2] + 1,
+                                 layout_.most, between[static_cast<std::size_t>(layout_.by)],
+                                 numbers_.commas() ? ", with decimal commas" : "");
+    return std::move(cloud_);
+  }
+
+ private:
+  [[noreturn]] void refuse_row(const std::string& why) const {
+    refuse(file_, fmt::format("line {}: {}: '{}'", lines_.number, why, line_.substr(0, 60)));
+  }
+
+  std::optional<double> number_in(std::size_t column, coordinate_reader& numbers) const {
+    return column < fields_.size() ? numbers.read(fields_[column]) : std::nullopt;
+  }
+
+  /// What begins like a comment may be a point with a text before its coordinates.
+  void expect_comment() const {
+    coordinate_reader numbers;
+    const auto is_number = [&](std::size_t column) { return column != 0 && number_in(column, numbers); };
+    if (layout_.named && std::ranges::all_of(layout_.columns, is_number))
+      refuse_row("may be a comment or a point; delete it, or put quotes around its first field");
+  }
+
+  void read_announcement() {
+    const auto more = layout_.count_lines && fields_.size() == 1 ? natural_in(fields_[0]) : std::nullopt;
+    if (!more) refuse_row(fmt::format("there are more points than the {} that are announced", rows_));
+    layout_.announced = more;
+    rows_ = 0;
+  }
+
+  void read_row() {
+    const auto most = fields_.size(), least = most - (fields_.back().empty() ? 1 : 0);
+    if (layout_.most == 0) layout_.least = least, layout_.most = most;
+    if (most < layout_.least || least > layout_.most)
+      refuse_row(fmt::format("{} columns are expected, and it has {}", layout_.least, least));
     if (least < 3) refuse_row(fmt::format("x, y and z need 3 columns, and it has {}", least));
     std::array<double, 3> at{};
     for (std::size_t a = 0; a < 3; ++a) {
-      const auto column = layout.columns[a];
-      const auto number = column < fields.size() ? numbers.read(fields[column]) : std::optional<double>();
+      const auto column = layout_.columns[a];
+      const auto number = number_in(column, numbers_);
       if (!number) refuse_row(fmt::format("column {} is no number", column + 1));
-      if (looks_split(fields, column)) {
+      if (looks_split(fields_, column)) {
         refuse_row(
             fmt::format("columns {} and {} look like one number that has a mark in it; write it without",
                         column, column + 1));
       }
       at[a] = *number;
     }
-    if (all_rows == 0) {
-      names = lines.number == first;
-      for (std::size_t i = 0; i < fields.size(); ++i) names = names && fields[i] == fmt::to_string(i);
-      for (const auto field : fields) {
-        const auto blank = field.find_first_of(blanks);
-        if (blank != field.npos && number_of(field.substr(0, blank)))
-          refuse_row("has blanks and other marks between numbers; write it with one of them");
-      }
+    if (all_rows_ == 0) look_at_first();
+    pairs_ = pairs_ && fields_.size() >= 6 && fields_.size() % 2 == 0;
+    for (std::size_t i = 0; pairs_ && i < fields_.size(); ++i) {
+      const auto digits = i % 2 == 0 ? without_sign(fields_[i]) : fields_[i];
+      pairs_ = !digits.empty() && all_digits(digits);
     }
-    pairs = pairs && fields.size() >= 6 && fields.size() % 2 == 0;
-    for (std::size_t i = 0; pairs && i < fields.size(); ++i) {
-      const auto digits = i % 2 == 0 ? without_sign(fields[i]) : fields[i];
-      pairs = !digits.empty() && all_digits(digits);
+    add(cloud_, at);
+    ++rows_, ++all_rows_;
+  }
+
+  void look_at_first() {
+    names_ = lines_.number == first_;
+    for (std::size_t i = 0; i < fields_.size(); ++i) names_ = names_ && fields_[i] == fmt::to_string(i);
+    if (layout_.named) return;  // other columns may hold anything
+    for (const auto field : fields_) {
+      const auto blank = field.find_first_of(blanks);
+      if (blank != field.npos && number_of(field.substr(0, blank)))
+        refuse_row("has blanks and other marks between numbers; write it with one of them");
     }
-    add(cloud, at);
-    ++rows, ++all_rows;
   }
-  if (layout.announced && rows < *layout.announced)
-    refuse(file, fmt::format("is cut short: {} points of {} are there", rows, *layout.announced));
-  if (const auto problem = numbers.problem(); !problem.empty()) refuse(file, problem);
-  if (names && numbers.fractions() && layout.comments) {
-    refuse(file, fmt::format("line {}: 0, 1, 2 may be names of columns or a point; delete it, or write 0.0",
-                             first));
+
+  /// Refuses rows that may mean something else, all together.
+  void expect_sense() const {
+    if (layout_.announced && rows_ < *layout_.announced)
+      refuse(file_, fmt::format("is cut short: {} points of {} are there", rows_, *layout_.announced));
+    if (const auto problem = numbers_.problem(); !problem.empty()) refuse(file_, problem);
+    if (names_ && numbers_.fractions() && layout_.comments) {
+      refuse(file_,
+             fmt::format("line {}: 0, 1, 2 may be names of columns or a point; delete it, or write 0.0",
+                         first_));
+    }
+    if (pairs_ && all_rows_ != 0) {
+      refuse(file_,
+             "has nothing but whole numbers between commas, or decimal commas; write decimal points, or the "
+             "names of the columns first");
+    }
   }
-  if (pairs && all_rows != 0) {
-    refuse(file,
-           "has nothing but whole numbers between commas, or decimal commas; write decimal points, or the "
-           "names of the columns first");
-  }
-  constexpr std::array<const char*, 3> between{"blanks", "commas", "semicolons"};
-  cloud.read_as = fmt::format("text, x, y, z in columns {}, {}, {} of {}, between {}{}",
-                              layout.columns[0] + 1, layout.columns[1] + 1, layout.columns[2] + 1,
-                              layout.most, between[static_cast<std::size_t>(layout.by)],
-                              numbers.commas() ? ", with decimal commas" : "");
-  return cloud;
-}
+
+  const std::string& file_;
+  lines_of lines_;
+  row_layout layout_;
+  std::size_t first_;  // line
+  std::string_view line_;
+  std::vector<std::string_view> fields_;
+  point_cloud cloud_;
+  coordinate_reader numbers_;
+  std::uint64_t rows_ = 0, all_rows_ = 0;  // since points were announced
+  bool names_ = false;                     // the first row is 0, 1, 2 ...
+  bool pairs_ = false;                     // each two columns may be one number: 1,5
+};
 
 /// Where a number lies in a record.
 struct record_field {
   std::size_t offset = 0;
   number_type type;
+  bool big_endian = false;
 };
 
 /// How records lie in a file.
@@ -280,11 +329,10 @@ struct record_layout {
   std::size_t bytes = 0;   // of a point, all its fields together
   std::size_t stride = 0;  // from a number to that of the next point
   std::array<record_field, 3> fields;
-  bool big_endian = false;
 };
 
 point_cloud read_records(const std::string& file, std::string_view bytes, const record_layout& layout) {
-  const auto& [count, size, stride, fields, big_endian] = layout;
+  const auto& [count, size, stride, fields] = layout;
   if (size == 0 || bytes.size() / size < count) {
     refuse(file, fmt::format("is cut short: {} bytes of points, {} points of {} bytes are announced",
                              bytes.size(), count, size));
@@ -300,7 +348,7 @@ point_cloud read_records(const std::string& file, std::string_view bytes, const 
   for (std::uint64_t i = 0; i < count; ++i) {
     std::array<double, 3> at{};
     for (std::size_t a = 0; a < 3; ++a) {
-      const auto& [offset, type] = fields[a];
+      const auto& [offset, type, big_endian] = fields[a];
       at[a] = number_at(bytes.data() + i * stride + offset, type, big_endian);
       if (type.bytes == 8 && type.kind != number_type::floating && std::abs(at[a]) >= 0x1p53)
         refuse(file,
@@ -396,7 +444,7 @@ point_cloud read_pcd(const std::string& file, std::string_view text) {
         const auto kind = types[i] == "F"   ? number_type::floating
                           : types[i] == "I" ? number_type::whole
                                             : number_type::natural;
-        records.fields[a] = {records.bytes, {kind, static_cast<unsigned>(*size)}};
+        records.fields[a] = {records.bytes, {kind, static_cast<unsigned>(*size)}, false};
         rows.columns[a] = rows.most;
       }
       records.bytes += *size * *count;
@@ -406,7 +454,7 @@ point_cloud read_pcd(const std::string& file, std::string_view text) {
     if (words[0] == "ascii") {
       rows.least = rows.most;
       rows.announced = points;
-      cloud = read_rows(file, lines, rows);
+      cloud = row_reader(file, lines, rows).read();
     } else if (words[0] == "binary") {
       records.count = *points;
       records.stride = records.bytes;
@@ -465,11 +513,10 @@ record_layout layout_of_fields(const std::string& file, const std::string& descr
   const auto axes = expect_axes(file, "field", {names.begin(), names.end()});
   for (std::size_t a = 0; a < 3; ++a) {
     const auto [type, big_endian] = type_of_numpy(types[axes[a]]);
-    if (type.bytes == 0 || (a != 0 && big_endian != layout.big_endian))
+    if (type.bytes == 0)
       refuse(file,
              "has fields x, y, z that are other numbers than float32, float64 or integers; convert them");
-    layout.big_endian = big_endian;
-    layout.fields[a] = {offsets[axes[a]], type};
+    layout.fields[a] = {offsets[axes[a]], type, big_endian};
   }
   layout.stride = layout.bytes;
   return layout;
@@ -524,8 +571,7 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
     if (columns_first && sides[0] > text.size()) refuse(file, "is cut short");
     layout.stride = columns_first ? type.bytes : layout.bytes;
     for (std::size_t a = 0; a < 3; ++a)
-      layout.fields[a] = {a * type.bytes * (columns_first ? sides[0] : 1), type};
-    layout.big_endian = big_endian;
+      layout.fields[a] = {a * type.bytes * (columns_first ? sides[0] : 1), type, big_endian};
   }
   layout.count = sides[0];
   auto cloud = read_records(file, text.substr(head + length), layout);
@@ -598,7 +644,7 @@ point_cloud read_floats(const std::string& file, std::string_view bytes, unsigne
   record_layout layout;
   layout.bytes = layout.stride = std::size_t{4} * record;
   layout.count = bytes.size() / layout.bytes;
-  for (std::size_t a = 0; a < 3; ++a) layout.fields[a] = {4 * a, {number_type::floating, 4}};
+  for (std::size_t a = 0; a < 3; ++a) layout.fields[a] = {4 * a, {number_type::floating, 4}, false};
   auto cloud = read_records(file, bytes, layout);
   cloud.read_as = fmt::format("records of {} floats", record);
   return cloud;
@@ -614,21 +660,65 @@ point_cloud read_shape(const std::string& file, std::string_view text) {
   return cloud;
 }
 
+constexpr const char* unknown_text =
+    "is no cloud of points: PLY, PCD, NPY and BIN (KITTI) are known, and text whose first line has numbers, "
+    "or names of which three are x, y and z";
+
+/// Names of columns: in a line of their own, or in a comment, which may be prose.
+struct column_names {
+  std::vector<std::string_view> names;
+  separator by = separator::blank;
+  std::size_t line = 0;
+  bool sure = false;  // a line of their own
+
+  std::size_t most() const { return names.size(); }
+  std::size_t least() const { return names.size() - (!names.empty() && names.back().empty() ? 1 : 0); }
+  bool fit(std::size_t columns) const { return !names.empty() && least() <= columns && columns <= most(); }
+};
+
+/// Names may have blanks in them where commas separate.
+column_names names_in(std::string_view line, std::size_t number) {
+  column_names result{{}, separator_of(line), number};
+  split(line, result.by, result.names);
+  if (find_axes(result.names).all() || line.find(',') == line.npos) return result;
+  column_names with_commas{{}, separator::comma, number};
+  split(line, with_commas.by, with_commas.names);
+  return find_axes(with_commas.names).all() ? with_commas : result;
+}
+
+/// Finds out how rows like this one are made up. Names tell what separates fields, if it makes as many of
+/// them.
+void complete(row_layout& layout, const std::string& file, std::string_view line, std::size_t number,
+              const column_names& names) {
+  std::vector<std::string_view> fields;
+  layout.by = names.by;
+  split(line, layout.by, fields);
+  if (!names.fit(fields.size()) || names.by == separator::blank) {
+    layout.by = separator_of(line);
+    split(line, layout.by, fields);
+  }
+  layout.most = fields.size();
+  layout.least = layout.most - (fields.back().empty() ? 1 : 0);
+  if (names.names.empty()) return;
+  const auto at = find_axes(names.names).at;
+  layout.named = names.least() <= layout.most && names.most() >= layout.least;
+  // Names that are prose do no harm where x, y and z come first in any case.
+  if (!layout.named && (names.sure || at != layout.columns)) {
+    refuse(file, fmt::format("line {} names {} columns, but line {} has {}; write a name for each",
+                             names.line, names.least(), number, layout.least));
+  }
+  layout.columns = at;
+}
+
 point_cloud read_columns(const std::string& file, std::string_view text) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     refuse(file, "is text in UTF-16; write it in UTF-8: iconv -f UTF-16 -t UTF-8");
-  constexpr const char* unknown =
-      "is no cloud of points: PLY, PCD, NPY and BIN (KITTI) are known, and text whose first line has "
-      "numbers, "
-      "or names of which three are x, y and z";
-  if (text.find('\0') != text.npos) refuse(file, unknown);
-  lines_of lines{text};
+  if (text.find('\0') != text.npos) refuse(file, unknown_text);
+  lines_of lines{text}, rows = lines;
   row_layout layout;
   layout.comments = true;
-  std::vector<std::string_view> fields, with_commas, names;
-  std::size_t line_of_names = 0;
-  bool header = false;
-  for (auto before = lines; !lines.rest.empty(); before = lines) {
+  column_names names;
+  while (!lines.rest.empty()) {
     auto line = trimmed(lines.take());
     if (line.empty()) continue;
     const bool comment = is_comment(line);
@@ -637,45 +727,30 @@ point_cloud read_columns(const std::string& file, std::string_view text) {
       line = title == line.npos ? line : line.substr(title + 1);
       line.remove_prefix(std::min(line.find_first_not_of(marks), line.size()));
     }
-    split(line, separator_of(line), fields);
-    if (!find_axes(fields).all() && line.find(',') != line.npos) {
-      split(line, separator::comma, with_commas);  // names may have blanks in them
-      if (find_axes(with_commas).all()) fields = with_commas;
-    }
-    const auto number = fields.size() == 1 ? natural_in(fields[0]) : std::nullopt;
+    auto found = names_in(line, lines.number);
+    const auto& fields = found.names;
+    const auto axes = find_axes(fields);
+    const bool number = !fields.empty() && coordinate_reader().read(fields[0]);
+    const auto count = fields.size() == 1 ? natural_in(fields[0]) : std::nullopt;
     if (comment) {
-      if (!header && find_axes(fields).all()) names = fields, line_of_names = lines.number;
-    } else if (number && !layout.announced && !header) {
-      layout.announced = number;
+      if (names.sure || !axes.all()) continue;
+      names = std::move(found);
+    } else if (count && !layout.announced && !names.sure) {
+      layout.announced = count;
       layout.count_lines = true;
-    } else if (const auto found = find_axes(fields);
-               !header && (found.all() || (found.any() && !coordinate_reader().read(fields[0])))) {
+    } else if (!names.sure && (axes.all() || (axes.any() && !number))) {
       expect_axes(file, "column", fields);
-      names = fields, line_of_names = lines.number;
-      header = true;
-    } else if (coordinate_reader().read(fields[0])) {
-      layout.by = separator_of(line);
-      layout.most = fields.size();
-      layout.least = layout.most - (fields.back().empty() ? 1 : 0);
-      lines = before;
+      names = std::move(found);
+      names.sure = true;
+    } else if (names.sure || number || names.fit(fields.size())) {
+      complete(layout, file, line, lines.number, names);
       break;
     } else {
-      refuse(file, unknown);
+      refuse(file, unknown_text);
     }
+    rows = lines;
   }
-  if (!names.empty() && layout.most != 0) {
-    const auto at = find_axes(names).at;
-    const auto most = names.size(), least = most - (names.back().empty() ? 1 : 0);
-    const bool fitting = least <= layout.most && most >= layout.least;
-    // Names that are prose do no harm where x, y and z come first in any case.
-    if (!fitting && (header || at != layout.columns)) {
-      refuse(file, fmt::format("line {} names {} columns, but line {} has {}; write a name for each",
-                               line_of_names, least, lines.number + 1, layout.least));
-    }
-    layout.columns = at;
-    layout.named = fitting;
-  }
-  return read_rows(file, lines, layout);
+  return row_reader(file, rows, layout).read();
 }
 
 bool is_pcd(std::string_view text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <string>
 
 #include "apps/measure/sorted_groups.hpp"
@@ -431,7 +432,7 @@ class matcher_on final : public matcher {
     match_times times;
     times.points = lap(start);
     for (const float coarser : coarseness) {
-      match_result now = look(image, coarser, tries);
+      match_result now = look(image, coarser, tries, coarseness);
       votes += now.votes;
       times.points += now.times.points;
       times.bases += now.times.bases;
@@ -453,7 +454,7 @@ class matcher_on final : public matcher {
     auto start = clock::now();
     const placed_image image(place_, query);
     const double brought = lap(start);
-    match_result result = look(image, 1, tries);
+    match_result result = look(image, 1, tries, {});
     result.times.points += brought;
     return result;
   }
@@ -486,8 +487,10 @@ class matcher_on final : public matcher {
     shades_ref ref() const { return {pixels.data(), width, height, step}; }
   };
 
-  /// Looks at the query once. `tries`: pairs of bases that were compared before, and with this call.
-  match_result look(const placed_image& query, float coarser, double& tries) const {
+  /// Looks at the query once, and for rivals in this look and others. `tries`: pairs of bases that were
+  /// compared before, and with this call.
+  match_result look(const placed_image& query, float coarser, double& tries,
+                    std::span<const float> others) const {
     match_result result;
     auto start = clock::now();
     array<image_point, Place> points;
@@ -524,8 +527,12 @@ class matcher_on final : public matcher {
     }
     if (!order.empty()) result.most_votes = result.best_votes[order[0]];
     tries += static_cast<double>(pairs.size()) * static_cast<double>(pairs_.size());
-    const verdict judged =
+    verdict judged =
         verifier_->judge(points, features, shades.ref(), tried, std::log10(std::max(1.0, tries)));
+    if (judged.matched) verifier_->hold_against_rivals(points, features, shades.ref(), judged);
+    for (const float other : others) {
+      if (judged.matched && other != coarser) look_for_rivals(query, other, judged);
+    }
     const trial& found = judged.found;
     result.to_reference = found.at;
     result.log10_chance = found.log10_chance;
@@ -540,6 +547,14 @@ class matcher_on final : public matcher {
     result.reference_points = features_.points;
     result.times.verify = lap(start);
     return result;
+  }
+
+  /// Whether a query fits elsewhere as well, at any turn; each look expects another scale.
+  void look_for_rivals(const placed_image& query, float coarser, verdict& judged) const {
+    array<image_point, Place> points;
+    placed_shades shades;
+    const image_features features = find_features(query, coarser, points, shades);
+    verifier_->hold_against_rivals(points, features, shades.ref(), judged);
   }
 
   static double lap(clock::time_point& start) {

@@ -12,6 +12,7 @@
 #include <roost/error.hpp>
 #include <sstream>
 
+#include "apps/shared/output_file.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "apps/shared/plot_script.hpp"
 #include "apps/shared/text_file.hpp"
@@ -268,7 +269,7 @@ class match_run {
                                      options.out.string()));
     }
     std::vector<std::string> inputs = files_, outputs{(options.out / "sheet.png").string()};
-    inputs.push_back(options.reference);
+    inputs.insert(inputs.end(), {options.reference, options.truth});
     one_picture_ = files_.size() == 1 && tools::kind_of_file(files_[0]) != tools::file_kind::other;
     if (one_picture_) {
       const auto name = (options.out / std::filesystem::path(files_[0]).stem()).string();
@@ -478,7 +479,7 @@ class match_run {
     if (!one_picture_) return;
     tools::write_png(tools::draw_match(reference_, query, result), options_.out / (name + ".png"));
     const auto votes = (options_.out / (name + ".votes.csv")).string();
-    tools::text_writer csv(votes);
+    tools::output_file csv(votes);
     csv.write("basis,votes\n");
     for (std::size_t i = 0; i < result.best_votes.size(); ++i)
       csv.write(fmt::format("{},{}\n", i, result.best_votes[i]));
@@ -518,6 +519,48 @@ void match(options_of_match& options) {
   if (code != 0) throw CLI::RuntimeError(code);
 }
 
+/// Options that say how, not what.
+void add_ways(CLI::App& command, options_of_match& options) {
+  command
+      .add_option(
+          "--votes", options.votes,
+          "How bases vote: into one array in global memory, as the paper does, or each in shared memory")
+      ->check(CLI::IsMember({"global", "shared"}))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--against", options.against,
+          "Does the same by a sorted list (the paper's competitor), or by OpenCV's SIFT, and prints both")
+      ->check(CLI::IsMember({"sorted", "sift"}))
+      ->allow_extra_args(false);  // what follows are pictures
+  command
+      .add_option("--points", options.points,
+                  "Which points of edges: those where an edge turns, or the strongest, as in the paper")
+      ->check(CLI::IsMember({"corners", "edges"}))
+      ->capture_default_str();
+  command.add_option("--k", options.how.points, "Number of points of a picture, at most")
+      ->check(CLI::Range(3, 1000))
+      ->capture_default_str();
+  command.add_option("--m", options.how.query_bases, "Number of the query's bases that vote, about")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command.add_option("--share", options.how.share, "Share of the reference's pairs that become bases")
+      ->capture_default_str();
+  command
+      .add_option("--longest", options.how.longest,
+                  "Length of the longest bases, as a part of the picture's diagonal; the shortest have 0.12")
+      ->capture_default_str();
+  command
+      .add_option("--units", options.how.units,
+                  "So many units is a basis long when coordinates are rounded to keys")
+      ->capture_default_str();
+  command
+      .add_option("--threshold", options.how.threshold,
+                  "Least gradient of an edge, in shades (of 256) a pixel; 0: 1")
+      ->capture_default_str();
+  command.add_option("--seed", options.how.seed, "Which pairs of points become bases")->capture_default_str();
+}
+
 }  // namespace
 
 #if !ROOST_WITH_CUDA
@@ -536,45 +579,7 @@ void add_match(CLI::App& app) {
       ->add_option("queries", options->queries,
                    "Pictures, folders of pictures, and videos (these through OpenCV, where it is installed)")
       ->required();
-  command
-      ->add_option(
-          "--votes", options->votes,
-          "How bases vote: into one array in global memory, as the paper does, or each in shared memory")
-      ->check(CLI::IsMember({"global", "shared"}))
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--against", options->against,
-          "Does the same by a sorted list (the paper's competitor), or by OpenCV's SIFT, and prints both")
-      ->check(CLI::IsMember({"sorted", "sift"}))
-      ->allow_extra_args(false);  // what follows are pictures
-  command
-      ->add_option("--points", options->points,
-                   "Which points of edges: those where an edge turns, or the strongest, as in the paper")
-      ->check(CLI::IsMember({"corners", "edges"}))
-      ->capture_default_str();
-  command->add_option("--k", options->how.points, "Number of points of a picture, at most")
-      ->check(CLI::Range(3, 1000))
-      ->capture_default_str();
-  command->add_option("--m", options->how.query_bases, "Number of the query's bases that vote, about")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--share", options->how.share, "Share of the reference's pairs that become bases")
-      ->capture_default_str();
-  command
-      ->add_option("--longest", options->how.longest,
-                   "Length of the longest bases, as a part of the picture's diagonal; the shortest have 0.12")
-      ->capture_default_str();
-  command
-      ->add_option("--units", options->how.units,
-                   "So many units is a basis long when coordinates are rounded to keys")
-      ->capture_default_str();
-  command
-      ->add_option("--threshold", options->how.threshold,
-                   "Least gradient of an edge, in shades (of 256) a pixel; 0: 1")
-      ->capture_default_str();
-  command->add_option("--seed", options->how.seed, "Which pairs of points become bases")
-      ->capture_default_str();
+  add_ways(*command, *options);
   command->add_option("--truth", options->truth,
                       "File with the nine numbers of the homography from query to reference, if it is known: "
                       "prints how far corners are off");

@@ -315,6 +315,91 @@ struct compare_windows {
   }
 };
 
+/// What a picture looks like around a point, turned to where the light is.
+struct patch {
+  static constexpr int side = 4, size = (2 * side + 1) * (2 * side + 1);  // samples, as compare_windows has
+  float shades[size];  // their sum is 0, and that of their squares is 1; all 0 at the border of the picture
+  float turn;
+};
+
+struct describe_points {
+  shades_ref shades;
+  const image_point* points;
+  patch* patches;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    patch& to = patches[i];
+    if (fill(points[i], to)) return;
+    for (float& s : to.shades) s = 0;
+  }
+
+ private:
+  ROOST_FN bool fill(image_point p, patch& to) const {
+    constexpr int around = 8;  // pixels
+    float x = 0, y = 0, shade;
+    for (int v = -around; v <= around; ++v) {
+      for (int u = -around; u <= around; ++u) {
+        if (u * u + v * v > around * around) continue;
+        if (!shades.at({p.x + static_cast<float>(u) * shades.step, p.y + static_cast<float>(v) * shades.step},
+                       shade))
+          return false;
+        x += static_cast<float>(u) * shade, y += static_cast<float>(v) * shade;
+      }
+    }
+    to.turn = std::atan2(y, x);
+    const float step = compare_windows::apart * shades.step, c = step * std::cos(to.turn),
+                s = step * std::sin(to.turn);
+    float sum = 0, squares = 0;
+    for (int k = 0; k < patch::size; ++k) {
+      const auto u = static_cast<float>(k % (2 * patch::side + 1) - patch::side),
+                 v = static_cast<float>(k / (2 * patch::side + 1) - patch::side);
+      if (!shades.at({p.x + c * u - s * v, p.y + s * u + c * v}, to.shades[k])) return false;
+      sum += to.shades[k];
+    }
+    for (float& value : to.shades) {
+      value -= sum / patch::size;
+      squares += value * value;
+    }
+    if (!(squares > patch::size)) return false;
+    for (float& value : to.shades) value /= std::sqrt(squares);
+    return true;
+  }
+};
+
+/// Points of a query and of a reference that look alike.
+struct patch_match {
+  image_point from, to;
+  float correlation, turn;
+};
+/// The best for each of a query's points, but for what a placement explains that is known.
+struct match_patches {
+  const patch* query;
+  const image_point* points;
+  const patch* reference;
+  const image_point* reference_points;
+  std::uint32_t count;  // of these
+  similarity known;
+  float same_place;
+  patch_match* matches;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    const image_point at = known(points[i]);
+    patch_match best{points[i], at, 0, 0};
+    for (std::uint32_t j = 0; j < count; ++j) {
+      const float x = reference_points[j].x - at.x, y = reference_points[j].y - at.y;
+      if (x * x + y * y < same_place * same_place) continue;
+      float correlation = 0;
+      for (int k = 0; k < patch::size; ++k) correlation += query[i].shades[k] * reference[j].shades[k];
+      if (correlation > best.correlation)
+        best = {points[i], reference_points[j], correlation, reference[j].turn - query[i].turn};
+    }
+    matches[i] = best;
+  }
+};
+/// Similarities that two matches agree on, by their places and their turns; `scale`: what is expected, about.
+/// Points of a query that are less than `least` apart tell too little.
+std::vector<similarity> similarities_of(std::vector<patch_match> matches, float scale, float least);
+
 /// How many windows were compared, and how many are alike.
 struct likeness {
   std::uint32_t compared = 0, alike = 0;
@@ -334,6 +419,11 @@ std::vector<quarters> likeness_of(const std::vector<image_point>& points, const 
 /// How far apart two similarities lay the farthest corner of a query.
 float corners_apart(const similarity& a, const similarity& b, const image_features& query);
 
+/// The first of some trials that lay corners of a query at least so far apart from each other and from those
+/// that are known.
+std::vector<trial> apart(std::vector<trial> known, const std::vector<trial>& trials,
+                         const image_features& query, float distance, std::size_t most);
+
 /// Other placements of a query on a reference, turned and shifted, that lay many points onto points. Where a
 /// picture repeats itself they are as good as the one that was found; otherwise they show how much is alike
 /// by chance in these two pictures.
@@ -344,13 +434,16 @@ std::vector<trial> other_placements(const similarity& found, const image_feature
 struct verdict {
   trial found;
   likeness like;
-  std::uint32_t placements = 1;  // that are about as good
+  std::vector<similarity> rivals;  // other placements that are about as good
+  double by_chance = 0.02;         // most of the windows that others have alike; at least
+  double log10_tries = 0;
+  std::uint32_t placements = 1;
   bool matched = false;
 
   /// Holds the placement against others: whether one of them is as good, and how probable it is that so many
-  /// windows are alike by chance.
+  /// windows are alike by chance. Those that are `same_place` apart, at most, are one.
   void weigh(const std::vector<trial>& others, const std::vector<quarters>& like_of_others,
-             double log10_tries, const image_features& query, float reach);
+             const image_features& query, float same_place);
 };
 
 /// A reference that similarities are tried on.
@@ -369,6 +462,8 @@ class match_verifier {
     const auto ref = [](const point_cells& cells, const auto& begin) {
       return cells_ref{cells.side, cells.columns, cells.rows, begin.data()};
     };
+    patches_ = array<patch, Place>(place, points.size());
+    place.for_each(points.size(), describe_points{shades, points_.data(), patches_.data()});
     const auto width = static_cast<float>(reference.width), height = static_cast<float>(reference.height);
     ref_ = {ref(near, near_),
             ref(around, around_),
@@ -395,11 +490,7 @@ class match_verifier {
   /// The best of some, refined, by what the points say: the best first.
   std::vector<trial> best(const array<image_point, Place>& query, const std::vector<similarity>& candidates,
                           double log10_tries) const {
-    std::vector<trial> trials;
-    for (const auto& s : candidates) {
-      const float scale = std::hypot(s.a, s.b);
-      if (scale > 0.2f && scale < 5) trials.push_back({s});
-    }
+    auto trials = of_any_size(candidates);
     run(query, trials, log10_tries, false);
     std::stable_sort(trials.begin(), trials.end(), better);
     trials.resize(std::min<std::size_t>(trials.size(), refined));
@@ -428,16 +519,48 @@ class match_verifier {
       result.found.log10_chance = 0;
       return result;
     }
+    result.log10_tries = std::log10(candidates.size());
     auto others = other_placements(result.found.at, query, reference_);
     run(points, others, log10_tries, true);
     others.insert(others.end(), trials.begin(), trials.end());
-    result.weigh(others, compare(points, query, shades, others), std::log10(candidates.size()), query,
-                 ref_.near.side);
+    result.weigh(others, compare(points, query, shades, others), query, same_place());
     return result;
   }
 
+  /// Holds what was found against placements where the pictures look alike around points, but for those that
+  /// it explains.
+  void hold_against_rivals(const array<image_point, Place>& points, const image_features& query,
+                           const shades_ref& shades, verdict& result) const {
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(points.size(), windows));
+    if (count == 0) return;
+    array<patch, Place> patches(place_, count);
+    place_.for_each(count, describe_points{shades, points.data(), patches.data()});
+    array<patch_match, Place> matches(place_, count);
+    place_.for_each(count, match_patches{patches.data(), points.data(), patches_.data(), points_.data(),
+                                         ref_.count, result.found.at, same_place(), matches.data()});
+    auto others = of_any_size(similarities_of(copy_to_host(place_, matches), shades_.step / shades.step,
+                                              basis_least * query.diagonal()));
+    run(points, others, 0, false);
+    std::stable_sort(others.begin(), others.end(), better);
+    others = apart({result.found}, others, query, same_place(), rivals);
+    run(points, others, 0, true);
+    result.weigh(others, compare(points, query, shades, others), query, same_place());
+  }
+
+  /// Placements of a query whose corners are less than so far apart are one, in pixels of the reference.
+  float same_place() const { return 4 * ref_.near.side; }
+
  private:
-  static constexpr std::size_t refined = 8, windows = 256;
+  static constexpr std::size_t refined = 8, rivals = 24, windows = 256;
+
+  static std::vector<trial> of_any_size(const std::vector<similarity>& candidates) {
+    std::vector<trial> trials;
+    for (const auto& s : candidates) {
+      const float scale = std::hypot(s.a, s.b);
+      if (scale > 0.2f && scale < 5) trials.push_back({s});
+    }
+    return trials;
+  }
 
   /// How alike the pictures are where similarities lay the query.
   std::vector<quarters> compare(const array<image_point, Place>& points, const image_features& query,
@@ -458,6 +581,7 @@ class match_verifier {
   const image_features& reference_;
   shades_ref shades_;
   array<image_point, Place> points_;
+  array<patch, Place> patches_;  // around them
   array<std::uint32_t, Place> near_, around_;
   reference_ref ref_;
 };

@@ -5,6 +5,7 @@
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <memory_resource>
@@ -19,6 +20,8 @@ using namespace std::literals;
 struct text_piece {
   big_string text;
   bool first = false, last = false;  ///< nothing comes before or behind it
+  bool returns = false;              ///< lines end with CR: there is no LF
+  bool parsed = false;
   std::vector<std::string_view> fields, texts;
   std::pmr::monotonic_buffer_resource made;  ///< fields and texts that the file does not have as they are
 
@@ -28,6 +31,14 @@ struct text_piece {
   std::size_t skipped = 0;   ///< bad lines
   std::size_t bad_line = 0;  ///< the first of them, counted from 0
   std::string why;           ///< what is wrong with it
+
+  /// The same text as it was before it was parsed.
+  std::shared_ptr<text_piece> unparsed() {
+    auto same = std::make_shared<text_piece>();
+    same->text = std::move(text);
+    same->first = first, same->last = last, same->returns = returns;
+    return same;
+  }
 
   std::string_view keep(std::string_view s) {
     auto* const at = static_cast<char*>(made.allocate(std::max<std::size_t>(s.size(), 1), 1));
@@ -242,7 +253,7 @@ class piece_parser {
     find_end();
     auto line = text_.substr(at_, line_end_ - at_);
     const auto next = line_end_ + (line_end_ < text_.size() ? 1 : 0);
-    if (line_end_ == text_.size() && !piece_.last) return false;
+    if (line_end_ == text_.size() && !piece_.last && !piece_.returns) return false;
     if (const auto cr = has_returns_ ? line.find('\r') : line.npos; cr != line.npos) {
       if (cr + 1 != line.size() || next == line_end_) return parse_quoted();
       line.remove_suffix(1);
@@ -395,30 +406,59 @@ text_reader::text_reader(const host& cpu, const std::string& file, std::size_t p
     : cpu_(cpu), source_(file), piece_bytes_(piece_bytes) {}
 text_reader::~text_reader() = default;
 
+/// Text up to the end of a line, or to the end.
+void text_reader::read_lines(big_string& text) {
+  for (auto line_end = text.npos; line_end == text.npos;) {
+    const auto before = text.size();
+    const auto more = std::max(piece_bytes_, before);
+    text.resize(before + more);
+    const auto size = source_.read(std::span(text).subspan(before));
+    text.resize(before + size);
+    progress_.show(source_.name(), source_.taken(), source_.expected());
+    ended_ = size < more;
+    if (ended_) break;
+    line_end = std::string_view(text).substr(before).rfind('\n');
+    if (line_end == text.npos) continue;
+    line_end += before;
+    carry_ = text.substr(line_end + 1);
+    text.resize(line_end + 1);
+  }
+}
+
+/// Takes what was read of a text with CRs alone, up to one of them.
+void text_reader::take_lines(big_string& text) {
+  const auto rest = std::string_view(carry_).substr(carry_taken_);
+  const auto least = std::max(piece_bytes_, std::exchange(least_, 0));
+  const auto size = least < rest.size() ? std::min(rest.find('\r', least), rest.size() - 1) + 1 : rest.size();
+  if (size == carry_.size()) {
+    text = std::exchange(carry_, {});
+    return;
+  }
+  text = rest.substr(0, size);
+  carry_taken_ += size;
+  if (size == rest.size()) carry_ = {}, carry_taken_ = 0;
+}
+
+void text_reader::put_back(std::string_view text) {
+  carry_.replace(0, carry_taken_, text);
+  carry_taken_ = 0;
+  least_ = 2 * text.size();
+}
+
 std::shared_ptr<text_piece> text_reader::next_piece() {
   if (ended_ && carry_.empty()) return {};
   auto piece = std::make_shared<text_piece>();
   auto& text = piece->text;
-  text = std::exchange(carry_, {});
-  if (!ended_) {
-    for (auto line_end = text.npos; line_end == text.npos;) {
-      const auto before = text.size();
-      const auto more = std::max(piece_bytes_, before);
-      text.resize(before + more);
-      const auto size = source_.read(std::span(text).subspan(before));
-      text.resize(before + size);
-      progress_.show(source_.name(), source_.taken(), source_.expected());
-      ended_ = size < more;
-      if (ended_) break;
-      line_end = std::string_view(text).substr(before).rfind('\n');
-      if (line_end == text.npos) continue;
-      line_end += before;
-      carry_ = text.substr(line_end + 1);
-      text.resize(line_end + 1);
-    }
+  if (!returns_) {
+    text = std::exchange(carry_, {});
+    if (!ended_) read_lines(text);
+    returns_ = !begun_ && ended_ && text.find('\n') == text.npos;
+    if (returns_) carry_ = std::exchange(text, {});
   }
+  if (returns_) take_lines(text);
   piece->first = !std::exchange(begun_, true);
   piece->last = ended_ && carry_.empty();
+  piece->returns = returns_;
   if (piece->first) {
     for (const auto& [mark, encoding] : {std::pair{"\xff\xfe\0\0"sv, "UTF-32"},
                                          {"\0\0\xfe\xff"sv, "UTF-32"},
@@ -434,42 +474,80 @@ std::shared_ptr<text_piece> text_reader::next_piece() {
 
 bool text_reader::accept(std::shared_ptr<text_piece>&) { return true; }
 
-bool text_reader::read(text_rows& rows, std::size_t most_bytes) {
-  const auto bytes_before = rows.bytes;
-  std::size_t asked_for = bytes_before;
-  bool last = false;
+namespace {
+
+/// How many rows a text has, at most.
+std::size_t rows_in(std::string_view text) {
+  constexpr std::size_t step = 255;  // which a byte can count
+  std::size_t rows = 1;
+  for (std::size_t at = 0; at < text.size(); at += step) {
+    const auto part = text.substr(at, step);
+    std::uint8_t ends = 0;
+    for (const char c : part) ends += c == '\n' || c == '\r' ? 1 : 0;
+    rows += ends;
+  }
+  return rows;
+}
+
+}  // namespace
+
+bool text_reader::read(text_rows& rows, std::size_t most_bytes, std::size_t most_rows) {
+  std::size_t asked_for = rows.bytes;
+  const auto rows_before = rows.fields.size();
+  std::atomic<std::size_t> parsed_rows{rows_before};
   using shared_piece = std::shared_ptr<text_piece>;
+  std::vector<shared_piece> wait;  // there is no room for their rows
   const auto first = [&](tbb::flow_control& control) -> shared_piece {
-    auto piece = asked_for < most_bytes && !last ? next_piece() : nullptr;
+    shared_piece piece;
+    if (asked_for < most_bytes && parsed_rows < most_rows) {
+      if (waiting_.empty()) {
+        piece = next_piece();
+      } else {
+        piece = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+    }
     if (!piece) {
       control.stop();
       return piece;
     }
     asked_for += piece->text.size();
-    last = piece->last;
     return piece;
+  };
+  const auto parse_some = [&](shared_piece piece) {
+    const auto more = most_rows == unlimited ? 0 : rows_in(piece->text);
+    piece->parsed = parsed_rows.fetch_add(more) + more <= most_rows;
+    if (piece->parsed) parse(*piece);
+    return piece;
+  };
+  bool any = false;
+  const auto add = [&](shared_piece piece) {
+    if (!piece->parsed && !any) {  // the first one comes in any case
+      parse(*piece);
+      piece->parsed = true;
+    }
+    any = true;
+    if (!piece->parsed || !wait.empty()) {
+      wait.push_back(piece->parsed ? piece->unparsed() : std::move(piece));
+      return;
+    }
+    if (!accept(piece)) return;
+    rows.bytes += piece->text.size();
+    rows.fields.insert(rows.fields.end(), piece->fields.begin(), piece->fields.end());
+    rows.texts.insert(rows.texts.end(), piece->texts.begin(), piece->texts.end());
+    piece->fields = {};
+    piece->texts = {};
+    rows.pieces.push_back(std::move(piece));
   };
   cpu_.execute([&] {
     const auto tokens = static_cast<std::size_t>(2 * cpu_.threads() + 1);
     tbb::parallel_pipeline(
-        tokens,
-        tbb::make_filter<void, shared_piece>(tbb::filter_mode::serial_in_order, first) &
-            tbb::make_filter<shared_piece, shared_piece>(tbb::filter_mode::parallel,
-                                                         [&](shared_piece piece) {
-                                                           parse(*piece);
-                                                           return piece;
-                                                         }) &
-            tbb::make_filter<shared_piece, void>(tbb::filter_mode::serial_in_order, [&](shared_piece piece) {
-              if (!accept(piece)) return;
-              rows.bytes += piece->text.size();
-              rows.fields.insert(rows.fields.end(), piece->fields.begin(), piece->fields.end());
-              rows.texts.insert(rows.texts.end(), piece->texts.begin(), piece->texts.end());
-              piece->fields = {};
-              piece->texts = {};
-              rows.pieces.push_back(std::move(piece));
-            }));
+        tokens, tbb::make_filter<void, shared_piece>(tbb::filter_mode::serial_in_order, first) &
+                    tbb::make_filter<shared_piece, shared_piece>(tbb::filter_mode::parallel, parse_some) &
+                    tbb::make_filter<shared_piece, void>(tbb::filter_mode::serial_in_order, add));
   });
-  return !ended_ || !carry_.empty();
+  waiting_.insert(waiting_.begin(), wait.begin(), wait.end());
+  return !ended_ || !carry_.empty() || !waiting_.empty();
 }
 
 void text_reader::report_skipped() const {
@@ -482,7 +560,7 @@ void text_reader::report_skipped() const {
 
 void line_reader::parse(text_piece& piece) const {
   const std::string_view text = piece.text;
-  const char mark = piece.first && piece.last && text.find('\n') == text.npos ? '\r' : '\n';
+  const char mark = piece.returns ? '\r' : '\n';
   piece.fields.reserve(text.size() / 32);
   for (std::size_t at = 0; at < text.size();) {
     const auto end = std::min(text.find(mark, at), text.size());
@@ -510,15 +588,15 @@ void csv_reader::read_header() {
     piece_parser parser(*piece, format, none, 0);
     if (parser.parse_header(names_, crlf_)) break;
     if (piece->last) refuse(name(), "has no header; a line with the names of the columns was expected");
-    carry_.insert(0, piece->text);
-    piece = next_piece();  // twice as long
+    put_back(piece->text);
+    piece = next_piece();
   }
   if (!piece->why.empty()) {
     refuse(name(), fmt::format("line {} {}; it should have the names of the columns", piece->bad_line + 1,
                                piece->why));
   }
   lines_ = piece->lines;
-  carry_.insert(0, piece->text, piece->consumed);
+  put_back(std::string_view(piece->text).substr(piece->consumed));
   for (std::size_t c = 0; c < names_.size(); ++c) {
     if (const auto [there, added] = columns_.emplace(names_[c], c); !added) there->second = several;
   }
@@ -540,10 +618,8 @@ bool csv_reader::accept(std::shared_ptr<text_piece>& piece) {
   if (!open_.empty()) {  // the piece does not begin with a row: once more, with what came before
     open_ += piece->text;
     if (!piece->last && open_.size() < 2 * tried_) return false;  // so that all tries together stay few
-    const bool last = piece->last;
-    piece = std::make_shared<text_piece>();
+    piece = piece->unparsed();
     piece->text = std::exchange(open_, {});
-    piece->last = last;
     parse(*piece);
   }
   if (piece->skipped != 0 && skipped_ == 0) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -63,8 +64,9 @@ class text_reader {
   text_reader(const text_reader&) = delete;
   text_reader& operator=(const text_reader&) = delete;
 
-  /// Adds rows until `rows` has so many bytes of text, or a piece more. Returns whether there may be more.
-  bool read(text_rows& rows, std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
+  /// Adds rows until `rows` has so many bytes of text, or a piece more, or so many rows; it must have fewer
+  /// before. Returns whether there may be more.
+  bool read(text_rows& rows, std::size_t most_bytes = unlimited, std::size_t most_rows = unlimited);
 
   /// The option --output: with a file, progress is shown on a terminal even if standard output is one.
   void rows_go_to(const std::string& output) { progress_.rows_go_to(output); }
@@ -77,6 +79,8 @@ class text_reader {
 
   /// Text up to the end of a line, or all that is left; null at the end.
   std::shared_ptr<text_piece> next_piece();
+  /// The next piece begins with this, and is more than twice as long.
+  void put_back(std::string_view text);
   /// Finds rows, of which the first begins where the piece does. Several threads call it at once.
   virtual void parse(text_piece& piece) const = 0;
   /// Checks what was found, knowing all that came before. False: there is nothing to be added.
@@ -84,14 +88,21 @@ class text_reader {
 
   const std::string& name() const { return source_.name(); }
 
-  big_string carry_;  // what was read behind the last piece
-
  private:
+  static constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
+
+  void read_lines(big_string& text);
+  void take_lines(big_string& text);
+
   const host& cpu_;
   file_progress progress_;  // which begins before the source waits for its first bytes
   text_source source_;
   std::size_t piece_bytes_;
-  bool begun_ = false, ended_ = false;
+  bool begun_ = false, ended_ = false, returns_ = false;
+  big_string carry_;             // what was read behind the last piece: of a text with CRs, all the text
+  std::size_t carry_taken_ = 0;  // how much of it is in pieces
+  std::size_t least_ = 0;        // of the next piece
+  std::deque<std::shared_ptr<text_piece>> waiting_;  // not parsed: they had too many rows
 };
 
 /// Reads the lines of a file, without their ends, as fields. They end with LF, or CR and LF; in a text

@@ -7,11 +7,11 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <numbers>
 #include <string>
 
+#include "output_file.hpp"
 #include "voxel.hpp"
 
 #define STB_IMAGE_WRITE_IMPLEMENTATION
@@ -342,18 +342,12 @@ void write_png(const picture& image, const std::filesystem::path& file) {
   const auto append = [](void* to, void* bytes, int n) {
     static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), static_cast<std::size_t>(n));
   };
-  std::ofstream stream(file, std::ios::binary);
   if (!stbi_write_png_to_func(append, &png, image.width, image.height, image.channels, image.pixels.data(),
-                              image.width * image.channels) ||
-      !stream.write(png.data(), static_cast<std::streamsize>(png.size())).flush()) {
-    stream.close();
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(file, ignored))  // half a picture is none
-      std::filesystem::remove(file, ignored);
-    throw error(
-        fmt::format("{}: the picture cannot be written; check the directory, its permissions and its space",
-                    file.string()));
-  }
+                              image.width * image.channels))
+    throw std::bad_alloc();
+  output_file out(file.string());
+  out.write(png);
+  out.finish();
 }
 
 }  // namespace roost::tools

@@ -12,10 +12,8 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <filesystem>
 #include <new>
 #include <roost/error.hpp>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -27,8 +25,6 @@ std::string last_reason() { return std::generic_category().message(errno); }
 [[noreturn]] void refuse_input(const std::string& name, const std::string& why) {
   throw invalid_argument(fmt::format("{}: {}", name, why));
 }
-
-constexpr const char* read_too = "is read, and would be written over; name another output";
 
 constexpr std::string_view gzip_mark = "\x1f\x8b", zstd_mark = "\x28\xb5\x2f\xfd";
 constexpr std::size_t head_bytes = 512;  // of a file or a frame: the mark of a tar archive is at its byte 257
@@ -316,79 +312,6 @@ std::string read_text(const std::string& file, text_source::compression how) {
   return text;
 }
 
-text_writer::text_writer(std::string file) : file_(std::move(file)) {
-  if (file_.empty()) {
-    descriptor_ = STDOUT_FILENO;
-    return;
-  }
-  // One that is there must be one that may be written.
-  descriptor_ = open(file_.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor_ < 0 && errno != ENOENT) refuse();
-  struct stat facts = {};
-  if (descriptor_ >= 0 && fstat(descriptor_, &facts) != 0) refuse();
-  if (descriptor_ >= 0 && !S_ISREG(facts.st_mode)) return;
-  const bool there = descriptor_ >= 0;
-  if (there) close(std::exchange(descriptor_, -1));
-  std::error_code failure;
-  const auto real = std::filesystem::canonical(file_, failure);
-  target_ = failure ? file_ : real.string();
-  open_part();
-  mode_t mask = umask(0);
-  umask(mask);
-  if (fchmod(descriptor_, there ? facts.st_mode & 07777 : 0666 & ~mask) != 0) refuse();
-}
-
-/// A file without a name is the best: whatever ends the program takes it away. Some file systems have none.
-void text_writer::open_part() {
-  const auto parent = std::filesystem::path(target_).parent_path();
-  descriptor_ = open(parent.empty() ? "." : parent.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  if (descriptor_ >= 0) return;
-  part_ = target_ + ".XXXXXX";
-  descriptor_ = mkostemp(part_.data(), O_CLOEXEC);
-  if (descriptor_ >= 0) return;
-  part_.clear();
-  refuse();
-}
-
-text_writer::~text_writer() {
-  if (file_.empty() || descriptor_ < 0) return;
-  close(descriptor_);
-  if (!part_.empty()) unlink(part_.c_str());
-}
-
-void text_writer::refuse() const {
-  throw error(fmt::format("{}: cannot be written ({}); check the directory, its permissions and its space",
-                          file_.empty() ? "standard output" : file_, last_reason()));
-}
-
-void text_writer::flush() {
-  for (std::string_view rest = waiting_; !rest.empty();) {
-    const auto bytes = ::write(descriptor_, rest.data(), rest.size());
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) refuse();
-    rest.remove_prefix(static_cast<std::size_t>(bytes));
-  }
-  waiting_.clear();
-}
-
-void text_writer::finish() {
-  flush();
-  if (file_.empty()) return;
-  if (!target_.empty() && part_.empty()) {  // the file gets a name
-    const auto from = fmt::format("/proc/self/fd/{}", descriptor_);
-    const auto name = fmt::format("{}.{}.part", target_, getpid());
-    unlink(name.c_str());
-    if (linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) refuse();
-    part_ = name;
-  }
-  const bool closed = close(std::exchange(descriptor_, -1)) == 0;
-  if (closed && (target_.empty() || rename(part_.c_str(), target_.c_str()) == 0)) return;
-  const int reason = errno;
-  if (!part_.empty()) unlink(part_.c_str());
-  errno = reason;
-  refuse();
-}
-
 void expect_two_files(const std::string& a, const std::string& b) {
   if (a == "-" && b == "-")
     throw invalid_argument("standard input can be one of the two files only; name the other one");
@@ -399,29 +322,6 @@ void expect_two_files(const std::string& a, const std::string& b) {
   if (!look(a, of_a) || !look(b, of_b) || S_ISREG(of_a.st_mode) || S_ISDIR(of_a.st_mode)) return;
   if (of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino)
     refuse_input(b, "is a pipe, which can be one of the two files only; name the other one");
-}
-
-void expect_another_file(const std::string& output, const std::string& input) {
-  std::error_code failure;
-  if (!output.empty() && input != "-" && std::filesystem::equivalent(output, input, failure)) {
-    refuse_input(output, read_too);
-  }
-}
-
-void expect_other_files(std::vector<std::string> outputs, const std::vector<std::string>& inputs) {
-  const auto place_of = [](const std::string& file) {
-    std::error_code failure;
-    return std::filesystem::canonical(file, failure);  // empty for a file that is not there
-  };
-  std::set<std::filesystem::path> read;
-  for (const auto& input : inputs) read.insert(place_of(input));
-  for (const auto& output : outputs) {
-    const auto place = place_of(output);
-    if (!place.empty() && read.contains(place)) refuse_input(output, read_too);
-  }
-  std::sort(outputs.begin(), outputs.end());
-  const auto twice = std::adjacent_find(outputs.begin(), outputs.end());
-  if (twice != outputs.end()) refuse_input(*twice, "would be written for two inputs; rename one of them");
 }
 
 }  // namespace roost::tools

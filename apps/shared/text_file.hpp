@@ -8,7 +8,7 @@
 #include <vector>
 
 /// \file
-/// Text from files and into files. What goes wrong is one line that starts with the name of the file.
+/// Text from files. What goes wrong is one line that starts with the name of the file.
 
 namespace roost::tools {
 
@@ -54,43 +54,8 @@ class text_source {
 /// `-`. Throws as text_source does.
 std::string read_text(const std::string& file, text_source::compression how = text_source::compression::kept);
 
-/// Text on its way into a file, which appears as a whole in finish() and keeps what it had until then. Pipes
-/// and devices get it as it comes. Throws roost::error where the file cannot be written.
-class text_writer {
- public:
-  /// An empty name is standard output.
-  explicit text_writer(std::string file);
-  ~text_writer();
-  text_writer(const text_writer&) = delete;
-  text_writer& operator=(const text_writer&) = delete;
-
-  void write(std::string_view text) {
-    waiting_ += text;
-    if (waiting_.size() >= piece) flush();
-  }
-
-  /// Writes what waits, closes the file and puts it in its place.
-  void finish();
-
- private:
-  static constexpr std::size_t piece = std::size_t{1} << 20;
-
-  void flush();
-  void open_part();
-  [[noreturn]] void refuse() const;
-
-  std::string file_, waiting_;
-  std::string target_, part_;  // where the finished file goes, and what it is called until then, if anything
-  int descriptor_ = -1;
-};
-
 /// Throws roost::invalid_argument for two files that are one which can be read once only: standard input, a
 /// pipe.
 void expect_two_files(const std::string& a, const std::string& b);
-
-/// Throws roost::invalid_argument if a file would be written over one that is read.
-void expect_another_file(const std::string& output, const std::string& input);
-/// The same for several of both, and if two of the outputs were one file. Costs a look at each file.
-void expect_other_files(std::vector<std::string> outputs, const std::vector<std::string>& inputs);
 
 }  // namespace roost::tools

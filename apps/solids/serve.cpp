@@ -408,14 +408,19 @@ std::string view_session::answer(const view_request& request) {
             {"classes", classes},
             {"volume_voxels", on_.volume()},
             {"voxelise_ms", voxelised},
-            {"ms", milliseconds_since(start)}};
+            {"ms", milliseconds_since(start)},
+            {"notes", json::array()}};
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto line = remark_on_size(all_.names[i], boxes_[i]->second, grid, finest_view);
+    if (!line.empty()) told["notes"].push_back(line);
+  }
   if (changes) {
     told["since"] = request.since;
     told["removed"] = changes->removed.size();
     told["changed"] = changes->changed.words.size();
   }
   std::string result(sizeof(std::uint32_t), 0);
-  std::string text = told.dump();
+  std::string text = told.dump(-1, ' ', false, json::error_handler_t::replace);
   text.resize((text.size() + 3) / 4 * 4, ' ');  // words begin at a multiple of 4 bytes
   const auto length = static_cast<std::uint32_t>(text.size());
   std::memcpy(result.data(), &length, sizeof(length));

@@ -13,6 +13,7 @@
 #include <roost/error.hpp>
 #include <roost/host.hpp>
 
+#include "apps/shared/output_file.hpp"
 #include "apps/shared/picture.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "serve.hpp"
@@ -223,6 +224,21 @@ void check(const solids_options& options, std::uint64_t grid) {
     throw invalid_argument("voxels: no CSV of solids; take --format table or json");
 }
 
+/// Where pictures go.
+std::filesystem::path picture_of(const solids_options& options) {
+  return options.out / (options.frames ? "frames.png" : "voxels.png");
+}
+
+std::vector<std::string> files_to_write(const solids_options& options, std::uint64_t side) {
+  if (options.serve) return {};
+  std::vector<std::string> files{picture_of(options).string()};
+  for (const auto& name : options.exports) {
+    const auto more = files_of_voxels(name, side);
+    files.insert(files.end(), more.begin(), more.end());
+  }
+  return files;
+}
+
 /// One line on the units of meshes, if they are not all the same.
 std::vector<std::string> remarks_on_units(const placed_meshes& all) {
   std::string each;
@@ -305,6 +321,19 @@ inside_rule rule_of(const std::string& name) {
   return name == "parity" ? inside_rule::odd : name == "vote" ? inside_rule::vote : inside_rule::nonzero;
 }
 
+std::vector<std::string> files_of_meshes(const solids_options& options) {
+  std::vector<std::string> files;
+  for (const auto& name : options.meshes) {
+    std::error_code failure;
+    if (!options.frames || !std::filesystem::is_directory(name, failure)) {
+      files.push_back(name);
+      continue;
+    }
+    for (const auto& file : mesh_files_in(name)) files.push_back(file.string());
+  }
+  return files;
+}
+
 placed_meshes read_meshes(const solids_options& options) {
   placed_meshes all;
   all.names = options.meshes;
@@ -371,6 +400,18 @@ std::vector<std::string> remarks_on_precision(const placed_meshes& all, const fr
                     all.names[i], voxels));
   }
   return result;
+}
+
+std::string remark_on_size(const std::string& name, const bounds& box, const frame& grid,
+                           std::uint64_t finest) {
+  const double side = box.longest_side(), times = grid.length / side;
+  if (side == 0 || times <= grid.side) return {};
+  const bool reached = times < static_cast<double>(finest);
+  return fmt::format(
+      "{}: is {:.2g} voxels wide, as the grid spans {:.3g} times its width; bring the meshes nearer to "
+      "each other, or make this one larger{}",
+      name, grid.side / times, times,
+      reached ? fmt::format(", or take a --grid of more than {:.0f}", std::ceil(times)) : "");
 }
 
 std::unique_ptr<scene> make_scene(const std::string& place, int threads) {
@@ -443,6 +484,10 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
     for (std::size_t i = 0; i < count; ++i) box.add(bounds_of(mesh_at(i, f), where[f][i]));
   }
   const auto grid = frame_around(box, side);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto line = remark_on_size(all.names[i], bounds_of(mesh_at(i, 0), where[0][i]), grid, finest_scene);
+    if (!line.empty()) fmt::print(stderr, "{}\n", line);
+  }
   auto view = view_of(options);
   view.side = 400;
   view.grid = side <= 1024 ? side : side <= 2048 ? side / 2 : side / 4;
@@ -466,7 +511,7 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
       pictures.push_back(draw_voxels(host(options.threads), words, view));
     }
   }
-  const auto file = options.out / "frames.png";
+  const auto file = picture_of(options);
   write_png(film_strip(pictures, in_a_row), file);
 
   std::ranges::sort(times);
@@ -510,6 +555,7 @@ void run_solids(const solids_options& options) {
   const bool as_json = options.format == "json";
   const auto side = options.grid.value_or(usual_grid);
   check(options, side);
+  expect_other_files(files_to_write(options, side), files_of_meshes(options));
   const auto note = [&]<class... A>(fmt::format_string<A...> line, A&&... arguments) {
     fmt::print(as_json ? stderr : stdout, "{}\n", fmt::format(line, std::forward<A>(arguments)...));
     std::fflush(as_json ? stderr : stdout);
@@ -541,6 +587,11 @@ void run_solids(const solids_options& options) {
   }
   auto found = find_out(*on, options, all, grid);
   for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    if (auto line = remark_on_size(all.names[i], bounds_of(all.meshes[i], all.where[i]), grid, finest_scene);
+        !line.empty()) {
+      warnings.push_back(std::move(line));
+      continue;
+    }
     if (found.meshes[i].volume_voxels != 0 || found.faults[i].open_edges != 0) continue;
     warnings.push_back(fmt::format(
         "{}: is closed, but no voxel has its centre inside: its walls are thinner than a voxel, or "
@@ -555,7 +606,7 @@ void run_solids(const solids_options& options) {
   }
   std::fflush(stdout);
 
-  const auto file = options.out / "voxels.png";
+  const auto file = picture_of(options);
   const auto words =
       words_for_picture(*on, grid.side, options.op == "surfaces" ? voxel_set::surfaces : voxel_set::exposed);
   write_png(draw_voxels(host(options.threads), words, view_of(options)), file);

@@ -59,11 +59,19 @@ struct placed_meshes {
   std::vector<std::string> notes;  ///< what a user should know of the files
 };
 
+/// The files that are read: those of a folder, too.
+std::vector<std::string> files_of_meshes(const solids_options& options);
+
 /// Reads files, folders (for frames) or makes shapes where there is no such file, and places them.
 placed_meshes read_meshes(const solids_options& options);
 
 /// What a user should know of corners that lie elsewhere than in their file, by more than a tenth of a voxel.
 std::vector<std::string> remarks_on_precision(const placed_meshes& all, const frame& grid);
+
+/// What a user should know of a mesh that is narrower than a voxel: how much of the grid it takes. `box`:
+/// where it lies; `finest`: the finest grid that may be asked for. Empty if there is nothing.
+std::string remark_on_size(const std::string& name, const bounds& box, const frame& grid,
+                           std::uint64_t finest);
 
 /// A scene at the place that is asked for; `note` is called with a line if that was not what `auto` hopes
 /// for.

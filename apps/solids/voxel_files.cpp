@@ -6,10 +6,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <roost/host.hpp>
 #include <roost/two_way_index.hpp>
+
+#include "apps/shared/output_file.hpp"
 
 namespace roost::tools {
 namespace {
@@ -17,48 +18,18 @@ namespace {
 using word = voxel_word<std::uint64_t>;
 static_assert(std::endian::native == std::endian::little, "all these formats are little-endian");
 
-/// A file that is there when all of it was written.
-class whole_file {
+/// A file of numbers as they lie in memory.
+class whole_file : public output_file {
  public:
-  explicit whole_file(const std::filesystem::path& file)
-      : file_(file), part_(file.string() + ".part"), stream_(part_, std::ios::binary | std::ios::trunc) {
-    if (!stream_) refuse();
+  explicit whole_file(const std::filesystem::path& file) : output_file(file.string()) {}
+  template <class T>
+  void put(const T* values, std::size_t n) {
+    write({reinterpret_cast<const char*>(values), n * sizeof(T)});
   }
-  whole_file(const whole_file&) = delete;
-  whole_file& operator=(const whole_file&) = delete;
-  ~whole_file() {
-    if (done_) return;
-    std::error_code ignored;
-    stream_.close();
-    std::filesystem::remove(part_, ignored);
-  }
-
-  void text(const std::string& what) { bytes(what.data(), what.size()); }
   template <class T>
   void put(const T& value) {
-    bytes(&value, sizeof(value));
+    put(&value, 1);
   }
-  void bytes(const void* from, std::size_t count) {
-    if (!stream_.write(static_cast<const char*>(from), static_cast<std::streamsize>(count))) refuse();
-  }
-  void finish() {
-    stream_.close();
-    std::error_code failure;
-    if (!stream_) refuse();
-    std::filesystem::rename(part_, file_, failure);
-    if (failure) refuse();
-    done_ = true;
-  }
-
- private:
-  [[noreturn]] void refuse() const {
-    throw error(fmt::format("{}: cannot be written; check the directory, its permissions and its space",
-                            file_.string()));
-  }
-
-  std::filesystem::path file_, part_;
-  std::ofstream stream_;
-  bool done_ = false;
 };
 
 /// Where a point of the grid, in voxels, is for the meshes.
@@ -99,7 +70,7 @@ void for_each_run(const solid_columns& solid, std::size_t column, const F& f) {
 
 void write_points(const voxel_model& model, whole_file& to) {
   const to_mesh at{model.grid};
-  to.text(fmt::format(
+  to.write(fmt::format(
       "ply\nformat binary_little_endian 1.0\ncomment voxels {} wide; class 0: on the first solid, 1: on "
       "the second, 2: on both\nelement vertex {}\nproperty {} x\nproperty {} y\nproperty {} "
       "z\nproperty uchar red\nproperty uchar green\nproperty uchar blue\nproperty uchar class\nend_header\n",
@@ -107,7 +78,7 @@ void write_points(const voxel_model& model, whole_file& to) {
   for (const auto voxel : model.exposed) {
     for (int axis = 0; axis < 3; ++axis) at.put(to, word::coordinate(voxel, axis) + 0.5, axis);
     const auto what = word::class_of(voxel);
-    to.bytes(class_colours[what], 3);
+    to.put(class_colours[what], 3);
     to.put(static_cast<std::uint8_t>(what));
   }
 }
@@ -135,7 +106,7 @@ void write_mesh(const voxel_model& model, whole_file& to) {
   }
   const auto vertices = unique_inverse(host(), corners);
   const to_mesh at{model.grid};
-  to.text(
+  to.write(
       fmt::format("ply\nformat binary_little_endian 1.0\nelement vertex {}\nproperty {} x\nproperty {} "
                   "y\nproperty {} z\nelement face {}\nproperty list uchar int vertex_indices\nend_header\n",
                   vertices.keys.size(), at.type(), at.type(), at.type(), corners.size() / 4));
@@ -145,17 +116,17 @@ void write_mesh(const voxel_model& model, whole_file& to) {
   }
   for (std::size_t i = 0; i < corners.size(); i += 4) {
     to.put(std::uint8_t{4});
-    to.bytes(vertices.inverse.data() + i, 4 * sizeof(std::uint32_t));
+    to.put(vertices.inverse.data() + i, 4);
   }
 }
 
 /// Binvox has y within z within x, in runs of up to 255.
 void write_binvox(const voxel_model& model, whole_file& to) {
   const std::size_t side = model.columns.grid;
-  to.text(fmt::format("#binvox 1\ndim {0} {0} {0}\ntranslate {1} {2} {3}\nscale {4}\ndata\n", side,
-                      model.grid.centre[0] - model.grid.length / 2,
-                      model.grid.centre[1] - model.grid.length / 2,
-                      model.grid.centre[2] - model.grid.length / 2, model.grid.length));
+  to.write(fmt::format("#binvox 1\ndim {0} {0} {0}\ntranslate {1} {2} {3}\nscale {4}\ndata\n", side,
+                       model.grid.centre[0] - model.grid.length / 2,
+                       model.grid.centre[1] - model.grid.length / 2,
+                       model.grid.centre[2] - model.grid.length / 2, model.grid.length));
   std::vector<std::uint8_t> plane(side * side), runs;
   std::uint8_t value = 0, length = 0;
   const auto end_run = [&] {
@@ -176,11 +147,11 @@ void write_binvox(const voxel_model& model, whole_file& to) {
       value = voxel;
       ++length;
     }
-    to.bytes(runs.data(), runs.size());
+    to.put(runs.data(), runs.size());
     runs.clear();
   }
   end_run();
-  to.bytes(runs.data(), runs.size());
+  to.put(runs.data(), runs.size());
 }
 
 /// A chunk of a .vox file, which its parent holds.
@@ -275,9 +246,13 @@ void write_vox(const voxel_model& model, whole_file& to) {
   main.add(palette);
   const auto bytes = main.bytes();
   if (bytes.size() > 0x7fffffff) throw error("a .vox file holds at most 2 GiB; take a coarser grid");
-  to.text("VOX ");
+  to.write("VOX ");
   to.put(std::int32_t{150});
-  to.text(bytes);
+  to.write(bytes);
+}
+
+std::string name_of_slice(std::size_t z, std::size_t side) {
+  return fmt::format("z{:0{}}.png", z, std::to_string(side - 1).size());
 }
 
 void write_slices(const voxel_model& model, const std::filesystem::path& folder) {
@@ -286,7 +261,6 @@ void write_slices(const voxel_model& model, const std::filesystem::path& folder)
   if (!std::filesystem::is_directory(folder))
     throw error(fmt::format("{}: is no directory and cannot be made one; give another", folder.string()));
   const std::size_t side = model.columns.grid;
-  const int digits = static_cast<int>(std::to_string(side - 1).size());
   host().launch(side, 0, [&](auto, std::size_t z, auto*) {
     picture slice{static_cast<int>(side), static_cast<int>(side), 1, std::vector<std::uint8_t>(side * side)};
     for (std::size_t x = 0; x < side; ++x) {
@@ -296,7 +270,7 @@ void write_slices(const voxel_model& model, const std::filesystem::path& folder)
         slice.pixels[y * side + x] = inside ? 255 : 0;
       }
     }
-    write_png(slice, folder / fmt::format("z{:0{}}.png", z, digits));
+    write_png(slice, folder / name_of_slice(z, side));
   });
 }
 
@@ -320,6 +294,15 @@ voxel_format format_of(const std::filesystem::path& file) {
         fmt::format("{}: this roost was built without OpenVDB; build it where libopenvdb-dev is", name));
   }
   return voxel_format::vdb;
+}
+
+std::vector<std::string> files_of_voxels(const std::filesystem::path& file, std::size_t side) {
+  const auto format = format_of(file);
+  if (format == voxel_format::vdb) return {file.string(), file.string() + ".part"};
+  if (format != voxel_format::slices) return {file.string()};
+  std::vector<std::string> files;
+  for (std::size_t z = 0; z < side; ++z) files.push_back((file / name_of_slice(z, side)).string());
+  return files;
 }
 
 void write_voxels(const voxel_model& model, const std::filesystem::path& file) {

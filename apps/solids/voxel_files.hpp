@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "apps/shared/picture.hpp"
 #include "scene.hpp"
@@ -31,6 +32,9 @@ enum class voxel_format {
 
 /// Throws invalid_argument for a name whose ending is none of these, and for .vdb without OpenVDB.
 voxel_format format_of(const std::filesystem::path& file);
+
+/// What write_voxels writes of a grid with so many voxels a side.
+std::vector<std::string> files_of_voxels(const std::filesystem::path& file, std::size_t side);
 
 /// Writes a file of the format that its name ends in; all of it, or none. A file of that name is replaced.
 /// Coordinates are those of the meshes. Throws error if it cannot be written.

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <random>
 
+#include "apps/shared/output_file.hpp"
 #include "apps/shared/picture.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "apps/shared/plot_script.hpp"
@@ -142,14 +142,6 @@ void measure(const roost::host& cpu, std::span<const std::uint32_t> voxels, std:
   measure_std(keys, run);
 }
 
-void write(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream stream(file, std::ios::binary);
-  if (!(stream << text).flush()) {
-    throw roost::error(fmt::format(
-        "{}: cannot be written; check the directory, its permissions and its space", file.string()));
-  }
-}
-
 void measure_tables_of(const voxels_options& options) {
   const auto finest = options.finest();
   if (finest == 0 || finest > finest_grid) {
@@ -160,6 +152,11 @@ void measure_tables_of(const voxels_options& options) {
     throw roost::invalid_argument(
         fmt::format("voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
   }
+  const auto picture = options.out / "voxels.png", csv = options.out / "voxels.csv",
+             times = options.out / "voxels-time.png";
+  std::vector<std::string> outputs{picture.string()};
+  if (options.sweep) outputs.insert(outputs.end(), {csv.string(), times.string()});
+  roost::tools::expect_other_files(outputs, roost::tools::files_of_meshes(options));
   const auto place = roost::choose_place(options.place);
   auto all = roost::tools::read_meshes(options);
   std::ranges::copy(remarks_on_precision(all, frame_around(all.box, static_cast<std::uint32_t>(finest))),
@@ -203,12 +200,12 @@ void measure_tables_of(const voxels_options& options) {
   view.up = static_cast<roost::tools::axis>(options.up.back() - 'x');
   view.upside_down = options.up.front() == '-';
   view.turn = options.turn;
-  const auto picture = options.out / "voxels.png";
   write_png(draw_voxels(cpu, keys, view), picture);
   out.note("voxels: {}", picture.string());
   if (options.sweep) {
-    const auto csv = options.out / "voxels.csv", times = options.out / "voxels-time.png";
-    write(csv, out.csv());
+    roost::tools::output_file table(csv.string());
+    table.write(out.csv());
+    table.finish();
     out.note("times:  {}", csv.string());
     if (run_plot({csv.string(), times.string()})) {
       out.note("plot:   {}", times.string());

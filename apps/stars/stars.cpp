@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/shared/csv.hpp"
+#include "apps/shared/output_file.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "apps/shared/plot_script.hpp"
 #include "apps/shared/text_file.hpp"
@@ -67,7 +68,7 @@ void read_fov(const std::string& option, const std::string& text, double& least,
 
 void build(const stars_options& options) {
   const auto place = roost::choose_place(options.place);
-  roost::tools::expect_another_file(options.database, options.catalogue);
+  roost::tools::expect_other_files({options.database}, {options.catalogue});
   roost::tools::database_limits limits;
   limits.magnitude_most = options.magnitude;
   read_fov("--fov", options.fov, limits.fov_least, limits.fov_most);
@@ -138,7 +139,7 @@ std::string csv_field(std::string_view text) {
 /// The centroids of a field with their stars, and bright stars that were not seen.
 void write_stars(const std::string& file, const star_database& database, const field_solution& solution,
                  std::span<const roost::tools::centroid> centroids, star_fields::size size) {
-  roost::tools::text_writer out(file);
+  roost::tools::output_file out(file);
   out.write("x,y,ra_deg,dec_deg,magnitude,name,dx_px,dy_px\n");
   for (std::size_t i = 0; i < centroids.size(); ++i) {
     const auto c = centroids[i];
@@ -327,6 +328,7 @@ void solve(const stars_options& options) {
       if (options.pictures) outputs.push_back(name + ".png");
     }
     roost::tools::expect_other_files(outputs, inputs);
+    roost::tools::expect_different_files(std::move(outputs));
   }
 
   auto start = clock_type::now();

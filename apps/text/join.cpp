@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "apps/shared/output_file.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "fields.hpp"
 #include "text_options.hpp"
@@ -29,7 +30,7 @@ const std::map<std::string, join_kind> kinds{{"inner", join_kind::inner},
                                              {"anti", join_kind::anti}};
 
 /// How much of the left file is in memory at once.
-constexpr std::size_t left_bytes_at_once = std::size_t{32} << 20;
+constexpr std::size_t left_bytes_at_once = std::size_t{32} << 20, left_rows_at_once = left_bytes_at_once / 32;
 
 struct join_options {
   std::string left, right, output;
@@ -158,8 +159,7 @@ void join(const join_options& options) {
   const auto place = roost::choose_place(options.place);
   const auto kind = kinds.at(options.kind);
   const bool both = kind != join_kind::semi && kind != join_kind::anti;
-  roost::tools::expect_another_file(options.output, options.left);
-  roost::tools::expect_another_file(options.output, options.right);
+  roost::tools::expect_other_files({options.output}, {options.left, options.right});
   roost::tools::expect_two_files(options.left, options.right);
   const roost::host cpu(options.threads);
   const roost::tools::csv_format format{options.delimiter,
@@ -182,7 +182,7 @@ void join(const join_options& options) {
 
   text_rows b;
   right.read(b);
-  roost::tools::text_writer out(options.output);
+  roost::tools::output_file out(options.output);
   const auto bytes_of_row = [](const text_rows& rows) {
     return rows.bytes / std::max<std::size_t>(rows.fields.size(), 1);
   };
@@ -196,7 +196,7 @@ void join(const join_options& options) {
     bool more = true;
     for (bool first = true; more; first = false) {
       text_rows a;
-      more = left.read(a, left_bytes_at_once);
+      more = left.read(a, left_bytes_at_once, left_rows_at_once);
       if (first) out.write(rows.header());
       matcher.match(a.fields, [&](const roost::tools::matches& found) {
         const auto partner = [&](std::size_t i) -> const std::string_view* {

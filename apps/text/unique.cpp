@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 
+#include "apps/shared/output_file.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "fields.hpp"
 #include "text_options.hpp"
@@ -26,8 +27,8 @@ struct unique_options {
   int threads = 0;
 };
 
-/// How much text is counted at once, unless more than a quarter of it is different.
-constexpr std::size_t bytes_at_once = std::size_t{128} << 20;
+/// How much text is counted at once, and how many lines of it, unless more than a quarter of it is different.
+constexpr std::size_t bytes_at_once = std::size_t{128} << 20, lines_at_once = bytes_at_once / 32;
 
 /// Different texts and how often each came. Those of all text that was counted before are kept in `text`.
 struct counted_texts {
@@ -41,10 +42,10 @@ struct counted_texts {
 counted_texts count(const roost::host& cpu, const roost::tools::key_tables& tables,
                     roost::tools::text_reader& reader, roost::tools::text_rows& rows) {
   counted_texts result;
-  for (std::size_t limit = bytes_at_once;;) {
+  for (std::size_t most_bytes = bytes_at_once, most_lines = lines_at_once;;) {
     rows.fields = result.texts;
     rows.bytes = result.text.size();
-    const bool more = reader.read(rows, limit);
+    const bool more = reader.read(rows, most_bytes, most_lines);
     const auto found = count_fields(cpu, tables, rows.fields, result.counts);
     result.texts.clear();
     result.texts.reserve(found.rows.size());
@@ -60,13 +61,14 @@ counted_texts count(const roost::host& cpu, const roost::tools::key_tables& tabl
     }
     result.text = std::move(kept);
     rows.clear();
-    limit = std::max(bytes_at_once, 4 * result.text.size());
+    most_bytes = std::max(bytes_at_once, 4 * result.text.size());
+    most_lines = std::max(lines_at_once, 4 * result.texts.size());
   }
 }
 
 void unique(const unique_options& options) {
   const auto place = roost::choose_place(options.place);
-  roost::tools::expect_another_file(options.output, options.file);
+  roost::tools::expect_other_files({options.output}, {options.file});
   const roost::host cpu(options.threads);
   std::unique_ptr<roost::tools::text_reader> reader;
   csv_reader* csv = nullptr;
@@ -98,7 +100,7 @@ void unique(const unique_options& options) {
     std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return found.counts[i]; });
   order.resize(std::min(order.size(), options.top));
 
-  roost::tools::text_writer out(options.output);
+  roost::tools::output_file out(options.output);
   const bool as_csv = options.format == "csv";
   const auto columns = std::max<std::size_t>(options.columns.size(), 1);
   const std::string end = as_csv && csv != nullptr && csv->crlf() ? "\r\n" : "\n";

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/shared/output_file.hpp"
 #include "apps/shared/text_file.hpp"
 #include "roost/host.hpp"
 
@@ -14,7 +15,7 @@ namespace roost::tools {
 /// Makes text of n rows by several threads, add(text, i) of each, and writes it in order. `row_bytes`: about
 /// how long a row is, so that long ones are made a few at a time.
 template <class Add>
-void write_rows(const host& cpu, text_writer& out, std::size_t n, const Add& add, std::size_t row_bytes = 0) {
+void write_rows(const host& cpu, output_file& out, std::size_t n, const Add& add, std::size_t row_bytes = 0) {
   constexpr std::size_t most_rows = 8192, bytes_at_once = std::size_t{4} << 20;
   const auto rows_at_once =
       std::clamp<std::size_t>(bytes_at_once / std::max<std::size_t>(row_bytes, 1), 1, most_rows);

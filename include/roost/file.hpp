@@ -252,7 +252,7 @@ class file_reader {
     throw_file_error(file_, std::string("cannot be read: ") + std::strerror(errno));
   }
   [[noreturn]] void cut_off() const {
-    throw_file_error(file_, "was cut off: its end is missing; save the table again");
+    throw_file_error(file_, "was cut off, or has more behind its end; save the table again");
   }
   [[noreturn]] void damaged(std::size_t first, std::size_t last) const {
     throw_file_error(file_, "is damaged between bytes " + std::to_string(first) + " and " +

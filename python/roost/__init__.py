@@ -62,8 +62,6 @@ def set_threads(threads):
     """Sets how many threads calls on the CPU use: 1 to 4096, never more than there are cores; or 0 for all
     cores, the default."""
     what = "roost.set_threads"
-    if isinstance(threads, bool):
-        raise TypeError(f"{what}: threads={threads!r}; give a whole number")
     threads = _whole_number(threads, what, "threads")
     if threads > 4096:
         raise ValueError(f"{what}: threads={threads}; give at most 4096, or 0 for all cores")

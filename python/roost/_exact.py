@@ -61,12 +61,12 @@ def common_type(dtype, other):
     return both if keeps_every_value(dtype, both) and keeps_every_value(other, both) else None
 
 
-def convert(array, dtype, what, nearest=False):
+def convert(array, dtype, what, given=None):
     """An array of numpy with another type, every value as it is.
 
-    `nearest`: floats of Python, which have no type of their own, may become the nearest ones of `dtype`, as
-    in numpy, but not infinite or 0. Raises TypeError where no value can be equal, and OverflowError with the
-    first value that `dtype` has not.
+    `given`: what the array was made of, if that was Python's. Its floats, which have no type of their own,
+    may become the nearest ones of `dtype`, as in numpy, but not infinite or 0. Raises TypeError where no
+    value can be equal, and OverflowError with the first value that `dtype` has not.
     """
     if array.dtype == dtype:
         return array
@@ -77,7 +77,7 @@ def convert(array, dtype, what, nearest=False):
             converted = array.astype(dtype)
             if converted.dtype != dtype:  # of dates without a unit, to which numpy gives one
                 converted = converted.view(dtype)
-            kept = _kept(array, converted, nearest)
+            kept = _kept(array, converted, given)
     except (TypeError, ValueError, OverflowError):  # of durations in months as days; of dates beyond a unit
         between = np.dtype(f"{dtype.kind}8[us]") if dtype.kind in "mM" else dtype
         if between not in (dtype, array.dtype):  # from hours to femtoseconds numpy takes no single step
@@ -91,7 +91,7 @@ def convert(array, dtype, what, nearest=False):
     return converted
 
 
-def _kept(array, converted, nearest):
+def _kept(array, converted, given):
     """For each value of an array whether it is the converted one."""
     old, new = array.dtype.kind, converted.dtype.kind
     if old == "S":
@@ -102,9 +102,11 @@ def _kept(array, converted, nearest):
         native = array.dtype.newbyteorder("=")
         return converted.astype(native).view(np.int64) == array.astype(native).view(np.int64)
     if new == "f" and old == "f":
-        if nearest:
-            return (np.isinf(array) | ~np.isinf(converted)) & ((array == 0) | (converted != 0))
-        return (converted.astype(array.dtype) == array) | np.isnan(array)
+        kept = (converted.astype(array.dtype) == array) | np.isnan(array)
+        if is_python(given) and not kept.all():
+            nearest = np.isfinite(converted) & (converted != 0)
+            kept |= nearest & own_floats(given).reshape(array.shape)
+        return kept
     if new == "f":  # integers are compared as integers; beyond those of 8 bytes there is nothing to compare
         if old == "b":
             return np.ones(array.shape, bool)
@@ -133,11 +135,14 @@ def is_python(x):
     return isinstance(x, (list, tuple, range, set, frozenset, *_SINGLE))
 
 
-def has_own_floats(x):
-    """Whether the floats of an argument are Python's, which have no precision of their own."""
-    if isinstance(x, (list, tuple, set, frozenset)):
-        return any(map(has_own_floats, x)) and not any(isinstance(c, np.floating) for c in x)
-    return type(x) in (float, complex)
+def own_floats(x):
+    """For each value of an argument of Python whether it is a float without a precision of its own. Beside
+    floats of numpy all are of 8 bytes."""
+    cells = [x]
+    while cells and isinstance(cells[0], (list, tuple, set, frozenset)):
+        cells = list(itertools.chain.from_iterable(cells))
+    numpys = any(isinstance(cell, np.floating) for cell in cells)
+    return np.array([not numpys and type(cell) in (float, complex) for cell in cells], bool)
 
 
 def of_python(x, what):
@@ -312,9 +317,13 @@ def _date(cell, of_numpy, what):
         raise TypeError(f"{what}: {NO_TIME_ZONES}")
     if hasattr(cell, "to_numpy"):  # of pandas, which has nanoseconds
         return cell.to_numpy()
-    if of_numpy is np.timedelta64 and not (cell.seconds or cell.microseconds):
-        return np.timedelta64(cell.days, "D")  # of which Python has more than int64 has microseconds
-    return of_numpy(cell)
+    if of_numpy is np.datetime64:
+        return of_numpy(cell)
+    count = cell // datetime.timedelta(microseconds=1)  # of which Python has more than int64
+    for unit, step in ("D", 86400 * 10**6), ("us", 1), ("ms", 10**3), ("s", 10**6):
+        if count % step == 0 and abs(count // step) < 2**63:
+            return np.timedelta64(count // step, unit)
+    raise OverflowError(f"{what}: {cell!r}, which timedelta64 has in no unit")
 
 
 NO_TIME_ZONES = "dates of a time zone; pass them in UTC, without one"

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from ._keys import encode, encode_strings_too, encode_two, numpy_dtype
-from ._libraries import same_device, take
+from ._libraries import same_device, take_values
 
 _ORDERS = {"first": 0, "any": 2}
 _MOST_ROWS = 2**32 - 2
@@ -31,9 +31,11 @@ def _rows_type(index_dtype, what):
 
 def _integer(n, what, name):
     try:
-        return operator.index(n)
+        if not isinstance(n, bool):
+            return operator.index(n)
     except TypeError:
-        raise TypeError(f"{what}: {name}={n!r}; give a whole number") from None
+        pass
+    raise TypeError(f"{what}: {name}={n!r}; give a whole number")
 
 
 def _flag(x, what, name):
@@ -234,7 +236,7 @@ def join(left, right, how="inner", *, index_dtype="int64"):
     (array([1, 1, 2, 2]), array([0, 2, 0, 2]))
     """
     what = "roost.join"
-    if how not in _JOINS:
+    if not isinstance(how, str) or how not in _JOINS:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _JOINS))}")
     rows = _rows_type(index_dtype, what)
     a, b = encode_two(left, right, what)
@@ -290,7 +292,7 @@ def duplicated(x, *, keep="first"):
     array of bool, as long as `x`
     """
     what = "roost.duplicated"
-    if keep not in ("first", False):
+    if not isinstance(keep, (str, bool, np.bool_)) or keep not in ("first", False):
         raise ValueError(f"{what}: keep={keep!r}; give 'first' or False")
     x = encode_strings_too(x, what)
     _check_rows(x.n, _INT64, what)
@@ -355,9 +357,7 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
     if parts == 1:
         numbers = library.of_numpy(np.arange(x.n, dtype=rows))
         return numbers, library.of_numpy(np.array([0, x.n]))
-    numbers, offsets = library.module.partition(
-        library.place(), x.words, parts, seed % 2**64, rows is _INT64
-    )
+    numbers, offsets = library.module.partition(library.place(), x.words, parts, seed % 2**64, rows is _INT64)
     return library.adopt(numbers, rows), library.adopt(offsets, _INT64)
 
 
@@ -422,7 +422,10 @@ class GroupBy:
         return self._all("max", values)
 
     def first(self, *values):
-        """The values of each key's first row: of any type and shape that a column has."""
+        """The values of each key's first row: of any type and shape that a column has.
+
+        What the library of the keys has not (torch has no dates) stays in the library of the values.
+        """
         return self._all("first", values)
 
     def _all(self, how, columns):
@@ -436,7 +439,7 @@ class GroupBy:
     def _column(self, values, how):
         """Values as an array, its Library, and its type; None: one that only `first` takes."""
         what = f"roost.GroupBy.{how}"
-        array, library = take(values, what)
+        array, library = take_values(values, what)
         if library is not self._library:
             same_device(self._library, library, what)
         dtype = numpy_dtype(array)
@@ -456,14 +459,17 @@ class GroupBy:
         return array, library, dtype
 
     def _first(self, array, library, dtype, how):
-        """The values of each key's first row. Numbers are of the library of the keys, as all results."""
+        """The values of each key's first row."""
         home = self._library
         rows = _INT32 if self._n < 2**31 else _INT64
         first = home.adopt(self._groups.first_rows(home.place(), rows is _INT64), rows)
         if library is home:
             return home.rows(array, first)
         found = library.rows(array, library.of_numpy(home.to_numpy(first)))
-        return found if dtype is None else home.of_numpy(library.to_numpy(found))
+        kind = numpy_dtype(array)
+        if kind is None or not home.has(kind.newbyteorder("=")):
+            return found
+        return home.of_numpy(library.to_numpy(found))
 
     def _reduced(self, array, library, dtype, how):
         """What comes of a column of numbers."""
@@ -478,7 +484,7 @@ class GroupBy:
             wide = home.adopt(values, _UINT8, (4,))
             narrow, _ = home.resized(home.column(wide), len(wide), made)
             return home.finish(narrow, made)
-        found = home.adopt(values, made)
+        found = (home.computed if how in ("sum", "mean") else home.adopt)(values, made)
         if made == result:
             return found
         found = home.convert(found, result)

@@ -9,7 +9,7 @@ import functools
 import numpy as np
 
 from . import _strings
-from ._exact import alike, common_type, convert, has_own_floats, is_python, keeps_every_value, of_python
+from ._exact import alike, common_type, convert, is_python, keeps_every_value, of_python, own_floats
 from ._libraries import NUMPY, same_device, take
 
 _SIZES = (4, 8, 16, 32)
@@ -126,9 +126,9 @@ class Keys:
 
 def _words(array, n, kind, library):
     """The words of an array of n keys of this kind. Copies only what must change: see docs/python.md."""
-    if kind.nan is not None:
+    if kind.nan is not None or kind.dtype.kind == "b":
         _, words = library.output(n, _UINT64 if kind.key_bytes == 8 else _UINT32)
-        library.module.canonical_floats(library.place(), library.column(array), words, kind.nan)
+        library.module.canonical_keys(library.place(), library.column(array), words, kind.nan or 0)
         return words
     if kind.key_bytes != kind.word_bytes:
         return library.resized(library.column(array), n, _UINT8, (kind.word_bytes,))[1]
@@ -161,14 +161,15 @@ def _widened(array, dtype, library, what):
     return convert(array, dtype, what) if library is NUMPY else library.convert(array, dtype)
 
 
-def _as(array, kind, library, what, own, nearest=False):
-    """Queries as keys of a table, so that no conversion changes one. `own`: they are Python's, and have the
-    type of the keys if that has their values; `nearest`: as of `convert`."""
+def _as(array, kind, library, what, given=None):
+    """Queries as keys of a table, so that no conversion changes one. `given`: what they were made of, if that
+    was Python's; they have the type of the keys if that has their values."""
+    own = given is not None
     if not array.shape:
         array = array.reshape(1)
     tail = tuple(array.shape[1:])
     if own and tail == kind.tail and alike(array.dtype, kind.dtype):
-        return convert(array, kind.dtype, what, nearest)
+        return convert(array, kind.dtype, what, given)
     if own and not array.size and len(array) == 0:
         return np.empty((0, *kind.tail), kind.dtype)
     mine = kind_of(array, what)
@@ -198,8 +199,7 @@ def encode_like(x, kind, home, what):
             raise ValueError(f"{what}: keys of {library}, but the table is on {home.where}; put them there")
     shape = array.shape
     if not shape or _kind(array, shape, what) is not kind:
-        own = is_python(x)
-        array = _as(array, kind, library, what, own, own and has_own_floats(x))
+        array = _as(array, kind, library, what, x if is_python(x) else None)
         shape = array.shape
     return Keys(array, shape[0], kind, library)
 
@@ -216,7 +216,7 @@ def encode_row(row, kind, home, what):
 
 
 def _own_keys(array, x, kind, home, what):
-    array = _as(array, kind, NUMPY, what, True, has_own_floats(x))
+    array = _as(array, kind, NUMPY, what, x)
     return Keys(home.readable(array), len(array), kind, home)
 
 
@@ -246,8 +246,8 @@ def encode_two(x, y, what):
             raise TypeError(
                 f"{what}: {one} and {two} have no common type that keeps every key; convert one of them"
             )
-        a = convert(a, common, what, has_own_floats(x)) if own[0] else _widened(a, common, library, what)
-        b = convert(b, common, what, has_own_floats(y)) if own[1] else _widened(b, common, other, what)
+        a = convert(a, common, what, x) if own[0] else _widened(a, common, library, what)
+        b = convert(b, common, what, y) if own[1] else _widened(b, common, other, what)
     if own[0] and not own[1]:
         a, library = other.readable(a), other
     elif own[1] and not own[0]:
@@ -266,9 +266,9 @@ def _common(a, x, b, y, what):
         dtype = numpy_dtype(other)
         if own is not None and alike(array.dtype, dtype):
             try:
-                convert(array, dtype, what, has_own_floats(own))
+                convert(array, dtype, what, own)
                 return dtype
             except OverflowError:
-                if dtype.kind == "f" and has_own_floats(own):  # in a wider type all would be others
+                if dtype.kind == "f" and own_floats(own).any():  # in a wider type all would be others
                     raise
     return common_type(numpy_dtype(a), numpy_dtype(b))

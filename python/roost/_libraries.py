@@ -85,11 +85,23 @@ class Library:
         array = result.reshape(-1).view(dtype)
         return array.reshape(-1, *tail) if tail else array
 
+    def computed(self, result, dtype):
+        """The same of sums and means, which may be rounded."""
+        return self.adopt(result, dtype)
+
     @staticmethod
     def need(dtype):
         """Raises a TypeError if the library has no arrays of a type."""
         if not isinstance(dtype, np.dtype):  # but torch's
             raise _no_such_type(NUMPY, dtype)
+
+    def has(self, dtype):
+        """Whether the library has arrays of a type."""
+        try:
+            self.need(dtype)
+        except TypeError:
+            return False
+        return True
 
     @staticmethod
     def convert(array, dtype):
@@ -423,14 +435,17 @@ class _Cupy(_Device):
 _JAX_64 = "which jax has after jax.config.update('jax_enable_x64', True)"
 
 
-def _to_jax(library, array):
-    """An array of jax, which without 64-bit numbers makes 32-bit ones of them: then integers must fit."""
+def _to_jax(library, array, rounds=False):
+    """An array of jax, which without 64-bit numbers makes 32-bit ones of them: then each must be one.
+    `rounds`: floats that were computed may become the nearest ones."""
     array = _native(array)
     result = library.jax.device_put(array, library.device)
-    if result.dtype != array.dtype and array.dtype.kind in "iu" and array.size:
-        limits = np.iinfo(result.dtype)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise OverflowError(f"roost: integers that need {array.dtype}, {_JAX_64}")
+    if result.dtype != array.dtype:
+        kept = np.asarray(result)
+        if rounds and array.dtype.kind == "f":
+            array, kept = np.isinf(array), np.isinf(kept)
+        if not np.array_equal(kept, array, equal_nan=array.dtype.kind in "fc"):
+            raise OverflowError(f"roost: numbers that need {array.dtype}, {_JAX_64}")
     return result
 
 
@@ -445,6 +460,9 @@ class _JaxCpu(Library):
 
     def adopt(self, result, dtype, tail=()):
         return self.of_numpy(Library.adopt(result, dtype, tail))
+
+    def computed(self, result, dtype):
+        return _to_jax(self, Library.adopt(result, dtype), True)
 
     def finish(self, array, dtype, tail=()):
         return self.of_numpy(array)
@@ -618,8 +636,8 @@ def _masked(x, what):
 
 def _tensor(x, what):
     torch = sys.modules["torch"]
-    if x.layout is not torch.strided:
-        raise TypeError(f"{what}: a sparse tensor; pass its values or indices")
+    if x.layout is not torch.strided or x.is_nested:
+        raise TypeError(f"{what}: a sparse or nested tensor; pass its values or indices")
     if x.requires_grad:
         x = x.detach()
     if x.is_neg():  # a view whose memory has the opposite numbers
@@ -665,6 +683,13 @@ def _no_nulls(column, nulls, what):
         raise ValueError(f"{what}: {column} has {plural(nulls, 'null')}; drop or fill them")
 
 
+def _no_nat(array, what):
+    """A column without nulls as numpy's array, which must have no NaT: that was the date -2^63."""
+    if array.dtype.kind in "mM" and np.isnat(array).any():
+        raise OverflowError(f"{what}: a date or duration of -2^63, which numpy has not; drop or fill it")
+    return array
+
+
 def _from_arrow(column, what):
     pa = sys.modules["pyarrow"]
     _no_nulls("the Arrow column", column.null_count, what)
@@ -690,7 +715,7 @@ def _from_arrow(column, what):
         raise TypeError(f"{what}: an Arrow column of type {dtype}; pass numbers, strings, bytes or dates")
     if getattr(column, "num_chunks", 0) == 1:
         column = column.chunk(0)
-    return column.to_numpy(zero_copy_only=False)  # of numbers in one chunk no copy
+    return _no_nat(column.to_numpy(zero_copy_only=False), what)  # of numbers in one chunk no copy
 
 
 def _arrow(x, what):
@@ -711,7 +736,7 @@ def _polars(x, what):
         flat = x.explode()
         if len(x):  # of no rows it makes a null
             _polars(flat, what)
-    return x.to_numpy(), NUMPY
+    return _no_nat(x.to_numpy(), what), NUMPY
 
 
 def _pandas(x, what):
@@ -793,6 +818,13 @@ def _taker(x):
         return _other
     _takers[type(x)] = taker
     return taker
+
+
+def take_values(x, what):
+    """The same of values. A set has no order in which each would belong to a key."""
+    if isinstance(x, (set, frozenset)):
+        raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
+    return take(x, what)
 
 
 def take(x, what):

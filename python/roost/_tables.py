@@ -1,23 +1,23 @@
 """Index, Map, Set, MultiMap, ConcurrentMap, Store: tables that stay."""
 
-import math
+import contextlib
 import numbers
 import os
 
 import numpy as np
 
 from . import _host, _strings
-from ._exact import alike, convert, has_own_floats, is_python, keeps_every_value, plural
+from ._exact import alike, convert, is_python, keeps_every_value, plural
 from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _rows_type, _whole_number
 from ._keys import Keys, encode, encode_like, encode_one, encode_row, kind_of, numpy_dtype
-from ._libraries import NUMPY, same_device, take
+from ._libraries import NUMPY, same_device, take, take_values
 
 
 class _Values:
     """Values as words, and back: 1 to 16 bytes lie in the table, more in an array beside it."""
 
     def __init__(self, values, keys, what):
-        array, library = _ordered(values, what)
+        array, library = take_values(values, what)
         same_device(keys.library, library, what)
         if not array.shape or (library is NUMPY and (array.dtype.hasobject or array.dtype.kind in "UT")):
             raise TypeError(
@@ -108,7 +108,7 @@ class _Values:
         if not isinstance(dtype, np.dtype):
             return self._one_of_torch(value, what)
         try:
-            given, library = take(value, what)
+            given, library = take_values(value, what)
             array = _exactly(library.to_numpy(given), value, dtype, what)
             row = np.empty((1, *self.tail), dtype)
             row[:] = array
@@ -139,13 +139,6 @@ class _Values:
         return array
 
 
-def _ordered(values, what):
-    """Values as `take` has them. A set has no order in which each would belong to a key."""
-    if isinstance(values, (set, frozenset)):
-        raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
-    return take(values, what)
-
-
 def _shown(value):
     """What a value is, on one line."""
     return " ".join(repr(value).split())[:80]
@@ -155,14 +148,15 @@ def _exactly(array, given, dtype, what):
     """An array of numpy as values of a type, none of which changes. `given`: what it was made of."""
     if array.dtype == dtype:
         return array
+    given = given if is_python(given) else None
     if alike(array.dtype, dtype):
-        return convert(array, dtype, what, is_python(given) and has_own_floats(given))
+        return convert(array, dtype, what, given)
     if dtype.kind == "c" and array.dtype.kind in "biufc":
-        part, nearest = np.dtype(f"f{dtype.itemsize // 2}"), is_python(given) and has_own_floats(given)
+        part = np.dtype(f"f{dtype.itemsize // 2}")
         result = np.zeros(array.shape, dtype)
-        result.real = convert(np.asarray(array.real), part, what, nearest)
+        result.real = convert(np.asarray(array.real), part, what, given)
         if array.dtype.kind == "c":
-            result.imag = convert(np.asarray(array.imag), part, what, nearest)
+            result.imag = convert(np.asarray(array.imag), part, what, given)
         return result
     raise TypeError(f"{what}: values of type {array.dtype}, but those of the map are {dtype}; convert them")
 
@@ -171,7 +165,7 @@ def _dtype(dtype, what):
     """numpy's type of what a user calls one: of torch, too."""
     of_torch = str(dtype).startswith("torch.")
     try:
-        found = np.dtype(str(dtype)[6:] if of_torch else dtype)
+        found = None if dtype is None else np.dtype(str(dtype)[6:] if of_torch else dtype)  # None: float64
     except TypeError:
         found = None
     if found is not None and found.subdtype is not None:
@@ -179,6 +173,26 @@ def _dtype(dtype, what):
     if found is None or (of_torch and found.isbuiltin != 1):  # jax teaches numpy bfloat16
         raise TypeError(f"{what}: numpy has no type {dtype}")
     return found
+
+
+def _name(dtype):
+    """A type's name, for files: equal types have one, whether their fields are said to be aligned or not."""
+
+    def plain(dtype):
+        if not dtype.names:
+            return dtype
+        types, offsets = zip(*(dtype.fields[name][:2] for name in dtype.names), strict=True)
+        types = list(map(plain, types))
+        return np.dtype(dict(names=dtype.names, formats=types, offsets=offsets, itemsize=dtype.itemsize))
+
+    return str(plain(dtype) if isinstance(dtype, np.dtype) else dtype).removeprefix("torch.")
+
+
+def _library_of(like, what):
+    """The Library of an array beside which a table is to lie."""
+    if isinstance(like, (str, bytes)):
+        raise TypeError(f"{what}: like={_shown(like)}; pass an array that lies there")
+    return NUMPY if like is None else take(like, what)[1]
 
 
 def _plain_number(key):
@@ -210,16 +224,26 @@ def _path(file, what):
         raise TypeError(f"{what}: a file of type {type(file).__name__}; give a path") from None
     except UnicodeError:
         raise ValueError(f"{what}: the path {file!r} is not UTF-8; give another name") from None
-    if "\0" in path:
-        raise ValueError(f"{what}: the path {path!r} has a NUL; give a path without")
+    if not path or "\0" in path:
+        raise ValueError(f"{what}: the path {path!r} is empty or has a NUL; give another one")
     return path
 
 
-def _load_factor(x, what):
+@contextlib.contextmanager
+def _files(what):
+    """Lets an OSError begin with what was called."""
     try:
-        return float(x)
-    except (TypeError, ValueError):
-        raise TypeError(f"{what}: load_factor={x!r}; give a number above 0, and at most 1") from None
+        yield
+    except OSError as error:
+        raise OSError(f"{what}: {error}") from None
+
+
+def _load_factor(x, what):
+    if not isinstance(x, numbers.Real) or isinstance(x, bool):
+        raise TypeError(f"{what}: load_factor={_shown(x)}; give a load factor from 0.01 to 1")
+    if not 0.01 <= x <= 1:
+        raise ValueError(f"{what}: load_factor={x}; give a load factor from 0.01 to 1")
+    return float(x)
 
 
 def _scalar(x):
@@ -301,10 +325,15 @@ class _Keyed(_Table):
         return self._contains(self._queries(keys, f"roost.{type(self).__name__}.contains"))
 
     def __contains__(self, key):
+        return self._present(key) is not None
+
+    def _present(self, key):
+        """The Keys of one key, if it is there."""
         try:
-            return bool(self._contains(self._query(key))[0])
+            keys = self._query(key)
         except (OverflowError, TypeError, ValueError):  # what no key of this type is
-            return False
+            return None
+        return keys if self._contains(keys)[0] else None
 
     def _pickled(self, *arrays):
         """What pickle stores for arrays of the table."""
@@ -321,7 +350,7 @@ class _Keyed(_Table):
 
 
 class Index(_Keyed):
-    """Maps keys to their rows, like `pandas.Index`.
+    """Maps keys to their rows, like `pandas.Index`: `len`, and iterating, count a key as often as it comes.
 
     Parameters
     ----------
@@ -440,8 +469,12 @@ class Index(_Keyed):
         """Whether no key comes twice."""
         return self._table.duplicates() == 0
 
+    def __len__(self):
+        """The number of rows, copies of keys included."""
+        return self._array.shape[0]
+
     def __iter__(self):
-        """The keys, in the order of their rows (with the copies)."""
+        """The key of each row, copies included."""
         return self._iterate(self._array)
 
     def __reduce__(self):
@@ -468,7 +501,8 @@ class _Mapping(_Keyed):
 
     def get(self, key, default=None):
         """The value of one key, or `default`."""
-        return self._one_value(self._query(key)) if key in self else default
+        keys = self._present(key)
+        return default if keys is None else self._one_value(keys)
 
     def __getitem__(self, key):
         """The value of one key, or of each of an array of keys; KeyError if one is absent."""
@@ -670,7 +704,7 @@ class _Changing(_Mapping):
         dtype, library = self._values.dtype, keys.library
         library.need(dtype)
         own = is_python(values)
-        array, other = _ordered(values, what)
+        array, other = take_values(values, what)
         if not own:
             same_device(library, other, what)
         shape, tail = tuple(array.shape), self._values.tail
@@ -694,7 +728,11 @@ class _Changing(_Mapping):
         if other is NUMPY and shape != whole and library.module is _host:  # numpy takes the least time for it
             array, shape = NUMPY.full(whole, array), whole
         if other is not library:
-            array = library.of_numpy(other.to_numpy(array))
+            array = library.readable(other.to_numpy(array))
+            if numpy_dtype(array) != dtype:
+                raise TypeError(
+                    f"{what}: {library} has no values of type {dtype}; pass keys of another library"
+                )
         return array if shape == whole else library.full(whole, array)
 
     def _change(self, keys, values, how, name):
@@ -702,8 +740,8 @@ class _Changing(_Mapping):
         keys = self._queries(keys, what)
         dtype, library = self._values.dtype, keys.library
         array = self._column(values, keys, what)
-        if how == 2 and dtype.itemsize < 4 and dtype.kind != "u":
-            raise TypeError(f"{what}: sums of {dtype}; make a map with values of 4 or 8 bytes")
+        if how == 2 and (dtype.kind in "mM" or (dtype.itemsize < 4 and dtype.kind != "u")):
+            raise TypeError(f"{what}: sums of {dtype}; make a map with numbers of 4 or 8 bytes as values")
         words, floating = self._values.words(array, library), how == 2 and dtype.kind == "f"
         inserted, full = self._table.insert(library.place(), keys.words, words, how, floating)
         if full:
@@ -799,7 +837,7 @@ class ConcurrentMap(_Changing):
             raise TypeError(f"{what}: keys of type {key}; give a type of at most 8 bytes")
         capacity = _whole_number(capacity, what, "capacity")
         self._load_factor = _load_factor(load_factor, what)
-        self._library = library = NUMPY if like is None else take(like, what)[1]
+        self._library = library = _library_of(like, what)
         library.need(value)
         self._values = _Values.of_type(value, library)
         self._home = library.place()
@@ -823,7 +861,9 @@ class _Bodies(_Values):
     """Values as a Store has them: each has the next power of two of bytes."""
 
     def _in_table(self):
-        return max(8, 1 << (self.size - 1).bit_length()) if 0 < self.size <= 4096 else None
+        if not 0 < self.size <= 4096:
+            raise ValueError(f"roost.Store: values of {self.size} bytes; they may have 1 to 4096")
+        return max(8, 1 << (self.size - 1).bit_length())
 
 
 class Store(_Changing):
@@ -896,7 +936,7 @@ class Store(_Changing):
         )
 
     def _prepare(self, key_dtype, value_dtype, value_shape, budget, like, what):
-        self._library = library = NUMPY if like is None else take(like, what)[1]
+        self._library = library = _library_of(like, what)
         self._kind = kind_of(np.empty(0, _dtype(key_dtype, what)), what)
         if self._kind.word_bytes > 8:
             raise TypeError(f"{what}: keys of type {self._kind}; give a type of at most 8 bytes")
@@ -908,19 +948,16 @@ class Store(_Changing):
             value = value_dtype  # that only torch has
         if isinstance(value, np.dtype) and (value.hasobject or value.kind in "UO"):
             raise TypeError(f"{what}: values of type {value}; give a type of fixed size")
-        tail = tuple(value_shape) if isinstance(value_shape, (tuple, list)) else (value_shape,)
-        if not all(isinstance(d, int) and d > 0 for d in tail):
+        tail = value_shape if isinstance(value_shape, (tuple, list)) else (value_shape,)
+        if not all(isinstance(d, (int, np.integer)) and not isinstance(d, bool) and d > 0 for d in tail):
             raise ValueError(f"{what}: value_shape {value_shape}; give one or several numbers above 0")
+        tail = tuple(map(int, tail))
         library.need(value)
-        if isinstance(value, np.dtype) and value.itemsize * math.prod(tail) > 4096:
-            raise ValueError(
-                f"{what}: values of {value.itemsize * math.prod(tail)} bytes; they may have 1 to 4096"
-            )
         if budget is not None:
             _whole_number(budget, what, "budget")
         self._values = _Bodies.of_type(value, library, tail)
-        if self._values.bytes is None:
-            raise ValueError(f"{what}: values of {self._values.size} bytes; they may have 1 to 4096")
+        self._types = f"keys of {self._kind} and values of {_name(self._values.dtype)}"
+        self._types += f" of shape {tail}" if tail else ""
         self._home = library.place()
 
     @classmethod
@@ -931,33 +968,34 @@ class Store(_Changing):
         ----------
         file : str or path
         key_dtype, value_dtype, value_shape, budget, like
-            As for `Store`. The file does not tell types: give those that were saved. It is checked that keys
-            fit, and that values have the next power of two of bytes that the saved ones have.
+            As for `Store`. Give the types and the shape that were saved: it is checked that they are the
+            same. Of a file that C++ has saved, or a version before types were kept, it is checked that
+            keys fit, and that values have the same next power of two of bytes.
 
         Raises
         ------
         OSError
             There is no such file; it is damaged, truncated, or no saved store; its keys and values have other
-            sizes.
+            types.
         MemoryError
         """
         what = "roost.Store.load"
         self = cls.__new__(cls)
         self._prepare(key_dtype, value_dtype, value_shape, budget, like, what)
-        self._table = self._library.module.load_store(
-            self._home, self._values.bytes, _path(file, what), budget
-        )
-        if self._kind.key_bytes < 8:
+        path = _path(file, what)
+        with _files(what):
+            self._table, types = self._library.module.load_store(
+                self._home, self._values.bytes, path, budget, self._types
+            )
+        if not types and self._kind.key_bytes < 8:
             words, _ = self._table.items(self._home)
             wide = self._library.to_numpy(self._library.adopt(words, _INT64)).view(np.uint64)
             if wide.size and wide.max() >> (8 * self._kind.key_bytes):
-                raise OSError(
-                    f"{what}: {_path(file, what)} has keys of more bytes than {self._kind}; give their type"
-                )
+                raise OSError(f"{what}: {path} has keys of more bytes than {self._kind}; give their type")
         return self
 
     def save(self, file):
-        """Writes all pairs to a file, with checksums; returns nothing.
+        """Writes all pairs and their types to a file, with checksums; returns nothing.
 
         A file of this name is replaced once the new one is on the disk, so that one of the two is there
         whatever happens. C++ reads it as a `stadium_map` of 8-byte keys. Must not overlap with changes.
@@ -967,7 +1005,10 @@ class Store(_Changing):
         OSError
             The file cannot be written; what was there before is unchanged.
         """
-        self._table.save(self._library.place(), _path(file, "roost.Store.save"))
+        what = "roost.Store.save"
+        path = _path(file, what)
+        with _files(what):
+            self._table.save(self._library.place(), path, self._types)
 
     def _queries(self, keys, what):
         return self._widened(super()._queries(keys, what))

@@ -29,11 +29,23 @@ void canonical_of(const Place& place, const column& source, const column& target
                                        static_cast<Bits>(nan ^ one), static_cast<Bits>(nan)});
 }
 
-/// `nan`: the bits of the one NaN.
+/// Bools, of which some programs have others than 0 and 1.
+struct canonical_bool {
+  const std::uint8_t* source;
+  std::uint32_t* target;
+  ROOST_FN void operator()(std::size_t i) const { target[i] = source[i] != 0; }
+};
+
+/// Floats and bools, by their size, as keys. `nan`: the bits of the one NaN.
 template <class Place>
-void canonical_floats(const call_place<Place>& at, const column& source, const column& target,
-                      std::uint64_t nan) {
+void canonical_keys(const call_place<Place>& at, const column& source, const column& target,
+                    std::uint64_t nan) {
   without_gil(at, [&](const Place& place) {
+    if (source.row_bytes == 1) {
+      const auto bools = span_of<std::uint8_t>(source);
+      return place.for_each(
+          bools.size(), canonical_bool{bools.data(), span_of<std::uint32_t>(target, bools.size()).data()});
+    }
     if (source.row_bytes == 2) return canonical_of<std::uint16_t, std::uint32_t>(place, source, target, nan);
     if (source.row_bytes == 4) return canonical_of<std::uint32_t, std::uint32_t>(place, source, target, nan);
     canonical_of<std::uint64_t, std::uint64_t>(place, source, target, nan);
@@ -163,7 +175,7 @@ void invert_rows(const call_place<Place>& at, const column& rows, const column& 
 
 template <class Place>
 void bind_rows(nb::module_& m) {
-  m.def("canonical_floats", &canonical_floats<Place>);
+  m.def("canonical_keys", &canonical_keys<Place>);
   m.def("resize_rows", &resize_rows<Place>);
   m.def("gather_rows", &gather_rows<Place>);
   m.def("invert_rows", &invert_rows<Place>);

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include "bind.hpp"
 
@@ -26,13 +27,14 @@ std::unique_ptr<store<Place>> make_store(const call_place<Place>& at, std::size_
   return with_stores<Place>(value_bytes, [&](auto of) { return of.make(at, value_bytes, n, options); });
 }
 
+/// The store of a file, and the types that the file was saved with; none if nobody said so.
 template <class Place>
-std::unique_ptr<store<Place>> load_store(const call_place<Place>& at, std::size_t value_bytes,
-                                         const std::filesystem::path& file,
-                                         std::optional<std::size_t> budget) {
-  return with_stores<Place>(value_bytes, [&](auto of) {
-    return of.load(at, value_bytes, file, budget.value_or(stadium_options().budget));
+nb::tuple load_store(const call_place<Place>& at, std::size_t value_bytes, const std::filesystem::path& file,
+                     std::optional<std::size_t> budget, std::string types) {
+  auto loaded = with_stores<Place>(value_bytes, [&](auto of) {
+    return of.load(at, value_bytes, file, budget.value_or(stadium_options().budget), types);
   });
+  return nb::make_tuple(std::move(loaded), types);
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ void bind_store(nb::module_& m) {
       .def("save", &map::save)
       .def("where", &map::where);
   m.def("make_store", &make_store<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
-  m.def("load_store", &load_store<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+  m.def("load_store", &load_store<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
 }
 
 template void bind_store<ROOST_PYTHON_PLACE>(nb::module_&);

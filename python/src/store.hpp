@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "changing.hpp"
 #include "roost/stadium/stadium_map.hpp"
@@ -14,7 +15,8 @@ class store : public changing<Place> {
  public:
   using typename changing<Place>::at_place;
   virtual void shrink_to_fit(at_place at) = 0;
-  virtual void save(at_place at, const std::filesystem::path& file) const = 0;
+  /// `types`: what Python's keys and values are.
+  virtual void save(at_place at, const std::filesystem::path& file, const std::string& types) const = 0;
   /// Bytes in memory of the place, and in memory of the host behind it.
   virtual nb::tuple where(at_place at) const = 0;
 };
@@ -26,7 +28,8 @@ struct stores {
   static std::unique_ptr<store<Place>> make(at_place at, std::size_t value_bytes, std::size_t n,
                                             const stadium_options& options);
   static std::unique_ptr<store<Place>> load(at_place at, std::size_t value_bytes,
-                                            const std::filesystem::path& file, std::size_t budget);
+                                            const std::filesystem::path& file, std::size_t budget,
+                                            std::string& types);
 };
 
 // Each of these is compiled in a file of its own, since nvcc takes a minute for it.

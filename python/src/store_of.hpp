@@ -63,8 +63,8 @@ class store_of final : public changing_of<stadium_map<std::uint64_t, Value, Plac
   void shrink_to_fit(at_place at) override {
     this->changing_it(at, [&](const Place& place) { map_.shrink_to_fit(place); });
   }
-  void save(at_place at, const std::filesystem::path& file) const override {
-    this->looking(at, [&](const Place& place) { roost::save(place, map_, file); });
+  void save(at_place at, const std::filesystem::path& file, const std::string& types) const override {
+    this->looking(at, [&](const Place& place) { roost::save(place, map_, file, types); });
   }
   nb::tuple where(at_place at) const override {
     const auto facts = this->looking(at, [&](const Place& place) { return map_.statistics(place); });
@@ -86,11 +86,11 @@ std::unique_ptr<store<Place>> stores<Place, Bytes...>::make(at_place at, std::si
 template <class Place, std::size_t... Bytes>
 std::unique_ptr<store<Place>> stores<Place, Bytes...>::load(at_place at, std::size_t value_bytes,
                                                             const std::filesystem::path& file,
-                                                            std::size_t budget) {
+                                                            std::size_t budget, std::string& types) {
   return with_bytes<Bytes...>(value_bytes, "values of a Store", [&]<class Value>(Value) {
     return without_gil(at, [&](const Place& place) -> std::unique_ptr<store<Place>> {
       return std::make_unique<store_of<Value, Place>>(
-          place, load_stadium_map<std::uint64_t, Value>(place, file, residence::automatic, budget));
+          place, load_stadium_map<std::uint64_t, Value>(place, file, residence::automatic, budget, &types));
     });
   });
 }

@@ -86,7 +86,7 @@ def exact(value):
         return ("date", "NaT")
     if isinstance(value, pd.Timestamp | pd.Timedelta):
         if getattr(value, "tzinfo", None):
-            return ("zoned", value.value)
+            return ("zoned", str(value))
         return exact(value.to_numpy())
     if isinstance(value, datetime.date):
         if getattr(value, "tzinfo", None):

@@ -92,6 +92,34 @@ def test_floats_of_python_take_the_nearest_value():
     refused(OverflowError, lambda: changing.insert([1], [1e39]))
 
 
+def test_integers_beside_floats_of_python_are_exact():
+    keys = np.array([0.1, 2048, 16777216], "f4")
+    index = roost.Index(keys)
+    assert index.get_indexer([0.1, 2048, np.uint8(1)]).tolist() == [0, 1, -1]
+    for wrong in (16777217, np.uint32(16777217)):
+        refused(OverflowError, lambda: index.get_indexer([0.1, wrong]), "16777217")
+        refused(OverflowError, lambda: roost.isin([0.5, wrong], np.array([0.5], "f2")), "16777217")
+        refused(OverflowError, lambda: roost.ConcurrentMap("i8", "f4").insert([1, 2], [0.1, wrong]))
+    refused(OverflowError, lambda: index.get_indexer([0.1, np.float64(0.1)]), "0.1")
+
+
+def test_long_durations():
+    longest = dt.timedelta.max
+    for duration, unit in (
+        (longest - dt.timedelta(microseconds=999_999), "s"),
+        (longest - dt.timedelta(microseconds=999), "ms"),
+        (dt.timedelta(999_999_999), "D"),
+        (dt.timedelta(1 - 999_999_999), "m"),
+        (dt.timedelta(1, 1, 1), "us"),
+    ):
+        key = duration // np.timedelta64(1, unit).item()
+        index = roost.Index(np.array([7, key], f"m8[{unit}]"))
+        assert duration in index and index.get_indexer([duration]).tolist() == [1]
+        assert duration - dt.timedelta(seconds=1) not in index
+    refused(OverflowError, lambda: roost.Index(np.array([7], "m8[us]")).get_indexer([longest]), "timedelta")
+    assert longest not in roost.Index(np.array([7], "m8[us]"))
+
+
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps"]
 
 
@@ -371,6 +399,29 @@ def test_values_are_kept():
     refused(OverflowError, lambda: roost.Map([1, 2], [2**53 + 1, 0.5]))
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_bools_that_are_other_bytes(library):
+    """As programs in C may make them: each that is not 0 is True."""
+    keys, known = np.array([2, 1, 0, 255], "u1").view("?"), np.array([True])
+    one, two = keys[:1], keys[1:2]
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        keys, known, one, two = map(torch.from_numpy, (keys, known, one, two))
+    assert roost.unique(keys, sorted=True).tolist() == [False, True] and len(roost.group_by(keys)) == 2
+    assert roost.factorize(keys)[0].tolist() == [0, 0, 1, 0]
+    assert roost.isin(keys, known).tolist() == roost.isin(keys, one).tolist() == [True, True, False, True]
+    for table in (roost.Set(one), roost.Index(one), roost.Map(one, one), roost.MultiMap(one, one)):
+        assert True in table and table.contains(keys).tolist() == [True, True, False, True]
+    changing = roost.ConcurrentMap("?", "i8", like=keys)
+    assert changing.insert(one, [5]) == 1 and changing.insert(two, [6]) == 0
+    assert roost.isin(keys, [1]).tolist() == [True, True, False, True]
+    integers = roost.unique(keys).tolist()
+    assert roost.group_by([0] * 4).sum(keys).tolist() == [3] and sorted(integers) == [0, 1]
+    for dtype in ("u1", "i4", "f4"):
+        numbers = np.array([1], dtype) if library == "numpy" else torch.from_numpy(np.array([1], dtype))
+        assert roost.isin(keys, numbers).tolist() == [True, True, False, True]
+
+
 def test_values_of_other_types():
     refused(OverflowError, lambda: roost.Map([1], np.zeros(1, "c8")).find([9], missing=2**53 + 1), "missing=")
     assert roost.Map([1], np.zeros(1, "c16")).find([9], missing=1 + 2j)[0] == 1 + 2j
@@ -378,6 +429,9 @@ def test_values_of_other_types():
     refused(OverflowError, lambda: dates.insert([dt.date(2020, 1, 1)], 1))
     dates.insert([D("NaT")], 1)
     assert len(dates) == 1 and dt.date(2020, 1, 1) not in dates
+    refused(TypeError, lambda: dates.find([D("NaT")], missing=dt.date(2020, 1, 1)), "missing=")
+    for dtype, amount in (("M8[s]", D(1, "s")), ("m8[s]", np.timedelta64("NaT", "s"))):
+        refused(TypeError, lambda: roost.ConcurrentMap("i8", dtype).add([1], amount), "sums")
     long = roost.Map([1, 2], np.array([1.5, 2.5], np.longdouble))
     assert long.find([2, 1]).tolist() == [2.5, 1.5]
     assert roost.group_by([1, 1]).first(np.array([1.5, 2.5], np.longdouble)).tolist() == [1.5]
@@ -385,7 +439,17 @@ def test_values_of_other_types():
     refused(ValueError, lambda: roost.Store("i8", "f4", (2**32, 2**32)), "4096")
     refused(TypeError, lambda: roost.ConcurrentMap().insert([1, 2, 3], {30, 1, 20}), "set")
     refused(TypeError, lambda: roost.Map([1, 2, 3], {30, 1, 20}), "set")
+    for how in ("sum", "mean", "min", "max", "first"):
+        refused(TypeError, lambda: getattr(roost.group_by([1, 2]), how)({1, 2}), "set")
+    refused(TypeError, lambda: roost.MultiMap([1, 2], {1, 2}), "set")
+    refused(TypeError, lambda: roost.Map([1, 2], np.zeros((2, 2))).find([9], missing={1, 2}), "missing=")
     refused(TypeError, lambda: roost.ConcurrentMap(("i4", (2,)), "i8"), "shape")
+    for factor in (1e-9, 0, -1, 1.5, float("nan"), float("inf")):
+        refused(ValueError, lambda: roost.ConcurrentMap(load_factor=factor), "0.01 to 1")
+    for factor in (".5", True, None, [0.5], 1j):
+        refused(TypeError, lambda: roost.ConcurrentMap(load_factor=factor), "0.01 to 1")
+    refused(TypeError, lambda: roost.ConcurrentMap(capacity=True), "whole number")
+    assert roost.ConcurrentMap(load_factor=np.float32(0.5)).insert([1], 1) == 1
 
 
 def test_columns_of_frames_with_nulls():
@@ -423,6 +487,27 @@ def test_columns_of_frames_with_nulls():
         2**53 + 1
     ]
     assert roost.factorize(pd.Categorical([2**53 + 1, 7]))[1].tolist() == [2**53 + 1, 7]
+
+
+def test_dates_that_numpy_takes_for_nat():
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    least = pa.array([-(2**63), 5])
+    for column in (
+        least.cast(pa.timestamp("s")),
+        least.cast(pa.duration("ns")),
+        least.cast(pa.date64()),
+        pa.chunked_array([least.cast(pa.timestamp("s"))] * 2),
+        least.cast(pa.timestamp("s")).dictionary_encode(),
+        pa.table({"a": least.cast(pa.timestamp("s"))}),
+        pd.Series(pd.arrays.ArrowExtensionArray(least.cast(pa.timestamp("us")))),
+        pl.Series([-(2**63), 5]).cast(pl.Datetime("us")),
+        pl.Series([-(2**63), 5]).cast(pl.Duration("us")),
+        pl.DataFrame({"a": pl.Series([-(2**63), 5]).cast(pl.Duration("us"))}),
+    ):
+        refused(OverflowError, lambda: roost.from_arrow(column), "-2^63")
+        refused(OverflowError, lambda: roost.Map([1, 2], column), "-2^63")
+    assert roost.unique(pa.array([1 - 2**63]).cast(pa.timestamp("s"))).view("i8").tolist() == [1 - 2**63]
+    assert np.isnat(roost.unique(pd.Series([pd.NaT, pd.NaT], dtype="M8[s]"))).all()  # pandas means NaT
 
 
 def test_columns_that_are_not_read():
@@ -469,9 +554,19 @@ def test_tensors():
     for table in (roost.Set(keys), roost.Index(keys), roost.Map(keys, torch.arange(3))):
         assert table.contains([most, 2**63, 6]).tolist() == [True, True, False]
         assert most in table and 2**63 in table and -1 not in table and keys[1] in table
+    assert roost.unique(keys, sorted=True).tolist() == [5, 2**63, most]
+    wide, real = torch.tensor([2**53 + 1]), torch.tensor([2.0**53], dtype=torch.float64)
+    refused(TypeError, lambda: roost.isin(wide, real), "common type")
+    refused(TypeError, lambda: roost.join(real, wide), "common type")
+    for table in (roost.Set(real), roost.Index(real), roost.Map(real, real)):
+        refused(TypeError, lambda: table.contains(wide), "convert")
+    refused(TypeError, lambda: roost.ConcurrentMap("i8", "f8", like=wide).insert(wide, wide), "convert")
     changing = roost.ConcurrentMap("uint64", "int64", like=keys)
     changing.insert([most, 2**63], [1, 2])
     assert changing[most] == 1 and changing[2**63] == 2
+    refused(
+        TypeError, lambda: roost.unique(torch.nested.nested_tensor([torch.ones(2), torch.ones(1)])), "nested"
+    )
     backwards = torch.tensor([1 + 2j, 3 + 4j]).conj().imag  # whose memory has the opposite numbers
     assert roost.unique(backwards, sorted=True).tolist() == [-4.0, -2.0]
     table = roost.Map(torch.arange(2), torch.ones(2, dtype=torch.bfloat16))
@@ -483,6 +578,14 @@ def test_misuse_has_clear_messages(tmp_path):
     assert roost.unique([2, 1, 2], sorted=np.True_, return_counts=np.True_)[1].tolist() == [1, 2]
     for flag in (1, None, "yes", np.array([1, 2])):
         refused(TypeError, lambda: roost.unique([1], return_counts=flag), "return_counts=")
+    for how in (["inner"], None, 1):
+        refused(ValueError, lambda: roost.join([1], [1], how), "how=")
+    for keep in (np.array([1, 2]), ["first"], None):
+        refused(ValueError, lambda: roost.duplicated([1], keep=keep), "keep=")
+    for make in (roost.ConcurrentMap, roost.Store):
+        refused(TypeError, lambda: make(None), "None")
+        refused(TypeError, lambda: make("i8", None), "None")
+        refused(TypeError, lambda: make(like="cuda"), "like=")
     refused(ValueError, lambda: roost.Store.load("a\0b"), "NUL")
     refused(TypeError, lambda: roost.Store.load(5), "int")
     refused(ValueError, lambda: roost.Store().save("a\0b"), "NUL")
@@ -499,7 +602,7 @@ def test_a_store_is_not_loaded_with_narrower_keys(tmp_path):
     store.insert([1, 2**32 + 1], [1.0, 2.0])
     store.save(tmp_path / "s")
     for narrow in ("i4", "u1"):
-        with pytest.raises(OSError, match="more bytes"):
+        with pytest.raises(OSError, match="has keys of int64"):
             roost.Store.load(tmp_path / "s", narrow, "f4")
     small = roost.Store("i4", "f4")
     small.insert([-1, 5], [1.0, 2.0])

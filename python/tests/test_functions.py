@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import roost
-from conftest import INTEGERS, NUMBERS, keys
+from conftest import INTEGERS, LIBRARIES, NUMBERS, keys
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -258,7 +258,12 @@ def test_first_takes_any_column(on):
         np.zeros((5, 0)),
     ):
         found = g.first(values)
-        assert found.dtype == values.dtype and found[order].tolist() == values[index].tolist()
+        if values.dtype.kind == "i" or values.size == 0:
+            found = on.back(found)
+        assert (
+            found.dtype.newbyteorder("=") == values.dtype.newbyteorder("=")
+            and found[order].tolist() == values[index].tolist()
+        )
     with pytest.raises(ValueError, match="5 keys but 4 values"):
         g.first(rows[:4])
 
@@ -357,6 +362,42 @@ def test_results_are_of_the_library_of_the_argument(on):
     ):
         assert type(result) is type(x)
         on.back(result)  # which asks for the device
+
+
+@pytest.mark.parametrize("other", [each for each in LIBRARIES if not each.gpu], ids=str)
+@pytest.mark.parametrize("dtype", ["i4", "u8", "f2", "f8", "?", "c8"])
+def test_results_of_two_libraries(on, other, dtype):
+    """Of the one of the keys of a `group_by`, and of the queries of a table."""
+    if on.gpu:
+        pytest.skip("see test_arrays_of_two_devices_do_not_mix")
+    x = np.array([3, 1, 3], "i4")
+    for tail in ((), (2,), (3, 3)):
+        values = np.arange(3 * 3 * 3).reshape(3, -1)[:, : int(np.prod(tail))].reshape(3, *tail).astype(dtype)
+        grouped = roost.group_by(on(x))
+        order = np.argsort(on.back(grouped.keys))
+        same(on.back(grouped.first(other(values)))[order], values[[1, 0]])
+        for table in (roost.Map(on(x), other(values)), roost.Map(other(x), on(values))):
+            same(on.back(table.find(on(x))), values[[0, 1, 0]])
+            same(other.back(table.find(other(x))), values[[0, 1, 0]])
+        same(on.back(roost.MultiMap(on(x), other(values)).find(on(x[:1]))[1]), values[[0, 2]])
+        store = roost.Store("i4", dtype, tail, like=on(x))
+        store.insert(other(x[:2]), on(values[:2]))
+        store.insert_or_assign(on(x[:2]), other(values[:2]))
+        same(on.back(store.find(on(x))), values[[0, 1, 0]])
+        same(other.back(store.find(other(x))), values[[0, 1, 0]])
+        assert all(type(result) is type(on(x)) for result in store.items())
+    if dtype != "c8":
+        numbers = other(np.arange(3).astype(dtype))
+        for how in ("sum", "mean", "min", "max"):
+            on.back(getattr(roost.group_by(on(x)), how)(numbers))
+    for result in (
+        roost.Index(on(x)).get_indexer(other(x)),
+        roost.Set(on(x)).contains(other(x)),
+        roost.MultiMap(on(x), on(x)).count(other(x)),
+        roost.isin(other(x), on(x)),
+        *roost.join(other(x), on(x)),
+    ):
+        other.back(result)
 
 
 def test_views_of_tensors(on):

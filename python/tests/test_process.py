@@ -229,6 +229,45 @@ def test_import_is_light():
     assert done.stdout == "[]\n"
 
 
+def test_jax_without_64_bits():
+    """Numbers of 8 bytes are no numbers there: each is one of 4 bytes, or refused."""
+    pytest.importorskip("jax")
+    done = run("""
+import jax, numpy as np, roost
+keys = jax.device_put(np.array([3, 1], "i4"), jax.local_devices(backend="cpu")[0])
+def refused(call):
+    try:
+        print("silent", call())
+    except OverflowError as error:
+        assert str(error).startswith("roost") and "jax_enable_x64" in str(error)
+others = ("i8", 5, 2**40), ("u8", 5, 2**63), ("c16", 2j, 0.1j)
+for dtype, fits, not_there in (("f8", 0.5, 0.1), ("f8", -1, 1e300), *others):
+    for tail in ((), (3,)):
+        good, bad = (np.full((2, *tail), value, dtype) for value in (fits, not_there))
+        store = roost.Store("i8", dtype, tail)
+        store.insert(keys, good)
+        assert (store.find(np.array([3, 1])) == good).all() and (np.asarray(store.find(keys)) == good).all()
+        assert (np.asarray(roost.Map(keys, good).find(keys)) == good).all()
+        assert (np.asarray(roost.group_by(keys).first(good)) == good).all()
+        store.insert_or_assign(keys, bad)
+        assert (store.find(np.array([3, 1])) == bad).all()
+        refused(lambda: store.find(keys))
+        refused(lambda: roost.Map(keys, bad).find(keys))
+        refused(lambda: roost.MultiMap(keys, bad).find(keys))
+        refused(lambda: roost.group_by(keys).first(bad))
+        if dtype in ("f8", "i8") and not tail:
+            changing = roost.ConcurrentMap("i8", dtype, like=keys)
+            changing.insert([3, 2**40], fits)
+            assert changing[3] == fits and 2**40 in changing
+            refused(changing.keys)
+assert abs(float(roost.group_by(keys).mean(np.array([0.1, 0.2])).sum()) - 0.3) < 1e-6
+refused(lambda: roost.group_by(keys).sum(np.array([1e300, 0.2])))
+refused(lambda: roost.group_by(keys).max(np.array([0.1, 0.2])))
+print("done")
+""")
+    assert done.stdout == "done\n", done.stdout + done.stderr
+
+
 def test_there_is_one_version():
     root = pathlib.Path(__file__).parents[2]
     with open(root / "pyproject.toml", "rb") as file:

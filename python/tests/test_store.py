@@ -113,7 +113,7 @@ def test_files_that_are_none(tmp_path):
     good = tmp_path / "good"
     table.save(good)
     types = ("int32", "float32", 20)
-    with pytest.raises(OSError, match="values of 128 bytes, asked for are 8 and 256"):
+    with pytest.raises(OSError, match=r"has keys of int32 .* shape \(20,\), asked for .* shape \(40,\)"):
         roost.Store.load(good, "int32", "float32", 40)
     whole, bad = good.read_bytes(), tmp_path / "bad"
     rng = np.random.default_rng(0)
@@ -121,7 +121,7 @@ def test_files_that_are_none(tmp_path):
         bad.write_bytes(content)
         with pytest.raises(OSError, match="bad") as caught:
             roost.Store.load(bad, *types)
-        assert "\n" not in str(caught.value)
+        assert str(caught.value).startswith("roost.Store.load: ") and "\n" not in str(caught.value)
     for at in [*range(0, 128, 5), *rng.integers(0, len(whole), 30).tolist(), len(whole) - 1]:
         damaged = bytearray(whole)
         damaged[at] ^= 1 << int(rng.integers(8))
@@ -129,11 +129,56 @@ def test_files_that_are_none(tmp_path):
         with pytest.raises(OSError):
             roost.Store.load(bad, *types)
     for missing in (tmp_path / "none", tmp_path):
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match="^roost.Store.load: "):
             roost.Store.load(missing, *types)
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match="^roost.Store.save: "):
             table.save(missing / "none" / "file")
     assert np.array_equal(roost.Store.load(good, *types).find([7]), table.find([7]))
+
+
+def test_types_of_a_file_are_checked(on, tmp_path):
+    file = tmp_path / "store"
+    like = on(np.zeros(1))
+    record = [("a", "i4"), ("b", "i4")]
+    for types, others in (
+        (
+            ("int64", "float32", 3),
+            [
+                ("uint64", "float32", 3),
+                ("int64", "int32", 3),
+                ("int64", "float32", 4),
+                ("int32", "float32", 3),
+            ],
+        ),
+        (("M8[s]", "float64"), [("M8[ms]", "float64"), ("int64", "float64"), ("M8[s]", "float32", 2)]),
+        (("int8", "uint8", (2, 2)), [("int8", "uint8", 4), ("uint8", "uint8", (2, 2)), ("?", "i1", (2, 2))]),
+        (
+            ("int64", np.dtype(record, align=True)),
+            [("int64", "int64"), ("int64", [("a", "i4"), ("c", "i4")])],
+        ),
+    ):
+        here = None if isinstance(types[1], np.dtype) or types[0][0] == "M" else like
+        store = roost.Store(*types, like=here)
+        store.save(file)
+        assert roost.Store.load(file, *types, like=here)._kind is store._kind
+        for other in others:
+            with pytest.raises(
+                OSError, match="^roost.Store.load: .*: has keys of .*, asked for are keys of "
+            ):
+                roost.Store.load(file, *other)
+    assert len(roost.Store.load(file, "int64", record)) == 0  # aligned or not
+
+
+def test_files_without_types(tmp_path):
+    """As C++ writes them, and earlier versions did."""
+    table, x = filled(lambda array: array)
+    table._table.save(table._library.place(), str(tmp_path / "store"), "")
+    again = roost.Store.load(tmp_path / "store", "int32", "float32", 20)
+    assert np.array_equal(again.find(x), table.find(x))
+    with pytest.raises(OSError, match="^roost.Store.load: .* has keys of more bytes than int8"):
+        roost.Store.load(tmp_path / "store", "int8", "float32", 20)
+    with pytest.raises(OSError, match="^roost.Store.load: .*values of 128 bytes, asked for are 8 and 256"):
+        roost.Store.load(tmp_path / "store", "int32", "float32", 40)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +203,10 @@ def test_files_that_are_none(tmp_path):
         (lambda: roost.Store("i8", "f4", 3)[5], KeyError, "5"),
         (lambda: roost.Store("i4").find(np.array([1])), TypeError, "convert"),
         (lambda: roost.Store("i8", "f4", 3).find([5], missing="x"), TypeError, "missing"),
+        (lambda: roost.Store("i8", "f8", True), ValueError, "above 0"),
+        (lambda: roost.Store("i8", "f8", load_factor=".5"), TypeError, "0.01 to 1"),
         (lambda: roost.Store.load(5), TypeError, "int"),
+        (lambda: roost.Store.load(""), ValueError, "empty"),
         (lambda: pickle.dumps(roost.Store()), TypeError, "save"),
     ],
 )

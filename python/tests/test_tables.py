@@ -61,7 +61,7 @@ def test_index_is_pandas(on, x, y):
     for dtype in ("int64", "int32"):
         got = on.back(index.get_indexer(on(queries), index_dtype=dtype))
         assert got.dtype == dtype and got.tolist() == expected
-    assert index.is_unique == (len(first) == len(x)) and len(index) == len(first)
+    assert index.is_unique == (len(first) == len(x)) and len(index) == len(list(index)) == len(x)
 
 
 @given(

@@ -154,7 +154,9 @@ try:
     first = voxels(port, op="difference")
     assert voxels(port, op="difference", **{"place-b": "move 0.1 0 0"})[1] != first[1]
     far = voxels(port, op="union", **{"place-b": "move 3 0 0"})[0]
-    assert far["scale"] == 8, far
+    assert far["scale"] == 8 and far["notes"] == [], far
+    notes = voxels(port, op="union", grid=64, **{"place-b": "move 1e30 0 0"})[0]["notes"]
+    assert len(notes) == 2 and all("e+30 times" in note and "nearer" in note for note in notes), notes
     assert voxels(port, op="difference")[1:] == first[1:]
     assert voxels(port, op="difference", inside="vote")[1:] == first[1:]
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/shared/output_file.hpp"
 #include "roost/error.hpp"
 
 // CSV files become rows of fields, or one line that says what is wrong with them; what is written is read
@@ -274,31 +275,58 @@ TEST(csv, reads_lines) {
   EXPECT_EQ(lines(many), expected);
   const std::string piece(tools::text_piece_bytes - 1, 'x');
   EXPECT_EQ(lines(piece + "\na\rb"), (row{piece, "a\rb"}));
+  EXPECT_EQ(lines(piece + "\ra\rb"), (row{piece, "a", "b"}));
+  std::ranges::replace(many, '\n', '\r');
+  EXPECT_EQ(lines(many), expected);
+}
+
+/// However short they are, memory is that of so many rows.
+TEST(csv, reads_a_few_rows_at_a_time) {
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    std::string content = "h" + end;
+    row expected;
+    for (int i = 0; i < 2000; ++i) content += expected.emplace_back(std::to_string(i * i % 1000)) + end;
+    const file f(content);
+    const roost::host cpu(4);
+    tools::csv_reader reader(cpu, f.name(), {',', tools::bad_lines::fail, 16});
+    tools::csv_choice choice;
+    choice.columns = {0};
+    reader.choose(choice);
+    row all;
+    tools::text_rows table;
+    for (bool more = true; more; table.clear()) {
+      more = reader.read(table, 1000, 20);
+      EXPECT_LE(table.fields.size(), 20u);
+      for (const auto field : table.fields) all.emplace_back(field);
+      ASSERT_LE(all.size(), expected.size());
+    }
+    EXPECT_EQ(all, expected);
+  }
 }
 
 TEST(csv, a_file_appears_as_a_whole) {
   const file f("kept");
   {
-    tools::text_writer out(f.name());
+    tools::output_file out(f.name());
     out.write("half");
   }
   EXPECT_EQ(f.content(), "kept");
   std::filesystem::permissions(f.name(), std::filesystem::perms(0640));
   const auto link = f.name() + ".link";
   std::filesystem::create_symlink(f.name(), link);
-  tools::text_writer out(link);
+  tools::output_file out(link);
   out.write(std::string(5 << 20, 'x'));
   EXPECT_EQ(f.content(), "kept");
   out.finish();
   EXPECT_EQ(f.content(), std::string(5 << 20, 'x'));
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_EQ(std::filesystem::status(f.name()).permissions(), std::filesystem::perms(0640));
-  EXPECT_THROW(tools::expect_another_file(f.name(), link), roost::invalid_argument);
+  EXPECT_THROW(tools::expect_other_files({f.name()}, {link}), roost::invalid_argument);
   std::filesystem::remove(link);
 
   const auto fresh = f.name() + ".fresh";
   {
-    tools::text_writer unfinished(fresh);
+    tools::output_file unfinished(fresh);
     unfinished.write(std::string(5 << 20, 'x'));
   }
   EXPECT_FALSE(std::filesystem::exists(fresh));
@@ -311,7 +339,7 @@ RC_GTEST_PROP(csv, reads_what_it_has_written, ()) {
   auto table = *rc::gen::container<rows>(rc::gen::container<row>(columns, field));
   table.insert(table.begin(), row(columns, "h"));
   const file f;
-  tools::text_writer out(f.name());
+  tools::output_file out(f.name());
   for (const auto& r : table) {
     for (std::size_t c = 0; c < columns; ++c) {
       std::string field;

@@ -376,6 +376,18 @@ sed "s/$long/long/" stdout | cmp -s - <(printf '1231527 7,long\n1231527 8,long\n
 (ulimit -v 500000 && { echo id,x && lines 400000000 | head -n -1; } | timeout 120 "$roost" join - x.csv --on id --kind semi --threads 2 >stdout 2>stderr) ||
   fail "400 MB of rows: $(cat stderr)"
 [[ $(cat stdout) == id,x ]] || fail "400 MB of rows: $(head -c 100 stdout)"
+# Short lines, too: there are so many at once, whatever ends them.
+for end in '\n' '\r'; do
+  (ulimit -v 900000 && head -c 16000000 /dev/zero | tr '\0' "$end" | timeout 120 "$roost" unique --threads 2 >stdout 2>stderr) ||
+    fail "16 million lines with $end: $(cat stderr)"
+  [[ $(cat stdout) == "16000000 " ]] || fail "16 million lines with $end: $(cat stdout)"
+done
+(ulimit -v 900000 && { echo n && yes 7 | head -c 24000000; } | timeout 120 "$roost" unique -c n --threads 2 >stdout 2>stderr) ||
+  fail "12 million fields: $(cat stderr)"
+[[ $(cat stdout) == "12000000 7" ]] || fail "12 million fields: $(cat stdout)"
+(ulimit -v 500000 && { echo id && yes 777 | head -c 48000000; } | timeout 120 "$roost" join - x.csv --on id --kind semi --threads 2 >stdout 2>stderr) ||
+  fail "12 million rows: $(cat stderr)"
+[[ $(cat stdout) == id ]] || fail "12 million rows: $(head -c 100 stdout)"
 
 # Progress on a terminal, which is gone at the end; not if rows go there as well.
 /usr/bin/python3 - "$roost" <<'PY' || fail "progress of what takes long"

@@ -32,9 +32,12 @@ pcd = "# .PCD v0.7\nVERSION 0.7\nFIELDS n x y z\nSIZE 4 4 4 4\nTYPE F F F F\nCOU
 write("ascii.pcd", (pcd + "ascii\n" + "".join("1 2 " + text(p) + "\n" for p in rows)).encode())
 write("binary.pcd", (pcd + "binary\n").encode() + b"".join(struct.pack("<5f", 1, 2, *p) for p in rows))
 def npy(shape, kind, body):
-    h = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)
+    h = "{'descr': %s, 'fortran_order': False, 'shape': %s, }" % (kind if kind[0] == "[" else repr(kind), shape)
     h += " " * (63 - (10 + len(h)) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h.encode() + body
+mixed = "[('i', '<u2'), ('x', '<f8'), ('y', '>f4'), ('z', '>f8')]"
+write("mixed.npy", npy("(%d,)" % len(rows), mixed, b"".join(
+    struct.pack("<Hd", 7, p[0]) + struct.pack(">f", p[1]) + struct.pack(">d", p[2]) for p in rows)))
 write("a.npy", npy("(%d, 4)" % len(rows), "<f4", floats))
 write("doubles.npy", npy("(%d, 3)" % len(rows), "<f8", b"".join(struct.pack("<3d", *p) for p in rows)))
 write("a.xyz", ("# points\n" + "".join(text(p) + " 9\n" for p in rows)).encode())
@@ -78,8 +81,8 @@ write("prose.txt", b"not a cloud\n")
 write("empty.xyz", b"")
 PY
 
-for file in a.bin little.ply big.ply ascii.ply ascii.pcd binary.pcd a.npy doubles.npy a.xyz a.csv semicolons.txt a.npy.gz \
-  eight.bin; do
+for file in a.bin little.ply big.ply ascii.ply ascii.pcd binary.pcd a.npy doubles.npy mixed.npy a.xyz a.csv semicolons.txt \
+  a.npy.gz eight.bin; do
   record=()
   [[ $file == eight.bin ]] && record=(--record 8)
   "$roost" lidar --place host --reps 0 --format json "${record[@]}" "$file" >out.json 2>stderr || fail "$file: $(cat stderr)"
@@ -117,6 +120,23 @@ reads '# columns: y, x, z\n2, 1, 3\n' 1.0 2.0 3.0
 reads '//X Y Z R\n1 2 3 0\n' 1.0 2.0 3.0
 reads '1\n1 2 3\n1\n1 2 3\n' 1.0 2.0 3.0
 reads 'x,y,z,point label\n1,2,3,traffic cone\n' 1.0 2.0 3.0
+# With names, other columns may hold anything.
+reads 'name,x,y,z\nA,1,2,3\nB,4,5,6\n' 1.0 2.0 3.0
+reads 'time;x;y;z\n12:30:01;1,5;2,5;3,5\n' 1.5 2.5 3.5
+reads 't,x,y,z,note\n2026-11-26 12:30:01,1,2,3,a b c d\n' 1.0 2.0 3.0
+reads 'what x y z\ntree 1 2 3\n"two words" 4 5 6\n' 1.0 2.0 3.0
+reads '# what x y z\ntree 1 2 3\n' 1.0 2.0 3.0
+reads 'z,what,x,y\n3,12 Main Street,1,2\n' 1.0 2.0 3.0
+reads 'what,x,y,z\n5" pipe,1,2,3\n"say ""no"", x",4,5,6\n' 1.0 2.0 3.0
+reads 'what,x,y,z\n,1,2,3\n# a comment\n// x y z, too\n' 1.0 2.0 3.0
+reads 'what,x,y,z\n"#7",1,2,3\n' 1.0 2.0 3.0
+doubtful 'name,x,y,z\nA,1,2,3\nB,4,five,6\n' "line 3: column 3 is no number: 'B,4,five,6'"
+doubtful 'name,x,y,z\nA,1,12:30:01,3\n' "line 2: column 3 is no number"
+doubtful 'name,x,y,z\nA,1,2,\n' "line 2: column 4 is no number"
+doubtful 'name,x,y,z\nA,B,1,2,3\n' "names 4 columns"
+doubtful 'name,x,y,z\nA,1,2,3\n#7,4,5,6\n' "line 3: may be a comment or a point"
+doubtful 'name,x,y,z\n#7,4,5,6\nA,1,2,3\n' "line 2: may be a comment or a point"
+doubtful 'A,1,2,3\n' "no cloud of points"
 doubtful '1,234;2,345;3,456\n' "between thousands"
 doubtful '1,234.5;2;3\n' "no cloud of points"
 doubtful '1;1.234,5;2\n' "column 2 is no number"

@@ -92,6 +92,17 @@ code=$?
 [[ $code -eq 3 ]] || fail "a board: exit code $code, $(cat stderr)"
 grep -q "^board: no match: [0-9]* placements are equally good" stdout || fail "a board: $(cat stdout)"
 
+# A picture that is the same upside down has two.
+/usr/bin/python3 - <<'PY'
+pixels = open("reference.pgm", "rb").read().split(b"\n", 3)[3]
+half = pixels[: 240 * 90]
+open("around.pgm", "wb").write(b"P5\n240 180\n255\n" + half + half[::-1])
+PY
+"$roost" match around.pgm around.pgm "${small[@]}" --format json >stdout 2>stderr
+code=$?
+[[ $code -eq 3 ]] || fail "the same upside down: exit code $code, $(cat stderr)"
+grep -q '"placements": 2' stdout || fail "the same upside down: $(cat stdout)"
+
 # Pictures, of one and of a folder; a truth.
 mkdir frames
 cp turned.pgm farther.pgm other.pgm frames

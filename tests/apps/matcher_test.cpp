@@ -337,6 +337,49 @@ TEST(matcher, a_tiling_has_many_places_and_no_match) {
   each(bricks);
 }
 
+TEST(matcher, a_picture_with_a_symmetry_has_several_places) {
+  const tools::drawn_scene world(8, width, height);
+  const auto wheel = [&](float parts) {
+    return drawn(height, height, [&](float x, float y) {
+      const float u = x - height / 2, v = y - height / 2, r = std::hypot(u, v),
+                  turn = std::fmod(std::atan2(v, u) + 6.2831853f, 6.2831853f / parts);
+      return r > height * 0.48f ? 128.f : world({width / 2 + r * std::cos(turn), r * std::sin(turn)});
+    });
+  };
+  for (const float parts : {2.f, 5.f, 7.f}) {
+    const auto image = wheel(parts);
+    with(image, small(), [&](const tools::matcher& matcher) {
+      const auto found = matcher.match(image);
+      EXPECT_FALSE(found.matched) << parts;
+      EXPECT_EQ(found.placements, static_cast<std::size_t>(parts));
+    });
+  }
+}
+
+TEST(matcher, what_is_twice_in_a_picture_has_two_places) {
+  const tools::drawn_scene world(9, width, height), motif(10, 150, 120);
+  constexpr int w = 150, h = 120;
+  const auto query = drawn(w, h, [&](float x, float y) { return motif({x, y}); });
+  struct second {
+    float scale, turn;
+  };
+  for (const auto& [scale, turn] : {second{0, 0}, second{1, 0.3f}, second{1.5f, 0}, second{0.8f, 2}}) {
+    const auto to_motif = around_middle(1 / std::max(scale, 0.1f), turn, 0, 0, 2 * w, 2 * h, w, h);
+    const auto reference = drawn(500, 400, [&](float x, float y) {
+      const image_point first{x - 10, y - 10}, other = to_motif({x - 190, y - 150});
+      const auto inside = [](image_point p) { return p.x >= 0 && p.y >= 0 && p.x < w && p.y < h; };
+      if (inside(first)) return motif(first);
+      if (scale > 0 && inside(other)) return motif(other);
+      return world({x * 0.6f, y * 0.6f}) / 4 + 100;
+    });
+    with(reference, {}, [&](const tools::matcher& matcher) {
+      const auto found = matcher.match(query);
+      EXPECT_EQ(found.matched, scale == 0) << scale << ' ' << turn;
+      EXPECT_EQ(found.placements, scale == 0 ? 1u : 2u) << scale << ' ' << turn;
+    });
+  }
+}
+
 TEST(matcher, a_view_from_aside_is_no_match_or_right) {
   for (const float narrower : {0.6f, 0.8f, 0.9f}) {
     const tools::drawn_scene world(4, width, height);
@@ -390,6 +433,9 @@ TEST(matcher, windows_of_the_right_place_alone_are_alike) {
   const auto three = tools::likeness_of(points, part, 1)[0];
   EXPECT_GT(three.all.share(), 0.7);
   EXPECT_FALSE(three.good());
+  // Nor is every second one, wherever it is.
+  for (std::size_t i = 0; i < points.size(); ++i) part[i] = i % 2 == 0 ? 0.9f : 0.1f;
+  EXPECT_FALSE(tools::likeness_of(points, part, 1)[0].good());
 }
 
 TEST(matcher, a_second_place_that_is_as_good_is_told) {
@@ -403,7 +449,8 @@ TEST(matcher, a_second_place_that_is_as_good_is_told) {
     tools::verdict verdict;
     verdict.found.log10_chance = -50;
     verdict.like = {150, 120};
-    verdict.weigh({{similarity{1, 0, shift, 0}}}, {of(compared, alike)}, 2.4, query, 2);
+    verdict.log10_tries = 2.4;
+    verdict.weigh({{similarity{1, 0, shift, 0}}}, {of(compared, alike)}, query, 8);
     return verdict;
   };
   EXPECT_TRUE(weighed(30, 150, 15).matched);

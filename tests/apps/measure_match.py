@@ -11,6 +11,8 @@ PHOTOGRAPHS is a folder; WORK gets the pictures that are made of them (needs num
     unrelated  600 pairs; 100 of them are text pages, tilings, grids, stripes, bricks and the like
     itself     each photograph against itself
     pages      parts of one text page that do not overlap
+    once       60 pieces of photographs that are pasted into others, at the upper left
+    twice      the same, with the piece once more, turned and of 0.65 to 1.5 times the size: no match
 
 Prints a line for each set, and one for each wrong answer.
 """
@@ -218,10 +220,9 @@ class sets:
         for i in range(100):
             # Each with five others.
             self.add(regulars[i % 20], None, regulars[(i % 20 + 1 + i // 20 * 3) % 20], None)
-        for i in range(500 - min(len(everything), 300)):
-            photograph = self.photographs[i % len(self.photographs)][0]
-            other = regulars[random_.randrange(20)]
-            self.add(*((photograph, None, other) if i % 2 else (other, None, photograph)), None)
+        mixed = [pair for file in files for other in regulars for pair in ((file, other), (other, file))]
+        for reference, query in random_.sample(mixed, min(len(mixed), 500 - min(len(everything), 300))):
+            self.add(reference, None, query, None)
 
     def itself(self):
         for file, image in self.photographs:
@@ -237,6 +238,31 @@ class sets:
             part = around(turn(random_.uniform(-20, 20)), (700, 440), (500, 400))
             view = warped(page.crop((0, 0, 700, 440)), part, (500, 400), 255)
             self.add(upper, view, f"page-{i}-part", part)
+
+    def once(self, again=False):
+        random_ = random.Random(5)
+        w, h = 210, 180
+        for i in range(60):
+            onto, image = (random_.choice(self.photographs)[1] for _ in range(2))
+            if image.size[0] < 260 or image.size[1] < 230:
+                image = image.resize((520, 460))
+            left, top = random_.randrange(image.size[0] - w), random_.randrange(image.size[1] - h)
+            piece = image.crop((left, top, left + w, top + h))
+            scale, degrees = 2 ** random_.uniform(-0.6, 0.6), random_.uniform(0, 360)
+            picture = onto.resize((600, 450))
+            if again:
+                larger = piece.resize((round(w * scale), round(h * scale)), Image.Resampling.BICUBIC)
+                where = Image.new("L", larger.size, 255).rotate(degrees, expand=True)
+                larger = larger.rotate(degrees, Image.Resampling.BICUBIC, expand=True)
+                picture.paste(larger, (600 - larger.size[0], 450 - larger.size[1]), where)
+            picture.paste(piece, (10, 10))
+            reference = self.work / f"{'twice' if again else 'once'}-{i}.png"
+            picture.save(reference)
+            truth = None if again else around(numpy.eye(2), (w + 20, h + 20), (w, h))
+            self.add(reference, piece, f"piece-{i}", truth)
+
+    def twice(self):
+        self.once(True)
 
 
 def corners_off(found, truth, size):
@@ -300,7 +326,7 @@ def main(roost, photographs, work, *chosen):
     names = [word for word in chosen if not word.startswith("-")]
     work = Path(work)
     work.mkdir(parents=True, exist_ok=True)
-    for name in names or ("warped", "affine", "mirrored", "unrelated", "itself", "pages"):
+    for name in names or ("warped", "affine", "mirrored", "unrelated", "itself", "pages", "once", "twice"):
         made = sets(Path(photographs), work)
         getattr(made, name)()
         measure(roost, name, made.pairs, options)

@@ -91,16 +91,17 @@ def text_cloud(r):
     header = r.choice(("none", "none", "names", "quoted", "upper", "comment", "slashes", "units"))
     if header != "none":
         r.shuffle(names)
+    others = ["7", "0", "255", "-1e3" if not comma else "12"]
+    if header != "none" and r.random() < 0.5:  # with names, other columns are any text
+        others += ["A", "12:30:01", "n/a", "x"]
+        if by.strip():
+            others += ["two words", "12 Main Street", "", "5' wide"]
     rows, found = [], []
     for p in points:
-        at, row = [], []
+        row = []
         cells = [spelled(r, c, comma, ways) for c in p]
         for name in names:
-            row.append(
-                cells["xyz".index(name)][0]
-                if name in "xyz"
-                else r.choice(("7", "0", "255", "-1e3" if not comma else "12"))
-            )
+            row.append(cells["xyz".index(name)][0] if name in "xyz" else r.choice(others))
         found.append([c[1] for c in cells])
         rows.append(row)
     end = r.choice(("\n", "\r\n", "\n", "\r"))
@@ -359,14 +360,19 @@ def npy_cloud(r):
     if kind == "fields":
         fields = ["x", "y", "z"] + ["a"] * r.randrange(2)
         r.shuffle(fields)
+        orders = {f: r.choice("<>") if r.random() < 0.3 else order for f in fields}
         descr = (
             "["
             + ", ".join(
-                "('%s', '%s')" % (f, order + name) if f != "a" else "('a', '|u1', (3,))" for f in fields
+                "('%s', '%s')" % (f, orders[f] + name) if f != "a" else "('a', '|u1', (3,))" for f in fields
             )
             + "]"
         )
-        body = b"".join(b"abc" if f == "a" else pack(p["xyz".index(f)]) for p in points for f in fields)
+        body = b"".join(
+            b"abc" if f == "a" else struct.pack(orders[f] + form, p["xyz".index(f)])
+            for p in points
+            for f in fields
+        )
         shape = "(%d,)" % n
     else:
         more = r.randrange(3)

@@ -199,6 +199,13 @@ solids thin.obj --grid 15 --place-a "rotate 1 0 0 90"
 [[ $(value "r['volume_voxels']") -ne 0 ]] || grep -q "thin.obj: is closed, but no voxel" stderr || fail "thin.obj: $(cat stderr)"
 solids thin.obj "$cube" --grid 16
 holds "m[0]['volume_voxels'] == 0 and sum('is closed, but no voxel' in n for n in j['notes']) == 1"
+# A mesh that is narrower than a voxel, since another one is far away; a finer grid helps where there is one.
+solids "$cube" "$cube" --grid 32 --place-b "move 1e30 0 0"
+holds "sum('the grid spans 1e+30 times its width; bring the meshes nearer' in n and '--grid' not in n for n in j['notes']) == 2"
+solids "$cube" "$cube" --grid 64 --place-b "move 100 0 0"
+holds "sum('or take a --grid of more than 101' in n for n in j['notes']) == 2"
+solids "$cube" "$cube" --grid 102 --place-b "move 100 0 0"
+holds "j['notes'] == []"
 
 # What is wrong with a command line.
 for bad in -1 0 4294967296 18446744073709551616 1e3 nan 99999999999999999999999; do refused "grid" voxels "$cube" "$cube" --grid "$bad"; done

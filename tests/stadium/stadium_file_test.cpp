@@ -268,8 +268,8 @@ using small_file = roost::detail::stadium_file<u32, u64, place_type>;
 using file_header = small_file::header;
 
 /// A map's file without its checksums.
-std::vector<char> contents(const small_map& map, const fs::path& file) {
-  roost::save(test_place(), map, file);
+std::vector<char> contents(const small_map& map, const fs::path& file, std::string_view types = {}) {
+  roost::save(test_place(), map, file, types);
   roost::file_reader from(file, small_file::mark);
   std::vector<char> result(from.size());
   from.read(result.data(), result.size());
@@ -354,6 +354,35 @@ TEST(stadium_files, that_change_while_they_are_loaded) {
   EXPECT_EQ(memory.live_blocks(), 0u);
 }
 
+TEST(stadium_files, keep_a_text_that_names_the_types) {
+  const folder here;
+  const small_map map = small(1);
+  roost::save(test_place(), map, here / "plain");
+  roost::save(test_place(), map, here / "named", "keys of u32");
+  const auto load_as = [&](const char* name, std::string types) {
+    auto back = roost::load_stadium_map<u32, u64>(test_place(), here / name, residence::automatic,
+                                                  ~std::size_t{0}, &types);
+    EXPECT_EQ(back.size(test_place()), map.size(test_place()));
+    return types;
+  };
+  EXPECT_EQ(load_as("named", "keys of u32"), "keys of u32");
+  EXPECT_EQ(load_as("named", ""), "keys of u32");
+  EXPECT_EQ(load_as("plain", "keys of u32"), "");
+  expect_error<roost::file_error>([&] { load_as("named", "keys of i32"); },
+                                  {(here / "named").string(), "has keys of u32, asked for are keys of i32"});
+  EXPECT_EQ(load(here / "named").size(test_place()), 20000u);
+  EXPECT_EQ(bytes_of(here / "named").size(), bytes_of(here / "plain").size() + 8 + 11);
+
+  const fs::path file = here / "damaged";
+  const auto good = contents(map, file, "keys of u32");
+  for (const u64 bytes : {u64{0}, u64{12}, u64{1} << 40, ~u64{0}, ~u64{0} - 8}) {
+    auto changed = good;
+    std::memcpy(changed.data() + sizeof(file_header), &bytes, sizeof(bytes));
+    write_checked(file, changed);
+    expect_refused(file, "is no stadium_map: ");
+  }
+}
+
 TEST(stadium_files, of_heads_that_make_no_sense_are_refused) {
   struct number {
     std::size_t at, bytes;
@@ -365,7 +394,7 @@ TEST(stadium_files, of_heads_that_make_no_sense_are_refused) {
   constexpr u64 most = ~u32{0}, half = u64{1} << 31;
 #define NUMBER(name) offsetof(file_header, name), sizeof(file_header::name)
   const std::vector<number> numbers = {
-      {NUMBER(version), {0, 2, most}},
+      {NUMBER(version), {0, 2, 3, most}},
       {NUMBER(byte_order), {0, 1, 0x04030201, most}},
       {NUMBER(key_bytes), {0, 1, 8, most}},
       {NUMBER(value_bytes), {0, 4, half, most}},

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <bit>
+#include <string>
+#include <string_view>
 
 #include "roost/file.hpp"
 #include "roost/stadium/stadium_map.hpp"
@@ -14,20 +16,23 @@ namespace roost {
 /// Writes a map to a file: tickets and bodies in their layout in memory, with a checksum for every 16 MiB.
 /// The data are first written to FILE.partial, so there must be room for both files. FILE keeps its previous
 /// contents until all new data are on the disk, whatever happens meanwhile. A replaced file keeps its
-/// permissions. Must not overlap with changes of the map. Synchronises. Throws file_error; the map and the
-/// file are then unchanged.
+/// permissions. `types`: what keys and values are, in your words, on one line; the file keeps it. Must not
+/// overlap with changes of the map. Synchronises. Throws file_error; the map and the file are then unchanged.
 template <class Key, class Value, class Place>
-void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file);
+void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file,
+          std::string_view types = {});
 
 /// Loads a map that save() has written, on any place. Key and Value must be the types that were saved; their
-/// sizes are checked. The byte order must be that of this machine. `bodies` and `budget` are as in
-/// stadium_options; the other options are those of the saved map.
-/// Synchronises. Throws file_error for a file that does not exist, is not a saved map, is truncated or is
-/// damaged, or becomes so while it is read. Throws out_of_memory.
+/// sizes are checked, and `types`, unless it is empty in the file or here. It becomes what the file has. The
+/// byte order must be that of this machine. `bodies` and `budget` are as in stadium_options; the other
+/// options are those of the saved map.
+/// Synchronises. Throws file_error for a file that does not exist, is not a saved map, has other types, is
+/// truncated or is damaged, or becomes so while it is read. Throws out_of_memory.
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
                                                 residence bodies = residence::automatic,
-                                                std::size_t budget = ~std::size_t{0});
+                                                std::size_t budget = ~std::size_t{0},
+                                                std::string* types = nullptr);
 
 namespace detail {
 
@@ -40,7 +45,7 @@ struct stadium_file {
 
   struct header {
     char mark[24];
-    std::uint32_t version = 1;
+    std::uint32_t version = 1;  // 2: behind the head are the bytes of a text, in 8 bytes, and the text
     std::uint32_t byte_order = 0x01020304;
     std::uint32_t key_bytes = sizeof(Key), value_bytes = sizeof(Value), item_bytes = sizeof(item);
     std::uint32_t ticket_bits, grows, option_region_slots;
@@ -49,7 +54,8 @@ struct stadium_file {
     double load_factor;
   };
 
-  static void save(const Place& place, const map& source, const std::filesystem::path& file) {
+  static void save(const Place& place, const map& source, const std::filesystem::path& file,
+                   std::string_view types) {
     const auto& plan = source.plan_;
     const auto& options = source.options_;
     header first{};
@@ -63,6 +69,7 @@ struct stadium_file {
     first.guards = plan.guards;
     first.seed = plan.seed;
     first.load_factor = options.load_factor;
+    if (!types.empty()) first.version = 2;
     const auto heads = copy_to_host(place, source.heads_);
     const auto words = copy_to_host(place, source.words_);
     const ticket_board::reader<host, Key, Value> board(
@@ -70,6 +77,10 @@ struct stadium_file {
 
     file_writer target(file);
     target.write(&first, sizeof(first));
+    if (const std::uint64_t bytes = types.size(); bytes != 0) {
+      target.write(&bytes, sizeof(bytes));
+      target.write(types.data(), bytes);
+    }
     target.write(heads.data(), heads.size() * sizeof(head));
     target.write(words.data(), words.size() * sizeof(words[0]));
     for_each_piece(plan.slots(), source.bodies_.near_size(), [&](std::size_t slot, std::size_t n, bool near) {
@@ -89,8 +100,8 @@ struct stadium_file {
     target.finish();
   }
 
-  static map load(const Place& place, const std::filesystem::path& file, residence bodies,
-                  std::size_t budget) {
+  static map load(const Place& place, const std::filesystem::path& file, residence bodies, std::size_t budget,
+                  std::string* types) {
     file_reader source(file, mark);
     header first;
     if (source.size() < sizeof(first)) throw_file_error(file, "is no saved stadium_map: it is too short");
@@ -98,9 +109,16 @@ struct stadium_file {
     const header own{};
     if (first.byte_order != own.byte_order)
       throw_file_error(file, "was saved by a machine with another order of bytes");
-    if (first.version != own.version) {
+    if (first.version != 1 && first.version != 2) {
       throw_file_error(file, "is a stadium_map of version " + std::to_string(first.version) +
-                                 ", this program reads version " + std::to_string(own.version));
+                                 ", this program reads versions 1 and 2");
+    }
+    std::size_t parts = source.size() - sizeof(first);
+    const std::string saved = first.version == 2 ? text(source, file, parts) : "";
+    if (types != nullptr) {
+      if (!types->empty() && !saved.empty() && *types != saved)
+        throw_file_error(file, "has " + saved + ", asked for are " + *types);
+      *types = saved;
     }
     if (first.key_bytes != own.key_bytes || first.value_bytes != own.value_bytes ||
         first.item_bytes != own.item_bytes) {
@@ -123,7 +141,6 @@ struct stadium_file {
                                   first.guards,
                                   first.seed};
     // Each part is compared before they are added: numbers that are too large would make a small sum.
-    const std::size_t parts = source.size() - sizeof(first);
     if (plan.regions > parts / sizeof(head) || plan.words() > parts / sizeof(std::uint64_t) ||
         plan.slots() > parts / sizeof(item) ||
         parts !=
@@ -154,6 +171,18 @@ struct stadium_file {
   }
 
  private:
+  /// The text behind the head. `left`: the bytes of the file that come now; becomes those behind the text.
+  static std::string text(file_reader& source, const std::filesystem::path& file, std::size_t& left) {
+    std::uint64_t bytes = 0;
+    if (left >= sizeof(bytes)) source.read(&bytes, sizeof(bytes));
+    if (bytes == 0 || bytes > left - sizeof(bytes))
+      throw_file_error(file, "is no stadium_map: the text behind its head does not make sense");
+    std::string result(bytes, '\0');
+    source.read(result.data(), bytes);
+    left -= sizeof(bytes) + bytes;
+    return result;
+  }
+
   /// Whether a head's numbers, each by itself, are those of some table of any place.
   static bool makes_sense(const header& it) {
     return std::has_single_bit(it.ticket_bits) && it.ticket_bits <= 8 && it.grows <= 1 &&
@@ -194,14 +223,15 @@ struct stadium_file {
 }  // namespace detail
 
 template <class Key, class Value, class Place>
-void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file) {
-  detail::stadium_file<Key, Value, Place>::save(place, map, file);
+void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file,
+          std::string_view types) {
+  detail::stadium_file<Key, Value, Place>::save(place, map, file, types);
 }
 
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
-                                                residence bodies, std::size_t budget) {
-  return detail::stadium_file<Key, Value, Place>::load(place, file, bodies, budget);
+                                                residence bodies, std::size_t budget, std::string* types) {
+  return detail::stadium_file<Key, Value, Place>::load(place, file, bodies, budget, types);
 }
 
 }  // namespace roost
