@@ -24,13 +24,10 @@ int main() {
   roost::frozen_map small(cpu, keys, values, {.load_factor = 1.0});  // as small as its input
   using bucketed_map = roost::frozen_map<std::uint32_t, std::uint32_t, roost::host, roost::bucketed>;
   bucketed_map bucketed(cpu, keys, values);  // plain slots, for keys of any size
-  using faithful_map = roost::frozen_map<std::uint32_t, std::uint32_t, roost::host, roost::cuckoo>;
-  faithful_map faithful(cpu, keys, values);
 
   bool right = report("compact", cpu, usual, n);
   right = report("compact, 1.0", cpu, small, n) && right;
   right = report("bucketed", cpu, bucketed, n) && right;
-  right = report("cuckoo", cpu, faithful, n) && right;
   right = right && small.bytes() < usual.bytes() && usual.bytes() <= bucketed.bytes();
   std::puts(right ? "layouts: right" : "layouts: wrong answers");
   return right ? 0 : 1;

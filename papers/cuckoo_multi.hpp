@@ -1,6 +1,6 @@
 #pragma once
 
-#include "roost/detail/frozen/cuckoo.hpp"
+#include "cuckoo.hpp"
 #include "roost/frozen_multimap.hpp"
 
 // The multi-value and the compacting hash of Alcantara et al. 2009, sections 4.2 and 4.3, to compare with:

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "apps/measure/report.hpp"
-#include "document_table.hpp"
+#include "papers/document_table.hpp"
 #include "roost/kernels.hpp"
 #include "roost/sparse/kernel_map.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "apps/measure/clouds.hpp"
 #include "apps/measure/run.hpp"
-#include "document_table.hpp"
+#include "papers/document_table.hpp"
 #include "roost/sorted_map.hpp"
 #include "roost/sparse/kernel_map.hpp"
 #include "roost/sparse/sparse_conv.hpp"

@@ -9,6 +9,7 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 #endif
 
+#include "papers/cuckoo.hpp"
 #include "roost/roost.hpp"
 #include "roost/sorted_map.hpp"
 

@@ -11,13 +11,13 @@
 #include "apps/bench/bench.hpp"
 #include "apps/lidar/lidar.hpp"
 #include "apps/match/match.hpp"
+#include "apps/reproduce/reproduce.hpp"
 #include "apps/shared/info.hpp"
 #include "apps/solids/voxels.hpp"
 #include "apps/stars/stars.hpp"
 #include "apps/text/join.hpp"
 #include "apps/text/unique.hpp"
 #include "describe.hpp"
-#include "papers/reproduce.hpp"
 
 namespace {
 

@@ -63,10 +63,10 @@ CONTENTS = {
 # Pages of the reference that are no public headers: a table names its layout.
 LAYOUT_FILES = {
     Path(f"include/roost/{name}.hpp")
-    for name in ("detail/table/ref", "detail/frozen/bucketed", "detail/frozen/compact", "detail/frozen/cuckoo",
+    for name in ("detail/table/ref", "detail/frozen/bucketed", "detail/frozen/compact",
                  "detail/concurrent/indexed", "detail/concurrent/probing", "stadium/detail/ticket_board")
 }
-LAYOUTS = [f"roost::{name}" for name in "compact bucketed cuckoo probing indexed ticket_board".split()]
+LAYOUTS = [f"roost::{name}" for name in "compact bucketed probing indexed ticket_board".split()]
 LAYOUT_NAMES = f"roost::lookups|roost::(probing|ticket_board)::table|({'|'.join(LAYOUTS)})(::options)?"
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
 

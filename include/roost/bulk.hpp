@@ -22,7 +22,7 @@ enum class path {
 
 /// Options of a bulk call.
 struct bulk_options {
-  /// `automatic` is right unless you measure. A table that is not in hash order (layout cuckoo, sorted_map)
+  /// `automatic` is right unless you measure. A table that is not in hash order (sorted_map)
   /// always goes direct.
   roost::path path = roost::path::automatic;
   /// Limit on the place's memory that the regional path takes at once. Longer batches go in chunks of equal

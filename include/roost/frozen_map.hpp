@@ -7,7 +7,6 @@
 #include "roost/bulk.hpp"
 #include "roost/detail/frozen/bucketed.hpp"
 #include "roost/detail/frozen/compact.hpp"
-#include "roost/detail/frozen/cuckoo.hpp"
 
 /// \file
 /// frozen_map: built once from a batch of pairs, then only read.
@@ -50,8 +49,8 @@ struct frozen_statistics {
   std::size_t regions = 0;
   std::size_t duplicates = 0;       ///< input pairs whose key an earlier pair had
   int restarts = 0;                 ///< times that the whole build began again with another seed
-  std::size_t region_restarts = 0;  ///< layout cuckoo: times that one region did
-  double mean_rounds = 0;           ///< layout cuckoo: rounds of a region until all its pairs had a slot
+  std::size_t region_restarts = 0;  ///< times that one region did, of layouts that know
+  double mean_rounds = 0;  ///< of a region until all its pairs had a slot, of layouts that have rounds
 };
 
 /// A hash map that is built from a batch and then only read: what you want for joins, lookups of voxels,
@@ -79,7 +78,7 @@ struct frozen_statistics {
 /// Failure: a constructor that throws leaves nothing behind, a rebuild that throws leaves the map as it was.
 ///
 /// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of
-/// up to 24; bucketed, the default for others; cuckoo.
+/// up to 24; or bucketed, the default for others.
 template <class Key, class Value, class Place = host, class Layout = default_layout<Key, Value>>
 class frozen_map {
   static_assert(detail::check_types<Key, Value>());
@@ -174,7 +173,7 @@ class frozen_map {
   const frozen_statistics& statistics() const;
   const frozen_statistics& statistics(const Place&) const { return statistics(); }
 
-  /// Sectors (compact), buckets (bucketed) or slots (cuckoo) that a find of a stored key reads, on average.
+  /// Sectors (compact) or buckets (bucketed) that a find of a stored key reads, on average.
   /// Looks up every pair. Synchronises.
   double mean_probes(const Place& place) const;
 

@@ -90,7 +90,7 @@ class frozen_set {
   std::size_t bytes() const { return map_.bytes(); }
   const frozen_statistics& statistics() const { return map_.statistics(); }
   const frozen_statistics& statistics(const Place&) const { return statistics(); }
-  /// How many sectors (compact), buckets (bucketed) or slots (cuckoo) a lookup of a present key reads on
+  /// How many sectors (compact) or buckets (bucketed) a lookup of a present key reads on
   /// average. Synchronises.
   double mean_probes(const Place& place) const { return map_.mean_probes(place); }
   /// Checks the invariants; see frozen_map::valid. Synchronises.

@@ -1,6 +1,6 @@
 #ifndef __CUDACC__  // reading text is work of the host
 
-#include "../apps/shared/csv.hpp"
+#include "apps/shared/csv.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "apps/bench/document_table.hpp"
+#include "papers/document_table.hpp"
 
 #include <roost/sparse/kernel_map.hpp>
 #include <set>

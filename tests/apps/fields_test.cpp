@@ -1,6 +1,6 @@
 #ifndef __CUDACC__  // the command's own test runs it on both places
 
-#include "../apps/text/fields.hpp"
+#include "apps/text/fields.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

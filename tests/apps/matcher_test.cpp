@@ -1,6 +1,6 @@
 #ifndef __CUDACC__  // the command's own test runs it on both places
 
-#include "../apps/match/matcher.hpp"
+#include "apps/match/matcher.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <roost/error.hpp>
 #include <roost/hash.hpp>
 
-#include "../apps/match/match_verify.hpp"
-#include "../papers/drawn_scene.hpp"
+#include "apps/match/match_verify.hpp"
+#include "apps/reproduce/drawn_scene.hpp"
 #include "support/keys.hpp"
 
 // Images found in others whose similarity is known, and images that are in none.

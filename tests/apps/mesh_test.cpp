@@ -1,6 +1,6 @@
 #ifndef __CUDACC__  // reading meshes is work of the host
 
-#include "../apps/solids/mesh.hpp"
+#include "apps/solids/mesh.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -16,10 +16,10 @@
 #include <map>
 #include <string>
 
-#include "../apps/shared/ply.hpp"
-#include "../apps/solids/mesh_text.hpp"
-#include "../apps/solids/placement.hpp"
-#include "../apps/solids/polygon.hpp"
+#include "apps/shared/ply.hpp"
+#include "apps/solids/mesh_text.hpp"
+#include "apps/solids/placement.hpp"
+#include "apps/solids/polygon.hpp"
 #include "roost/detail/place/config.hpp"
 #include "roost/error.hpp"
 

@@ -9,7 +9,7 @@
 #include <roost/error.hpp>
 #include <string>
 
-#include "../apps/shared/image_file.hpp"
+#include "apps/shared/image_file.hpp"
 
 // Pictures from files are what viewers show.
 

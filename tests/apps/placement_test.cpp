@@ -1,12 +1,12 @@
 #ifndef __CUDACC__  // placements are work of the host
 
-#include "../apps/solids/placement.hpp"
+#include "apps/solids/placement.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "../apps/solids/shapes.hpp"
+#include "apps/solids/shapes.hpp"
 #include "roost/error.hpp"
 
 // Words that say how a mesh lies, and the frame of a grid.

@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "../apps/solids/scene_on.hpp"
-#include "../apps/solids/shapes.hpp"
+#include "apps/solids/scene_on.hpp"
+#include "apps/solids/shapes.hpp"
 #include "support/keys.hpp"
 #include "support/place.hpp"
 

@@ -9,9 +9,9 @@
 #include <random>
 #include <roost/error.hpp>
 
-#include "../apps/stars/centroids.hpp"
-#include "../apps/stars/solver.hpp"
-#include "../apps/stars/wcs.hpp"
+#include "apps/stars/centroids.hpp"
+#include "apps/stars/solver.hpp"
+#include "apps/stars/wcs.hpp"
 #include "support/keys.hpp"
 
 // Fields of a sky whose stars are known, and of no sky.

@@ -1,6 +1,6 @@
 #ifndef __CUDACC__  // voxels are made on the host
 
-#include "../apps/solids/voxelize.hpp"
+#include "apps/solids/voxelize.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

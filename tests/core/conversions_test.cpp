@@ -95,7 +95,6 @@ struct wide {
 TEST(conversions, single_keys_that_would_be_changed_do_not_compile) {
   check_lookups<roost::frozen_map<int, int, place_type, roost::compact>::ref_type>();
   check_lookups<roost::frozen_map<int, int, place_type, roost::bucketed>::ref_type>();
-  check_lookups<roost::frozen_map<int, int, place_type, roost::cuckoo>::ref_type>();
   check_lookups<roost::frozen_multimap<int, int, place_type>::ref_type>();
   TAKES_ONLY_KEYS(counts, roost::frozen_multimap<int, int, place_type>::ref_type);
   check_lookups<roost::two_way_index<int, place_type>::ref_type>();

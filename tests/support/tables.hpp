@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "papers/cuckoo.hpp"
 #include "support/keys.hpp"
 #include "support/place.hpp"
 

@@ -19,9 +19,9 @@
 #include <roost/partition.hpp>
 #include <roost/place.hpp>
 #include <roost/roost.hpp>
+#include <roost/shards/gpus.hpp>
 #include <roost/shards/sharded_concurrent_map.hpp>
 #include <roost/shards/sharded_file.hpp>
-#include <roost/shards/gpus.hpp>
 #include <roost/shards/sharded_index.hpp>
 #include <roost/shards/sharded_join.hpp>
 #include <roost/shards/sharded_map.hpp>
@@ -309,7 +309,6 @@ void use_string_index() {
 int main() {
   use_frozen<std::uint16_t, std::uint8_t>();
   use_frozen<std::uint64_t, three_words, roost::bucketed>();
-  use_frozen<std::int32_t, float, roost::cuckoo>();
   use_concurrent<std::int16_t, double>();
   use_concurrent<std::uint64_t, three_words>();
   use_stadium<std::int16_t, float>();

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "../apps/measure/report.hpp"
+#include "apps/measure/report.hpp"
 
 /// Reports the document on submanifold convolution on a place, `host` or `cuda`: its table in bulk beside the
 /// same on one core, coordinate_index and kernel_map beside both, and its defects. Throws roost::error if

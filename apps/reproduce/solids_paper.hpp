@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "../apps/measure/report.hpp"
+#include "apps/measure/report.hpp"
 
 /// Reports what Alcantara et al. 2009, section 6, says of spatial hashing, on a place, `host` or `cuda`: two
 /// animated surfaces that are hashed, intersected and filled anew in each frame, by the paper's method and as

@@ -7,7 +7,7 @@
 #include "apps/measure/random_voxels.hpp"
 #include "apps/measure/report.hpp"
 #include "apps/measure/run.hpp"
-#include "perfect_spatial_hash.hpp"
+#include "papers/perfect_spatial_hash.hpp"
 
 // perfect_spatial_hash in `roost bench` and `roost reproduce`.
 

@@ -5,7 +5,7 @@
 #include "apps/bench/partition.hpp"
 #include "apps/measure/random_voxels.hpp"
 #include "apps/measure/report.hpp"
-#include "cuckoo_multi.hpp"
+#include "papers/cuckoo_multi.hpp"
 #include "stadium_paper.hpp"
 
 // The measurements of the papers, made with the faithful tables: Alcantara et al. 2009, sections 4, 5 and 7
@@ -103,7 +103,7 @@ struct copied_voxel {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return random_voxel{}(number(i)); }
   /// Query i asks for the key of this pair: one query on each key for each of its values.
   ROOST_FN std::size_t query(std::size_t i) const { return shuffled(i); }
-  std::size_t different() const { return detail::ceil_div<std::size_t>(n, each); }
+  std::size_t different() const { return kernels::ceil_div<std::size_t>(n, each); }
 };
 
 struct fill_voxel_queries {
@@ -153,7 +153,7 @@ struct wrong_run {
     const copied_voxel& voxel = of.voxel;
     const std::uint32_t number = voxel.number(voxel.query(i));
     const std::size_t pair = of.value(i), left = voxel.n - std::size_t{number} * voxel.each;
-    return of.runs[i].size() != detail::smaller<std::size_t>(voxel.each, left) || pair >= voxel.n ||
+    return of.runs[i].size() != kernels::smaller<std::size_t>(voxel.each, left) || pair >= voxel.n ||
            voxel.number(pair) != number || of.asked_by[pair] != i;
   }
 };
@@ -177,7 +177,7 @@ void reproduce_copies(const Place& place, const reproduction& options) {
   array<u32, Place> keys(place, n), values(place, n), queries(place, n), asked_by(place, n);
   array<value_run<u32>, Place> runs(place, n);
   array<found<u32>, Place> indices(place, n);
-  detail::write_numbers(place, n, detail::number<u32>(), values.data());
+  kernels::write_numbers(place, n, detail::number<u32>(), values.data());
   const auto keys_in = std::as_const(keys).span(), values_in = std::as_const(values).span();
   const auto time_build = [&](auto& made, const auto& f) {
     return median_of_builds(place, 1, options.repetitions, made, f);
@@ -191,7 +191,7 @@ void reproduce_copies(const Place& place, const reproduction& options) {
       {}};
   for (u32 each = 1; each <= 1024; each *= 2) {
     const copied_voxel voxel{n, each};
-    detail::write_numbers(place, n, voxel, keys.data());
+    kernels::write_numbers(place, n, voxel, keys.data());
     place.for_each(n, fill_voxel_queries{queries.data(), voxel});
     const auto check = [&](const char* what, std::uint64_t bad) {
       check_answers(bad, what + (" with " + std::to_string(each)) + " values a key");
@@ -263,7 +263,7 @@ void reproduce_cuckoo(const Place& place, const reproduction& options) {
   const auto voxels = [&](std::size_t of_the_paper) {
     const std::size_t n = options.shared(of_the_paper);
     array<u32, Place> keys(place, n), values(place, n), queries(place, n), results(place, n);
-    detail::write_numbers(place, n, random_voxel{}, keys.data());
+    kernels::write_numbers(place, n, random_voxel{}, keys.data());
     place.for_each(n, fill_values<u32>{values.data()});
     const fill_shuffled<random_voxel> shuffled{queries.data(), {}, n, 2654435761u};
     place.for_each(n, shuffled);
@@ -303,7 +303,7 @@ void reproduce_cuckoo(const Place& place, const reproduction& options) {
     t.cuckoo_hashing = median_milliseconds(place, 1, options.repetitions, make_table, [&] {
       const builder kernel(table->ref(),
                            {regions->items(), regions->begins(), regions->ends(), counted.data()});
-      place.launch(plan.regions, detail::scratch_bytes_of(kernel), kernel);
+      place.launch(plan.regions, kernels::scratch_bytes_of(kernel), kernel);
     });
     poison_results();
     using ref = cuckoo::table<Place, u32, u32>;
@@ -326,7 +326,7 @@ void reproduce_cuckoo(const Place& place, const reproduction& options) {
     std::optional<cuckoo_map> map;
     counts c;
     for (int b = 0; b < builds; ++b) {
-      detail::write_numbers(place, n, random_key{static_cast<u32>(b) * static_cast<u32>(n)}, keys.data());
+      kernels::write_numbers(place, n, random_key{static_cast<u32>(b) * static_cast<u32>(n)}, keys.data());
       {
         const poisoning on;
         map.reset();

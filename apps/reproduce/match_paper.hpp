@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "../apps/measure/report.hpp"
+#include "apps/measure/report.hpp"
 
 /// Reports Table 1 and Figure 8 of Alcantara et al. 2009 on a place, `host` or `cuda`: a picture found in
 /// another by geometric hashing, by a hash table and by a sorted list. Throws roost::error if their votes

@@ -3,8 +3,8 @@
 #include "apps/measure/report.hpp"
 #include "apps/measure/timing.hpp"
 #include "apps/measure/workload.hpp"
-#include "collaborating_lanes.hpp"
-#include "cuckoo_global.hpp"
+#include "papers/collaborating_lanes.hpp"
+#include "papers/cuckoo_global.hpp"
 
 // What Khorasani et al. measured, Stadium Hashing, 2015, section IV: stadium_map, key by key and in one
 // region as theirs is, beside the cuckoo table that they compare with.
@@ -61,7 +61,7 @@ struct slice_of_operations {
   }
   ROOST_FN void insert(std::uint32_t number) const {
     if (!stored(table.insert_new(numbered<key>(number), numbered<value>(number + 1))))
-      detail::fetch_add(*lost, 1u);
+      kernels::fetch_add(*lost, 1u);
   }
   ROOST_FN void ask(std::uint32_t number) const {
     const auto answer = table.find(numbered<key>(is_there(number) ? number : number + all));
@@ -86,7 +86,7 @@ struct erase_all {
   Slice slice;
   ROOST_FN void operator()(std::size_t i) const {
     if (!slice.table.erase(numbered<typename Slice::key>(static_cast<std::uint32_t>(i))))
-      detail::fetch_add(*slice.lost, 1u);
+      kernels::fetch_add(*slice.lost, 1u);
   }
 };
 template <class Slice>
