@@ -108,7 +108,7 @@ def picture(found, width, height, draw):
 
 def pgm(rows, most):
     code = "B" if most < 256 else ">H"
-    scale = 1 if most < 256 else 257
+    scale = 1 if most < 256 else 250  # whose two bytes are not the same
     head = f"P5\n{len(rows[0])} {len(rows)}\n{most}\n".encode()
     size = len(rows[0])
     return head + b"".join(

@@ -265,6 +265,11 @@ grep -q '^"a,""b""",1[12][09]\.[09]*.*,false,' stdout || fail "a batch with bad 
 "$roost" stars solve host.sky spoiled.csv --size 1024x768 --format csv --place host >stdout 2>stderr
 [[ $? -eq 0 && $(grep -c "left out 4 of 44 rows; the first: row 41 is at -0.4" stderr) -eq 1 && $(grep -c "left out 1 bad line" stderr) -eq 1 ]] || fail "rows that are no centroids: $(cat stdout stderr)"
 cmp -s <(sed 1d stdout | cut -d, -f2-) <(grep ^f0 answers.host.host | cut -d, -f2-) || fail "rows that are no centroids: $(cat stdout)"
+# So are many at the edges, and a few that are farther away; many of those belong to another picture.
+{ cat fields/f0.csv; printf -- '-0.5,%d,1\n' {1..9}; printf '1100,%d,1\n' 1 2; } >edges.csv
+"$roost" stars solve host.sky edges.csv --size 1024x768 --format csv --place host >stdout 2>stderr
+[[ $? -eq 0 && $(cat stderr) == "roost: edges.csv: left out 11 of 51 rows; the first: row 41 is at -0.5, 1,"* ]] || fail "rows at the edges: $(cat stdout stderr)"
+cmp -s <(sed 1d stdout | cut -d, -f2-) <(grep ^f0 answers.host.host | cut -d, -f2-) || fail "rows at the edges: $(cat stdout)"
 printf 'x,y\n1,2,3\n4,5,6\n' >ragged.csv
 printf 'x;y;mag\n1,5;2,5;3\n4.5;5.5;6\n' >marks.csv
 printf 'x,y\na,b\nc,d\n' >letters.csv
