@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -420,6 +421,23 @@ std::unique_ptr<scene> make_scene(const std::string& place, int threads) {
 
 namespace {
 
+/// What a user should know of meshes that have few voxels, or none.
+std::vector<std::string> remarks_on_voxels(const placed_meshes& all, const frame& grid,
+                                           const findings& found) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
+    auto line = remark_on_size(all.names[i], bounds_of(all.meshes[i], all.where[i]), grid, finest_scene);
+    if (line.empty() && found.meshes[i].volume_voxels == 0 && found.faults[i].open_edges == 0) {
+      line = fmt::format(
+          "{}: is closed, but no voxel has its centre inside: its walls are thinner than a voxel, or cancel "
+          "each other; take a finer --grid",
+          all.names[i]);
+    }
+    if (!line.empty()) result.push_back(std::move(line));
+  }
+  return result;
+}
+
 /// Where the meshes lie at time t of a loop, 0 to 1: the first turns about the axis that points up, the
 /// others turn about the next one and go around the first. One that is a sequence stays where it was placed.
 std::vector<affine> where_at(const solids_options& options, const placed_meshes& all, double t) {
@@ -448,6 +466,25 @@ picture_options view_of(const solids_options& options) {
   view.turn = options.turn;
   view.classes = true;
   return view;
+}
+
+/// The picture, and the files that were asked for.
+void write_files(const solids_options& options, const placed_meshes& all, const frame& grid, scene& on,
+                 const std::function<void(const std::string&)>& note) {
+  const bool surfaces = options.op == "surfaces";
+  const auto shown = surfaces ? voxel_set::surfaces : voxel_set::exposed;
+  const auto file = picture_of(options);
+  write_png(draw_voxels(host(options.threads), words_for_picture(on, grid.side, shown), view_of(options)),
+            file);
+  note("picture: " + file.string());
+  if (options.exports.empty()) return;
+  auto there = grid;
+  for (std::size_t k = 0; k < 3; ++k) there.centre[k] += all.origin[k];
+  const voxel_model model{there, on.columns(), on.voxels64(shown)};
+  for (const auto& name : options.exports) {
+    write_voxels(model, name);
+    note("voxels:  " + name);
+  }
 }
 
 /// Square pictures of one size, so many in a row.
@@ -586,18 +623,7 @@ void run_solids(const solids_options& options) {
     return run_frames(options, all, grid.side, *on);
   }
   auto found = find_out(*on, options, all, grid);
-  for (std::size_t i = 0; i < all.meshes.size(); ++i) {
-    if (auto line = remark_on_size(all.names[i], bounds_of(all.meshes[i], all.where[i]), grid, finest_scene);
-        !line.empty()) {
-      warnings.push_back(std::move(line));
-      continue;
-    }
-    if (found.meshes[i].volume_voxels != 0 || found.faults[i].open_edges != 0) continue;
-    warnings.push_back(fmt::format(
-        "{}: is closed, but no voxel has its centre inside: its walls are thinner than a voxel, or "
-        "cancel each other; take a finer --grid",
-        all.names[i]));
-  }
+  std::ranges::copy(remarks_on_voxels(all, grid, found), std::back_inserter(warnings));
   warn(warnings);
   found.warnings = std::move(warnings);
   as_json ? print_json(options, all, grid, *on, found) : print_table(options, all, grid, found);
@@ -606,22 +632,7 @@ void run_solids(const solids_options& options) {
   }
   std::fflush(stdout);
 
-  const auto file = picture_of(options);
-  const auto words =
-      words_for_picture(*on, grid.side, options.op == "surfaces" ? voxel_set::surfaces : voxel_set::exposed);
-  write_png(draw_voxels(host(options.threads), words, view_of(options)), file);
-  note("picture: {}", file.string());
-
-  if (options.exports.empty()) return;
-  const bool surfaces = options.op == "surfaces";
-  auto there = grid;
-  for (std::size_t k = 0; k < 3; ++k) there.centre[k] += all.origin[k];
-  const voxel_model model{there, on->columns(),
-                          on->voxels64(surfaces ? voxel_set::surfaces : voxel_set::exposed)};
-  for (const auto& name : options.exports) {
-    write_voxels(model, name);
-    note("voxels:  {}", name);
-  }
+  write_files(options, all, grid, *on, [&](const std::string& line) { note("{}", line); });
 }
 
 }  // namespace roost::tools

@@ -39,7 +39,7 @@ char delimiter_of(const std::string& file) {
 
 std::string plain(std::string_view name) {
   std::string result;
-  for (const char c : without_blanks(name)) {
+  for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 'A' && byte <= 'Z') {
       result += static_cast<char>(byte - 'A' + 'a');

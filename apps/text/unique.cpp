@@ -66,44 +66,35 @@ counted_texts count(const roost::host& cpu, const roost::tools::key_tables& tabl
   }
 }
 
-void unique(const unique_options& options) {
-  const auto place = roost::choose_place(options.place);
-  roost::tools::expect_other_files({options.output}, {options.file});
-  const roost::host cpu(options.threads);
-  std::unique_ptr<roost::tools::text_reader> reader;
-  csv_reader* csv = nullptr;
-  if (options.columns.empty()) {
-    reader = std::make_unique<roost::tools::line_reader>(cpu, options.file);
-  } else {
-    auto file = std::make_unique<csv_reader>(
-        cpu, options.file,
-        roost::tools::csv_format{options.delimiter,
-                                 options.bad == "skip" ? bad_lines::skip : bad_lines::fail});
-    csv = file.get();
-    roost::tools::csv_choice choice;
-    for (const auto& name : options.columns) choice.columns.push_back(csv->column(name));
-    choice.as_one = true;
-    csv->choose(choice);
-    reader = std::move(file);
-  }
-  reader->rows_go_to(options.output);
+/// The reader of what is counted: lines, or columns of a CSV file.
+std::unique_ptr<roost::tools::text_reader> reader_of(const roost::host& cpu, const unique_options& options) {
+  if (options.columns.empty()) return std::make_unique<roost::tools::line_reader>(cpu, options.file);
+  auto csv = std::make_unique<csv_reader>(
+      cpu, options.file,
+      roost::tools::csv_format{options.delimiter, options.bad == "skip" ? bad_lines::skip : bad_lines::fail});
+  roost::tools::csv_choice choice;
+  for (const auto& name : options.columns) choice.columns.push_back(csv->column(name));
+  choice.as_one = true;
+  csv->choose(choice);
+  return csv;
+}
 
-  roost::tools::text_rows rows;
-  counted_texts found;
-  roost::tools::use_tables(place, options.threads, [&](const roost::tools::key_tables& tables) {
-    found = count(cpu, tables, *reader, rows);
-  });
-
+/// Which of the texts are written, in their order.
+std::vector<std::size_t> order_of(const counted_texts& found, const unique_options& options) {
   std::vector<std::size_t> order(found.texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (options.sort == "count")
     std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return found.counts[i]; });
   order.resize(std::min(order.size(), options.top));
+  return order;
+}
 
+void write(const roost::host& cpu, const counted_texts& found, const unique_options& options, bool crlf) {
+  const auto order = order_of(found, options);
   roost::tools::output_file out(options.output);
-  const bool as_csv = options.format == "csv";
+  const bool as_csv = options.format == "csv", lines = options.columns.empty();
   const auto columns = std::max<std::size_t>(options.columns.size(), 1);
-  const std::string end = as_csv && csv != nullptr && csv->crlf() ? "\r\n" : "\n";
+  const std::string end = as_csv && crlf ? "\r\n" : "\n";
   const auto add_fields = [&](std::string& line, const auto& fields) {
     for (std::size_t c = 0; c < columns; ++c) {
       if (c != 0) line += options.delimiter;
@@ -112,7 +103,7 @@ void unique(const unique_options& options) {
   };
   if (as_csv) {
     std::string header, count = "count";
-    add_fields(header, csv == nullptr ? std::vector<std::string>{"line"} : options.columns);
+    add_fields(header, lines ? std::vector<std::string>{"line"} : options.columns);
     while (std::ranges::find(options.columns, count) != options.columns.end()) count += "_of_rows";
     out.write(header + options.delimiter + count + end);
   }
@@ -126,7 +117,7 @@ void unique(const unique_options& options) {
       text += count;
       text += ' ';
     }
-    if (csv == nullptr && !as_csv) {
+    if (lines && !as_csv) {
       text += line;
     } else if (columns == 1) {
       roost::tools::append_field(text, line, options.delimiter);
@@ -140,6 +131,21 @@ void unique(const unique_options& options) {
     text += end;
   });
   out.finish();
+}
+
+void unique(const unique_options& options) {
+  const auto place = roost::choose_place(options.place);
+  roost::tools::expect_other_files({options.output}, {options.file});
+  const roost::host cpu(options.threads);
+  const auto reader = reader_of(cpu, options);
+  reader->rows_go_to(options.output);
+  roost::tools::text_rows rows;
+  counted_texts found;
+  roost::tools::use_tables(place, options.threads, [&](const roost::tools::key_tables& tables) {
+    found = count(cpu, tables, *reader, rows);
+  });
+  const auto* const csv = dynamic_cast<const csv_reader*>(reader.get());
+  write(cpu, found, options, csv != nullptr && csv->crlf());
   reader->report_skipped();
 }
 

@@ -463,6 +463,22 @@ TEST(matcher, a_second_place_that_is_as_good_is_told) {
   EXPECT_TRUE(weighed(30, 20, 20).matched) << "is seen by few";
 }
 
+TEST(matcher, patches_match_elsewhere_than_where_they_are_known_to_lie) {
+  tools::patch query{}, other{};
+  query.shades[0] = 1;
+  query.turn = 0.5f;
+  other.shades[0] = 0.8f, other.shades[1] = 0.6f;
+  other.turn = 1.5f;
+  const image_point points[] = {{10, 10}}, reference_points[] = {{11, 12}, {100, 50}, {60, 60}};
+  const tools::patch reference[] = {query, other, {}};
+  tools::patch_match match{};
+  tools::match_patches{&query, points, reference, reference_points, 3, plain, 8, &match}(0);
+  EXPECT_EQ(match.to.x, 100);
+  EXPECT_EQ(match.to.y, 50);
+  EXPECT_FLOAT_EQ(match.correlation, 0.8f);
+  EXPECT_FLOAT_EQ(match.turn, 1);
+}
+
 TEST(matcher, images_without_bases_match_nothing) {
   const grey_image flat{64, 48, std::vector<float>(64 * 48, 77)}, dot{1, 1, {255}},
       line{400, 1, std::vector<float>(400, 9)};

@@ -213,7 +213,9 @@ recast ra,dec,rarad,decrad,mag '$1 / 15, $2, $1 * pi / 180, $2 * pi / 180, $3' >
 recast _RAJ2000,_DEJ2000,Vmag '$1 - 360 * ($1 > 180), $2, $3' >good3.csv
 recast ra,dec,magnitude '$1, $2, $3' | tr , ';' | sed '2,$s/\./,/g' >good4.csv
 cp hours.csv good5.csv
-for n in 1 2 3 4 5; do
+awk -F, 'NR > 1 { printf "%6d %8s%13.10f %13.10f %9s%8.2f %8.2f%61s%7.4f%140s\n", NR, "", $1 * 0.0174532925199433,
+  $2 * 0.0174532925199433, "", 0, 0, "", $3, "" }' catalogue.csv >good6.csv # the columns of the Hipparcos catalogue
+for n in 1 2 3 4 5 6; do
   # shellcheck disable=SC2046
   "$roost" stars build good$n.csv --out good.sky --fov 10:16 --place host $([[ $n -eq 5 ]] && echo --units hours) >stdout 2>stderr || fail "good$n.csv: $(cat stderr)"
   "$roost" stars solve good.sky fields/*.csv --size 1024x768 --format csv --place host 2>&1 | cut -d, -f1-4 >answers.good
@@ -222,11 +224,11 @@ for n in 1 2 3 4 5; do
     FNR > 1 { if (off($3, dec[$1]) > 1e-3 || off($2, ra[$1]) * cos($3 * 0.0174533) > 1e-3) bad = 1; ++n }
     END { exit bad || n != 6 }' answers.host.host answers.good || fail "good$n.csv: $(cat answers.good)"
 done
-# The Sun, which HYG lists, is no star; nor is 99.99 a magnitude, or infinity a declination. Of stars that come
+# The Sun, which HYG lists, is no star; nor is 99.99 a magnitude, or a blank, or infinity a declination. Of stars that come
 # twice nothing changes.
-{ cat catalogue.csv; echo "0,0,-26.7,Sun"; echo "120,30,99.99,"; echo "5,inf,3,"; } >sun.csv
+{ cat catalogue.csv; echo "0,0,-26.7,Sun"; echo "120,30,99.99,"; echo "5,inf,3,"; echo "6,7, ,"; } >sun.csv
 "$roost" stars build sun.csv --out good.sky --fov 10:16 --place host >stdout 2>stderr
-[[ $? -eq 0 && $(cat stderr) == "roost: sun.csv: left out 3 stars without a position or a magnitude" ]] || fail "sun.csv: $(cat stdout stderr)"
+[[ $? -eq 0 && $(cat stderr) == "roost: sun.csv: left out 4 stars without a position or a magnitude" ]] || fail "sun.csv: $(cat stdout stderr)"
 cmp -s good.sky host.sky || fail "sun.csv: another database"
 
 # Bad databases and fields.
@@ -265,6 +267,11 @@ grep -q '^"a,""b""",1[12][09]\.[09]*.*,false,' stdout || fail "a batch with bad 
 "$roost" stars solve host.sky spoiled.csv --size 1024x768 --format csv --place host >stdout 2>stderr
 [[ $? -eq 0 && $(grep -c "left out 4 of 44 rows; the first: row 41 is at -0.4" stderr) -eq 1 && $(grep -c "left out 1 bad line" stderr) -eq 1 ]] || fail "rows that are no centroids: $(cat stdout stderr)"
 cmp -s <(sed 1d stdout | cut -d, -f2-) <(grep ^f0 answers.host.host | cut -d, -f2-) || fail "rows that are no centroids: $(cat stdout)"
+# So are many at the edges, and a few that are farther away; many of those belong to another picture.
+{ cat fields/f0.csv; printf -- '-0.5,%d,1\n' {1..9}; printf '1100,%d,1\n' 1 2; } >edges.csv
+"$roost" stars solve host.sky edges.csv --size 1024x768 --format csv --place host >stdout 2>stderr
+[[ $? -eq 0 && $(cat stderr) == "roost: edges.csv: left out 11 of 51 rows; the first: row 41 is at -0.5, 1,"* ]] || fail "rows at the edges: $(cat stdout stderr)"
+cmp -s <(sed 1d stdout | cut -d, -f2-) <(grep ^f0 answers.host.host | cut -d, -f2-) || fail "rows at the edges: $(cat stdout)"
 printf 'x,y\n1,2,3\n4,5,6\n' >ragged.csv
 printf 'x;y;mag\n1,5;2,5;3\n4.5;5.5;6\n' >marks.csv
 printf 'x,y\na,b\nc,d\n' >letters.csv
