@@ -36,7 +36,7 @@ kept a.csv ./a.csv join a.csv b.csv --on id -o ./a.csv "${host[@]}"
 kept b.csv b.csv join a.csv b.csv --on id --out b.csv "${host[@]}"
 kept p.xyz ./p.xyz lidar p.xyz --reps 0 --picture ./p.xyz "${host[@]}"
 for command in "unique -" "join - b.csv --on id" "join b.csv - --on id"; do
-  # shellcheck disable=SC2086
+  # shellcheck disable=SC2086,SC2094
   "$roost" $command -o a.csv "${host[@]}" <a.csv 2>stderr && fail "$command wrote over standard input"
   grep -q "^roost: a.csv: is read" stderr || fail "$command: $(cat stderr)"
 done
