@@ -3,26 +3,26 @@
 #include <cstddef>
 
 /// \file
-/// How bulk calls go through a table.
+/// How bulk calls access a table.
 
 namespace roost {
 
 /// The path that a bulk call takes.
 enum class path {
   automatic,  ///< chosen from the sizes of table and batch; direct if there is no memory for regional
-  direct,     ///< one query after the other, each a random access to memory
+  direct,     ///< each query is looked up by itself: a random access to memory
   regional,   ///< queries are partitioned by region first, so that the queries of a region hit the cache;
-              ///< then the answers are put back in order
-  /// Regional, and the copy engines move what a stadium_map keeps in host memory through memory of the place
-  /// in chunks. For batches about as large as the table. Nothing may change the map meanwhile. The call takes
-  /// the regional path instead if nothing lies in host memory, for mixed batches, and for inserts that may
-  /// grow the map. Tables without regions are queried directly.
+              ///< then the answers are put back in query order
+  /// As regional, but the copy engines stream the part of a stadium_map that is in host memory through memory
+  /// of the place, in chunks. For batches about as large as the table. Nothing may change the map meanwhile.
+  /// The call takes the regional path instead if nothing lies in host memory, for mixed batches, and for
+  /// inserts that may grow the map. Tables without regions are queried directly.
   streamed
 };
 
 /// Options of a bulk call.
 struct bulk_options {
-  /// `automatic` is right unless you measure. A table that is not in hash order (sorted_map)
+  /// `automatic` is the default; override it after measuring. A table that is not in hash order (sorted_map)
   /// always goes direct.
   roost::path path = roost::path::automatic;
   /// Limit on the place's memory that the regional path takes at once. Longer batches go in chunks of equal

@@ -8,9 +8,9 @@
 
 namespace roost {
 
-/// A hash map that any number of threads change and ask at the same time, from kernels and from the host, one
-/// key at a time or in bulk. If all pairs are known before the first question, a frozen_map is smaller and
-/// faster.
+/// A hash map that any number of threads can change and query at the same time, from kernels and from the
+/// host, one key at a time or in bulk. If all pairs are known before the first lookup, a frozen_map is
+/// smaller and faster.
 ///
 ///     roost::concurrent_map<int, int, roost::cuda> map(gpu, 1000000);
 ///     map.insert(gpu, keys, values);                              // in bulk
@@ -22,26 +22,26 @@ namespace roost {
 /// slots of 8 bytes, larger ones slots of 16 (before compute capability 9.0 with a lock in each:
 /// docs/concurrent.md, Room). Every key and every value can be stored.
 ///
-/// Values of more than 8 bytes: slots hold numbers, and the values lie in entries of an array, an entry for
-/// each time that one was stored. (Keys of up to 4 bytes have slots of 8 then.) Changes through ref() that
-/// find no entry answer `full`, assignments, too; lookups, erase, and inserts of keys that are there need
-/// none. Bulk calls that insert take an entry for each pair, whether the map `grows` or not; before there are
-/// too few, they move the values to a new array, which like rehash() takes out what is no key's value any
-/// more, and leaves at least an eighth for changes through refs taken after that. Nobody ever sees a value in
-/// part.
+/// Values of more than 8 bytes are stored in an array of entries, and slots hold entry numbers. (Keys of up
+/// to 4 bytes then have slots of 8 bytes.) Each stored value takes a new entry, so assignments do, too;
+/// changes through ref() that find no free entry return `full`. Lookups, erase, and inserts of present keys
+/// need no entry. Bulk inserts take one entry per pair, whether or not the map `grows`. Before entries run
+/// out, they move the current values to a new array; like rehash(), this drops values that no key has any
+/// more, and it leaves at least an eighth of the entries for changes through refs taken after that. No thread
+/// ever sees a partly written value.
 ///
-/// Room: a key lies in one of two regions of some thousand slots, or `full` is the answer; up to load factors
-/// of 0.9 that does not happen by chance. Erased keys keep their slots, in which the same key can come back.
-/// Bulk calls that insert make them free when there are many, and let the map grow
-/// (concurrent_options::grows). Changes of single keys (through ref()) never do.
+/// Room: a key can be stored in one of two regions of some thousand slots; if both have no free slot for it,
+/// the insert returns `full`. Up to load factors of 0.9 this does not happen by chance. An erased key keeps
+/// its slot, and the same key can come back to it. Bulk inserts free such slots when there are many of them,
+/// and let the map grow (concurrent_options::grows). Changes of single keys (through ref()) never do either.
 ///
-/// Cost: a change of a single key is one random access to memory for most keys. A batch of an eighth of the
-/// slots and more is partitioned and goes region by region through the cache.
+/// Cost: a change of a single key is one random access to memory for most keys. A batch of at least an eighth
+/// of the slots is partitioned, and processed region by region in the cache.
 ///
 /// Threads and streams: docs/concurrent.md has the table of what may overlap. In short: all operations of
-/// refs may overlap with each other and with const members; members that change the map need it for
-/// themselves. Moving is cheap (what was moved from can be assigned to or destroyed); copying is forbidden. A
-/// member that throws leaves the map with the pairs that it had, and some of the batch's.
+/// refs may overlap with each other and with const members; members that change the map must not overlap with
+/// anything else. Moving is cheap (a map that was moved from can be assigned to or destroyed); copying is
+/// forbidden. If a member throws, the map keeps its pairs and may hold part of the batch.
 template <class Key, class Value, class Place = host>
 class concurrent_map {
   static_assert(detail::check_types<Key, Value>());
@@ -60,13 +60,14 @@ class concurrent_map {
   explicit concurrent_map(const Place& place, std::size_t n = 0, options chosen = {})
       : slots_(place, n, chosen), values_(place, n) {}
 
-  /// An empty map in memory of the place that outlives it, and that nobody else touches: as many slots as
-  /// fit. It keeps to it: it never grows, whatever the options say. Asynchronous on cuda. Throws
-  /// invalid_argument if the memory is not aligned to 16 bytes, or does not hold four buckets.
+  /// An empty map in memory of the place that you provide, with all the slots that fit. The memory must
+  /// outlive the map, and nothing else may use it. The map never grows, whatever the options say.
+  /// Asynchronous on cuda. Throws invalid_argument if the memory is not aligned to 16 bytes, or is too small
+  /// for four buckets.
   concurrent_map(const Place& place, std::span<std::byte> storage, options chosen = {})
     requires(sizeof(Value) <= 8)
       : slots_(place, storage, chosen), values_(place, 0) {}
-  /// Bytes of storage in which n keys have room at the load factor.
+  /// The bytes of storage that n keys need at the load factor.
   static std::size_t storage_bytes(std::size_t n, const options& options = {})
     requires(sizeof(Value) <= 8)
   {
@@ -76,50 +77,51 @@ class concurrent_map {
   concurrent_map(concurrent_map&&) noexcept = default;
   concurrent_map& operator=(concurrent_map&&) noexcept = default;
 
-  // Bulk calls that insert. Keys and values: ranges in the memory of the place, sized, random-access, equally
-  // long. All synchronise; throw invalid_argument, out_of_memory. If a key comes several times in a batch, it
-  // is not defined which pair comes first.
+  // Bulk inserts. Keys and values: sized random-access ranges of equal length in the memory of the place. All
+  // synchronise, and throw invalid_argument, out_of_memory. If a key appears several times in a batch, the
+  // order in which its pairs take effect is not defined.
 
-  /// Stores each pair whose key is not there.
+  /// Stores each pair whose key is absent.
   template <class Keys, class Values>
   insert_report insert(const Place& place, const Keys& keys, const Values& values, bulk_options how = {});
 
-  /// The same for those pairs only whose element of the range `stencil` is true.
+  /// The same, but only for pairs whose element of the range `stencil` is true.
   template <class Keys, class Values, class Stencil>
   insert_report insert_if(const Place& place, const Keys& keys, const Values& values, const Stencil& stencil,
                           bulk_options how = {});
 
-  /// Stores each pair; keys that are there get the new value.
+  /// Stores each pair; present keys get the new value.
   template <class Keys, class Values>
   insert_report insert_or_assign(const Place& place, const Keys& keys, const Values& values,
                                  bulk_options how = {});
 
-  /// Stores each pair; a value v0 that is there becomes f(v0, v). f: roost::plus, minimum, maximum, or any
-  /// associative and commutative function of two values: copies in a batch may be added up with each other
-  /// first.
+  /// Stores each pair; if the key is present with value v0, the value becomes f(v0, v). f: roost::plus,
+  /// minimum, maximum, or any associative and commutative function of two values, since the values of a key
+  /// within a batch may be combined with each other first.
   template <class Keys, class Values, class F>
   insert_report insert_or_apply(const Place& place, const Keys& keys, const Values& values, const F& f,
                                 bulk_options how = {});
 
-  /// Takes keys out; returns how many were there. Synchronises.
+  /// Removes keys; returns how many were present. Synchronises.
   template <class Keys>
   std::size_t erase(const Place& place, const Keys& keys, bulk_options how = {}) {
     return slots_.erase(place, keys, how);
   }
 
-  /// Takes out the pairs for which f(key, value) is true, and returns how many. Synchronises.
+  /// Removes the pairs for which f(key, value) is true; returns how many. Synchronises.
   template <class F>
   std::size_t erase_if(const Place& place, const F& f) {
     return slots_.erase_if(place, values_.ref(slots_), f);
   }
 
-  /// Runs a mixed batch of operations at the same time: results[i] is what became of operations[i], as if
-  /// they had been done one after the other in some order. Makes no room. Contiguous memory of the place, of
-  /// elements operation<Key, Value> and operation_result<Value>. Asynchronous on cuda.
+  /// Runs a mixed batch of operations concurrently. results[i] is the result of operations[i], as if the
+  /// operations had been executed sequentially in some order. Makes no room. Operations and results:
+  /// contiguous memory of the place, with elements operation<Key, Value> and operation_result<Value>.
+  /// Asynchronous on cuda.
   template <class Operations, class Results>
   bulk_report run(const Place& place, const Operations& operations, Results&& results);
 
-  /// Takes all keys out. Asynchronous on cuda.
+  /// Removes all keys. Asynchronous on cuda.
   void clear(const Place& place) {
     slots_.clear(place);
     values_.clear(place);
@@ -130,19 +132,19 @@ class concurrent_map {
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing,
                    bulk_options how = {}) const;
 
-  /// found[i] = whether queries[i] is there, as bool, and if so, results[i] = its value; other results stay
-  /// as they are. Asynchronous on cuda.
+  /// found[i] = whether queries[i] is present, as bool; if so, results[i] = its value. Other results are
+  /// unchanged. Asynchronous on cuda.
   template <class Queries, class Results, class Found>
     requires(!std::is_convertible_v<Found, Value>)
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found,
                    bulk_options how = {}) const;
 
-  /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
+  /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
                        bulk_options how = {}) const;
 
-  /// How many of the queries are there. Synchronises.
+  /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const {
     return detail::count_all(place, slots_.reader(), slots_.bytes(), queries);
@@ -153,39 +155,40 @@ class concurrent_map {
     return count_found(place, queries);
   }
 
-  /// Writes all pairs, in no defined order, to memory of the place with room for all (invalid_argument
-  /// otherwise); returns how many. Not beside changes: some pairs would be missing. Synchronises.
+  /// Writes all pairs, in no defined order, to memory of the place with room for all of them
+  /// (invalid_argument otherwise); returns how many. Must not overlap with changes: some pairs would be
+  /// missing. Synchronises.
   template <class Keys, class Values>
   std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
 
-  /// Calls f(key, value) for every pair, on the place, in no defined order, many at once. Asynchronous on
-  /// cuda.
+  /// Calls f(key, value) for every pair, in parallel on the place, in no defined order. Asynchronous on cuda.
   template <class F>
   void for_each(const Place& place, const F& f) const;
 
-  /// Makes room for n keys at the load factor, those included that are there. Synchronises. Throws
-  /// out_of_memory, build_error, invalid_argument if the storage that it was given has no room for n, and
-  /// then the map is as it was.
+  /// Makes room for n keys at the load factor, including those already present. Synchronises. Throws
+  /// out_of_memory, build_error, and invalid_argument if the map is in storage that you provided and n keys
+  /// do not fit there; the map is then unchanged.
   void reserve(const Place& place, std::size_t n) { values_.reserve(place, slots_, n); }
 
-  /// Moves all keys to a table with room for n, or for those that are there if they are more, and takes
-  /// erased keys out. In storage that it was given, the table stays as large as it is. Synchronises; throws
-  /// as reserve does.
+  /// Moves all keys to a table with room for n keys, or for the present keys if there are more of them.
+  /// Erased keys are left behind. In storage that you provided, the size of the table does not change.
+  /// Synchronises; throws as reserve does.
   void rehash(const Place& place, std::size_t n = 0) { values_.rehash(place, slots_, n); }
 
   /// Makes the table as small as its keys allow.
   void shrink_to_fit(const Place& place) { rehash(place, 0); }
 
-  /// The handle for kernels and host loops: all operations, or lookups only. The first one notes that the map
-  /// may change: one thread at a time may call it. Take it anew after a bulk call: what older refs erase is
-  /// not counted, and room is made later.
+  /// The handle for kernels and host loops, with all operations, or with lookups only if the map is const.
+  /// The non-const call records that the map may change, so only one thread at a time may make it. Take a new
+  /// ref after a bulk call: erases through older refs are not counted, so the map would make room later than
+  /// it could.
   ref_type ref() {
     slots_.forget();
     return values_.ref(slots_);
   }
   reader_type ref() const { return values_.ref(slots_); }
 
-  /// How many keys there are. Reads all slots. Synchronises.
+  /// Returns the number of keys. Reads all slots. Synchronises.
   std::size_t size(const Place& place) const { return slots_.size(place); }
   std::size_t capacity() const { return slots_.capacity(); }
   /// Keys and erased keys over slots. Reads all slots. Synchronises.
@@ -199,15 +202,16 @@ class concurrent_map {
     return result;
   }
 
-  /// Checks what must hold: each key is found where it lies, each slot is free or taken, and no two keys
-  /// share a value's entry. Reads all slots and looks up every key. Not beside changes. Synchronises.
+  /// Checks the invariants: each key is found where it is stored, each slot is free or occupied, and no two
+  /// keys share an entry. Reads all slots and looks up every key. Must not overlap with changes.
+  /// Synchronises.
   bool valid(const Place& place) const { return slots_.valid(place) && values_.valid(place, slots_); }
 
  private:
   template <class K, class P>
   friend class concurrent_set;
 
-  /// Inserts the pairs of a source; `change()`: what to do about a key that is there.
+  /// Inserts the pairs of a source; `change()`: what to do about a present key.
   template <class Source, class Wanted, class Change>
   insert_report put(const Place& place, const Source& source, const Wanted& wanted, const Change& change,
                     const bulk_options& how) {

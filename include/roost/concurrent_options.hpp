@@ -11,8 +11,8 @@ namespace roost {
 
 /// Options of concurrent_map and concurrent_set.
 struct concurrent_options {
-  /// How many of the slots keys may take, in (0, 1], before bulk calls make room. Erased keys' slots may take
-  /// half of the others.
+  /// The share of the slots, in (0, 1], that keys may occupy before bulk calls make room. Erased keys may
+  /// occupy half of the other slots.
   double load_factor = 0.8;
   /// Chooses the hash function.
   std::uint64_t seed = 0;
@@ -21,7 +21,7 @@ struct concurrent_options {
   bool grows = true;
 };
 
-/// What a table is like. Lengths are in buckets that a find of the key reads.
+/// Figures about a table. Probes are counted in buckets that a find of the key reads.
 struct concurrent_statistics {
   std::size_t size = 0;      ///< keys
   std::size_t erased = 0;    ///< slots of erased keys
@@ -30,7 +30,7 @@ struct concurrent_statistics {
   std::size_t bytes = 0;
   double mean_probes = 0;
   std::uint32_t most_probes = 0;
-  std::vector<std::size_t> keys_by_probes;  ///< [i]: keys that are found in the (i + 1)th bucket
+  std::vector<std::size_t> keys_by_probes;  ///< [i]: number of keys that are found in the (i + 1)th bucket
 };
 
 }  // namespace roost

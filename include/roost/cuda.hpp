@@ -32,8 +32,8 @@ class device_memory_resource {
   virtual void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept = 0;
 };
 
-/// The default: a CUDA memory pool of roost's own, one for each device. It keeps what is freed, so that the
-/// next build does not ask the system again; `trim()` gives it back.
+/// The default: a CUDA memory pool of roost's own, one for each device. It keeps freed memory, so that the
+/// next build does not request it from the system again; `trim()` returns it.
 class device_memory_pool : public device_memory_resource {
  public:
   /// The pool of a device. Lives until the process ends. Throws device_error if there is no such device.
@@ -42,12 +42,12 @@ class device_memory_pool : public device_memory_resource {
   void* allocate(std::size_t bytes, cudaStream_t stream) override;
   void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override;
 
-  /// Bytes that the pool has of the system and no table holds: free for the next one, though the system
-  /// counts them as taken. Memory that is given back on a stream counts once the stream has come to it. May
-  /// be called from several threads. Throws device_error.
+  /// Bytes that the pool holds and no table uses: free for the next table, though the system counts them as
+  /// in use. Memory that is deallocated on a stream counts once the stream has reached that point. May be
+  /// called from several threads. Throws device_error.
   std::size_t kept() const;
 
-  /// Gives memory that no table holds back to the system.
+  /// Returns memory that no table uses to the system.
   void trim();
 
   /// Lets kernels and copies of another device read and write the pool's memory. Throws device_error.
@@ -64,14 +64,14 @@ int cuda_devices() noexcept;
 /// True if at least one CUDA device can be used.
 inline bool cuda_available() noexcept { return cuda_devices() > 0; }
 
-/// The place that is a CUDA device: a stream of it, and a memory resource.
+/// A CUDA device as a place: a stream of the device, and a memory resource.
 ///
 ///     roost::cuda gpu{stream};
 ///
 /// Work is asynchronous on the stream unless a call returns a number to the host; those synchronise and say
-/// so. Copies share stream and memory resource, which must outlive everything made with the place. One stream
-/// may not be used by two threads at the same time for calls that depend on each other; different cuda places
-/// may.
+/// so. Copies share the stream and the memory resource, which must outlive everything made with the place.
+/// Two threads may not use one stream at the same time for calls that depend on each other; they may use
+/// different cuda places.
 class cuda {
  public:
   /// `stream`: of the device that is current now. `memory`: null for the device's pool. Throws device_error
@@ -89,7 +89,7 @@ class cuda {
   /// Waits for the stream. Throws device_error for what failed on the device since the last time.
   void synchronize() const;
 
-  // What the algorithms of roost stand on; the same names as in roost::host.
+  // What the algorithms of roost are built on; the same names as in roost::host.
 
   void expect_room(std::size_t) const {}  // a device grants nothing that it does not have
   void* allocate(std::size_t bytes) const { return memory_->allocate(bytes, stream_); }
@@ -107,13 +107,14 @@ class cuda {
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
-  /// The same for several kernels, one after the other, in one launch: no more blocks than can run at once,
-  /// which wait for each other. Cheaper where there is little work: a launch costs 4 us, such a wait 1 us.
-  /// `barrier`: a word of the place that was 0 at first, of launches that do not run at the same time.
+  /// Runs several kernels in order in one launch, with a barrier between them; the launch has no more blocks
+  /// than can run at once. Cheaper where there is little work: a launch costs 4 us, a barrier 1 us.
+  /// `barrier`: a word of the place that is 0 before its first use; launches that may run at the same time
+  /// need different words.
   template <class... Kernels>
   void launch_in_turn(std::uint32_t* barrier, const detail::stage<Kernels>&... stages) const;
 
-  /// Whether that has the shared memory for such a kernel.
+  /// Whether launch_in_turn has enough shared memory for a kernel.
   template <class Kernel>
   bool can_run_in_turn(const Kernel& kernel) const {
     return detail::scratch_bytes_of(kernel) + static_shared_bytes <= shared_bytes_;

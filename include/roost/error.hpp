@@ -61,8 +61,8 @@ class error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A call with arguments that make no sense: a load factor of 0, results shorter than the queries. Nothing
-/// was changed.
+/// The arguments of a call are invalid: a load factor of 0, or results shorter than the queries. Nothing was
+/// changed.
 class invalid_argument : public error {
  public:
   using error::error;

@@ -19,25 +19,24 @@
 #include "roost/host.hpp"
 
 /// \file
-/// Files as tables are saved to: what is written, then a checksum of each block of it, then the end, which
-/// says how much there is. A file is replaced as a whole or not at all, and read only where its checksums
-/// agree.
+/// The files that tables are saved to: the data, then a checksum of each block of it, then a trailer with its
+/// length. A file is replaced completely or not at all, and data is only accepted if its checksum agrees.
 
 namespace roost {
 namespace detail {
 
 struct file_end {
   char mark[8];
-  std::uint64_t bytes;         // before the checksums
+  std::uint64_t bytes;         // of the data before the checksums
   std::uint64_t checksum;      // of the checksums
-  std::uint64_t own_checksum;  // of what stands above
+  std::uint64_t own_checksum;  // of the members above
   static constexpr char its_mark[8] = {'r', 'o', 'o', 's', 't', 'e', 'n', 'd'};
   static constexpr std::size_t block = std::size_t{16} << 20;
 
   std::uint64_t checksum_of_this() const { return XXH3_64bits(this, offsetof(file_end, own_checksum)); }
 };
 
-/// An open file, closed at the end.
+/// An open file, closed by the destructor.
 class descriptor {
  public:
   explicit descriptor(int number) : number_(number) {}
@@ -53,13 +52,13 @@ class descriptor {
 
 }  // namespace detail
 
-/// Throws the file_error that says what is wrong with a file.
+/// Throws a file_error that says what is wrong with a file.
 [[noreturn]] inline void throw_file_error(const std::filesystem::path& file, const std::string& what) {
   detail::raise<file_error>({file.string(), ": ", what});
 }
 
-/// Writes a file beside the one that is there, and puts it in its place when all of it is on the disk:
-/// whatever happens meanwhile, FILE has what it had or all that is new. Its permissions stay.
+/// Writes to FILE.partial, and renames that to FILE when all of it is on the disk: whatever happens
+/// meanwhile, FILE has either its previous contents or all of the new ones. FILE keeps its permissions.
 class file_writer {
  public:
   explicit file_writer(const std::filesystem::path& file)
@@ -68,12 +67,13 @@ class file_writer {
         permissions_(permissions_of(file)),
         to_(open_beside(file, partial_, permissions_ ? owner_alone : 0666)) {
     struct stat opened, named;
-    // Who has been killed leaves his partial file to us; who is still at it has it locked.
+    // A process that was killed has left its partial file to us; one that is still writing has it locked.
     if (::flock(to_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(to_.get(), &opened) != 0 ||
         ::lstat(partial_.c_str(), &named) != 0 || opened.st_ino != named.st_ino) {
       throw_file_error(partial_, "somebody else is saving to " + file.string());
     }
-    if (permissions_) static_cast<void>(allow(owner_alone));  // one that was left may have others
+    if (permissions_)
+      static_cast<void>(allow(owner_alone));  // a partial file that was left behind may have others
     if (::ftruncate(to_.get(), 0) != 0) refuse(partial_, "cannot be written");
     ours_ = true;
   }
@@ -98,7 +98,7 @@ class file_writer {
     }
   }
 
-  /// Nothing is in the file's place before this has returned.
+  /// Moves the new file into place. Until then FILE is unchanged.
   void finish() {
     if (bytes_ % detail::file_end::block != 0) checksums_.push_back(XXH3_64bits_digest(&hash_));
     const std::size_t bytes = checksums_.size() * sizeof(std::uint64_t);
@@ -117,9 +117,9 @@ class file_writer {
   }
 
  private:
-  static constexpr mode_t owner_alone = 0600;  // until all is written: the file may be nobody else's business
+  static constexpr mode_t owner_alone = 0600;  // until all is written: the contents may be private
 
-  /// Of a file that is there.
+  /// Of an existing file.
   static std::optional<mode_t> permissions_of(const std::filesystem::path& file) {
     struct stat facts;
     if (::stat(file.c_str(), &facts) != 0) return {};
@@ -129,7 +129,7 @@ class file_writer {
   static int open_beside(const std::filesystem::path& file, const std::filesystem::path& partial,
                          mode_t permissions) {
     const int result = ::open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                              permissions);  // a link there would lead to somebody else's file
+                              permissions);  // a symbolic link there could lead to another file
     if (result < 0)
       throw_file_error(partial, std::string("cannot be written: ") + std::strerror(errno) + "; " +
                                     file.string() + " is as it was");
@@ -159,7 +159,7 @@ class file_writer {
   }
 
   std::filesystem::path file_, partial_;
-  std::optional<mode_t> permissions_;  // of the file that is replaced
+  std::optional<mode_t> permissions_;  // of the file to be replaced
   detail::descriptor to_;
   bool ours_ = false;
   XXH3_state_t hash_{};
@@ -167,14 +167,16 @@ class file_writer {
   std::vector<std::uint64_t> checksums_;
 };
 
-/// A file that a file_writer has written, read from its beginning to its end, every block checked. Nothing of
-/// it is mapped: another process may cut the file meanwhile, and its pages with it.
+/// Reads a file that a file_writer has written, from beginning to end, and checks every block. The file is
+/// not mapped into memory: another process could truncate it, and reads of the lost pages would kill this
+/// one.
 class file_reader {
  public:
   /// `mark`: what the file begins with. The first block is checked at once.
   file_reader(const std::filesystem::path& file, std::string_view mark)
       : file_(file),
-        from_(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a pipe would wait for a writer
+        from_(::open(file.c_str(), O_RDONLY | O_CLOEXEC |
+                                       O_NONBLOCK)) {  // opening a pipe would otherwise wait for a writer
     struct stat facts;
     if (from_.get() < 0 || ::fstat(from_.get(), &facts) != 0) unreadable();
     if (!S_ISREG(facts.st_mode)) throw_file_error(file, "is not a regular file");
@@ -192,10 +194,10 @@ class file_reader {
 
   std::size_t size() const { return size_; }
 
-  /// Reads what comes next, of which there must be so much. Throws file_error. Only when the last byte of a
-  /// block has been read, and nothing thrown, are the block's bytes known to be those that were written.
+  /// Reads the next `bytes` bytes, which must exist. Throws file_error. The bytes of a block are verified
+  /// only once the last of them has been read without an exception.
   void read(void* target, std::size_t bytes) {
-    constexpr std::size_t in_cache = std::size_t{256} << 10;  // what is read and then hashed
+    constexpr std::size_t in_cache = std::size_t{256} << 10;  // read and then hashed
     char* to = static_cast<char*>(target);
     for (std::size_t n; bytes != 0; to += n, at_ += n, bytes -= n) {
       if (at_ < first_bytes_) {
@@ -228,7 +230,7 @@ class file_reader {
       }
     }
   }
-  /// The checksums, and how much they are of, in a file of so many bytes.
+  /// Reads the checksums and the length of the data; `all`: the size of the file.
   void read_end(std::size_t all) {
     detail::file_end end;
     if (all < sizeof(end)) cut_off();

@@ -14,18 +14,18 @@
 namespace roost {
 
 namespace detail {
-enum class outcome { copies, failed };  // of a build: some keys came several times; it did not fit
+enum class outcome { copies, failed };  // of a build: it has duplicates; it did not fit
 
 /// Pairs that may need no partition.
 template <class Source>
 concept lies_in_order = requires(const Source& source) { source.region_of; };
 
-/// Pairs that come to this place while the table is built, range by range of its regions: all different, or
-/// the build fails.
+/// Pairs that arrive at this place while the table is built, one range of regions at a time. Their keys must
+/// be distinct, or the build fails.
 template <class Source>
 concept comes_in_ranges = requires { Source::comes_in_ranges; };
 
-/// Builds a frozen_map of a source that users do not have: pairs that lie in order, or come in ranges.
+/// Builds a frozen_map from internal sources: pairs that lie in order, or arrive in ranges.
 struct frozen_source {
   template <class Map, class Place, class Source>
   static Map build(const Place& place, const Source& source, const typename Map::options& options) {
@@ -39,23 +39,23 @@ struct frozen_source {
 };
 }  // namespace detail
 
-/// What a table is and how its last build went.
+/// Facts about a table and its last build.
 struct frozen_statistics {
   std::size_t size = 0;      ///< different keys
   std::size_t capacity = 0;  ///< slots
   double load_factor = 0;    ///< size / capacity; layout compact: bytes of the pairs / bytes of the table
   std::size_t bytes = 0;     ///< of the table
-  std::size_t scratch_bytes = 0;  ///< that the last build took besides and gave back
+  std::size_t scratch_bytes = 0;  ///< scratch memory of the last build, freed after it
   std::size_t regions = 0;
-  std::size_t duplicates = 0;       ///< input pairs whose key an earlier pair had
-  int restarts = 0;                 ///< times that the whole build began again with another seed
-  std::size_t region_restarts = 0;  ///< times that one region did, of layouts that know
-  double mean_rounds = 0;  ///< of a region until all its pairs had a slot, of layouts that have rounds
+  std::size_t duplicates = 0;       ///< input pairs whose key had appeared in an earlier pair
+  int restarts = 0;                 ///< how often the whole build restarted with another seed
+  std::size_t region_restarts = 0;  ///< restarts of single regions, in layouts that count them
+  double mean_rounds = 0;  ///< mean rounds until all pairs of a region had a slot, in layouts with rounds
 };
 
-/// A hash map that is built from a batch and then only read: what you want for joins, lookups of voxels,
-/// dictionaries. When data changes, build it again; that is as fast as other tables insert (Alcantara et al.
-/// 2009). To insert into a live table use a concurrent_map.
+/// A hash map that is built from a batch of pairs and then only read: for joins, voxel lookups and
+/// dictionaries. When the data changes, build it again, which is as fast as inserting into other tables
+/// (Alcantara et al. 2009). To insert into a live table, use a concurrent_map.
 ///
 ///     roost::host cpu;                                            // or roost::cuda gpu{stream};
 ///     roost::frozen_map map(cpu, keys, values);                   // vectors, spans, arrays of the place
@@ -64,18 +64,18 @@ struct frozen_statistics {
 ///
 /// Key and Value: any trivially copyable types with a default constructor; keys are compared by their bytes
 /// (roost::is_bitwise_comparable). 4- and 8-byte types are the fast path. Every key and every value can be
-/// stored. If a key comes several times the pair that comes first in the input wins, whatever the place and
-/// the number of threads.
-/// Ranges of keys, values and queries hold exactly these types, or numbers of types whose every value these
-/// types can hold; others do not compile, nor do wider integers and floating-point numbers in a ref's calls.
+/// stored. If a key appears several times, its first pair in input order wins, on every place and with any
+/// number of threads. Ranges of keys, values and queries hold exactly these types, or numbers of types whose
+/// every value these types can hold; others do not compile, nor do wider integers and floating-point numbers
+/// in a ref's calls.
 ///
 /// Cost: a build reads the pairs once and writes them two or three times; it takes scratch memory of one to
-/// two times the pairs, and eight bytes a slot if there are copies of keys, with which it also takes several
-/// times as long. A find reads one sector of memory for most keys.
+/// two times the pairs. If the input has duplicate keys, a build also takes eight bytes of scratch memory per
+/// slot, and several times as long. A find reads one sector of memory for most keys.
 ///
 /// Threads and streams: const members may be called from several threads and streams at once, after the
 /// build. Moving is cheap, and leaves an empty map; copying is forbidden, as it would hide a big transfer.
-/// Failure: a constructor that throws leaves nothing behind, a rebuild that throws leaves the map as it was.
+/// Failure: a constructor that throws frees everything; a rebuild that throws leaves the map unchanged.
 ///
 /// `Layout`: how a region resolves collisions: compact, the default for keys of up to 8 bytes and values of
 /// up to 24; or bucketed, the default for others.
@@ -94,58 +94,58 @@ class frozen_map {
   template <class Keys, class Values>
   frozen_map(const Place& place, const Keys& keys, const Values& values, options chosen = {});
 
-  /// An empty map without memory: rebuild() gives it pairs. Bulk calls find nothing in it, and ref() throws
-  /// invalid_argument. A map that was moved from is such a map, too.
+  /// An empty map without memory; rebuild() fills it. Bulk calls find nothing in it, and ref() throws
+  /// invalid_argument. A map that was moved from is empty in the same way.
   frozen_map() = default;
   explicit frozen_map(options chosen) : options_(chosen) {}
 
   frozen_map(frozen_map&&) noexcept = default;
   frozen_map& operator=(frozen_map&&) noexcept = default;
 
-  /// Builds the map anew with the options that it has. Both tables exist until it succeeds. Synchronises;
+  /// Builds the map again with the same options. Both tables exist until the build succeeds. Synchronises;
   /// throws as the constructor does.
   template <class Keys, class Values>
   void rebuild(const Place& place, const Keys& keys, const Values& values);
 
-  /// Builds the map anew in the memory and with the hash function that it has, without a wait: on cuda all of
-  /// it is queued on the place's stream and can be captured in a graph, to be replayed on the data that the
-  /// ranges then hold. At most as many pairs as the map was last built for (invalid_argument otherwise).
-  /// Calls that are queued behind it see the new map; size() and statistics() tell of it after finish().
-  /// Takes eight bytes a slot of scratch more than rebuild(), and for values above 32 bytes a table of their
-  /// positions. Throws out_of_memory, and then the map is as it
-  /// was or empty.
+  /// Builds the map again in its existing memory and with its existing hash function, without waiting. On
+  /// cuda all work is queued on the place's stream and can be captured in a graph; a replay uses the data
+  /// that the ranges hold at that time. At most the number of pairs of the last build by a constructor or
+  /// rebuild() (invalid_argument otherwise). Calls that are queued after it see the new map; size() and
+  /// statistics() describe it after finish(). Takes eight bytes of scratch memory per slot more than
+  /// rebuild(), and for values above 32 bytes a table of their positions. Throws out_of_memory; the map is
+  /// then unchanged or empty.
   ///
-  /// The map is empty afterwards if the pairs do not fit: too many of one region, which copies of few keys
-  /// can cause. finish() then throws.
+  /// If the pairs do not fit, because one region has too many of them (many copies of few keys can cause
+  /// that), the map is empty and finish() throws.
   template <class Keys, class Values>
   void rebuild_async(const Place& place, const Keys& keys, const Values& values);
 
-  /// Waits for the last rebuild_async, or the last replay of its graph, and takes over what it counted.
-  /// Throws build_error if its pairs did not fit; rebuild() with the same pairs can succeed, as it may choose
-  /// other hashes and more room. Synchronises.
+  /// Waits for the last rebuild_async, or the last replay of its graph, and updates size() and statistics().
+  /// Throws build_error if the pairs did not fit; rebuild() with the same pairs can succeed, since it may
+  /// choose another hash function and more memory. Synchronises.
   void finish(const Place& place);
 
   /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place, at
-  /// least as long as the queries (invalid_argument otherwise). The answers do not depend on the path that is
-  /// taken, which the report tells. Asynchronous on cuda.
+  /// least as long as the queries (invalid_argument otherwise). The answers do not depend on the path taken,
+  /// which the report states. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing,
                    bulk_options how = {}) const;
 
-  /// found[i] = whether queries[i] is there, as bool, and if so, results[i] = its value; other results stay
-  /// as they are.
+  /// found[i] = whether queries[i] is present, as bool; if so, results[i] = its value. Other results are
+  /// unchanged.
   template <class Queries, class Results, class Found>
     requires(!std::is_convertible_v<Found, Value>)
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found,
                    bulk_options how = {}) const;
 
-  /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
+  /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
                        bulk_options how = {}) const;
 
-  /// How many of the queries are there. Where it goes by region it takes a byte of scratch memory for each
-  /// query, besides what contains() takes. Synchronises.
+  /// Returns how many of the queries are present. On the regional path it takes one byte of scratch memory
+  /// per query more than contains(). Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const;
 
@@ -154,15 +154,15 @@ class frozen_map {
   template <class Keys, class Values>
   std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
 
-  /// Calls f(key, value) for every pair, on the place, in no defined order, many at once. Asynchronous on
-  /// cuda.
+  /// Calls f(key, value) for every pair, in parallel on the place, in no defined order. Asynchronous on cuda.
   template <class F>
   void for_each(const Place& place, const F& f) const;
 
   /// The handle for kernels and host loops: see roost::lookups.
   const ref_type& ref() const;
 
-  /// What is known without a look at the table. (Tables that change take the place in these calls.)
+  /// These are known without reading the table. (The overloads with a place match those of tables that
+  /// change.)
   std::size_t size() const { return statistics().size; }
   std::size_t size(const Place&) const { return size(); }
   bool empty() const { return size() == 0; }
@@ -177,11 +177,11 @@ class frozen_map {
   /// Looks up every pair. Synchronises.
   double mean_probes(const Place& place) const;
 
-  /// Checks what must hold: each pair is found where it lies, and there are size() of them. Reads all slots
-  /// and looks up every pair. Synchronises.
+  /// Checks the invariants: each pair is found where it is stored, and there are size() of them. Reads all
+  /// slots and looks up every pair. Synchronises.
   bool valid(const Place& place) const;
 
-  /// Goes over the pairs of a map on the host: `for (auto [key, value] : map)`.
+  /// Iterates over the pairs of a map on the host: `for (auto [key, value] : map)`.
   class iterator;
   iterator begin() const
     requires std::is_same_v<Place, host>;
@@ -196,8 +196,8 @@ class frozen_map {
   using storage = typename Layout::template storage<Place, Key, Value>;
   using counts = detail::build_counts;
 
-  // Large values travel as positions in the input: a table of these is built, and the values are copied to
-  // its slots.
+  // Large values are represented by their positions in the input: a table of positions is built, and then the
+  // values are copied to its slots.
   static constexpr bool by_position = detail::has_large_values<ref_type>;
   using placed = std::conditional_t<by_position, std::uint64_t, Value>;  // what is built in place of a value
   using placed_storage = typename Layout::template storage<Place, Key, placed>;
@@ -212,7 +212,7 @@ class frozen_map {
   static constexpr bool takes_inserts =
       std::is_same_v<Place, host> && requires(const placed_table& table) { table.takes_inserts(); };
 
-  /// A table, and what is known of its last build.
+  /// A table and the facts about its last build.
   struct built {
     storage memory;
     array<detail::build_state, Place> state;

@@ -11,7 +11,7 @@ namespace roost {
 
 namespace detail {
 
-/// The table in which a multimap finds the number of a key, for lookups of others.
+/// Gives other lookups access to the table in which a multimap finds the number of a key.
 struct numbers_of_keys {
   template <class Multimap>
   static const auto& of(const Multimap& map) {
@@ -88,8 +88,9 @@ class multimap_matches {
 ///
 ///     roost::frozen_multimap map(gpu, keys, values);
 ///     for (const auto& v : map.ref().find(key)) use(v);           // in kernels too
-///     auto found = map.match(gpu, queries);                       // in bulk: found.size() is known,
-///     found.retrieve(gpu, results);                               // then the values come, query after query
+///     auto found = map.match(gpu, queries);                       // in bulk: found.size() is known;
+///     found.retrieve(gpu, results);                               // then retrieve the values, in query
+///     order
 ///
 /// Key: any trivially copyable type that is compared by its bytes; up to 8 bytes are fastest. Value: any
 /// trivially copyable type. The values of a key keep input order, on every place and with any number of
@@ -97,7 +98,7 @@ class multimap_matches {
 ///
 /// Limits: 2^32 - 1 distinct keys and 2^40 - 1 pairs (invalid_argument otherwise). Cost: a build moves the
 /// pairs two or three times, and builds a frozen_map of the distinct keys. It takes scratch memory of about
-/// three times the pairs. There is no cliff under skew: a key that has half of all pairs is as good as any.
+/// three times the pairs. Skew does not slow it down: a key may have half of all pairs.
 ///
 /// Threads, streams, failure: as in frozen_map.
 template <class Key, class Value, class Place = host>

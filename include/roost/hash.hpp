@@ -28,7 +28,7 @@ inline constexpr bool is_bitwise_comparable =
 
 namespace detail {
 
-/// Types whose bytes are an address, so that what lies there does not tell whether two are equal.
+/// Types whose bytes are an address: comparing the bytes does not compare what the address points to.
 template <class T>
 inline constexpr bool is_address = std::is_pointer_v<T>;
 template <class Char, class Traits>
@@ -49,7 +49,7 @@ constexpr bool check_key() {
   return true;
 }
 
-/// The same for what a table stores.
+/// The same for the keys and values of a table.
 template <class Key, class Value>
 constexpr bool check_types() {
   static_assert(check_key<Key>());

@@ -31,8 +31,8 @@
 namespace roost {
 namespace detail {
 
-/// The memory of a process that was forked from one that had a host place. Other threads may have been in
-/// oneTBB, whose locks and tasks then are theirs for ever: such a process works on the thread that calls, and
+/// The memory of a process that was forked from one with a host place. At the fork other threads may have
+/// held locks and tasks of oneTBB, which are never released in the child: it works on the calling thread, and
 /// leaves alone what was allocated before.
 class memory_after_fork {
  public:
@@ -44,11 +44,11 @@ class memory_after_fork {
   std::unordered_set<void*> mine_;
 };
 
-/// Null in a process that is no such fork. Another one in each fork.
+/// Null in a process that is no such fork. Each fork has its own.
 inline memory_after_fork* after_fork = nullptr;
 
-/// What this thread calls between pieces of its work for a host, if not null: it may throw, and the call
-/// ends.
+/// If not null, this thread calls it between pieces of its work for a host. It may throw, which ends the
+/// call.
 inline thread_local void (*between_pieces)() = nullptr;
 
 inline void come_between() {
@@ -68,14 +68,14 @@ class calls_between_pieces {
 
 }  // namespace detail
 
-/// The default memory of host places: oneTBB's scalable allocator, and big pieces that are freed are kept for
-/// the next build, since fresh memory costs a third of one. A request may get a kept piece that is larger, up
-/// to two and a half times. Never keeps more than was in use at once; `trim()` gives it back. Any thread may
-/// use it.
+/// The default memory of host places: oneTBB's scalable allocator, plus a pool that keeps large freed pieces
+/// for the next build, since page faults cost a third of a build. A request may get a kept piece of up to two
+/// and a half times its size. The pool never keeps more than was in use at once; `trim()` returns it. Any
+/// thread may use it.
 class host_memory_pool : public std::pmr::memory_resource {
  public:
-  /// A pool of your own; all that it gave out must be back before it goes. `upstream`: where its memory comes
-  /// from; used by any thread.
+  /// Creates a pool of your own; all of its memory must be deallocated before its destruction. `upstream`:
+  /// where its memory comes from; any thread may call it.
   explicit host_memory_pool(std::pmr::memory_resource* upstream = tbb::scalable_memory_resource())
       : upstream_(upstream) {}
   ~host_memory_pool() override { trim(); }
@@ -84,14 +84,14 @@ class host_memory_pool : public std::pmr::memory_resource {
   /// The pool of the process. Lives until it ends.
   static host_memory_pool& instance();
 
-  /// Gives memory that no table holds back to the system.
+  /// Returns memory that no table uses to the system.
   void trim();
 
  private:
   static constexpr std::size_t big = std::size_t{2} << 20;
   struct piece {
     std::size_t bytes = 0, alignment = 0;
-    std::size_t turn = 0;  // when it was kept: the least is the oldest
+    std::size_t turn = 0;  // when it was kept: the lowest is the oldest
   };
   using pieces =
       std::map<void*, piece>;  // of one type, so that a piece goes from one to the other without a new node
@@ -109,29 +109,29 @@ class host_memory_pool : public std::pmr::memory_resource {
   std::size_t kept_bytes_ = 0, used_bytes_ = 0, most_bytes_ = 0, turns_ = 0;
 };
 
-/// The place that is this machine's processor and memory. Work runs on oneTBB threads; every call has
-/// finished when it returns.
+/// This machine's processor and memory as a place. Work runs on oneTBB threads; every call has finished when
+/// it returns.
 ///
 ///     roost::host cpu;                  // all cores
 ///     roost::host one_thread{1};
 ///
 /// Copies share the threads and the memory resource. A host may be used by several threads at once.
 ///
-/// A process that was forked from one that had a host works with one thread, the one that calls, and keeps
-/// what its parent's host_memory_pool had allocated; it may go on whatever other threads did at that time.
+/// A process that was forked from one with a host works on the calling thread only, and keeps what its
+/// parent's host_memory_pool had allocated. This is safe whatever other threads were doing at the fork.
 ///
-/// More bytes than the machine has, or than the process's control group may have, are refused (out_of_memory)
-/// before the system grants them, which would end the process when they are used. A memory resource of your
-/// own is not asked about the machine: it knows what it has.
+/// Requests for more memory than the machine has, or than the process's control group allows, are refused
+/// (out_of_memory): the system would grant them, and kill the process when it uses the memory. This check
+/// does not apply to a memory resource of your own.
 class host {
  public:
-  /// `threads`: how many to use, 0 for all cores; never more than oneTBB has, which is a thread for each core
-  /// that the process may use, unless a tbb::global_control with another max_allowed_parallelism is alive.
-  /// `memory`: where tables and scratch memory come from, by default the host_memory_pool; it must outlive
-  /// everything that is made with this place. Throws invalid_argument for a negative number.
+  /// `threads`: how many to use, 0 for all cores. Never more than oneTBB has: one per core that the process
+  /// may use, unless a tbb::global_control with another max_allowed_parallelism is alive. `memory`: where
+  /// tables and scratch memory come from, by default the host_memory_pool; it must outlive everything that is
+  /// made with this place. Throws invalid_argument for a negative number.
   explicit host(int threads = 0, std::pmr::memory_resource* memory = default_memory());
 
-  /// The number of threads that work here, which a tbb::global_control may make less meanwhile.
+  /// The number of threads that work here, which a tbb::global_control may currently reduce.
   int threads() const {
     return detail::after_fork != nullptr ? 1
                                          : std::min(state_->arena->max_concurrency(), threads_there_are());
@@ -139,27 +139,27 @@ class host {
 
   std::pmr::memory_resource* memory() const { return memory_; }
 
-  /// host_memory_pool::instance(). Big pieces of any resource are offered to the system for huge pages.
+  /// host_memory_pool::instance(). Large pieces of any resource are offered to the system for huge pages.
   static std::pmr::memory_resource* default_memory();
 
   /// Calls f(i) for every i in [0, n), in no particular order, from several threads.
   template <class F>
   void for_each(std::size_t n, const F& f) const;
 
-  /// Runs f() with this place's threads: what oneTBB calls it makes use no others.
+  /// Runs f() with this place's threads: calls of oneTBB in f use no other threads.
   template <class F>
   void execute(const F& f) const {
     if (detail::after_fork != nullptr) return static_cast<void>(f());
     state_->arena->execute(f);
   }
 
-  /// Nothing to wait for here: calls on the host have finished when they return.
+  /// Does nothing: calls on the host have finished when they return.
   void synchronize() const {}
 
-  // What the algorithms of roost stand on; the same names as in roost::cuda.
+  // What the algorithms of roost are built on; the same names as in roost::cuda.
 
-  /// Throws out_of_memory if so many bytes cannot be there at the same time. Before the first of several
-  /// pieces is taken.
+  /// Throws out_of_memory if this number of bytes cannot be allocated at the same time. Called before the
+  /// first of several allocations.
   void expect_room(std::size_t bytes) const;
   void* allocate(std::size_t bytes) const;
   void deallocate(void* memory, std::size_t bytes) const noexcept;
@@ -180,7 +180,7 @@ class host {
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
-  /// The same for several kernels, one after the other.
+  /// Runs several kernels in order.
   template <class... Kernels>
   void launch_in_turn(std::uint32_t*, const detail::stage<Kernels>&... stages) const {
     const auto run = [&](const auto& stage) {

@@ -53,12 +53,12 @@ using detail::for_each_of;       // for_each_of(team, n, body): body(i) for i < 
 using detail::scratch_bytes_of;  // the bytes that a kernel's `scratch(memory)` takes, for place.launch
 using detail::scratch_memory;    // hands out a team's scratch piece by piece: memory.take<T>(n)
 
-/// The sums of the teams that began earlier, so that one pass writes what it has counted (decoupled
-/// look-back: Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
+/// The sums of the teams that began earlier, so that one pass can both count and write (decoupled look-back:
+/// Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
 using detail::earlier_teams;
 
-// Words that other teams may change at the same time: relaxed atomics of 4 and 8 bytes, which return what was
-// there. `peek` reads one.
+// Relaxed atomics on words of 4 and 8 bytes that other teams may change at the same time. They return the
+// previous value; `peek` reads the word.
 
 using detail::exchange;
 using detail::fetch_add;
@@ -84,7 +84,7 @@ using detail::smaller;
 using detail::raise;
 
 #if defined(__CUDACC__)
-using detail::check;         // check(status, "cudaCall"): throws device_error for what is not cudaSuccess
+using detail::check;         // check(status, "cudaCall"): throws device_error unless status is cudaSuccess
 using detail::device_guard;  // makes a device current while it lives
 #endif
 

@@ -4,12 +4,13 @@
 
 /// \file
 /// Lanes: the threads that carry out one operation of a table's ref together. `ref.find(lanes, key)` is
-/// called by all of them with the same key and gives each the same answer. Every ref takes every kind, so
-/// that a kernel that is written for one table runs with the others; which kind pays differs.
+/// called by all of them with the same key and returns the same answer to each. Every ref accepts every kind
+/// of lanes, so a kernel written for one table also runs with the others; which kind is fastest depends on
+/// the table.
 
 namespace roost {
 
-/// One thread for a key.
+/// One thread per key.
 struct one_lane {
   ROOST_FN static unsigned size() { return 1; }
   ROOST_FN static unsigned rank() { return 0; }
@@ -24,8 +25,8 @@ struct one_lane {
 /// A thread of a warp whose neighbours look up keys of their own at the same time. On cuda two of them read
 /// the bucket of the first together, then that of the second, which halves the requests to the second-level
 /// cache: lookups in a large table are a fifth faster. A thread whose neighbour is elsewhere reads alone. A
-/// lookup may miss what the same thread has written just before, as its neighbour reads for it. All other
-/// operations, and the host, take it as one_lane.
+/// lookup may miss what the same thread has just written, since its neighbour may do the reading. All other
+/// operations, and the host, treat it as one_lane.
 struct warp_neighbours : one_lane {};
 
 #if defined(__CUDACC__)

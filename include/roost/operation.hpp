@@ -26,7 +26,7 @@ struct insert_report {
   /// copies that it combined beforehand as one.
   std::size_t full = 0;
   roost::path path = roost::path::direct;
-  int rehashes = 0;  ///< how often room was made, by freeing slots of erased keys or by moving all keys
+  int rehashes = 0;  ///< how often the call made room, by freeing slots of erased keys or by moving all keys
 };
 
 /// The operations that run() of a map can perform on a key.

@@ -6,7 +6,7 @@
 
 namespace roost {
 
-/// The value type of sets: empty, and takes no room.
+/// The value type of sets: empty, and takes no memory.
 struct none {};
 
 namespace detail {
@@ -57,22 +57,22 @@ class found {
   bool here_;
 };
 
-/// The row that stands for none: what left_join gives to a left row without a match, and coordinate_index to
-/// a voxel that is not there.
+/// The row number that means "no row": left_join pairs it with left rows without a match, and
+/// coordinate_index returns it for absent voxels.
 template <class Row>
 inline constexpr Row no_row = static_cast<Row>(~Row{0});
 
 namespace detail {
 
-/// Values of more bytes are too large to be moved about: builds and lookups move their positions, and copy
-/// each once.
+/// Values of more bytes are too large to be moved repeatedly: builds and lookups move their positions
+/// instead, and copy each value once.
 inline constexpr std::size_t large_value_bytes = 32;
 
 template <class Value>
 inline constexpr bool is_large_value = sizeof(Value) > large_value_bytes;
 
-/// Tables with values that are too large to be an answer: lookups find slots, and values are copied from
-/// there.
+/// Tables whose values are too large for lookups to return: lookups return slots, and the values are copied
+/// from there.
 template <class Ref>
 concept has_large_values =
     is_large_value<typename Ref::value_type> && requires(const Ref& ref) { ref.value_address(0); };

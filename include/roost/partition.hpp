@@ -12,9 +12,10 @@ namespace roost {
 
 /// How a partition makes room for its regions.
 enum class room {
-  exact,  ///< counted first: no byte to spare, works for any data, one more pass over the keys
-  slack   ///< a mean region's size and some spare: no counting; a region that overflows makes the call start
-          ///< again with `exact`
+  exact,  ///< regions are counted first: no spare memory, works for any data, takes one more pass over the
+          ///< keys
+  slack  ///< each region gets the mean size and some slack, without counting; if a region overflows, the call
+         ///< starts again with `exact`
 };
 
 /// Options of roost::partition.
@@ -31,7 +32,7 @@ struct partition_options {
 
 namespace detail {
 
-/// What is known of a partition when it is compiled: kernels that it never needs are not made.
+/// What is known of a partition at compile time, so that kernels that it never needs are not instantiated.
 struct partition_kind {
   bool stable = false;    ///< items of a region keep their order; always room::exact
   bool way_back = false;  ///< restore() will be called
@@ -58,16 +59,16 @@ class partitioned {
   const Item* items() const { return items_.data(); }
   const std::uint64_t* begins() const { return begins_.data(); }
   const std::uint64_t* ends() const { return ends_.data(); }
-  /// The places that the items take, gaps included: how many results restore() reads.
+  /// The number of slots that the items occupy, including gaps: restore() reads one result for each.
   std::size_t extent() const { return items_.size(); }
-  /// All bytes that the call allocated, those that it has given back included.
+  /// All bytes that the call allocated, including those already freed.
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
-  /// The way back: target[i] = source[where item i of the input has gone]. `source`: extent() results, in the
-  /// order of items(). `target`: one result for each input item, in the order of the input. Both are
-  /// contiguous memory of the place, of one trivially copyable type. Asynchronous on cuda; streams each
-  /// result once a pass. Throws invalid_argument if the partition was made without way_back or a range is too
-  /// short.
+  /// Puts results back in input order: target[i] = source[position of input item i in items()]. `source`:
+  /// extent() results, in the order of items(). `target`: one result for each input item, in the order of the
+  /// input. Both are contiguous memory of the place, of one trivially copyable type. Asynchronous on cuda;
+  /// each pass reads and writes each result once. Throws invalid_argument if the partition was made without
+  /// way_back or a range is too short.
   template <class From, class To>
   void restore(const Place& place, const From& source, To&& target) const;
 
@@ -107,15 +108,15 @@ class partitioned {
 
 /// Splits keys into regions by the leading bits of their hash (with the option's seed).
 ///
-/// `keys`: a sized random-access range in the memory of the place, or roost::computed. n keys cost one pass
-/// that reads and writes each item once for every factor of 512 (cuda) or 1024 (host) of regions, and with
-/// room::exact a read of the keys before each pass. Takes scratch memory of one or two times the items.
-/// Synchronises on cuda with room::slack, not with room::exact. Throws invalid_argument for less than 2 or
-/// more than 2^16 regions, out_of_memory.
+/// `keys`: a sized random-access range in the memory of the place, or roost::computed. For every factor of
+/// 512 (cuda) or 1024 (host) in the number of regions, one pass reads and writes each item once; with
+/// room::exact each pass is preceded by a read of the keys. Takes scratch memory of one or two times the
+/// items. Synchronises on cuda with room::slack, not with room::exact. Throws invalid_argument for less than
+/// 2 or more than 2^16 regions, out_of_memory.
 template <class Place, class Keys>
 auto partition(const Place& place, const Keys& keys, partition_options options = {});
 
-/// The same for pairs: `values` has as many elements as `keys` and travels along.
+/// The same for pairs: `values` is as long as `keys`, and values[i] moves with keys[i].
 template <class Place, class Keys, class Values>
   requires(!std::is_same_v<Values, partition_options>)
 auto partition(const Place& place, const Keys& keys, const Values& values, partition_options options = {});

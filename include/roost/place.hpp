@@ -15,9 +15,9 @@
 
 namespace roost {
 
-/// Memory of a place: n elements, not initialised, owned, given back in the order of the place's stream. What
-/// std::unique_ptr<T[]> is to memory, with the place beside it. Copying would hide a transfer, so an array
-/// can only be moved. Without arguments it has no memory and no place.
+/// An owning array of n uninitialised elements in the memory of a place: a std::unique_ptr<T[]> that also
+/// holds its place. The memory is freed in the order of the place's stream. An array can be moved, but not
+/// copied, since copying would hide a transfer. A default-constructed array has no memory and no place.
 ///
 ///     roost::array<int, roost::cuda> a(gpu, 1000);
 ///
@@ -72,7 +72,7 @@ class array {
   const T* end() const { return data_ + size_; }
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
-  /// Of an array that has one.
+  /// The place; the array must have one.
   const Place& place() const { return *place_; }
 
  private:
@@ -81,7 +81,7 @@ class array {
   std::size_t size_ = 0;
 };
 
-/// Copies host memory to a new array of a place. Synchronises, so that the source may go.
+/// Copies host memory to a new array of a place. Synchronises, so the source may be freed afterwards.
 template <class Place, class Range>
 auto copy_to(const Place& place, const Range& source) {
   array<detail::element_of<Range>, Place> result(place, std::ranges::size(source));
@@ -90,8 +90,8 @@ auto copy_to(const Place& place, const Range& source) {
   return result;
 }
 
-/// Copies memory of a place to a new vector. Synchronises. Bools arrive as chars: a vector of bool has no
-/// memory to copy to.
+/// Copies memory of a place to a new vector. Synchronises. Bools arrive as chars, since std::vector<bool> has
+/// no contiguous elements to copy to.
 template <class Place, class Range>
 auto copy_to_host(const Place& place, const Range& source) {
   using element = detail::element_of<Range>;

@@ -1,11 +1,10 @@
 #pragma once
 
 /// \file
-/// All public pages of roost but those that bring other libraries along: roost/sorted_map.hpp (CUB's sort of
-/// a device, which takes longer to compile than the rest), and roost/string_index.hpp,
-/// roost/file.hpp, roost/stadium/stadium_file.hpp and
-/// roost/shards/sharded_file.hpp (xxHash). The page of kernel_map includes CUB's
-/// sort of a block.
+/// Includes all public headers of roost except those that need other libraries: roost/sorted_map.hpp (CUB's
+/// device-wide sort, which takes longer to compile than all the rest), and roost/string_index.hpp,
+/// roost/file.hpp, roost/stadium/stadium_file.hpp and roost/shards/sharded_file.hpp (xxHash). The header of
+/// kernel_map includes CUB's block-wide sort.
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"

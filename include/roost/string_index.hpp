@@ -19,8 +19,9 @@ struct string_key {
   friend bool operator==(const string_key&, const string_key&) = default;
 };
 
-/// XXH3 of 128 bits, another function for each seed: about the speed of memory for long texts. That two of
-/// 2^32 different texts have equal keys has a chance of 2^-65, if nobody chose the texts to that end.
+/// XXH3 of 128 bits, a different function for each seed; it hashes long texts at about the speed of memory.
+/// Among 2^32 different texts, two have equal keys with probability 2^-65, unless the texts were chosen to
+/// collide.
 struct string_hash {
   string_key operator()(std::string_view text, std::uint64_t seed = 0) const {
     const auto hash = XXH3_128bits_withSeed(text.data(), text.size(), seed);
@@ -28,10 +29,10 @@ struct string_hash {
   }
 };
 
-/// Numbers the distinct texts of a batch 0, 1, ... m - 1, in the order in which they come first: what
-/// two_way_index does with keys of fixed size. Different texts are never taken for the same: a build compares
-/// each text with the first one of its key, and takes another seed if they differ; a lookup compares what it
-/// finds. Texts are equal if their bytes are.
+/// Numbers the distinct texts of a batch 0, 1, ... m - 1, by first occurrence, as two_way_index does with
+/// keys of fixed size. Different texts never get the same number: a build compares each text with the first
+/// one that has its key, and restarts with another seed if they differ; a lookup compares its text with the
+/// one found. Texts are equal if their bytes are.
 ///
 ///     roost::string_index words(cpu, texts);            // vectors of std::string, std::string_view, ...
 ///     words.size();                                     // number of distinct texts
@@ -45,8 +46,8 @@ struct string_hash {
 /// Cost: the texts are read twice, and their keys (16 bytes each) are numbered as two_way_index does. A
 /// lookup hashes the text, and reads the table and one text: some cache misses.
 ///
-/// Threads: const members may be called from several threads at once. For texts whose table shall lie in the
-/// memory of a GPU, copy `keys()` there, build any table of them, and compare the texts of the answers here.
+/// Threads: const members may be called from several threads at once. To look texts up on a GPU, copy
+/// `keys()` there, build any table from them, and compare the texts of the answers on the host.
 template <class Hash = string_hash>
 class string_index {
   using index = two_way_index<string_key, host>;
@@ -55,9 +56,9 @@ class string_index {
   /// What the bulk find() writes for an absent text, unless you pass another number.
   static constexpr std::uint32_t no_index = index::no_index;
 
-  /// `texts`: a sized, random-access range of what converts to std::string_view without a copy. Throws
-  /// invalid_argument, out_of_memory, and build_error if 16 seeds do not tell the texts apart, which is no
-  /// accident with a good hash function.
+  /// `texts`: a sized random-access range of elements that convert to std::string_view without a copy. Throws
+  /// invalid_argument, out_of_memory, and build_error if 16 seeds do not distinguish the texts, which does
+  /// not happen by chance with a good hash function.
   template <std::ranges::random_access_range Texts>
     requires std::is_convertible_v<std::ranges::range_reference_t<const Texts>, std::string_view>
   string_index(const host& cpu, const Texts& texts, const Hash& hash = {}) : hash_(hash) {
@@ -113,11 +114,11 @@ class string_index {
   /// The number of distinct texts.
   std::size_t size() const { return index_.size(); }
   bool empty() const { return size() == 0; }
-  /// The text of a number below size(), where it comes first.
+  /// The text of a number below size(): its first occurrence in the batch.
   std::string_view operator[](std::uint32_t number) const { return texts_[number]; }
-  /// The place in the batch where the text of each number comes first.
+  /// The position in the batch where the text of each number first occurs.
   std::span<const std::uint32_t> first() const { return first_; }
-  /// How often the text of each number comes.
+  /// How often the text of each number occurs.
   std::span<const std::uint64_t> counts() const { return index_.counts(); }
   /// The number of each text of the batch.
   std::span<const std::uint32_t> indices() const { return index_.indices(); }
@@ -125,7 +126,7 @@ class string_index {
   std::span<const string_key> keys() const { return index_.keys(); }
   std::uint64_t seed() const { return seed_; }
 
-  /// Checks what must hold: each text has the number under which it is found. Looks up every distinct text.
+  /// Checks the invariants: each text is found under its number. Looks up every distinct text.
   bool valid(const host& cpu) const {
     const auto wrong = [&](std::size_t i) {
       const auto number = static_cast<std::uint32_t>(i);

@@ -14,7 +14,7 @@ namespace roost {
 enum class index_order {
   first_occurrence,  ///< by first occurrence in the input
   by_key,            ///< ascending: keys must be integers
-  any                ///< by the hash of the key: the fastest. Places may differ
+  any                ///< by the hash of the key: the fastest; the order may differ between places
 };
 
 namespace detail {
@@ -33,12 +33,11 @@ struct new_keys;
 ///     index.counts();               // how often each id appeared
 ///     index.find(gpu, queries, results);
 ///
-/// Key: any trivially copyable type that is compared by its bytes; up to 8 bytes are fastest. Limits:
-/// 2^32 - 2 distinct keys, and as many keys in one batch. More keys can be added; existing indices do not
-/// change.
+/// Key: any trivially copyable type that is compared by its bytes; up to 8 bytes are fastest. Limits: 2^32 -
+/// 2 distinct keys, and 2^32 - 2 keys in one batch. More keys can be added; existing indices do not change.
 ///
 /// Cost: a build moves the batch twice, builds a frozen_map of all distinct keys, and brings the indices back
-/// into input order. It takes scratch memory of about four times a batch of keys with four more bytes each.
+/// into input order. It takes scratch memory of about four times the batch, counting four more bytes per key.
 /// unique_inverse() gives keys and indices without a table.
 ///
 /// Threads, streams, failure: as in frozen_map. add() must not overlap with any other call.
@@ -183,41 +182,41 @@ struct unique_keys_inverse {
   array<std::uint32_t, Place> inverse;
 };
 
-/// Returns the distinct keys of a range, and for each key of the range its place among them. As a
-/// two_way_index, without a table. Synchronises. Throws as two_way_index does.
+/// Returns the distinct keys of a range, and for each key of the range its position among them: the keys and
+/// indices of a two_way_index, without the table. Synchronises. Throws as two_way_index does.
 template <class Place, class Keys>
 auto unique_inverse(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
 
-/// What unique_counts returns: keys[i] comes counts[i] times.
+/// What unique_counts returns: keys[i] appears counts[i] times.
 template <class Key, class Place>
 struct unique_keys_counts {
   array<Key, Place> keys;
   array<std::uint64_t, Place> counts;
 };
 
-/// Returns the distinct keys of a range, and how often each comes. Synchronises. Throws as two_way_index
+/// Returns the distinct keys of a range, and how often each appears. Synchronises. Throws as two_way_index
 /// does.
 template <class Place, class Keys>
 auto unique_counts(const Place& place, const Keys& keys, index_order order = index_order::first_occurrence);
 
-/// What unique_all shall find out besides the distinct keys.
+/// What unique_all returns besides the distinct keys.
 struct unique_options {
   index_order order = index_order::first_occurrence;
   bool first = false;    ///< where each key occurs first
-  bool inverse = false;  ///< the place of each key of the range among the distinct ones
-  bool counts = false;   ///< how often each key comes
+  bool inverse = false;  ///< the position of each key of the range among the distinct keys
+  bool counts = false;   ///< how often each key appears
 };
 
-/// What unique_all returns. What was not wanted is empty.
+/// What unique_all returns. Arrays that were not requested are empty.
 template <class Key, class Place>
 struct unique_keys {
   array<Key, Place> keys;
   array<std::uint32_t, Place> first;    ///< keys[i] is key first[i] of the range
   array<std::uint32_t, Place> inverse;  ///< keys[inverse[i]] is key i of the range
-  array<std::uint64_t, Place> counts;   ///< keys[i] comes counts[i] times
+  array<std::uint64_t, Place> counts;   ///< keys[i] appears counts[i] times
 };
 
-/// Returns the distinct keys of a range, and what is wanted besides: one pass for all. Synchronises. Throws
+/// Returns the distinct keys of a range and the other requested arrays, all in one pass. Synchronises. Throws
 /// as two_way_index does.
 ///
 ///     auto all = roost::unique_all(gpu, ids, {.inverse = true, .counts = true});

@@ -11,8 +11,8 @@ namespace roost {
 
 namespace detail {
 
-/// What a GPU of several has for exchanges: two lanes, streams on which data go to others, a stream for work
-/// beside that of its place, and events.
+/// The resources of one of several GPUs for exchanges: two lanes (streams that send data to other GPUs), a
+/// stream for work concurrent with that of its place, and events.
 class gpu_lanes {
  public:
   static constexpr std::size_t tickets = 64;  // more than can be waited for at once
@@ -26,11 +26,11 @@ class gpu_lanes {
 
   cudaStream_t lane[lanes] = {};
   cudaStream_t side = nullptr;
-  cudaEvent_t ready[2] = {};  // of what others get, in turns as those of a crew
+  cudaEvent_t ready[2] = {};  // of data for other shards, alternating as those of a crew
   cudaEvent_t arrived[tickets] = {};
   cudaEvent_t turn = nullptr;  // where the place's stream and the side meet
 
-  /// A step that has been given to a stream.
+  /// A step that has been queued on a stream.
   struct mark {
     const char* what;
     std::uint32_t number;
@@ -45,7 +45,7 @@ class gpu_lanes {
   void destroy() noexcept;
 };
 
-/// A GPU of several of this process. Copy engines of the GPU that sends move the data.
+/// One of several GPUs of this process. The copy engines of the sending GPU move the data.
 class gpu_shard : public crew_shard {
  public:
   using place_type = cuda;
@@ -59,23 +59,23 @@ class gpu_shard : public crew_shard {
 
   const cuda& place() const { return on_side_ ? side_ : places_[number_]; }
 
-  // Kernels that do not wait for each other: one begins while the last teams of another are at work.
+  // Kernels that do not wait for each other: one begins while the last teams of another are still running.
 
-  /// After this, turn(k) makes place() one of two with the same memory, in turns, until join(). Both come
-  /// after all that the place has to do so far.
+  /// After this, turn(k) makes place() alternate between two streams with the same memory, until join(). Both
+  /// run after all work queued on the place so far.
   void fork();
   void turn(std::uint32_t k) { on_side_ = k % 2 != 0; }
-  /// Now the place comes after all that both have to do.
+  /// From here on the place's work runs after all work of both streams.
   void join();
 
-  /// out[s] goes to shard s, in[s] comes from it, after what the place's stream has to do so far. Data of one
-  /// lane arrive in order.
+  /// Sends out[s] to shard s and receives in[s] from it, after the work queued on the place's stream so far.
+  /// Data of one lane arrives in order.
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int lane);
-  /// Lets the place's stream wait for what an exchange brings.
+  /// Lets the place's stream wait for the data of an exchange.
   void wait(std::uint64_t ticket);
   void settle();
   void leave(bool failed);
-  /// Number k of some steps has been given to the place's stream, or to a lane.
+  /// Records that step k has been queued on the place's stream, or on a lane.
   void mark(const char* what, std::uint32_t k = 0, int lane = -1);
 
  private:
@@ -83,30 +83,30 @@ class gpu_shard : public crew_shard {
   const std::vector<std::unique_ptr<gpu_lanes>>& lanes_;
   const cuda side_;
   bool on_side_ = false;
-  std::uint64_t last_[gpu_lanes::lanes] = {};  // exchange of a lane
-  std::uint64_t given_ = 0;                    // exchanges that all shards have given to their lanes
+  std::uint64_t last_[gpu_lanes::lanes] = {};  // last exchange of each lane
+  std::uint64_t given_ = 0;                    // exchanges that all shards have queued on their lanes
 };
 
 }  // namespace detail
 
-/// A step of a lookup on several GPUs: when the host had given it to a GPU, and when the GPU had done it, in
-/// milliseconds since the call began there.
+/// A step of a lookup on several GPUs: when the host had queued it, and when the GPU had finished it, in
+/// milliseconds since the call began on that GPU.
 struct gpu_step {
   std::string what;
   double given, done;
 };
 
-/// Several GPUs of this machine, one process: a shard on each. A thread for each GPU gives it work.
+/// Several GPUs of this machine in one process, with one shard and one host thread for each.
 ///
 ///     roost::gpus all;                       // every CUDA device
 ///     roost::gpus two({0, 1});
 ///     auto keys = std::vector{roost::copy_to(two[0], half), roost::copy_to(two[1], other_half)};
 ///     roost::sharded_map map(two, keys, values);
 ///
-/// Data travel between GPUs by their copy engines, over NVLink where there is some. GPUs that cannot access
-/// each other's memory exchange data through host memory, which is slower; can_access() tells. Only the
-/// memory of a GPU's default pool is made accessible to others: where places have memory resources of their
-/// own, those must have seen to it.
+/// The copy engines of the GPUs move data between them, over NVLink where it is present. GPUs that cannot
+/// access each other's memory (see can_access()) exchange data through host memory, which is slower. Only the
+/// default pool of a GPU is made accessible to the others: memory resources of your own must do this
+/// themselves.
 ///
 /// Copies share threads and streams. May be used by several threads at once.
 class gpus {
@@ -116,12 +116,12 @@ class gpus {
 
   /// Every CUDA device, each with a stream of its own. Throws device_error if there is none.
   gpus();
-  /// These CUDA devices. One device may stand in the list several times, and then has several shards. Throws
-  /// invalid_argument, device_error.
+  /// These CUDA devices. A device that is listed several times has several shards. Throws invalid_argument,
+  /// device_error.
   explicit gpus(const std::vector<int>& devices);
   explicit gpus(std::initializer_list<int> devices) : gpus(std::vector<int>(devices)) {}
-  /// The devices of these places, with their streams and memory resources: calls come after what the streams
-  /// have to do before.
+  /// The devices of these places, with their streams and memory resources: calls run after the work already
+  /// queued on the streams.
   explicit gpus(std::vector<cuda> places);
 
   /// How many GPUs there are.
@@ -143,15 +143,14 @@ class gpus {
     for (const cuda& place : state_->places) place.synchronize();
   }
 
-  /// From now on bulk lookups note their steps, or do so no longer; forgets those that were noted. For
-  /// whoever looks for lost time: `roost bench --timeline` prints them. Not beside other calls. Throws
-  /// device_error.
+  /// Starts or stops recording the steps of bulk lookups, and clears those recorded so far. For finding lost
+  /// time: `roost bench --timeline` prints them. Must not overlap with other calls. Throws device_error.
   void trace(bool on) const;
   /// The steps of each GPU since trace(true). Waits for them. Throws device_error.
   std::vector<std::vector<gpu_step>> steps() const;
 
-  /// f(shard) for all shards at once, each by a thread of its own whose current device is the shard's: what
-  /// sharded tables stand on.
+  /// Runs f(shard) for all shards at once, each in its own thread, with the shard's device current: the basis
+  /// of all sharded tables.
   template <class F>
   void run(const F& f) const {
     state_->threads.run([&](std::uint32_t number) {
@@ -171,13 +170,13 @@ class gpus {
     }
   };
   struct state {
-    static constexpr int patience = 100;  // about as long as a thread takes to wake up
+    static constexpr int patience = 100;  // spins for about as long as a thread takes to wake up
 
     state(std::vector<cuda> all, owned_streams mine);
 
-    owned_streams streams;  // goes last
+    owned_streams streams;  // destroyed last
     std::vector<cuda> places;
-    std::vector<char> access;  // of each to each
+    std::vector<char> access;  // [from * count + to]
     std::vector<std::unique_ptr<detail::gpu_lanes>> lanes;
     detail::crew threads;
   };

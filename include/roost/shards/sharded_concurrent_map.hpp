@@ -10,7 +10,7 @@
 namespace roost {
 
 /// A concurrent_map that is spread over several shards: for tables that change and are larger than the memory
-/// of one GPU. Each key has one shard that owns it, which its hash tells; a shard has an ordinary
+/// of one GPU. Each key is owned by one shard, which its hash determines; a shard has an ordinary
 /// concurrent_map of the keys that it owns.
 ///
 ///     roost::gpus all;                                                  // or roost::host_shards
@@ -19,15 +19,16 @@ namespace roost {
 ///     map.find(all, queries, results, missing_value);
 ///
 /// Calls, types, options and answers are those of concurrent_map; shards.hpp says what several ranges mean.
-/// There are no run(), no insert_if(), and no changes through ref(), whose atomic operations are those of one
-/// GPU. If a key comes several times in a batch, it is not defined which pair comes first.
+/// There is no run(), no insert_if(), and no change through ref(), since a ref's atomic operations work
+/// within one GPU only. If a key appears several times in a batch, the order in which its pairs take effect
+/// is not defined.
 ///
-/// Cost: a change sends each pair to its owner once, which then changes its map; lookups go as those of
-/// sharded_map. Where few keys have many pairs, which would crowd one shard, each shard combines its pairs of
-/// a key first.
+/// Cost: a change sends each pair once to its owner, which then changes its map; lookups work as in
+/// sharded_map. If few keys have many pairs, which would overload one shard, each shard first combines its
+/// own pairs of a key.
 ///
-/// Threads and failure: shards.hpp. Members that change the map need it for themselves. A member that throws
-/// leaves the map with the pairs that it had, and some of the batch's.
+/// Threads and failure: shards.hpp. Members that change the map must not overlap with anything else. If a
+/// member throws, the map keeps its pairs and may hold part of the batch.
 template <class Key, class Value, class Shards = host_shards>
 class sharded_concurrent_map {
  public:
@@ -45,37 +46,38 @@ class sharded_concurrent_map {
                   [&](auto& me) { return table_type(me.place(), share_of(n, me.count()), options_); });
   }
 
-  // Bulk calls that insert: for each shard a range of keys and one of values, equally long, in memory of the
-  // shard. The report counts pairs of all shards. Throw invalid_argument, out_of_memory, device_error.
+  // Bulk inserts: for each shard a range of keys and one of values, of equal length, in memory of the shard.
+  // The report counts pairs of all shards. They throw invalid_argument, out_of_memory, device_error.
 
-  /// Stores each pair whose key is not there.
+  /// Stores each pair whose key is absent.
   template <class Keys, class Values>
   insert_report insert(const Shards& shards, const Keys& keys, const Values& values, bulk_options how = {});
 
-  /// Stores each pair; keys that are there get the new value.
+  /// Stores each pair; present keys get the new value.
   template <class Keys, class Values>
   insert_report insert_or_assign(const Shards& shards, const Keys& keys, const Values& values,
                                  bulk_options how = {});
 
-  /// Stores each pair; a value v0 that is there becomes f(v0, v). f: associative and commutative.
+  /// Stores each pair; if the key is present with value v0, the value becomes f(v0, v). f: associative and
+  /// commutative.
   template <class Keys, class Values, class F>
   insert_report insert_or_apply(const Shards& shards, const Keys& keys, const Values& values, const F& f,
                                 bulk_options how = {});
 
-  /// Takes keys out; returns how many were there.
+  /// Removes keys; returns how many were present.
   template <class Keys>
   std::size_t erase(const Shards& shards, const Keys& keys, bulk_options how = {});
 
-  /// Takes out the pairs for which f(key, value) is true, on the shard that owns them; returns how many.
+  /// Removes the pairs for which f(key, value) is true, which is called on the shard that owns them; returns
+  /// how many.
   template <class F>
   std::size_t erase_if(const Shards& shards, const F& f);
 
-  /// Takes all keys out.
+  /// Removes all keys.
   void clear(const Shards& shards);
 
   // Bulk lookups: for each shard a range of queries and one of results, at least as long, in memory of the
-  // shard. See sharded_map for the ways that they go, what they take, and what they throw. Not beside
-  // changes.
+  // shard. See sharded_map for paths, scratch memory and exceptions. Must not overlap with changes.
 
   /// results[s][i] = the value of queries[s][i], or `missing`.
   template <class Queries, class Results>
@@ -84,8 +86,8 @@ class sharded_concurrent_map {
     return tables_.template find<Key>(shards, "roost::sharded_concurrent_map::find", queries, results,
                                       missing, how);
   }
-  /// found[s][i] = whether queries[s][i] is there, as bool, and if so, results[s][i] = its value; other
-  /// results stay as they are.
+  /// found[s][i] = whether queries[s][i] is present, as bool; if so, results[s][i] = its value. Other results
+  /// are unchanged.
   template <class Queries, class Results, class Found>
     requires(!std::is_convertible_v<Found, Value>)
   bulk_report find(const Shards& shards, const Queries& queries, Results&& results, Found&& found,
@@ -93,14 +95,14 @@ class sharded_concurrent_map {
     return tables_.template find_there<Key, Value>(shards, "roost::sharded_concurrent_map::find", queries,
                                                    results, found, how);
   }
-  /// results[s][i] = whether queries[s][i] is there, as bool.
+  /// results[s][i] = whether queries[s][i] is present, as bool.
   template <class Queries, class Results>
   bulk_report contains(const Shards& shards, const Queries& queries, Results&& results,
                        bulk_options how = {}) const {
     return tables_.template contains<Key>(shards, "roost::sharded_concurrent_map::contains", queries, results,
                                           how);
   }
-  /// Returns how many of the queries of all shards are there. Takes a byte of scratch memory for each query
+  /// Returns how many of the queries of all shards are present. Takes one byte of scratch memory per query
   /// more than contains().
   template <class Queries>
   std::size_t count_found(const Shards& shards, const Queries& queries, bulk_options how = {}) const {
@@ -113,18 +115,18 @@ class sharded_concurrent_map {
   template <class Keys, class Values>
   std::size_t retrieve_all(const Shards& shards, Keys&& keys, Values&& values) const;
 
-  /// Calls f(key, value) for every pair, on the shard that owns it, in no defined order, many at once.
+  /// Calls f(key, value) for every pair, in parallel on the shard that owns it, in no defined order.
   template <class F>
   void for_each(const Shards& shards, const F& f) const;
 
-  /// Makes room for n keys of all shards together, those included that are there. Throws as concurrent_map
-  /// does; some shards may have more room then.
+  /// Makes room for n keys of all shards together, including those already present. Throws as concurrent_map
+  /// does; some shards may then already have more room.
   void reserve(const Shards& shards, std::size_t n);
 
   /// Makes the maps of all shards as small as their keys allow.
   void shrink_to_fit(const Shards& shards);
 
-  /// A handle for lookups in kernels and host loops: see sharded_map. Not beside changes.
+  /// A handle for lookups in kernels and host loops: see sharded_map. Must not overlap with changes.
   reader_type ref() const
     requires(!detail::one_shard_a_process<Shards>)
   {
@@ -134,12 +136,12 @@ class sharded_concurrent_map {
   /// The ordinary map of a shard of this process: its statistics, size, bytes.
   const table_type& shard(std::size_t number) const { return tables_[number]; }
 
-  /// How many keys, slots and bytes all shards have together. size() reads all slots.
+  /// The number of keys, slots and bytes of all shards together. size() reads all slots.
   std::size_t size(const Shards& shards) const;
   std::size_t capacity(const Shards& shards) const;
   std::size_t bytes(const Shards& shards) const;
 
-  /// Checks what must hold: the map of each shard is valid, and has only keys that the shard owns.
+  /// Checks the invariants: the map of each shard is valid, and has only keys that the shard owns.
   bool valid(const Shards& shards) const {
     return tables_.valid(shards, "roost::sharded_concurrent_map::valid");
   }
@@ -149,7 +151,7 @@ class sharded_concurrent_map {
     return detail::with_slack(static_cast<double>(n) / static_cast<double>(shards), n);
   }
 
-  /// change(the map of a shard, place, keys, values) with the pairs that bring(me, source) brings.
+  /// Calls change(map of a shard, place, keys, values) with the pairs that bring(me, source) delivers.
   template <class Keys, class Values, class Bring, class Change>
   insert_report put(const Shards& shards, const char* where, const Keys& keys, const Values& values,
                     const Bring& bring, const Change& change);

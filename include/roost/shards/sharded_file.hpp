@@ -16,27 +16,27 @@
 namespace roost {
 
 /// Writes a map to a folder, which is made if it is not there: the pairs of each shard to a file of its own,
-/// with a checksum for every 16 MiB, and last of all a manifest, `manifest.roost`. Until that is on the disk
-/// the folder holds the table that it held before, whatever happens meanwhile; then the files of that one are
-/// removed. A call that throws leaves nothing behind, nor a folder that it has made. Several processes may
-/// save to one folder at the same time: it then holds the table whose manifest came last. Files that a killed
-/// process left are removed by the next call during which no other one saves there (where the file system has
-/// locks). Where shards are on several machines the folder must be one that all of them see. Takes scratch
-/// memory of the pairs. Throws file_error, out_of_memory.
+/// with a checksum for every 16 MiB, and last of all a manifest, `manifest.roost`. Until the manifest is on
+/// the disk, the folder holds its previous table, whatever happens meanwhile; then the files of the previous
+/// table are removed. A call that throws removes what it has written, including a folder that it created.
+/// Several processes may save to one folder at the same time: it then holds the table whose manifest was
+/// written last. Files left by a killed process are removed by the next call that saves there alone (where
+/// the file system has locks). If shards are on several machines, all of them must see the folder. Takes
+/// scratch memory of the pairs. Throws file_error, out_of_memory.
 template <class Key, class Value, class Shards>
 void save(const Shards& shards, const sharded_map<Key, Value, Shards>& map,
           const std::filesystem::path& folder);
 template <class Key, class Shards>
 void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::filesystem::path& folder);
 
-/// Loads a map that save() has written: on as many shards as the place has, which need not be those that it
-/// had. The map is built again, with the load factor and the seed that it had. Key and Value must be the
-/// types that were saved; their sizes are checked. The byte order must be that of this machine. Throws
+/// Loads a map that save() has written, on any number of shards: it need not be the number that it was saved
+/// with. The map is built again, with the load factor and the seed of the saved map. Key and Value must be
+/// the types that were saved; their sizes are checked. The byte order must be that of this machine. Throws
 /// file_error for a folder without a saved map, and for files that are missing, truncated or damaged, or
 /// become so meanwhile; out_of_memory.
 template <class Key, class Value, class Shards>
 sharded_map<Key, Value, Shards> load_sharded_map(const Shards& shards, const std::filesystem::path& folder);
-/// The same of a set.
+/// The same for a set.
 template <class Key, class Shards>
 sharded_set<Key, Shards> load_sharded_set(const Shards& shards, const std::filesystem::path& folder);
 

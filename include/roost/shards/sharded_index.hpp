@@ -16,14 +16,14 @@ namespace roost {
 ///     index.keys(s);                              // the ids of indices index.first(s) and following
 ///     index.find(all, queries, results);
 ///
-/// The keys of a shard have indices that follow each other, those of shard 0 first. With
-/// index_order::first_occurrence, the default, a key is on the shard where it occurs first, and all indices
-/// are those of a two_way_index of all ranges in the order of the shards. With index_order::any, the fastest,
-/// it is on the shard that its hash tells. There is no index_order::by_key (invalid_argument).
+/// The keys of a shard have consecutive indices, those of shard 0 first. With index_order::first_occurrence,
+/// the default, a key is on the shard where it occurs first, and all indices are those of a two_way_index of
+/// all ranges in the order of the shards. With index_order::any, the fastest, the hash of a key determines
+/// its shard. There is no index_order::by_key (invalid_argument).
 ///
-/// Limits: 2^32 - 2 distinct keys, and as many keys in one range. Cost: numbers each range, sends each of its
-/// distinct keys once to its owner and back, builds a sharded_map and looks up the distinct keys of each
-/// range.
+/// Limits: 2^32 - 2 distinct keys, and 2^32 - 2 keys in one range. Cost: a build numbers each range, sends
+/// each of its distinct keys once to the owner and back, builds a sharded_map and looks up the distinct keys
+/// of each range.
 ///
 /// Threads and failure: shards.hpp.
 template <class Key, class Shards = host_shards>
@@ -121,9 +121,9 @@ sharded_index(const Shards&, const Keys&,
     -> sharded_index<detail::element_of<detail::range_of_shard<Shards, const Keys>>, Shards>;
 
 /// Returns the distinct keys of the ranges of all shards, each once: an array for each shard. With
-/// index_order::first_occurrence a key is on the shard where it occurs first, in that order, so that all
-/// arrays one after the other are what unique() returns on one place; with index_order::any it is on the
-/// shard that its hash tells. Throws as sharded_index does.
+/// index_order::first_occurrence a key is on the shard where it occurs first, in that order, so the
+/// concatenated arrays are what unique() returns on one place; with index_order::any the hash of a key
+/// determines its shard. Throws as sharded_index does.
 template <detail::shards_place Shards, class Keys>
 auto unique(const Shards& shards, const Keys& keys, index_order order = index_order::first_occurrence);
 

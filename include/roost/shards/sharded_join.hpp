@@ -12,22 +12,23 @@ namespace roost {
 
 /// All pairs of a left and a right row with the same key, of columns that are spread over several shards.
 ///
-///     const auto rows = roost::inner_join(all, orders_customer, customer_id);   // a column: a range a shard
+///     const auto rows = roost::inner_join(all, orders_customer, customer_id);   // a column: one range per
+///     shard
 ///     // rows[s].left and rows[s].right are arrays of shard s
 ///
-/// Rows have numbers over all shards: those of shard 0 first. A pair is on the shard of its left row; all
-/// pairs one after the other are those of roost::inner_join on one place. `Row`: an unsigned integer type
-/// that can number all rows of a side (invalid_argument otherwise). Builds a sharded_map or, if keys of the
-/// right side come several times, a sharded_multimap of that side, and looks up the left side in it. Throws
-/// as inner_join does.
+/// Rows have numbers over all shards: those of shard 0 first. A pair is on the shard of its left row; the
+/// pairs of all shards, concatenated, are those of roost::inner_join on one place. `Row`: an unsigned integer
+/// type that can number all rows of a side (invalid_argument otherwise). Builds a sharded_map of the right
+/// side or, if its keys have duplicates, a sharded_multimap, and looks up the left side in it. Throws as
+/// inner_join does.
 template <class Row = std::uint32_t, detail::shards_place Shards, class Left, class Right>
 detail::each_shard<Shards, joined_rows<Row, typename Shards::place_type>> inner_join(const Shards& shards,
                                                                                      const Left& left_keys,
                                                                                      const Right& right_keys);
 
-/// Combines all values of each key into one: see roost::group_by. A key is on the shard that its hash tells,
-/// and its values are combined in the order of the input, those of shard 0 first: with the same calls of f as
-/// on one place, so that floating-point sums are the same to the last bit. Returns an aggregated for each
+/// Combines all values of each key into one: see roost::group_by. The hash of a key determines its shard. The
+/// values of a key are combined in the order of the input, those of shard 0 first, with the same calls of f
+/// as on one place, so floating-point sums are the same to the last bit. Returns an aggregated for each
 /// shard. Sends all pairs to the owners of their keys.
 template <detail::shards_place Shards, class Keys, class Values, class F>
 auto group_by(const Shards& shards, const Keys& keys, const Values& values, const F& f);

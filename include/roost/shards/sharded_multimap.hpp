@@ -9,16 +9,16 @@
 namespace roost {
 
 /// A frozen_multimap that is spread over several shards: all values of a key are on the shard that owns it,
-/// in the order of the input (of the lowest shard first).
+/// in input order (those of the lowest shard first).
 ///
 ///     roost::sharded_multimap map(all, keys, values);     // keys[s], values[s]: ranges of shard s
 ///     map.count(all, queries, counts);
 ///     const auto found = map.retrieve(all, queries);      // found[s].offsets, found[s].values
 ///
 /// Calls, types and options are those of frozen_multimap; shards.hpp says what several ranges mean. Cost: a
-/// build sends each pair to its owner, which then builds. count(), find_first() and contains() go as lookups
-/// of a sharded_map; retrieve() sends queries once and values back once. A key that has very many pairs is no
-/// error while its owner has memory for them.
+/// build sends each pair to its owner, which then builds its table. count(), find_first() and contains() work
+/// like lookups in a sharded_map; retrieve() sends queries once and values back once. A key may have any
+/// number of pairs that the memory of its owner can hold.
 ///
 /// Threads and failure: shards.hpp.
 template <class Key, class Value, class Shards = host_shards>

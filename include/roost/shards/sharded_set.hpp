@@ -9,7 +9,7 @@
 namespace roost {
 
 /// A sharded_map without values: for membership tests in sets that are larger than the memory of one GPU, or
-/// that shall be asked faster than one can.
+/// that need more queries per second than one GPU answers.
 ///
 ///     roost::sharded_set set(all, keys);            // keys[s]: a range of shard s
 ///     set.contains(all, queries, answers);

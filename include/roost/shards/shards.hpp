@@ -10,16 +10,17 @@
 /// Places of several shards: where a sharded table lives. A shard is a place with a part of the table: a GPU
 /// (roost::gpus, roost::rank), or a part of this machine's memory (roost::host_shards).
 ///
-/// A sharded table has the calls of its kin on one place. What is one range there is one range for each shard
-/// here, in memory of that shard: any range of ranges (of vectors, spans, arrays) with as many elements as
-/// there are shards. Their lengths may differ, and some may be empty. Results that a call returns are a
+/// A sharded table has the same calls as the table on one place. Where that takes one range, a sharded table
+/// takes one range per shard, in memory of that shard: any range of ranges (vectors, spans, arrays) with one
+/// element for each shard. Their lengths may differ, and some may be empty. Results that a call returns are a
 /// std::vector with an element for each shard. (With roost::rank, where each process has one shard, they are
 /// plain ranges and plain results.) Pairs have an order over all shards: first those of shard 0 in their
 /// order, then those of shard 1, and so on. Answers are the same as those of one table on one place that was
-/// given all ranges in that order.
+/// built from all ranges in that order.
 ///
-/// All calls synchronise. If one shard fails, the call throws that shard's exception, and tables are as they
-/// were. Const members may be called from several threads at once; one after the other goes to the shards.
+/// All calls synchronise. If one shard fails, the call throws that shard's exception, and tables are
+/// unchanged. Const members may be called from several threads at once; the shards process the calls one at a
+/// time.
 
 namespace roost {
 
@@ -35,7 +36,7 @@ std::size_t check_shards(Number shards, const char* where) {
   raise<invalid_argument>({where, ": ", shards, " shards asked for; give 1 to 64"});
 }
 
-/// A shard whose memory is in this process beside that of the others: they copy.
+/// A shard whose memory is in this process, as is that of the others: an exchange is a copy.
 class host_shard : public crew_shard {
  public:
   using place_type = host;
@@ -43,7 +44,7 @@ class host_shard : public crew_shard {
   host_shard(crew& all, std::uint32_t number, const host& place) : crew_shard(all, number), place_(&place) {}
   const host& place() const { return *place_; }
 
-  /// out[s] goes to shard s, in[s] comes from it.
+  /// Sends out[s] to shard s and receives in[s] from it.
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
     show(out);
     for (std::uint32_t s = 0; s < count(); ++s)
@@ -64,20 +65,20 @@ class host_shard : public crew_shard {
 
 }  // namespace detail
 
-/// Several shards in this machine's memory, a thread for each. For programs and tests that shall run where
-/// there are no GPUs: every step but the transport is that of several GPUs. One table on a roost::host is
-/// faster.
+/// Several shards in this machine's memory, with one thread for each. For programs and tests on machines
+/// without GPUs: every step except the transport is the same as on several GPUs. One table on a roost::host
+/// is faster.
 ///
 ///     roost::host_shards shards(3);
 ///     roost::sharded_map map(shards, keys, values);  // keys: std::vector<std::vector<int>> with 3 elements
 ///
-/// Copies share the threads. May be used by several threads at once.
+/// Copies share the threads. Several threads may use it at once.
 class host_shards {
  public:
   using place_type = host;
   using shard_type = detail::host_shard;
 
-  /// So many shards, 1 to 64, of one host. Throws invalid_argument.
+  /// Creates `shards` shards, 1 to 64, on one host. Throws invalid_argument.
   explicit host_shards(int shards, const host& place = host())
       : host_shards(std::vector<host>(detail::check_shards(shards, "roost::host_shards"), place)) {}
   /// A shard for each host, which may have threads and memory of its own.
@@ -94,10 +95,10 @@ class host_shards {
   /// Whether each shard can read the memory of all.
   static constexpr bool all_readable() { return true; }
 
-  /// Nothing to wait for here.
+  /// Does nothing: all calls synchronise.
   void synchronize() const {}
 
-  /// f(shard) for all shards at once, each with a thread of its own: what sharded tables stand on.
+  /// Runs f(shard) for all shards at once, each in its own thread: the basis of all sharded tables.
   template <class F>
   void run(const F& f) const {
     crew_->run([&](std::uint32_t number) {
@@ -113,7 +114,7 @@ class host_shards {
 
 namespace detail {
 
-/// Whether each process has one shard, whose ranges are plain ones.
+/// Whether each process has one shard, so that ranges are plain ranges.
 template <class Shards>
 constexpr bool one_shard_a_process = requires { Shards::one_a_process; };
 
@@ -121,7 +122,7 @@ constexpr bool one_shard_a_process = requires { Shards::one_a_process; };
 template <class Shards, class T>
 using each_shard = std::conditional_t<one_shard_a_process<Shards>, T, std::vector<T>>;
 
-/// A shard's part of something that each shard of this process has.
+/// The part of one shard in a collection with one element for each shard of this process.
 template <class Shards, class Parts>
 decltype(auto) of_shard(Parts& parts, const typename Shards::shard_type& me) {
   if constexpr (one_shard_a_process<Shards>) {
@@ -131,7 +132,7 @@ decltype(auto) of_shard(Parts& parts, const typename Shards::shard_type& me) {
   }
 }
 
-/// What a shard has of a user's range.
+/// The type of a shard's part of a user's range.
 template <class Shards, class Ranges>
 using range_of_shard = std::remove_cvref_t<decltype(of_shard<Shards>(
     std::declval<Ranges&>(), std::declval<const typename Shards::shard_type&>()))>;
@@ -155,7 +156,7 @@ void check_parts(const Shards& shards, const char* where, const Ranges&... range
   (check_part(shards, ranges, where), ...);
 }
 
-/// n Ts that are made by default.
+/// A default-constructed T for each shard of this process.
 template <class Shards, class T>
 each_shard<Shards, T> make_each(const Shards& shards) {
   if constexpr (one_shard_a_process<Shards>) {

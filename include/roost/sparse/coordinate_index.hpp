@@ -15,67 +15,68 @@ namespace roost {
 /// with any number of threads.
 enum class order {
   /// By batch, then along a space-filling curve (Morton's) from the corner of the bounding box, or row by row
-  /// where the box is too wide for a curve of 63 bits. Rows of neighbours lie close together, whatever the
-  /// order of the input: the fastest to make and to use.
+  /// if the box is too wide for a curve of 63 bits. Rows of neighbours are close together, whatever the order
+  /// of the input: the fastest order to build and to use.
   block,
   input  ///< by first occurrence in the input
 };
 
-/// How a coordinate_index keeps its voxels.
+/// How a coordinate_index stores its voxels.
 enum class representation {
   automatic,  ///< blocks, unless there are more than half as many blocks as input coordinates
-  /// Blocks of 64 voxels (8 x 8; 4 x 4 x 4; 2 x 2 x 4 x 4) as words of bits. For surfaces and solids: from
-  /// about two voxels a block on.
+  /// Blocks of 64 voxels (8 x 8; 4 x 4 x 4; 2 x 2 x 4 x 4) as words of bits. For surfaces and solids: best
+  /// from about two voxels per block.
   blocks,
-  points  ///< one entry a voxel in a frozen_map: for thin clouds
+  points  ///< one entry per voxel in a frozen_map: for thin clouds
 };
 
-/// All coordinates from `least` to `greatest`, both included. Empty where least is beyond greatest.
+/// All coordinates from `least` to `greatest`, both included. Empty if `least` exceeds `greatest` on some
+/// axis.
 template <int D>
 struct coordinate_box {
   coordinate<D> least, greatest;
 };
 
-/// What an index is and how its last build went.
+/// Facts about an index and its last build.
 struct coordinate_statistics {
-  std::size_t inputs = 0;       ///< coordinates that the build was given
-  std::size_t size = 0;         ///< different ones
-  std::size_t blocks = 0;       ///< that have voxels; 0 for points
-  std::size_t superblocks = 0;  ///< of 64 blocks, that have voxels; 0 for points
-  std::size_t bytes = 0;        ///< of the index, with coordinates() and rows_of_input()
-  int restarts = 0;             ///< times that the build began again, with more room or another seed
+  std::size_t inputs = 0;       ///< coordinates passed to the build
+  std::size_t size = 0;         ///< distinct coordinates
+  std::size_t blocks = 0;       ///< blocks with voxels; 0 for points
+  std::size_t superblocks = 0;  ///< superblocks (64 blocks) with voxels; 0 for points
+  std::size_t bytes = 0;        ///< of the index, including coordinates() and rows_of_input()
+  int restarts = 0;             ///< how often the build restarted, with more room or another seed
   roost::representation representation = representation::blocks;
 
-  /// Voxels of a block, on average.
+  /// The mean number of voxels per block.
   double occupancy() const {
     return blocks == 0 ? 0 : static_cast<double>(size) / static_cast<double>(blocks);
   }
 };
 
-/// Numbers the different voxels of a batch of coordinates: what sparse convolution, pooling and point clouds
-/// stand on. A lookup maps a coordinate to its row, and an array maps a row to its coordinate. Kernel maps
+/// Numbers the distinct voxels of a batch of coordinates: the basis of sparse convolution, pooling and point
+/// clouds. A lookup maps a coordinate to its row, and an array maps a row to its coordinate. Kernel maps
 /// (kernel_map.hpp) find the neighbours of all voxels with it.
 ///
 ///     roost::coordinate_index index(gpu, coordinates);    // roost::coordinate<3>: batch, x, y, z
-///     index.size();                                       // different voxels
+///     index.size();                                       // distinct voxels
 ///     index.coordinates();                                // of each row, its coordinate
 ///     index.rows_of_input();                              // of each input coordinate, its row
 ///     index.find(gpu, queries, rows);                     // no_row<std::uint32_t> for absent ones
 ///     if (auto row = index.ref().find({0, {x, y, z}})) use(*row);   // in kernels too
 ///
-/// D: 2, 3 or 4 axes, besides the batch. Coordinates are any numbers of 32 bits, negative ones too. They are
-/// compared, not only hashed: two of them are never taken for one. The only limit is the bounding box. Where
-/// it spans 2^b(0) batches and 2^b(i) voxels on each axis, b(0) + the sum of (b(i) - 12 / D) must be at most
-/// 63, so three axes may span 2^21 voxels each for 2^12 batches. A wider box is refused (invalid_argument).
-/// Limits: 2^32 - 2 coordinates.
+/// D: 2, 3 or 4 axes, besides the batch. Coordinates are any 32-bit integers, including negative ones. They
+/// are compared, not only hashed, so two different ones never share a row. The only limit is the bounding
+/// box: if it spans 2^b(0) batches and 2^b(i) voxels on each axis, b(0) + the sum of (b(i) - 12 / D) must be
+/// at most 63, so three axes may span 2^21 voxels each for 2^12 batches. A wider box is refused
+/// (invalid_argument). Limits: 2^32 - 2 coordinates.
 ///
 /// How it works. A hash table of superblocks (16^3 voxels for D = 3) has 64 bits for the blocks of each, and
-/// a block has 64 bits for its voxels; the row of a voxel is the first row of its block and the number of
-/// bits before its own. So a lookup reads two small pieces of memory, which the cache holds for 10^7 voxels
-/// of a surface. The table is at most half full, and no key is reserved.
+/// a block has 64 bits for its voxels. The row of a voxel is the first row of its block plus the number of
+/// set bits before its own. So a lookup reads two small pieces of memory, which stay in the cache for up to
+/// 10^7 voxels of a surface. The table is at most half full, and no key is reserved.
 ///
-/// Cost: a build reads the coordinates three times; the index takes 5 bytes an input coordinate, and 16 bytes
-/// a block, besides coordinates() and rows_of_input(). Copies of a coordinate cost nothing more.
+/// Cost: a build reads the coordinates three times; the index takes 5 bytes per input coordinate and 16 bytes
+/// per block, besides coordinates() and rows_of_input(). Duplicate coordinates cost nothing extra.
 ///
 /// Threads, streams, failure: as in frozen_map.
 template <int D, class Place = host>
@@ -95,46 +96,47 @@ class coordinate_index {
   struct options {
     roost::order order = roost::order::block;
     roost::representation representation = roost::representation::automatic;
-    bool rows_of_input = true;  ///< rows_of_input() is wanted
-    /// Room for so many coordinates, for rebuild_async(); the representation is then `blocks`. There is room
-    /// for one superblock in 12 coordinates and one block in 2: give more for thinner clouds.
+    bool rows_of_input = true;  ///< whether to compute rows_of_input()
+    /// The number of coordinates to reserve room for, for rebuild_async(); the representation is then
+    /// `blocks`. There is room for one superblock in 12 coordinates and one block in 2: give more for thinner
+    /// clouds.
     std::size_t capacity = 0;
     std::uint64_t seed = 0;  ///< chooses the hash function; rows do not depend on it
   };
 
-  /// The handle for kernels and host loops. Trivially copyable; valid until the index is built anew or goes,
-  /// and through rebuild_async(). Any number of threads may read.
+  /// The handle for kernels and host loops. Trivially copyable. It remains valid after rebuild_async(), and
+  /// until the index is assigned to or destroyed. Any number of threads may read.
   class ref_type;
 
-  /// Numbers the coordinates of a range in the memory of the place: coordinate<D>, in any order, each any
-  /// number of times. Synchronises. Throws invalid_argument for a bounding box that is too wide or more than
-  /// 2^32 - 2 coordinates, out_of_memory, device_error; build_error if keys that were chosen to collide
+  /// Numbers the coordinates of a range in the memory of the place: coordinate<D>, in any order, with any
+  /// number of duplicates. Synchronises. Throws invalid_argument for a bounding box that is too wide or more
+  /// than 2^32 - 2 coordinates, out_of_memory, device_error; build_error if keys that were chosen to collide
   /// crowd the table with four seeds.
   template <class Coordinates>
     requires std::is_same_v<detail::element_of<Coordinates>, coordinate<D>>
   coordinate_index(const Place& place, const Coordinates& coordinates, options chosen = {});
 
-  /// An index without voxels, with room for options::capacity coordinates.
+  /// An empty index with room for options::capacity coordinates.
   coordinate_index(const Place& place, options chosen);
-  /// An index without voxels and without memory: nothing is found in it.
+  /// An empty index without memory; lookups find nothing in it.
   coordinate_index() = default;
 
   coordinate_index(coordinate_index&&) noexcept = default;
   coordinate_index& operator=(coordinate_index&&) noexcept = default;
 
-  /// Builds the index anew in the memory that options::capacity has made, without a wait: on cuda all of it
-  /// is queued on the place's stream and can be captured in a graph, to be replayed on the coordinates that
-  /// the range then holds. `count`: null, or how many of them there are, a word in memory of the place. Calls
-  /// that are queued behind it see the new index; size(), the spans and statistics() tell of it after
-  /// finish(). If the coordinates do not fit, the index is empty, and finish() throws. Throws
-  /// invalid_argument for more coordinates than options::capacity, out_of_memory.
+  /// Builds the index again in the memory reserved for options::capacity, without waiting. On cuda all work
+  /// is queued on the place's stream and can be captured in a graph; a replay uses the coordinates that the
+  /// range holds at that time. `count`: null, or a word in memory of the place with the number of
+  /// coordinates. Calls that are queued after it see the new index; size(), the spans and statistics()
+  /// describe it after finish(). If the coordinates do not fit, the index is empty, and finish() throws.
+  /// Throws invalid_argument for more coordinates than options::capacity, out_of_memory.
   template <class Coordinates>
   void rebuild_async(const Place& place, const Coordinates& coordinates,
                      const std::uint32_t* count = nullptr);
 
-  /// Waits for the last rebuild_async, or the last replay of its graph, and takes over what it counted.
-  /// Throws build_error if the coordinates did not fit, invalid_argument if their box was too wide.
-  /// Synchronises.
+  /// Waits for the last rebuild_async, or the last replay of its graph, and updates size(), the spans and
+  /// statistics(). Throws build_error if the coordinates did not fit, invalid_argument if their box was too
+  /// wide. Synchronises.
   void finish(const Place& place);
 
   /// results[i] = the row of queries[i], or `missing`. `results` is contiguous memory of the place, at least
@@ -143,15 +145,15 @@ class coordinate_index {
   bulk_report find(const Place& place, const Queries& queries, Results&& results,
                    std::uint32_t missing = no_row) const;
 
-  /// results[i] = whether queries[i] is there, as bool. Asynchronous on cuda.
+  /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results) const;
 
-  /// How many of the queries are there. Synchronises.
+  /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
   std::size_t count_found(const Place& place, const Queries& queries) const;
 
-  /// Calls f(coordinate, row) for every voxel, on the place, many at once. Asynchronous on cuda.
+  /// Calls f(coordinate, row) for every voxel, in parallel on the place. Asynchronous on cuda.
   template <class F>
   void for_each(const Place& place, const F& f) const;
 
@@ -162,7 +164,7 @@ class coordinate_index {
     return rows_of_input_.span().first(detail::smaller(inputs_, rows_of_input_.size()));
   }
 
-  /// An index of the host is also the range of its coordinates, in the order of their rows.
+  /// An index on the host is also a range of its coordinates, in row order.
   const coordinate<D>* begin() const
     requires std::is_same_v<Place, host>
   {
@@ -176,15 +178,15 @@ class coordinate_index {
 
   ref_type ref() const;
 
-  /// The number of different voxels.
+  /// The number of distinct voxels.
   std::size_t size() const { return statistics_.size; }
   bool empty() const { return size() == 0; }
-  /// The same in memory of the place, as it is after what is queued: for graphs. Null for an index without
-  /// memory.
+  /// The same number in memory of the place, where queued work updates it: for graphs. Null for an index
+  /// without memory.
   const std::uint64_t* device_size() const { return memory_.size() == 0 ? nullptr : &table().state->rows; }
   /// options::capacity.
   std::size_t capacity() const { return options_.capacity; }
-  /// Input coordinates that had come before.
+  /// The number of input coordinates that are duplicates of earlier ones.
   std::size_t duplicates() const { return statistics_.inputs - statistics_.size; }
   /// The smallest box that holds all voxels.
   const coordinate_box<D>& bounds() const { return bounds_; }
@@ -192,12 +194,12 @@ class coordinate_index {
   const coordinate_statistics& statistics() const { return statistics_; }
   roost::order row_order() const { return options_.order; }
 
-  /// Checks what must hold: each row's coordinate is found at its row, and rows are in their order. Looks up
+  /// Checks the invariants: the coordinate of each row is found at that row, and rows are in order. Looks up
   /// every voxel. Synchronises.
   bool valid(const Place& place) const;
 
-  /// Calls f with the handle of the representation that the index has: what ref() does, without a question
-  /// in each lookup. For kernels over many voxels.
+  /// Calls f with the handle of the index's representation: like ref(), but without a branch on the
+  /// representation in each lookup. For kernels over many voxels.
   template <class F>
   auto with_rows(const F& f) const;
 
@@ -205,7 +207,7 @@ class coordinate_index {
   template <int, class>
   friend class kernel_map;
 
-  // `likely`: how many of the source's coordinates may be different.
+  // `likely`: the likely number of distinct coordinates of the source.
   template <class Source>
   void build(const Place& place, const Source& source, std::size_t likely);
   template <class Source>
@@ -239,7 +241,7 @@ class coordinate_index {
   std::optional<point_map> points_;
   array<coordinate<D>, Place> coordinates_;
   array<std::uint32_t, Place> rows_of_input_;
-  std::size_t inputs_ = 0;  // of the last build, those that were not given included
+  std::size_t inputs_ = 0;  // of the last build, including those that were skipped
   coordinate_box<D> bounds_{};
   coordinate_statistics statistics_;
 };

@@ -16,18 +16,19 @@ namespace roost {
 /// Writes a map to a file: tickets and bodies in their layout in memory, with a checksum for every 16 MiB.
 /// The data are first written to FILE.partial, so there must be room for both files. FILE keeps its previous
 /// contents until all new data are on the disk, whatever happens meanwhile. A replaced file keeps its
-/// permissions. `types`: what keys and values are, in your words, on one line; the file keeps it. Must not
-/// overlap with changes of the map. Synchronises. Throws file_error; the map and the file are then unchanged.
+/// permissions. `types`: a description of the types of keys and values, in your words, on one line; the file
+/// stores it. Must not overlap with changes of the map. Synchronises. Throws file_error; the map and the file
+/// are then unchanged.
 template <class Key, class Value, class Place>
 void save(const Place& place, const stadium_map<Key, Value, Place>& map, const std::filesystem::path& file,
           std::string_view types = {});
 
-/// Loads a map that save() has written, on any place. Key and Value must be the types that were saved; their
-/// sizes are checked, and `types`, unless it is empty in the file or here. It becomes what the file has. The
-/// byte order must be that of this machine. `bodies` and `budget` are as in stadium_options; the other
-/// options are those of the saved map.
-/// Synchronises. Throws file_error for a file that does not exist, is not a saved map, has other types, is
-/// truncated or is damaged, or becomes so while it is read. Throws out_of_memory.
+/// Loads a map that save() has written, on any place. Key and Value must be the types that were saved. Their
+/// sizes are checked, and so is `types`, unless it is empty in the file or here; it is then set to that of
+/// the file. The byte order must be that of this machine. `bodies` and `budget` are as in stadium_options;
+/// the other options are those of the saved map. Synchronises. Throws file_error for a file that does not
+/// exist, is not a saved map, has other types, is truncated or is damaged, or becomes so while it is read.
+/// Throws out_of_memory.
 template <class Key, class Value, class Place>
 stadium_map<Key, Value, Place> load_stadium_map(const Place& place, const std::filesystem::path& file,
                                                 residence bodies = residence::automatic,
@@ -91,7 +92,7 @@ struct stadium_file {
         std::memcpy(static_cast<void*>(bodies.data()),
                     source.bodies_.far() + (slot - source.bodies_.near_size()), n * sizeof(item));
       }
-      for (std::size_t i = 0; i < n; ++i) {  // do not write what uninitialised memory held before
+      for (std::size_t i = 0; i < n; ++i) {  // do not write uninitialised memory
         if (!board.occupied(slot + i) && !board.erased(slot + i))
           std::memset(static_cast<void*>(&bodies[i]), 0, sizeof(item));
       }
@@ -140,7 +141,8 @@ struct stadium_file {
                                   first.region_words,
                                   first.guards,
                                   first.seed};
-    // Each part is compared before they are added: numbers that are too large would make a small sum.
+    // Each part is compared before the parts are added: the sum of very large numbers could overflow to a
+    // small one.
     if (plan.regions > parts / sizeof(head) || plan.words() > parts / sizeof(std::uint64_t) ||
         plan.slots() > parts / sizeof(item) ||
         parts !=
@@ -183,7 +185,7 @@ struct stadium_file {
     return result;
   }
 
-  /// Whether a head's numbers, each by itself, are those of some table of any place.
+  /// Whether each number of a head, by itself, is possible for a table of some place.
   static bool makes_sense(const header& it) {
     return std::has_single_bit(it.ticket_bits) && it.ticket_bits <= 8 && it.grows <= 1 &&
            it.load_factor > 0 && it.load_factor <= 1 && std::has_single_bit(it.guards) &&

@@ -31,8 +31,9 @@ enum class residence : std::uint8_t {
 struct stadium_options {
   /// The share of the slots, in (0, 1], that keys may occupy before bulk calls make room. A lookup of an
   /// absent key reads about 1 / (1 - load factor) tickets. Near 1 it reads all tickets of a region. In a
-  /// table that is full to the last slot it reads those of many regions, because the last keys had to go far
-  /// to find a slot. If you look up absent keys, leave some slots free or use a single region (region_slots).
+  /// table that is full to the last slot it reads those of many regions, because the last keys were stored
+  /// far from their home slots. If you look up absent keys, leave some slots free or use a single region
+  /// (region_slots).
   double load_factor = 0.8;
   /// 1, 2, 4 or 8. One bit says whether a slot is available; the others tell keys apart. A lookup reads the
   /// body of another key for one in 2^(ticket_bits - 1) of the tickets that it passes. The board takes 2,
@@ -171,8 +172,8 @@ class stadium_map {
   std::size_t erase_if(const Place& place, const F& f);
 
   /// Runs a mixed batch of operations at the same time. results[i] is the result of operations[i], as if they
-  /// had been executed one after the other in some order. Makes no room. Operations and results: contiguous
-  /// memory of the place, with elements operation<Key, Value> and operation_result<Value>. Never streamed.
+  /// had been executed sequentially in some order. Makes no room. Operations and results: contiguous memory
+  /// of the place, with elements operation<Key, Value> and operation_result<Value>. Never streamed.
   /// Asynchronous on cuda.
   template <class Operations, class Results>
   bulk_report run(const Place& place, const Operations& operations, Results&& results, bulk_options how = {});
@@ -241,10 +242,10 @@ class stadium_map {
   void shrink_to_fit(const Place& place) { rehash(place, 0); }
 
   /// The handle for kernels and host loops, with all operations. This call records that the map may change,
-  /// so it counts as a member that changes the map and must not overlap with others. A bulk lookup is in
-  /// progress until it has finished on its stream: synchronise first. Take a new ref after any other member
-  /// that changes the map, even one that threw: the keys may have moved, and bulk lookups assume that older
-  /// refs make no changes.
+  /// so it counts as a member that changes the map, and must not overlap with other members. A bulk lookup is
+  /// in progress until it has finished on its stream: synchronise first. Take a new ref after any other
+  /// member that changes the map, even one that threw: the keys may have moved, and bulk lookups assume that
+  /// older refs make no changes.
   ref_type ref() {
     known_ = std::nullopt;
     return table();
@@ -298,7 +299,7 @@ class stadium_map {
   /// For bulk lookups.
   reader_type lookups() const {
     auto where = table().where();
-    where.at_rest = known_.has_value();  // no ref is out that changes the map
+    where.at_rest = known_.has_value();  // no ref for changes exists
     return {where, plan_};
   }
   std::size_t board_bytes() const { return words_.bytes() + heads_.bytes() + guards_.bytes(); }

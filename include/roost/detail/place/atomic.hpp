@@ -90,7 +90,7 @@ struct shared_access {
 
   /// A load that comes before all that follow it.
   template <class Word>
-  ROOST_FN static Word load_first(const Word* source) {
+  ROOST_FN static Word load_acquire(const Word* source) {
 #if ROOST_ON_DEVICE
     Word word;
     if constexpr (sizeof(Word) == 8) {
@@ -271,7 +271,7 @@ struct shared_access {
 
   /// A store after all that went before.
   template <class Word>
-  ROOST_FN static void store_last(Word* position, Word value) {
+  ROOST_FN static void store_release(Word* position, Word value) {
 #if ROOST_ON_DEVICE
     if constexpr (sizeof(Word) == 8) {
       asm volatile("st.release.gpu.b64 [%0], %1;" : : "l"(position), "l"(value) : "memory");
@@ -284,7 +284,7 @@ struct shared_access {
   }
 
   /// Clears bits after all that was written before.
-  ROOST_FN static void clear_last(std::uint64_t* position, std::uint64_t bits) {
+  ROOST_FN static void clear_release(std::uint64_t* position, std::uint64_t bits) {
 #if ROOST_ON_DEVICE
     asm volatile("red.release.gpu.and.b64 [%0], %1;" : : "l"(position), "l"(~bits) : "memory");
 #else
@@ -319,16 +319,16 @@ struct shared_access {
       const two_words before{key, load(&position->high)};
       two_words word = before;
       change(word);
-      store_last(&position->high, word.high);
-      store_last(&position->low, word.low);
+      store_release(&position->high, word.high);
+      store_release(&position->low, word.low);
       return before;
     }
   }
 
   ROOST_FN static two_words load_unlocked(const two_words* source) {
     for (unsigned pause = 32;; pause = smaller(2 * pause, 32768u)) {
-      const std::uint64_t key = load_first(&source->low);
-      const two_words word{key, load_first(&source->high)};
+      const std::uint64_t key = load_acquire(&source->low);
+      const two_words word{key, load_acquire(&source->high)};
       if (key != locked && load(&source->low) == key) return word;
       wait(pause);
     }

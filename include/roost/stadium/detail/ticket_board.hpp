@@ -29,7 +29,7 @@ struct shared_bytes {
 
   ROOST_FN static void load(const void* source, void* target) { load_parts<false>(source, target); }
   /// Before all loads that follow.
-  ROOST_FN static void load_first(const void* source, void* target) { load_parts<true>(source, target); }
+  ROOST_FN static void load_acquire(const void* source, void* target) { load_parts<true>(source, target); }
   ROOST_FN static void store(void* target, const void* source) {
     if constexpr (Bytes > large) {
       using part = shared_bytes<Alignment, part_bytes>;
@@ -111,7 +111,7 @@ struct shared_bytes {
       ROOST_UNROLL
       for (int i = 0; i < count; ++i) {
         const word* const position = static_cast<const word*>(source) + i;
-        words[i] = First ? shared_access::load_first(position) : shared_access::load(position);
+        words[i] = First ? shared_access::load_acquire(position) : shared_access::load(position);
       }
       memcpy(target, words, Bytes);
     }
@@ -522,7 +522,7 @@ class ticket_board::reader {
   /// Between reading a ticket and reading the body that it tells of. A second load that stays in order is
   /// cheaper than a first one for every ticket, or a fence.
   ROOST_FN void observe(const way& here) const {
-    if (!memory_.at_rest) static_cast<void>(detail::shared_access::load_first(word_at(here)));
+    if (!memory_.at_rest) static_cast<void>(detail::shared_access::load_acquire(word_at(here)));
   }
 
   /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile. A value of
@@ -539,12 +539,12 @@ class ticket_board::reader {
       const item* const position = body_at(here);
       if constexpr (small) {
         item body;
-        detail::shared_bytes<alignof(item), sizeof(item)>::load_first(position, &body);
+        detail::shared_bytes<alignof(item), sizeof(item)>::load_acquire(position, &body);
         if (!same_key(body.key, key)) return false;
         value = body.value;
       } else {
         if (!same_key(key_of(position), key)) return false;
-        detail::shared_bytes<value_alignment, sizeof(Value)>::load_first(value_bytes(position), &value);
+        detail::shared_bytes<value_alignment, sizeof(Value)>::load_acquire(value_bytes(position), &value);
       }
       if (ticket_at(here) == mine.ticket) result = found<Value>(value);
       return true;
@@ -580,7 +580,7 @@ class ticket_board::reader {
              detail::shared_access::compare_exchange_first(guard, before, before + 1) == before;
     };
     return detail::shared_access::in_turn(guard, take, f,
-                                          [&] { detail::shared_access::store_last(guard, before + 2); });
+                                          [&] { detail::shared_access::store_release(guard, before + 2); });
   }
 
   memory memory_;
@@ -809,7 +809,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     }
     item* const body = this->body_at(target);
     store_value(body, value);
-    detail::shared_access::clear_last(this->word_at(target), shape::available << this->bit_of(target));
+    detail::shared_access::clear_release(this->word_at(target), shape::available << this->bit_of(target));
     return insertion::inserted;
   }
 
@@ -888,7 +888,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Says that the body of a reserved slot is there.
   ROOST_FN void announce(const way& position, std::uint64_t ticket) const {
     const std::uint64_t cleared = ~ticket & this->plan_.tickets.mask() & ~shape::available;
-    detail::shared_access::clear_last(this->word_at(position), cleared << this->bit_of(position));
+    detail::shared_access::clear_release(this->word_at(position), cleared << this->bit_of(position));
   }
 
   /// A body that nobody else sees yet. 16 bytes at a time where the type allows it: a write to the host's
