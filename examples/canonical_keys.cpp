@@ -24,14 +24,14 @@ int main() {
   roost::host cpu;
   const std::vector<road> roads{{1, 2}, {7, 2}, {5, 1}};
   const std::vector<float> km{12.5f, 3.0f, 8.25f};
-  const std::vector<road> asked{{2, 1}, {2, 7}, {7, 5}};
+  const std::vector<road> queries{{2, 1}, {2, 7}, {7, 5}};
 
   const auto same_form = [](const std::vector<road>& all) {
     return roost::computed(all.size(), [&all](std::size_t i) { return either_way(all[i]); });
   };
   const roost::frozen_map length(cpu, same_form(roads), km);
-  std::vector<float> found(asked.size());
-  length.find(cpu, same_form(asked), found, -1.0f);
+  std::vector<float> found(queries.size());
+  length.find(cpu, same_form(queries), found, -1.0f);
 
   const std::vector<float> samples{0.0f, -0.0f, 1.5f, std::nanf("1"), -std::nanf("2")};
   const auto bits = roost::computed(samples.size(), [&](std::size_t i) { return bits_of(samples[i]); });

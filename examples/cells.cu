@@ -1,5 +1,5 @@
 // A multimap inside device code: points in the cells of a grid, as in simulations of particles. A
-// kernel counts for each point how many others are near it, and asks for the points of nine cells.
+// kernel counts for each point how many others are near it, and looks up the points of three cells.
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
@@ -60,35 +60,35 @@ bool check(cudaStream_t stream) {
   count_near<<<(n + 255) / 256, 256, 0, stream>>>(in_cell.ref(), points.data(), n, counts.data());
 
   // In bulk: the points of some cells, cell after cell. Their number is known before they come.
-  const std::vector<cell> host_asked{{3, 4}, {-1, 0}, {10, 10}};
-  const auto found = in_cell.match(gpu, roost::copy_to(gpu, host_asked));
+  const std::vector<cell> host_queries{{3, 4}, {-1, 0}, {10, 10}};
+  const auto found = in_cell.match(gpu, roost::copy_to(gpu, host_queries));
   roost::array<point, roost::cuda> members(gpu, found.size());
   found.retrieve(gpu, members);  // asynchronous on the stream
 
   const auto near_each = roost::copy_to_host(gpu, counts);
   const auto offsets = roost::copy_to_host(gpu, found.offsets());
-  const auto of_asked = roost::copy_to_host(gpu, members);
+  const auto of_queries = roost::copy_to_host(gpu, members);
   std::printf("%zu points in %zu cells; point 0 has %u near it; %zu points in three cells\n", in_cell.size(),
-              in_cell.key_count(), near_each[0], of_asked.size());
+              in_cell.key_count(), near_each[0], of_queries.size());
 
-  bool right = in_cell.valid(gpu) && in_cell.size() == n && offsets.back() == of_asked.size();
+  bool right = in_cell.valid(gpu) && in_cell.size() == n && offsets.back() == of_queries.size();
   for (std::uint32_t i = 0; i < n; ++i) {
     std::uint32_t expected = 0;
     for (const point& other : host_points) expected += near(host_points[i], other);
     right = right && near_each[i] + 1 == expected;
   }
   std::size_t next = 0;
-  for (std::size_t q = 0; q < host_asked.size(); ++q) {  // its values have the order of the input
+  for (std::size_t q = 0; q < host_queries.size(); ++q) {  // its values have the order of the input
     right = right && offsets[q] == next;
     for (std::uint32_t i = 0; i < n; ++i) {
       const cell c = cell_of{host_points.data()}(i);
-      if (c.x != host_asked[q].x || c.y != host_asked[q].y) continue;
-      right = right && next < of_asked.size() && of_asked[next].x == host_points[i].x &&
-              of_asked[next].y == host_points[i].y;
+      if (c.x != host_queries[q].x || c.y != host_queries[q].y) continue;
+      right = right && next < of_queries.size() && of_queries[next].x == host_points[i].x &&
+              of_queries[next].y == host_points[i].y;
       ++next;
     }
   }
-  return right && next == of_asked.size();
+  return right && next == of_queries.size();
 }
 
 int main() {

@@ -87,7 +87,7 @@ bool as_with_cucollections(const Place& gpu, const column& k, const column& v, c
   roost::array<std::uint32_t, Place> results(gpu, queries.size());
   roost::array<bool, Place> there(gpu, queries.size());
 
-  // All pairs are known before the first question: no capacity, no key and no value that may not come.
+  // All pairs are known before the first lookup: no capacity, no reserved key, no reserved value.
   const roost::frozen_map map(gpu, keys, values);
   map.find(gpu, queries, results, ~0u);
   map.contains(gpu, queries, there);

@@ -1,4 +1,4 @@
-// One stream fills a map, another asks it: what must be ordered, and how.
+// One stream fills a map, another queries it: what must be ordered, and how.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -11,7 +11,7 @@ int main() {
 
   roost::host cpu;                                   // where: this machine, all cores
   roost::frozen_map map(cpu, keys, values);          // keys[i] -> values[i]
-  map.find(cpu, queries, results, 99);               // in bulk; 99 for keys that are not there
+  map.find(cpu, queries, results, 99);               // in bulk; 99 for absent keys
   if (auto value = map.ref().find(1)) one = *value;  // one key
   for (auto [key, value] : map) sum += value;        // all pairs, in no defined order
   std::printf("%zu pairs, %.0f %% full\n", map.size(), 100 * map.load_factor());

@@ -53,8 +53,8 @@ bool check(cudaStream_t stream) {
               facts.place_bytes >> 20, facts.board_bytes >> 20, facts.host_bytes >> 20);
 
   move_half<<<n / 256, 256, 0, stream>>>(map.ref(), keys.data(), n);
-  const auto asked = std::as_const(map).ref();
-  const auto wrong = gpu.sum(n, is_wrong{asked, keys.data()});
+  const auto lookups = std::as_const(map).ref();
+  const auto wrong = gpu.sum(n, is_wrong{lookups, keys.data()});
   return wrong == 0 && report.inserted == n && facts.host_bytes > facts.place_bytes && map.size(gpu) == n &&
          map.valid(gpu);
 }

@@ -1,5 +1,5 @@
 // One table of several processes, which exchange bytes through sockets here; with MPI or NCCL they may be on
-// several machines. Each process has the visits of one server, and asks for those of all.
+// several machines. Each process has the visits of one server, and looks up those of all servers.
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -97,14 +97,14 @@ bool run(roost::communicator& others) {
   }
   const auto sums = roost::group_by(all, visitors, visits, roost::plus());  // of keys that this process has
   const roost::sharded_map map(all, sums.keys, sums.values);
-  const std::vector<std::uint32_t> asked{7, 8, 30010, 99999};
-  std::vector<std::uint32_t> answers(asked.size());
-  map.find(all, asked, answers, 0);  // asks the processes that have them
+  const std::vector<std::uint32_t> queries{7, 8, 30010, 99999};
+  std::vector<std::uint32_t> answers(queries.size());
+  map.find(all, queries, answers, 0);  // each query goes to the process that owns its key
 
   std::uint32_t expected[4] = {};
   for (std::uint32_t server = 0; server < all.size(); ++server) {
     for (std::uint32_t i = 0; i < 100000; ++i) {
-      for (std::size_t q = 0; q < 4; ++q) expected[q] += (i * server + i) % 30011 == asked[q];
+      for (std::size_t q = 0; q < 4; ++q) expected[q] += (i * server + i) % 30011 == queries[q];
     }
   }
   std::printf("process %u of %zu has %zu of %zu visitors\n", all.number(), all.size(), map.shard(0).size(),

@@ -1,4 +1,4 @@
-// One map over all GPUs of this machine. Each GPU brings keys of its own and asks for keys of all.
+// One map over all GPUs of this machine. Each GPU brings its own keys and looks up keys of all GPUs.
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>

@@ -23,8 +23,8 @@ int main() {
   const roost::sharded_index index(shards, visitors);                         // 0, 1, ... for all servers
   const roost::sharded_multimap visits(shards, visitors, costs);
   std::vector<std::vector<std::uint32_t>> counts{{0}, {}, {0, 0}};
-  const std::vector<std::vector<std::uint64_t>> asked{{7}, {}, {8, 99999}};  // may differ in length
-  visits.count(shards, asked, counts);
+  const std::vector<std::vector<std::uint64_t>> queries{{7}, {}, {8, 99999}};  // may differ in length
+  visits.count(shards, queries, counts);
 
   std::set<std::uint64_t> different;
   std::map<std::uint64_t, double> cost_of;

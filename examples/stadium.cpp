@@ -44,7 +44,7 @@ int main() {
   });
   bool right = map.size(cpu) == n - n / 10;
 
-  // What lookups of keys that are not there cost: hardly ever is a page read.
+  // The cost of lookups of absent keys: they hardly ever read a page.
   std::vector<digest> strangers(n);
   for (std::size_t i = 0; i < n; ++i) strangers[i] = digest_of(n + i);
   const roost::lookup_costs costs = map.costs(cpu, strangers);
