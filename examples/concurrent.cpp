@@ -37,7 +37,7 @@ int main() {
   const std::vector<tally> lengths{{1, 2.5}, {1, 1}, {1, 3.5}, {1, 6}, {1, 1}, {1, 4}};
   roost::concurrent_map<std::uint32_t, tally> tallies(cpu);
   tallies.insert_or_apply(cpu, words, lengths, add());
-  tallies.reserve(cpu, 1000);  // entries for what comes by refs
+  tallies.reserve(cpu, 1000);  // entries for changes through refs
   auto tally_of = tallies.ref();
   cpu.for_each(100, [=](std::size_t i) { tally_of.insert_or_apply(i % 2 == 0 ? 7u : 3u, {1, 0.5}, add()); });
   if (auto mean = tally_of.find(7))
