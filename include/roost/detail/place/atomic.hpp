@@ -11,7 +11,7 @@
 #endif
 
 // Whether 16 bytes are changed in one step. A program that defines ROOST_NO_WIDE_ATOMICS, in all its files,
-// does without. Host and device code may differ: types must not.
+// does not use 16-byte atomics. Host and device code may differ in this; types must not.
 #if defined(ROOST_NO_WIDE_ATOMICS)
 #define ROOST_WIDE_ATOMICS 0
 #elif ROOST_ON_DEVICE
@@ -22,10 +22,10 @@
 #define ROOST_WIDE_ATOMICS __atomic_always_lock_free(16, nullptr)
 #endif
 
-// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. They are relaxed, but
-// those with first or last in their names: a slot carries all that its reader needs. A slot is changed as a
-// whole and in halves; every processor that roost runs on keeps accesses of both sizes to one aligned slot
-// apart.
+// Atomics on slots of 4, 8 and 16 bytes in memory that several threads change at once. They are relaxed,
+// except those with acquire, release or first in their names: a slot contains all that its reader needs. A
+// slot is changed as a whole and in halves; on every processor that roost supports, accesses of both sizes to
+// one aligned slot are atomic with respect to each other.
 
 namespace roost::detail {
 
@@ -44,7 +44,7 @@ ROOST_FN Part* half_of(Word* position, int which) {
 }
 
 #if ROOST_ON_DEVICE
-/// Which of its warp's threads this one is.
+/// The index of this thread in its warp.
 ROOST_FN int lane_of_warp() {
   int lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -59,7 +59,7 @@ struct shared_access {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
       return load_unlocked(source);
     } else {
-#if ROOST_ON_DEVICE  // past the first-level cache, which does not hear of other multiprocessors' changes
+#if ROOST_ON_DEVICE  // bypasses the first-level cache, which does not see other multiprocessors' changes
       if constexpr (sizeof(Word) == 16) {
         Word word;
         asm volatile("{ .reg .b128 both; ld.relaxed.gpu.b128 both, [%2]; mov.b128 {%0, %1}, both; }"
@@ -88,7 +88,7 @@ struct shared_access {
     }
   }
 
-  /// A load that comes before all that follow it.
+  /// Load-acquire: comes before all accesses that follow it.
   template <class Word>
   ROOST_FN static Word load_acquire(const Word* source) {
 #if ROOST_ON_DEVICE
@@ -129,11 +129,11 @@ struct shared_access {
     }
   }
 
-  /// Puts `desired` where `expected` stands, and returns what stood there.
+  /// Compare-and-swap: stores `desired` if the slot holds `expected`; returns the previous value.
   template <class Word>
   ROOST_FN static Word compare_exchange(Word* position, const Word& expected, const Word& desired) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
-      const Word before = load(position);  // no need to wait for the lock to be told no
+      const Word before = load(position);  // // a mismatch needs no lock
       if (!(before == expected)) return before;
       return change_locked(position, [&](Word& word) {
         if (word == expected) word = desired;
@@ -182,13 +182,13 @@ struct shared_access {
     }
   }
 
-  /// Puts `desired` where zeros stand, and returns what stood there.
+  /// Stores `desired` if the slot holds zeros; returns the previous value.
   template <bool Repeatable, class Word>
   ROOST_FN static Word claim(Word* position, const Word& desired) {
     return compare_exchange(position, Word{}, desired);
   }
 
-  /// Sets bits of the key's part, and returns what stood there.
+  /// Sets bits of the key's part; returns the previous value.
   template <class Part, class Word>
   ROOST_FN static Part set_key_bits(Word* position, Part bits) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
@@ -228,9 +228,9 @@ struct shared_access {
   }
 
   /// Takes a lock for all threads of a warp that want it at the same time: calls take() and give_back() once,
-  /// and between them f() for one thread after the other. If take() returns false, f() is not called, and the
-  /// result is false. A warp tries the lock once, and its threads never wait for each other. On the host each
-  /// thread takes the lock for itself.
+  /// and between them f() for each of the threads, one at a time. If take() returns false, f() is not called,
+  /// and the result is false. A warp tries the lock once, and its threads never wait for each other. On the
+  /// host each thread takes the lock for itself.
   template <class Take, class F, class GiveBack>
   ROOST_FN static bool in_turn([[maybe_unused]] const void* lock, const Take& take, const F& f,
                                const GiveBack& give_back) {
@@ -253,7 +253,7 @@ struct shared_access {
     return true;
   }
 
-  /// compare_exchange before all that follows.
+  /// Compare-and-swap with acquire: comes before all accesses that follow it.
   ROOST_FN static std::uint32_t compare_exchange_first(std::uint32_t* position, std::uint32_t expected,
                                                        std::uint32_t desired) {
 #if ROOST_ON_DEVICE
@@ -269,7 +269,7 @@ struct shared_access {
 #endif
   }
 
-  /// A store after all that went before.
+  /// Store-release: comes after all earlier accesses.
   template <class Word>
   ROOST_FN static void store_release(Word* position, Word value) {
 #if ROOST_ON_DEVICE
@@ -283,7 +283,7 @@ struct shared_access {
 #endif
   }
 
-  /// Clears bits after all that was written before.
+  /// Clears bits with release: after all earlier accesses.
   ROOST_FN static void clear_release(std::uint64_t* position, std::uint64_t bits) {
 #if ROOST_ON_DEVICE
     asm volatile("red.release.gpu.and.b64 [%0], %1;" : : "l"(position), "l"(~bits) : "memory");
@@ -292,8 +292,8 @@ struct shared_access {
 #endif
   }
 
-  /// Leaves a lock to others for some nanoseconds: a crowd that asks again and again would keep its owner
-  /// waiting. A host thread that has waited long may keep the owner from running at all.
+  /// Waits some nanoseconds before the next try for a lock: many threads that retry at once would delay its
+  /// owner. A host thread that has waited long yields, since it may keep the owner from running at all.
   ROOST_FN static void wait([[maybe_unused]] unsigned nanoseconds) {
 #if !ROOST_ON_DEVICE
     if (nanoseconds >= 1024) std::this_thread::yield();
@@ -303,8 +303,8 @@ struct shared_access {
   }
 
  private:
-  // Without 16-byte atomics, a slot is changed under a lock: bits in the place of its key that no slot has
-  // otherwise. Its neighbours in a warp may wait for a thread that has it, which asks for compute
+  // Without 16-byte atomics, a slot is changed under a lock: a bit pattern in its key part that no slot has
+  // otherwise. Other threads of a warp may wait for the thread that holds the lock, which requires compute
   // capability 7.0.
   static constexpr std::uint64_t locked = std::uint64_t{1} << 62;
 
@@ -345,11 +345,11 @@ struct shared_access {
   }
 };
 
-/// The same for threads of which all have slots to read most of the time. A GPU's loads past the first-level
-/// cache ask the second-level one by themselves, 16 bytes each: so two neighbours in a warp read the 32 bytes
-/// of the one with one instruction, then those of the other, and exchange halves. A thread whose neighbour is
-/// elsewhere reads alone. For bulk lookups: what a thread has just written itself, its neighbour may not see
-/// yet.
+/// The same if most threads of a warp have slots to read at the same time. Loads of a GPU that bypass the
+/// first-level cache request 16 bytes each from the second level. So two neighbours in a warp read the 32
+/// bytes of the first with one instruction, then those of the second, and exchange halves. A thread whose
+/// neighbour is elsewhere reads alone. For bulk lookups: a neighbour may not yet see what a thread itself has
+/// just written.
 struct paired_access : shared_access {
   using shared_access::load;
   template <int N, class Word>
@@ -383,8 +383,8 @@ struct paired_access : shared_access {
   }
 };
 
-/// The same for a team's scratch. Loads may be a little late there: who changes a slot hears from the change
-/// what it was.
+/// The same for a team's scratch. Loads may return slightly old values there, since a change returns the
+/// previous value anyway.
 struct team_access : shared_access {
   using shared_access::load;
   template <int N, class Word>
@@ -401,8 +401,8 @@ struct team_access : shared_access {
     }
   }
 
-  /// Of 16 bytes, the first 8 are the key; the value may come later, as nobody adds to it and all is read
-  /// after the team's next barrier.
+  /// Of 16 bytes, the first 8 are the key. The value may be written later, since nothing is added to it and
+  /// all is read after the team's next barrier.
   template <bool Repeatable, class Word>
   ROOST_FN static Word claim(Word* position, const Word& desired) {
     if constexpr (sizeof(Word) == 16 && Repeatable && ROOST_WIDE_ATOMICS) {
@@ -415,8 +415,8 @@ struct team_access : shared_access {
   }
 };
 
-/// The same for memory that one worker has to itself. The bytes are copied, since a slot is seen as a whole
-/// and in parts.
+/// The same for memory that only one worker uses. The bytes are copied, since a slot is accessed both as a
+/// whole and in parts.
 struct sole_access {
   template <class Word>
   ROOST_FN static Word load(const Word* source) {
@@ -462,9 +462,10 @@ struct sole_access {
   }
 };
 
-// A slot may say where something larger lies, which was written once: publish(it) after writing it and before
-// the slot is changed, observe(it) after reading the slot and before reading it. Fences, so that slots stay
-// relaxed. ThreadSanitizer does not know fences and is told what they do.
+// A slot may refer to larger data that was written once. The writer calls publish(data) after writing the
+// data and before changing the slot; the reader calls observe(data) after reading the slot and before reading
+// the data. These are fences, so that slots stay relaxed. ThreadSanitizer does not understand fences, so it
+// gets annotations.
 
 ROOST_FN void publish([[maybe_unused]] void* written) {
 #if ROOST_ON_DEVICE

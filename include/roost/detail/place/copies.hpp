@@ -29,8 +29,8 @@ ROOST_FN T load(const T* source) {
 }
 
 #if ROOST_ON_DEVICE
-/// Two neighbours of a warp have two pieces each. Afterwards the even one has the first piece of both, the
-/// odd one the second of both.
+/// Two neighbours of a warp have two pieces each. Afterwards the even thread has the first pieces of both,
+/// and the odd thread the second pieces.
 inline __device__ void share_with_neighbour(bool odd, uint4& first, uint4& second) {
   const auto share = [&](std::uint32_t& a, std::uint32_t& b) {
     const std::uint32_t other = __shfl_xor_sync(~0u, odd ? a : b, 1);

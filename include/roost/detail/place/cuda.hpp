@@ -10,7 +10,7 @@ namespace detail {
 
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // a failed call must not be found again by the next one
+  static_cast<void>(cudaGetLastError());  // so that the next call does not report this failure again
   detail::raise<device_error>({std::string("roost::cuda: "), call, " failed: ", cudaGetErrorString(status),
                                " (", cudaGetErrorName(status), ")"});
 }
@@ -201,8 +201,8 @@ struct sum_numbers {
   }
 };
 
-/// target[i] = source[0] + ... + source[i - 1], in one pass: each block learns what those with earlier tiles
-/// add up to, if there are others.
+/// target[i] = source[0] + ... + source[i - 1], in one pass: each block gets the sum of all earlier tiles by
+/// look-back, if there are several blocks.
 template <int Threads>
 __global__ void __launch_bounds__(Threads) scan_kernel(const std::uint64_t* source, std::uint64_t* target,
                                                        std::size_t n, const earlier_teams tiles) {
@@ -282,7 +282,7 @@ inline void* device_memory_pool::allocate(std::size_t bytes, cudaStream_t stream
   void* memory = nullptr;
   if (cudaMallocFromPoolAsync(&memory, bytes, pool_, stream) == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
-  // What the pool keeps for later may be in the way of this one.
+  // Memory that the pool keeps may be what this allocation lacks.
   static_cast<void>(cudaStreamSynchronize(stream));
   trim();
   const cudaError_t status = cudaMallocFromPoolAsync(&memory, bytes, pool_, stream);
@@ -444,7 +444,7 @@ inline void cuda::exclusive_scan(const std::uint64_t* source, std::uint64_t* tar
   const std::size_t tiles = detail::ceil_div<std::size_t>(n, threads * 16);
   std::optional<detail::scratch_block<cuda>> scratch;
   detail::earlier_teams earlier(nullptr);
-  if (tiles > 1) {  // one block needs to know of none
+  if (tiles > 1) {  // a single block needs no look-back
     const std::size_t bytes = detail::earlier_teams::words(tiles) * sizeof(std::uint64_t);
     scratch.emplace(*this, bytes);
     fill(scratch->get(), 0, bytes);

@@ -90,7 +90,7 @@ inline void* host_memory_pool::do_allocate(std::size_t bytes, std::size_t alignm
   try {
     node.key() = upstream_->allocate(bytes, alignment);
   } catch (const std::bad_alloc&) {
-    trim();  // what is kept may be in the way
+    trim();  // kept memory may be what this allocation lacks
     node.key() = upstream_->allocate(bytes, alignment);
   }
   const std::lock_guard hold(lock_);
@@ -104,7 +104,7 @@ inline void host_memory_pool::do_deallocate(void* memory, std::size_t bytes, std
   {
     const std::lock_guard hold(lock_);
     auto node = used_.extract(memory);
-    piece& p = node.mapped();  // as large as it is, not as it was asked for
+    piece& p = node.mapped();  // its actual size, not the requested one
     used_bytes_ -= p.bytes;
     kept_bytes_ += p.bytes;
     p.turn = turns_++;

@@ -74,9 +74,8 @@ inline std::vector<memory_group> memory_groups(const std::string& root) {
   return result;
 }
 
-/// The bytes that no allocation can be larger than: all memory and what can be swapped, within the limits of
-/// the process's control groups; the greatest number where nothing says so. `root`: where the system's files
-/// are.
+/// An upper bound for any allocation: all memory and swap, within the limits of the process's control groups;
+/// the largest number if the system does not say. `root`: where the system's files are.
 inline std::size_t read_bytes_of_host(const std::string& root) {
   const std::string facts = root + "/proc/meminfo";
   std::size_t most = sum_behind(facts, {"MemTotal:"}) << 10;
@@ -94,15 +93,15 @@ inline std::size_t bytes_of_host() {
   return bytes;
 }
 
-/// What the system says that programs can still have, within the limits of the process's control groups.
-/// Reads files of the system at each call.
+/// The memory that the system says is still available to programs, within the limits of the process's control
+/// groups. Reads files of the system at each call.
 inline std::size_t bytes_available_on_host(const std::string& root = "") {
   std::size_t most = sum_behind(root + "/proc/meminfo", {"MemAvailable:"}) << 10;
   if (most == 0) most = ~std::size_t{0};
   for (const auto& group : memory_groups(root)) {
     std::size_t limit = 0, used = 0;
     if (!read_bytes(group.limit, limit) || !read_bytes(group.used, used)) continue;
-    const std::size_t files =  // which the system drops for those who need memory
+    const std::size_t files =  // which the system drops when programs need memory
         sum_behind(group.facts, {group.active_files, group.inactive_files});
     most = smaller(most, limit - smaller(limit, used - smaller(used, files)));
   }

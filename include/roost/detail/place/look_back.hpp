@@ -5,14 +5,14 @@
 
 #include "roost/detail/place/team.hpp"
 
-// Sums over the teams that have begun before, without a kernel of their own (Merrill and Garland, Single-pass
+// Prefix sums over the teams that began earlier, without a separate kernel (Merrill and Garland, Single-pass
 // parallel prefix scan with decoupled look-back, 2016).
 
 namespace roost::detail {
 
-/// Teams take turns in the order in which they begin, so that none waits for one that has not begun. Each
-/// tells a number below 2^62, and learns the sum of those with earlier turns. All threads of a team call
-/// together; `shared`: a word of its own in memory that they share.
+/// Teams are numbered in the order in which they begin, so that none waits for a team that has not begun.
+/// Each publishes a number below 2^62, and gets the sum of the numbers of all earlier teams. All threads of a
+/// team call together; `shared`: a word of the team in memory that its threads share.
 class earlier_teams {
  public:
   /// Words that `teams` teams need, all 0 at first.
@@ -20,8 +20,8 @@ class earlier_teams {
 
   ROOST_FN explicit earlier_teams(std::uint64_t* zeros) : begun_(zeros) {}
 
-  /// 0 for the team that begins first, and so on. meanwhile(): what the team does until it is known. Ends
-  /// with a barrier; another comes before `shared` is used again.
+  /// The number of this team: 0 for the team that begins first, and so on. meanwhile(): work to do until the
+  /// number is known. Ends with a barrier; another barrier is needed before `shared` is used again.
   template <class Team, class Meanwhile>
   ROOST_FN std::uint64_t turn(const Team& team, std::uint64_t* shared, const Meanwhile& meanwhile) const {
     if (team.rank() == 0) *shared = fetch_add(*begun_, std::uint64_t{1});
@@ -34,7 +34,7 @@ class earlier_teams {
     return turn(team, shared, [] {});
   }
 
-  /// Tells the team's number before it asks for those of others, so that these wait less. Not needed.
+  /// Publishes the team's number before it needs those of others, so that these wait less. Optional.
   template <class Team>
   ROOST_FN void announce([[maybe_unused]] const Team& team, [[maybe_unused]] std::uint64_t turn,
                          [[maybe_unused]] std::uint64_t mine) const {
@@ -59,7 +59,7 @@ class earlier_teams {
   static constexpr std::uint64_t own = std::uint64_t{1} << 62, up_to_own = std::uint64_t{2} << 62;
   static constexpr std::uint64_t number = own - 1;
 
-  /// Neighbours look at one earlier team each, until one of these has a sum of all before it.
+  /// Each neighbour reads one earlier team, until one of these teams has the sum of all teams before it.
   template <class Team>
   ROOST_FN std::uint64_t look_back(const Team& team, std::uint64_t turn, std::uint64_t mine) const {
     std::uint64_t* const published = begun_ + 1;
@@ -93,7 +93,7 @@ class earlier_teams {
     return before;
   }
 
-  std::uint64_t* begun_;  // how many teams have; then what each has published
+  std::uint64_t* begun_;  // // the number of teams that have begun; then what each has published
 };
 
 }  // namespace roost::detail

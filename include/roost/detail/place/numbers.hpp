@@ -29,8 +29,8 @@ void write_numbers(const Place& place, std::size_t n, const F& f, T* target) {
 
 // Binary search.
 
-/// The first of [first, last) that is not before a place, or `last`: before(i) is true for those up to there
-/// and false for the others.
+/// The first i in [first, last) for which before(i) is false, or `last`; before(i) is true for all smaller i
+/// and false for all larger ones.
 template <class I, class Before>
 ROOST_FN I lower_bound(I first, I last, const Before& before) {
   for (I count = last - first; count > 0;) {

@@ -11,19 +11,19 @@
 #define ROOST_PAST_CACHE 0
 #endif
 
-// Writes to memory that is not read again soon. On a host they go past the cache, so that the old content is
-// not fetched first; elsewhere, and under sanitizers, they are ordinary ones.
+// Writes to memory that is not read again soon. On a host they bypass the cache, so that the old content is
+// not fetched first; elsewhere, and under sanitizers, they are ordinary writes.
 
 namespace roost::detail {
 
-/// Before others read what was written.
+/// Call this before other threads read what was written.
 ROOST_FN void past_cache_done() {
 #if ROOST_PAST_CACHE && !ROOST_ON_DEVICE
   _mm_sfence();
 #endif
 }
 
-/// Writes one of many neighbours: together they fill lines.
+/// Writes one of many adjacent elements, which together fill cache lines.
 template <class T>
 ROOST_FN void write_past_cache(T* target, const T& value) {
   static_assert(alignof(T) % 16 == 0);
@@ -37,7 +37,7 @@ ROOST_FN void write_past_cache(T* target, const T& value) {
 #endif
 }
 
-/// Copies bytes: the whole lines among them past the cache, since a line of which others have a part is
+/// Copies bytes. Only whole cache lines bypass the cache, since a line that is shared with other data is
 /// written again soon.
 ROOST_FN void copy_past_cache(void* target_bytes, const void* source_bytes, std::size_t bytes) {
   if (bytes == 0) return;  // also from and to nowhere

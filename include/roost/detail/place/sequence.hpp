@@ -134,7 +134,7 @@ struct converted {
 };
 
 /// What a kernel holds of a user's range of keys, values or operations for a table of T. Every bulk call
-/// takes them through here: C++ would turn numbers silently into others, 2^32 + 1 into the key 1.
+/// passes its ranges through here: C++ would silently convert numbers, such as 2^32 + 1 into the key 1.
 template <class T, class Range>
 auto sequence_as(const Range& range) {
   using element = element_of<Range>;
@@ -165,8 +165,8 @@ constexpr bool changes_first_key() {
 }
 
 /// Arguments of a ref's call whose key could silently become another one: a floating-point number or a wider
-/// integer for an integer key. Such calls are deleted: convert the key first. (Other than in bulk, where a
-/// range of ints is no range of unsigned keys: literals are ints.)
+/// integer for an integer key. Such calls are deleted: convert the key first. (In bulk, a range of ints is
+/// also refused for unsigned keys; here ints are allowed, because literals are ints.)
 template <class Key, class... Arguments>
 concept changes_the_key = std::is_integral_v<Key> && changes_first_key<Key, Arguments...>();
 

@@ -30,7 +30,7 @@ struct serial_team {
     return word;
   }
 
-  /// Adds to a word of scratch, and returns what was there.
+  /// Adds to a word of scratch; returns the previous value.
   template <class T>
   ROOST_FN T fetch_add(T& word, T amount) const {
     const T before = word;
@@ -38,26 +38,26 @@ struct serial_team {
     return before;
   }
 
-  // What neighbours (on cuda: a warp) do together. All of them must reach it.
+  // Collective operations of neighbours (on cuda: a warp). All of them must call these.
 
   static constexpr int near_size = 1;
   ROOST_FN void sync_near() const {}
-  /// A bit for each neighbour, in their order, who says true.
+  /// A bit for each neighbour, in order: set if its argument is true.
   ROOST_FN std::uint32_t ballot_near(bool mine) const { return mine ? 1 : 0; }
   /// Adds to a word of scratch.
   ROOST_FN void add_near(std::uint32_t& word, std::uint32_t amount) const { word += amount; }
-  /// Makes a word of scratch the least of it and of what all have.
+  /// Sets a word of scratch to the minimum of it and the values of all neighbours.
   ROOST_FN void fetch_min_near(std::uint32_t& word, std::uint32_t value) const {
     word = smaller(word, value);
   }
 
-  /// Puts a value into a word of scratch that others may write to at the same time: one of the values stays.
+  /// Stores a value in a word of scratch that others may write to at the same time; one of the values wins.
   template <class T>
   ROOST_FN void exchange(T& word, T value) const {
     word = value;
   }
 
-  /// Makes a word of scratch the lesser of it and a value, and returns what was there.
+  /// Sets a word of scratch to the minimum of it and a value; returns the previous value.
   template <class T>
   ROOST_FN T fetch_min(T& word, T value) const {
     const T before = word;
@@ -71,8 +71,8 @@ struct serial_team {
     word |= bits;
   }
 
-  /// Puts `desired` into a word of scratch (2, 4 or 8 bytes) that holds `expected`, and returns what was
-  /// there.
+  /// Compare-and-swap on a word of scratch (2, 4 or 8 bytes): stores `desired` if it holds `expected`;
+  /// returns the previous value.
   template <class T>
   ROOST_FN T compare_exchange(T& word, T expected, T desired) const {
     const T before = word;
@@ -92,7 +92,7 @@ struct serial_team {
 };
 
 #if ROOST_ON_DEVICE
-/// The sum of what the warp's lanes up to this one have.
+/// The sum of the values of the warp's lanes up to and including this one.
 template <class T>
 ROOST_FN T scan_warp(T sum) {
   ROOST_UNROLL
@@ -103,7 +103,7 @@ ROOST_FN T scan_warp(T sum) {
   return sum;
 }
 
-/// Makes a word known to other blocks, and looks at one.
+/// Publishes a word to other blocks, and reads one.
 ROOST_FN void publish_word(std::uint64_t* position, std::uint64_t word) {
   asm volatile("st.relaxed.gpu.b64 [%0], %1;" : : "l"(position), "l"(word) : "memory");
 }
@@ -113,8 +113,8 @@ ROOST_FN std::uint64_t published_word(const std::uint64_t* position) {
   return word;
 }
 
-/// Waits until all blocks of a grid are here, which must run at the same time, and shows each what the others
-/// have written. Every time the blocks add 2^31 to the word together, so that it can be used again.
+/// A barrier of all blocks of a grid, which must run at the same time; makes the writes of all blocks visible
+/// to each. Each time, the blocks together add 2^31 to the word, so that it can be used again.
 ROOST_FN void wait_for_all_blocks(std::uint32_t* barrier) {
   constexpr std::uint32_t all = 1u << 31;
   __syncthreads();
@@ -277,7 +277,7 @@ template <int PerWorker, bool InOrder = false, class Team, class Body>
 ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body) {
   if constexpr (Team::size == 1) {
     for (int i = 0; i < static_cast<int>(n); ++i) body(i, i);
-  } else if (n == PerWorker * Team::size) {  // the usual case, without a question for each item
+  } else if (n == PerWorker * Team::size) {  // the usual case, without a check for each item
     const held_rows<Team::size, InOrder> mine(team.rank(), PerWorker * Team::size);
     ROOST_UNROLL
     for (int held = 0; held < PerWorker; ++held) body(held, mine.item(held));
@@ -291,8 +291,8 @@ ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body)
   }
 }
 
-/// The team's items source[first + i], i in [0, n), at hand for several loops of for_each_held: each thread
-/// of a block keeps its own in registers; one worker reads them again, as his cache has them.
+/// The team's items source[first + i], i in [0, n), for several loops of for_each_held: each thread of a
+/// block keeps its items in registers; a single worker reads them again, since they are in its cache.
 template <int PerWorker, class Team, class Source, bool InOrder = false>
 class held_items {
   using item = std::remove_cvref_t<decltype(std::declval<const Source&>()[0])>;
@@ -328,8 +328,8 @@ ROOST_FN void for_each_of(const Team& team, std::uint32_t n, const Body& body) {
   for (std::uint32_t i = static_cast<std::uint32_t>(team.rank()); i < n; i += Team::size) body(i);
 }
 
-/// The same where some take longer than others: neighbours begin each body together. (A warp that has come
-/// apart in one does not find together by itself.)
+/// The same if some bodies take longer than others: neighbours begin each body together. (A warp that has
+/// diverged in one body does not reconverge by itself.)
 template <class Team, class Body>
 ROOST_FN void for_each_in_step(const Team& team, std::uint32_t n, const Body& body) {
   ROOST_ROLLED
@@ -370,8 +370,8 @@ std::size_t scratch_bytes_of(const Kernel& kernel) {
   return counted.used();
 }
 
-/// A kernel for so many teams: one of several that run in turn. It may say with needed(), after those before
-/// it, that it has nothing to do; it must not change what that depends on.
+/// A kernel and its number of teams: one of several kernels that run in order. Its needed(), called after the
+/// previous kernels, may say that it has nothing to do; the kernel must not change what that depends on.
 template <class Kernel>
 struct stage {
   std::size_t teams;
@@ -395,7 +395,7 @@ ROOST_FN atomic_word<T>* atomic_at(T& word) {
   return reinterpret_cast<atomic_word<T>*>(&word);
 }
 
-/// What a word holds that others may change at the same time.
+/// Reads a word that others may change at the same time.
 template <class T>
 ROOST_FN T peek(const T& word) {
 #if ROOST_ON_DEVICE
@@ -455,7 +455,7 @@ ROOST_FN void fetch_max(std::uint32_t& word, std::uint32_t value) {
 template <class T>
 ROOST_FN void fetch_min(T& word, std::type_identity_t<T> value) {
 #if ROOST_ON_DEVICE
-  // The look before the atomic keeps a word that everybody wants from being a queue.
+  // Reading the word before the atomic avoids contention on a word that many threads change.
   if (peek(word) <= value) return;
   atomicMin(atomic_at(word), value);
 #else

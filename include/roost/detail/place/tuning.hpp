@@ -2,8 +2,9 @@
 
 #include "roost/detail/place/config.hpp"
 
-// All tuning numbers: for each algorithm a struct for each place. Those of cuda are for Hopper (sm_90),
-// measured as docs/performance.md tells. Teams run at once on a multiprocessor.
+// All tuning parameters: for each algorithm, one struct per place. Those for cuda are for Hopper (sm_90),
+// measured as described in docs/performance.md. Numbers of teams are those that run at once on a
+// multiprocessor.
 
 namespace roost {
 class host;
@@ -12,7 +13,7 @@ class cuda;
 
 namespace roost::detail {
 
-/// How a lookup's reads follow each other: see detail/table/probe.hpp.
+/// The order of the reads of a tile's lookups: see detail/table/probe.hpp.
 enum class driver {
   one_by_one,   // each to its end
   interleaved,  // one loop over the reads of all lookups of a thread
@@ -72,7 +73,7 @@ struct build_tuning<host> {
   static constexpr std::size_t region_bytes = 240 << 10;
   static constexpr std::size_t region_bytes_most = 1 << 20;
   static constexpr std::size_t compact_region_bytes(double) { return 160 << 10; }
-  /// Tables that are built without a partition: by one thread that is alone, or one of several.
+  /// The largest tables that are built without a partition: if there is one thread, or several.
   static constexpr std::size_t unparted_bytes(int threads) {
     return std::size_t{threads == 1 ? 16u : 1u} << 20;
   }
@@ -98,7 +99,7 @@ struct find_tuning<cuda> {
   // By region: from this table on, for this many queries and more.
   static constexpr std::size_t table_bytes = 64 << 20;
   static constexpr std::size_t queries = 1 << 22;
-  static constexpr std::size_t window_bytes = 16 << 20;  // of the table, that the queries of a region ask
+  static constexpr std::size_t window_bytes = 16 << 20;  // of the table, that the queries of a region read
   static constexpr std::size_t chunk_least = 1 << 20;
   static constexpr std::size_t scratch_bytes = std::size_t{4} << 30;
 };
@@ -106,7 +107,7 @@ struct find_tuning<cuda> {
 template <>
 struct find_tuning<host> {
   static constexpr bool defers = true;
-  static constexpr std::uint32_t ahead = 24;  // whose memory is on its way
+  static constexpr std::uint32_t ahead = 24;  // // queries whose memory is being prefetched
   static constexpr std::uint32_t tile(driver driver, bool) {
     return driver == driver::one_by_one ? 4096 : 1024;  // what is deferred fits into a scratch on the stack
   }
@@ -157,8 +158,8 @@ struct group_tuning<cuda> {
   static constexpr std::size_t held_most = 4;               // items of a worker
   static constexpr std::size_t numbering_bytes = 72 << 10;  // that a team numbers keys in
   static constexpr std::size_t numbering_held_most = 8;
-  static constexpr std::uint32_t sample = 8192;    // items in which frequent keys are looked for,
-  static constexpr std::uint32_t tiles_most = 16;  // which have more tiles of items than a team should group
+  static constexpr std::uint32_t sample = 8192;       // items that are sampled for frequent keys,
+  static constexpr std::uint32_t tiles_most = 16;     // keys with more tiles than this are frequent
   static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
   static constexpr std::size_t tried_most =
       1 << 23;  // keys that are numbered, items that are grouped, unsampled
@@ -186,9 +187,9 @@ struct sparse_tuning<cuda> {
   static constexpr std::uint32_t tile = 1024;     // coordinates or blocks of a team
   static constexpr std::size_t box_teams = 1056;  // that measure the box of all coordinates, at most
   static constexpr std::uint32_t rows = 256;      // of a kernel map, of a team
-  /// Superblocks that are put in order by comparing each with all.
+  /// Up to this number, superblocks are ordered by comparing each with all.
   static constexpr std::uint32_t compared_most = 8192;
-  /// Coordinates from which on the host looks at what a build has counted before it goes on.
+  /// From this number of coordinates on, the host reads the counts of a build before it continues.
   static constexpr std::size_t looks_from = 1 << 17;
 };
 
@@ -239,14 +240,15 @@ struct shards_tuning;
 
 template <>
 struct shards_tuning<cuda> {
-  static constexpr std::size_t queries = 1 << 21;  // of a shard, from which on they go to the shards they ask
-  static constexpr std::size_t sampled_from = 1
-                                              << 23;  // queries; fewer are sent before a sample is looked at
+  static constexpr std::size_t queries =
+      1 << 21;  // of a shard; from this number on they are sent to the shards that own their keys
+  static constexpr std::size_t sampled_from = 1 << 23;  // queries; fewer are sent before the sample is read
   static constexpr std::size_t scratch_bytes = std::size_t{8} << 30;
-  static constexpr std::size_t range_bytes = 16 << 20;  // of queries that travel while others are answered
+  static constexpr std::size_t range_bytes = 16 << 20;  // of queries that are sent while others are answered
   static constexpr std::uint32_t ranges_most = 6;
-  static constexpr std::uint32_t batches = 4;          // of shards, that a launch answers
-  static constexpr std::size_t build_pairs = 1 << 16;  // from which on a build works while pairs travel
+  static constexpr std::uint32_t batches = 4;  // of shards, that a launch answers
+  static constexpr std::size_t build_pairs = 1
+                                             << 16;  // from which on a build works while pairs are being sent
 };
 
 template <>

@@ -11,15 +11,15 @@ namespace roost::detail {
 /// What the teams of a bulk insert add up, in memory of the place.
 struct put_counts {
   std::uint64_t inserted = 0;
-  std::uint64_t left = 0;        // pairs that found no room, also those that the list had none for
-  std::uint32_t put_off = 0;     // tiles that were not begun, as enough was inserted
-  std::uint32_t overflowed = 0;  // the partition ran out of slack, and nothing was inserted
+  std::uint64_t left = 0;        // pairs that found no room, including those that did not fit in the list
+  std::uint32_t put_off = 0;     // tiles that were not begun, because enough was inserted
+  std::uint32_t overflowed = 0;  // the partition overflowed its slack, and nothing was inserted
   std::uint64_t freed = 0;       // slots of erased keys that became free
 
   friend bool operator==(const put_counts&, const put_counts&) = default;
 };
 
-/// Puts what was counted so far where teams go on.
+/// Copies the counts so far to where teams continue counting.
 template <class Place>
 void go_on_counting(const Place& place, array<put_counts, Place>& counted, const put_counts& sum) {
   if (sum == put_counts{}) return place.fill(counted.data(), 0, counted.bytes());  // cheaper
@@ -46,8 +46,8 @@ struct tile_list {
   std::uint64_t most = 0;                // inserted, before tiles are put off
 };
 
-/// Inserts the pairs of a tile, each by itself. What adds up is added up in the team's scratch first, so that
-/// many copies of few keys do not queue for their slots.
+/// Inserts the pairs of a tile one by one. Values that add up are first added up in the team's scratch, so
+/// that many copies of few keys do not contend for their slots.
 template <class Place, class Table, class Source, class Change>
 struct put_tiles {
   static constexpr int threads = find_tuning<cuda>::threads;
@@ -61,7 +61,8 @@ struct put_tiles {
   using bucket = typename Table::bucket;
   using value = typename Table::value_type;
 
-  /// Pairs of a team: of a small batch fewer, so that there are teams enough. What adds up needs copies.
+  /// Pairs of a team: fewer for a small batch, so that there are enough teams. Adding up in scratch pays only
+  /// with copies.
   static std::uint32_t tile_for(std::size_t n) {
     using tuned = change_tuning<Place>;
     if constexpr (!adds_up && requires { tuned::teams; }) {
@@ -148,8 +149,9 @@ struct batch_order {
   ROOST_FN std::size_t operator()(std::size_t i) const { return i; }
 };
 
-/// An order of a batch: a random sixteenth first, which tells how many of the other keys are new, then the
-/// others as they stand. Pieces of consecutive pairs keep reads whole. Without a sample: the batch as it is.
+/// An order of a batch: first a random sixteenth, which shows how many of the other keys are new, then the
+/// others in their order. The sample consists of pieces of consecutive pairs, so that reads stay coalesced.
+/// Without a sample: the batch in its own order.
 struct sample_first {
   static constexpr std::uint64_t share = 16;
   std::uint64_t sampled = 0;  // pairs, a multiple of a piece
@@ -174,8 +176,8 @@ struct sample_first {
   }
 };
 
-/// Pairs [first, first + count) of a source in some order, of which is_wanted(i) tells whether pair i of the
-/// source takes part.
+/// Pairs [first, first + count) of a source in some order; is_wanted(i) says whether pair i of the source is
+/// inserted.
 template <class Source, class Wanted, class Order = batch_order>
 struct part_of {
   static constexpr bool all = std::is_same_v<Wanted, all_wanted>;
@@ -189,12 +191,12 @@ struct part_of {
   ROOST_FN auto operator[](std::size_t i) const { return source[order(first + i)]; }
 };
 
-/// Inserts pairs one by one into the table of a map: what concurrent_map and stadium_map do with a batch that
-/// does not go by region, and with what found no room there.
+/// Inserts pairs one by one into the table of a map: for batches of concurrent_map and stadium_map that are
+/// not inserted by region, and for pairs that found no room there.
 struct tile_inserter {
-  /// A map that grows does so when it is as full as it should be: tiles that have not begun by then are put
-  /// off, room is made, and they come afterwards. Pairs that found no room are in `left`, as many as fit
-  /// there.
+  /// A map that grows does so when it reaches its load factor: tiles that have not begun by then are
+  /// deferred, room is made, and then they are inserted. Pairs that found no room are in `left`, up to its
+  /// size.
   template <class Map, class Place, class Source, class Change, class Item>
   static put_counts run(const Place& place, Map& map, const Source& source, const Change& change, bool grows,
                         array<Item, Place>& left, insert_report& report) {
@@ -214,7 +216,7 @@ struct tile_inserter {
                        {left.data(), left.size(), counted.data()}};
       map.launch_put(place, counted, sum, report, [&] { place.launch(n, scratch_bytes_of(run), run); });
       if (sum.put_off == 0) break;
-      const std::size_t begun = n - sum.put_off;  // which tell how many of the others are new
+      const std::size_t begun = n - sum.put_off;  // // these show how many of the others are new
       const double share =
           1.05 * static_cast<double>(sum.inserted) / static_cast<double>(larger<std::size_t>(begun, 1));
       map.make_room(place, 1 + static_cast<std::size_t>(share * sum.put_off), report);
@@ -233,7 +235,7 @@ struct is_occupied {
 /// What erase answers a query.
 struct write_erased {
   using result = bool;
-  static constexpr bool changes = true;  // done twice it is not as done once
+  static constexpr bool changes = true;  // // not idempotent
   bool* results;
   template <class Table, class Key>
   ROOST_FN result operator()(const Table& table, const Key& key) const {
@@ -242,7 +244,7 @@ struct write_erased {
   ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
 };
 
-/// Writes a struct with the bytes between its members, so that no sector is written in parts.
+/// Writes a struct including its padding, so that no sector is written in parts.
 template <class T>
 ROOST_FN void store_whole(T* target, const T& value) {
 #if ROOST_ON_DEVICE
@@ -258,7 +260,7 @@ ROOST_FN void store_whole(T* target, const T& value) {
 #endif
 }
 
-/// One operation of a mixed batch. Where the table can, all kinds go the one way.
+/// One operation of a mixed batch. If the table supports it, all kinds share one probe sequence.
 template <class Table, class Key, class Value>
 ROOST_FN operation_result<Value> run_operation(const Table& table, const operation<Key, Value>& mine) {
   const bool finds = mine.kind == operation_kind::find, inserts = mine.kind == operation_kind::insert,
@@ -289,7 +291,7 @@ ROOST_FN operation_result<Value> run_operation(const Table& table, const operati
   }
 }
 
-/// What an operation of a mixed batch is answered.
+/// The answer to an operation of a mixed batch.
 template <class Value>
 struct write_operation_result {
   using result = operation_result<Value>;
@@ -303,7 +305,7 @@ struct write_operation_result {
   ROOST_FN void put(std::size_t i, const result& answer) const { store_whole(results + i, answer); }
 };
 
-/// Runs a mixed batch, the direct way.
+/// Runs a mixed batch on the direct path.
 template <class Place, class Table, class Operations, class Value>
 void run_all(const Place& place, const Table& table, const Operations& operations,
              operation_result<Value>* results) {

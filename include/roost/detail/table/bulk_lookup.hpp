@@ -21,8 +21,8 @@ ROOST_FN const auto& key_of_query(const Query& query) {
   }
 }
 
-// What a lookup answers: of() makes it of what was found, put() writes it to the user's memory. (Changes,
-// which have no of(), have an operator() that takes the table and the query.)
+// The answer of a lookup: of() computes it from what was found, put() writes it to the user's memory.
+// (Changes have an operator() that takes the table and the query instead of of().)
 
 template <class Value>
 struct write_value {
@@ -55,7 +55,7 @@ struct write_contained {
   ROOST_FN void put(std::size_t i, result answer) const { results[i] = answer; }
 };
 
-/// The slot where a key lies.
+/// The slot of a key.
 struct write_slot {
   using result = std::uint64_t;
   std::uint64_t* slots;
@@ -66,7 +66,7 @@ struct write_slot {
   ROOST_FN void put(std::size_t i, result slot) const { slots[i] = slot; }
 };
 
-/// results[i] = the value in slots[i], piece by piece; where there is none `missing`, or nothing.
+/// results[i] = the value in slots[i], copied in pieces. For an absent key it is `missing`, or unchanged.
 template <class Ref, bool Fills>
 struct copy_value_of_slot {
   using value = typename Ref::value_type;
@@ -89,7 +89,7 @@ struct copy_value_of_slot {
   }
 };
 
-/// Whether an answer changes the table that is asked.
+/// Whether an answer changes the table that is queried.
 template <class Answer>
 constexpr bool changes = requires { requires Answer::changes; };
 
@@ -107,18 +107,18 @@ ROOST_FN typename Answer::result answer_one(const Table& table, const Query& que
   }
 }
 
-/// How a batch goes through a table: see driver.
+/// How a batch is processed: see driver.
 template <class Place, class Table, class Answer, bool ByRegion>
 constexpr driver driver_for = changes<Answer> ? driver::one_by_one : driver_of<Place, Table, ByRegion>;
 
-/// The same for direct lookups in a table that the cache holds.
+/// The same for direct lookups in a table that fits in the cache.
 template <class Place, class Table, class Answer>
 constexpr driver driver_in_cache =
     !changes<Answer> && has_steps<Table> && find_tuning<Place>::defers ? driver::in_cache
                                                                        : driver::one_by_one;
 
-/// put(i, answer) for queries[first ... first + n), by a team. A host thread has the memory of later ones
-/// fetched.
+/// put(i, answer) for queries[first ... first + n), by a team. A host thread prefetches memory for later
+/// queries.
 template <class Place, driver Driver, bool ByRegion, class Team, class Table, class Queries, class Answer,
           class Put>
 ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& queries, std::uint64_t first,
@@ -155,7 +155,7 @@ ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& q
   }
 }
 
-/// Where the answers of a part of a batch go, of which the first query is `first` of the batch.
+/// Where the answers to a part of a batch are written; `first`: the number of its first query in the batch.
 template <class Answer>
 struct answers_from {
   Answer answer;
@@ -175,7 +175,7 @@ constexpr int teams_at_once_for = [] {
   }
 }();
 
-/// The direct way.
+/// The direct path.
 template <class Place, class Ref, class Queries, class Answer, driver Driver>
 struct probe_tiles {
   static constexpr int threads = find_tuning<cuda>::threads;
@@ -213,7 +213,7 @@ template <driver Driver, class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, const Queries& queries,
                     const answers_from<Answer>& target, const std::uint32_t* only_if = nullptr) {
   using kernel = probe_tiles<Place, Ref, Queries, Answer, Driver>;
-  const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // teams that do nothing cost time, too
+  const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // even idle teams cost time
   const kernel run{ref, queries, queries.size(), target, only_if, tiles_of_team};
   place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile * tiles_of_team), scratch_bytes_of(run),
                run);
@@ -256,9 +256,9 @@ struct queries_by_region {
   Result* answers;
 };
 
-/// The regional way: answers partitioned queries where they lie, region after region. A region's queries may
-/// lie in several batches, one of each shard: they are answered one after the other, so that they find its
-/// part of the table in the cache.
+/// The regional path: answers partitioned queries in place, one region after another. The queries of a region
+/// may be in several batches, one from each shard: these are answered consecutively, so that they find the
+/// region's part of the table in the cache.
 template <class Place, class Ref, class Query, class Answer, std::uint32_t BatchesMost = 1>
 struct probe_region_tiles {
   static constexpr driver chosen = driver_for<Place, Ref, Answer, true>;
@@ -298,21 +298,21 @@ struct probe_region_tiles {
   }
 };
 
-/// Tables whose buckets stand in the order of their keys' hashes: the leading bits of a query's hash tell
-/// where in memory it will look.
+/// Tables whose buckets are in hash order: the leading bits of a query's hash determine which part of memory
+/// it reads.
 template <class Ref>
 concept in_hash_order = requires(const Ref& ref) { ref.hash_order(2u); };
 
 inline bool asks_for_regions(path way) { return way == path::regional || way == path::streamed; }
 
-/// Whether the regional way is the faster one.
+/// Whether the regional path is faster.
 template <class Place, class Ref>
 bool by_region_pays(std::size_t table_bytes, std::size_t queries) {
   return in_hash_order<Ref> && table_bytes >= find_tuning<Place>::table_bytes &&
          queries >= find_tuning<Place>::queries;
 }
 
-/// How a batch goes by region: into how many, and how many items at once.
+/// The plan of a batch by region: the number of regions, and the number of items at once.
 struct regional_plan {
   std::uint32_t regions;
   std::size_t chunk;
@@ -327,7 +327,7 @@ regional_plan plan_chunks(std::uint32_t regions, std::size_t n, std::size_t byte
   return {regions, ceil_div(n, ceil_div(n, fit))};
 }
 
-/// A batch that goes through all regions of a table at once.
+/// A batch that is processed over all regions of a table at once.
 template <class Place>
 struct all_regions {
   static constexpr path way = path::regional;
@@ -351,8 +351,9 @@ struct all_regions {
   }
 };
 
-/// Answers queries by region; returns the bytes of scratch. `begun`: set when the first query is. Queries of
-/// few keys may overflow the room that their regions have: the device sees it, and goes direct.
+/// Answers queries by region; returns the bytes of scratch. `begun`: set when the first query is answered.
+/// Many queries of a few keys may overflow the room of their regions: the device detects this, and takes the
+/// direct path.
 template <class Place, class Ref, class Queries, class Answer, class Way>
 std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t regions, const Queries& queries,
                             const answers_from<Answer>& target, const Way& way, bool& begun) {
@@ -382,7 +383,7 @@ std::size_t probe_by_region(const Place& place, const Ref& ref, std::uint32_t re
   return parts.scratch_bytes() + answers.bytes();
 }
 
-/// The direct way for a table of so many bytes.
+/// The direct path, for a table of `table_bytes` bytes.
 template <class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
                     const answers_from<Answer>& target) {
@@ -394,7 +395,7 @@ void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes,
   probe_directly<large>(place, ref, queries, target);
 }
 
-/// Every bulk lookup: chooses the way, and goes it.
+/// Every bulk lookup: chooses the path, and executes it.
 template <class Place, class Ref, class Queries, class Answer, class Way = all_regions<Place>>
 bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
                       const Answer& answer, const bulk_options& options, const Way& way = {}) {
@@ -404,7 +405,7 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
     if (n != 0 && (asks_for_regions(options.path) ||
                    (options.path == path::automatic && way.template pays<Ref>(table_bytes, n)))) {
       constexpr std::size_t bytes_of_query =
-          sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 for the way back, and slack
+          sizeof(query) + sizeof(typename Answer::result) + 4;  // 2 to restore the input order, and slack
       const regional_plan plan = way.plan(table_bytes, n, bytes_of_query, options);
       bulk_report report{way.way};
       std::size_t first = 0;
@@ -419,7 +420,8 @@ bulk_report probe_all(const Place& place, const Ref& ref, std::size_t table_byte
         }
         return report;
       } catch (const out_of_memory&) {
-        // The automatic choice falls back to the way that needs no memory, unless changes have begun.
+        // The automatic choice falls back to the direct path, which needs no memory, unless changes have
+        // begun.
         if (asks_for_regions(options.path) || (changes<Answer> && begun)) throw;
         probe_directly(place, ref, table_bytes, slice(queries, first, n - first),
                        answers_from<Answer>{answer, first});
@@ -443,8 +445,8 @@ struct is_true {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return answers[i] ? 1 : 0; }
 };
 
-/// How many of the queries are there. By region it needs a place for each answer; without memory for them it
-/// goes direct.
+/// The number of queries whose key is present. By region it needs memory for each answer; without such memory
+/// it takes the direct path.
 template <class Place, class Ref, class Queries, class Way = all_regions<Place>>
 std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
                       path asked = path::automatic, const Way& way = {}) {
@@ -531,7 +533,7 @@ bulk_report find_contained(const Place& place, const Ref& ref, std::size_t table
   return probe_all(place, ref, table_bytes, sequence, write_contained{target}, options, way);
 }
 
-// The same of a table that has nothing.
+// The same for an empty table.
 
 template <class Value>
 struct write_missing {
@@ -561,7 +563,7 @@ auto alone_as(const Keys& keys) {
   return alone<sequence_as_of<Key, Keys>>{sequence_as<Key>(keys)};
 }
 
-/// The pairs of two ranges that are equally long, for a table of Key and Value.
+/// The pairs of two ranges of equal length, for a table of Key and Value.
 template <class Key, class Value, class Keys, class Values>
 auto zip_as(const Keys& keys, const Values& values, const char* where) {
   const zipped<sequence_as_of<Key, Keys>, sequence_as_of<Value, Values>> source{sequence_as<Key>(keys),

@@ -5,20 +5,22 @@
 #include "roost/detail/place/tuning.hpp"
 #include "roost/pair.hpp"
 
-// Lookups in steps. A layout says where a lookup begins and what one step of it does; a step reads one piece
-// of memory (a sector, a bucket, a slot). What goes through the steps is here, once for all layouts:
+// Lookups in steps. A layout defines where a lookup begins and what one step does; a step reads one piece of
+// memory (a sector, a bucket, a slot). The drivers that execute the steps are here, once for all layouts:
 //
 // - table.with_format(f): calls f(format); `format` is what the table chose at run time, as a constant.
 // - table.start(key): the lookup of a key where it begins.
 // - table.read(format, lookup): reads what is there.
 // - table.match(format, lookup): the slot of the key in what was read, or a negative number.
 // - table.take(format, lookup, slot, hit): what the slot holds.
-// - table.passed(format, lookup): whether pairs went on from there, so that a lookup without a match has to.
-// - table.goes_on(format, lookup, hit): without a match, takes the lookup on; false if it ends here.
+// - table.passed(format, lookup): whether pairs continued past this piece, so that a lookup without a match
+// must continue, too.
+// - table.goes_on(format, lookup, hit): without a match, moves the lookup to its next piece; false if it ends
+// here.
 // - table.fetch(lookup): prefetches what the next read will read.
 //
-// Reads stand at the end of loops: so nvcc asks for all of a piece at once, not for its second half where it
-// is needed.
+// Reads are at the end of loops: so nvcc loads all of a piece at once, instead of its second half only where
+// it is needed.
 
 namespace roost::detail {
 
@@ -51,7 +53,7 @@ ROOST_FN hit_in<Table> probe(const Table& table, Format format, const typename T
   hit_in<Table> hit;
   auto position = table.start(key);
   table.read(format, position);
-  for (;;) {  // with two ways out: a warp whose threads leave by one comes together in each round
+  for (;;) {  // with two exits: a warp whose threads leave by either one reconverges in each round
     if (const int slot = table.match(format, position); slot >= 0) {
       table.take(format, position, slot, hit);
       return hit;
@@ -65,7 +67,7 @@ ROOST_FN hit_in<Table> probe(const Table& table, const typename Table::key_type&
   return table.with_format([&](auto format) { return probe(table, format, key); });
 }
 
-/// Looks at what was read: true if that ends the lookup.
+/// Examines what was read; true if that ends the lookup.
 template <class Table, class Format, class Lookup>
 ROOST_FN bool probe_step(const Table& table, Format format, Lookup& position, hit_in<Table>& hit) {
   const int slot = table.match(format, position);
@@ -94,8 +96,8 @@ ROOST_FN void probe_interleaved(const Table& table, Format format, const Keys& k
   }
 }
 
-/// How a team goes through the lookups of a tile: queries by region, or direct ones of a table that the cache
-/// does not hold.
+/// The driver for the lookups of a tile: of queries by region, or of direct queries of a table that does not
+/// fit in the cache.
 template <class Place, class Table, bool ByRegion>
 constexpr driver driver_of = [] {
   if constexpr (!has_steps<Table>) {
@@ -122,7 +124,7 @@ ROOST_FN deferred_query<Key>* take_deferred(scratch_memory& memory, std::uint32_
   return memory.take<deferred_query<Key>>(tile);
 }
 
-/// Fetches what the second step of a lookup reads. Out of line: a table whose address is known to nobody is
+/// Prefetches what the second step of a lookup reads. Not inlined: a table whose address never escapes stays
 /// in registers.
 template <class Table, class Format>
 ROOST_RARE_FN void fetch_second(const Table table, Format format, const typename Table::key_type& key) {
@@ -132,9 +134,9 @@ ROOST_RARE_FN void fetch_second(const Table table, Format format, const typename
   if (table.goes_on(format, position, hit)) table.fetch(position);
 }
 
-/// put(i, hit) for keys[first ... first + n), by a thread of a host. Lookups that their first step does not
-/// end come afterwards: to list them takes no branch, which a processor would take wrongly. `Ahead`: so many
-/// keys before its turn what a lookup reads is fetched; 0: the cache has it.
+/// put(i, hit) for keys[first ... first + n), by a thread of a host. Lookups that need more than their first
+/// step are finished afterwards: they are listed without a branch, which would often be mispredicted.
+/// `Ahead`: how many keys ahead memory is prefetched; 0: the table is in the cache.
 template <std::uint32_t Ahead, class Table, class Format, class Keys, class Put>
 ROOST_FN void probe_deferred(const Table& table, Format format, const Keys& keys, std::uint64_t first,
                              std::uint32_t n, deferred_query<typename Table::key_type>* const deferred,

@@ -8,8 +8,8 @@
 
 namespace roost {
 
-/// What frozen_map::ref() and frozen_set::ref() answer, whatever the layout. Trivially copyable; valid while
-/// the map lives and is not rebuilt. Any number of threads may call it, in kernels and on the host.
+/// The lookups of frozen_map::ref() and frozen_set::ref(), for every layout. Trivially copyable; valid while
+/// the map exists and is not rebuilt. Any number of threads may call them, in kernels and on the host.
 template <class Table, class Key, class Value>
 class lookups {
  public:
@@ -32,7 +32,7 @@ class lookups {
   ROOST_FN found<Value> find(const Lanes&, const Key& key) const {
     return find(key);
   }
-  /// True if the key is there.
+  /// True if the key is present.
   ROOST_FN bool contains(const Key& key) const { return detail::probe(table(), key).has_value(); }
   template <class Lanes>
   ROOST_FN bool contains(const Lanes&, const Key& key) const {
@@ -41,15 +41,15 @@ class lookups {
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
-  /// Fetches what the first step of a lookup of this key reads. Does nothing on a GPU, which hides the wait
-  /// with other threads.
+  /// Prefetches what the first step of a lookup of this key reads. Does nothing on a GPU, where other threads
+  /// hide the latency.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const { table().fetch(table().start(key)); }
 
   // Slots by number, for iteration and checks.
 
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const { return detail::probe(table(), key).slot; }
-  /// How many pieces of memory (sectors, buckets, slots) a lookup of this key reads; 0 if it is not there.
+  /// How many pieces of memory (sectors, buckets, slots) a lookup of this key reads; 0 if it is absent.
   ROOST_FN std::uint32_t probes_of(const Key& key) const { return detail::probe(table(), key).probes; }
 
  private:

@@ -48,7 +48,7 @@ struct good_slot {  // counts a pair that is found where it lies as 1, one that 
   }
 };
 
-/// Counts the pairs of each tile of slots, or writes them from each tile's first place on.
+/// Counts the pairs of each tile of slots, or writes them, from the first output position of each tile on.
 template <class Ref>
 struct retrieve_tiles {
   static constexpr int threads = 256;
@@ -63,7 +63,8 @@ struct retrieve_tiles {
   value* values;
   std::uint64_t room;
 
-  /// Pairs that came after the tile was counted are not written: the place after its last is the next tile's.
+  /// Pairs that were inserted after the tile was counted are not written: the position after its last pair
+  /// belongs to the next tile.
   ROOST_FN std::uint64_t end_of(std::size_t tile) const {
     if ((tile + 1) * tile_slots >= ref.capacity()) return room;
     return smaller(places[tile + 1], room);
@@ -107,7 +108,7 @@ void retrieve_pairs(const Place& place, const Ref& ref, typename Ref::key_type* 
   place.launch(tiles, scratch_bytes_of(write), write);
 }
 
-/// Takes a slot's key out; 1 if it was one to take out.
+/// Erases the key of a slot if it is to be erased; returns 1 if so.
 template <class Table, class F>
 struct erase_slot_if {
   Table table;
