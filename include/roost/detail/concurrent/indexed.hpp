@@ -3,19 +3,19 @@
 #include "roost/detail/concurrent/probing.hpp"
 
 /// \file
-/// Layout `indexed`: slots of layout probing that tell where a value of any size lies.
+/// Layout `indexed`: slots of layout probing that hold the entry number of a value of any size.
 
 namespace roost {
 
-/// Values of any size. The slot of a key holds the number of an entry in an array beside the table. An entry
-/// is taken from a counter and written before a slot shows it, by one thread; then it never changes. Who
-/// gives a key another value takes another entry. So a value is never seen in part, and no number comes back
-/// to a slot; what it costs is that entries of former values, of erased keys and of inserts that came second
-/// are lost until concurrent_map puts the values into a new array.
+/// Values of any size. The slot of a key holds the number of an entry in an array beside the table. One
+/// thread takes an entry from a counter and writes it before a slot refers to it; then the entry never
+/// changes. To give a key another value is to take another entry. So no reader sees part of a value, and no
+/// number returns to a slot. But entries of overwritten values, of erased keys and of inserts that lost a
+/// race leak until concurrent_map moves the values to a new array.
 struct indexed {
   static constexpr const char* name = "indexed";
 
-  /// The number of an entry: one with which keys of up to 4 bytes take slots of 8.
+  /// The number of an entry, of 4 bytes for keys of up to 4 bytes, so that their slots have 8.
   template <class Key>
   using index = std::conditional_t<sizeof(Key) <= 4, std::uint32_t, std::uint64_t>;
   template <class Place, class Key>
@@ -26,7 +26,7 @@ struct indexed {
   struct entries {
     Value* values;
     std::uint64_t room;
-    std::uint64_t* taken;  // exceeds `room` after requests that found no entry
+    std::uint64_t* taken;  // exceeds `room` after requests that found no free entry
   };
 
   template <class Place, class Key, class Value>
@@ -48,13 +48,13 @@ class indexed::reader {
 
   /// The value of a key, or nothing.
   ROOST_FN found<Value> find(const Key& key) const { return find(one_lane(), key); }
-  /// The same for lanes that share the work: all of them call it with the same key, and get the same answer.
+  /// The same for lanes that share the work: all of them call it with the same key and get the same answer.
   template <class Lanes>
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
     return at(lanes, slots_.find(lanes, key));
   }
 
-  /// True if the key is there.
+  /// True if the key is present.
   ROOST_FN bool contains(const Key& key) const { return slots_.contains(key); }
   template <class Lanes>
   ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
@@ -98,10 +98,10 @@ class indexed::reader {
   }
   ROOST_PREFETCH_FN void fetch(const lookup& position) const { slots_.fetch(position); }
 
-  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU.
+  /// Prefetches a key's home bucket. Does nothing on a GPU.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const { slots_.prefetch(key); }
 
-  /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
+  /// Splits keys by the leading bits of their hash, which is the order of the buckets.
   detail::leading_bits hash_order(std::uint32_t parts) const { return slots_.hash_order(parts); }
 
   /// The number of slots.
@@ -112,10 +112,10 @@ class indexed::reader {
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const { return slots_.slot_of(key); }
   static constexpr std::uint64_t no_slot = slots<Place, Key>::no_slot;
-  /// How many buckets a lookup of this key reads; 0 if it is not there.
+  /// How many buckets a lookup of this key reads; 0 if the key is absent.
   ROOST_FN std::uint32_t probes_of(const Key& key) const { return slots_.probes_of(key); }
   ROOST_FN bool occupied(std::uint64_t number) const { return slots_.occupied(number); }
-  /// Whether a slot belongs to a key, erased or not.
+  /// Whether a slot belongs to a key, present or erased.
   ROOST_FN bool taken(std::uint64_t number) const { return slots_.taken(number); }
   ROOST_FN Key key_at(std::uint64_t number) const { return slots_.key_at(number); }
   ROOST_FN Value value_at(std::uint64_t number) const {
@@ -139,10 +139,9 @@ class indexed::reader {
   entries<Value> entries_;
 };
 
-/// As probing::table: lookups and changes of single keys, from any number of threads at once, each one step
-/// for everybody who watches (linearizable), and none waits for another thread (lock-free). `full` is also
-/// the answer of a change that finds no entry. Trivially copyable; valid until its map is rehashed or inserts
-/// in bulk.
+/// As probing::table: lookups and changes of single keys, from any number of threads at once. Each is
+/// linearizable and lock-free. A change that finds no free entry also returns `full`. Trivially copyable;
+/// valid until its map is rehashed or inserts in bulk.
 template <class Place, class Key, class Value>
 class indexed::table : public indexed::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
@@ -151,7 +150,7 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
  public:
   using base::base;
 
-  /// Stores a pair unless the key is there. Takes an entry only if it is not.
+  /// Stores a pair unless the key is present. Takes an entry only if the key is absent.
   ROOST_FN insertion insert(const Key& key, const Value& value) const {
     return insert(one_lane(), key, value);
   }
@@ -162,7 +161,7 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     return mine ? this->slots_.insert(lanes, key, *mine) : insertion::full;
   }
 
-  /// Stores a pair, or gives the key that is there another value. Takes an entry.
+  /// Stores a pair, or gives a present key another value. Takes an entry.
   ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
     return insert_or_assign(one_lane(), key, value);
   }
@@ -172,8 +171,8 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     return mine ? this->slots_.insert_or_assign(lanes, key, *mine) : insertion::full;
   }
 
-  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one
-  /// change. Takes an entry.
+  /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). `f` may be called
+  /// several times for one change. Takes an entry.
   template <class F>
   ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
     return insert_or_apply(one_lane(), key, value, f);
@@ -193,7 +192,8 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
         const Value before = this->value_of(lanes, *there);
         write(lanes, *mine, [&] { return f(before, value); });
         if (this->slots_.replace(lanes, key, *there, *mine))
-          return insertion::present;  // as a number never comes back, it has had this value all the time
+          return insertion::present;  // entry numbers are never reused, so the value has not changed
+                                      // meanwhile
       }
     }
   }
@@ -201,10 +201,10 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   /// What insert_and_find returns.
   struct inserted_or_found {
     insertion what;
-    Value value;  // that the key has now; the one that was given if there is no room
+    Value value;  // // of the key after the call; the argument if there is no room
   };
-  /// Stores a pair unless the key is there, and returns the value that it has then. Takes an entry only if it
-  /// is not.
+  /// Stores a pair unless the key is present, and returns the value that the key has afterwards. Takes an
+  /// entry only if the key is absent.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
     return insert_and_find(one_lane(), key, value);
   }
@@ -217,8 +217,8 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
     return {done.what, done.what == insertion::present ? this->value_of(lanes, done.value) : value};
   }
 
-  /// Takes a key out; false if it is not there. Its slot remains the key's, and its entry nobody's, until a
-  /// bulk call makes them free.
+  /// Erases a key; false if it is absent. Its slot stays reserved for the key, and its entry unused, until a
+  /// bulk call frees them.
   ROOST_FN bool erase(const Key& key) const { return this->slots_.erase(key); }
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {

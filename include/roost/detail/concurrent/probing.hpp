@@ -13,30 +13,31 @@
 #include "roost/pair.hpp"
 
 /// \file
-/// Layout `probing`: open addressing in slots that any number of threads change at the same time.
+/// Layout `probing`: open addressing in slots that any number of threads can change at the same time.
 
 namespace roost {
 
 /// Buckets that are read at once: on cuda one 32-byte sector, on the host one 64-byte line. A key's hash
-/// tells its region, its home bucket there, and a stride: a key that finds its home full goes to the bucket a
-/// stride further, round the region, and when that is full, round the next. (Double hashing, not the linear
-/// probing of D. Farrell, A simple GPU hash table, 2020: at load 0.8 a key that is not there costs half as
-/// many reads.)
+/// determines its region, its home bucket there, and a stride. The probe sequence starts at the home bucket
+/// and visits the buckets of the region at this stride; if all are full, it continues in the next region.
+/// (Double hashing, not the linear probing of D. Farrell, A simple GPU hash table, 2020: at load 0.8 an
+/// absent key costs half as many reads.)
 ///
-/// A slot is one word that is changed at once: some bits of the key's hash, whether it is free, taken or
-/// erased, a mark, and the value. The table is eight sections, and no key leaves its own. So the place of a
-/// slot tells three bits of the hash of the key that it holds, which leaves three bits for what the slot is:
-/// no key and no value is reserved. A key that passes a bucket sets the mark of one of its slots, which its
-/// hash chooses: a lookup that finds neither its key nor its mark ends there. Under changes of single keys a
-/// slot belongs to its key for good, erased or not: so two threads that insert a key meet at the same slot,
-/// and a value never shows with another key. Bulk inserts, beside which there is nothing else, make slots of
-/// erased keys free.
+/// A slot is one word that is changed atomically: some bits of the key's hash, its state (free, occupied or
+/// erased), a mark, and the value. The table has eight sections, and no key leaves its own. So the position
+/// of a slot determines three bits of the hash of its key, and these three bits of the word hold the state
+/// instead: no key and no value is reserved. A key that passes a bucket sets the mark of one of its slots,
+/// which its hash chooses: a lookup that finds neither its key nor its mark ends there. Under changes of
+/// single keys a slot belongs to its key for good, even when erased (a tombstone that only this key can
+/// reuse): so two threads that insert a key meet at the same slot, and a value never appears with another
+/// key. Bulk inserts, which overlap with nothing else, free the slots of erased keys.
 struct probing {
   static constexpr const char* name = "probing";
 
   static constexpr std::uint32_t sections = 8, log2_sections = 3;
 
-  /// Where a key may be: in two regions, and in the first so many buckets of its way through them.
+  /// Where a key may be: in two regions, and in the first buckets of its probe sequence through them, up to
+  /// this number.
   static constexpr std::uint32_t regions_in_reach = 2;
   static constexpr std::uint32_t buckets_in_reach = 2048;
 
@@ -55,10 +56,10 @@ struct probing {
     ROOST_FN std::uint64_t buckets() const { return std::uint64_t{regions} * region_buckets; }
   };
 
-  /// For `slots` slots and more, of which `n` are expected to be taken.
+  /// For at least `slots` slots, of which `n` are expected to be occupied.
   template <class Place, class Key, class Value>
   static plan make_plan(double slots, double n, std::uint64_t seed);
-  /// The largest table in so many bytes, or a little less.
+  /// The largest table that fits in `bytes` bytes, or a slightly smaller one.
   template <class Place, class Key, class Value>
   static plan make_plan_within(std::size_t bytes, std::uint64_t seed);
 };
@@ -78,8 +79,8 @@ struct probing::slot_word {
   using hash = decltype(hash_of(std::declval<Key>()));
 
   static constexpr part taken = part{1} << (8 * sizeof(part) - 1);
-  static constexpr part erased = taken >> 1;  // besides
-  static constexpr part mark = taken >> 2;    // besides: keys may have passed the bucket
+  static constexpr part erased = taken >> 1;  // // in addition to taken
+  static constexpr part mark = taken >> 2;    // // in addition: keys may have passed the bucket
   static constexpr hash kept = static_cast<hash>(~hash{0}) >> log2_sections;  // of a hash, in a slot
 
   ROOST_FN static part value_part(const Value& value) {
@@ -125,7 +126,7 @@ struct probing::slot_word {
   ROOST_FN static bool is_of(const word& w, part key) {
     return (key_part(w) & static_cast<part>(~(erased | mark))) == key;
   }
-  /// A word for the place of another: the mark stays there.
+  /// A word to replace another one, with the mark of the replaced word.
   ROOST_FN static word in_place_of(const word& w, const word& before) {
     const part key = (key_part(w) & static_cast<part>(~mark)) | (key_part(before) & mark);
     if constexpr (!has_value) {
@@ -138,8 +139,8 @@ struct probing::slot_word {
   }
 };
 
-/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives
-/// and is not rehashed. Any number of threads may call it, while others change the table.
+/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map exists
+/// and is not rehashed. Any number of threads may call them while others change the table.
 template <class Place, class Key, class Value>
 class probing::reader {
  public:
@@ -152,7 +153,7 @@ class probing::reader {
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
   static constexpr std::uint32_t sections = probing::sections;
 
-  /// Slots that are read at once.
+  /// The slots that are read at once.
   struct alignas(16) bucket {
     word slots[bucket_slots];
   };
@@ -173,12 +174,12 @@ class probing::reader {
     return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
-  /// The same for a thread whose neighbours look up keys of their own.
+  /// The same for a thread whose neighbours look up other keys.
   ROOST_FN found<Value> find(const warp_neighbours&, const Key& key) const {
     return detail::probe(*this, format_of_neighbours(), key);
   }
 
-  /// True if the key is there.
+  /// True if the key is present.
   ROOST_FN bool contains(const Key& key) const { return detail::probe(*this, key).has_value(); }
   template <class Lanes>
   ROOST_FN bool contains(const Lanes& lanes, const Key& key) const {
@@ -187,11 +188,10 @@ class probing::reader {
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
-  /// Fetches a key's home bucket ahead of its use. Does nothing on a GPU, which hides the wait with other
-  /// threads.
+  /// Prefetches a key's home bucket. Does nothing on a GPU, where other threads hide the latency.
   ROOST_PREFETCH_FN void prefetch(const Key& key) const { fetch(start(key)); }
 
-  /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
+  /// Splits keys by the leading bits of their hash, which is the order of the buckets.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
 
   ROOST_FN std::uint32_t region_number(const Key& key) const {
@@ -205,7 +205,7 @@ class probing::reader {
 
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const { return detail::probe(*this, key).slot; }
-  /// How many buckets a lookup of this key reads; 0 if it is not there.
+  /// How many buckets a lookup of this key reads; 0 if the key is absent.
   ROOST_FN std::uint32_t probes_of(const Key& key) const { return detail::probe(*this, key).probes; }
   ROOST_FN bool occupied(std::uint64_t number) const { return slot::is_there(word_at(number)); }
   /// Whether a slot belongs to a key, erased or not.
@@ -213,7 +213,7 @@ class probing::reader {
   ROOST_FN Key key_at(std::uint64_t number) const { return key_of(word_at(number), number / bucket_slots); }
   ROOST_FN Value value_at(std::uint64_t number) const { return slot::value(word_at(number)); }
 
-  /// What a slot holds, and the key that a word in bucket b belongs to.
+  /// The word of a slot, and the key of a word in bucket b.
   ROOST_FN word word_at(std::uint64_t number) const {
     return detail::shared_access::load(&buckets_[number / bucket_slots].slots[number % bucket_slots]);
   }
@@ -224,14 +224,13 @@ class probing::reader {
     return key_of_hash<Key>(hash_in_section(w, section), plan_.seed);
   }
 
-  /// The bucket of a region where the way of a word's key begins there, be the region its home or the next
-  /// one.
+  /// The bucket at which the probe sequence of a word's key enters a region: its home region or the next one.
   ROOST_FN std::uint32_t home_in_region(const word& w, std::uint64_t section) const {
     return static_cast<std::uint32_t>(
         split_hash(split_hash(hash_in_section(w, section), plan_.regions).rest, plan_.region_buckets).digit);
   }
-  /// Calls visit(number) for the buckets that a word's key passes on that way before bucket `target`, where
-  /// it lies, as long as that says true.
+  /// Calls visit(number) for the buckets of that probe sequence before bucket `target`, which holds the key,
+  /// as long as visit returns true.
   template <class Visit>
   ROOST_FN void walk_in_region(const word& w, std::uint64_t section, std::uint32_t target,
                                const Visit& visit) const {
@@ -240,15 +239,15 @@ class probing::reader {
       way.next();
   }
 
-  /// The way through the buckets where a key may be.
+  /// The probe sequence of a key: the buckets where it may be.
   struct path {
-    bucket* section;  // regions that are gone round
+    bucket* section;  // // the regions to probe
     std::uint32_t regions;
     std::uint32_t region;   // of those
     std::uint32_t buckets;  // of a region
     std::uint32_t number;   // of the bucket there: first the home
     std::uint32_t stride;
-    std::uint32_t lap;    // buckets of the region that were seen
+    std::uint32_t lap;    // // buckets of the region already visited
     std::uint32_t steps;  // at most
     typename slot::part key;
 
@@ -262,11 +261,11 @@ class probing::reader {
     }
   };
 
-  // What was seen of a bucket: copies of its words. A host that compares their keys side by side reads them
-  // where they are: each word at once, as 16-byte loads are atomic on every processor with AVX, and so are
-  // their halves on all others. (ThreadSanitizer does not know that.) So a second look sees later words. A
-  // lookup may look for the key first: without it, and without its mark, the key was nowhere. An insert has
-  // to see the free slots first.
+  // The words read from a bucket: copies of them. On a host that compares keys with vector instructions they
+  // are read in place, each word atomically: 16-byte loads are atomic on every processor with AVX, and so are
+  // their halves on all others. (ThreadSanitizer does not know that.) So a second read may see newer words. A
+  // lookup may search for the key first: if it finds neither the key nor its mark, the key was absent. An
+  // insert must read the free slots first.
 
 #if ROOST_TSAN
   static constexpr bool by_lanes = false;
@@ -301,7 +300,7 @@ class probing::reader {
       return bits_of(seen, [](const word& w) { return slot::is_free(w); });
     }
   }
-  /// Which slot's mark a key sets in the buckets that it passes, and whether it is there.
+  /// The slot whose mark a key sets in the buckets that it passes, and whether that mark is set.
   ROOST_FN static int mark_slot(const typename slot::part& key) {
     return static_cast<int>(key & (bucket_slots - 1));
   }
@@ -318,7 +317,7 @@ class probing::reader {
     if constexpr (by_lanes) {
       return Access::load(seen + slot);
     } else {
-      word result = seen[0];  // what was read is in registers, which have no index
+      word result = seen[0];  // // the words are in registers, which cannot be indexed
       ROOST_UNROLL
       for (int s = 1; s < bucket_slots; ++s) {
         if (s == slot) result = seen[s];
@@ -340,8 +339,8 @@ class probing::reader {
     return detail::equal_lanes_for<Access, 32, bucket_slots, sizeof(word) / 4>(slots, wanted, care);
   }
 
-  // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; one with the key or without its
-  // mark is the last one.
+  // Lookups in steps: see detail/table/probe.hpp. A step reads a bucket; the last one has the key, or lacks
+  // its mark.
 
   static constexpr bool defers = true, interleaves_by_region = true, interleaves_directly = true;
   /// The format for direct lookups of many threads: neighbours read their buckets together.
@@ -349,7 +348,7 @@ class probing::reader {
 
   struct lookup {
     path way;
-    std::uint32_t steps;  // that were taken
+    std::uint32_t steps;  // // steps already taken
     seen_words here;      // of the bucket that was read
   };
 
@@ -424,7 +423,7 @@ class probing::reader {
         static_cast<typename slot::part>(h & slot::kept) | slot::taken};
   }
 
-  /// What a look at a bucket shows.
+  /// What a read of a bucket shows.
   struct sight {
     unsigned mine = 0;  // a bit for each slot: belongs to the key,
     unsigned free = 0;
@@ -432,7 +431,8 @@ class probing::reader {
 
     template <class Access>
     ROOST_FN void look(const typename slot::part& key) {
-      free = free_in<Access>(seen);  // first: where it is looked at twice, a key that comes meanwhile is seen
+      free = free_in<Access>(
+          seen);  // first: if the bucket is read twice, a key that is inserted meanwhile is seen
       mine = of_key<Access>(seen, key);
     }
     template <class Access>
@@ -451,12 +451,13 @@ class probing::reader {
   struct mark_in_silence {
     ROOST_FN void operator()(std::uint64_t) const {}
   };
-  struct no_marks : mark_in_silence {};  // of a table in which nobody looks anything up
+  struct no_marks : mark_in_silence {};  // // of a table without concurrent lookups
 
-  /// The one way along a path. Each lane looks at a bucket; the first that sees the key or a free slot, or if
-  /// the key does not come no mark of it, has the word: settle(bucket, sight) says whether that was the end,
-  /// or clears what it saw, and the next has it. A key that comes sets its mark in the buckets before that,
-  /// and calls on_mark(bucket). Returns the lane that ended it, or none.
+  /// The one walk along a probe sequence. Each lane reads a bucket. The first lane that sees the key or a
+  /// free slot, or, if the key is not to be inserted, a bucket without its mark, acts: settle(bucket, sight)
+  /// says whether the walk ends here; if not, it clears what it saw, and the next such lane acts. An insert
+  /// sets the key's mark in all earlier buckets, and calls on_mark(bucket). Returns the lane that ended the
+  /// walk, or none.
   template <class Access, class Lanes, class Settle, class OnMark = mark_in_silence>
   ROOST_FN static int follow(const Lanes& lanes, const path& way, bool comes, const Settle& settle,
                              const OnMark& on_mark = {}) {
@@ -469,7 +470,7 @@ class probing::reader {
       const bool looks = step < way.steps;
       if (looks) here.template look<Access>(way.key);
       const bool unmarked = looks && !marked_in<Access>(here.seen, way.key);
-      // Who sees the key beyond has seen the mark, which stays: they need no order.
+      // // The mark is set before the key, and stays; order is not needed.
       const auto pass = [&] {
         if constexpr (std::is_same_v<OnMark, no_marks>) return;
         if (!comes || !unmarked) return;
@@ -498,8 +499,8 @@ class probing::reader {
 };
 
 /// What concurrent_map::ref() returns: lookups and changes of single keys, from any number of threads of
-/// kernels and of the host at once. Each is one step for everybody who watches (linearizable), and none waits
-/// for another thread (lock-free). Trivially copyable; valid while its map lives and is not rehashed.
+/// kernels and of the host at once. Each operation is linearizable and lock-free. Trivially copyable; valid
+/// while its map exists and is not rehashed.
 template <class Place, class Key, class Value>
 class probing::table : public probing::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
@@ -511,7 +512,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   using typename base::slot;
   using typename base::word;
 
-  /// Stores a pair unless the key is there.
+  /// Stores a pair unless the key is present.
   ROOST_FN insertion insert(const Key& key, const Value& value) const {
     return insert(one_lane(), key, value);
   }
@@ -525,7 +526,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return put_on<detail::shared_access>(lanes, this->path_of(key), value, keep()).what;
   }
 
-  /// Stores a pair, or gives the key that is there another value.
+  /// Stores a pair, or gives a present key another value.
   ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
     return insert_or_assign(one_lane(), key, value);
   }
@@ -534,8 +535,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return put_on<detail::shared_access>(lanes, this->path_of(key), value, assign()).what;
   }
 
-  /// Stores a pair, or makes the value that is there f(it, value). `f` may be called several times for one
-  /// change.
+  /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). `f` may be called
+  /// several times for one change.
   template <class F>
   ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
     return insert_or_apply(one_lane(), key, value, f);
@@ -549,9 +550,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
   /// What insert_and_find returns.
   struct inserted_or_found {
     insertion what;
-    Value value;  // that the key has now; the one that was given if the table is full
+    Value value;  // // of the key after the call; the argument if the table is full
   };
-  /// Stores a pair unless the key is there, and returns the value that it has then.
+  /// Stores a pair unless the key is present, and returns the value that the key has afterwards.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
     return insert_and_find(one_lane(), key, value);
   }
@@ -561,8 +562,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
   }
 
-  /// Gives a key that has the value `expected`, byte for byte, the value `desired`; false if it is not there,
-  /// or has another.
+  /// Replaces the value of a key by `desired` if it is `expected`, byte for byte; false if the key is absent
+  /// or has another value.
   ROOST_FN bool replace(const Key& key, const Value& expected, const Value& desired) const
     requires(slot::has_value)
   {
@@ -578,7 +579,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     const int leader = base::template follow<detail::shared_access>(
         lanes, way, false, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine == 0) return true;
-          // Beside a short value its slot may hold what plus has carried.
+          // The unused bytes beside a short value may hold a carry of plus.
           for (word seen = here.template mine_seen<detail::shared_access>();
                !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
             const word before = detail::shared_access::compare_exchange(
@@ -592,8 +593,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return leader == base::no_lane ? false : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
-  /// Takes a key out; false if it is not there. Its slot remains the key's, until a bulk insert makes it
-  /// free.
+  /// Erases a key; false if it is absent. Its slot stays reserved for the key until a bulk insert frees it.
   ROOST_FN bool erase(const Key& key) const { return erase(one_lane(), key); }
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
@@ -617,7 +617,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(replace);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
 
-  // What the bulk calls of concurrent_map stand on.
+  // What the bulk calls of concurrent_map are built on.
 
   /// insert with any change: keep, assign, apply.
   template <class Change>
@@ -625,12 +625,13 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change).what;
   }
   struct put_result {
-    insertion what;        // full, too, if what does not insert does not find the key
-    word seen;             // of a key that was there, before the change
+    insertion what;        // // also full if a change that does not insert does not find the key
+    word seen;             // // of a present key, before the change
     std::uint32_t bucket;  // where the key is, of a copy of its region
   };
-  /// The same in a copy of the key's region that one team has to itself, in the buckets [first, last) of its
-  /// way; first is 0 or 1. on_mark(bucket) is called for those that the key may be the first to mark.
+  /// The same in a copy of the key's region that only one team uses, in the buckets [first, last) of its
+  /// probe sequence; first is 0 or 1. on_mark(bucket) is called for the buckets that the key may be the first
+  /// to mark.
   template <class Access, class Change, class OnMark>
   ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
                                     std::uint32_t first, std::uint32_t last, const OnMark& on_mark) const {
@@ -641,7 +642,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     if (first != 0) way.next();
     return put_on<Access>(one_lane(), way, value, change, on_mark);
   }
-  /// The same in a small table of as many sections that one team has to itself.
+  /// The same in a small table with the same number of sections that only one team uses.
   template <class Access, class Change>
   ROOST_FN insertion put_in_small(bucket* small, std::uint32_t section_buckets, const Key& key,
                                   const Value& value, const Change& change) const {
@@ -660,7 +661,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   ROOST_FN const plan& geometry() const { return this->plan_; }
 
-  // What to do about a key that is there. True: done; false: `seen` is what its slot has become meanwhile.
+  // What to do about a present key. True: done; false: another thread has changed the slot, and `seen` is its
+  // new word.
 
   struct keep {
     static constexpr bool repeatable = true;
@@ -700,8 +702,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
     }
   };
 
-  /// One of those, a lookup or an erase, which the operation tells. What the threads of a warp do differs
-  /// when they have found their slots only.
+  /// One of these changes, a lookup or an erase, chosen by the operation. The threads of a warp diverge only
+  /// after they have found their slots.
   struct any {
     static constexpr bool repeatable = true;
     bool stores, assigns, erases;
@@ -722,8 +724,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
 
  private:
-  /// The one insert. A key goes to the first free slot of its path. As free slots are taken and never given
-  /// back, all threads that insert it meet at that slot.
+  /// The one insert. A key takes the first free slot of its probe sequence. Since occupied slots never become
+  /// free again, all threads that insert the key meet at that slot.
   template <class Access, class Lanes, class Change, class OnMark = typename base::mark_in_silence>
   ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value,
                                     const Change& change, const OnMark& on_mark = {}) {

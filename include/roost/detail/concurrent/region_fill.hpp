@@ -26,8 +26,8 @@ struct pairs_of_partition {
   }
 };
 
-/// The pairs of another table with the same hash, by region of the table `target`. As the regions of both
-/// stand in the order of the hash, they are in few regions.
+/// The pairs of another table with the same hash, by region of the table `target`. Since the regions of both
+/// tables are in hash order, the pairs of a target region come from few regions.
 template <class Table>
 struct pairs_of_table {
   Table source, target;
@@ -60,15 +60,15 @@ struct pairs_of_table {
   }
 };
 
-/// No pairs: erased keys are taken out, no more.
+/// No pairs: only erased keys are removed.
 struct no_pairs {
   ROOST_FN bool lack_some() const { return false; }
   template <class Team, class F>
   ROOST_FN void for_each(const Team&, std::size_t, const F&) const {}
 };
 
-/// Fills one region in a team's scratch, and writes the buckets that have changed. Slots of erased keys
-/// become free first, in regions that never were full: so no key of theirs lies in the next one.
+/// Fills one region in a team's scratch, and writes the buckets that have changed. In regions that were never
+/// full, so that none of their keys is in the next region, slots of erased keys are freed first.
 template <class Place, class Table, class From, class Change>
 struct fill_regions {
   static constexpr int threads = change_tuning<cuda>::fill_threads;
@@ -81,7 +81,7 @@ struct fill_regions {
   Table table;
   From source;
   Change change;
-  bool empty;   // the table is new; else pairs come to those that are there
+  bool empty;   // the table is new; else pairs are added to the present ones
   bool sweeps;  // there may be erased keys
   left_over<item> left;
 
@@ -134,8 +134,8 @@ struct fill_regions {
         parts.changed[done.bucket] = 1;
       return done.what != insertion::full;
     };
-    // On cuda those that find their home full come together first: a loop in which few of a block's
-    // neighbours go on is slow. They never find room there afterwards.
+    // On cuda the pairs that find their home full are first collected: a loop in which only few of a block's
+    // neighbours continue is slow. They never find room in their home afterwards.
     source.for_each(team, region, [&](const item& mine) {
       if constexpr (Team::size != 1) {
         if (put(mine, 0, 1)) return;
@@ -160,9 +160,10 @@ struct fill_regions {
     }
   }
 
-  /// Makes slots of erased keys free. A key outside its home bucket first goes back to the first bucket on
-  /// its way that has such a slot. Then those become free that lie in buckets which no key passes; the others
-  /// stay for another time. If too many keys are outside, all stays as it is.
+  /// Frees slots of erased keys. First each key outside its home bucket moves back to the first bucket of its
+  /// probe sequence that has such a slot. Then the slots of erased keys in buckets that no key passes are
+  /// freed; the others stay for another time. If too many keys are outside their home buckets, nothing is
+  /// changed.
   template <class Access, class Team>
   ROOST_FN void take_out_erased(const Team& team, const pieces& parts, std::uint32_t region) const {
     using slot = typename Table::slot;
@@ -266,9 +267,9 @@ struct is_taken {
   ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.taken(slot) ? 1 : 0; }
 };
 
-/// 1 for a slot that is neither free, all zeros, nor taken: lookups pass it, and inserts take it in vain.
-/// Also for a free slot where keys may have passed: an insert of one of them would take it, and have it
-/// twice.
+/// 1 for a slot that is neither free (all zeros) nor occupied: lookups pass it, and inserts try it in vain.
+/// Also for a free slot in a bucket that keys may have passed: an insert of one of these keys would take it,
+/// and the key would be there twice.
 template <class Table>
 struct is_neither_free_nor_taken {
   Table table;

@@ -11,7 +11,7 @@ namespace roost {
 
 namespace detail {
 
-/// The slots of a concurrent_map: their memory, what is known of how many are in use, and bulk changes, which
+/// The slots of a concurrent_map: their memory, the known bounds on the slots in use, and bulk changes, which
 /// make room.
 template <class Key, class Value, class Place>
 class slot_table {
@@ -62,7 +62,7 @@ class slot_table {
            static_cast<double>(capacity());
   }
 
-  /// Anybody may change slots from now on.
+  /// From now on refs may change slots.
   void forget() { most_ = std::nullopt; }
 
   void clear(const Place& place) {
@@ -90,8 +90,9 @@ class slot_table {
       if (!most_) count_slots(place);
       const bool by_region = std::is_same_v<Wanted, all_wanted> && goes_by_region(n, how);
       if (!by_region && static_cast<double>(most_->live + n) <= limit()) make_room(place, n, report);
-      if (room(by_region) < n) {  // there may be room all the same: a sample tells how many are new
-        // Another sample each time: that of a call that was interrupted is there already.
+      if (room(by_region) < n) {  // there may be enough room after all: a sample shows how many keys are new
+        // A different sample each time: after an interrupted call, the keys of its sample are already
+        // present.
         order = sample_first::of(n, most_->live);
         if (order.sampled != 0) {
           expected = order.sampled;
@@ -160,7 +161,7 @@ class slot_table {
     }
     result.keys_by_probes.resize(result.most_probes);
     result.erased = place.sum(capacity(), is_taken<reader_type>{reader()}) -
-                    result.size;  // slots are not given back, so there are no fewer than before
+                    result.size;  // slots are not freed, so there are no fewer than before
     if (result.size != 0) result.mean_probes = static_cast<double>(probes) / static_cast<double>(result.size);
     result.load_factor =
         static_cast<double>(result.size + result.erased) / static_cast<double>(result.capacity);
@@ -200,12 +201,12 @@ class slot_table {
     return probing::make_plan<Place, Key, Value>(n / checked(options).load_factor, n, options.seed);
   }
 
-  /// Puts a part of a batch into the table. `expected`: how many of its keys are new, as far as is known.
+  /// Inserts a part of a batch. `expected`: an estimate of how many of its keys are new.
   template <class Source, class Change>
   void put(const Place& place, const Source& source, const Change& change, const bulk_options& how,
            std::size_t expected, insert_report& report) {
     const std::size_t n = source.size();
-    array<item, Place> left;  // what found no room, if it is known
+    array<item, Place> left;  // // pairs that found no room, if they are known
     std::size_t listed = 0;
     if constexpr (Source::all) {
       if (goes_by_region(n, how) &&
@@ -216,8 +217,8 @@ class slot_table {
           report.path = path::regional;
           if (sum->left == 0) return;
           if (sum->left <= left.size())
-            listed = sum->left;  // else all is done again, which changes nothing but for what adds up, and
-                                 // then the list is long enough
+            listed = sum->left;  // // list overflowed: reinsert the batch (idempotent except for sums, whose
+                                 // list is long enough)
         }
       }
     }
@@ -244,10 +245,11 @@ class slot_table {
         }
         ++report.rehashes;
         last_try = true;
-      } else if (room() < full) {  // tiles that begin together can be more than there is room for
+      } else if (room() <
+                 full) {  // tiles that begin at the same time can hold more pairs than there is room for
         make_room(place, smaller(full, static_cast<std::size_t>(limit()) + 1), report);
-      } else {  // there are free slots, but not where these keys want to be: another hash spreads them, and
-                // at last some more room helps, too
+      } else {  // there are free slots, but not on the probe sequences of these keys: another hash function
+                // spreads them, and in the end more slots help, too
         if (hashes >= 3 || !move(place, {}, true)) move_to(place, 1.25 * limit() + 1, true);
         ++report.rehashes;
         ++hashes;
@@ -259,7 +261,7 @@ class slot_table {
     }
   }
 
-  /// Launches inserts that add up what they do in `counted`, which is `sum` before and after.
+  /// Launches inserts that add their counts to `counted`, which equals `sum` before and after.
   template <class Launch>
   void launch_put(const Place& place, array<counts, Place>& counted, counts& sum, insert_report& report,
                   const Launch& launch) {
@@ -272,8 +274,8 @@ class slot_table {
     report.inserted += sum.inserted;
   }
 
-  /// Inserts by region: pairs of a source that knows which are whose come to an empty table, or to what is
-  /// there.
+  /// Inserts by region the pairs of a source that is already split by region, into an empty table or in
+  /// addition to the present pairs.
   template <class From, class Change>
   static counts fill(const Place& place, const table_type& table, const From& source, const Change& change,
                      bool empty, bool sweeps, array<item, Place>& left, array<counts, Place>& counted) {
@@ -285,8 +287,8 @@ class slot_table {
     return sum;
   }
 
-  /// Inserts pairs by region. Nothing, and nothing is done, if there is no memory for that, or if there are
-  /// too many of one region: copies of few keys, say.
+  /// Inserts pairs by region. Returns nothing, and inserts nothing, if there is no memory for that, or if one
+  /// region has too many pairs, as with many copies of few keys.
   template <class Source, class Change>
   std::optional<counts> put_by_region(const Place& place, const Source& source, const Change& change,
                                       array<item, Place>& left, path way) {
@@ -329,7 +331,8 @@ class slot_table {
     most_ = {live, place.sum(capacity(), is_taken<table_type>{table()}) - live};
   }
 
-  /// How many more keys may come before room is made. By region they free erased keys' slots on their way.
+  /// How many more keys can be inserted before room must be made. Inserts by region also free slots of erased
+  /// keys.
   std::size_t room(bool by_region = false) const {
     if (!most_) return 0;
     const double by_slots = (limit() + static_cast<double>(capacity())) / 2 -
@@ -338,7 +341,7 @@ class slot_table {
         std::max(std::min(limit(), by_slots) - static_cast<double>(most_->live), 0.0));
   }
 
-  /// Buckets that an insert of a new key reads, about, if n come.
+  /// The approximate number of buckets that an insert of a new key reads while n keys are inserted.
   double buckets_read(std::size_t n) const {
     const double taken =
         most_ ? static_cast<double>(most_->live + most_->erased) + static_cast<double>(n) / 2 : 0;
@@ -346,7 +349,7 @@ class slot_table {
            (1 - std::pow(std::min(taken / static_cast<double>(capacity()), 0.97), table_type::bucket_slots));
   }
 
-  /// Whether a batch goes region after region, if there is room for it.
+  /// Whether a batch is inserted by region, if there is memory for that.
   bool goes_by_region(std::size_t n, const bulk_options& how) const {
     using tuned = change_tuning<Place>;
     const bool pays =
@@ -355,7 +358,7 @@ class slot_table {
     return asks_for_regions(how.path) || (how.path == path::automatic && pays);
   }
 
-  /// Makes slots of erased keys free, in place; not in regions that were full.
+  /// Frees slots of erased keys, in place; not in regions that were full.
   void sweep(const Place& place) {
     array<counts, Place> counted(place, 1);
     array<item, Place> left;
@@ -366,7 +369,7 @@ class slot_table {
     note_inserted(sum);
   }
 
-  /// Makes room for more keys if there is less. Only maps that grow get more slots.
+  /// Makes room for `more` keys if there is less. Only maps that grow get more slots.
   void make_room(const Place& place, std::size_t more, insert_report& report) {
     if (!most_) count_slots(place);
     if (room() >= more) return;
@@ -388,9 +391,9 @@ class slot_table {
     ++report.rehashes;
   }
 
-  /// Moves all keys to a table with room for n, or one like this if there is no n: by region if the hash may
-  /// stay. Refs of a map that does not grow stay valid if there is no n. False: they found no room, or there
-  /// was no memory for a table like this.
+  /// Moves all keys to a table with room for n keys or, without n, to one of the same size; by region if the
+  /// hash function may stay the same. Without n, refs of a map that does not grow stay valid. Returns false
+  /// if the keys found no room, or if there was no memory for a table of the same size.
   bool move(const Place& place, std::optional<double> n, bool other_hash) try {
     const table_type old = table();
     const std::size_t live = size(place);
@@ -441,9 +444,9 @@ class slot_table {
   concurrent_options options_;
   probing::plan plan_;
   array<bucket, Place> owned_;
-  std::unique_ptr<bucket, leave_it> borrowed_;         // of storage that users bring
-  std::optional<slots_in_use> most_ = slots_in_use();  // there are no more, if known
-  int hashes_ = 0;                                     // that were given up
+  std::unique_ptr<bucket, leave_it> borrowed_;         // // storage provided by the user
+  std::optional<slots_in_use> most_ = slots_in_use();  // // upper bound of used slots, if known
+  int hashes_ = 0;                                     // // hash functions that were given up
 };
 
 }  // namespace detail

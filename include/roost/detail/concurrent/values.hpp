@@ -3,13 +3,13 @@
 #include "roost/detail/concurrent/indexed.hpp"
 #include "roost/detail/concurrent/slot_table.hpp"
 
-// Where the values of a concurrent_map lie: in its slots, or, above 8 bytes, in entries of an array, whose
-// numbers the slots hold. What a map asks of either:
+// Where the values of a concurrent_map are stored: in its slots, or, above 8 bytes, in entries of an array,
+// whose numbers the slots hold. Both have this interface:
 //
 //     stored                              what a slot holds
 //     ref(slots)                          the handle for users
 //     store(place, slots, pairs, wanted)  the pairs of a batch with what their slots will hold
-//     apply(f)                            the change that makes a value f(it, the one that comes)
+//     apply(f)                            the change that replaces a value v0 by f(v0, v) for a new value v
 
 namespace roost::detail {
 
@@ -66,8 +66,8 @@ struct set_counter {
   ROOST_FN void operator()(std::size_t) const { *counter = value; }
 };
 
-/// insert_or_apply of a batch: the entry of the pair that comes becomes f(the one that is there, it), and
-/// takes its place.
+/// insert_or_apply of a batch: the new pair's entry becomes f(current value, new value), and replaces the
+/// current entry.
 template <class Slot, class Value, class F>
 struct apply_to_entries {
   static constexpr bool repeatable = false;
@@ -91,7 +91,7 @@ struct apply_to_entries {
   }
 };
 
-/// Moves the values of the keys that are there to other entries, without gaps.
+/// Moves the values of the present keys to other entries, without gaps.
 template <class Table, class Value>
 struct compact_entries {
   static constexpr int threads = 256;
@@ -139,7 +139,7 @@ struct compact_entries {
   }
 };
 
-/// Counts slots whose entry was not taken, or is another key's, too.
+/// Counts slots whose entry was never taken, or is also another key's.
 template <class Table>
 struct bad_entry {
   Table table;
@@ -161,7 +161,7 @@ class values_in_entries {
   using ref_type = indexed::table<Place, Key, Value>;
   using reader_type = indexed::reader<Place, Key, Value>;
 
-  /// Entries for n keys and a quarter more.
+  /// Creates entries for n keys and a quarter more.
   values_in_entries(const Place& place, std::size_t n)
       : values_(place, entries_for(static_cast<double>(n))), taken_(place, 1) {
     clear(place);
@@ -195,7 +195,7 @@ class values_in_entries {
     move(place, table, std::move(others));
   }
 
-  /// Each pair takes an entry. A batch that finds too few moves the values to a new array first.
+  /// Each pair takes an entry. If there are too few for the batch, the values are first moved to a new array.
   template <class Source, class Wanted>
   auto store(const Place& place, const slots& table, const Source& source, const Wanted& wanted) {
     using numbers = computed<count_from<stored>>;
@@ -212,8 +212,7 @@ class values_in_entries {
  private:
   static constexpr double most_entries = sizeof(stored) == 4 ? 0x1p32 : 0x1p56;
 
-  /// A quarter more than n: for changes through refs, and so that batches of a part of that find room again
-  /// and again.
+  /// A quarter more than n: for changes through refs, and so that several smaller batches find room.
   static std::size_t entries_for(double n) {
     const double entries = std::ceil(1.25 * n) + 16;
     check_table_bytes(entries * sizeof(Value), 0, "roost::concurrent_map");
@@ -226,12 +225,12 @@ class values_in_entries {
     return std::min<std::uint64_t>(result, values_.size());
   }
 
-  /// Whether there are entries for a batch of n, and an eighth for refs, when so many are taken.
+  /// Whether there are entries for a batch of n, and an eighth for refs, if `taken` entries are in use.
   bool has_entries(std::size_t n, std::uint64_t taken) const {
     return n <= values_.size() && taken + n + values_.size() / 8 <= values_.size();
   }
 
-  /// Moves the values of the keys that are there.
+  /// Moves the values of the present keys.
   void move(const Place& place, const slots& table, array<Value, Place> others) {
     using kernel = compact_entries<typename slots::table_type, Value>;
     place.fill(taken_.data(), 0, taken_.bytes());
@@ -240,7 +239,7 @@ class values_in_entries {
     values_ = std::move(others);
   }
 
-  /// Takes n entries, after it has made room for them if need be; returns the first.
+  /// Takes n entries, making room for them first if necessary; returns the first.
   std::uint64_t take(const Place& place, const slots& table, std::size_t n) {
     std::uint64_t first = taken(place);
     const std::size_t room = values_.size();
@@ -255,7 +254,7 @@ class values_in_entries {
             {"roost::concurrent_map: entries for ", wanted,
              " values asked for, and 2^32 are the most for keys of 4 bytes; insert fewer at once"});
       }
-      // To move the values to as many entries as before should give an eighth of them.
+      // Moving the values to the same number of entries is worthwhile only if it frees an eighth of them.
       move(place, table, array<Value, Place>(place, first + n <= room - room / 4 ? room : more));
     }
     place.for_each(1, set_counter{taken_.data(), first + n});

@@ -13,24 +13,24 @@ namespace roost {
 
 /// Regions of buckets; a bucket is 4 or 8 slots that are read at once: on cuda one 32-byte sector, on the
 /// host one 64-byte line, for pairs of 4 + 4 bytes. A key's hash tells its region and its home bucket there;
-/// keys that find it full go to the next bucket of the region.
+/// a key whose home is full goes to the next bucket of the region.
 ///
-/// A lookup reads one bucket, and another one only after a bucket that keys have overflowed. That mark takes
-/// no room: the first two keys of a bucket stand in ascending order, and in descending order if the bucket
+/// A lookup reads one bucket, and another one only if the bucket has overflowed. This mark takes no memory:
+/// the first two keys of a bucket are in ascending order, or in descending order if the bucket has
 /// overflowed. Empty slots hold a key of another region, so no key and no value is reserved.
 ///
-/// A region is built by one team in shared memory: a counter for each bucket deals out its slots, then the
+/// A region is built by one team in shared memory: a counter for each bucket assigns its slots, then the
 /// region is written once.
 struct bucketed {
   /// Options of frozen_map and frozen_set with this layout.
   struct options {
-    /// Pairs over slots, in (0, 1]. Slots are added where a region could not hold a random split's spread:
-    /// the real figure is load_factor().
+    /// Pairs over slots, in (0, 1]. Slots are added if regions could not hold the variation of a random
+    /// split: load_factor() returns the actual value.
     double load_factor = 0.8;
     /// Chooses the hash functions. The same seed and data give the same answers on every place.
     std::uint64_t seed = 0;
-    /// Attempts after the first before a build gives up with build_error. From the third on regions get a
-    /// quarter more room each time.
+    /// Attempts after the first before a build gives up with build_error. From the third attempt on, regions
+    /// get a quarter more room each time.
     int max_restarts = 10;
   };
 
@@ -79,8 +79,8 @@ struct bucketed {
   };
 };
 
-/// Slots that are probed at once: keys together, values together. `Bytes`: how large it should be; it has 4
-/// or 8 slots.
+/// The slots that are probed at once: keys together, values together. `Bytes`: the wanted size; a bucket has
+/// 4 or 8 slots.
 template <std::size_t Bytes, class Key, class Value>
 struct bucketed::bucket_of {
   static constexpr int slots = Bytes / (sizeof(Key) + sizeof(Value)) >= 8 ? 8 : 4;
@@ -116,16 +116,16 @@ struct bucketed::bucket_of<Bytes, Key, none> {
   ROOST_FN void set(int s, const pair<Key, none>& item) { keys.key[s] = item.key; }
 };
 
-/// The buckets of a map: see roost::lookups for what may be asked.
+/// The buckets of a map: see roost::lookups for its operations.
 template <class Place, class Key, class Value>
 class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, Value> {
  public:
   using typename lookups<table, Key, Value>::hit;
   using bucket = bucket_of<detail::build_tuning<Place>::bucket_bytes, Key, Value>;
   static constexpr int bucket_slots = bucket::slots;
-  /// What a probe reads at once: a bucket of the usual size with its values, of a larger one the keys.
+  /// What a probe reads at once: a whole bucket with its values if it has the usual size, otherwise its keys.
   static constexpr bool reads_values = sizeof(bucket) <= detail::build_tuning<Place>::bucket_bytes;
-  static constexpr bool on_host = std::is_same_v<Place, host>;  // which needs no copy of what its cache has
+  static constexpr bool on_host = std::is_same_v<Place, host>;  // which needs no copy of data in its cache
   using read_type =
       std::conditional_t<on_host, none, std::conditional_t<reads_values, bucket, typename bucket::key_block>>;
 
@@ -133,7 +133,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
         const detail::empty_keys<Key>& empty)
       : buckets_(buckets), seed_(seed), regions_(regions), region_buckets_(region_buckets), empty_(empty) {}
 
-  /// Splits keys by the leading bits of their hash, in whose order the buckets stand.
+  /// Splits keys by the leading bits of their hash, which is the order of the buckets.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {seed_, parts}; }
 
   /// The number of slots.
@@ -300,8 +300,8 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
   using bucket = typename table<Place, Key, Value>::bucket;
   using tuned = detail::build_tuning<Place>;
   const double slots = static_cast<double>(n) / options.load_factor;
-  // A region's slots should hold the spread of a random split without more room than the load factor gives:
-  // full regions must be large.
+  // The slots of a region should hold the variation of a random split without more room than the load factor
+  // gives: so at high load factors regions must be large.
   const double spare = 1 / options.load_factor - 1;
   const double pairs_for_spread = spare > 0 ? 36 / (spare * spare) : 1e18;
   const double bytes =
@@ -339,7 +339,7 @@ struct bucketed::builder {
 
     std::uint64_t slots;  // of the region
     std::uint32_t strays_most;
-    std::uint32_t* count;   // of each bucket: pairs that have come by
+    std::uint32_t* count;   // // of each bucket: pairs that have tried it
     std::uint32_t* placed;  // of the region
     std::uint32_t* strays;  // how many pairs found their home bucket full,
     std::uint32_t* stray;   // and which
@@ -388,8 +388,8 @@ struct bucketed::builder {
     return {target.home(key).bucket};
   }
 
-  // What a worker may walk on average. Keys that were chosen to share a home walk farther than those of a
-  // full table; other hash functions spread them.
+  // How far a worker may probe on average. Keys that were chosen to share a home probe farther than those of
+  // a full table; other hash functions spread them.
   static constexpr std::uint64_t steps_of_stray = 64;   // buckets
   static constexpr std::uint64_t steps_of_claim = 256;  // slots
 
@@ -417,7 +417,7 @@ struct bucketed::builder {
     parts.buckets[position.bucket].set(static_cast<int>(s), mine);
   }
 
-  // A bucket's count tells that pairs went on from it, and there is no stash.
+  // The count of a bucket shows whether pairs continued past it; there is no stash.
   template <class Team>
   ROOST_FN void pass(const Team&, const pieces&, const walk&) const {}
   template <class Team>
@@ -425,7 +425,7 @@ struct bucketed::builder {
     return false;
   }
 
-  /// Whether a stray has passed a pair with its key.
+  /// Whether a stray has passed a pair with the same key.
   ROOST_FN bool passed_its_key(const pieces& parts, const item*, std::uint32_t place,
                                [[maybe_unused]] std::uint32_t region) const {
     const std::uint32_t last = place / slots_of_bucket;
@@ -439,7 +439,7 @@ struct bucketed::builder {
     return passed;
   }
 
-  /// Returns false if the different keys are too many, or too many of them share a home.
+  /// Returns false if there are too many distinct keys, or too many of them share a home.
   template <class Team>
   ROOST_FN bool place_by_claims(const Team& team, std::uint32_t, const item* items, std::uint64_t count,
                                 const pieces& parts) const {
@@ -459,13 +459,15 @@ struct bucketed::builder {
     });
   }
 
-  /// Writes the region; false if two pairs of a bucket have the same key, which claims exclude, or `twice`.
+  /// Writes the region; false if `twice`, or if two pairs of a bucket have the same key (which claims
+  /// exclude).
   template <class Team>
   ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const pieces& parts,
                      bool twice, bool by_counting) const {
     bucket* const out = target.buckets_ + std::uint64_t{region} * target.region_buckets_;
     if (by_counting) {
-      if (team.any(twice)) return false;  // and from here on nobody looks for copies in buckets, which change
+      if (team.any(twice))
+        return false;  // from here on buckets change, and are no longer searched for copies
       detail::for_each_of(team, target.region_buckets_, [&](std::uint32_t b) {
         const std::uint32_t n = detail::smaller<std::uint32_t>(parts.count[b], slots_of_bucket);
         twice |= finish(parts.buckets[b], n, parts.count[b] > slots_of_bucket);
@@ -488,7 +490,7 @@ struct bucketed::builder {
     return true;
   }
 
-  /// Marks a bucket if it overflowed, and tells whether one of its n keys is there twice.
+  /// Marks a bucket if it overflowed; returns whether one of its n keys is there twice.
   ROOST_FN static bool finish(bucket& b, std::uint32_t n, bool overflowed) {
     const std::uint32_t empties = slots_of_bucket - n;
     const bool twice = equal_pairs(b.keys) != empties * (empties - 1) / 2;
@@ -501,8 +503,8 @@ struct bucketed::builder {
     return twice;
   }
 
-  /// How many pairs of a bucket's slots hold the same key: slots r apart for every r, in an order that
-  /// vectors can do.
+  /// How many pairs of a bucket's slots hold the same key: compares slots r apart, for every r, in an order
+  /// that can be vectorised.
   ROOST_VECTOR_FN static std::uint32_t equal_pairs(const typename bucket::key_block& keys) {
     constexpr int half = slots_of_bucket / 2;
     Key around[2 * slots_of_bucket];

@@ -11,35 +11,36 @@
 #include "roost/detail/table/ref.hpp"
 
 /// \file
-/// Layout `compact`, the default of frozen_map and frozen_set: sectors that store what they do not tell of a
-/// key.
+/// Layout `compact`, the default of frozen_map and frozen_set: sectors that store only those bits of a key
+/// that their position does not determine.
 
 namespace roost {
 
-/// Sectors of 32 bytes (64 where pairs are large) that store of a key only what the sector's number does not
-/// tell of its hash. A hash of a key of up to 8 bytes is a bijection, so nothing is lost, and no key and no
-/// value is reserved. A large table has six pairs of 4 + 4 bytes in a sector where plain slots have four:
-/// nearly every lookup, of stored keys and of absent ones, reads one sector, and a table can be smaller than
-/// its input.
+/// Sectors of 32 bytes (64 for large pairs) that store only those bits of a key's hash that the number of the
+/// sector does not determine. A hash of a key of up to 8 bytes is a bijection, so nothing is lost, and no key
+/// and no value is reserved. A large table has six pairs of 4 + 4 bytes in a sector where plain slots have
+/// four: nearly every lookup, of stored keys and of absent ones, reads one sector, and a table can be smaller
+/// than its input.
 ///
-/// A pair that finds its home sector full tries two to seven others of its region, as far apart as its
-/// remainder says; it marks the sectors that it passes, and a lookup reads on only where the mark of its
-/// remainder stands. Pairs that find no place go to the stash of their region, a small table of plain pairs.
+/// A pair whose home sector is full tries two to seven other sectors of its region; its remainder determines
+/// how far apart they are. It marks the sectors that it passes, and a lookup continues only if the mark of
+/// its remainder is set. Pairs that find no slot go to the stash of their region, a small table of plain
+/// pairs.
 ///
 /// How many pairs a sector holds is chosen at build time, from the sizes of key and value and the number of
-/// sectors. On a host sectors have 64 bytes, a line, unless 32 hold eight pairs, and tags are whole numbers
-/// where the load allows it: it compares all of a sector at once.
+/// sectors. On a host sectors have 64 bytes, a cache line, unless 32 bytes hold eight pairs, and tags are
+/// whole numbers if the load allows it, so that all tags of a sector are compared at once.
 struct compact {
   /// Options of frozen_map and frozen_set with this layout.
   struct options {
-    /// Bytes of the pairs over bytes of the table, above 0; 1.2 is a table smaller than its input. Where so
-    /// many pairs do not fit (4 + 4 bytes: above 0.9 for small tables, 1.1 from 4 * 10^5 pairs on (on a host
-    /// 2 * 10^6), 1.3 from 10^8) the table is made larger; the real figure is load_factor().
+    /// Bytes of the pairs over bytes of the table, above 0; 1.2 is a table smaller than its input. If the
+    /// pairs do not fit at this load (4 + 4 bytes: above 0.9 for small tables, 1.1 from 4 * 10^5 pairs on (on
+    /// a host 2 * 10^6), 1.3 from 10^8), the table is made larger; load_factor() returns the actual value.
     double load_factor = 0.8;
     /// Chooses the hash functions. The same seed and data give the same answers on every place.
     std::uint64_t seed = 0;
-    /// Attempts after the first before a build gives up with build_error. With each, regions get an eighth
-    /// more room.
+    /// Attempts after the first before a build gives up with build_error. With each attempt, regions get an
+    /// eighth more room.
     int max_restarts = 10;
   };
 
@@ -100,7 +101,7 @@ struct compact {
   };
 };
 
-/// The sectors of a map: see roost::lookups for what may be asked.
+/// The sectors of a map: see roost::lookups for its operations.
 template <class Place, class Key, class Value>
 class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Value> {
  public:
@@ -124,10 +125,10 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     std::uint64_t sectors_least;  // of a table
     detail::sector_format format;
   };
-  /// The formats, and from how many sectors on they are used: five at most, as code is compiled for each.
-  /// (With 98400 sectors tags of a 4-byte key have 17 bits, with 12600000 they have 10.) Most types have two
-  /// or three. A host begins with those whose tags it compares side by side, and takes others for loads that
-  /// need them.
+  /// The formats, and the numbers of sectors from which on they are used: five at most, since code is
+  /// compiled for each. (With 98400 sectors tags of a 4-byte key have 17 bits, with 12600000 they have 10.)
+  /// Most types have two or three. A host prefers formats whose tags it can compare with vector instructions,
+  /// and uses others only for loads that need them.
   static constexpr std::array<sized_format, 5> formats = [] {
     std::array<sized_format, 8> all{};
     std::size_t count = 0;
@@ -145,7 +146,8 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
         all[count++] = {sectors, format};
     }
     for (; count > 6; --count) std::copy(all.begin() + 3, all.end(), all.begin() + 2);
-    if (count == 6) all[2] = all[3], all[3] = all[4], all[4] = all[5];  // the one that is missed least
+    if (count == 6)
+      all[2] = all[3], all[3] = all[4], all[4] = all[5];  // // drops the format that is missed least
     for (; count < 5; ++count) all[count] = all[count - 1];
     return std::array<sized_format, 5>{all[0], all[1], all[2], all[3], all[4]};
   }();
@@ -156,8 +158,8 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     std::uint32_t word[sector_bytes / 4];
   };
 
-  /// What a lookup reads at once: a sector of 32 bytes whole, of a larger one the head. (A host needs no copy
-  /// of what its cache has.)
+  /// What a lookup reads at once: all of a sector of 32 bytes, or the head of a larger one. (A host needs no
+  /// copy of data in its cache.)
   static constexpr int read_bytes = sector_bytes == 32 ? 32 : [] {
     int most = 0;
     for (const auto& f : formats) most = detail::larger(most, f.format.head_words() * 4);
@@ -181,17 +183,17 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
         format_(p.format),
         empty_(empty) {}
 
-  /// At how many sectors a pair is tried before it goes to the stash: as many as a tag can tell.
+  /// The number of sectors that a pair tries before it goes to the stash: as high as a tag can record.
   static std::uint32_t tries_of(int format, std::uint64_t sectors) {
     const std::uint64_t tags = formats[static_cast<std::size_t>(format)].format.empty_tag();
     return static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(
         tags / detail::remainders_of(sectors, hash_bits), detail::sector_format::tries_most));
   }
 
-  /// Splits keys by the leading bits of their hash, in whose order the sectors stand.
+  /// Splits keys by the leading bits of their hash, which is the order of the sectors.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {seed_, parts}; }
 
-  /// The number of slots, those of the stashes included.
+  /// The number of slots, including those of the stashes.
   ROOST_FN std::uint64_t capacity() const { return stash_begin() + std::uint64_t{regions_} * region_stash_; }
 
   // Slots by number, for iteration and checks.
@@ -227,12 +229,12 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     }
   }
 
-  /// Changes the value of a slot; the key of the pair is the one that is there.
+  /// Changes the value of a slot; the key of the pair is the key of the slot.
   ROOST_FN void set(std::uint64_t slot, const item& pair) const {
     if constexpr (value_bytes != 0) *value_address(slot) = pair.value;
   }
 
-  /// Empties a slot of the stash, or with its first slot a whole sector.
+  /// Empties a slot of the stash; for the first slot of a sector, the whole sector.
   ROOST_FN void clear(std::uint64_t slot) const {
     if (slot >= stash_begin()) {
       stash_[slot - stash_begin()].key =
@@ -244,11 +246,11 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     });
   }
 
-  // Lookups in steps: see detail/table/probe.hpp. A step reads the sector of one try, the last one the
+  // Lookups in steps: see detail/table/probe.hpp. A step reads the sector of one try; the last step reads the
   // stash.
 
   static constexpr bool defers = true;
-  /// Where lookups need nothing but their sectors, which they read whole.
+  /// Whether lookups need only their sectors, which they read completely.
   static constexpr bool interleaves_by_region = read_bytes == sector_bytes;
   static constexpr bool interleaves_directly = false;
 
@@ -325,7 +327,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   // Inserts, on a host: see detail/frozen/host_build.hpp.
 
-  /// Only into tables whose tags are numbers.
+  /// Only for tables whose tags are whole numbers.
   bool takes_inserts() const {
     return with_format([](auto format) { return format().by_numbers(); });
   }
@@ -334,7 +336,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   sector* region_begin(std::uint32_t region) const {
     return sectors_ + std::uint64_t{region} * region_sectors_;
   }
-  /// The same table, with the sectors of a region elsewhere.
+  /// The same table, with the sectors of a region in other memory.
   table with_region_at(std::uint32_t region, sector* there) const {
     table result = *this;
     result.sectors_ = reinterpret_cast<sector*>(reinterpret_cast<std::uintptr_t>(there) -
@@ -409,7 +411,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   struct format_number {
     ROOST_FN constexpr detail::sector_format operator()() const { return formats[I].format; }
   };
-  /// Equal formats have one number, so that there is code for each once.
+  /// Equal formats share one number, so that code is compiled once for each.
   static constexpr int first_like(int i) {
     while (i > 0 &&
            formats[static_cast<std::size_t>(i - 1)].format == formats[static_cast<std::size_t>(i)].format)
@@ -424,7 +426,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
         [&](auto format) { return all_sectors_ * static_cast<std::uint64_t>(format().slots); });
   }
 
-  // A remainder also chooses how far apart a pair's tries are, and its mark.
+  // The remainder also determines the distance between a pair's tries, and its mark.
 
   ROOST_FN static std::uint32_t step_of(hash_type remainder, int log2_marks) {
     return 1 + (static_cast<std::uint32_t>(remainder >> log2_marks) & 31);
@@ -470,7 +472,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     ++position.t;
   }
 
-  // Tags that are numbers, with the bits above them.
+  // Tags that are whole numbers, with the bits above them.
 
   template <class Format>
   using number_type =
@@ -529,8 +531,8 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     }
   }
 
-  /// Where in its region's stash a key is looked for first. The leading bits of the hash are nearly the same
-  /// there.
+  /// The first slot of its region's stash where a key is looked up. (The leading bits of the hash are nearly
+  /// the same for all keys of a region.)
   ROOST_FN std::uint32_t stash_start(hash_type hash) const {
     return static_cast<std::uint32_t>(
         split_hash(static_cast<std::uint32_t>(hash) * 0x9e3779b1u, region_stash_).digit);
@@ -549,8 +551,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
       for (int bit = 0; bit < f.tag_bits; ++bit) {
         const std::uint32_t wanted = 0u - static_cast<std::uint32_t>(tag >> bit & 1);
         const int width = detail::smaller(
-            32, f.head_words() * 32 -
-                    bit * f.slots);  // what is too much is cut off at the end, for all bits at once
+            32, f.head_words() * 32 - bit * f.slots);  // excess bits are cut off at the end, all at once
         others |= static_cast<std::uint32_t>(detail::bits_of(here.word, bit * f.slots, width)) ^ wanted;
       }
       return ~others & ((1u << f.slots) - 1);
@@ -590,7 +591,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
         constexpr detail::sector_format f = Format()();
         Value value;
         ROOST_UNROLL
-        for (int s = 0; s < f.slots; ++s) {  // what was read is in registers, which have no index
+        for (int s = 0; s < f.slots; ++s) {  // the data is in registers, which cannot be indexed
           Value other;
           memcpy(&other, reinterpret_cast<const char*>(here.word) + f.head_words() * 4 + s * value_bytes,
                  sizeof(Value));
@@ -628,8 +629,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   detail::empty_keys<Key> empty_;
 };
 
-/// The layout of frozen_map and frozen_set, if none is named: compact where it takes the types, bucketed
-/// otherwise.
+/// The default layout of frozen_map and frozen_set: compact if it supports the types, otherwise bucketed.
 template <class Key, class Value>
 using default_layout = std::conditional_t<compact::takes<Key, Value>, compact, bucketed>;
 
