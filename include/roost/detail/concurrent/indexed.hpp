@@ -201,7 +201,7 @@ class indexed::table : public indexed::reader<Place, Key, Value> {
   /// What insert_and_find returns.
   struct inserted_or_found {
     insertion what;
-    Value value;  // // of the key after the call; the argument if there is no room
+    Value value;  // of the key after the call; the argument if there is no room
   };
   /// Stores a pair unless the key is present, and returns the value that the key has afterwards. Takes an
   /// entry only if the key is absent.

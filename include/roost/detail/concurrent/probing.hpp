@@ -79,8 +79,8 @@ struct probing::slot_word {
   using hash = decltype(hash_of(std::declval<Key>()));
 
   static constexpr part taken = part{1} << (8 * sizeof(part) - 1);
-  static constexpr part erased = taken >> 1;  // // in addition to taken
-  static constexpr part mark = taken >> 2;    // // in addition: keys may have passed the bucket
+  static constexpr part erased = taken >> 1;  // in addition to taken
+  static constexpr part mark = taken >> 2;    // in addition: keys may have passed the bucket
   static constexpr hash kept = static_cast<hash>(~hash{0}) >> log2_sections;  // of a hash, in a slot
 
   ROOST_FN static part value_part(const Value& value) {
@@ -241,13 +241,13 @@ class probing::reader {
 
   /// The probe sequence of a key: the buckets where it may be.
   struct path {
-    bucket* section;  // // the regions to probe
+    bucket* section;  // the regions to probe
     std::uint32_t regions;
     std::uint32_t region;   // of those
     std::uint32_t buckets;  // of a region
     std::uint32_t number;   // of the bucket there: first the home
     std::uint32_t stride;
-    std::uint32_t lap;    // // buckets of the region already visited
+    std::uint32_t lap;    // buckets of the region already visited
     std::uint32_t steps;  // at most
     typename slot::part key;
 
@@ -317,7 +317,7 @@ class probing::reader {
     if constexpr (by_lanes) {
       return Access::load(seen + slot);
     } else {
-      word result = seen[0];  // // the words are in registers, which cannot be indexed
+      word result = seen[0];  // the words are in registers, which cannot be indexed
       ROOST_UNROLL
       for (int s = 1; s < bucket_slots; ++s) {
         if (s == slot) result = seen[s];
@@ -348,7 +348,7 @@ class probing::reader {
 
   struct lookup {
     path way;
-    std::uint32_t steps;  // // steps already taken
+    std::uint32_t steps;  // steps already taken
     seen_words here;      // of the bucket that was read
   };
 
@@ -451,7 +451,7 @@ class probing::reader {
   struct mark_in_silence {
     ROOST_FN void operator()(std::uint64_t) const {}
   };
-  struct no_marks : mark_in_silence {};  // // of a table without concurrent lookups
+  struct no_marks : mark_in_silence {};  // of a table without concurrent lookups
 
   /// The one walk along a probe sequence. Each lane reads a bucket. The first lane that sees the key or a
   /// free slot, or, if the key is not to be inserted, a bucket without its mark, acts: settle(bucket, sight)
@@ -470,7 +470,7 @@ class probing::reader {
       const bool looks = step < way.steps;
       if (looks) here.template look<Access>(way.key);
       const bool unmarked = looks && !marked_in<Access>(here.seen, way.key);
-      // // The mark is set before the key, and stays; order is not needed.
+      // The mark is set before the key, and stays; order is not needed.
       const auto pass = [&] {
         if constexpr (std::is_same_v<OnMark, no_marks>) return;
         if (!comes || !unmarked) return;
@@ -550,7 +550,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   /// What insert_and_find returns.
   struct inserted_or_found {
     insertion what;
-    Value value;  // // of the key after the call; the argument if the table is full
+    Value value;  // of the key after the call; the argument if the table is full
   };
   /// Stores a pair unless the key is present, and returns the value that the key has afterwards.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
@@ -625,8 +625,8 @@ class probing::table : public probing::reader<Place, Key, Value> {
     return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change).what;
   }
   struct put_result {
-    insertion what;        // // also full if a change that does not insert does not find the key
-    word seen;             // // of a present key, before the change
+    insertion what;        // also full if a change that does not insert does not find the key
+    word seen;             // of a present key, before the change
     std::uint32_t bucket;  // where the key is, of a copy of its region
   };
   /// The same in a copy of the key's region that only one team uses, in the buckets [first, last) of its

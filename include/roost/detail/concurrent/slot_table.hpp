@@ -206,7 +206,7 @@ class slot_table {
   void put(const Place& place, const Source& source, const Change& change, const bulk_options& how,
            std::size_t expected, insert_report& report) {
     const std::size_t n = source.size();
-    array<item, Place> left;  // // pairs that found no room, if they are known
+    array<item, Place> left;  // pairs that found no room, if they are known
     std::size_t listed = 0;
     if constexpr (Source::all) {
       if (goes_by_region(n, how) &&
@@ -217,7 +217,7 @@ class slot_table {
           report.path = path::regional;
           if (sum->left == 0) return;
           if (sum->left <= left.size())
-            listed = sum->left;  // // list overflowed: reinsert the batch (idempotent except for sums, whose
+            listed = sum->left;  // list overflowed: reinsert the batch (idempotent except for sums, whose
                                  // list is long enough)
         }
       }
@@ -444,9 +444,9 @@ class slot_table {
   concurrent_options options_;
   probing::plan plan_;
   array<bucket, Place> owned_;
-  std::unique_ptr<bucket, leave_it> borrowed_;         // // storage provided by the user
-  std::optional<slots_in_use> most_ = slots_in_use();  // // upper bound of used slots, if known
-  int hashes_ = 0;                                     // // hash functions that were given up
+  std::unique_ptr<bucket, leave_it> borrowed_;         // storage provided by the user
+  std::optional<slots_in_use> most_ = slots_in_use();  // upper bound of used slots, if known
+  int hashes_ = 0;                                     // hash functions that were given up
 };
 
 }  // namespace detail

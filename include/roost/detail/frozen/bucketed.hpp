@@ -339,7 +339,7 @@ struct bucketed::builder {
 
     std::uint64_t slots;  // of the region
     std::uint32_t strays_most;
-    std::uint32_t* count;   // // of each bucket: pairs that have tried it
+    std::uint32_t* count;   // of each bucket: pairs that have tried it
     std::uint32_t* placed;  // of the region
     std::uint32_t* strays;  // how many pairs found their home bucket full,
     std::uint32_t* stray;   // and which

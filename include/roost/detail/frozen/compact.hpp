@@ -147,7 +147,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     }
     for (; count > 6; --count) std::copy(all.begin() + 3, all.end(), all.begin() + 2);
     if (count == 6)
-      all[2] = all[3], all[3] = all[4], all[4] = all[5];  // // drops the format that is missed least
+      all[2] = all[3], all[3] = all[4], all[4] = all[5];  // drops the format that is missed least
     for (; count < 5; ++count) all[count] = all[count - 1];
     return std::array<sized_format, 5>{all[0], all[1], all[2], all[3], all[4]};
   }();

@@ -32,7 +32,7 @@ struct compact::builder {
     std::uint64_t slots;  // of the region
     std::uint32_t sectors;
     std::uint32_t strays_most;
-    std::uint32_t* count;   // of each sector: pairs that have come by; in the highest bits its marks
+    std::uint32_t* count;   // of each sector: pairs that have tried it; in the highest bits its marks
     std::uint32_t* placed;  // of the region
     std::uint32_t* strays;  // how many pairs found their home full,
     std::uint32_t* stray;   // and which
@@ -40,8 +40,8 @@ struct compact::builder {
     tag_type* tag;          // of each slot
     Value* value;           // of each slot
 
-    /// Where slots have their tags and values. The threads of a block work on neighbouring sectors, which
-    /// must not disturb each other.
+    /// Where the tags and values of slots are stored. The threads of a block work on neighbouring sectors,
+    /// whose accesses must not conflict.
     ROOST_FN std::uint32_t slot(std::uint32_t sector, std::uint32_t s) const {
       return on_host ? sector * unit_slots + s : s * sectors + sector;
     }
@@ -119,7 +119,7 @@ struct compact::builder {
     }
   };
 
-  /// How far a pair may walk.
+  /// How far a pair may probe.
   struct tries {
     std::uint32_t most, t;
     ROOST_FN void begin() { t = 1; }
@@ -153,15 +153,15 @@ struct compact::builder {
     if constexpr (table_type::value_bytes != 0) parts.value[slot] = mine.value;
   }
 
-  /// A pair goes on from here.
+  /// Records that a pair continues past this sector.
   template <class Team, class Pieces>
   ROOST_FN void pass(const Team& team, const Pieces& parts, const walk<Pieces>& position) const {
     team.fetch_or(parts.count[position.sector], position.mark());
   }
 
-  static constexpr std::uint32_t in_stash = 1u << 31;  // of a stray's number: it is in the stash
+  static constexpr std::uint32_t in_stash = 1u << 31;  // bit of a stray's number: it is in the stash
 
-  /// Puts a stray into the stash; returns false if that is full, or has its key.
+  /// Puts a stray into the stash; returns false if the stash is full or has its key.
   template <class Team, class Pieces>
   ROOST_FN bool put_aside(const Team& team, const Pieces& parts, const item* items, std::uint32_t i,
                           const walk<Pieces>& position) const {
@@ -171,7 +171,7 @@ struct compact::builder {
     return made;
   }
 
-  /// Whether a stray has passed a pair with its key. The sectors that it passed are full.
+  /// Whether a stray has passed a pair with the same key. The sectors that it passed are full.
   template <class Pieces>
   ROOST_FN bool passed_its_key(const Pieces& parts, const item* items, std::uint32_t place,
                                std::uint32_t region) const {
@@ -195,7 +195,7 @@ struct compact::builder {
     return passed;
   }
 
-  /// Returns false if the different keys are too many.
+  /// Returns false if there are too many distinct keys.
   template <class Team, class Pieces>
   ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items,
                                 std::uint64_t count, const Pieces& parts) const {
@@ -225,7 +225,8 @@ struct compact::builder {
     });
   }
 
-  /// Writes the region; false if two pairs of a sector have the same tag, which claims exclude, or `twice`.
+  /// Writes the region; false if `twice`, or if two pairs of a sector have the same tag (which claims
+  /// exclude).
   template <class Team, class Pieces>
   ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const Pieces& parts,
                      bool twice, bool by_counting) const {

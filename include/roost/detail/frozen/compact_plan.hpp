@@ -7,10 +7,10 @@
 namespace roost {
 namespace detail {
 
-/// How many pairs a sector sends to the stash, if sectors of `slots` slots are homes of `mean` pairs on
-/// average: a random split, try after try.
+/// How many pairs per sector go to the stash, if sectors of `slots` slots are the home of `mean` pairs on
+/// average: models a random split for each try.
 inline double expected_homeless(double mean, int slots, std::uint32_t tries) {
-  std::array<double, 33> filled{1};  // probability that a sector holds so many pairs
+  std::array<double, 33> filled{1};  // [i]: probability that a sector holds i pairs
   const auto held = [&] {
     double sum = 0;
     for (int j = 1; j <= slots; ++j) sum += j * filled[static_cast<std::size_t>(j)];
@@ -50,13 +50,13 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
       static_cast<double>(tuned::compact_region_bytes(wished) * here::sector_bytes / 32);
   detail::check_table_bytes(wished, wished / region_bytes, "roost::compact");
   const double sectors_most =
-      here::hash_bits == 32 ? 0x1p31 : 0x1p55;       // 2^31 tell all but two bits of a 4-byte key
-  constexpr double fullest = 0.95;                   // of the slots: above, lookups read many sectors
+      here::hash_bits == 32 ? 0x1p31 : 0x1p55;  // 2^31 sectors determine all but two bits of a 4-byte key
+  constexpr double fullest = 0.95;              // of the slots: above, lookups read many sectors
   constexpr double roomy = here::on_host ? 0.7 : 0;  // a host gains nothing from more slots than that
   const double least_bytes = pairs / (fullest * here::formats.back().format.slots) * here::sector_bytes;
   const double asked = std::min(std::max(wished, least_bytes), sectors_most * here::sector_bytes);
   const double regions = detail::regions_from_parts(std::max(2.0, std::ceil(asked / region_bytes)), parts);
-  // The fullest region must hold its pairs, and its stash those that find no place.
+  // The fullest region must hold its pairs, and its stash the pairs that find no slot.
   const double mean = pairs / regions;
   const double crowd =
       std::min(pairs, mean + std::max(4.0, std::sqrt(2 * std::log(regions)) + 0.5) * std::sqrt(mean));
@@ -68,16 +68,16 @@ compact::plan compact::make_plan(std::size_t n, const options& options, int atte
     const auto least = static_cast<double>(sectors_least);
     const int slots = format.slots;
     const auto stash_of = [&](double sectors) {
-      if (crowd <= slots * sectors / 3) return stash_least;  // hardly a pair finds no place
+      if (crowd <= slots * sectors / 3) return stash_least;  // hardly any pair finds no slot
       const double all = std::max(least, regions * sectors);
       const double homeless =
           sectors * detail::expected_homeless(crowd / sectors, slots,
                                               here::tries_of(p.format, static_cast<std::uint64_t>(all)));
       return stash_least + std::ceil(homeless + 3 * std::sqrt(homeless));
     };
-    // Sectors and stash share the requested bytes, unless pairs would find no place.
+    // Sectors and stash share the requested bytes, unless pairs would then find no slot.
     double sectors = std::max(asked / regions / here::sector_bytes, region_least);
-    if (p.format > 0 && 4 * regions * sectors < least) continue;  // without the work for those far too small
+    if (p.format > 0 && 4 * regions * sectors < least) continue;  // skips plans that are far too small
     double stash = stash_of(sectors);
     for (int i = 0; i < 64 && stash <= stash_most && sectors > region_least; ++i) {
       const double rest =

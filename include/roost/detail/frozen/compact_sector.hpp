@@ -4,13 +4,13 @@
 
 #include "roost/detail/place/config.hpp"
 
-// What lies in a sector of layout compact.
+// The contents of a sector of layout compact.
 
 namespace roost::detail {
 
-/// How a sector holds its pairs: a head of tags and marks, then the values. A tag tells at which try the pair
-/// found this sector, and the remainder of its hash, of which the sector's number tells the rest. A tag of
-/// ones is an empty slot. A mark says that pairs went on from here.
+/// How a sector holds its pairs: a head of tags and marks, then the values. A tag holds the number of the try
+/// at which the pair found this sector, and the remainder of its hash; the sector's number determines the
+/// rest of the hash. A tag of all ones is an empty slot. A mark means that pairs continued past this sector.
 ///
 /// A sector of 32 bytes for keys and values of 4 bytes, with five slots and eight marks:
 ///
@@ -33,10 +33,10 @@ struct sector_format {
   constexpr bool aligned() const { return stride > tag_bits; }
   /// Tags are numbers of whole bytes.
   constexpr bool by_numbers() const { return stride == 16 || stride == 32 || stride == 64; }
-  /// A processor can compare them side by side.
+  /// A processor can compare them with vector instructions.
   constexpr bool by_lanes() const { return slots <= 16 && (stride == 16 || stride == 32); }
-  /// Many short tags: the first bits of all tags, then the second bits ..., so that one word at a time is
-  /// compared with a bit of what is looked for.
+  /// Many short tags: the first bits of all tags, then the second bits and so on, so that each bit of the
+  /// wanted tag is compared with a whole word.
   constexpr bool by_bits() const { return slots > tag_bits; }
   constexpr int mark_at(int mark) const {
     return aligned() ? (mark + 1) * stride - 1 : head_words() * 32 - marks() + mark;
@@ -45,14 +45,14 @@ struct sector_format {
   constexpr std::uint64_t empty_tag() const { return ~std::uint64_t{0} >> (64 - tag_bits); }
 };
 
-/// How many hashes have one home, at most.
+/// The largest number of hashes with the same home.
 constexpr std::uint64_t remainders_of(std::uint64_t sectors, int hash_bits) {
   const std::uint64_t last = hash_bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << hash_bits) - 1;
   return last / sectors + 1;
 }
 
-/// The format with most slots for tables of `sectors` sectors and more: the more sectors there are, the
-/// shorter is what they store of a key. No slots if there is none.
+/// The format with the most slots for tables of at least `sectors` sectors: the more sectors there are, the
+/// fewer bits of a key they store. No slots if there is no such format.
 constexpr sector_format densest_format(int bytes, std::uint64_t sectors, int hash_bits, int value_bytes,
                                        int value_alignment) {
   const std::uint64_t tags_least = sector_format::tries_least * remainders_of(sectors, hash_bits);
@@ -75,8 +75,8 @@ constexpr sector_format densest_format(int bytes, std::uint64_t sectors, int has
   return {};
 }
 
-/// The format with most slots whose tags are numbers of `lane_bits`, 16 or as many as hashes have. A host
-/// compares all of them in one go, however many bits of a tag it could spare.
+/// The format with the most slots whose tags are numbers of `lane_bits` bits: 16, or the number of bits of a
+/// hash. A host compares all of them at once, even if fewer bits per tag would suffice.
 constexpr sector_format lanes_format(int bytes, int lane_bits, int hash_bits, int value_bytes,
                                      int value_alignment) {
   for (int slots = 16; slots > 1; --slots) {

@@ -6,8 +6,7 @@
 #include "roost/detail/place/copies.hpp"
 #include "roost/detail/place/lanes.hpp"
 
-// How one thread of a host fills units (sectors) where they lie in its cache. `Table` has inserts: see
-// compact::table.
+// One thread of a host fills units (sectors) in place, in its cache. `Table` has inserts: see compact::table.
 
 namespace roost::detail {
 
@@ -20,8 +19,8 @@ struct unit_fill {
   Items items;
   std::uint32_t count;  // of items
   std::uint32_t first, regions;
-  std::uint8_t* come;    // pairs whose home a unit is
-  std::uint32_t* stray;  // those that find theirs full
+  std::uint8_t* come;    // of each unit: pairs whose home it is
+  std::uint32_t* stray;  // pairs whose home is full
   std::uint32_t strays_most;
 
   unit_fill(const Table& target, const Items& source, std::uint32_t n, std::uint32_t first_region,
@@ -39,8 +38,8 @@ struct unit_fill {
 
   std::uint64_t units() const { return std::uint64_t{regions} * table.region_units(); }
 
-  /// How many keys there are, or `failed` if they are too many. First as if all were different; if they are
-  /// not, item by item, so that the first of several with a key wins.
+  /// Returns the number of keys, or `failed` if there are too many. First tries as if all keys were distinct;
+  /// if they are not, inserts item by item, so that the first item of a key wins.
   std::uint64_t run() const {
     std::uint64_t placed = failed;
     run_on_host(table, [self = *this, &placed](auto format) {
@@ -50,7 +49,7 @@ struct unit_fill {
   }
 
  private:
-  /// False if a key is there twice, or if too many pairs share a home.
+  /// False if there is a duplicate key, or if too many pairs share a home.
   template <class Format>
   bool count_in(Format format) const {
     table.clear_regions(format, first, regions);
@@ -100,7 +99,7 @@ inline void add_to(build_counts& counts, std::uint64_t placed) {
   }
 }
 
-/// Builds a whole table, straight from the input: to move the pairs into regions first would take longer.
+/// Builds a whole table directly from the input: moving the pairs into regions first would take longer.
 template <class Table, class Source>
 struct build_unparted {
   Table table;

@@ -15,8 +15,8 @@
 namespace roost {
 namespace detail {
 
-/// How the partition of a build makes room, one after the other. Slack first: it spares a pass over the keys;
-/// data that overflow it (copies of few keys) are counted. A plan may know which it wants.
+/// The room policies to try, in order. Slack first, since it saves a pass over the keys; data that overflows
+/// it (many copies of few keys) is counted. A plan may choose a policy itself.
 template <class Plan>
 std::span<const room> rooms_of([[maybe_unused]] const Plan& plan) {
   static constexpr std::array<room, 2> both{room::slack, room::exact};
@@ -27,7 +27,7 @@ std::span<const room> rooms_of([[maybe_unused]] const Plan& plan) {
   }
 }
 
-/// Calls f(i) for i in [0, n), if the build of `asked` pairs went so.
+/// Calls f(i) for i in [0, n), if the build of `asked` pairs ended with `when`.
 template <class F>
 struct for_each_after {
   static constexpr int threads = 512;
@@ -51,7 +51,7 @@ struct for_each_after {
   }
 };
 
-/// Regions with slack begin, and nothing is counted yet.
+/// Sets the begins of regions with slack, and clears the counts.
 struct begin_build {
   static constexpr int threads = 512;
 
@@ -77,7 +77,7 @@ struct forget_first {
   ROOST_FN void operator()(std::size_t slot) const { first[slot] = ~std::uint64_t{0}; }
 };
 
-/// first[slot] = the least i whose key is there.
+/// first[slot] = the lowest i whose key is in the slot.
 template <class Ref, class Source>
 struct find_first {
   Ref ref;
@@ -86,7 +86,7 @@ struct find_first {
   ROOST_FN void operator()(std::size_t i) const { fetch_min(first[ref.slot_of(source[i].key)], i); }
 };
 
-/// Pairs with their positions in place of their values.
+/// Pairs whose values are replaced by their positions.
 template <class Source>
 struct pairs_by_position {
   Source source;
@@ -96,7 +96,8 @@ struct pairs_by_position {
   }
 };
 
-/// Copies keys and values to the slots of a table that has their positions: of each value a piece.
+/// Copies keys and values to the slots of a table that has their positions; each call copies one piece of a
+/// value.
 template <class Positions, class Ref, class Source>
 struct place_values {
   using value = typename Ref::value_type;
@@ -158,7 +159,7 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
       for (const room room : detail::rooms_of(plan)) {
         b.facts.scratch_bytes = fill(place, pairs, b, table, room);
         counts sum;
-        place.copy_to_host(&sum, b.counted(), sizeof(sum));  // the only look from the host
+        place.copy_to_host(&sum, b.counted(), sizeof(sum));  // the only readback by the host
         if (sum.overflowed != 0 && !detail::comes_in_ranges<Source>) continue;
         if (sum.failed()) break;
         if constexpr (detail::comes_in_ranges<Source>) b.most = b.asked = sum.placed;
@@ -190,7 +191,7 @@ auto frozen_map<Key, Value, Place, Layout>::build(const Place& place, const Sour
                               " attempts; give a lower load factor or more max_restarts"});
 }
 
-/// Whether one thread builds a table, straight from the input.
+/// Whether one thread builds a table directly from the input.
 template <class Key, class Value, class Place, class Layout>
 bool frozen_map<Key, Value, Place, Layout>::unparted([[maybe_unused]] const Place& place,
                                                      [[maybe_unused]] const placed_table& table) {
@@ -202,8 +203,8 @@ bool frozen_map<Key, Value, Place, Layout>::unparted([[maybe_unused]] const Plac
   }
 }
 
-/// Partitions the pairs, unless they lie in regions of the plan or come in ranges of them, and builds every
-/// region; returns the bytes of scratch. Does not wait, unless they come.
+/// Partitions the pairs, unless they are already in regions of the plan or arrive in ranges of them, and
+/// builds every region; returns the bytes of scratch. Does not wait, unless the pairs arrive in ranges.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, const Source& source, built& b,
@@ -256,7 +257,7 @@ std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, cons
   }
 }
 
-/// The same in one launch, for small tables; nothing if it cannot be.
+/// The same in one launch, for small tables; returns nothing if that is not possible.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 std::optional<std::size_t> frozen_map<Key, Value, Place, Layout>::fill_in_turn(
@@ -298,8 +299,8 @@ std::optional<std::size_t> frozen_map<Key, Value, Place, Layout>::fill_in_turn(
   return memory.bytes();
 }
 
-/// What a build without a wait leaves to do: a table that failed is emptied; of copies of a key, which teams
-/// place in no fixed order, the first one wins. `first`: a word for each slot.
+/// Finishes an asynchronous build: empties a table whose build failed, and makes the first copy of each key
+/// win, since teams place copies in no fixed order. `first`: a word for each slot.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 void frozen_map<Key, Value, Place, Layout>::settle(const Place& place, const Source& source, const built& b,
@@ -325,7 +326,7 @@ void frozen_map<Key, Value, Place, Layout>::settle(const Place& place, const Sou
   }
 }
 
-/// Copies large values to the slots whose positions in the source a table has.
+/// Copies large values to their slots from the positions in the source that a table holds.
 template <class Key, class Value, class Place, class Layout>
 template <class Source>
 void frozen_map<Key, Value, Place, Layout>::copy_values(const Place& place, const Source& source,

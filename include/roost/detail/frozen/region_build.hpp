@@ -4,23 +4,22 @@
 #include "roost/detail/place/copies.hpp"
 #include "roost/partition.hpp"
 
-// What the layouts share: where empty slots get their key from, how items claim slots one by one, and what a
-// build reports.
+// What the layouts share: the keys of empty slots, claiming slots item by item, and the counts of a build.
 
 namespace roost::detail {
 
-/// What the teams of a build add up, in memory of the place: all that the host looks at afterwards.
+/// What the teams of a build add up, in memory of the place: all that the host reads afterwards.
 struct build_counts {
   std::uint64_t placed = 0;           // pairs that have a slot
   std::uint64_t overfull = 0;         // regions with more distinct keys than slots
-  std::uint64_t region_restarts = 0;  // regions that began again with another seed
+  std::uint64_t region_restarts = 0;  // regions that restarted with another seed
   std::uint64_t rounds = 0;           // cuckoo: of the attempts that succeeded, over all regions
-  std::uint32_t overflowed = 0;       // the partition ran out of slack
+  std::uint32_t overflowed = 0;       // the partition overflowed its slack
 
   ROOST_FN bool failed() const { return overfull != 0 || overflowed != 0; }
 };
 
-/// What a table keeps of its builds in memory of the place.
+/// The state of builds that a table keeps in memory of the place.
 struct build_state {
   build_counts counts;
   std::uint32_t barrier = 0;  // see launch_in_turn
@@ -58,9 +57,9 @@ enum class claim { made, duplicate, full };
 
 inline constexpr std::uint32_t no_owner = ~0u;
 
-/// Inserts item i unless its key is there: linear probing over `owner`, slots that hold item numbers. Slow
-/// beside counting, but it takes any number of copies of a key, and keys of any size. on_pass(slot) hears of
-/// every slot that another key holds; after `steps_most` of them the slots count as full.
+/// Inserts item i unless its key is present: linear probing over `owner`, slots that hold item numbers. This
+/// is slower than counting, but handles any number of copies of a key, and keys of any size. on_pass(slot) is
+/// called for every slot that another key holds; after `steps_most` of them the slots count as full.
 template <class Team, class Item, class OnPass>
 ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t slots, std::uint32_t start,
                           const Item* items, std::uint32_t i, std::uint64_t steps_most,
@@ -76,8 +75,8 @@ ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t 
   return claim::full;
 }
 
-/// Pairs of different keys that lie in the order of the keys' hashes: those of region r begin at begins[r],
-/// and all end at begins[region_of.regions].
+/// Pairs with distinct keys in hash order: the pairs of region r begin at begins[r], and the last region ends
+/// at begins[region_of.regions].
 template <class Item>
 struct items_in_order {
   const Item* items;
@@ -89,14 +88,14 @@ struct items_in_order {
   ROOST_FN const Item& operator[](std::size_t i) const { return items[i]; }
 };
 
-/// Where the items of a region begin that consists of `each` regions.
+/// The begins of the items of regions that each consist of `each` smaller regions.
 struct begin_of_several {
   const std::uint64_t* begins;
   std::uint32_t each;
   ROOST_FN std::uint64_t operator()(std::size_t region) const { return begins[region * each]; }
 };
 
-/// What a region's builder is given.
+/// The input of a region's builder.
 template <class Item>
 struct region_items {
   const Item* items;
@@ -110,12 +109,12 @@ struct region_items {
   ROOST_FN std::uint64_t count(std::size_t region) const { return ends[region] - begins[region]; }
 };
 
-/// Builds a region in a team's scratch memory. The fast way is for keys that are all different: a counter for
-/// each unit (a sector, a bucket) deals out its slots, and pairs that find their home full walk on. If that
-/// does not work out, keys claim slots one by one, which takes any number of copies of a key.
+/// Builds a region in a team's scratch memory. The fast algorithm is for distinct keys: a counter for each
+/// unit (a sector, a bucket) assigns its slots, and pairs whose home is full (strays) probe further. If that
+/// fails, keys claim slots one by one, which handles any number of copies of a key.
 ///
-/// `layout` says what belongs to one: home(key) -> where a pair begins its walk, slot_in(where) -> where it
-/// goes from there, put, seal ... `parts`: its pieces of scratch.
+/// `layout` defines the layout's part: home(key) -> where the probe sequence of a pair begins, slot_in(where)
+/// -> its slot there, put, seal ... `parts`: its pieces of scratch.
 template <class Team, class Layout, class Pieces>
 class region_build {
   using item = typename Layout::item;
@@ -131,7 +130,7 @@ class region_build {
         count_(layout.source.count(region)) {}
 
   ROOST_FN void run() const {
-    bool twice = false;  // some key is there twice, as far as this worker saw
+    bool twice = false;  // this worker has seen a duplicate key
     bool good =
         count_ <= my_.slots && count_in(twice) && layout_.seal(team_, region_, items_, my_, twice, true);
     std::uint64_t placed = count_;
@@ -153,7 +152,7 @@ class region_build {
            layout_.seal(team_, region_, items_, my_, false, false);
   }
 
-  /// Returns false if too many pairs found no place.
+  /// Returns false if too many pairs found no slot.
   ROOST_FN bool count_in(bool& twice) const {
     constexpr int per_worker = build_tuning<typename Team::place>::held;
     constexpr std::uint32_t at_once = per_worker * Team::size;
@@ -190,7 +189,7 @@ class region_build {
         const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u) & Pieces::count_mask;
         if (s >= unit_slots) continue;
         layout_.put(my_, position, s, mine);
-        my_.stray[i] = my_.place(position.unit(), s);  // from now on the place that it found
+        my_.stray[i] = my_.place(position.unit(), s);  // from now on the slot that it found
         return;
       }
       lost |= !layout_.put_aside(team_, my_, items_, i, position);
@@ -210,8 +209,8 @@ class region_build {
   std::uint64_t count_;
 };
 
-/// Calls claim_item(i) for every item of a region, and counts the claims that were made. False if some item
-/// found no place.
+/// Calls claim_item(i) for every item of a region, and counts the successful claims. False if some item found
+/// no slot.
 template <class Team, class ClaimItem>
 ROOST_FN bool claim_each(const Team& team, std::uint64_t count, std::uint32_t* all_placed,
                          const ClaimItem& claim_item) {

@@ -31,7 +31,7 @@ struct not_ascending {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return keys[i] < keys[i + 1] ? 0 : 1; }
 };
 
-/// Sorts by key and keeps the first of each; returns how many are left.
+/// Sorts by key and keeps the first pair of each key; returns how many pairs are left.
 template <class Source, class Key, class Value>
 std::size_t sort_unique(const host& place, const Source& source, Key* keys, Value* values) {
   struct numbered {
@@ -76,7 +76,7 @@ std::size_t sort_unique(const cuda& place, const Source& source, Key* keys, Valu
   if constexpr (requires {
                   keys_in = source.keys.first;
                   values_in = source.values.first;
-                }) {  // plain arrays are sorted from where they are
+                }) {  // plain arrays are sorted directly from the input
     keys_in = source.keys.first;
     values_in = source.values.first;
   } else {
@@ -89,8 +89,7 @@ std::size_t sort_unique(const cuda& place, const Source& source, Key* keys, Valu
           "cub::DeviceRadixSort::SortPairs");
   };
   {
-    // CUB may not sort in place from memory that it must not write, so a computed input goes through the
-    // target's twin.
+    // CUB must not write to the input, so a computed input is first written to a second buffer of the target.
     const bool copied = keys_in == keys_between.data();
     array<Key, cuda> keys_sorted(place, copied ? n : 0);
     array<Value, cuda> values_sorted(place, copied ? n : 0);

@@ -4,7 +4,7 @@
 #include "roost/error.hpp"
 #include "roost/hash.hpp"
 
-// What the layouts share when they choose the geometry of a table.
+// Shared by the layouts to choose the geometry of a table.
 
 namespace roost::detail {
 
@@ -26,7 +26,8 @@ constexpr bool is_prime_or_1(std::uint32_t n) {
   return true;
 }
 
-/// A prime or 1, n or a little more: so many slots or buckets that every stride goes round.
+/// 1, or a prime that is n or slightly more: with this number of slots or buckets every stride visits all of
+/// them.
 constexpr std::uint32_t prime_from(std::uint32_t n) {
   while (!is_prime_or_1(n)) ++n;
   return n;
@@ -37,17 +38,17 @@ inline std::uint64_t seed_of_attempt(std::uint64_t seed, int attempt) {
   return attempt == 0 ? seed : mix64(static_cast<std::uint64_t>(attempt), mix64(seed, 0x9e3779b97f4a7c15ull));
 }
 
-/// Throws for a table that no memory holds, before its size is turned into integers.
+/// Throws for a table that is too large for any memory, before its size is converted to integers.
 inline void check_table_bytes(double bytes, double regions, const char* where) {
   if (bytes < 0x1p56 && regions < 0x1p31) return;
   detail::raise<out_of_memory>(
       {where, ": a table of ", bytes, " bytes asked for; give a higher load factor"});
 }
 
-/// How many regions a table has that should have `wished`, if its pairs lie in `parts` already (or, if 0, do
-/// not): a part of a region would be of no use, and two parts that are neighbours are one.
+/// The number of regions for a table that should have `wished`, if its pairs are already split into `parts`
+/// parts (0: they are not). A region must consist of whole parts, and two neighbouring parts may form one.
 inline double regions_from_parts(double wished, std::uint32_t parts) {
-  constexpr double least = 0.9;  // of what was wished
+  constexpr double least = 0.9;  // of `wished`
   if (parts < least * wished) return wished;
   while (parts % 2 == 0 && parts / 2 >= larger(2.0, least * wished)) parts /= 2;
   return parts;

@@ -9,8 +9,8 @@
 namespace roost {
 namespace detail {
 
-/// Room for a region whose size is about `mean`: six standard deviations of a random split, so that one in a
-/// billion overflows. `copies`: items of most keys.
+/// The room for a region of `mean` items on average: six standard deviations of a random split, so that one
+/// in a billion overflows. `copies`: the number of items of most keys.
 inline std::uint64_t with_slack(double mean, std::uint64_t most, double copies = 1) {
   const double room = std::ceil(mean + 6 * std::sqrt(mean * copies) + 8);
   const auto rounded = (static_cast<std::uint64_t>(room) + 15) / 16 * 16;
@@ -52,7 +52,7 @@ struct begin_with_slack {
   ROOST_FN void operator()(std::size_t region) const { begin[region] = cursor[region] = region * capacity; }
 };
 
-/// With slack, a cursor may have run past the end of its region; the next pass must not read on there.
+/// With slack, a cursor may have passed the end of its region; the next pass must not read beyond the end.
 struct clip_ends {
   std::uint64_t capacity;
   std::uint64_t* end;
@@ -62,7 +62,7 @@ struct clip_ends {
   }
 };
 
-/// Children begin where their first tile's items go, and end where the next digit begins.
+/// Children begin where the items of their first tile are written, and end where the next digit begins.
 struct begin_in_order {
   const std::uint64_t* cursor;      // of tile_cursors
   const std::uint64_t* first_tile;  // of each parent, and of the end; null: one parent
@@ -81,17 +81,17 @@ struct begin_in_order {
   }
 };
 
-/// Splits items by any function of their keys, in as many passes as the number of regions needs.
+/// Splits items by any function of their keys, in the number of passes that the regions require.
 template <class Place, class Item, partition_kind Kind>
 class partitioner {
  public:
   using result = partitioned<Item, Place>;
   static constexpr std::uint32_t tile = tile_items<Place, Item>;
 
-  /// `overflowed`: memory of the place that holds 0; not 0 afterwards if a region with slack was too small:
-  /// the result then lacks items, and ends of regions lie beyond them. `capacity`: of every region with
-  /// room::slack; 0: what a random split of keys needs that have so many `copies`. `unless`: memory of the
-  /// place that holds something else than 0 if the items need not be split at all.
+  /// `overflowed`: memory of the place that holds 0; it is not 0 afterwards if a region with slack was too
+  /// small: the result then lacks items, and the ends of regions are beyond their items. `capacity`: of every
+  /// region with room::slack; 0: enough for a random split of keys with `copies` copies each. `unless`:
+  /// memory of the place; if it is not 0, the items are not split at all.
   partitioner(const Place& place, std::uint32_t regions, roost::room room, std::uint32_t* overflowed,
               std::uint64_t capacity = 0, double copies = 1, const std::uint32_t* unless = nullptr)
       : place_(place),
@@ -121,7 +121,7 @@ class partitioner {
       if (i == 0) {
         split(source, source.size(), pass, region_of, i + 1 == passes);
       } else if constexpr (!Kind.one_pass) {
-        const array<Item, Place> items = std::move(result_.items_);  // given back after the pass
+        const array<Item, Place> items = std::move(result_.items_);  // freed after the pass
         split(sequence<const Item*>{items.data(), items.size()}, source.size(), pass, region_of,
               i + 1 == passes);
       }

@@ -2,8 +2,8 @@
 
 #include "roost/detail/place/team.hpp"
 
-// Ranks of a block's items among those of the same digit, in the order of the items. One worker needs none of
-// this: he meets them in order.
+// Ranks of a block's items among those with the same digit, in the order of the items. A single worker does
+// not need this: it processes the items in order.
 
 namespace roost::detail {
 
@@ -14,7 +14,7 @@ ROOST_FN constexpr std::uint32_t rank_counters(std::uint32_t digits) {
 }
 
 /// rank[held] = how many of the n items before the item have its digit; count[d] = how many of all have digit
-/// d. digit_of(held, i) is below `digits`, and asked as for_each_held<PerWorker, true> would; n <= PerWorker
+/// d. digit_of(held, i) is below `digits`, and is called as by for_each_held<PerWorker, true>; n <= PerWorker
 /// * Team::size, below 2^16. `warp_counts`: scratch, rank_counters<Team>(digits) of them. Ends with sync().
 template <int PerWorker, class Team, class DigitOf>
 ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] std::uint32_t n,
@@ -26,18 +26,16 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
 #if ROOST_ON_DEVICE
   constexpr int warps = Team::size / 32;
   constexpr int at_once =
-      warps % 4 == 0
-          ? 4
-          : 1;  // of warps whose counts are read before the first is waited for: more would be registers
+      warps % 4 == 0 ? 4 : 1;  // warps whose counts are in flight at once: more would need too many registers
   const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32;
   std::uint16_t* const counts =
       warp_counts + static_cast<std::uint32_t>(team.rank()) / 32 * digits;  // of this warp: no atomics
   for (std::uint32_t d = lane; d < digits; d += 32) counts[d] = 0;
   __syncwarp();
 
-  // Rows follow each other: an item's rank in its warp is what its digit's counter says and how many lanes
-  // before it have the digit. The lanes that have it are found bit by bit, for several rows at once: one vote
-  // is not waited for before the next. The digit comes along in the upper half.
+  // Rows are processed in order: the rank of an item in its warp is the counter of its digit plus the number
+  // of earlier lanes with the same digit. Lanes with equal digits are found bit by bit, for several rows at
+  // once, so that votes overlap. The upper half holds the digit.
   constexpr int rows_at_once = smaller(PerWorker, 4);
   const int digit_bits = 32 - __clz(static_cast<int>(digits - 1));
   const held_rows<Team::size, true> mine(team.rank(), static_cast<int>(n));
@@ -98,8 +96,8 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
 #endif
 }
 
-/// Looks at 32 * Groups numbers in order: bit i % 32 of bits[i / 32] = holds(i); before[g] = how many hold
-/// that are less than 32 * g. Returns how many hold in all. `warp_counts`: scratch, a word for each warp. For
+/// Tests 32 * Groups numbers in order: bit i % 32 of bits[i / 32] = holds(i); before[g] = the number of i
+/// below 32 * g that hold. Returns how many hold in all. `warp_counts`: scratch, a word for each warp. For
 /// blocks of cuda. Ends with sync().
 template <std::uint32_t Groups, class Team, class Holds>
 ROOST_FN std::uint32_t rank_bits([[maybe_unused]] const Team& team, [[maybe_unused]] const Holds& holds,
@@ -134,9 +132,9 @@ ROOST_FN std::uint32_t rank_bits([[maybe_unused]] const Team& team, [[maybe_unus
   return all;
 }
 
-/// rank[held] = how many of the n items before the item are wanted, as wanted(held, i) says, asked as
-/// for_each_held<PerWorker, true> would; returns how many of all are. `warp_counts`: scratch, a word for each
-/// warp. Ends with sync().
+/// rank[held] = how many of the items before this one are wanted. wanted(held, i) is called as by
+/// for_each_held<PerWorker, true>. Returns how many of all n items are wanted. `warp_counts`: scratch, a word
+/// for each warp. Ends with sync().
 template <int PerWorker, class Team, class Wanted>
 ROOST_FN std::uint32_t rank_wanted([[maybe_unused]] const Team& team, [[maybe_unused]] std::uint32_t n,
                                    [[maybe_unused]] const Wanted& wanted,

@@ -2,11 +2,11 @@
 
 #include "roost/partition.hpp"
 
-// The numbers for which something holds, in order.
+// Selects the numbers for which a predicate holds, in order.
 
 namespace roost::detail {
 
-/// Counts a tile's numbers, or writes them from the tile's first place on.
+/// Counts the selected numbers of a tile, or writes them from the tile's first output position on.
 template <class T, class Holds>
 struct select_tiles {
   static constexpr int threads = 256;
@@ -14,8 +14,8 @@ struct select_tiles {
 
   std::uint64_t n;
   Holds holds;
-  std::uint64_t* counts;        // of each tile: where to count to,
-  const std::uint64_t* places;  // or where its first goes
+  std::uint64_t* counts;        // of each tile: where counts are stored,
+  const std::uint64_t* places;  // or its first output position
   T* target;
 
   ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(tile); }

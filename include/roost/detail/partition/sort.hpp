@@ -18,9 +18,8 @@ struct digit_at {
   }
 };
 
-/// Pairs of unsigned numbers below 2^bits and values in ascending order of the numbers, equal ones in the
-/// order of the source: stable partitions by one digit after the other, the least significant first. A pass
-/// for every 9 (cuda) or 10 (host) bits. Asynchronous on cuda.
+/// Sorts pairs of a number below 2^bits and a value by their numbers, stably: a stable partition for each
+/// digit, the least significant first. One pass for every 9 (cuda) or 10 (host) bits. Asynchronous on cuda.
 template <class Place, class Source>
 auto sort_pairs(const Place& place, const Source& source, std::uint32_t bits) {
   using item = std::remove_cvref_t<decltype(source[0])>;

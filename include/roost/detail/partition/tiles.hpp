@@ -8,8 +8,8 @@
 #include "roost/hash.hpp"
 #include "roost/pair.hpp"
 
-// The kernels of a partition: a tile of items is counted, moved to its regions, and its results are brought
-// back.
+// The kernels of a partition: they count a tile of items, move it to its regions, and restore its results to
+// input order.
 
 namespace roost::detail {
 
@@ -22,8 +22,9 @@ struct partition_pass {
   std::uint64_t children;  // of all parents
 };
 
-/// Where the tiles of a pass lie. Null pointers: one parent with all n items. `tiles_of_parent`: not 0 if all
-/// parents have as many, of which the last ones may be empty; then nothing else than begin and end is needed.
+/// The positions of the tiles of a pass. Null pointers: one parent with all n items. `tiles_of_parent`: fixed
+/// tiles per parent, or 0. If fixed, the last tiles of a parent may be empty, and only begin and end are
+/// needed.
 struct tile_map {
   std::uint64_t n = 0;
   const std::uint64_t* begin = nullptr;  // of each parent's items
@@ -59,7 +60,7 @@ ROOST_FN tile_place locate(const tile_map& map, std::uint64_t tile, std::uint32_
           parent};
 }
 
-/// Where items go if their order does not matter: a cursor for each child, of all tiles.
+/// Output positions if the order of items does not matter: one cursor per child, for all tiles.
 struct shared_cursors {
   static constexpr bool in_order = false;
   std::uint64_t* cursor;
@@ -78,13 +79,13 @@ struct shared_cursors {
   }
 };
 
-/// Where items go in the order of the input: a cursor for each digit of each tile. Those of a parent lie
-/// together, digit by digit and tile by tile, so that one exclusive scan over the counts of all makes them,
-/// and the begins of all children.
+/// Output positions that keep input order: one cursor per digit and tile. The cursors of a parent are
+/// contiguous, ordered by digit and then by tile, so that one exclusive scan over all counts gives them and
+/// the begins of all children.
 struct tile_cursors {
   static constexpr bool in_order = true;
   std::uint64_t* cursor;
-  std::uint64_t tiles;  // of all parents; the cursor past the last tile's is the end of all
+  std::uint64_t tiles;  // of all parents; the cursor after the last tile's is the end of all items
 
   struct of_tile {
     std::uint64_t* cursor;  // of digit 0
@@ -125,7 +126,7 @@ struct count_tiles {
     team.sync();
     constexpr int per_worker = static_cast<int>(tile_items<Place, Item>) / Team::size;
     const held_items<per_worker, Team, Source> item(
-        team, source, range.first, range.count);  // all on their way before the first is waited for
+        team, source, range.first, range.count);  // all loads are in flight before the first is used
     for_each_held<per_worker>(team, range.count, [&](int held, int i) {
       const std::uint32_t child = region_of(item(held, i).key) >> pass.shift;
       team.fetch_add(count[child - first_child], 1u);
@@ -136,36 +137,36 @@ struct count_tiles {
   }
 };
 
-/// What restore() needs of a pass; no_way_back keeps nothing.
+/// What restore() needs from a pass; no_way_back keeps nothing.
 struct way_back_of_pass {
-  std::uint16_t* position = nullptr;  // of the item at i of the pass's input: where its tile put it
+  std::uint16_t* position = nullptr;  // [i]: where in its tile's output item i of the pass's input is
   std::uint16_t* start = nullptr;     // [tile][digit]: first position of the digit in the tile
   std::uint64_t* shift_by = nullptr;  // [tile][digit]: output index - position
 };
 
 struct no_way_back {};
 
-/// Moves the items of a tile to their child regions. A tile counts its digits in scratch and reserves room in
-/// each child with one atomic a digit, or knows its place there. Then it puts its items in order in scratch
-/// and writes them out in runs.
+/// Moves the items of a tile to their child regions. A tile counts its digits in scratch, and reserves room
+/// in each child with one atomic per digit, unless its positions are already known. Then it orders its items
+/// in scratch and writes them in runs.
 template <class Place, class Item, class Source, class RegionOf, class Cursors, class Back,
           std::uint32_t Tile = tile_items<Place, Item>>
 struct scatter_tiles {
   static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
   static constexpr int threads = partition_tuning<cuda>::threads;
   static constexpr int teams_at_once = partition_tuning<cuda>::teams_at_once(sizeof(Item));
-  static constexpr bool large_scratch = sizeof(Item) > 96;  // of which a tile has as many as of these
+  static constexpr bool large_scratch = sizeof(Item) > 96;  // a tile has at least 512 items
   Source source;
   RegionOf region_of;
   tile_map tiles;
   partition_pass pass;
-  Cursors cursors;  // where the next items go
+  Cursors cursors;  // where the next items are written
   std::uint64_t
       capacity;  // of each child with slack: child c has [c * capacity, (c + 1) * capacity); 0: exact
   Item* out;
-  std::uint32_t* overflowed;  // counts tiles that found a child full; its items past the end are not written
+  std::uint32_t* overflowed;  // counts tiles that found a child full; items past its end are not written
   Back back;
-  const std::uint32_t* unless = nullptr;  // not 0: nothing is done
+  const std::uint32_t* unless = nullptr;  // if not 0, nothing is done
 
   struct pieces {
     std::uint32_t* count;
@@ -207,7 +208,7 @@ struct scatter_tiles {
     }
     const held_items<per_worker, Team, Source, counts_ranks> item(team, source, range.first, range.count);
     std::uint32_t rank[Team::size == 1 ? 1 : per_worker];  // among the tile's items of the same digit
-    if constexpr (Cursors::in_order) {                     // on their way with the items
+    if constexpr (Cursors::in_order) {                     // in flight with the items
       for_each_of(team, pass.digits, [&](std::uint32_t d) { parts.shift_by[d] = cursor[d]; });
     }
     if constexpr (counts_ranks) {
@@ -255,7 +256,7 @@ struct scatter_tiles {
       if constexpr (keeps_way_back)
         back.position[range.first + static_cast<std::uint32_t>(i)] = static_cast<std::uint16_t>(position);
     });
-    // clip: some child is full, so that the end of each must be watched
+    // clip: some child is full, so the end of each must be checked
     const auto send = [&](auto clip) {
       if constexpr (Team::size == 1) {
         std::uint64_t position = 0;
@@ -285,7 +286,7 @@ struct scatter_tiles {
   }
 };
 
-/// Brings results, source[j], from a pass's output order to its input order: to.put(i, result).
+/// Restores results, source[j], from the output order of a pass to its input order: to.put(i, result).
 template <class Place, class Item, class Source, class To>
 struct restore_tiles {
   using Result = std::remove_cvref_t<decltype(std::declval<const Source&>()[0])>;
@@ -346,7 +347,7 @@ struct restore_tiles {
     } else {
       if constexpr (Team::size == 1) {
         for (int i = 0; i < static_cast<int>(range.count); ++i) parts.gathered[i] = source[answer_at(i)];
-      } else {  // all reads of a thread are on their way before the first is waited for
+      } else {  // all reads of a thread are in flight before the first is used
         Result mine[per_worker];
         for_each_held<per_worker>(team, range.count,
                                   [&](int held, int i) { mine[held] = source[answer_at(i)]; });

@@ -133,7 +133,7 @@ struct shared_access {
   template <class Word>
   ROOST_FN static Word compare_exchange(Word* position, const Word& expected, const Word& desired) {
     if constexpr (sizeof(Word) == 16 && !ROOST_WIDE_ATOMICS) {
-      const Word before = load(position);  // // a mismatch needs no lock
+      const Word before = load(position);  // a mismatch needs no lock
       if (!(before == expected)) return before;
       return change_locked(position, [&](Word& word) {
         if (word == expected) word = desired;

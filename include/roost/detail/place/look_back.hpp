@@ -93,7 +93,7 @@ class earlier_teams {
     return before;
   }
 
-  std::uint64_t* begun_;  // // the number of teams that have begun; then what each has published
+  std::uint64_t* begun_;  // the number of teams that have begun; then what each has published
 };
 
 }  // namespace roost::detail

@@ -107,7 +107,7 @@ struct find_tuning<cuda> {
 template <>
 struct find_tuning<host> {
   static constexpr bool defers = true;
-  static constexpr std::uint32_t ahead = 24;  // // queries whose memory is being prefetched
+  static constexpr std::uint32_t ahead = 24;  // queries whose memory is being prefetched
   static constexpr std::uint32_t tile(driver driver, bool) {
     return driver == driver::one_by_one ? 4096 : 1024;  // what is deferred fits into a scratch on the stack
   }

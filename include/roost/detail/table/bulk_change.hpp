@@ -216,7 +216,7 @@ struct tile_inserter {
                        {left.data(), left.size(), counted.data()}};
       map.launch_put(place, counted, sum, report, [&] { place.launch(n, scratch_bytes_of(run), run); });
       if (sum.put_off == 0) break;
-      const std::size_t begun = n - sum.put_off;  // // these show how many of the others are new
+      const std::size_t begun = n - sum.put_off;  // these show how many of the others are new
       const double share =
           1.05 * static_cast<double>(sum.inserted) / static_cast<double>(larger<std::size_t>(begun, 1));
       map.make_room(place, 1 + static_cast<std::size_t>(share * sum.put_off), report);
@@ -235,7 +235,7 @@ struct is_occupied {
 /// What erase answers a query.
 struct write_erased {
   using result = bool;
-  static constexpr bool changes = true;  // // not idempotent
+  static constexpr bool changes = true;  // not idempotent
   bool* results;
   template <class Table, class Key>
   ROOST_FN result operator()(const Table& table, const Key& key) const {
