@@ -4,13 +4,12 @@
 #include "roost/detail/place/numbers.hpp"
 #include "roost/partition.hpp"
 
-// Keys that very many items have: they are found in a sample, and have regions of their own.
+// Frequent keys, which very many items have: a sample finds them, and each gets its own region.
 
 namespace roost::detail {
 
-/// Chooses a key's region: by the leading bits of its hash, but keys that are known to be frequent have
-/// regions of their own, behind those that they would be in. So all regions are in the order of their keys'
-/// hashes.
+/// Chooses a key's region by the leading bits of its hash; known frequent keys have their own regions, after
+/// the regions that they would be in. So all regions are in hash order.
 template <class Key>
 struct regions_and_frequent_keys {
   static constexpr std::uint32_t slots = group_tuning<cuda>::sample;
@@ -47,7 +46,7 @@ struct regions_and_frequent_keys {
 
   ROOST_FN std::uint32_t of_frequent(std::uint32_t f) const { return spread(frequent[f]) + f + 1; }
 
-  /// The number, with those of frequent keys, of the first region at or behind one without.
+  /// The number, counting regions of frequent keys, of the first region at or after a given region by hash.
   ROOST_FN std::uint32_t number_of(std::uint32_t region) const {
     return region + lower_bound(0u, count, [&](std::uint32_t f) { return spread(frequent[f]) < region; });
   }
@@ -58,7 +57,7 @@ struct sample_outcome {
   std::uint32_t different;  // keys of the sample
 };
 
-/// Item i of a sample: one of each piece of the items, but not of all the same place.
+/// Item i of a sample: one from each piece of the items, at varying positions in the pieces.
 template <class Source>
 struct item_of_sample {
   Source source;
@@ -67,13 +66,13 @@ struct item_of_sample {
   ROOST_FN auto operator()(std::size_t i) const { return (*this)[i]; }
 };
 
-/// Looks for keys that many items have, in a sample; one team.
+/// Finds frequent keys in a sample; run by one team.
 template <class Place, class Key, class Source>
 struct find_frequent_keys {
   static constexpr int threads = 1024;
   static constexpr bool large_scratch = true;
   static constexpr std::uint32_t sample = group_tuning<cuda>::sample;
-  static constexpr std::uint32_t least = 4;  // in the sample: fewer tell little
+  static constexpr std::uint32_t least = 4;  // in the sample: fewer are not significant
   static constexpr std::uint32_t most = sample / least;
   using frequent_regions = regions_and_frequent_keys<Key>;
   static constexpr std::uint32_t slots = frequent_regions::slots;
@@ -82,7 +81,7 @@ struct find_frequent_keys {
   Source source;
   std::uint64_t step;       // see item_of_sample
   std::uint32_t at_least;   // in the sample
-  frequent_regions target;  // which has none yet
+  frequent_regions target;  // initially without frequent keys
   Key* frequent;
   std::uint16_t* slot;
   sample_outcome* outcome;
@@ -163,13 +162,13 @@ struct frequent_keys {
   array<Key, Place> keys;
   array<std::uint16_t, Place> slot;
   regions_and_frequent_keys<Key> region_of;
-  std::uint32_t copies = 0;  // items of the sample whose key another one has before
+  std::uint32_t copies = 0;  // items of the sample whose key an earlier item has
 
   explicit frequent_keys(const leading_bits& regions) : region_of(regions) {}
 
   std::uint32_t regions() const { return region_of.spread.regions + region_of.count; }
 
-  /// Looks for the keys that have more than `items_most` items of a batch.
+  /// Finds the keys that have more than `items_most` items of a batch.
   template <class Source>
   void sample(const Place& place, const Source& source, double items_most) {
     array<sample_outcome, Place> outcome(place, 1);
@@ -180,8 +179,8 @@ struct frequent_keys {
     take(seen);
   }
 
-  /// The same for a host that does something else until it has the outcome: take(outcome). False if no key
-  /// can be frequent; then there is none. Asynchronous.
+  /// The same for a host that continues with other work until take(outcome). False if no key can be frequent;
+  /// then there is no outcome. Asynchronous.
   template <class Source>
   bool look(const Place& place, const Source& source, double items_most, sample_outcome* outcome) {
     using kernel = find_frequent_keys<Place, Key, Source>;
@@ -205,8 +204,8 @@ struct frequent_keys {
   }
 };
 
-/// put(i, region) for the items of frequent keys. Teams share all items, of whatever key, so that any key is
-/// work for all.
+/// put(i, region) for the items of frequent keys. Teams divide all items evenly, whatever their keys, so that
+/// every key is work for all teams.
 template <class Place, class Key, class Put>
 struct each_frequent_item {
   static constexpr int threads = 256;

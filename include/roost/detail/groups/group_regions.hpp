@@ -6,19 +6,18 @@
 
 namespace roost::detail {
 
-/// What the groups of a region are written to. Group g of a region whose first item is at b stands at b + g,
-/// until it is known how many there are before.
+/// The output of the groups of a region. Group g of a region whose first item is at b is at b + g, until the
+/// number of earlier groups is known.
 template <class Key, class Value>
 struct group_output {
   Key* keys;
   Value* values;          // of all items
   std::uint32_t* starts;  // where each one's first value is, from b on
   std::uint64_t* sizes;   // groups of each region
-  std::uint64_t* failed;  // regions with too many different keys, or too many items for one team
+  std::uint64_t* failed;  // regions with too many distinct keys, or too many items for one team
 };
 
-/// Groups the items of a region: puts their values in the order of the groups, and in a group in the order of
-/// the items.
+/// Groups the items of a region: orders their values by group, and within a group by item.
 template <class Place, class Key, class Value>
 struct group_regions {
   static constexpr bool one_worker = std::is_same_v<Place, host>;
@@ -26,7 +25,7 @@ struct group_regions {
   static constexpr bool large_scratch = true;
   static constexpr int teams_at_once = group_tuning<cuda>::teams_at_once;
   static constexpr std::uint32_t tile = group_tile<Place, Key, Value>;
-  static constexpr std::uint32_t digits = 256;  // of groups' numbers, for the order in one step; else two of
+  static constexpr std::uint32_t digits = 256;  // of group numbers, to order them in one step; else two of
   static constexpr std::uint32_t step_bits = 6;
   static_assert(one_worker || tile <= 1 << 2 * step_bits);
   using item = pair<Key, Value>;
@@ -35,7 +34,7 @@ struct group_regions {
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   regions_and_frequent_keys<Key> region_of;
-  bool sampled;  // the frequent keys are known; if not, a region that one of them crowds is left alone
+  bool sampled;  // the frequent keys are known; if not, a region that one of them overloads is skipped
   group_output<Key, Value> target;
 
   struct pieces {
@@ -107,7 +106,7 @@ struct group_regions {
       };
       if (!parts.numbers.add(team, mine, n, number, write_key)) return false;
       const std::uint32_t groups = *parts.numbers.size;
-      if (one_tile && groups == n) {  // all keys are different: their order is that of the items
+      if (one_tile && groups == n) {  // all keys are distinct: their order is that of the items
         for_each_held<per_worker, true>(team, n, [&](int held, int i) {
           target.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
           target.starts[first + static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(i);
@@ -138,8 +137,8 @@ struct group_regions {
     });
   }
 
-  /// The group of a frequent key: all items of its region. What is to do for each of them,
-  /// for_each_frequent_item does.
+  /// The group of a frequent key: all items of its region. for_each_frequent_item does the work for each
+  /// item.
   ROOST_FN void write_only_group(std::size_t region, std::uint64_t first) const {
     target.sizes[region] = 1;
     target.keys[first] = items[first].key;
@@ -154,7 +153,7 @@ struct group_regions {
     for_each_of(team, groups, [&](std::uint32_t g) { target.starts[first + g] = parts.next[g]; });
   }
 
-  /// Writes the values of a tile behind those of earlier tiles.
+  /// Appends the values of a tile to those of earlier tiles.
   template <int PerWorker, class Team, class Items>
   ROOST_FN void put_in_order(const Team& team, const pieces& parts, std::uint64_t first, const Items& mine,
                              std::uint32_t n, bool one_tile, item_numbers<PerWorker, Team>& number) const {
@@ -226,7 +225,7 @@ struct copy_value {
   ROOST_FN void operator()(std::uint64_t i, std::uint32_t) const { target[i] = source[i].value; }
 };
 
-/// Brings the groups of all regions together.
+/// Packs the groups of all regions.
 template <class Place, class Key, class Value>
 struct pack_groups {
   static constexpr int threads = 256;
@@ -247,7 +246,7 @@ struct pack_groups {
       const std::uint32_t n = smaller(at_once, size - done);
       const std::uint64_t first = begins[region] + done, position = source.sizes[region] + done;
       const held_items<per_worker, Team, const Key*> key(
-          team, source.keys, first, n);  // all on their way before the first is waited for
+          team, source.keys, first, n);  // all loads are in flight before the first is used
       const held_items<per_worker, Team, const std::uint32_t*> start(team, source.starts, first, n);
       for_each_held<per_worker>(team, n, [&](int held, int i) {
         const std::uint64_t g = position + static_cast<std::uint32_t>(i);

@@ -3,20 +3,19 @@
 #include "roost/detail/groups/group_regions.hpp"
 #include "roost/detail/groups/numbering.hpp"
 
-// Grouping: items with the same key come together. They are partitioned by region, in order; a team numbers
-// the different keys of a region, and puts its items in the order of their keys' numbers. Keys that very many
-// items have get regions of their own, which need no more than the partition. So groups come out in the order
-// of their keys' hashes.
+// Grouping brings items with the same key together. They are partitioned by region, stably; a team numbers
+// the distinct keys of a region, and orders its items by these numbers. Frequent keys get their own regions,
+// which need only the partition. So groups are in hash order of their keys.
 
 namespace roost::detail {
 
-/// Different keys, in the order of their hashes' leading bits and then of their first items.
+/// The distinct keys, ordered by the leading bits of their hashes and then by their first items.
 template <class Key, class Value, class Place>
 struct groups {
   array<Key, Place> keys;
-  array<std::uint64_t, Place> offsets;                   // where each one's values begin, and the end
+  array<std::uint64_t, Place> offsets;                   // where the values of each key begin, and the end
   array<Value, Place> values;                            // of all items
-  array<pair<Key, std::uint32_t>, Place> numbered_keys;  // each with its number, if asked for
+  array<pair<Key, std::uint32_t>, Place> numbered_keys;  // each with its number, if requested
   leading_bits region_of{};
   array<std::uint64_t, Place> begins;  // of each region's groups, and the end; with numbered_keys
   std::size_t scratch_bytes = 0;
@@ -31,19 +30,19 @@ class grouper {
   using result_type = groups<Key, Value, Place>;
 
  public:
-  /// `tighter`: a region has so many times fewer items than it could.
+  /// `tighter`: the factor by which regions have fewer items than they could.
   grouper(const Place& place, std::size_t n, std::uint64_t seed, double tighter, bool numbered)
       : place_(place), n_(n), numbered_(numbered), frequent_({seed, regions_for(n, tighter)}) {}
 
-  /// Nothing if the keys of some region are too many.
+  /// Returns nothing if some region has too many keys.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    // A small batch is tried before anything is known of it.
+    // A small batch is first tried without a sample.
     bool grouped = n_ <= group_tuning<Place>::tried_most && group_regions_of_keys(source, false);
     if (!grouped) {
       frequent_.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile);
-      // Keys that all are different need no stable order. The sample may have seen copies; if there are some
-      // that it has not, the first team that finds them ends the attempt.
+      // Distinct keys need no stable order. The sample may have shown copies; if it has missed some, the
+      // first team that finds them ends the attempt.
       if (frequent_.copies == 0 && group_different(source)) return std::move(result_);
       grouped = group_regions_of_keys(source, true);
     }
@@ -53,13 +52,13 @@ class grouper {
   }
 
  private:
-  /// A region of different keys fills its tile nearly: seven standard deviations of a random split are left.
+  /// A region of distinct keys nearly fills its tile: seven standard deviations of a random split are left.
   static std::uint32_t regions_for(std::size_t n, double tighter) {
     const double mean = kernel::tile - 7 * std::sqrt(static_cast<double>(kernel::tile));
     return group_regions_of(static_cast<double>(n) / mean * tighter);
   }
 
-  /// False if some keys come twice.
+  /// False if there are duplicate keys.
   template <class Source>
   bool group_different(const Source& source) {
     const leading_bits& spread = frequent_.region_of.spread;
@@ -79,7 +78,7 @@ class grouper {
     return true;
   }
 
-  /// False if the keys of some region are too many, or, if nothing was sampled, its items.
+  /// False if some region has too many keys or, without a sample, too many items.
   template <class Source>
   bool group_regions_of_keys(const Source& source, bool sampled) {
     const std::uint32_t regions = frequent_.regions();
@@ -98,7 +97,7 @@ class grouper {
     for_each_frequent_item(place_, *parts_, frequent_.region_of, n_,
                            copy_value<Key, Value>{parts_->items(), result_.values.data()});
     place_.exclusive_scan(sizes_.data(), sizes_.data(), std::size_t{regions} + 1);
-    std::uint64_t seen[2];  // groups, failures: the only look from the host
+    std::uint64_t seen[2];  // groups, failures: the only readback by the host
     place_.copy_to_host(seen, sizes_.data() + regions, sizeof(seen));
     size_ = seen[0];
     return seen[1] == 0;
@@ -136,7 +135,7 @@ class grouper {
   result_type result_;
 };
 
-/// Groups items by key; `numbered`: tells the keys with their numbers, too. Synchronises. Throws
+/// Groups items by key; `numbered`: also returns the keys with their numbers. Synchronises. Throws
 /// out_of_memory, build_error.
 template <class Place, class Source>
 auto group(const Place& place, const Source& source, std::uint64_t seed, bool numbered, const char* where) {
@@ -155,7 +154,7 @@ auto group(const Place& place, const Source& source, std::uint64_t seed, bool nu
   });
 }
 
-/// A map of keys that were grouped or numbered, as they lie.
+/// A map built in place from keys that were grouped or numbered.
 template <class Map, class Place, class Keys, class Key>
 Map map_of_keys(const Place& place, const Keys& all, const array<pair<Key, std::uint32_t>, Place>& pairs,
                 double load_factor) {

@@ -21,21 +21,21 @@ struct sample_of {
   ROOST_FN auto operator()(std::size_t i) const { return source[i / run * step + i % run]; }
 };
 
-/// Whether keys come twice, as far as a sample tells: of a column in which half of the keys do, it has none
-/// twice once in a million times. build(keys): a table that counts duplicates.
+/// Whether a sample shows duplicate keys: if half of a column's keys have duplicates, the sample misses all
+/// of them once in a million times. build(keys): a table that counts duplicates.
 template <class Place, class Sequence, class Build>
 bool seems_to_have_copies(const Place& place, const Sequence& keys, const Build& build) {
   using sample = sample_of<Sequence>;
   const double wanted = std::sqrt(64.0 * static_cast<double>(keys.size()));
   const std::size_t runs = static_cast<std::size_t>(wanted) / sample::run + 1;
   const std::size_t step = keys.size() / runs;
-  if (step < sample::run) return true;  // too few to be worth a look
+  if (step < sample::run) return true;  // too few to be worth a sample
   array<element_of<Sequence>, Place> some(place, runs * sample::run);
   write_numbers(place, some.size(), sample{keys, step}, some.data());
   return build(some).statistics().duplicates != 0;
 }
 
-/// The set of a column's keys. A build from copies of few keys would be slow.
+/// The set of a column's keys. A direct build from many copies of few keys would be slow.
 template <class Place, class Keys>
 auto set_of_keys(const Place& place, const Keys& keys) {
   const auto build = [&](const auto& some) { return frozen_set<element_of<Keys>, Place>(place, some); };
@@ -85,7 +85,7 @@ struct join {
     return {std::move(left_rows), std::move(right_rows)};
   }
 
-  /// A left row has one match at most: find(results) looks it up for each of the n rows.
+  /// If each left row has at most one match: find(results) looks it up for each of the n rows.
   template <class Find>
   static joined_rows<Row, Place> pairs_of_unique(const Place& place, std::size_t n, bool outer,
                                                  const Find& find) {

@@ -5,11 +5,11 @@
 #include "roost/detail/place/copies.hpp"
 #include "roost/detail/place/tuning.hpp"
 
-// Numbers for the different keys of a team's items.
+// Numbers for the distinct keys of a team's items.
 
 namespace roost::detail {
 
-/// The items that a team groups at once, and the different keys that a region can have.
+/// The items that a team groups at once, and the number of distinct keys that a region can have.
 template <class Place, class Key, class Value>
 constexpr std::uint32_t group_tile = [] {
   constexpr std::size_t fit =
@@ -19,7 +19,7 @@ constexpr std::uint32_t group_tile = [] {
       larger<std::size_t>(smaller<std::size_t>(fit / threads, group_tuning<Place>::held_most), 1) * threads);
 }();
 
-/// A number for each of a team's items: a thread of a block has its own in registers.
+/// A number for each of a team's items; each thread of a block keeps those of its own items in registers.
 template <int PerWorker, class Team>
 class item_numbers {
  public:
@@ -53,15 +53,16 @@ ROOST_FN void fill_words(const Team& team, Word* words, std::uint32_t n, std::ty
   for_each_of(team, n, [&](std::uint32_t i) { words[i] = word; });
 }
 
-/// Numbers the different keys of a team's items, tile after tile, in the order in which they come first.
+/// Numbers the distinct keys of a team's items, tile after tile, by first occurrence.
 template <class Key, std::uint32_t Tile>
 struct key_numbers {
   static constexpr std::uint32_t slots_least = 2 * Tile;
   static constexpr std::uint32_t none = ~0u;
   static constexpr std::uint32_t numbered =
-      1u << 31;  // in a slot: below is a key's number, else the first item of this tile that has the key
+      1u << 31;  // flag in a slot: if clear, the slot holds a key's number; if set, the first item of this
+                 // tile with the key
 
-  leading_bits region_of;  // what a key's region tells of its hash is the same for all of them
+  leading_bits region_of;  // the leading bits of the hash, which are the same for all keys of a region
   std::uint32_t slots;
   std::uint32_t* slot;
   std::uint32_t* size;  // different keys
@@ -93,7 +94,7 @@ struct key_numbers {
     return static_cast<std::uint32_t>(split_hash(rest, slots).digit);
   }
 
-  /// The number of a key that has one.
+  /// The number of a key that already has one.
   ROOST_FN std::uint32_t number_of(const Key& mine) const {
     for (std::uint32_t s = home_of(mine);; s = s + 1 == slots ? 0 : s + 1) {
       const std::uint32_t number = slot[s] & ~numbered;
@@ -101,8 +102,8 @@ struct key_numbers {
     }
   }
 
-  /// number(held, i) = the number of the key of each of n items; on_new(number, held, i) hears of the first
-  /// item of each key that had none. False if the keys are more than Tile: then the team has to stop.
+  /// number(held, i) = the number of the key of each of n items; on_new(number, held, i) is called for the
+  /// first item of each new key. False if there are more than Tile keys: then the team must stop.
   template <int PerWorker, class Team, class Items, class OnNew>
   ROOST_FN bool add(const Team& team, const Items& item, std::uint32_t n,
                     item_numbers<PerWorker, Team>& number, const OnNew& on_new) const {
@@ -115,7 +116,7 @@ struct key_numbers {
       const auto me = static_cast<std::uint32_t>(i);
       std::uint32_t s = home_of(mine);
       for (std::uint32_t steps = 0;; s = s + 1 == slots ? 0 : s + 1) {
-        std::uint32_t seen = team.read(slot[s]);  // most find their key: a look is cheaper
+        std::uint32_t seen = team.read(slot[s]);  // most find their key: a read is cheaper
         if (seen == none) seen = team.compare_exchange(slot[s], none, me);
         if (seen == none) break;
         const bool has_number = (seen & numbered) != 0;

@@ -10,9 +10,9 @@
 namespace roost {
 namespace detail {
 
-/// Where a query's values are, in one word, as lookups by region move it several times: first value and
-/// count. A count that is too large for its bits is found in the offsets again. A single value, if it is
-/// small, is in the word itself: where the lookup reads it, the cache has its neighbours.
+/// Where a query's values are: the first value and the count, in one word, since lookups by region move it
+/// several times. A count that is too large for its bits is read from the offsets again. A small single value
+/// is stored in the word itself, since its neighbours are in the cache when the lookup reads it.
 struct run_word {
   static constexpr int count_bits = 24;
   static constexpr std::uint64_t many = (std::uint64_t{1} << count_bits) - 1;
@@ -55,13 +55,13 @@ struct run_word {
   ROOST_RARE_FN static std::uint64_t many_of(std::uint64_t first, const std::uint64_t* offsets,
                                              std::uint64_t keys) {
     const std::uint64_t run = last_at_or_before(std::uint64_t{0}, keys, offsets,
-                                                first);  // runs have values, so that their offsets ascend
+                                                first);  // no run is empty, so offsets ascend strictly
     return offsets[run + 1] - first;
   }
 };
 
-/// What a lookup of a key's number tells of its values: Answer has of_run(first value, count). `offsets` may
-/// be null if each key has one value.
+/// Turns the number of a key into an answer about its values: Answer has of_run(first value, count).
+/// `offsets` may be null if each key has one value.
 template <class Answer>
 struct answer_of_run {
   const std::uint64_t* offsets;
@@ -126,7 +126,7 @@ struct copy_first_value {
   }
 };
 
-/// How many matches a query has. `least`: one that has none counts as so many.
+/// The number of matches of a query. `least`: the count for a query without matches.
 struct count_of_run {
   const std::uint64_t* runs;
   const std::uint64_t* offsets;
@@ -138,7 +138,7 @@ struct count_of_run {
 };
 
 /// put(i, list, k) for element i of all lists together, which is element k of list `list`. List l has
-/// elements offsets[l] to offsets[l + 1]. Teams share the elements, so that lists of any length do.
+/// elements offsets[l] to offsets[l + 1]. Teams divide the elements evenly, so lists may have any length.
 template <class Place, class Put>
 struct expand_tiles {
   static constexpr int threads = 256;
@@ -151,7 +151,7 @@ struct expand_tiles {
 
   struct pieces {
     std::uint64_t* edge;   // the lists of the first element and of the last
-    std::uint32_t* start;  // of the lists between, where they are few: their first elements of this tile
+    std::uint32_t* start;  // of for the lists between, if they are few: their first elements in this tile
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};
@@ -202,7 +202,7 @@ void expand(const Place& place, const std::uint64_t* offsets, std::uint64_t list
   place.launch(ceil_div<std::size_t>(total, kernel::tile), scratch_bytes_of(run), run);
 }
 
-/// f(i, query, value) for match i. A query that has none, and yet counts, has the value `missing`.
+/// f(i, query, value) for match i. A query without matches that counts as one has the value `missing`.
 template <class Value, class F>
 struct with_value_of_match {
   const std::uint64_t* runs;
@@ -261,7 +261,8 @@ struct with_run {
   }
 };
 
-/// Counts a key whose number is its place as its values, another as what no sum can hide.
+/// For a key whose number is its position, returns the number of its values; for any other key, a number that
+/// no sum can hide.
 template <class Ref, class Key>
 struct good_group {
   Ref numbers;
@@ -274,7 +275,8 @@ struct good_group {
   }
 };
 
-/// Makes room for matches, an array of each type, before any of it is taken; or says how many they are.
+/// Allocates arrays for matches, one of each type; if there is no memory, the exception says how many matches
+/// there are.
 template <class... T, class Place>
 std::tuple<array<T, Place>...> room_for_matches(const Place& place, std::uint64_t n, const char* where) {
   constexpr std::size_t bytes = (sizeof(T) + ...);
@@ -283,7 +285,7 @@ std::tuple<array<T, Place>...> room_for_matches(const Place& place, std::uint64_
     return {array<T, Place>(place, n)...};
   } catch (const out_of_memory& why) {
     detail::raise<out_of_memory>({where, ": no memory for ", n, " matches of ", bytes,
-                                  " bytes; ask with fewer queries at once (", why.what(), ")"});
+                                  " bytes; pass fewer queries at once (", why.what(), ")"});
   }
 }
 
@@ -360,7 +362,7 @@ frozen_multimap<Key, Value, Place>::frozen_multimap(const Place& place, const Ke
           place, grouped(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_multimap"), chosen),
           chosen) {}
 
-/// results[i] = what the answer makes of queries[i]. Zeros are what it makes of absent keys.
+/// results[i] = the answer to queries[i], which is zeros for absent keys.
 template <class Key, class Value, class Place>
 template <class Sequence, class Answer>
 bulk_report frozen_multimap<Key, Value, Place>::look_up(const Place& place, const Sequence& queries,

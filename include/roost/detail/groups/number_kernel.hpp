@@ -3,14 +3,14 @@
 #include "roost/detail/groups/frequent_keys.hpp"
 #include "roost/detail/place/look_back.hpp"
 
-// The kernel of numbering: see numbering.hpp. A team inserts the keys of a region in a table whose layout
+// The kernel of numbering: see numbering.hpp. A team inserts the keys of a region into a table whose layout
 // does not depend on the order of insertion: linear probing in which the lesser word always stays (Amble and
-// Knuth, Ordered hash tables, 1974). Such a table stands in the order of the hash, so that a key's number is
-// the count of slots before its own that are taken, and nothing is sorted.
+// Knuth, Ordered hash tables, 1974). Such a table is in hash order, so the number of a key is the count of
+// occupied slots before its own, and nothing is sorted.
 
 namespace roost::detail {
 
-/// odd * odd_inverse(odd) is 1, in the bits that a word has.
+/// odd * odd_inverse(odd) is 1, modulo 2 to the number of bits of a word.
 template <class Word>
 ROOST_FN constexpr Word odd_inverse(Word odd) {
   Word inverse = odd;  // right in the three lowest bits; each step doubles them
@@ -18,9 +18,9 @@ ROOST_FN constexpr Word odd_inverse(Word odd) {
   return inverse;
 }
 
-/// The keys of a region as words, in the order of their hashes: of 31 bits, or of 63 on the host if a hash
-/// has so many. A word tells a key that is as short. The word of a longer key may be that of another key,
-/// too: then other words are tried. The number of regions must be even.
+/// The keys of a region as words in hash order: of 31 bits, or of 63 on the host if the hash is that long. A
+/// word identifies a key of at most its length. Two longer keys may have the same word: then other words are
+/// tried. The number of regions must be even.
 template <class Key, class Place>
 class region_words {
   using hash = decltype(hash_of(std::declval<const Key&>()));
@@ -31,7 +31,7 @@ class region_words {
  public:
   using word = std::conditional_t<std::is_same_v<Place, host>, hash, std::uint32_t>;
   static constexpr bool tells_key = sizeof(Key) <= sizeof(word);
-  /// Of keys of up to 8 bytes, 32 bits more do. Longer ones are found where they are.
+  /// For keys of up to 8 bytes, 32 more bits suffice. Longer keys are compared in the input.
   static constexpr bool rest_tells_key = sizeof(Key) <= 8;
 
   explicit region_words(const leading_bits& region_of)
@@ -58,7 +58,7 @@ class region_words {
     return static_cast<std::uint32_t>(w >> (8 * sizeof(word) - 32));
   }
 
-  /// The way back. `region`: of the key.
+  /// The inverse. `region`: of the key.
   ROOST_FN Key key(std::uint32_t region, const parts& source) const
     requires(rest_tells_key)
   {
@@ -79,12 +79,13 @@ class region_words {
   hash multiplier_ = 1;
 };
 
-/// The keys that numbering a batch writes. Null: not wanted.
+/// The keys that numbering writes. Null: not requested.
 template <class Key>
 struct key_output {
   Key* keys;
   pair<Key, std::uint32_t>* pairs;  // each key with its number
-  std::uint64_t* keys_before;  // of each region, with those of frequent keys: keys in those before; and all
+  std::uint64_t* keys_before;       // of each region, counting those of frequent keys: the number of keys in
+                                    // earlier regions; and of all
 
   ROOST_FN void write(std::uint64_t number, const Key& key) const {
     if (keys != nullptr) keys[number] = key;
@@ -92,15 +93,15 @@ struct key_output {
   }
 };
 
-/// What the host looks at.
+/// What the host reads.
 struct numbering_outcome {
   std::uint32_t overflowed;  // the partition ran out of slack
   std::uint32_t failed;      // regions with too many different keys
-  std::uint32_t copies;      // regions with copies of a key where all keys should be different
+  std::uint32_t copies;      // regions with copies of a key although all keys should be distinct
   std::uint64_t size;        // different keys
 };
 
-/// What numbering a batch tells besides the keys. Null: not wanted.
+/// What numbering writes besides the keys. Null: not requested.
 template <class Value>
 struct numbering_output {
   std::uint64_t* counts;   // items of each key
@@ -108,7 +109,7 @@ struct numbering_output {
   std::uint32_t* numbers;  // of each item, in the order of the regions
 };
 
-/// Different keys that a team can number.
+/// The number of distinct keys that a team can number.
 template <class Place, class Key, class Value>
 constexpr std::uint32_t numbering_tile = [] {
   using words = region_words<Key, Place>;
@@ -131,8 +132,8 @@ struct number_regions {
   static constexpr int teams_at_once =
       group_tuning<cuda>::teams_at_once + (sizeof(pair<Key, Value>) <= 4 ? 1 : 0);
   static constexpr std::uint32_t tile = numbering_tile<Place, Key, Value>;
-  static constexpr std::uint32_t steps_most = 512;  // of an insertion: more tells of keys with close hashes
-  static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots have no way round
+  static constexpr std::uint32_t steps_most = 512;  // of an insertion: more indicate keys with close hashes
+  static constexpr std::uint32_t slots = 2 * tile + steps_most;  // the last slots do not wrap around
   using words = region_words<Key, Place>;
   using word = typename words::word;
   static constexpr word none_here = static_cast<word>(~word{0});
@@ -145,7 +146,7 @@ struct number_regions {
   std::uint32_t regions;  // with those of frequent keys
   regions_and_frequent_keys<Key> region_of;
   words words_of;
-  bool different;  // nobody wants to know of keys that come twice but that there are some
+  bool different;  // stop at duplicates: only their existence matters
   key_output<Key> keys;
   numbering_output<Value> target;
   numbering_outcome* outcome;
@@ -157,7 +158,7 @@ struct number_regions {
     word* slot;
     std::uint32_t* taken;   // a bit for each slot, unless there is one worker
     std::uint32_t* before;  // taken slots before each 32, or before each slot
-    std::uint32_t* rest;    // of each key, by its number, or where an item has it; so are the others
+    std::uint32_t* rest;    // of each key, by its number, or at an item that has it; as the next ones
     std::uint32_t* count;
     Value* first;
     std::uint32_t* number;  // of each item, for one worker
@@ -191,7 +192,8 @@ class region_numbering {
   using Key = decltype(item::key);
   using Value = typename Kernel::value;
   using tile_items = held_items<per_worker, Team, const item*>;
-  static constexpr bool has_least = std::is_same_v<Value, std::uint32_t>;  // of several, if keys come twice
+  static constexpr bool has_least =
+      std::is_same_v<Value, std::uint32_t>;  // of several values, if there are duplicates
 
  public:
   ROOST_FN region_numbering(const Team& team, const Kernel& kernel, const typename Kernel::pieces& parts,
@@ -208,7 +210,7 @@ class region_numbering {
         mine_(team, kernel.items, first_, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count_))),
         number_(parts.number) {}
 
-  /// The table's slots are empty when it begins, but those of one worker.
+  /// The slots of the table are empty at the start, except if there is one worker.
   ROOST_FN void run() {
     if (count_ > tile && kernel_.region_of.is_frequent(kernel_.items[first_].key)) return write_only_key();
     std::uint32_t keys = 0;
@@ -235,7 +237,7 @@ class region_numbering {
   }
 
  private:
-  /// Calls body(n, done) for each tile of items, which then are at hand.
+  /// Calls body(n, done) for each tile of items, which are then loaded.
   template <class Body>
   ROOST_FN void each_tile(const Body& body) {
     ROOST_ROLLED
@@ -246,7 +248,8 @@ class region_numbering {
     }
   }
 
-  /// How many keys the table is for: for one worker no more than there are items, as it looks at each slot.
+  /// The number of keys that the table is for: with one worker at most the number of items, since it visits
+  /// each slot.
   ROOST_FN std::uint32_t size() const {
     if constexpr (Kernel::one_worker) {
       return size_;
@@ -260,7 +263,7 @@ class region_numbering {
     return static_cast<std::uint32_t>(std::uint64_t{words::leading(word)} * (2 * size()) >> 31);
   }
 
-  /// Inserts all keys, and counts taken slots; returns how many keys there are, or more than `tile`.
+  /// Inserts all keys, and counts occupied slots; returns the number of keys, or a number above `tile`.
   ROOST_FN std::uint32_t insert() {
     bool full = false;
     each_tile([&](std::uint32_t n, std::uint64_t) {
@@ -293,7 +296,7 @@ class region_numbering {
     }
   }
 
-  /// An item's word, which needs no second hash where it is kept until the item has a number.
+  /// An item's word; if it is kept until the item has a number, it is not hashed again.
   ROOST_FN void keep_word([[maybe_unused]] int held, [[maybe_unused]] int i, word_type word) {
     if constexpr (sizeof(word) == sizeof(std::uint32_t)) number_(held, i) = word;
   }
@@ -320,7 +323,7 @@ class region_numbering {
     return number_of_slot(s);
   }
 
-  /// Looks up the numbers of a tile's items, unless they are at hand.
+  /// Looks up the numbers of a tile's items, unless they are already known.
   ROOST_FN void look_up_again(std::uint32_t n) {
     if (count_ <= tile) return;
     for_each_held<per_worker>(team_, n, [&](int held, int i) {
@@ -328,7 +331,8 @@ class region_numbering {
     });
   }
 
-  /// Finds each item's number, and what else is wanted of the items. False if two keys have the same word.
+  /// Finds each item's number, and whatever else is requested of the items. False if two keys have the same
+  /// word.
   ROOST_FN bool number_items(std::uint32_t keys) {
     const bool counts = kernel_.target.counts != nullptr && keys != count_,
                first = kernel_.target.first != nullptr;
@@ -361,7 +365,7 @@ class region_numbering {
           if (!first) return;
           if (keys == count_) {
             parts_.first[number] = mine_(held, i).value;
-          } else if constexpr (has_least) {  // else nobody looks
+          } else if constexpr (has_least) {  // otherwise not read
             team_.fetch_min(parts_.first[number], mine_(held, i).value);
           }
         }
@@ -397,7 +401,7 @@ class region_numbering {
     }
   }
 
-  /// Returns how many keys there are in regions before.
+  /// Returns the number of keys in earlier regions.
   ROOST_FN std::uint64_t begin_output(std::uint32_t keys) const {
     const std::uint64_t base = kernel_.turns.sum_before(team_, region_, keys, parts_.shared + 1);
     if (team_.rank() == 0) {
@@ -434,7 +438,7 @@ class region_numbering {
   ROOST_FN void collect_words() const {
     if constexpr (Team::size == 1) {
       for (std::uint32_t s = 0, number = 0; s < slots(); ++s) {
-        const word_type word = parts_.slot[s];  // no branch: it would often be guessed wrong
+        const word_type word = parts_.slot[s];  // no branch: it would often be mispredicted
         parts_.slot[number] = word;
         number += word != Kernel::none_here ? 1 : 0;
       }
@@ -457,7 +461,7 @@ class region_numbering {
     team_.sync();
   }
 
-  /// The key of a region of one key. What is to do for each of its items, for_each_frequent_item does.
+  /// The key of a region of one key. for_each_frequent_item does the work for each of its items.
   ROOST_FN void write_only_key() const {
     const std::uint64_t base = begin_output(1);
     if (team_.rank() != 0) return;

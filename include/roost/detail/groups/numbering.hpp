@@ -7,20 +7,20 @@
 #include "roost/detail/groups/number_kernel.hpp"
 #include "roost/frozen_map.hpp"
 
-// Numbering: each different key of a batch gets a number, in the order of the keys' hashes. The batch is
-// partitioned by the leading bits of the hash, and a team numbers the keys of a region.
+// Numbering: each distinct key of a batch gets a number, in hash order. The batch is partitioned by the
+// leading bits of the hash, and a team numbers the keys of a region.
 
 namespace roost::detail {
 
-/// What a caller wants to know of a batch.
+/// What a caller requests of a batch.
 struct numbering_kind {
   bool keys = false;
   bool pairs = false;  // of keys and numbers, besides the keys
   bool counts = false;
-  bool first = false;      // values; of several of a key the least, if they are positions
+  bool first = false;      // values; of several values of a key the lowest, if they are positions
   bool numbers = false;    // of items
   bool begins = false;     // of each region's keys
-  bool different = false;  // or nothing
+  bool different = false;  // all keys are distinct, or the result is nothing
 };
 
 struct of_number {
@@ -29,7 +29,7 @@ struct of_number {
   ROOST_FN std::uint32_t operator[](std::size_t i) const { return of[numbers[i]]; }
 };
 
-/// What is known of a batch. What was not wanted is empty.
+/// The facts about a batch. Those that were not requested are empty.
 template <class Key, class Value, class Place>
 class numbered {
  public:
@@ -83,8 +83,8 @@ struct begin_of_region {
   }
 };
 
-/// The number of regions for items: a few more than are needed, so that it can be halved often. Then a table
-/// of few different keys takes the keys of several regions as they lie.
+/// The number of regions for items: a few more than needed, so that the number can be halved often. Then a
+/// table of few distinct keys can use the keys of several regions in place.
 inline std::uint32_t group_regions_of(double needed) {
   const auto least = static_cast<std::uint32_t>(larger(2.0, std::ceil(needed)));
   const std::uint32_t unit = larger(2u, std::bit_floor(least / 64));
@@ -109,8 +109,8 @@ array<std::uint64_t, Place> zeros(const Place& place, std::size_t n) {
   return result;
 }
 
-/// What attempt(seed, tighter) returns with the first seed for which it is something; `tighter`: a region
-/// shall have so many times fewer items than it could.
+/// The first result of attempt(seed, tighter) that is not nothing; `tighter`: the factor by which regions
+/// should have fewer items than they could.
 template <class Attempt>
 auto with_some_seed(std::uint64_t seed, const char* where, const Attempt& attempt) {
   for (int i = 0; i < 4; ++i) {
@@ -122,7 +122,7 @@ auto with_some_seed(std::uint64_t seed, const char* where, const Attempt& attemp
        "chosen to collide?"});
 }
 
-/// Keeps the first n elements of an array that had room for more, and gives the room back.
+/// Keeps the first n elements of an array that had room for more, and frees the rest.
 template <class T, class Place>
 void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
   if (n >= values.size()) return;
@@ -143,7 +143,7 @@ class numberer {
   numberer(const Place& place, std::size_t n, std::uint64_t seed, double tighter, const numbering_kind& kind)
       : place_(place), n_(n), kind_(kind), seed_(seed), tighter_(tighter) {}
 
-  /// Nothing if the keys of some region are too many.
+  /// Returns nothing if some region has too many keys.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
     const leading_bits spread{seed_, regions_for(n_, tighter_)};
@@ -152,7 +152,7 @@ class numberer {
       if (!kind_.different)
         result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile);
     };
-    // A small batch is tried before anything is known of it.
+    // A small batch is first tried without a sample.
     const bool samples_first = n_ > group_tuning<Place>::tried_most;
     if (samples_first) sample();
     for (const room room : {room::slack, room::exact}) {
@@ -240,9 +240,8 @@ class numberer {
   result_type result_;
 };
 
-/// Numbers the different keys of a batch in the order of their hashes. The source gives pairs of keys and
-/// positions (or other values, if all keys are different; or none). Synchronises. Throws out_of_memory,
-/// build_error.
+/// Numbers the distinct keys of a batch in hash order. The source gives pairs of keys and positions (or other
+/// values, if all keys are distinct; or none). Synchronises. Throws out_of_memory, build_error.
 template <class Value, class Place, class Source>
 auto number_keys(const Place& place, const Source& source, std::uint64_t seed, const numbering_kind& kind,
                  const char* where) {

@@ -7,7 +7,7 @@
 namespace roost {
 namespace detail {
 
-/// Values that one worker puts together, one after the other.
+/// The number of values that one worker combines in sequence.
 inline constexpr std::uint64_t reduced_at_once = 32;
 
 template <class Source, class F>
@@ -21,14 +21,14 @@ struct reduce_values {
   }
 };
 
-/// Lists that are not too long for one worker.
+/// Combines lists that are short enough for one worker.
 template <class Source, class Value, class F>
 struct reduce_list {
   reduce_values<Source, F> reduce;
   const std::uint64_t* offsets;
   Value* results;
   std::uint64_t* sizes;      // or null
-  std::uint32_t* long_ones;  // becomes 1 if there is one that is too long
+  std::uint32_t* long_ones;  // becomes 1 if some list is too long
   ROOST_FN void operator()(std::size_t list) const {
     const std::uint64_t first = offsets[list], end = offsets[list + 1], size = end - first;
     if (sizes != nullptr) sizes[list] = size;
@@ -40,7 +40,7 @@ struct reduce_list {
   }
 };
 
-/// How many pieces a list has that is too long.
+/// The number of pieces of a list that is too long.
 struct pieces_of_list {
   const std::uint64_t* offsets;
   ROOST_FN std::uint64_t operator()(std::size_t list) const {
@@ -61,8 +61,9 @@ struct reduce_piece {
 };
 
 /// results[l] = f over values[offsets[l]] to values[offsets[l + 1] - 1], for lists that are not empty. Long
-/// lists become lists of their pieces' results, again and again, so that any list is work for all. `values`:
-/// a pointer, or what computes them. `sizes`: of the lists, to be written; or null. Synchronises.
+/// lists are repeatedly replaced by lists of the results of their pieces, so that every list is work for all
+/// teams. `values`: a pointer, or a functor that computes them. `sizes`: output for the sizes of the lists;
+/// or null. Synchronises.
 template <class Place, class Source, class Value, class F>
 void reduce_lists(const Place& place, const Source& values, const std::uint64_t* offsets, std::size_t lists,
                   const F& f, Value* results, std::uint64_t* sizes) {

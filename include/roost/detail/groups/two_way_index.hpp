@@ -50,8 +50,7 @@ struct element_at {
   ROOST_FN auto operator()(std::size_t i) const { return sequence[i]; }
 };
 
-/// A key's number by an unsigned integer in whose order keys are to be: integers in theirs, negative ones
-/// first.
+/// An unsigned integer by which keys are ordered: integers by value, negative ones first.
 template <class Key>
 struct number_by_key {
   const Key* keys;
@@ -69,7 +68,7 @@ struct sorted_number {
   ROOST_FN std::uint32_t operator()(std::size_t i) const { return sorted[i].value; }
 };
 
-/// Puts numbers of keys in the order of the keys.
+/// Orders numbers of keys by their keys.
 template <class Key, class Place>
 void sort_by_key(const Place& place, const array<Key, Place>& keys, array<std::uint32_t, Place>& numbers,
                  const char* where) {
@@ -86,7 +85,7 @@ void sort_by_key(const Place& place, const array<Key, Place>& keys, array<std::u
   }
 }
 
-/// Positions of a batch, a bit for each that is marked, and how many are before each 64.
+/// A bitmap of marked positions of a batch, and the number of marks before each 64 positions.
 struct marks {
   std::uint64_t* words;
   std::uint64_t* before;
@@ -116,7 +115,7 @@ struct count_marks {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return count_bits(words[i]); }
 };
 
-/// The index of a key that has none is its rank by first occurrence, behind the indices before.
+/// The index of a new key is its rank by first occurrence, after all existing indices.
 struct index_by_rank {
   const std::uint32_t* first;
   marks source;
@@ -161,7 +160,7 @@ struct marked_positions {
   }
 };
 
-/// Numbers a batch; with positions, if first occurrences are wanted.
+/// Numbers a batch; with positions, if first occurrences are requested.
 template <class Position, class Place, class Sequence>
 auto number_batch(const Place& place, const Sequence& keys, std::uint64_t seed, const numbering_kind& kind,
                   const char* where) {
@@ -179,7 +178,7 @@ auto number_batch(const Place& place, const Sequence& keys, std::uint64_t seed, 
   }
 }
 
-/// The keys of a batch that have no index yet, in the order in which they get one.
+/// The new keys of a batch, in the order of their indices.
 template <class Key, class Place>
 struct new_keys {
   array<Key, Place> keys;
@@ -187,7 +186,7 @@ struct new_keys {
   bool each_item = false;                // of the batch is a new key: its index is its position
 };
 
-/// `indices`: of each of the batch's keys, no_index if it has none; empty if none has one. New keys get the
+/// `indices`: of each of the batch's keys, no_index for a new key; empty if all are new. New keys get the
 /// indices from `before` on. Asynchronous on cuda.
 template <class Place, class Sequence, class Batch>
 auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, index_order order,
@@ -220,7 +219,7 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
     write_numbers(place, fresh.size(), in_order<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
     place.for_each(fresh.size(), write_index{fresh.data(), from_before, result.index_of.data()});
   } else if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
-    if (all && batch.size == sequence.size()) {  // all are different: they are in order
+    if (all && batch.size == sequence.size()) {  // all are distinct: they are in order
       result.keys = array<Key, Place>(place, batch.size);
       write_numbers(place, batch.size, element_at<Sequence>{sequence}, result.keys.data());
       result.index_of = std::move(batch.first);
@@ -251,7 +250,7 @@ array<std::uint32_t, Place> indices_of_items(const Place& place, const Batch& ba
   return result;
 }
 
-/// The counts of all indices: what they were before, and how often a batch has each key.
+/// The counts of all indices: the previous counts plus how often each key appears in the batch.
 template <class Place, class Batch, class Key>
 array<std::uint64_t, Place> counts_by_index(const Place& place, const array<std::uint64_t, Place>& before,
                                             Batch& batch, const new_keys<Key, Place>& fresh) {
@@ -272,7 +271,7 @@ struct by_index {
   ROOST_FN void operator()(std::size_t number) const { target[index_of[number]] = source[number]; }
 };
 
-/// Where the key of each index occurs first, of a batch whose keys all are new.
+/// Where the key of each index first occurs, for a batch whose keys are all new.
 template <class Place, class Batch, class Key>
 array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
                                            const new_keys<Key, Place>& fresh) {
@@ -286,7 +285,7 @@ array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
   return result;
 }
 
-/// Calls f with a batch that is numbered for an order.
+/// Calls f with a batch numbered in the given order.
 template <class Place, class Sequence, class F>
 auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t seed, index_order order,
                    numbering_kind kind, const char* where, const F& f) {
