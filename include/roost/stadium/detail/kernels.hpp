@@ -8,7 +8,7 @@
 
 namespace roost::detail {
 
-/// A table that only bulk inserts change, as put_tiles sees it.
+/// The interface that put_tiles needs of a table that only bulk inserts change.
 template <class Table>
 struct board_filler {
   using key_type = typename Table::key_type;
@@ -37,14 +37,14 @@ struct pairs_of_slots {
   }
 };
 
-/// Counts the keys of slots by the regions that they go to in a table that has grown.
+/// Counts the keys of slots by their regions in the grown table.
 template <class Table>
 struct count_homes {
   Table source, target;
   std::uint64_t part_slots;    // that they come from,
-  std::uint32_t part_regions;  // and go to
+  std::uint32_t part_regions;  // and move to
   std::uint32_t* keys;         // of each region
-  std::uint64_t* strays;       // keys that go to another part, as those that lie beyond their home may
+  std::uint64_t* strays;       // keys that move to another part, as keys beyond their home region may
   ROOST_FN void operator()(std::size_t slot) const {
     if (!source.occupied(slot)) return;
     const std::uint32_t home = target.first_step(source.key_at(slot)).home;
@@ -62,7 +62,7 @@ struct keys_too_many {
   }
 };
 
-/// Counts the tickets of a word that are there, or of erased keys.
+/// Counts the tickets of present keys in a word, or those of erased keys.
 struct tickets_of_word {
   const std::uint64_t* words;
   std::uint64_t lowest;  // bit of each ticket
@@ -73,7 +73,7 @@ struct tickets_of_word {
   }
 };
 
-/// 1 for a word with a reserved ticket, or one that has changed where no slot is.
+/// 1 for a word with a reserved ticket, or with changed bits outside the slots.
 struct bad_word {
   const std::uint64_t* words;
   ticket_board::plan plan;
@@ -92,7 +92,7 @@ struct is_odd {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return numbers[i] % 2; }
 };
 
-/// 1 for a query whose body is read, if one in `step` queries is asked.
+/// 1 for a query whose body is read, in a sample of one in `step` queries.
 template <class Ref, class Queries>
 struct seems_to_be_there {
   Ref ref;
@@ -103,7 +103,7 @@ struct seems_to_be_there {
   }
 };
 
-/// Adds up what lookups cost.
+/// Adds up the costs of lookups.
 template <class Ref, class Queries>
 struct add_cost {
   Ref ref;
@@ -122,10 +122,10 @@ struct add_cost {
 
 // A sweep, in three steps over the whole table. Nothing else may touch it.
 
-/// What a sweep knows of a region.
+/// The state of a region during a sweep.
 struct region_sweep {
   std::uint32_t dirty;   // it has slots of erased keys
-  std::uint32_t passed;  // keys have passed it on their ways to the next one: it stays used up
+  std::uint32_t passed;  // keys have passed it on their probe sequences to the next region: it stays used up
 };
 
 struct find_dirty_regions {
@@ -147,7 +147,7 @@ struct forget_walks {
   }
 };
 
-/// Brings keys back to slots of erased keys on their ways, and notes the slots that they pass.
+/// Moves keys back to slots of erased keys on their probe sequences, and records the slots that they pass.
 template <class Table>
 struct bring_keys_back {
   Table table;
@@ -169,7 +169,7 @@ struct bring_keys_back {
   }
 };
 
-/// Slots of erased keys that no key passes are as if never used.
+/// Marks slots of erased keys that no key passes as never used.
 template <class Table>
 struct free_slots {
   Table table;

@@ -23,7 +23,7 @@ ticket_board::plan stadium_map<Key, Value, Place>::plan_for(double n, const opti
                                         options.seed);
 }
 
-/// The fewest slots of which n keys may take as many as there are.
+/// The smallest number of slots whose load factor allows n keys.
 template <class Key, class Value, class Place>
 double stadium_map<Key, Value, Place>::slots_for(double n, const options& options) {
   double slots = std::floor(n / options.load_factor);
@@ -32,8 +32,8 @@ double stadium_map<Key, Value, Place>::slots_for(double n, const options& option
   return slots;
 }
 
-/// The slots whose bodies lie in memory of the place: of whole parts, so that none lies in both, or of whole
-/// regions if they are few.
+/// The slots whose bodies are in memory of the place: those of whole parts, so that no part is in both
+/// memories, or of whole regions if they are few.
 template <class Key, class Value, class Place>
 std::size_t stadium_map<Key, Value, Place>::near_slots(const Place& place, const ticket_board::plan& plan,
                                                        const options& options) {
@@ -87,9 +87,9 @@ void stadium_map<Key, Value, Place>::count_slots(const Place& place) {
             place.sum(words_.size(), detail::tickets_of_word{words_.data(), plan_.tickets.lowest(), true})};
 }
 
-/// How n queries or pairs go by region. `bodies()` tells how many bodies they read or write, about, and is
-/// asked if that may matter: streaming copies all bodies in memory of the host, which pays from some share of
-/// them on. `unchanged`: nobody else changes the map.
+/// The plan of n queries or pairs by region. `bodies()` estimates how many bodies they read or write, and is
+/// called only if that may matter: streaming copies all bodies in host memory, which pays if a large enough
+/// share of them is used. `unchanged`: nothing else changes the map.
 template <class Key, class Value, class Place>
 template <class Bodies>
 detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const Place& place, std::size_t n,
@@ -121,7 +121,7 @@ detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const
   return regions(reaches_far);
 }
 
-/// How queries go by region.
+/// The plan of queries by region.
 template <class Key, class Value, class Place>
 template <class Queries>
 detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const Place& place,
@@ -137,28 +137,30 @@ detail::stadium_regions<Place> stadium_map<Key, Value, Place>::regions_for(const
   });
 }
 
-/// Inserts the pairs of a source. If the map grows, it does so when it is as full as it should be.
+/// Inserts the pairs of a source. If the map grows, it does so when it reaches its load factor.
 template <class Key, class Value, class Place>
 template <class Change, class Source>
 void stadium_map<Key, Value, Place>::put(const Place& place, const Source& source, const Change& change,
                                          bool grows, insert_report& report) {
   for (;;) {
-    array<item, Place> left(place,
-                            grows && !Change::repeatable ? source.size() : 0);  // what must not be done again
+    array<item, Place> left(
+        place,
+        grows && !Change::repeatable ? source.size() : 0);  // changes that must not be repeated
     const auto sum = detail::tile_inserter::run(place, *this, source, change, grows, left, report);
     if (sum.left == 0) return;
     if (!grows) {
       report.full += sum.left;
       return;
     }
-    make_room(place, sum.left, report);  // tiles that begin together can be more than there is room for
+    make_room(place, sum.left,
+              report);  // tiles that begin at the same time can hold more pairs than there is room for
     if constexpr (!Change::repeatable)
       return put(place, detail::part_of<const item*, detail::all_wanted>{left.data(), {}, 0, sum.left},
                  change, grows, report);
   }
 }
 
-/// Launches inserts that add up what they do in `counted`, which is `sum` before and after.
+/// Launches inserts that add their counts to `counted`, which equals `sum` before and after.
 template <class Key, class Value, class Place>
 template <class Launch>
 void stadium_map<Key, Value, Place>::launch_put(const Place& place, array<detail::put_counts, Place>& counted,
@@ -173,8 +175,8 @@ void stadium_map<Key, Value, Place>::launch_put(const Place& place, array<detail
   report.inserted += sum.inserted - inserted;
 }
 
-/// Partitioned pairs, part after part while its bodies are in memory of the place. The table has room for
-/// them, or does not grow.
+/// Inserts partitioned pairs part by part, while the bodies of the part are in memory of the place. The table
+/// has room for them, or does not grow.
 template <class Key, class Value, class Place>
 template <class Change, class Parts>
 void stadium_map<Key, Value, Place>::put_streamed(const Place& place, const Parts& parts,
@@ -186,8 +188,8 @@ void stadium_map<Key, Value, Place>::put_streamed(const Place& place, const Part
   std::vector<std::uint64_t> begins(parts.regions()), ends(parts.regions());
   place.copy_to_host(begins.data(), parts.begins(), begins.size() * sizeof(begins[0]));
   place.copy_to_host(ends.data(), parts.ends(), ends.size() * sizeof(ends[0]));
-  const detail::calls_between_pieces none(nullptr);  // bodies that have a place are written later
-  // Pairs that their parts have no room for.
+  const detail::calls_between_pieces none(nullptr);  // bodies whose slots are reserved are written later
+  // Pairs for which their parts have no room.
   array<item, Place> left(
       place, Change::repeatable ? detail::larger<std::size_t>(4096, parts.extent() / 64) : parts.extent());
   array<detail::put_counts, Place> counted(place, 1);
@@ -205,7 +207,7 @@ void stadium_map<Key, Value, Place>::put_streamed(const Place& place, const Part
   });
   if (sum.left == 0) return;
   if (sum.left <= left.size()) return put(place, part{left.data(), {}, 0, sum.left}, change, false, report);
-  // It is not known which they are: those that are there stay, and change again to what they are.
+  // It is not known which ones: all pairs are inserted again, which leaves those already stored as they are.
   using again = std::conditional_t<Change::searches, Change, typename ref_type::keep>;
   put(place, part{parts.items(), {}, 0, parts.extent()}, again(), false, report);
 }
@@ -225,7 +227,7 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
       try {
         sweep(place);
         ++report.rehashes;
-      } catch (const out_of_memory&) {  // which the insert may not need
+      } catch (const out_of_memory&) {  // the insert may not need the room
         if (!known_) count_slots(place);
       }
     }
@@ -242,7 +244,8 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
   };
   const bool is_empty = known_->live + known_->erased == 0;  // then no body is read
   bulk_options chosen = how;
-  if (grows && how.path == path::streamed) chosen.path = path::regional;  // what may have to grow meanwhile
+  if (grows && how.path == path::streamed)
+    chosen.path = path::regional;  // since the map may have to grow meanwhile
   auto regions = regions_for(place, n, chosen, !grows, {.in = !is_empty, .out = true}, [&] { return n; });
   std::size_t first = 0;
   bool begun = false;
@@ -267,7 +270,7 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
       }
     } catch (const out_of_memory&) {
       if (how.path != path::automatic || begun)
-        throw;  // who leaves the choice to us gets the way that needs no memory
+        throw;  // the automatic choice falls back to the path that needs no memory
       report.path = path::direct;
     }
   }
@@ -276,7 +279,7 @@ insert_report stadium_map<Key, Value, Place>::put_all(const Place& place, const 
   return report;
 }
 
-/// Makes room for more keys if there is less and the map grows.
+/// Makes room for `more` keys if there is less and the map grows.
 template <class Key, class Value, class Place>
 void stadium_map<Key, Value, Place>::make_room(const Place& place, std::size_t more, insert_report& report) {
   if (room() >= more) return;
@@ -285,7 +288,7 @@ void stadium_map<Key, Value, Place>::make_room(const Place& place, std::size_t m
     try {
       rehash(place, detail::larger(least, limit() + spare));
       break;
-    } catch (const out_of_memory&) {  // for so much; perhaps for less
+    } catch (const out_of_memory&) {  // try less room
       if (limit() + spare <= least) throw;
     }
   }
@@ -300,17 +303,18 @@ void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
   if (bodies_.can_grow() && plan_.regions % plan::parts_least == 0 &&
       slots > static_cast<double>(capacity())) {
     // More regions, and the same number of parts. Many parts, as long as whole regions exceed the requested
-    // slots by little.
+    // slots only slightly.
     const std::uint32_t parts =
         plan_.parts(detail::larger(plan::parts_least, detail::smaller(plan::parts_most, plan_.regions / 8)));
     const auto rounded = [](double x, double of) { return std::ceil(x / of) * of; };
     const double unit = std::lcm(parts, plan::parts_most);
     double regions = rounded(slots / plan_.region_slots, parts);
     if (regions >= 8 * unit)
-      regions = rounded(regions, unit);  // so that batches can be streamed in as many parts as there may be
+      regions =
+          rounded(regions, unit);  // so that batches can be streamed in the largest possible number of parts
     try {
       return grow(place, plan_.template of_regions<Place>(regions), parts);
-    } catch (const out_of_memory&) {  // the other way may take less memory of the place
+    } catch (const out_of_memory&) {  // a second table may take less memory of the place
     }
   }
   stadium_map target(place, n, options_);
@@ -319,10 +323,10 @@ void stadium_map<Key, Value, Place>::rehash(const Place& place, std::size_t n) {
   *this = std::move(target);
 }
 
-/// Moves the keys to more regions of as many slots, where bodies lie: the memory of the host that they have
-/// is made larger, and they go from part to part of the table, the last one first, so that none comes to lie
-/// where another still is. Takes memory of the place for the board and for some parts. Throws out_of_memory,
-/// and then nothing has changed.
+/// Grows in place: moves the keys to more regions of the same number of slots. The host memory of the bodies
+/// is extended, and the parts of the table are moved in order, the last one first, so that no body is
+/// overwritten before it has moved. Takes memory of the place for the board and for some parts. Throws
+/// out_of_memory, and then nothing has changed.
 template <class Key, class Value, class Place>
 void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board::plan& target,
                                           std::uint32_t parts) {
@@ -335,7 +339,7 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
   const std::uint64_t near = bodies_.near_size() / unit * unit;
   const std::size_t from_bytes = from_slots * sizeof(item), to_bytes = to_slots * sizeof(item);
 
-  // Who does not find room in a part is noted, so it must be known how many that will be.
+  // Keys that find no room in their part are recorded, so their maximum number must be known.
   stadium_map larger(place, target, options_, detail::body_memory<item, Place>(place, 0, 0));
   array<std::uint32_t, Place> keys(place, target.regions);
   array<std::uint64_t, Place> strays(place, 1);
@@ -359,7 +363,7 @@ void stadium_map<Key, Value, Place>::grow(const Place& place, const ticket_board
                  detail::scratch_bytes_of(run), run);
   };
   put_some(larger.table(),
-           pairs{{table()}, {table()}, 0, 0});  // so that the code is there, which takes memory, too
+           pairs{{table()}, {table()}, 0, 0});  // so that the kernels are loaded, which takes memory, too
   put_some(larger.table(), some{left.data(), {}, 0, 0});
   place.synchronize();
   const detail::calls_between_pieces none(nullptr);
@@ -401,8 +405,8 @@ template <class Key, class Value, class Place>
 void stadium_map<Key, Value, Place>::sweep(const Place& place) {
   std::vector<detail::region_sweep> facts(plan_.regions);
   const auto heads = copy_to_host(place, heads_);
-  std::vector<std::int64_t> begin_less_end(heads.size() +
-                                           1);  // of the runs of regions that keys of a home have passed
+  std::vector<std::int64_t> begin_less_end(
+      heads.size() + 1);  // of the runs of regions that keys with the same home have passed
   for (std::size_t r = 0; r < heads.size(); ++r) {
     const std::size_t end = r + heads[r].far, in_line = detail::smaller(end, heads.size());
     ++begin_less_end[r], --begin_less_end[in_line];
@@ -488,7 +492,7 @@ bulk_report stadium_map<Key, Value, Place>::run(const Place& place, const Operat
   auto* const target =
       detail::output<operation_result<Value>>(results, sequence.size(), "roost::stadium_map::run");
   known_ = std::nullopt;
-  // Never streamed, whatever `how` says: inserts could not go on beyond a part.
+  // Never streamed, whatever `how` says: inserts could not continue beyond a part.
   const auto regions =
       regions_for(place, sequence.size(), {.path = path::regional}, false, {}, [] { return std::size_t{0}; });
   return detail::probe_all(place, table(), bytes(), sequence, detail::write_operation_result<Value>{target},

@@ -38,8 +38,8 @@ class pages {
   void* data() const { return memory_; }
   std::size_t bytes() const { return bytes_; }
 
-  /// Asks the system for all of them at once, zeroed by all its processors. What it cannot do then it does
-  /// when they are written to.
+  /// Lets the system allocate all pages at once, zeroed by all processors. Pages for which this fails are
+  /// allocated when they are first written.
   void populate() const {
 #if defined(MADV_POPULATE_WRITE)
     constexpr std::size_t piece = std::size_t{64} << 20;
@@ -51,8 +51,8 @@ class pages {
 #endif
   }
 
-  /// Makes them more or fewer: what is in them stays, but may have another address. Throws out_of_memory, and
-  /// then all is as it was.
+  /// Changes their number: the contents stay, but may have another address. Throws out_of_memory, and then
+  /// nothing has changed.
   void resize(std::size_t bytes) {
     expect_room(bytes);
 #if ROOST_TSAN  // which does not know what moves memory
@@ -101,7 +101,7 @@ class reachable<host> {
   void* data() const { return pages_.data(); }
   /// Whether grow() can be called.
   bool can_grow() const { return pages_.bytes() != 0; }
-  /// Makes it larger: what is in it stays, but may have another address, also if there is no memory for more
+  /// Makes it larger: the contents stay, but may have another address, even if there is no memory for more
   /// (out_of_memory).
   void grow(std::size_t bytes) { pages_.resize(bytes); }
   /// Bytes of the place's memory that bodies may take.
@@ -117,13 +117,13 @@ class reachable<cuda> {
  public:
   reachable(const cuda& place, std::size_t bytes) : place_(place) {
     if (bytes == 0) return;
-    // The system kills who pins more than there is.
+    // The system kills processes that pin more memory than there is.
     const std::size_t available = bytes_available_on_host();
     if (bytes > available) throw_no_memory(bytes, available);
     const device_guard guard(place.device());
     pages_ = pages(bytes);
     if (pin()) return;
-    pages_ = pages();  // a system that pins its own memory only, which cannot grow
+    pages_ = pages();  // a system that can pin only memory that CUDA allocates, which cannot grow
     if (cudaHostAlloc(&allocated_, bytes, flags) == cudaSuccess) return;
     static_cast<void>(cudaGetLastError());
     throw_no_memory(bytes, available);
@@ -188,7 +188,7 @@ class reachable<cuda> {
          " can be had; let more bodies lie in GPU memory (stadium_options::bodies, budget), "
          "or use fewer keys or a higher load factor"});
   }
-  /// True if work of the place reaches the pages now, at the address that the host has for them.
+  /// True if work of the place can now access the pages, at the host's addresses.
   bool pin() {
     void* there = nullptr;
     pages_.populate();  // registering would do it with one thread
@@ -209,8 +209,8 @@ class reachable<cuda> {
 };
 #endif
 
-/// n elements that are not initialised: the first `near` in memory of the place, the others in memory of the
-/// host. Can be moved.
+/// n uninitialised elements: the first `near` in memory of the place, the others in host memory. Can be
+/// moved.
 template <class T, class Place>
 class body_memory {
  public:
@@ -222,16 +222,16 @@ class body_memory {
   std::size_t near_size() const { return near_size_; }
   std::size_t near_bytes() const { return near_.bytes(); }
   std::size_t far_bytes() const { return (size_ - near_size_) * sizeof(T); }
-  /// Of all memory that it has, also what it uses no more of.
+  /// Of all its memory, including what it no longer uses.
   std::size_t bytes() const { return near_.bytes() + far_bytes(); }
 
   /// Whether make_room() can be called.
   bool can_grow() const { return far_.can_grow(); }
-  /// Makes room in memory of the host for all but `near` of n elements, which are more than before. Nothing
-  /// changes but what far() returns. Throws out_of_memory.
+  /// Makes room in host memory for all but `near` of n elements, which are more than before. Changes only
+  /// what far() returns. Throws out_of_memory.
   void make_room(std::size_t n, std::size_t near) { far_.grow(bytes_of(n - near)); }
-  /// The elements that there is room for now, of which the first `near` lie in memory of the place, as many
-  /// as before or fewer.
+  /// Sets the number of elements to the available room. The first `near` are in memory of the place: as many
+  /// as before, or fewer.
   void resize(std::size_t n, std::size_t near) {
     size_ = n;
     near_size_ = near;
@@ -239,7 +239,7 @@ class body_memory {
   }
 
  private:
-  /// A GPU reads whole pieces of 16 bytes, the last one, too.
+  /// A GPU reads whole pieces of 16 bytes, even at the end.
   static std::size_t bytes_of(std::size_t n) { return ceil_div<std::size_t>(n * sizeof(T), 16) * 16; }
 
   array<std::byte, Place> near_;

@@ -4,12 +4,12 @@
 
 #include "roost/place.hpp"
 
-// Memory of the host that work of a place has in the place's memory for a while, piece by piece.
+// Stages host memory in memory of a place, piece by piece, while work of the place uses it.
 
 namespace roost::detail {
 
-/// What is copied of a piece, to the front of its buffer before the work, and from the buffer after it. Null:
-/// nothing.
+/// The copies of a piece: to the front of its buffer before the work, and from the buffer after it. Null: no
+/// copy.
 struct staged_piece {
   const std::byte* source;
   std::size_t from_bytes;
@@ -20,15 +20,15 @@ struct staged_piece {
 template <class Place>
 class staging;
 
-/// On a host one piece after the other.
+/// On a host, one piece at a time.
 template <>
 class staging<host> {
  public:
-  /// For pieces of so many bytes. Throws out_of_memory.
+  /// For pieces of this number of bytes. Throws out_of_memory.
   staging(const host& place, std::size_t bytes) : buffer_(place, bytes) {}
 
-  /// work(i, buffer) for each of `count` pieces, of which piece(i) tells what is copied. No piece may be
-  /// copied to where a later one comes from.
+  /// work(i, buffer) for each of `count` pieces; piece(i) says what is copied. No piece may be copied to the
+  /// source of a later one.
   template <class Piece, class Work>
   void each(std::size_t count, const Piece& piece, const Work& work) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -45,8 +45,8 @@ class staging<host> {
 
 #if defined(__CUDACC__)
 
-/// On a GPU pieces come and go, by its copy engines, while there is work on another. Memory of the GPU, or
-/// pinned.
+/// On a GPU, the copy engines move pieces in and out while another piece is worked on. For memory of the GPU,
+/// or pinned memory.
 template <>
 class staging<cuda> {
  public:
@@ -61,19 +61,19 @@ class staging<cuda> {
     for (turn& each : turns_) each = {make_event(place), make_event(place), make_event(place)};
   }
 
-  /// What comes on the stream later waits for the copies of an each() that has thrown, too.
+  /// Later work on the stream also waits for the copies of an each() that has thrown.
   ~staging() {
     try {
       const device_guard guard(place_.device());
       for (const side_stream* const side : {&in_, &out_}) after(side->get(), begun_, place_.stream());
-    } catch (const device_error&) {  // which the next call tells
+    } catch (const device_error&) {  // which the next call reports
     }
   }
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
 
-  /// As for a host; work() sends kernels to the place's stream. Asynchronous: what comes on the stream later
-  /// waits for all copies.
+  /// As for a host; work() queues kernels on the place's stream. Asynchronous: later work on the stream waits
+  /// for all copies.
   template <class Piece, class Work>
   void each(std::size_t count, const Piece& piece, const Work& work) {
     const device_guard guard(place_.device());
@@ -94,12 +94,12 @@ class staging<cuda> {
   }
 
  private:
-  static constexpr std::size_t buffers = 3;  // one comes, one is worked on, one goes
+  static constexpr std::size_t buffers = 3;  // one is copied in, one is worked on, one is copied out
 
   struct destroy {
     void operator()(cudaStream_t stream) const {
       static_cast<void>(cudaStreamDestroy(stream));
-    }  // what is in it still happens
+    }  // its queued work still completes
     void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
   };
   using side_stream = std::unique_ptr<CUstream_st, destroy>;
@@ -122,7 +122,7 @@ class staging<cuda> {
     event there, done, free;
   };
 
-  /// What comes on `second` waits for all that is on `first`.
+  /// Later work on `second` waits for all work queued on `first`.
   static void after(cudaStream_t first, const event& mark, cudaStream_t second) {
     check(cudaEventRecord(mark.get(), first), "cudaEventRecord");
     check(cudaStreamWaitEvent(second, mark.get(), 0), "cudaStreamWaitEvent");

@@ -5,11 +5,11 @@
 #include "roost/stadium/detail/staging.hpp"
 #include "roost/stadium/detail/ticket_board.hpp"
 
-// The ways of a batch through the regions of a stadium_map.
+// How a batch is processed over the regions of a stadium_map.
 
 namespace roost::detail {
 
-/// A ref while the bodies of a part of so many slots are in `memory` of the place.
+/// A ref to use while the bodies of a part, of this number of slots, are in `memory` of the place.
 template <class Ref>
 Ref staged(const Ref& ref, std::byte* memory, std::uint64_t part, std::uint64_t part_slots) {
   auto where = ref.where();
@@ -19,12 +19,12 @@ Ref staged(const Ref& ref, std::byte* memory, std::uint64_t part, std::uint64_t 
   return {where, ref.geometry()};
 }
 
-/// What is copied of bodies: to the place before they are asked or changed, back after it.
+/// Which bodies are copied: to the place before they are read or changed, and back afterwards.
 struct staged_copies {
   bool in, out;
 };
 
-/// All regions at once, or one part after the other while its bodies are in memory of the place.
+/// All regions at once, or one part at a time while its bodies are in memory of the place.
 template <class Place>
 class stadium_regions : public all_regions<Place> {
  public:
@@ -33,7 +33,7 @@ class stadium_regions : public all_regions<Place> {
   /// `far`: random accesses would be slow.
   explicit stadium_regions(bool far) : far_(far) {}
 
-  /// One part after the other, of a table with a body or more in memory of the host. Throws out_of_memory.
+  /// One part at a time, of a table with at least one body in host memory. Throws out_of_memory.
   stadium_regions(const Place& place, const ticket_board::plan& plan, std::uint64_t near_slots,
                   std::size_t item_bytes, staged_copies copies)
       : way(path::streamed),
@@ -45,14 +45,14 @@ class stadium_regions : public all_regions<Place> {
         scratch_bytes_(scratch_bytes(place)),
         staging_(std::make_unique<staging<Place>>(place, part_slots_ * item_bytes)) {}
 
-  /// What a batch may take at once if nobody says how much.
+  /// The default limit of memory that a batch takes at once.
   static std::size_t scratch_bytes(const Place& place) {
     const std::size_t free = reachable<Place>::free_bytes(place), least = find_tuning<Place>::scratch_bytes;
     return free == ~std::size_t{0} ? least : larger(least, free / 2);
   }
 
   bool streams() const { return staging_ != nullptr; }
-  /// What must be copied from now on.
+  /// Sets what must be copied from now on.
   void copies(staged_copies copies) { copies_ = copies; }
 
   template <class Ref>
@@ -79,11 +79,11 @@ class stadium_regions : public all_regions<Place> {
       run(staged(ref, memory, part, part_slots_), part, 1u);
     });
     if (near_parts_ != 0)
-      run(ref, 0u, near_parts_);  // last, as keys go on from there to bodies that were copied
+      run(ref, 0u, near_parts_);  // last, since keys continue from there to bodies that were copied
   }
 
  private:
-  /// Parts that are large enough to keep a GPU busy, of which none lies partly in memory of the host.
+  /// Parts that are large enough to keep a GPU busy, none of which is partly in host memory.
   static std::uint32_t staged_parts(const ticket_board::plan& plan, std::uint64_t near_slots,
                                     std::size_t item_bytes) {
     const std::uint32_t most = plan.parts();

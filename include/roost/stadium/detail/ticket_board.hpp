@@ -10,8 +10,8 @@
 #include "roost/pair.hpp"
 
 /// \file
-/// Layout `ticket_board`: a ticket of some bits for each slot, and keys and values of any size apart from
-/// them, in slower memory.
+/// Layout `ticket_board`: a ticket of a few bits for each slot; keys and values of any size are stored
+/// separately, in slower memory.
 
 namespace roost {
 
@@ -28,7 +28,7 @@ struct shared_bytes {
   static constexpr int count = Bytes / sizeof(word);
 
   ROOST_FN static void load(const void* source, void* target) { load_parts<false>(source, target); }
-  /// Before all loads that follow.
+  /// Load-acquire: comes before all accesses that follow.
   ROOST_FN static void load_acquire(const void* source, void* target) { load_parts<true>(source, target); }
   ROOST_FN static void store(void* target, const void* source) {
     if constexpr (Bytes > large) {
@@ -49,13 +49,14 @@ struct shared_bytes {
   template <std::size_t, std::size_t>
   friend struct shared_bytes;
 
-  /// A GPU loads the pieces of 16 bytes that they lie in, if those are fewer than the words: an access to the
-  /// host's memory costs the same whatever its size. What lies beside them in a piece is there to be read:
-  /// memory begins and ends with a whole piece.
+  /// A GPU loads the 16-byte pieces that contain them, if those are fewer than the words: an access to host
+  /// memory costs the same whatever its size. The other bytes of a piece can be read: memory begins and ends
+  /// with a whole piece.
   static constexpr std::size_t piece = 16;
   static constexpr int pieces = ceil_div(Bytes + piece - smaller(unit, piece), piece);
 
-  /// Large ones go part by part: registers hold no more, and a compiler takes minutes for what has no loop.
+  /// Large ones are copied part by part: registers hold no more, and a compiler takes minutes for code
+  /// without a loop.
   static constexpr std::size_t large = 256, part_bytes = 128, rest_bytes = Bytes % part_bytes;
   using rest = shared_bytes<Alignment, rest_bytes == 0 ? part_bytes : rest_bytes>;
   ROOST_FN static void* at(void* memory, std::size_t byte) {
@@ -137,31 +138,28 @@ struct shared_bytes {
 }  // namespace detail
 
 /// Stadium hashing (F. Khorasani, M. Belviranli, R. Gupta, L. Bhuyan, Stadium Hashing: Scalable and Flexible
-/// Hashing on GPUs, 2015, section III): the board of tickets answers most of what is asked, so that a body,
-/// the pair in a slot, is read if it is the one that is looked for, most times, and only written by an
-/// insert.
+/// Hashing on GPUs, 2015, section III): the board of tickets answers most lookups. The body of a slot, its
+/// pair, is mostly read only if it has the wanted key, and an insert only writes it.
 ///
 /// The table is regions of a prime number of slots. The leading bits of a key's hash choose its home region,
 /// the next ones its first slot there, and others a stride: double hashing inside the region (III.A; a table
-/// of one region is the paper's). A key that finds its home region full goes on in the next one, round the
-/// table.
+/// of one region is the paper's). A key whose home region is full goes to the next one, cyclically.
 ///
-/// A slot is reserved by an atomic change of its ticket (III.B), then the body is written, then an AND brings
-/// the ticket's info bits and says that there is a body. An erased slot is available again, but keeps its
-/// body's key: while threads change single keys, only that key comes back to it. So the key of a body that a
-/// reader sees never changes under it. Bulk inserts, beside which there is nothing else, use such slots for
-/// any key.
+/// A slot is reserved by an atomic change of its ticket (III.B), then the body is written, then an AND sets
+/// the ticket's info bits and announces the body. An erased slot is available again, but keeps its body's
+/// key: while threads change single keys, only that key comes back to it. So the key of a body never changes
+/// while a reader reads it. Bulk inserts, which overlap with nothing else, use such slots for any key.
 ///
-/// Past the paper, whose inserts take new keys only: `guards`, sequence locks chosen by a key's hash. Who
-/// inserts a key that may be there, or assigns, holds its guard, so that a slot without a body yet is no slot
-/// of his key. A reader that has found the key takes its value if the guard has not changed meanwhile.
-/// Lookups of keys that are not there, erase and insert_new never look at a guard.
+/// Beyond the paper, whose inserts take only new keys, there are `guards`: sequence locks chosen by a key's
+/// hash. A thread that inserts a possibly present key, or assigns, holds the key's guard, so that no slot
+/// still without a body can belong to this key. A reader that has found the key takes its value if the guard
+/// has not changed meanwhile. Lookups of absent keys, erase and insert_new never read a guard.
 struct ticket_board {
   static constexpr const char* name = "ticket_board";
 
   /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had
   /// no body yet (the paper's access bit the other way round). Above: info bits of the key's hash. Slots that
-  /// never were used have all bits set.
+  /// were never used have all bits set.
   struct shape {
     static constexpr std::uint64_t available = 1, no_body = 2;
     std::uint32_t width;  // of a ticket: the paper's ticket, and the access bit
@@ -191,38 +189,39 @@ struct ticket_board {
     std::uint64_t seed;
     ROOST_FN std::uint64_t slots() const { return std::uint64_t{regions} * region_slots; }
     ROOST_FN std::uint64_t words() const { return std::uint64_t{regions} * region_words; }
-    /// Into how many parts of equally many regions a batch splits the table, on every place, as files come
-    /// from others. A multiple of parts_least if the regions are one, so that what ends with one of so many
-    /// parts ends with one of more.
+    /// The number of parts, with equal numbers of regions, into which a batch splits the table. It is the
+    /// same on every place, since files come from other places. A multiple of parts_least if the number of
+    /// regions is one, so that the end of a part of the coarser split is also the end of a part of the finer
+    /// one.
     std::uint32_t parts(std::uint32_t most = parts_most) const {
       const std::uint32_t unit = regions % parts_least == 0 ? parts_least : 1;
       std::uint32_t result = detail::smaller(regions, most) / unit * unit;
       while (regions % result != 0) result -= unit;
       return result;
     }
-    /// The same with so many regions.
+    /// The same plan with another number of regions.
     template <class Place>
     plan of_regions(double n) const;
 
     static constexpr std::uint32_t parts_least = 64, parts_most = detail::partition_tuning<cuda>::digits_most;
   };
 
-  /// What is known of a region.
+  /// The state of a region.
   struct region_head {
     enum : std::uint32_t { used_up = 1, packed = 2 };
-    std::uint32_t flags;  // used_up: no slot is unused, so keys may have gone on to the next region; packed:
-                          // nor is one of an erased key available
-    std::uint32_t longest;  // slots that a key which lies here may have seen here, itself included, where
-                            // they are more than `patience`
-    std::uint32_t far;      // regions that a key whose home is here may have gone on
+    std::uint32_t flags;  // used_up: no slot is unused, so keys may have continued to the next region;
+                          // packed: nor is one of an erased key available
+    std::uint32_t longest;  // slots of this region that a key stored here may have probed, its own included,
+                            // if they are more than `patience`
+    std::uint32_t far;  // regions beyond this one that keys with their home here may have reached
     std::uint32_t unused;
   };
 
-  /// For `slots` slots and more in regions of about `region_slots`. Throws invalid_argument, out_of_memory.
+  /// For at least `slots` slots in regions of about `region_slots`. Throws invalid_argument, out_of_memory.
   template <class Place>
   static plan make_plan(double slots, int ticket_bits, std::uint32_t region_slots, std::uint64_t seed);
 
-  /// Which other threads there are: any,
+  /// Which other threads run concurrently: any,
   struct among_all {
     static constexpr bool reuses = false;
     static constexpr std::uint32_t no_room = region_head::used_up;
@@ -239,8 +238,8 @@ struct ticket_board {
   class table;
 };
 
-/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map lives
-/// and is not rehashed. Any number of threads may call it, while others change the table.
+/// The lookups of a table, which a const map's ref() returns. Trivially copyable; valid while its map exists
+/// and is not rehashed. Any number of threads may call them while others change the table.
 template <class Place, class Key, class Value>
 class ticket_board::reader {
  public:
@@ -249,7 +248,7 @@ class ticket_board::reader {
   using item = pair<Key, Value>;
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
 
-  /// Where a table lies.
+  /// The memory of a table.
   struct memory {
     std::uint64_t* words;
     region_head* heads;
@@ -257,11 +256,11 @@ class ticket_board::reader {
     item* near;  // bodies of the first regions, in memory of the place
     item* far;   // of the others, in memory of the host
     std::uint64_t near_slots;
-    // Bodies of some whole regions, while they are in other memory of the place. Then bulk inserts touch no
-    // other regions: who would go there finds no room.
+    // Bodies of some whole regions, while they are staged in other memory of the place. Then bulk inserts
+    // touch no other regions: keys that would go there find no room.
     item* staged = nullptr;
     std::uint64_t staged_first = 0, staged_slots = 0;
-    bool at_rest = false;  // nobody changes the table, so lookups need not look twice
+    bool at_rest = false;  // nothing changes the table, so lookups need not read twice
   };
 
   ROOST_FN reader(const memory& m, const plan& p) : memory_(m), plan_(p) {}
@@ -278,16 +277,15 @@ class ticket_board::reader {
     return result;
   }
 
-  /// True if the key is there.
+  /// True if the key is present.
   ROOST_FN bool contains(const Key& key) const { return slot_of(key) != no_slot; }
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(contains);
 
-  /// Splits keys by the leading bits of their hash, in whose order the regions stand.
+  /// Splits keys by the leading bits of their hash, which is the order of the regions.
   detail::leading_bits hash_order(std::uint32_t parts) const { return {plan_.seed, parts}; }
 
-  /// Fetches a key's first ticket and body ahead of their use. Does nothing on a GPU, which hides the wait
-  /// with other threads.
+  /// Prefetches a key's first ticket and body. Does nothing on a GPU, where other threads hide the latency.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const Key& key) const {
 #if !ROOST_ON_DEVICE
     const way position = way_of(hashes_of(key));
@@ -319,7 +317,7 @@ class ticket_board::reader {
     look(key, [&](const way&) { result.found = true; }, &result);
     return result;
   }
-  /// True if the key is there, and now and then if it is not: what tickets tell alone.
+  /// True if the key is present, and sometimes if it is absent: the answer of the tickets alone.
   ROOST_FN bool seems_there(const Key& key) const {
     const hashes mine = hashes_of(key);
     bool result = false;
@@ -330,7 +328,7 @@ class ticket_board::reader {
     });
     return result;
   }
-  /// How many tickets a lookup of this key looks at; 0 if it is not there.
+  /// How many tickets a lookup of this key reads; 0 if the key is absent.
   ROOST_FN std::uint32_t probes_of(const Key& key) const {
     const cost it = cost_of(key);
     return it.found ? static_cast<std::uint32_t>(it.tickets) : 0;
@@ -340,7 +338,8 @@ class ticket_board::reader {
   ROOST_FN bool erased(std::uint64_t slot) const { return is_erased(ticket_of_slot(slot)); }
   ROOST_FN Key key_at(std::uint64_t slot) const { return key_of(body_of_slot(slot)); }
   ROOST_FN Value value_at(std::uint64_t slot) const { return value_of(body_of_slot(slot)); }
-  /// Calls f(key, value) with the pair of a slot, if there is one: whole, whatever others change meanwhile.
+  /// Calls f(key, value) with the pair of a slot, if there is one; the pair is consistent, whatever others
+  /// change meanwhile.
   template <class F>
   ROOST_FN void visit(std::uint64_t slot, const F& f) const {
     const way here = way_to(slot);
@@ -354,11 +353,11 @@ class ticket_board::reader {
   ROOST_FN const memory& where() const { return memory_; }
 
  protected:
-  /// What a key's hash tells.
+  /// What a key's hash determines.
   struct hashes {
     decltype(hash_of(std::declval<Key>())) first;  // home region and slot
     std::uint64_t second;                          // stride, guard, info bits
-    std::uint64_t ticket;                          // if it is there
+    std::uint64_t ticket;                          // if the key is present
   };
   ROOST_FN hashes hashes_of(const Key& key) const {
     const auto first = hash_of(key, plan_.seed);
@@ -366,13 +365,13 @@ class ticket_board::reader {
     return {first, second, second << 2 & plan_.tickets.mask()};
   }
 
-  /// A place on a key's way through the table.
+  /// A position in a key's probe sequence.
   struct way {
     std::uint32_t home, region;
     std::uint32_t distance;       // from home, in regions
     std::uint32_t start, stride;  // in a region
     std::uint32_t number;         // of the slot there
-    std::uint32_t step;           // slots that were passed there
+    std::uint32_t step;           // slots passed in this region
   };
   ROOST_FN way way_of(const hashes& mine) const {
     const auto region = split_hash(mine.first, plan_.regions);
@@ -399,9 +398,9 @@ class ticket_board::reader {
   }
 
   static constexpr std::uint32_t patience =
-      16;  // slots of a region that are looked at before it is asked whether there can be more
+      16;  // slots of a region that are probed before a check whether more can follow
 
-  /// Goes along a key's way until see(here, ticket) says true, or the key cannot lie further on.
+  /// Follows a key's probe sequence until see(here, ticket) returns true, or the key cannot be further along.
   template <class See>
   ROOST_FN void follow(way& position, const See& see) const {
     for (;;) {
@@ -416,7 +415,7 @@ class ticket_board::reader {
     }
   }
 
-  /// Calls on_hit(here) where a key is.
+  /// Calls on_hit(here) at the position of a key.
   template <class OnHit>
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
     const hashes mine = hashes_of(key);
@@ -471,7 +470,7 @@ class ticket_board::reader {
     return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
   }
 
-  // Bodies. What others may write to meanwhile is the value.
+  // Bodies. Other threads may write only to the value meanwhile.
 
   static constexpr bool small = sizeof(item) <= 32;  // read at once
   static constexpr std::size_t key_bytes =
@@ -500,7 +499,7 @@ class ticket_board::reader {
     return value;
   }
 
-  /// Loads the value of a body if it is a key's: of a large one the key first.
+  /// Loads the value of a body if the body has a given key; for a large body the key is read first.
   ROOST_FN static bool load_if_of(const item* position, const Key& key, Value& value) {
     if constexpr (small) {
       const item body = body_of(position);
@@ -513,20 +512,20 @@ class ticket_board::reader {
     }
   }
 
-  /// Whether the body of a slot that has one is a key's.
+  /// Whether the body of a slot that has one has a given key.
   ROOST_FN bool holds(const way& here, const Key& key) const {
     observe(here);
     return same_key(key_of(body_at(here)), key);
   }
 
-  /// Between reading a ticket and reading the body that it tells of. A second load that stays in order is
-  /// cheaper than a first one for every ticket, or a fence.
+  /// Orders reading a ticket before reading its body. A second load, with acquire, is cheaper than acquire
+  /// loads for every ticket, or a fence.
   ROOST_FN void observe(const way& here) const {
     if (!memory_.at_rest) static_cast<void>(detail::shared_access::load_acquire(word_at(here)));
   }
 
-  /// Whether a slot is the key's: then also its value, or nothing if the key was erased meanwhile. A value of
-  /// one word is right as it is read, if the key is still there then; others need the guard.
+  /// Whether a slot belongs to the key; if so, also its value, or nothing if the key was erased meanwhile. A
+  /// value of one word is right as read if the key is still present then; larger values need the guard.
   ROOST_FN bool read(const way& here, const Key& key, const hashes& mine, found<Value>& result) const {
     Value value;
     if (memory_.at_rest) {
@@ -553,14 +552,14 @@ class ticket_board::reader {
     const item* const position = body_at(here);
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
       const std::uint32_t before = detail::shared_access::load(guard);
-      detail::observe(position);  // the body that the ticket and the guard tell of
+      detail::observe(position);  // the body to which ticket and guard refer
       if (!load_if_of(position, key, value)) return false;
-      detail::observe(position);  // what comes now is read after it
+      detail::observe(position);  // later reads come after it
       if (before % 2 == 0 && detail::shared_access::load(guard) == before) {
         result = found<Value>(value);
         return true;
       }
-      // Where writers leave no gap a reader waits for its turn, as they do.
+      // If writers leave no gap, a reader waits for its turn, as they do.
       const auto take_value = [&] {
         if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(position));
       };
@@ -570,7 +569,7 @@ class ticket_board::reader {
     }
   }
 
-  /// Calls f() while nobody else holds the guard; false if somebody does.
+  /// Calls f() while holding the guard; false if another thread holds it.
   template <class F>
   ROOST_FN static bool hold(std::uint32_t* guard, const F& f) {
     std::uint32_t before = 0;
@@ -588,9 +587,9 @@ class ticket_board::reader {
 };
 
 /// What stadium_map::ref() returns: lookups and changes of single keys, from any number of threads of kernels
-/// and of the host at once. Each is one step for everybody who watches (linearizable). Lookups of keys that
-/// are not there, erase and insert_new wait for nobody (lock-free); the others for threads that are changing
-/// a key of the same guard. Trivially copyable; valid while its map lives and is not rehashed.
+/// and of the host at once. Each operation is linearizable. Lookups of absent keys, erase and insert_new are
+/// lock-free; the others wait for threads that are changing a key of the same guard. Trivially copyable;
+/// valid while its map exists and is not rehashed.
 template <class Place, class Key, class Value>
 class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   using base = reader<Place, Key, Value>;
@@ -600,24 +599,24 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   using base::base;
   using typename base::item;
 
-  /// Stores a pair whose key is not there, which nobody else inserts either: both are the caller's promise.
-  /// The paper's insert: it reads no body.
+  /// Stores a pair whose key is absent and not inserted by any other thread; the caller guarantees both. The
+  /// paper's insert: it reads no body.
   ROOST_FN insertion insert_new(const Key& key, const Value& value) const {
     return put<among_all>(key, value, fresh());
   }
 
-  /// Stores a pair unless the key is there.
+  /// Stores a pair unless the key is present.
   ROOST_FN insertion insert(const Key& key, const Value& value) const {
     return put<among_all>(key, value, keep());
   }
 
-  /// Stores a pair, or gives the key that is there another value.
+  /// Stores a pair, or gives a present key another value.
   ROOST_FN insertion insert_or_assign(const Key& key, const Value& value) const {
     return put<among_all>(key, value, assign());
   }
 
-  /// Stores a pair, or gives the key that is there the value f(its value, value). Others wait for f, which
-  /// must not throw or use the map.
+  /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). Other threads wait
+  /// for f, which must not throw or use the map.
   template <class F>
   ROOST_FN insertion insert_or_apply(const Key& key, const Value& value, const F& f) const {
     return put<among_all>(key, value, apply<F>{f});
@@ -626,17 +625,16 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// What insert_and_find returns.
   struct inserted_or_found {
     insertion what;
-    Value value;  // that the key has now; the one that was given if the table is full
+    Value value;  // of the key after the call; the argument if the table is full
   };
-  /// Stores a pair unless the key is there, and returns the value that it has then.
+  /// Stores a pair unless the key is present, and returns the value that the key has afterwards.
   ROOST_FN inserted_or_found insert_and_find(const Key& key, const Value& value) const {
     inserted_or_found result{insertion::full, value};
     result.what = put<among_all>(key, value, keep_and_tell{&result.value});
     return result;
   }
 
-  /// Takes a key out; false if it is not there. Its slot is available to this key only, until a bulk insert
-  /// comes.
+  /// Erases a key; false if it is absent. Its slot is available to this key only, until the next bulk insert.
   ROOST_FN bool erase(const Key& key) const {
     bool result = false;
     this->look(key, [&](const way& here) {
@@ -657,8 +655,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(insert_and_find);
   ROOST_DELETE_IF_IT_CHANGES_THE_KEY(erase);
 
-  // What to do about a key that is there, while its guard is held. (repeatable: to do it twice is to do it
-  // once.)
+  // What to do about a present key, while its guard is held. (repeatable: idempotent.)
 
   struct fresh {  // insert_new
     static constexpr bool repeatable = true, searches = false, keeps = false;
@@ -692,7 +689,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     if (stays<Mode>() && !is_staged(this->way_of(mine).home)) return insertion::full;
     if constexpr (!Change::searches) {
       return settle<Mode, Mode::reuses>(this->way_of(mine), mine, key,
-                                        value);  // who only inserts new keys reads no body
+                                        value);  // an insert of only new keys reads no body
     } else {
       std::uint32_t* const guard = this->guard_of(mine);
       insertion what = insertion::full;
@@ -701,18 +698,17 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
         return what;
       for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
         if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, mine, change); })) return what;
-        if (Change::keeps && this->contains(key))
-          return insertion::present;  // copies of a key need not queue
+        if (Change::keeps && this->contains(key)) return insertion::present;  // copies of a key need not wait
         detail::shared_access::wait(pause);
       }
     }
   }
 
-  // An insert of a new key step by step, for those who have something else to do between the steps.
+  // An insert of a new key in steps, for callers that do other work between the steps.
 
   using typename base::way;
   ROOST_FN way first_step(const Key& key) const { return this->way_of(this->hashes_of(key)); }
-  /// Tries the next slot of a way: true if it is reserved now, or if there is none in the whole table.
+  /// Tries the next slot of a probe sequence: true if it is now reserved, or if the whole table has no slot.
   template <class Mode>
   ROOST_FN bool reserve(way& position) const {
     return reserve<Mode>(position, reserved());
@@ -722,10 +718,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return fill(position, this->hashes_of(key), key, value);
   }
 
-  // What a sweep stands on, beside which there is nothing else.
+  // The building blocks of a sweep, which overlaps with nothing else.
 
-  /// The way of the key in a slot through its region, up to it: calls visit(number) for the slots before, as
-  /// long as that says true. Returns the slots that were passed.
+  /// The probe sequence of a slot's key in its region, up to the slot: calls visit(number) for the earlier
+  /// slots as long as visit returns true. Returns the number of slots passed.
   template <class Visit>
   ROOST_FN std::uint32_t walk_to(std::uint32_t region, std::uint32_t number, const Visit& visit) const {
     const std::uint64_t slot = std::uint64_t{region} * this->plan_.region_slots + number;
@@ -736,7 +732,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
       this->pass(position);
     return position.step;
   }
-  /// Moves the body of a slot to one of an erased key; false if another was faster.
+  /// Moves the body of a slot to the slot of an erased key; false if another thread was faster.
   ROOST_FN bool move(std::uint32_t region, std::uint32_t source_number, std::uint32_t target_number) const {
     const way source = in_region(region, source_number), target = in_region(region, target_number);
     for (taking now{}; !now.is_done;) {
@@ -747,7 +743,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     item* const to_body = this->body_at(target);
     write_body(to_body, body);
     announce(target, this->hashes_of(body.key).ticket);
-    detail::publish(to_body);  // who takes the slot writes to it after it was read
+    detail::publish(to_body);  // a thread that takes the slot writes to it only after this read
     detail::fetch_or(*this->word_at(source), shape::available << this->bit_of(source));
     return true;
   }
@@ -772,7 +768,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
 
   /// The value of a body that others may read, while its guard is held.
   ROOST_FN static void store_value(item* position, const Value& value) {
-    detail::publish(position);  // readers see the guard's odd number before
+    detail::publish(position);  // readers see the guard's odd number first
     detail::shared_bytes<base::value_alignment, sizeof(Value)>::store(
         const_cast<unsigned char*>(base::value_bytes(position)), &value);
   }
@@ -803,8 +799,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     if (present) return insertion::present;
     if (!own) {
       const insertion what = settle<Mode>(room ? target : this->way_of(mine), mine, key, value);
-      // Others may have been faster, and before the slot there may be some that no key's way has come to:
-      // then from the beginning.
+      // If other threads were faster, earlier slots may be available that were skipped: then start again.
       return what == insertion::full && room ? settle<Mode>(this->way_of(mine), mine, key, value) : what;
     }
     item* const body = this->body_at(target);
@@ -813,8 +808,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return insertion::inserted;
   }
 
-  /// Stores a pair in the first available slot of its key's way, from `position` on. At once: the ticket
-  /// tells of the body before it is there, as nobody reads one.
+  /// Stores a pair in the first available slot of its key's probe sequence, from `position` on. At once: the
+  /// ticket announces the body before it is written, since no thread reads bodies.
   template <class Mode, bool AtOnce = false>
   ROOST_FN insertion settle(way position, const hashes& mine, const Key& key, const Value& value) const {
     while (!reserve<Mode>(position, AtOnce ? mine.ticket : reserved())) {
@@ -822,10 +817,10 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return fill<AtOnce>(position, mine, key, value);
   }
 
-  /// A ticket without a body and info bits yet, which announce() clears.
+  /// A ticket that has no body and info bits yet; announce() clears its bits.
   ROOST_FN std::uint64_t reserved() const { return this->plan_.tickets.mask() & ~shape::available; }
 
-  /// Whether only the regions whose bodies are staged may be touched.
+  /// Whether only regions whose bodies are staged may be touched.
   template <class Mode>
   ROOST_FN bool stays() const {
     return Mode::reuses && this->memory_.staged_slots != 0;
@@ -856,11 +851,11 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return false;
   }
 
-  /// One try to give a slot that is available another ticket. By compare-and-swap, not by the paper's AND,
-  /// which would also take a slot that was used and erased since it was looked at.
+  /// One try to change the ticket of an available slot. By compare-and-swap, not by the paper's AND, which
+  /// would also take a slot that was used and erased since it was read.
   struct taking {
     bool is_available;
-    bool is_done;  // if not, though it is available: a ticket beside it, in the same word, has changed
+    bool is_done;  // if false although the slot is available: another ticket in the same word has changed
   };
   template <class Mode>
   ROOST_FN taking take(const way& position, std::uint64_t ticket) const {
@@ -885,14 +880,14 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     return insertion::inserted;
   }
 
-  /// Says that the body of a reserved slot is there.
+  /// Announces the body of a reserved slot.
   ROOST_FN void announce(const way& position, std::uint64_t ticket) const {
     const std::uint64_t cleared = ~ticket & this->plan_.tickets.mask() & ~shape::available;
     detail::shared_access::clear_release(this->word_at(position), cleared << this->bit_of(position));
   }
 
-  /// A body that nobody else sees yet. 16 bytes at a time where the type allows it: a write to the host's
-  /// memory is dear, whatever its size.
+  /// Writes a body that no other thread sees yet. 16 bytes at a time if the type allows it: a write to host
+  /// memory is expensive, whatever its size.
   ROOST_FN static void write_body(item* target, const item& body) {
 #if ROOST_ON_DEVICE
     if constexpr (alignof(item) % 16 == 0) {
