@@ -3,13 +3,13 @@
 #include "roost/frozen_map.hpp"
 #include "roost/shards/detail/lookups.hpp"
 
-// Builds of pairs that are all different. They are split by owner and by the first digit of their region at
-// once; while ranges of these parts travel, others are split to regions, and regions are built.
+// Builds from pairs with distinct keys. One pass splits them by owner and by the first digit of their region;
+// while ranges of these parts are sent, others are split into regions, and regions are built.
 
 namespace roost::detail {
 
-/// The pairs that a shard has, split for the shards that own them, and those that come to it: what
-/// frozen_map builds from (comes_in_ranges).
+/// The pairs of a shard, split by the shards that own them, and the pairs that arrive at it: the source from
+/// which frozen_map is built (comes_in_ranges).
 template <class Me, class Item>
 class arriving_items {
   using place_type = typename Me::place_type;
@@ -18,12 +18,12 @@ class arriving_items {
  public:
   static constexpr bool comes_in_ranges = true;
 
-  /// How many pairs come to any shard, at most, if owners and regions are chosen at random.
+  /// The most pairs that arrive at any shard, if owners and regions are random.
   static std::size_t expected(const gathered& sizes, std::uint32_t shards) {
     return with_slack(static_cast<double>(sizes.sum()) / shards, sizes.sum());
   }
 
-  /// The parts of the regions of such a table: nothing if two passes cannot split to them.
+  /// The parts into which the regions of such a table are split; nothing if two passes cannot reach them.
   static std::optional<owners> parts_of(std::uint64_t seed, std::uint32_t shards, std::uint32_t regions) {
     owners result{seed, shards, regions};
     while (result.parts() > digits_most / shards) ++result.shift;
@@ -58,18 +58,18 @@ class arriving_items {
     }
   }
 
-  /// Pairs for which the table is made.
+  /// The number of pairs for which the table is created.
   std::size_t size() const { return expected(sizes_, order_.shards); }
 
-  /// Whether a part had too many pairs: then some have not been sent. Synchronises.
+  /// Whether a part had too many pairs, so that some were not sent. Synchronises.
   bool overflowed() const {
     std::uint64_t word = 0;
     me_.place().copy_to_host(&word, flags_.data(), sizeof(word));
     return word != 0;
   }
 
-  /// Splits what comes to the regions of a table, and calls build(items, begins, ends, first region, number
-  /// of regions) for those that are complete. `overflowed`: as of a partitioner. Returns the bytes of
+  /// Splits arriving pairs into the regions of a table, and calls build(items, begins, ends, first region,
+  /// number of regions) for complete regions. `overflowed`: as in a partitioner. Returns the bytes of
   /// scratch.
   template <class Plan, class Build>
   std::size_t into_regions(const Plan& plan, std::uint32_t* overflowed, const Build& build) const {
@@ -171,8 +171,8 @@ class arriving_items {
   std::vector<visitor> from_;
 };
 
-/// A map of pairs that are all different, made while they travel. Nothing, on no shard, if keys come several
-/// times, or are crowded somewhere.
+/// Builds a map from pairs with distinct keys while they are sent. Returns nothing, on all shards, if there
+/// are duplicates, or too many keys in some region.
 template <class Map, class Me, class Source>
 std::optional<Map> build_as_they_come(Me& me, const Source& source, const typename Map::options& options) {
   using place_type = typename Me::place_type;

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-// The shards of one process: a thread for each runs the same function, and they meet in it.
+// The shards of one process: one thread per shard runs the same function, and they meet in it at barriers.
 
 namespace roost::detail {
 
@@ -22,7 +22,7 @@ struct piece {
   std::size_t bytes = 0;
 };
 
-/// What all shards have told each other: some numbers each.
+/// What all shards have shared with each other: some numbers each.
 class gathered {
  public:
   gathered(std::uint32_t shards, std::size_t each) : each_(each), words_(shards * each) {}
@@ -47,13 +47,14 @@ class gathered {
   std::vector<std::uint64_t> words_;
 };
 
-/// What ends a shard because another one has failed, whose exception is the one to hear of.
+/// Thrown in a shard because another one has failed, whose exception is the one to report.
 struct stopped_by_another {};
 
-/// Threads that run a function for several shards at once. The first shard's is the caller.
+/// Threads that run a function for several shards at once. The caller is the first shard's thread.
 class crew {
  public:
-  /// `patience`: how often one that waits looks before it sleeps. Who sleeps wakes up some 10 us late.
+  /// `patience`: how often a waiting thread polls before it sleeps. A sleeping thread wakes up some 10 us
+  /// late.
   explicit crew(std::uint32_t count, int patience = 0)
       : count_(count), patience_(patience), scopes_left_(count), errors_(count), pieces_(2 * count) {
     for (auto& pieces : pieces_) pieces.resize(count);
@@ -73,7 +74,7 @@ class crew {
   std::uint32_t count() const { return count_; }
 
   /// f(number) for every shard. If some throw, the others end at their next meeting, and the exception of the
-  /// first that failed by itself comes out. One call at a time: others wait.
+  /// first one that failed by itself is thrown. One call at a time: others wait.
   void run(const std::function<void(std::uint32_t)>& f) {
     const std::lock_guard one_at_a_time(running_);
     {
@@ -94,7 +95,7 @@ class crew {
 
   // For the shards, while they run.
 
-  /// Returns when all have come. Throws stopped_by_another if one will not.
+  /// A barrier: returns when all have arrived. Throws stopped_by_another if one will not arrive.
   void meet() {
     std::unique_lock hold(lock_);
     if (failed_) throw stopped_by_another();
@@ -121,7 +122,7 @@ class crew {
     ++scopes_left_[number];
     changed_.notify_all();
   }
-  /// The same, and returns when each other shard has left as many, or has ended.
+  /// The same, and returns when every other shard has left the same number of scopes, or has ended.
   void leave(std::uint32_t number) {
     pass(number);
     const std::uint64_t mine = scopes_left_[number];
@@ -132,18 +133,18 @@ class crew {
     });
   }
 
-  /// Words that a shard may tell at once.
+  /// The number of words that a shard may share at once.
   std::size_t words_most() const { return count_ + 8; }
   std::uint64_t* notes(std::uint32_t number, std::uint64_t turn) {
     return notes_.data() + (turn % 2 * count_ + number) * words_most();
   }
-  /// What a shard shows each.
+  /// What a shard shows to each other one.
   std::vector<piece>& pieces(std::uint32_t number, std::uint64_t turn) {
     return pieces_[turn % 2 * count_ + number];
   }
 
  private:
-  /// Looks some times, without the lock, before it sleeps.
+  /// Polls some times, without the lock, before it sleeps.
   template <class IsOver>
   void wait_until(std::unique_lock<std::mutex>& hold, const IsOver& is_over) {
     if (patience_ != 0) {
@@ -156,7 +157,8 @@ class crew {
 
   void serve(std::uint32_t number) {
     using clock = std::chrono::steady_clock;
-    clock::duration last{};  // how long the last job took: as long this thread looks for the next one
+    clock::duration
+        last{};  // how long the last job took: this thread polls for the next one for the same time
     for (std::uint64_t done = 0;;) {
       const std::function<void(std::uint32_t)>* job = nullptr;
       const auto comes = [&] { return jobs_ != done || ending_; };
@@ -213,14 +215,15 @@ class crew {
   std::mutex running_, lock_;
   std::condition_variable changed_;
   const std::function<void(std::uint32_t)>* job_ = nullptr;
-  // What threads look at while they wait.
+  // What waiting threads poll.
   std::atomic<std::uint64_t> jobs_{0}, meetings_{0};
   std::atomic<std::uint32_t> ended_{0};
   std::atomic<bool> failed_{false}, ending_{false};
   std::vector<std::atomic<std::uint64_t>> scopes_left_;  // of each shard; all of one that has ended
   std::uint32_t met_ = 0;
   std::vector<std::exception_ptr> errors_;
-  // What shards show each other, two turns: nobody is two turns ahead of another, since they meet in each.
+  // What shards show each other, in two alternating turns: no shard is two turns ahead of another, since they
+  // meet in each.
   std::vector<std::uint64_t> notes_;
   std::vector<std::vector<piece>> pieces_;
   std::vector<std::thread> threads_;
@@ -254,7 +257,7 @@ class crew_shard {
   void fork() {}
   void turn(std::uint32_t) {}
   void join() {}
-  /// A step has been given to the place, or to a lane: see gpus::trace.
+  /// A step has been queued on the place, or on a lane: see gpus::trace.
   void mark(const char*, std::uint32_t = 0, int = -1) {}
 
  protected:
@@ -271,9 +274,9 @@ class crew_shard {
   std::uint64_t notes_ = 0, exchanges_ = 0;
 };
 
-/// A scope in which others may use what this shard has made before. After it, memory may go in the order of
-/// the place's stream, and nobody uses it any more. Also where a shard fails. Where none does, each has
-/// waited for all that it gets.
+/// A scope in which other shards may use memory that this shard allocated before it. After the scope no shard
+/// uses the memory, which may be freed in the order of the place's stream. This also holds if a shard fails.
+/// If none fails, each has waited for all data that it receives.
 template <class Shard>
 class in_use_by_others {
  public:
@@ -287,7 +290,7 @@ class in_use_by_others {
     }
   }
 
-  /// No exchange follows: others get all that they wait for, even if this shard fails now.
+  /// No exchange follows: other shards receive all data that they wait for, even if this shard fails now.
   void all_sent() { all_sent_ = true; }
 
  private:

@@ -7,7 +7,7 @@
 namespace roost {
 namespace detail {
 
-/// What the files of a saved table begin with: the manifest, and the file of each shard.
+/// The beginning of the files of a saved table: of the manifest, and of the file of each shard.
 struct sharded_head {
   static constexpr std::string_view mark = "roost sharded table\n";
 
@@ -16,8 +16,8 @@ struct sharded_head {
   std::uint32_t byte_order = 0x01020304;
   std::uint32_t key_bytes = 0, value_bytes = 0;
   std::uint32_t shards = 0;
-  std::uint32_t shard = 0;  // of the manifest as many as there are
-  std::uint64_t save = 0;   // a number that all files of one save() have
+  std::uint32_t shard = 0;  // in the manifest: the number of shards
+  std::uint64_t save = 0;   // a number that all files of one save() share
   std::uint64_t pairs = 0;
   std::uint64_t seed = 0;
   double load_factor = 0;
@@ -25,13 +25,13 @@ struct sharded_head {
   sharded_head() { std::memcpy(its_mark, mark.data(), mark.size()); }
 };
 
-/// A folder while a table is saved in it. Several saves may run at once, each with a lock. A save that holds
-/// the folder alone knows that files of no table were left by one that was killed.
+/// A folder while a table is saved in it. Several saves may run at once, each with a lock. If a save is alone
+/// in the folder, files that belong to no table must be from a killed save.
 class saving_folder {
   using path = std::filesystem::path;
 
  public:
-  /// Makes it, if it is not there.
+  /// Creates the folder if it does not exist.
   explicit saving_folder(const path& folder) {
     std::error_code failed;
     for (path part = folder; !part.empty() && !std::filesystem::exists(part, failed);
@@ -45,7 +45,7 @@ class saving_folder {
     lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   }
 
-  /// Whether nobody else saves here. False, too, where there are no locks.
+  /// Whether no other save runs here. Also false if the file system has no locks.
   bool alone() const { return ::flock(lock_->get(), LOCK_EX | LOCK_NB) == 0; }
   /// Keeps others from being alone.
   void share() const {
@@ -54,11 +54,11 @@ class saving_folder {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
-  /// Removes what was made.
+  /// Removes what was created.
   void forsake() const {
     std::error_code ignored;
     for (const path& part : made_)
-      std::filesystem::remove(part, ignored);  // which keeps one that is not empty
+      std::filesystem::remove(part, ignored);  // a folder that is not empty stays
   }
 
  private:
@@ -106,7 +106,7 @@ class sharded_files {
       throw_file_error(file, "has another size than its head says; save the table again");
     take(source, mine.pairs);
   }
-  /// What all of them together must have.
+  /// Checks the number of pairs of all files together.
   void check_pairs(std::uint64_t pairs) const {
     if (pairs == head_.pairs) return;
     throw_file_error(manifest(), "says that there are " + std::to_string(head_.pairs) +
@@ -132,7 +132,7 @@ class sharded_files {
     target.write(values, pairs * mine.value_bytes);
     target.finish();
   }
-  /// Makes what was written the table that the folder holds.
+  /// Makes the written files the folder's table.
   void commit(std::uint64_t pairs) const {
     sharded_head mine = head_;
     mine.pairs = pairs;
@@ -148,11 +148,11 @@ class sharded_files {
       if (source.size() != sizeof(result)) return {};
       source.read(&result, sizeof(result));
       return result;
-    } catch (const file_error&) {  // none, or one that is of no use
+    } catch (const file_error&) {  // no manifest, or an unusable one
       return {};
     }
   }
-  /// Removes a table's files but for the manifest.
+  /// Removes a table's files except the manifest.
   void remove(const sharded_head& table) const {
     std::error_code ignored;
     for (std::uint32_t shard = 0; shard < smaller(table.shards, 64u); ++shard)
@@ -160,8 +160,7 @@ class sharded_files {
   }
   /// The same of the one that was begun.
   void remove() const { remove(head_); }
-  /// Removes the files of shards that are of no table that the folder holds, where it holds one. Nobody else
-  /// may save there.
+  /// If the folder holds a table, removes shard files that do not belong to it. No other save may run there.
   void clear() const {
     const auto table = held();
     if (!table) return;
@@ -255,7 +254,7 @@ void save_shards(const Shards& shards, const Table& table, const std::filesystem
       } catch (...) {
         why = std::current_exception();
       }
-      const bool good = me.gather({why ? 1u : 0u}).sum() == 0;  // all have written what they write
+      const bool good = me.gather({why ? 1u : 0u}).sum() == 0;  // all shards have finished writing
       if (good && leads) {
         before = files.held();
         files.commit(all(0, 1));
@@ -274,7 +273,7 @@ void save_shards(const Shards& shards, const Table& table, const std::filesystem
   });
 }
 
-/// The table that build(head, keys, values) makes of what is in a folder.
+/// The table that build(head, keys, values) makes from the files in a folder.
 template <class Key, class Value, class Shards, class Build>
 auto load_shards(const Shards& shards, const std::filesystem::path& folder, const Build& build) {
   using place_type = typename Shards::place_type;

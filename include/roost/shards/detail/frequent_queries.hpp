@@ -7,36 +7,37 @@
 #include "roost/shards/detail/reading.hpp"
 #include "roost/two_way_index.hpp"
 
-// Keys that many queries of a shard ask for. Their queries would crowd the shard that owns them, so each
-// shard asks for them once, and answers their queries itself.
+// Keys of many queries of a shard. These queries would overload the shard that owns the keys, so each shard
+// requests the answers of such keys once, and answers their queries itself.
 
 namespace roost::detail {
 
-/// How many items have the key of an item of n, that one included, on the average: a sample of them has so
-/// many pairs of items with the same key (each counted twice), and `of` items in which they were looked for.
+/// Estimates how many of n items have the same key as an item, that one included, on average. A sample of
+/// `of` items has `pairs` pairs of items with the same key (each counted twice).
 inline std::uint64_t copies_of_items(std::size_t n, double sample, double of, double pairs) {
-  const double cautious = (std::sqrt(pairs) + 1) * (std::sqrt(pairs) + 1);  // the sample may have had luck
+  const double cautious =
+      (std::sqrt(pairs) + 1) * (std::sqrt(pairs) + 1);  // the sample may be too low by chance
   return 1 + static_cast<std::uint64_t>(static_cast<double>(n) * cautious / (sample * std::max(of, 1.0)));
 }
 
-/// How evenly a shard's queries go to the regions of all shards.
+/// How evenly a shard's queries are spread over the regions of all shards.
 struct spread_of_queries {
   std::uint64_t copies = 1;     // see copies_of_items
   std::uint64_t is_skewed = 0;  // a key is so frequent that its region will overflow
 };
 
-/// As far as a sample tells, at which the host looks while the place has begun with the queries.
+/// Estimated from a sample, which the host reads after the place has begun with the queries.
 template <class Key, class Place>
 class sample_of_queries {
   static constexpr std::uint32_t sample = group_tuning<cuda>::sample;
 
  public:
-  /// How many copies a sample of n queries tells in which all keys are different, but for two.
+  /// The estimate of a sample of n queries in which all keys but two are distinct.
   static std::uint64_t copies_expected(std::size_t n) {
     return n < shards_tuning<Place>::sampled_from ? 1 : copies_of_items(n, sample, sample, 2);
   }
 
-  /// `n`: of queries that go at once, to so many regions.
+  /// `n`: the number of queries that are sent at once, to `regions` regions.
   template <class Queries>
   sample_of_queries(const Place& place, const Queries& queries, std::size_t n, std::uint64_t regions,
                     std::uint64_t seed)
@@ -50,7 +51,7 @@ class sample_of_queries {
       seen_.emplace(place, outcome_.data());
   }
 
-  /// Not 0 on the place if there is a key whose region will overflow.
+  /// A word on the place, which is not 0 if some key's region will overflow.
   const std::uint32_t* is_skewed() const { return &outcome_.data()->frequent; }
   /// Waits for the sample.
   spread_of_queries spread() {
@@ -82,7 +83,7 @@ struct is_frequent {
   ROOST_FN bool operator()(std::size_t i) const { return counts[i] >= least; }
 };
 
-/// The keys that many queries of a shard ask for, and a table of their numbers.
+/// The keys of many queries of a shard, and a table of their numbers.
 template <class Key, class Place>
 class frequent_queries {
   static constexpr std::size_t least = 8;  // in the sample
@@ -113,7 +114,7 @@ class frequent_queries {
   const array<Key, Place>& keys() const { return keys_; }
   /// Of keys that are not frequent: see copies_of_items.
   std::uint64_t copies() const { return copies_; }
-  /// The numbers of the keys, if there are some.
+  /// The table of the keys' numbers, if there are such keys.
   auto numbers() const { return numbers_->ref(); }
   std::size_t bytes() const { return keys_.bytes() + (numbers_ ? numbers_->bytes() : 0); }
 
@@ -197,7 +198,7 @@ class rare_queries {
   }
 
   auto queries() const { return slice(as_sequence(keys_), 0, size_); }
-  /// Which of the batch they are.
+  /// Their numbers in the batch.
   const std::uint32_t* numbers() const { return numbers_.data(); }
   std::size_t bytes() const { return keys_.bytes() + numbers_.bytes(); }
 

@@ -12,7 +12,7 @@ inline gpu_lanes::gpu_lanes() {
     check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
   };
   try {
-    int low = 0, high = 0;  // a kernel that sends shall not wait for the blocks of one that computes
+    int low = 0, high = 0;  // a sending kernel must not wait for the blocks of a computing one
     check(cudaDeviceGetStreamPriorityRange(&low, &high), "cudaDeviceGetStreamPriorityRange");
     for (cudaStream_t& stream : lane) {
       check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high),
@@ -96,11 +96,12 @@ inline void gpu_shard::wait(std::uint64_t ticket) {
 
 inline void gpu_shard::settle() {
   const gpu_lanes& mine = *lanes_[number_];
-  for (std::size_t lane = 0; lane < gpu_lanes::lanes; ++lane) {  // others have got what this one has sent
+  for (std::size_t lane = 0; lane < gpu_lanes::lanes;
+       ++lane) {  // others have received what this one has sent
     if (last_[lane] == 0) continue;
     if (cudaStreamWaitEvent(place().stream(), mine.arrived[last_[lane] % gpu_lanes::tickets]) == cudaSuccess)
       continue;
-    static_cast<void>(cudaGetLastError());  // then the host waits; what has gone wrong there, others report
+    static_cast<void>(cudaGetLastError());  // then the host waits; other calls report what has failed there
     static_cast<void>(cudaStreamSynchronize(mine.lane[lane]));
   }
   all_->pass(number_);
@@ -109,7 +110,7 @@ inline void gpu_shard::settle() {
 inline void gpu_shard::leave(bool failed) {
   if (failed) {
     all_->fail();
-  } else if (given_ != exchanges_) {  // where others wait for the last exchange, they meet: see wait()
+  } else if (given_ != exchanges_) {  // if others wait for the last exchange, they meet: see wait()
     try {
       all_->meet();
     } catch (const stopped_by_another&) {
@@ -135,7 +136,7 @@ inline void gpu_shard::mark(const char* what, std::uint32_t k, int lane) {
   check(cudaEventRecord(done, lane < 0 ? place().stream() : mine.lane[lane]), "cudaEventRecord");
 }
 
-/// Lets a device use the memory of another one; false if it cannot.
+/// Gives a device access to the memory of another one; false if that is not possible.
 inline bool enable_access(int device, int other) {
   if (device == other) return true;
   int can = 0;

@@ -7,7 +7,7 @@
 namespace roost {
 namespace detail {
 
-/// A key that a shard has, and how often.
+/// A key of a shard, and how often it appears.
 template <class Keys>
 struct key_with_count {
   Keys keys;
@@ -35,7 +35,7 @@ struct write_total_at_first {
   ROOST_FN void operator()(std::size_t i) const { results[first[i]] = totals[i]; }
 };
 
-/// Different keys, and how often each comes in all ranges, if that is asked.
+/// Distinct keys, and how often each appears in all ranges, if requested.
 template <class Key, class Total, class Place>
 struct counted_keys {
   array<Key, Place> keys;
@@ -49,8 +49,8 @@ struct set_at_first {
   ROOST_FN void operator()(std::size_t i) const { results[first[i]] = true; }
 };
 
-/// The different keys that are this shard's, of all shards' different keys. `Total` is bool, or
-/// std::uint64_t: then the counts of each shard's keys are added up.
+/// The keys that this shard owns among the distinct keys of all shards. `Total` is bool, or std::uint64_t to
+/// add up the counts of each shard's keys.
 template <class Total, class Me, class Key>
 auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
                    const array<std::uint64_t, typename Me::place_type>& counts, index_order order,
@@ -147,7 +147,7 @@ void sharded_index<Key, Shards>::number_keys(const Shards& shards, const Keys& k
     for (std::uint32_t s = 0; s < me.number(); ++s) mine.first += static_cast<std::uint32_t>(sizes(s));
     mine.keys = std::move(share.keys);
     if (chosen.counts) mine.counts = std::move(share.counts);
-    mine.indices = std::move(all.inverse);  // among the different keys of the range
+    mine.indices = std::move(all.inverse);  // among the distinct keys of the range
     detail::of_shard<Shards>(found, me) = {me.place(), all.keys.size()};
     detail::of_shard<Shards>(different, me) = std::move(all.keys);
   });

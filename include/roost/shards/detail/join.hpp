@@ -71,7 +71,7 @@ class sharded_join {
   }
 
  private:
-  /// Returns whether keys of the right side come several times, as far as samples tell.
+  /// Returns whether samples show duplicate keys on the right side.
   bool number_rows() {
     bool copies = false;
     shards_.run([&](shard_type& me) {
@@ -80,7 +80,7 @@ class sharded_join {
       const bool has_copies = seems_to_have_copies(me.place(), right, [&](const auto& some) {
         return frozen_map<key, Row, place_type>(me.place(), some, numbers_to<Row>(some.size()));
       });
-      // Few rows of a shard are not worth a look: they count as copies there.
+      // A shard with few rows takes no sample: its keys count as duplicates.
       const gathered all =
           me.gather({left.size(), right.size(), has_copies && right.size() > 4096 ? 1u : 0u});
       for (const std::size_t side : {0, 1}) {
@@ -97,7 +97,7 @@ class sharded_join {
     return copies;
   }
 
-  /// False if keys of the right side come several times.
+  /// False if the right side has duplicate keys.
   bool join_different_keys() {
     const sharded_map<key, Row, Shards> map(shards_, right_, right_rows_);
     if (map.size() != right_size_) return false;

@@ -4,13 +4,14 @@
 #include "roost/shards/detail/frequent_queries.hpp"
 #include "roost/shards/detail/owners.hpp"
 
-// Lookups in a sharded table. Queries go to the shards that own their keys, by ranges of regions; a shard
-// answers its own meanwhile, then what has arrived; answers go back, while the next range is on its way.
+// Lookups in a sharded table. Queries are sent to the shards that own their keys, by ranges of regions;
+// meanwhile a shard answers its own, and then those that have arrived; answers are sent back while the next
+// range is in transit.
 
 namespace roost::detail {
 
-/// Where the queries of each region of all shards begin and end, counted from the first region of the shard:
-/// of each shard first the begins, then the ends.
+/// The begins and ends of the queries of each region of all shards, counted from the first region of the
+/// shard: for each shard first the begins, then the ends.
 struct write_bounds {
   const std::uint64_t* ends;
   std::uint64_t room;  // of a region
@@ -20,12 +21,12 @@ struct write_bounds {
     const std::size_t shard = i / regions, region = i % regions;
     std::uint64_t* const mine = bounds + shard * 2 * regions;
     mine[region] = region * room;
-    // A cursor may have run past the end of its region.
+    // A cursor may have passed the end of its region.
     mine[regions + region] = region * room + smaller(ends[i] - i * room, room);
   }
 };
 
-/// Queries that have come from another shard, and their answers.
+/// Queries that have arrived from another shard, and their answers.
 template <class Query, class Result, class Place>
 struct visiting {
   std::uint64_t room = 0;  // of a region
@@ -34,7 +35,7 @@ struct visiting {
   array<Result, Place> answers;
 };
 
-/// A table of this shard that all shards ask.
+/// A table of this shard that all shards query.
 template <class Ref>
 struct asked_table {
   Ref ref;
@@ -42,12 +43,12 @@ struct asked_table {
   std::uint64_t seed;  // of the owners
 };
 
-/// How a batch of all shards goes.
+/// The plan of a batch of all shards.
 struct sharded_batch {
   static constexpr std::uint64_t room_for_all = ~std::uint64_t{0};
   owners order;
   std::uint32_t ranges = 1;
-  std::uint64_t copies = 1;  // of most queries, for which regions have room; or room_for_all in each
+  std::uint64_t copies = 1;            // of most queries, for which regions have room; or room_for_all
   std::vector<std::uint64_t> sizes{};  // how many queries each shard has
 
   /// The sizes that all shards have told.
@@ -57,12 +58,13 @@ struct sharded_batch {
   }
 };
 
-/// How many of n queries are in a part of all.
+/// How many of n queries are in a given part.
 inline std::size_t count_in_part(std::size_t n, std::size_t first, std::size_t count) {
   return smaller(n - smaller(n, first), count);
 }
 
-/// Where the answers to a part of a batch go: to queries from `first` on, or to those of some numbers.
+/// Where the answers to a part of a batch are written: to queries from `first` on, or to those with given
+/// numbers.
 template <class Answer>
 struct answers_to {
   Answer answer;
@@ -78,10 +80,10 @@ struct go_on {
   bool operator()() const { return true; }
 };
 
-/// Asks the owners for a shard's queries, and puts the answers to `target`; all shards ask at once. False on
-/// some shard if there are too many queries of one region: then that shard has no answers. `looks_good()`: is
-/// asked when the partition has begun; where it says no, on all shards, nothing is sent. Queries are not
-/// partitioned if `unless` holds something else than 0 on the place.
+/// Sends a shard's queries to the owners of their keys, and writes the answers to `target`; all shards do so
+/// at once. Returns false on a shard that has too many queries of one region: then that shard has no answers.
+/// `looks_good()` is called when the partition has begun; if it returns false, on all shards, nothing is
+/// sent. Queries are not partitioned if `unless`, on the place, is not 0.
 template <class Me, class Ref, class Queries, class Answer, class Target, class LooksGood = go_on>
 bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries, const Answer& answer_of,
               const Target& target, std::size_t& scratch_bytes, const LooksGood& looks_good = {},
@@ -100,7 +102,7 @@ bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& querie
   };
 
   std::optional<reading<std::uint32_t, place_type>> overflowed;
-  {                                                    // memory goes while the place is still at work
+  {                                                    // freed in stream order before the wait
     array<std::uint32_t, place_type> flags(place, 2);  // a region has overflowed; nothing
     place.fill(flags.data(), 0, flags.bytes());
     constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
@@ -144,7 +146,7 @@ bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& querie
       const std::uint32_t first = regions * k / batch.ranges;
       return region_range{first, regions * (k + 1) / batch.ranges - first};
     };
-    // Regions of a range as they lie one after the other.
+    // The regions of a range, in order.
     const auto piece_of = [](const auto* slot, std::uint64_t room, const region_range& r) {
       return piece{slot + r.first * room, r.count * room * sizeof(*slot)};
     };
@@ -181,7 +183,8 @@ bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& querie
       if (run.count != 0) launch();
     };
     // This shard's own queries are answered with those of others in the same regions, which read the same
-    // part of the table; but the first while others travel, and the last while the last answers do.
+    // part of the table; but its first range is answered while queries are sent, and its last range while the
+    // last answers are sent.
     me.fork();
     answer(range(0), true, false);
     me.mark("own queries answered");
@@ -209,7 +212,7 @@ bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& querie
   return overflowed->get() == 0;
 }
 
-/// Gives each query the answer to the one of its key.
+/// Gives each query the answer of its key.
 template <class Answer>
 struct put_kept {
   answers_to<Answer> target;
@@ -218,8 +221,8 @@ struct put_kept {
   ROOST_FN void operator()(std::size_t i) const { target.put(i, kept[number[i]]); }
 };
 
-/// The same for queries that crowd a region, with keys that were chosen to collide: each key is asked for
-/// once by each shard that has it, in parts that are so small that there is room for all in one region.
+/// The same for queries that overload a region, with keys that were chosen to collide: each shard requests
+/// each of its distinct keys once, in parts so small that all fit in one region.
 template <class Me, class Ref, class Queries, class Answer>
 void ask_each_key_once(Me& me, const Ref& ref, const owners& order, const Queries& queries,
                        const answers_to<Answer>& target, std::size_t& scratch_bytes) {
@@ -243,7 +246,7 @@ void ask_each_key_once(Me& me, const Ref& ref, const owners& order, const Querie
   scratch_bytes += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
 }
 
-/// The same for queries of which some keys are frequent.
+/// The same for queries with some frequent keys.
 template <class Me, class Ref, class Queries, class Answer>
 void ask_skewed(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries,
                 const answers_to<Answer>& target, std::size_t& scratch_bytes) {
@@ -276,7 +279,7 @@ void ask_skewed(Me& me, const Ref& ref, sharded_batch batch, const Queries& quer
   ask_rest(rest.queries(), answers_to<Answer>{target.answer, target.first, rest.numbers()});
 }
 
-/// Every bulk lookup in a sharded table by the exchange of queries. `all`: of each shard how many there are,
+/// Every bulk lookup in a sharded table that exchanges queries. `all`: of each shard the number of queries,
 /// and the bytes of its table.
 template <class Me, class Ref, class Queries, class Answer>
 bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const gathered& all, const Queries& queries,
@@ -304,7 +307,8 @@ bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const gathered& al
   me.mark("sampled");
   const std::uint64_t copies_tried = sample.copies_expected(chunk);
   bool is_skewed = false;
-  // While the place partitions the first queries, for as many copies as a sample is likely to tell.
+  // While the place partitions the first queries, with room for the number of copies that a sample is likely
+  // to show.
   const auto looks_good = [&] {
     const spread_of_queries spread = sample.spread();
     const gathered all_spreads = me.gather({spread.copies, spread.is_skewed});

@@ -7,7 +7,7 @@
 namespace roost {
 namespace detail {
 
-/// Where the values of some items begin and end: of those from each shard.
+/// The begins and ends of the values of items, for the items from each shard.
 struct value_edge {
   const std::uint64_t* offsets;  // of each item's values
   const std::uint64_t* begins;   // of each shard's items
@@ -19,7 +19,7 @@ struct length_of_run {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return offsets[i + 1] - offsets[i]; }
 };
 
-/// The values of queries as they have come from the owners: of each query where they begin, and how many.
+/// The values of queries as they have arrived from the owners: for each query their begin and their number.
 template <class Value, class Place>
 struct runs_of_queries {
   array<std::uint64_t, Place> begins, counts;
@@ -62,7 +62,7 @@ auto fetch_runs(Me& me, const Table& table, const outgoing<Item, Place>& mine, c
   return result;
 }
 
-/// The number of values of a query, whose key may have a number.
+/// The number of values of a query, whose key may or may not have a number.
 struct count_of_query {
   const std::uint64_t* counts;
   const std::uint32_t* number;  // or null
@@ -99,7 +99,7 @@ typename Table::retrieved fetch_values(Me& me, const Table& table, std::uint64_t
       const gathered all = me.gather(mine.counts);
       if (!is_crowded(all, me.count())) return fetch_runs(me, table, mine, all, where);
     }
-    // Many queries of few keys: each key is asked for once.
+    // Many queries of few keys: each key is requested once.
     auto each = unique_inverse(place, queries, index_order::any);
     numbers = std::move(each.inverse);
     const auto keys = as_sequence(each.keys);

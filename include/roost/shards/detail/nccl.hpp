@@ -8,13 +8,13 @@
 
 namespace roost::detail {
 
-/// The calls of NCCL that are needed, of the library that the process has, or else of libnccl.so.2.
+/// The required calls of NCCL, from the library that the process has loaded, or else from libnccl.so.2.
 class nccl {
  public:
   enum result { success = 0, in_progress = 7 };
   static constexpr int bytes = 0;  // ncclInt8
 
-  /// Throws device_error if there is none.
+  /// Throws device_error if there is no NCCL.
   static const nccl& instance() {
     static const nccl all;
     return all;
@@ -30,11 +30,11 @@ class nccl {
   int (*user_rank)(const ncclComm*, int*);
   int (*device)(const ncclComm*, int*);
   const char* (*error_string)(int);
-  /// What all ranks of a new communicator are told by one.
+  /// The identity of a new communicator, which one rank sends to all others.
   struct identity {
     char bytes[128];
   };
-  /// The beginning of ncclConfig_t, as version 2.14 had it; what follows keeps its defaults.
+  /// The beginning of ncclConfig_t as of version 2.14; later members keep their defaults.
   struct config {
     std::size_t size = sizeof(config);
     unsigned magic = 0xcafebeef, version = 21400;
@@ -63,7 +63,7 @@ class nccl {
   void find(F*& function, const char* name) {
     void* address = dlsym(RTLD_DEFAULT, name);
     if (address == nullptr) {
-      // The one that is loaded, if there is one: two would not know each other's communicators.
+      // The loaded one, if any: two libraries would not know each other's communicators.
       static void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
       if (library != nullptr) address = dlsym(library, name);
     }
@@ -75,10 +75,11 @@ class nccl {
   }
 };
 
-/// A new communicator of the current device, which does not block: for groups that bring none.
+/// A new non-blocking communicator of the current device: for groups without one.
 class nccl_communicator {
  public:
-  /// All ranks make it at once, with what one of them has got of new_identity(). Throws device_error.
+  /// All ranks create it at the same time, with the result of new_identity() of one of them. Throws
+  /// device_error.
   nccl_communicator(const nccl::identity& identity, std::uint32_t rank, std::uint32_t size,
                     std::chrono::seconds deadline) {
     const nccl& library = nccl::instance();
@@ -108,7 +109,8 @@ class nccl_communicator {
     return identity;
   }
   ncclComm* get() const { return all_; }
-  /// Ends it without waiting for others; not if a rank has done so already (rank::broken()).
+  /// Aborts it without waiting for others; must not be called if a rank has already aborted it
+  /// (rank::broken()).
   void abort() noexcept {
     if (all_ != nullptr) static_cast<void>(nccl::instance().abort(std::exchange(all_, nullptr)));
   }
@@ -117,8 +119,8 @@ class nccl_communicator {
   ncclComm* all_ = nullptr;
 };
 
-/// Data travel on a stream of their own. The host waits for them, looking for errors, so that nothing waits
-/// for a rank that is gone.
+/// Data is sent on a separate stream. The host waits for it and checks for errors, so that nothing waits for
+/// a rank that is gone.
 class nccl_transport final : public rank_transport {
   using clock = std::chrono::steady_clock;
 
@@ -146,7 +148,8 @@ class nccl_transport final : public rank_transport {
     if (pinned_ != nullptr) static_cast<void>(cudaFreeHost(pinned_));
   }
 
-  /// Lets ranks connect, which they would do when they first send: one that blocks knows no deadline then.
+  /// Connects the ranks, which would otherwise happen at the first send: a blocking communicator has no
+  /// deadline there.
   void connect() {
     std::vector<std::uint64_t> all(size());
     all_gather(std::span(all.data(), 1), all);
@@ -216,7 +219,7 @@ class nccl_transport final : public rank_transport {
     }
     note(nccl_.group_end());
     check_call(status, "ncclSend and ncclRecv");
-    const auto end = clock::now() + deadline_;  // a communicator that does not block starts later
+    const auto end = clock::now() + deadline_;  // a non-blocking communicator starts later
     while (asynchronous_error() == nccl::in_progress) pause_until(end);
   }
 
@@ -259,7 +262,7 @@ class nccl_transport final : public rank_transport {
   int rank_ = 0, size_ = 0;
   std::unique_ptr<gpu_lanes> lanes_;
   std::uint64_t tickets_ = 0;
-  array<std::uint64_t, cuda> words_;  // that all tell each other
+  array<std::uint64_t, cuda> words_;  // shared with all ranks
   std::uint64_t* pinned_ = nullptr;   // the same in memory of the host
 };
 

@@ -4,21 +4,21 @@
 #include "roost/partition.hpp"
 #include "roost/shards/detail/crew.hpp"
 
-// Which shard owns a key, and how items come to the shards that own their keys.
+// Which shard owns a key, and how items get to the owners of their keys.
 
 namespace roost::detail {
 
-/// Chooses a key's region of all regions of all shards: those of shard s are s * regions and so on. The shard
-/// is told by other bits of the hash than the region, so that the table of a shard is like any other: its
-/// keys are everywhere in its regions. (The factor is the square root of 2: neighbouring hashes alternate
-/// between shards.)
+/// Chooses a key's region among the regions of all shards: those of shard s begin at s * regions. Different
+/// bits of the hash determine shard and region, so the table of a shard is like any other: its keys are
+/// spread over all its regions. (The factor is the square root of 2: neighbouring hashes alternate between
+/// shards.)
 struct owners {
   std::uint64_t seed;
   std::uint32_t shards;
   std::uint32_t regions = 1;  // of each shard
-  std::uint32_t shift = 0;    // 2^shift of them that are neighbours are taken as one
+  std::uint32_t shift = 0;    // 2^shift neighbouring regions are treated as one
 
-  /// How many there are of each shard.
+  /// The number of regions of each shard.
   ROOST_FN std::uint32_t parts() const { return ((regions - 1) >> shift) + 1; }
 
   template <class Hash>
@@ -38,7 +38,7 @@ struct owners {
   }
 };
 
-/// Items of a shard, split by the shards that own their keys, in order.
+/// Items of a shard, split by the owners of their keys, in order.
 template <class Item, class Place>
 struct outgoing {
   partitioned<Item, Place> parts;
@@ -62,15 +62,15 @@ auto split_by_owner(const Me& me, const Source& source, std::uint64_t seed) {
   return outgoing<item, place>(me.place(), me.count(), partitioner.run(source, owners{seed, me.count()}));
 }
 
-/// Items that have come to the owner of their keys, in the order of the shards that had them, and of each in
-/// its order.
+/// Items that have arrived at the owner of their keys, ordered by sending shard, and within a shard in its
+/// order.
 template <class Item, class Place>
 struct arrived {
   array<Item, Place> items;
   std::vector<std::uint64_t> begins;  // of those from each shard, and the end
 };
 
-/// The pieces of an array that begin there.
+/// The pieces of an array that begin at `begins`.
 template <class T>
 std::vector<piece> pieces_of(const T* items, const std::vector<std::uint64_t>& begins) {
   std::vector<piece> result;
@@ -98,8 +98,8 @@ arrived<Item, Place> deliver(Me& me, const outgoing<Item, Place>& mine, const ga
   return result;
 }
 
-/// Sends results back, one for each item that has arrived, in their order; what comes is in the order in
-/// which items were sent.
+/// Sends results back, one for each arrived item, in their order; received results are in the order in which
+/// the items were sent.
 template <class Me, class Item, class Place, class Result>
 void send_back(Me& me, const arrived<Item, Place>& items, const Result* results,
                const outgoing<Item, Place>& mine, Result* target) {

@@ -17,30 +17,30 @@ struct ncclComm;  // of nccl.h, which need not be there
 
 namespace roost::detail {
 
-/// Words that ranks tell each other at once, at most: what has failed, or some numbers each.
+/// The most words that ranks share at once: an error message, or some numbers each.
 inline constexpr std::size_t rank_text_words = 64, rank_head_words = 2;
 constexpr std::size_t rank_words(std::size_t ranks) {
   return std::max(rank_text_words, rank_head_words + ranks + 8);
 }
 
-/// What carries the data of ranks: members are called by all of them, in the same order.
+/// The transport between ranks: all ranks call its members in the same order.
 class rank_transport {
  public:
   virtual ~rank_transport() = default;
   virtual std::uint32_t rank() const = 0;
   virtual std::uint32_t size() const = 0;
-  /// Of words, in memory of the host. Returns when all are there.
+  /// Gathers words, in host memory. Returns when all have arrived.
   virtual void all_gather(std::span<const std::uint64_t> mine, std::span<std::uint64_t> all) = 0;
-  /// out[r] goes to rank r, in[r] comes from it, after what the place's stream has to do so far.
+  /// Sends out[r] to rank r and receives in[r] from it, after the work queued on the place's stream so far.
   virtual std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in) = 0;
-  /// Lets the place's stream wait for what an exchange brings.
+  /// Lets the place's stream wait for the data of an exchange.
   virtual void wait(std::uint64_t ticket) = 0;
-  /// Returns when all exchanges are over and what was sent may go.
+  /// Returns when all exchanges are complete and sent memory may be freed.
   virtual void finish() = 0;
   virtual void abort() noexcept = 0;
 };
 
-/// What a process has of a group for good.
+/// The permanent state of a process in a group.
 template <class Place>
 struct rank_state {
   rank_state(const Place& where, std::unique_ptr<rank_transport> carrier)
@@ -62,9 +62,9 @@ struct current_device<cuda> : device_guard {
 };
 #endif
 
-/// A rank during one call. What ranks tell each other begins with whether they have failed; so one that fails
-/// tells that, where the others tell something else, and all end together. All that may fail does so before
-/// agree(), or data that others wait for will not come: then nothing works any more.
+/// A rank during one call. Each gather begins with whether the rank has failed; so a failing rank sends that
+/// where the others send data, and all end together. Everything that may fail must do so before agree(); a
+/// later failure leaves others waiting for data: then the group is broken for good.
 template <class Place>
 class rank_shard {
  public:
@@ -143,8 +143,8 @@ class rank_shard {
     }
   }
 
-  /// Words of this rank for all others, or why it has failed. Throws rank_error if any has failed or tells
-  /// another number of words, on all of them.
+  /// Shares words of this rank with all others, or why it has failed. Throws rank_error on all ranks if any
+  /// has failed or shares a different number of words.
   gathered tell(std::span<const std::uint64_t> words, const char* failure) {
     constexpr std::size_t head = rank_head_words;
     const std::size_t each = head + count() + 8;
@@ -178,7 +178,7 @@ class rank_shard {
     return result;
   }
 
-  /// All tell why they have failed, if they have.
+  /// All share the reason for their failure, if they have failed.
   [[noreturn]] void throw_failure(std::uint32_t failed, const char* why) {
     std::vector<std::uint64_t> mine(rank_text_words, 0), all(rank_text_words * count());
     if (why != nullptr) std::strncpy(reinterpret_cast<char*>(mine.data()), why, rank_text_words * 8 - 1);
@@ -192,14 +192,14 @@ class rank_shard {
     if (state_.broken || all_know_) return;
     try {
       tell({}, why);
-    } catch (const rank_error&) {  // that all throw
+    } catch (const rank_error&) {  // which all throw
     } catch (...) {
       give_up();
     }
   }
 
   rank_state<Place>& state_;
-  bool all_know_ = false;  // that the call fails
+  bool all_know_ = false;  // all ranks know that the call fails
 };
 
 }  // namespace roost::detail

@@ -4,12 +4,12 @@
 
 #include "roost/place.hpp"
 
-// What the host reads of a place, while the place goes on.
+// Readbacks by the host, while the place continues to work.
 
 namespace roost::detail {
 
-/// A value in memory of a place, as it is after all that the place has to do so far. The memory may be given
-/// back before the host has it.
+/// A value in memory of a place, as it is after all work queued so far. The memory may be freed before the
+/// host has the value.
 template <class T, class Place>
 class reading {
  public:
@@ -49,7 +49,7 @@ class reading<T, cuda> {
     owned_event(const owned_event&) = delete;
     ~owned_event() {
       if (event == nullptr) return;
-      static_cast<void>(cudaEventSynchronize(event));  // nobody else may get the word before
+      static_cast<void>(cudaEventSynchronize(event));  // the word must not be reused before
       static_cast<void>(cudaEventDestroy(event));
     }
   };

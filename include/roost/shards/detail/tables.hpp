@@ -7,15 +7,15 @@
 #include "roost/shards/detail/arrivals.hpp"
 #include "roost/shards/shards.hpp"
 
-// What the sharded tables share: a table for each shard of this process.
+// Shared by all sharded tables: a table for each shard of this process.
 
 namespace roost {
 
-/// The handle of a sharded table for kernels and host loops: it reads the tables of all shards where they
-/// lie. Trivially copyable, valid while the table lives and is not rebuilt, for up to 16 shards. On
-/// roost::gpus a lookup of another GPU's key reads its memory over the links: 6 * 10^9 sectors a second and
-/// GPU on H200s with NVLink, where its own memory gives 38. For small batches and irregular code; large
-/// batches go to find().
+/// The handle of a sharded table for kernels and host loops: it reads the tables of all shards in place.
+/// Trivially copyable, valid while the table lives and is not rebuilt, for up to 16 shards. On roost::gpus a
+/// lookup of another GPU's key reads its memory over the links: 6 * 10^9 sectors a second and GPU on H200s
+/// with NVLink, where its own memory gives 38. For small batches and irregular code; large batches go to
+/// find().
 template <class Ref>
 class sharded_ref {
  public:
@@ -28,7 +28,7 @@ class sharded_ref {
 
   /// The table of the shard that owns a key.
   ROOST_FN const Ref& table_of(const key_type& key) const { return tables_[owners_.owner(key)].ref; }
-  /// What the table of one shard answers.
+  /// The answer of the table of one shard.
   ROOST_FN auto find(const key_type& key) const { return table_of(key).find(key); }
   ROOST_FN bool contains(const key_type& key) const { return table_of(key).contains(key); }
   ROOST_PREFETCH_FN void prefetch(const key_type& key) const { table_of(key).prefetch(key); }
@@ -55,7 +55,7 @@ struct value_of_item {
   ROOST_FN auto operator()(std::size_t i) const { return items[i].value; }
 };
 
-/// Keys and values of items that have come to a shard.
+/// Keys and values of items that have arrived at a shard.
 template <class Item, class Place>
 auto keys_of(const arrived<Item, Place>& all) {
   return computed(all.items.size(), key_of_item<Item>{all.items.data()});
@@ -65,7 +65,7 @@ auto values_of(const arrived<Item, Place>& all) {
   return computed(all.items.size(), value_of_item<Item>{all.items.data()});
 }
 
-/// Brings pairs or keys to the owners of their keys.
+/// Sends pairs or keys to the owners of their keys.
 template <class Me, class Source>
 auto bring_items(Me& me, const Source& source, std::uint64_t seed) {
   const auto mine = split_by_owner<false>(me, source, seed);
@@ -80,7 +80,7 @@ struct item_at {
   ROOST_FN auto operator()(std::size_t i) const { return source[first[i]]; }
 };
 
-/// Whether some shard would get much more than others: copies of few keys.
+/// Whether some shard would get many more items than the others, because of many copies of few keys.
 inline bool is_crowded(const gathered& all, std::uint32_t shards) {
   const std::uint64_t fair_and_more = [&] {
     std::uint64_t sum = 0;
@@ -93,7 +93,7 @@ inline bool is_crowded(const gathered& all, std::uint32_t shards) {
   return false;
 }
 
-/// The same; if few keys have many items, brings what fewer() brings.
+/// The same; if few keys have many items, sends the result of fewer() instead.
 template <class Me, class Source, class Fewer>
 auto bring_items_or(Me& me, const Source& source, std::uint64_t seed, const Fewer& fewer) {
   {
@@ -104,8 +104,8 @@ auto bring_items_or(Me& me, const Source& source, std::uint64_t seed, const Fewe
   return fewer();
 }
 
-/// The same for a table in which the first item of a key wins, or any: if few keys have many of them, only
-/// the first of each.
+/// The same for a table in which the first item of a key wins, or any: if few keys have many items, sends
+/// only the first item of each key.
 template <class Me, class Source>
 auto bring_first_items(Me& me, const Source& source, std::uint64_t seed) {
   return bring_items_or(me, source, seed, [&] {
@@ -116,7 +116,7 @@ auto bring_first_items(Me& me, const Source& source, std::uint64_t seed) {
   });
 }
 
-/// An answer to a lookup that has found a slot with a value that is too large to be carried about.
+/// An answer to a lookup that has found the slot of a value that is too large to be moved repeatedly.
 template <class Ref, class Answer>
 struct with_value_of_slot {
   using result = typename Answer::result;
@@ -130,8 +130,8 @@ struct with_value_of_slot {
   ROOST_FN void put(std::size_t i, const result& it) const { answer.put(i, it); }
 };
 
-/// Answers a shard's queries in the tables of all shards: by an exchange of queries, or where the tables lie.
-/// `ref_of(shard)`: of each, where this shard can read them all.
+/// Answers a shard's queries from the tables of all shards: by exchanging queries, or by reading the tables
+/// in place. `ref_of(shard)`: the ref of each table, if this shard can read them all.
 template <class Shards, class Ref, class Queries, class Answer, class RefOf>
 bulk_report ask_tables(const Shards& shards, typename Shards::shard_type& me, const asked_table<Ref>& mine,
                        const Queries& queries, const Answer& answer, const bulk_options& how,
@@ -183,7 +183,7 @@ class tables_of_shards {
  public:
   using shard_type = typename Shards::shard_type;
 
-  /// Whether there are none: then nothing else may be called than size() and the like, check() and build().
+  /// Whether there are no tables: then only size() and the like, check() and build() may be called.
   bool empty() const { return shards_ == 0; }
   std::uint32_t shards() const { return shards_; }
   std::uint64_t seed() const { return seed_; }
@@ -201,7 +201,7 @@ class tables_of_shards {
     }
   }
 
-  /// make(me) for each shard: all are made, or all stay as they are.
+  /// Calls make(me) for each shard: either all tables are replaced, or none.
   template <class Options, class Make>
   void build(const Shards& shards, const Options& options, const char* where, const Make& make) {
     tables_of_shards fresh;
@@ -216,7 +216,7 @@ class tables_of_shards {
     *this = std::move(fresh);
   }
 
-  /// Throws invalid_argument for a place with other shards than these tables.
+  /// Throws invalid_argument for a place with a different number of shards than these tables.
   void check(const Shards& shards, const char* where) const {
     if (empty() || shards_ == shards.size()) return;
     raise<invalid_argument>({where, ": a table of ", shards_, " shards on a place of ", shards.size(),
@@ -251,7 +251,8 @@ class tables_of_shards {
     return result;
   }
 
-  /// The answers to a shard's queries: of a multimap by the numbers of keys, on the shard that has them.
+  /// The answers to a shard's queries; those of a multimap are computed from key numbers, on the shard that
+  /// owns the keys.
   template <class Queries, class Answer>
   bulk_report ask(const Shards& shards, shard_type& me, const Queries& queries, const Answer& answer,
                   const bulk_options& how) const {
@@ -266,8 +267,8 @@ class tables_of_shards {
     }
   }
 
-  /// A bulk lookup of keys of type Key: answer_of(me, results, n) says for each shard what its n queries
-  /// want, none(place, queries, results) what is done where there are no tables.
+  /// A bulk lookup of keys of type Key: answer_of(me, results, n) returns the answer object for a shard's n
+  /// queries; none(place, queries, results) is called if there are no tables.
   template <class Key, class Queries, class Results, class AnswerOf, class None>
   bulk_report look_up(const Shards& shards, const char* where, const Queries& queries, Results& results,
                       const bulk_options& how, const AnswerOf& answer_of, const None& none) const {
@@ -289,7 +290,7 @@ class tables_of_shards {
     return report;
   }
 
-  /// The sum of the answers to all queries: answer_of(me, target) says what they want.
+  /// The sum of the answers to all queries; answer_of(me, target) returns the answer object.
   template <class Key, class Result, class Queries, class AnswerOf>
   std::uint64_t sum_of_answers(const Shards& shards, const char* where, const Queries& queries,
                                const bulk_options& how, const AnswerOf& answer_of) const {

@@ -8,9 +8,9 @@
 #include "roost/place.hpp"
 #include "roost/sparse/detail/grid.hpp"
 
-// The blocks of a coordinate_index. A table of superblocks (open addressing, at most half full) tells which
-// of its 64 blocks each has, and the number of the first; a block tells which of its 64 voxels it has, and
-// the row of the first. So a voxel costs two reads, and its row is counted, not stored:
+// The blocks of a coordinate_index. A table of superblocks (open addressing, at most half full) records which
+// of its 64 blocks each superblock has, and the number of the first; a block records which of its 64 voxels
+// it has, and the row of the first. So a voxel costs two reads, and its row is counted, not stored:
 //
 //     block = superblock.first_block + bits of superblock.blocks before the block's
 //     row   = block.first_row        + bits of block.voxels      before the voxel's
@@ -33,7 +33,7 @@ struct alignas(16) block {
   std::uint32_t first_row;
   std::uint32_t superblock;  // its number in the table
 
-  /// The row of a voxel that is there.
+  /// The row of a present voxel.
   ROOST_FN std::uint32_t row(std::uint32_t voxel) const { return first_row + bits_before(voxels, voxel); }
   ROOST_FN bool has(std::uint32_t voxel) const { return (voxels >> voxel & 1) != 0; }
 };
@@ -42,15 +42,15 @@ struct alignas(16) block {
 enum build_failure : std::uint32_t {
   too_wide = 1,  // keys of superblocks would be too long
   too_many = 2,  // superblocks or blocks for the memory
-  crowded = 4,   // keys that go to the same slots
-  no_rows = 8    // more voxels than there are rows
+  crowded = 4,   // too many keys with the same slots
+  no_rows = 8    // more voxels than row numbers
 };
 
-/// What is known of an index, on its place; all zeros before a build. The host looks at all but the grid.
+/// The facts about an index, on its place; all zeros before a build. The host reads all but the grid.
 template <int D>
 struct index_facts {
-  // Of all coordinates, as unsigned numbers in the same order; the least ones with all bits turned, so that
-  // both are found by fetch_max from 0 on.
+  // Of all coordinates, as unsigned numbers in the same order; the minimums with all bits inverted, so that
+  // both are computed by fetch_max starting at 0.
   std::uint32_t greatest[D + 1], turned_least[D + 1];
   std::uint32_t failed;
   std::uint32_t superblocks, blocks;
@@ -59,7 +59,7 @@ struct index_facts {
 
   static constexpr std::uint32_t sign = 1u << 31;
 
-  /// Superblocks that a build goes on with.
+  /// The superblocks with which a build continues.
   ROOST_FN std::uint32_t good_superblocks() const { return failed != 0 ? 0 : superblocks; }
 
   ROOST_FN std::int32_t least_at(int axis) const {
@@ -80,10 +80,10 @@ struct index_state : index_facts<D> {
   detail::grid<D> grid;
 };
 
-/// The handle of the blocks: lookups, and what builds them.
+/// The handle of the blocks: lookups and builds.
 template <int D>
 struct block_table {
-  /// Slots that are looked at: more are a sign of keys that were chosen to collide.
+  /// The most slots that are probed: more indicate keys that were chosen to collide.
   static constexpr std::uint32_t steps_most = 512;
 
   index_state<D>* state;
@@ -112,7 +112,7 @@ struct block_table {
     return superblock::none;
   }
 
-  /// The number of a block that may be there, in a superblock; superblock::none if it is not.
+  /// The number of a block in a superblock; superblock::none if the block is absent.
   ROOST_FN static std::uint32_t number_of(const superblock& source, std::uint32_t block) {
     return (source.blocks >> block & 1) != 0 ? source.first_block + bits_before(source.blocks, block)
                                              : superblock::none;
@@ -130,20 +130,20 @@ struct block_table {
     return here.has(place.voxel()) ? found<std::uint32_t>(here.row(place.voxel())) : found<std::uint32_t>();
   }
 
-  /// Fetches the block of a coordinate, on a host.
+  /// Prefetches the block of a coordinate, on a host.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const coordinate<D>& c) const {
 #if !ROOST_ON_DEVICE
     cell place;
     if (!grid().locate(c, place)) return;
-    const superblock& there = superblocks[home(place.key)];  // most are where they are looked for first
+    const superblock& there = superblocks[home(place.key)];  // most are in their first slot
     __builtin_prefetch(blocks + there.first_block + bits_before(there.blocks, place.block()));
 #endif
   }
 };
 
-// A build is a row of kernels over the coordinates, over the superblocks and over the blocks.
+// A build is a sequence of kernels over the coordinates, the superblocks and the blocks.
 
-/// Runs a kernel with the scratch that it takes.
+/// Runs a kernel with the scratch that it needs.
 template <class Place, class Kernel>
 void launch(const Place& place, std::size_t teams, const Kernel& kernel) {
   if constexpr (std::is_same_v<Place, host>) {
@@ -197,8 +197,8 @@ struct measure_box {
     std::uint32_t* const of_team = scratch(all);
     for_each_of(team, numbers + 1, [&](std::uint32_t k) { of_team[k] = k < numbers ? ~0u : 0; });
     team.sync();
-    // The least of each axis, and of all bits turned; so of scratch words the least counts, and of the
-    // state's the greatest of what has all bits turned.
+    // The minimum of each axis, and of the inverted bits: scratch words hold minimums, and the state's words
+    // the maximums of the inverted values.
     std::uint32_t least[numbers], inputs = 0;
     ROOST_UNROLL
     for (int k = 0; k < numbers; ++k) least[k] = ~0u;
@@ -228,7 +228,7 @@ struct measure_box {
   }
 };
 
-/// Puts the superblocks into the table, and marks their blocks.
+/// Inserts the superblocks into the table, and marks their blocks.
 template <class Place, int D, class Source>
 struct insert_superblocks {
   static constexpr int threads = sparse_tuning<cuda>::threads;
@@ -280,14 +280,14 @@ struct insert_superblocks {
       if (here == key + 1) return slot;
       slot = table.next(slot);
     }
-    // A table that is too full has failed before.
+    // A table that is too full has already failed.
     fail(peek(table.state->superblocks) < most ? crowded : too_many);
     return superblock::none;
   }
 };
 
-/// Finds the first block of each superblock by comparing it with all others, for a few of them: tile by tile,
-/// each with a part of the others.
+/// Finds the first block of each superblock by comparing it with all others, if there are few: tile by tile,
+/// each tile with a part of the others.
 template <class Place, int D>
 struct compare_superblocks {
   static constexpr int threads = sparse_tuning<cuda>::threads;
@@ -353,7 +353,7 @@ template <int D>
 struct superblock_in_order {
   block_table<D> table;
   const std::uint32_t* taken;
-  std::size_t most;  // behind those that there are come others with keys that are greater
+  std::size_t most;  // the actual ones are followed by padding with greater keys
 
   std::size_t size() const { return most; }
   ROOST_FN pair<std::uint64_t, std::uint32_t> operator[](std::size_t i) const {
@@ -385,8 +385,8 @@ struct begin_superblock {
   }
 };
 
-/// word |= bits, for all neighbours who are here with the same word at once: so one atomic serves the voxels
-/// of a block.
+/// word |= bits, for all neighbours that change the same word at the same time: so one atomic serves all
+/// voxels of a block.
 ROOST_FN void fetch_or_near(std::uint64_t& word, std::uint64_t bits) {
 #if ROOST_ON_DEVICE && __CUDA_ARCH__ >= 800
   const unsigned same = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(&word));
@@ -422,13 +422,14 @@ struct mark_voxels {
       const std::uint32_t slot = table.slot_of(place.key);
       block& target = table.blocks[table.number_of(table.superblocks[slot], place.block())];
       const std::uint64_t bit = std::uint64_t{1} << place.voxel(), here = peek(target.voxels);
-      if (here == 0) shared_access::store(&target.superblock, slot);  // all who see that write the same
+      if (here == 0)
+        shared_access::store(&target.superblock, slot);  // all threads that see this write the same value
       if ((here & bit) == 0) fetch_or_near(target.voxels, bit);
     });
   }
 };
 
-/// Counts the rows of all blocks before each.
+/// For each block, counts the rows of all earlier blocks.
 template <class Place, int D>
 struct number_blocks {
   static constexpr int threads = sparse_tuning<cuda>::threads;
@@ -453,7 +454,7 @@ struct number_blocks {
     scratch_memory all(memory);
     const pieces parts = scratch(all);
     const std::uint64_t turn = turns.turn(team, parts.shared), first = turn * tile;
-    if (first >= state.blocks) return;  // and so do all that come later
+    if (first >= state.blocks) return;  // and so do all later teams
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, state.blocks - first));
     for_each_of(team, n,
                 [&](std::uint32_t b) { parts.rows[b] = count_bits(table.blocks[first + b].voxels); });
@@ -523,7 +524,7 @@ struct find_first_input {
   }
 };
 
-/// Numbers the coordinates that are the first of their kind.
+/// Numbers the coordinates that are first occurrences.
 template <class Place, int D, class Source>
 struct number_inputs {
   static constexpr int threads = sparse_tuning<cuda>::threads;
@@ -579,7 +580,7 @@ struct rank_to_row {
   }
 };
 
-/// A table whose build has failed finds nothing.
+/// Clears a table whose build has failed, so that lookups find nothing.
 template <int D>
 struct empty_if_failed {
   block_table<D> table;

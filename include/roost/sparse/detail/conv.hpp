@@ -1,6 +1,6 @@
 #pragma once
 
-// Bodies of roost/sparse/sparse_conv.hpp: what is checked before a place's convolution runs.
+// Bodies of roost/sparse/sparse_conv.hpp: the checks before a place's convolution runs.
 
 #include "roost/sparse/sparse_conv.hpp"
 
@@ -13,7 +13,7 @@ struct conv_backend {
   static_assert(sizeof(Place) == 0, "sparse_conv runs on roost::host and, compiled by nvcc, on roost::cuda");
 };
 
-/// What products of such numbers are added up in.
+/// The type in which products of such numbers are summed.
 template <class T>
 using conv_sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 

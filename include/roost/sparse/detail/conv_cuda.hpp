@@ -10,21 +10,21 @@
 #include "roost/sparse/detail/conv_wgmma.hpp"
 #include "roost/sparse/kernel_map.hpp"
 
-// Convolution on cuda: the product of a tile of output rows, whose neighbours are gathered into shared memory
-// some steps ahead, with the weights of each offset that any of them has.
+// Convolution on cuda: multiplies a tile of output rows, whose neighbours are gathered into shared memory
+// some steps ahead, by the weights of each offset at which any row has a neighbour.
 
 namespace roost::detail {
 
-/// A slice of a product's depth, 64 bytes, and what follows a row of one in shared memory, so that rows lie
-/// in different banks.
+/// A slice of a product's depth, 64 bytes, and the padding after a row of it in shared memory, so that rows
+/// are in different banks.
 template <class T>
 inline constexpr int conv_slice = 64 / static_cast<int>(sizeof(T));
 template <class T>
 inline constexpr int conv_piece = 16 / static_cast<int>(sizeof(T));
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-/// The product of Rows x Columns that a warp owns, by the tensor cores: sums += left * right, slice by slice.
-/// Left is [row][depth], or, Turned, [depth][row]; right is [depth][column].
+/// The product of Rows x Columns of one warp, by the tensor cores: sums += left * right, slice by slice. Left
+/// is [row][depth], or, Turned, [depth][row]; right is [depth][column].
 template <class T, int Rows, int Columns, int Slice, bool Turned, int LeftStride, int RightStride>
 class tensor_product {
   static constexpr bool rounds = std::is_same_v<T, float>;
@@ -84,7 +84,7 @@ class tensor_product {
 };
 #endif
 
-/// The same with all digits: a lane has every 8th row and every 4th column.
+/// The same in full precision: a lane computes every 8th row and every 4th column.
 template <class T, int Rows, int Columns, int Slice, bool Turned, int LeftStride, int RightStride>
 class plain_product {
  public:
@@ -119,7 +119,7 @@ class plain_product {
   sum sums_[Rows / 8][Columns / 4] = {};
 };
 
-/// The product of Rows x Columns of a block: what lies where in its shared memory, and how warps share it.
+/// The product of Rows x Columns of a block: the layout of its shared memory, and its division among warps.
 template <class T, int Rows, int Columns, int Slice, bool Turned, bool Tensor, int Threads, int Stages>
 struct block_product {
   static constexpr int across = Columns > 64 || Turned ? 2 : 1, down = Threads / 32 / across;
@@ -140,8 +140,8 @@ struct block_product {
   static constexpr std::size_t bytes =
       std::max(stages * stage_size * sizeof(T), Rows* sum_stride * sizeof(sum));
 
-  /// Where a number of a row lies in a stage, the i-th piece of a slice of packed weights, and a weight in
-  /// such a slice.
+  /// The positions in a stage of a number of a row, of the i-th piece of a slice of packed weights, and of a
+  /// weight in such a slice.
   ROOST_FN static constexpr std::uint32_t left_place(std::uint32_t row, std::uint32_t number) {
     return row * left_stride + number;
   }
@@ -160,8 +160,7 @@ struct block_product {
   __device__ static int row() { return static_cast<int>(threadIdx.x) / 32 / across * (Rows / down); }
   __device__ static int column() { return static_cast<int>(threadIdx.x) / 32 % across * (Columns / across); }
 
-  /// Adds the slices of all steps: load(stage) fetches the next, and needs() says whether it is for this
-  /// warp.
+  /// Adds the slices of all steps: load(stage) fetches the next, and needs() says whether this warp uses it.
   template <class Load, class Needs>
   __device__ static void add(product& sums, T* memory, int steps, const Load& load, const Needs& needs) {
     const auto fetch = [&](int step) {
@@ -170,7 +169,7 @@ struct block_product {
     };
     ROOST_ROLLED
     for (int step = 0; step < stages - 1; ++step) fetch(step);
-    const bool early = threadIdx.x < Threads / 2;  // so that some warps fetch while others multiply
+    const bool early = threadIdx.x < Threads / 2;  // so that some warps load while others multiply
     ROOST_ROLLED
     for (int step = 0; step < steps; ++step) {
       __pipeline_wait_prior(stages - 2);
@@ -218,14 +217,14 @@ struct conv_tile {
   using by_warps = block_product<T, rows, Columns, slice, false, Tensor, rows, (Columns > 64 ? 4 : 3)>;
   using by_group = warp_group_product<T, Columns, (Columns > 64 ? 5 : 4)>;
   using block = std::conditional_t<is_half && ROOST_WGMMA, by_group, by_warps>;
-  /// Of either, since the host does not know which one it is.
+  /// The maximum of both, since the host does not know which one runs.
   static constexpr std::size_t bytes =
       is_half ? std::max(by_warps::bytes, sizeof(T) * by_group::stages * by_group::stage_size)
               : by_warps::bytes;
 };
 
-/// Weights [offset][in][out] as [offset][panel][slice] with zeros at the borders, each slice as the tile has
-/// it. Turned: as [offset][out][in] first.
+/// Packs weights [offset][in][out] as [offset][panel][slice] with zeros at the borders, each slice in the
+/// layout of the tile. Turned: transposed to [offset][out][in] first.
 template <class T, int Columns, bool Tensor>
 struct pack_for_cuda {
   using tile = conv_tile<T, Columns, Tensor>;
@@ -301,14 +300,14 @@ struct convolve_rows {
       const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
       std::uint32_t* to_row = sources + thread;
       for (std::uint32_t left = offsets; left != 0; left &= left - 1, to_row += tile)
-        // Asynchronous, or each offset would wait for the one before.
+        // Asynchronous, since otherwise each offset would wait for the previous one.
         mine ? __pipeline_memcpy_async(to_row, from_row + first_of(left) * map.stride, sizeof(*to_row))
              : static_cast<void>(*to_row = row_of_none);
       __pipeline_commit();
       __pipeline_wait_prior(0);
       __syncthreads();
 
-      // What this thread fetches next: pieces of some rows, of the first of the offsets left.
+      // What this thread loads next: pieces of some rows, of the first remaining offset.
       constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
       const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
       static_assert(block::slice * Columns / piece % threads == 0);
@@ -386,8 +385,8 @@ struct convolve_rows {
 #endif
 };
 
-/// The gradient of one offset's weights, Side x Side of them, over a part of the output rows: its pairs are
-/// found, some at a time, and multiplied.
+/// The gradient of Side x Side weights of one offset, over a part of the output rows: its pairs are
+/// collected, some at a time, and multiplied.
 template <class T, int Side, bool Tensor>
 struct add_weight_gradient_rows {
   static constexpr int threads = 128, each = 32 * 32 / threads, chunk = threads * each;
@@ -499,7 +498,7 @@ struct add_weight_gradient_rows {
   }
 };
 
-/// sums[group][c]: of so many rows of a matrix, in their order.
+/// sums[group][c]: column sums over a group of rows of a matrix, in row order.
 template <class T, class Sum>
 struct add_rows {
   static constexpr std::size_t group = 64;
@@ -579,7 +578,7 @@ struct conv_backend<cuda> {
       const std::uint32_t in_panels = ceil_div(in, side), out_panels = ceil_div(out, side);
       const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
                         size = std::size_t{map.volume} * in * out;
-      // Enough for a large device, each with work that is worth the sums of its own; the same on all devices.
+      // Enough for a large device, each with enough work to justify separate sums; the same on all devices.
       const auto parts = static_cast<std::uint32_t>(
           std::clamp<std::size_t>(ceil_div<std::size_t>(1024, teams), 1,
                                   std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
@@ -612,7 +611,7 @@ struct conv_backend<cuda> {
   }
 
  private:
-  /// Rows of whole pieces of 16 bytes: those that are there, or a copy of them.
+  /// Rows that consist of whole 16-byte pieces: the given rows, or a padded copy of them.
   template <class T>
   struct padded_rows {
     const T* numbers;
@@ -629,7 +628,7 @@ struct conv_backend<cuda> {
     }
   };
 
-  /// f(the width of a tile, whether it is the tensor cores').
+  /// Calls f(width of a tile, whether to use the tensor cores).
   template <class T, class F>
   static void with_product(const conv_channels& channels, std::size_t columns, const F& f) {
     const auto with = [&](auto tensor) {
@@ -648,7 +647,7 @@ struct conv_backend<cuda> {
     }
   }
 
-  /// Whether rows of so many numbers can be read in pieces of 16 bytes.
+  /// Whether rows of this number of numbers can be read in pieces of 16 bytes.
   template <class T>
   static bool aligned(const T* rows, std::size_t numbers) {
     return (reinterpret_cast<std::uintptr_t>(rows) | numbers * sizeof(T)) % 16 == 0;

@@ -3,7 +3,7 @@
 #include "roost/detail/place/lanes.hpp"
 #include "roost/sparse/kernel_map.hpp"
 
-// Convolution on the host. All three products go through one small one, whose sums stay in registers.
+// Convolution on the host. All three products use one small product, whose sums stay in registers.
 
 #if ROOST_LANES
 #define ROOST_CONV_FN [[gnu::target("avx2,fma")]]
@@ -13,7 +13,7 @@
 
 namespace roost::detail {
 
-/// Products of a few rows with a panel of columns. Bytes: of the processor's vectors.
+/// Products of a few rows with a panel of columns. Bytes: the size of the processor's vectors.
 template <class T, int Bytes>
 struct conv_block {
   static constexpr std::size_t lanes = Bytes / sizeof(T), rows = 6, width = 2 * lanes;
@@ -49,7 +49,7 @@ ROOST_CONV_FN void add_wide_products(const T* const* left, const T* right, std::
   conv_block<T, 32>::add_products(left, right, depth, sums);
 }
 
-/// The same as code for processors with vectors of so many bytes.
+/// The same, compiled for processors with vectors of this size.
 template <class T, int Bytes>
 struct conv_product : conv_block<T, Bytes> {
   static void add(const T* const* left, const T* right, std::size_t depth, T* const* sums) {
@@ -74,8 +74,8 @@ void with_conv_product(const F& f) {
   f(conv_product<T, 16>());
 }
 
-/// Weights [offset][in][out] as [offset][panel][depth][width]: depth is in and columns are out; turned, the
-/// other way round. Columns beyond the last are 0.
+/// Packs weights [offset][in][out] as [offset][panel][depth][width]: depth is in and columns are out, or the
+/// reverse if turned. Columns beyond the last are 0.
 template <class T, class Product>
 struct pack_weights {
   const T* weights;
@@ -97,7 +97,8 @@ struct pack_weights {
   }
 };
 
-/// A tile of output rows: for each offset, the rows that have a neighbour are multiplied with its weights.
+/// Computes a tile of output rows: for each offset, the rows that have a neighbour are multiplied by its
+/// weights.
 template <class T, class Product>
 struct convolve_tile {
   static constexpr std::size_t tile = 128;
@@ -111,7 +112,7 @@ struct convolve_tile {
   std::size_t scratch_bytes() const { return (tile + 1) * row_size() * sizeof(T); }
 
   void operator()(serial_team, std::size_t index, std::byte* scratch) const {
-    T* const sums = reinterpret_cast<T*>(scratch);  // the last row is nobody's
+    T* const sums = reinterpret_cast<T*>(scratch);  // the last row is unused padding
     const std::size_t row = row_size(), first = index * tile, count = smaller(tile, outputs - first);
     for (std::size_t r = 0; r <= tile; ++r) {
       for (std::size_t c = 0; c < row; ++c)
@@ -156,7 +157,7 @@ struct add_weight_gradient {
   const T *input, *gradient;
   T* sums;  // [offset][part][in][row_size()]
 
-  /// A fixed number, so that sums do not depend on threads.
+  /// A fixed number, so that sums do not depend on the number of threads.
   static std::size_t parts_of(std::size_t volume) { return ceil_div<std::size_t>(64, volume); }
   std::size_t row_size() const { return Product::panels(out) * Product::width; }
   std::size_t scratch_bytes() const {
@@ -206,7 +207,7 @@ struct conv_backend<host> {
   template <class T>
   static constexpr bool takes = std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-  /// Rows of a map, of which a map of fixed capacity knows the number only when it is made.
+  /// The number of rows of a map, which for a fixed capacity is known only after the map is built.
   static std::uint64_t rows_of(const std::uint64_t* counted, std::uint64_t most) {
     return counted != nullptr ? *counted : most;
   }

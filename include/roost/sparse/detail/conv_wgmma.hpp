@@ -9,7 +9,7 @@
 
 #include "roost/detail/place/config.hpp"
 
-// Products of tiles on Hopper, whose warp groups of 128 threads multiply what lies in shared memory.
+// Products of tiles on Hopper, whose warp groups of 128 threads multiply operands in shared memory.
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define ROOST_WGMMA 1  // compiled for sm_90a
@@ -56,8 +56,8 @@ __device__ void begin_product(float (&sums)[Columns / 2], std::uint64_t left, st
 
 #endif  // ROOST_WGMMA
 
-/// The product of 128 x Columns of a warp group, slices of 32 numbers of 16 bits deep: what block_product is
-/// elsewhere (conv_cuda.hpp).
+/// The product of 128 x Columns of a warp group, in slices of depth 32 of 16-bit numbers: the counterpart of
+/// block_product (conv_cuda.hpp).
 template <class T, int Columns, int Stages>
 struct warp_group_product {
   static constexpr int rows = 128, slice = 32, piece = 8;
@@ -70,15 +70,15 @@ struct warp_group_product {
     float sums[rows / 64][Columns / columns_at_once][columns_at_once / 2] = {};
   };
 
-  /// Rows have 64 bytes, whose pieces of 16 change places by the row, so that 8 rows are in different banks:
-  /// the descriptor below says so to the tensor cores.
+  /// Rows have 64 bytes, whose 16-byte pieces are swizzled by row, so that 8 rows are in different banks; the
+  /// descriptor below tells the tensor cores.
   ROOST_FN static constexpr std::uint32_t place(std::uint32_t row, std::uint32_t number) {
     return row * slice + (number ^ (row / 2 % 4 * piece));
   }
   ROOST_FN static constexpr std::uint32_t left_place(std::uint32_t row, std::uint32_t number) {
     return place(row, number);
   }
-  /// Of the i-th piece of packed weights, which lie as they are needed: column by column.
+  /// The position of the i-th piece of packed weights, which are stored as needed: column by column.
   ROOST_FN static constexpr std::uint32_t right_place(std::uint32_t i) { return rows * slice + i * piece; }
   ROOST_FN static constexpr std::uint32_t packed_place(std::uint32_t depth, std::uint32_t column) {
     return place(column, depth);
@@ -114,7 +114,8 @@ struct warp_group_product {
         }
       }
       asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
-      fetch(step + stages - 2);  // to the stage of the step before the last, whose product has ended
+      fetch(step + stages -
+            2);  // to the stage of the step before the previous one, whose product has finished
       asm volatile("wgmma.wait_group.sync.aligned 1;\n" ::: "memory");
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;\n" ::: "memory");
@@ -144,7 +145,7 @@ struct warp_group_product {
 
  private:
   static constexpr std::uint64_t units(int numbers) { return static_cast<std::uint64_t>(numbers) * 2 / 16; }
-  /// Rows of 64 bytes with changed places, in groups of 8 that follow each other.
+  /// Swizzled rows of 64 bytes, in consecutive groups of 8.
   __device__ static std::uint64_t descriptor(const T* memory) {
     const auto address = static_cast<std::uint64_t>(__cvta_generic_to_shared(memory));
     return (address & 0x3FFFF) / 16 | std::uint64_t{1} << 16 | units(8 * slice) << 32 |

@@ -3,20 +3,20 @@
 #include "roost/detail/place/team.hpp"
 #include "roost/hash.hpp"
 
-// How the coordinates of voxels become numbers. A superblock is a cube of 2^12 voxels, a block one of 2^6:
+// How voxel coordinates are mapped to keys. A superblock is a cube of 2^12 voxels, a block one of 2^6:
 //
 //                  superblock      block
 //     D = 2        64 x 64         8 x 8
 //     D = 3        16 x 16 x 16    4 x 4 x 4
 //     D = 4        8 x 8 x 8 x 8   2 x 2 x 4 x 4
 //
-// A voxel's key names its superblock, exactly; its code of 12 bits is where it lies in there, in Morton
-// order: the upper 6 bits name the block, the lower 6 the voxel of the block.
+// A voxel's key identifies its superblock exactly; its code of 12 bits is its position in the superblock, in
+// Morton order: the upper 6 bits are the block, the lower 6 the voxel of the block.
 
 namespace roost {
 
-/// Where a voxel is: the number of its batch, and its position on each axis. Any values of 32 bits. In memory
-/// it is D + 1 numbers, as in the rows of the (n, D + 1) tensors of libraries for sparse convolution.
+/// The coordinate of a voxel: the number of its batch, and its position on each axis, any 32-bit integers. In
+/// memory it is D + 1 numbers, like a row of the (n, D + 1) tensors of libraries for sparse convolution.
 template <int D>
 struct alignas(D == 3 ? 16 : 4) coordinate {
   std::int32_t batch;
@@ -29,7 +29,7 @@ struct alignas(D == 3 ? 16 : 4) coordinate {
 
 namespace roost::detail {
 
-/// The position of the n-th bit that is set.
+/// The position of the n-th set bit.
 ROOST_FN std::uint32_t select_bit(std::uint64_t mask, std::uint32_t n) {
   std::uint32_t position = 0;
   ROOST_UNROLL
@@ -40,7 +40,7 @@ ROOST_FN std::uint32_t select_bit(std::uint64_t mask, std::uint32_t n) {
   return position;
 }
 
-/// The position of the lowest bit that is set; there is one.
+/// The position of the lowest set bit; there must be one.
 ROOST_FN std::uint32_t lowest_bit(std::uint64_t mask) {
 #if ROOST_ON_DEVICE
   return static_cast<std::uint32_t>(__ffsll(static_cast<long long>(mask))) - 1;
@@ -64,7 +64,7 @@ struct morton {
   ROOST_FN static constexpr int block_bits(int axis) { return (block_code_bits + axis) / D; }
   ROOST_FN static constexpr std::uint32_t block_side(int axis) { return 1u << block_bits(axis); }
 
-  /// What a position on an axis, of which the lowest bits count, adds to the code.
+  /// The contribution of a position on an axis (its lowest bits) to the code.
   ROOST_FN static std::uint32_t code(int axis, std::uint32_t position) {
     std::uint32_t bits = 0;
     ROOST_UNROLL
@@ -89,22 +89,22 @@ struct cell {
   ROOST_FN std::uint32_t voxel() const { return code & 63; }
 };
 
-/// The box that holds all coordinates, and how keys are made of what is in it. Axis 0 is the batch.
+/// The bounding box of all coordinates, and the mapping from coordinates in it to keys. Axis 0 is the batch.
 template <int D>
 struct grid {
   using code = morton<D>;
   static constexpr int axes = D + 1;
-  static constexpr std::uint32_t key_bits_most = 63;  // one more tells that there is a key
+  static constexpr std::uint32_t key_bits_most = 63;  // one more bit marks that there is a key
 
   std::int32_t origin[axes];  // at the corner of a superblock
   std::uint32_t last[axes];   // the greatest coordinates less the origin
   std::uint32_t shift[axes];  // of an axis's bits in the key
   std::uint32_t key_bits;
-  std::uint32_t curve_bits;  // bits that each axis takes of the order along a curve; 0: they are too many
+  std::uint32_t curve_bits;  // bits of each axis in the order along a curve; 0: there would be too many
 
   grid() = default;
-  /// Of the box from `least` to `greatest`. If that has more than key_bits_most it holds nothing. A box with
-  /// least[0] > greatest[0] is empty.
+  /// Creates the grid of the box from `least` to `greatest`. If its keys need more than key_bits_most bits,
+  /// it contains nothing. A box with least[0] > greatest[0] is empty.
   ROOST_FN grid(const std::int32_t (&least)[axes], const std::int32_t (&greatest)[axes]) {
     const bool empty = least[0] > greatest[0];
     key_bits = curve_bits = 0;
@@ -124,13 +124,12 @@ struct grid {
 
   ROOST_FN bool fits() const { return key_bits <= key_bits_most; }
 
-  /// How far from the origin; large if it is before.
+  /// The distance from the origin; a large number if the position is before the origin.
   ROOST_FN std::uint32_t distance(int axis, std::int32_t coordinate) const {
     return static_cast<std::uint32_t>(coordinate) - static_cast<std::uint32_t>(origin[axis]);
   }
 
-  /// The cell of a place in the box, which is given by distances from the origin. False if it is not in the
-  /// box.
+  /// The cell of a position that is given by its distances from the origin. False if it is outside the box.
   ROOST_FN bool locate(const std::uint32_t (&distances)[axes], cell& result) const {
     bool inside = true;
     result = {0, 0};

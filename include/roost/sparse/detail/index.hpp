@@ -26,7 +26,7 @@ struct block_rows {
   }
 };
 
-/// The same for points: the key is the voxel's place in the order along the curve.
+/// The same for points: the key is the voxel's position in the order along the curve.
 template <int D, class Map>
 struct point_rows {
   static constexpr std::uint32_t order_bits_most = 64 - morton<D>::code_bits;
@@ -66,10 +66,10 @@ struct coordinate_of_point {
   }
 };
 
-/// Whether a source may leave coordinates out.
+/// Whether a source may omit coordinates.
 template <int D, class Source>
 concept may_skip = requires(const Source& source, coordinate<D>& c) { source.give(0, c); };
-/// Whether it makes the voxels of a convolution, of which nobody asks for rows_of_input().
+/// Whether a source produces the output voxels of a convolution, for which rows_of_input() is not needed.
 template <class Source>
 concept makes_voxels = requires { Source::makes_voxels; };
 
@@ -102,7 +102,7 @@ struct set_points {
   }
 };
 
-/// The first `count` of some coordinates.
+/// The first `count` coordinates of a sequence.
 template <class Sequence>
 struct counted_coordinates {
   Sequence sequence;
@@ -123,7 +123,7 @@ struct call_with_row {
   ROOST_FN void operator()(std::size_t row) const { f(coordinates[row], static_cast<std::uint32_t>(row)); }
 };
 
-/// 1 for a row that is right.
+/// 1 for a correct row.
 template <class Rows, int D>
 struct good_row {
   Rows rows;
@@ -157,16 +157,16 @@ class coordinate_index<D, Place>::ref_type {
   ROOST_FN found<std::uint32_t> find(const coordinate<D>& c) const {
     return has_points_ ? rows_.points.find(c) : rows_.blocks.find(c);
   }
-  /// True if the voxel is there.
+  /// True if the voxel is present.
   ROOST_FN bool contains(const coordinate<D>& c) const { return find(c).has_value(); }
-  /// Fetches what a lookup of this voxel reads. Does nothing on a GPU, which hides the wait with other
-  /// threads.
+  /// Prefetches what a lookup of this voxel reads. Does nothing on a GPU, where other threads hide the
+  /// latency.
   ROOST_PREFETCH_FN void prefetch(const coordinate<D>& c) const {
     if (!has_points_) rows_.blocks.table.prefetch(c);
   }
   /// The coordinate of a row below size().
   ROOST_FN const coordinate<D>& coordinate_at(std::uint32_t row) const { return coordinates_[row]; }
-  /// The number of different voxels. Only where the index is can it be asked.
+  /// The number of distinct voxels. Callable only on the place of the index.
   ROOST_FN std::uint32_t size() const { return static_cast<std::uint32_t>(*size_); }
 
  private:
@@ -215,7 +215,7 @@ detail::earlier_teams coordinate_index<D, Place>::turns() const {
       reinterpret_cast<std::uint64_t*>(const_cast<detail::block*>(blocks_.data()) + blocks_most_));
 }
 
-/// Memory for the superblocks and, as far as it is not known, a number of blocks.
+/// Allocates memory for the superblocks and, if their number is not known yet, for a number of blocks.
 template <int D, class Place>
 void coordinate_index<D, Place>::make_room(const Place& place, std::size_t superblocks, std::size_t blocks) {
   constexpr std::size_t most = (std::size_t{1} << 31) - 1;  // so that there are fewer than 2^32 slots
@@ -239,7 +239,7 @@ template <int D, class Place>
 template <class Source>
 void coordinate_index<D, Place>::build(const Place& place, const Source& source, std::size_t likely) {
   constexpr const char* where = "roost::coordinate_index";
-  constexpr std::size_t some = 64;  // superblocks and blocks more, for a few coordinates
+  constexpr std::size_t some = 64;  // additional superblocks and blocks, for a few coordinates
   const bool fixed = options_.capacity != 0;
   const std::size_t n = source.size(), room = fixed ? options_.capacity : std::min(likely, n);
   if (room >= no_row)
@@ -258,7 +258,7 @@ void coordinate_index<D, Place>::build(const Place& place, const Source& source,
   place.expect_room(room * (sizeof(coordinate<D>) + 6) + (options_.rows_of_input ? 4 * n : 0));
   const bool looks = n >= detail::sparse_tuning<Place>::looks_from;
   facts counted{};
-  for (const std::size_t share : {12, 2, 1}) {  // of the coordinates, to a superblock
+  for (const std::size_t share : {12, 2, 1}) {  // coordinates per superblock
     if (options_.representation == representation::points) break;
     if (options_.representation == representation::automatic && share == 1 && points_hold(counted)) break;
     make_room(place, share == 1 ? n : room / share + some, share == 1 ? n : room / 2 + some);
@@ -287,8 +287,8 @@ void coordinate_index<D, Place>::measure(const Place& place, const Source& sourc
   detail::launch(place, teams, measure);
 }
 
-/// Builds blocks. With looks, the host waits for what is counted before it goes on; without, nothing waits
-/// before the rows are numbered, or at all if options::capacity is set.
+/// Builds blocks. With `looks`, the host reads the counts before it continues; without, nothing waits until
+/// the rows are numbered, or at all if options::capacity is set.
 template <int D, class Place>
 template <class Source>
 auto coordinate_index<D, Place>::fill(const Place& place, const Source& source, bool looks) -> facts {
@@ -344,7 +344,7 @@ void coordinate_index<D, Place>::order_blocks(const Place& place, const array<st
   const std::size_t most = known ? known->superblocks : superblocks_most_;
   if (most <= (known ? compared_most : 4 * compared_most)) {
     const std::size_t tiles = detail::ceil_div<std::size_t>(most, compare::tile);
-    // Teams enough for a large device.
+    // Enough teams for a large device.
     const std::size_t parts =
         std::is_same_v<Place, host> ? 1 : std::clamp<std::size_t>(256 / tiles, 1, tiles);
     detail::launch(place, tiles * parts, compare{table(), taken.data(), static_cast<std::uint32_t>(parts)});
@@ -358,7 +358,7 @@ void coordinate_index<D, Place>::order_blocks(const Place& place, const array<st
   place.for_each(most, detail::begin_superblock<D>{table(), sorted.items(), before.data()});
 }
 
-/// Writes the row of each input coordinate; in the order of the input, rows are made here.
+/// Writes the row of each input coordinate; with order::input, rows are also numbered here.
 template <int D, class Place>
 template <class Source>
 void coordinate_index<D, Place>::write_rows(const Place& place, const Source& source) {
@@ -455,7 +455,7 @@ std::string coordinate_index<D, Place>::text_of_box(const facts& counted) {
   return corner(true) + " to " + corner(false);
 }
 
-/// Throws what a failed build means.
+/// Throws the exception for a failed build.
 template <int D, class Place>
 void coordinate_index<D, Place>::check(const facts& counted, const char* where) const {
   if ((counted.failed & detail::too_wide) != 0) {

@@ -9,7 +9,7 @@
 namespace roost {
 namespace detail {
 
-/// Throws unless a shape is one.
+/// Throws unless a shape is valid.
 template <int D>
 void check_shape(const kernel_shape<D>& shape, bool strides, const char* where) {
   constexpr int most = 1 << 20;  // of steps, so that nothing overflows
@@ -76,7 +76,7 @@ detail::neighbour_output kernel_map<D, Place>::forward() const {
           mask_words()};
 }
 
-/// Throws if outputs might need more than 32 bits.
+/// Throws if coordinates of outputs might need more than 32 bits.
 template <int D, class Place>
 void kernel_map<D, Place>::check_outputs(const index_type& inputs, const char* where) const {
   if (inputs.empty() || is_fixed()) return;
@@ -103,7 +103,7 @@ void kernel_map<D, Place>::check_outputs(const index_type& inputs, const char* w
   }
 }
 
-/// Before outputs are made.
+/// Prepares the map before its outputs are computed.
 template <int D, class Place>
 void kernel_map<D, Place>::prepare(const index_type& inputs, const char* where) {
   fixed_ = inputs.capacity() != 0;
@@ -141,7 +141,7 @@ void kernel_map<D, Place>::make_outputs(const Place& place, const index_type& in
   }
 }
 
-/// Makes the tables for inputs and outputs that are there.
+/// Computes the tables for given inputs and outputs.
 template <int D, class Place>
 void kernel_map<D, Place>::make(const Place& place, const index_type& inputs, const index_type& outputs) {
   const auto rows_of = [&](const index_type& index) { return is_fixed() ? index.capacity() : index.size(); };

@@ -6,8 +6,8 @@
 
 #include "roost/sparse/detail/neighbours.hpp"
 
-// The order of a map's rows in which those with the same neighbours follow each other: so a tile of a
-// convolution has few offsets. Rows stay in their group, whose neighbours are in the cache at the same time.
+// Orders a map's rows so that rows with equal neighbour masks are consecutive: then a tile of a convolution
+// has few offsets. Rows stay in their group, whose neighbours are in the cache at the same time.
 
 namespace roost::detail {
 
@@ -34,7 +34,7 @@ struct order_by_masks {
     ROOST_UNROLL
     for (int i = 0; i < each; ++i) {
       const std::uint32_t at = threadIdx.x * each + static_cast<std::uint32_t>(i);
-      keys[i] = first + at < rows ? masks[(first + at) * words] : ~0u;  // what is no row comes last
+      keys[i] = first + at < rows ? masks[(first + at) * words] : ~0u;  // padding comes last
       from[i] = static_cast<std::uint16_t>(at);
     }
     sort(*reinterpret_cast<typename sort::TempStorage*>(scratch)).SortBlockedToStriped(keys, from, 0, bits);

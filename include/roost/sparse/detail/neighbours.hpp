@@ -22,7 +22,7 @@ struct window {
     return result;
   }
 
-  /// Where t reads on an axis. False if there is nothing.
+  /// The position that t reads on an axis. False if there is none.
   template <bool Backward>
   ROOST_FN bool source(int axis, std::int32_t t, int k, std::int32_t& result) const {
     const std::int64_t moved =
@@ -40,10 +40,10 @@ struct window {
   }
 };
 
-/// What an offset reads that reads nothing. (By value: device code has no address of it.)
+/// The row of an offset without a neighbour. (A constant: device code cannot take its address.)
 inline constexpr std::uint32_t row_of_none = no_row<std::uint32_t>;
 
-/// The rows of a map that is being made.
+/// The rows of a map under construction.
 struct neighbour_output {
   std::uint32_t* rows;  // [offset][stride]
   std::uint64_t stride;
@@ -51,7 +51,7 @@ struct neighbour_output {
   std::uint32_t words;
 };
 
-/// A row's answers as they come, offset after offset.
+/// Writes the answers of a row, offset by offset.
 class neighbour_writer {
  public:
   ROOST_FN neighbour_writer(const neighbour_output& target, std::uint64_t row)
@@ -116,8 +116,8 @@ struct look_up_neighbours {
   }
 };
 
-/// The same where a window spans at most two blocks on each axis: these up to 2^D blocks are looked up once.
-/// Size: of the window on all axes; 0: as the window says. Offsets are less than a block's side apart.
+/// The same for windows that span at most two blocks on each axis: these up to 2^D blocks are looked up once.
+/// Size: of the window on all axes; 0: taken from the window. Offsets are less than a block's side apart.
 template <class Place, int D, int Size>
 struct read_neighbours {
   static constexpr int threads = sparse_tuning<cuda>::threads;
@@ -130,7 +130,7 @@ struct read_neighbours {
   detail::window<D> window;
   neighbour_output target;
 
-  /// Whether it can be.
+  /// Whether this kernel can be used.
   static bool takes(const detail::window<D>& window) {
     for (int a = 0; a < D; ++a) {
       const bool narrow =
@@ -177,7 +177,7 @@ struct read_neighbours {
     }
   }
 
-  /// Looks up the blocks of a target's window; `inside`: where it begins in the first of them.
+  /// Looks up the blocks of a target's window; `inside`: where the window begins in the first block.
   ROOST_FN void find_corners(const coordinate<D>& t, const pieces& mine, std::uint32_t (&inside)[D]) const {
     const block_table<D>& table = source.table;
     const grid<D>& grid = table.grid();
@@ -192,7 +192,7 @@ struct read_neighbours {
       const std::uint32_t last = inside[a] + static_cast<std::uint32_t>((size(a) - 1) * window.dilation[a]);
       two |= (last >= code::block_side(a) ? 1u : 0u) << a;
     }
-    std::uint64_t key = ~std::uint64_t{0};  // of the superblock that was looked up last
+    std::uint64_t key = ~std::uint64_t{0};  // of the last superblock looked up
     std::uint64_t blocks = 0;
     std::uint32_t first_block = 0;
     ROOST_ROLLED
@@ -330,7 +330,7 @@ struct begin_of_offset {
   ROOST_FN std::uint64_t operator()(std::size_t offset) const { return begins[offset * chunks]; }
 };
 
-// Voxels that a convolution makes.
+// The output voxels of a convolution.
 
 /// Where a voxel may be.
 template <int D>
@@ -344,8 +344,9 @@ struct inside_bounds {
   }
 };
 
-/// Those whose windows read some source: Backward of forward windows, and the other way round. So many
-/// candidates for each source, a power of two, as may read it at most.
+/// The voxels whose windows read some source: Backward for forward windows, and forward for backward ones.
+/// Each source has a number of candidates that is a power of two, and at least the number of voxels that may
+/// read it.
 template <int D, bool Backward>
 struct reached_voxels {
   static constexpr bool makes_voxels = true;
@@ -392,7 +393,7 @@ struct reached_voxels {
   }
 
  private:
-  /// Whether only every stride-th offset can be.
+  /// Whether only every stride-th offset is possible.
   ROOST_FN bool steps(int a) const { return Backward && window.dilation[a] == 1; }
 };
 
@@ -416,7 +417,7 @@ struct strided_voxels {
   }
 };
 
-/// 1 for an answer of a map that cannot be.
+/// 1 for an impossible answer of a map.
 struct wrong_neighbour {
   neighbour_output map;
   std::uint64_t rows, sources;
@@ -429,7 +430,7 @@ struct wrong_neighbour {
   }
 };
 
-/// 1 for a pair that is not the map's, or not behind the pair before it.
+/// 1 for a pair that does not belong to the map, or is not after the previous pair.
 struct wrong_pair {
   neighbour_output map;
   std::uint32_t volume;
