@@ -3,7 +3,7 @@
 #include <cstddef>
 
 /// \file
-/// How bulk calls access a table.
+/// Options and reports of bulk calls.
 
 namespace roost {
 
@@ -23,7 +23,7 @@ enum class path {
 /// Options of a bulk call.
 struct bulk_options {
   /// `automatic` is the default; override it after measuring. A table that is not in hash order (sorted_map)
-  /// always goes direct.
+  /// always takes the direct path.
   roost::path path = roost::path::automatic;
   /// Limit on the place's memory that the regional path takes at once. Longer batches go in chunks of equal
   /// size. The path takes, for each query, its key, its answer and 2 bytes; for each pair that is inserted,

@@ -270,7 +270,7 @@ class frozen_multimap {
   double load_factor() const { return numbers_.load_factor(); }
   double load_factor(const Place&) const { return load_factor(); }
 
-  /// Checks the invariants: every key finds its values where they lie, and together they are size(). Looks up
+  /// Checks the invariants: a lookup of every key finds its values, and together they are size(). Looks up
   /// every key. Synchronises.
   bool valid(const Place& place) const;
 

@@ -15,8 +15,8 @@
 
 namespace roost {
 
-/// Writes a map to a folder, which is made if it is not there: the pairs of each shard to a file of its own,
-/// with a checksum for every 16 MiB, and last of all a manifest, `manifest.roost`. Until the manifest is on
+/// Writes a map to a folder, which is created if it does not exist: the pairs of each shard to a separate
+/// file, with a checksum for every 16 MiB, and finally a manifest, `manifest.roost`. Until the manifest is on
 /// the disk, the folder holds its previous table, whatever happens meanwhile; then the files of the previous
 /// table are removed. A call that throws removes what it has written, including a folder that it created.
 /// Several processes may save to one folder at the same time: it then holds the table whose manifest was

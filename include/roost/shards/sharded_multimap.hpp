@@ -95,7 +95,7 @@ class sharded_multimap {
   template <class Keys, class Values>
   std::size_t retrieve_all(const Shards& shards, Keys&& keys, Values&& values) const;
 
-  /// See sharded_map. find() of a ref returns the values where they lie, on the shard that owns the key.
+  /// See sharded_map. find() of a ref returns the values in place, on the shard that owns the key.
   ref_type ref() const
     requires(!detail::one_shard_a_process<Shards>)
   {

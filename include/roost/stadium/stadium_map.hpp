@@ -79,7 +79,7 @@ struct lookup_costs {
 };
 
 /// A hash map for keys and values of any size, and for tables that are larger than GPU memory, after Stadium
-/// hashing (F. Khorasani et al., 2015). A board of small tickets in memory of the place usually tells where a
+/// hashing (F. Khorasani et al., 2015). A board of small tickets in memory of the place usually shows where a
 /// key is, or that it is absent. The pairs (bodies) are stored separately, in memory of the place or of the
 /// host. Any number of threads can change and query the map at the same time, from kernels and from the host,
 /// one key at a time or in bulk. For keys and values of up to 8 bytes in GPU memory, a concurrent_map is
@@ -270,8 +270,8 @@ class stadium_map {
   template <class Queries>
   lookup_costs costs(const Place& place, const Queries& queries) const;
 
-  /// Checks the invariants: each key is found where it lies, no ticket is between two states, and no ticket
-  /// lies outside the slots. Looks up every key. Must not overlap with changes. Synchronises.
+  /// Checks the invariants: each key is found where it is stored, no ticket is between two states, and no
+  /// ticket lies outside the slots. Looks up every key. Must not overlap with changes. Synchronises.
   bool valid(const Place& place) const;
 
  private:

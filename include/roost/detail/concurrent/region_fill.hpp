@@ -42,7 +42,7 @@ struct pairs_of_table {
     const std::uint64_t first = region * old.regions / regions,
                         last = ceil_div((region + 1) * old.regions, regions);
     bool some_free = false;
-    // A region that is full may have sent keys to the next one, and so on.
+    // Keys of a full region may have continued to the next one, and so on.
     for (std::uint64_t r = first;
          r < first + section && (r < last || (r < last + probing::regions_in_reach - 1 && !some_free)); ++r) {
       const std::uint64_t b0 = (r < section_first + section ? r : r - section) * old.region_buckets;
@@ -197,7 +197,7 @@ struct fill_regions {
     if (!sensible || count > most) return;
     for_each_of(team, count, [&](std::uint32_t i) {
       const std::uint32_t own = strays[i] / bucket_slots;
-      auto& mine = parts.buckets[own].slots[strays[i] % bucket_slots];  // nobody else changes it
+      auto& mine = parts.buckets[own].slots[strays[i] % bucket_slots];  // no other thread changes it
       const auto moved = mine;
       table.walk_in_region(moved, section, own, [&](std::uint32_t b) {
         std::uint32_t& word = parts.passed[b / 32];

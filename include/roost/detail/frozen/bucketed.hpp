@@ -12,8 +12,8 @@
 namespace roost {
 
 /// Regions of buckets; a bucket is 4 or 8 slots that are read at once: on cuda one 32-byte sector, on the
-/// host one 64-byte line, for pairs of 4 + 4 bytes. A key's hash tells its region and its home bucket there;
-/// a key whose home is full goes to the next bucket of the region.
+/// host one 64-byte line, for pairs of 4 + 4 bytes. A key's hash determines its region and its home bucket
+/// there; a key whose home is full goes to the next bucket of the region.
 ///
 /// A lookup reads one bucket, and another one only if the bucket has overflowed. This mark takes no memory:
 /// the first two keys of a bucket are in ascending order, or in descending order if the bucket has
@@ -377,7 +377,7 @@ struct bucketed::builder {
     detail::region_build(team, *this, region, parts).run();
   }
 
-  /// A pair on its way through the buckets.
+  /// The position of a pair in its probe sequence of buckets.
   struct walk {
     std::uint32_t bucket;
     ROOST_FN std::uint32_t unit() const { return bucket; }

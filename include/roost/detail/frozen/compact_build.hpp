@@ -95,7 +95,7 @@ struct compact::builder {
     return parts;
   }
 
-  /// A pair on its way through its tries.
+  /// The position of a pair in its probe sequence of tries.
   template <class Pieces>
   struct walk {
     static constexpr int log2_marks = Pieces::format.log2_marks;

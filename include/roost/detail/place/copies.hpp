@@ -41,9 +41,9 @@ inline __device__ void share_with_neighbour(bool odd, uint4& first, uint4& secon
 }
 #endif
 
-/// Writes target[i] = make(i) for i in [0, n), past the host's cache. What is larger than 32 bytes, two
-/// neighbours of a block write together, 32 bytes at a time: one thread would write each 32 bytes of memory
-/// in two halves.
+/// Writes target[i] = make(i) for i in [0, n), past the host's cache. Elements larger than 32 bytes are
+/// written by two neighbours of a block together, 32 bytes at a time: one thread would write each 32 bytes of
+/// memory in two halves.
 template <class Team, class T, class Make>
 ROOST_FN void write_each(const Team& team, std::uint32_t n, T* target, const Make& make) {
 #if ROOST_ON_DEVICE
@@ -72,7 +72,7 @@ ROOST_FN void write_each(const Team& team, std::uint32_t n, T* target, const Mak
   past_cache_done();
 }
 
-/// Copies what a team works on to its scratch. In shared memory all of it is on its way at once.
+/// Copies a team's data to its scratch. To shared memory, all loads are in flight at once.
 template <class Team, class T>
 ROOST_FN void copy_in(const Team& team, const T* source, std::uint32_t n, T* target) {
 #if ROOST_ON_DEVICE
@@ -91,7 +91,7 @@ ROOST_FN void copy_in(const Team& team, const T* source, std::uint32_t n, T* tar
   for_each_of(team, n, [&](std::uint32_t i) { target[i] = load(source + i); });
 }
 
-/// Writes what a team has built from its scratch to memory.
+/// Writes a team's results from its scratch to memory.
 template <class Team, class T>
 ROOST_FN void write_out([[maybe_unused]] const Team& team, const T* source, std::uint32_t n, T* target) {
 #if ROOST_ON_DEVICE
@@ -106,7 +106,8 @@ ROOST_FN void write_out([[maybe_unused]] const Team& team, const T* source, std:
 #endif
 }
 
-/// The same where only some were changed. A host writes all: whole runs of lines go past its cache.
+/// The same if only some elements were changed. A host writes all of them, since whole runs of cache lines
+/// bypass its cache.
 template <class Team, class T>
 ROOST_FN void write_out(const Team& team, const T* source, std::uint32_t n, T* target,
                         [[maybe_unused]] const std::uint8_t* changed) {

@@ -247,7 +247,7 @@ auto order_of_queries(const Order& order) {
   }
 }
 
-/// Queries of some regions, where they lie after a partition, and where their answers go.
+/// Queries of some regions: their position after a partition, and the target of their answers.
 template <class Query, class Result>
 struct queries_by_region {
   const pair<Query, none>* items;

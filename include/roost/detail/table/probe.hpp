@@ -14,9 +14,9 @@
 // - table.match(format, lookup): the slot of the key in what was read, or a negative number.
 // - table.take(format, lookup, slot, hit): what the slot holds.
 // - table.passed(format, lookup): whether pairs continued past this piece, so that a lookup without a match
-// must continue, too.
+//   must continue, too.
 // - table.goes_on(format, lookup, hit): without a match, moves the lookup to its next piece; false if it ends
-// here.
+//   here.
 // - table.fetch(lookup): prefetches what the next read will read.
 //
 // Reads are at the end of loops: so nvcc loads all of a piece at once, instead of its second half only where
