@@ -41,7 +41,7 @@ def threshold(file, name):
 HEAD = threshold("shared/text_file.cpp", "head_bytes")
 STORED = threshold("shared/text_file.cpp", "stored_bytes")
 PIECE = threshold("shared/csv.hpp", "text_piece_bytes")
-WRITTEN = threshold("shared/text_file.hpp", "piece")
+WRITTEN = threshold("shared/output_file.hpp", "piece")
 ROWS = threshold("text/write_rows.hpp", "most_rows")
 PAIRS = threshold("text/fields.hpp", "matches_at_once")
 LEFT = threshold("text/join.cpp", "left_bytes_at_once")
