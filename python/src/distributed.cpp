@@ -1,7 +1,7 @@
 #include <optional>
 
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 #include "roost/shards/rank.hpp"
 #include "roost/shards/sharded_index.hpp"
 #include "roost/shards/sharded_join.hpp"
