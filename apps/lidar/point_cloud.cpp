@@ -738,7 +738,7 @@ point_cloud read_columns(const std::string& file, std::string_view text) {
     } else if (count && !layout.announced && !names.sure) {
       layout.announced = count;
       layout.count_lines = true;
-    } else if (!names.sure && (axes.all() || (axes.any() && !number))) {
+    } else if (!names.sure && (axes.all() || (axes.any() && !number && !names.fit(fields.size())))) {
       expect_axes(file, "column", fields);
       names = std::move(found);
       names.sure = true;

@@ -38,14 +38,14 @@ def threshold(file, name):
     return int(found[3]) if found[3] else int(found[1]) << int(found[2])
 
 
-HEAD = threshold("text_file.cpp", "head_bytes")
-STORED = threshold("text_file.cpp", "stored_bytes")
-PIECE = threshold("csv.hpp", "text_piece_bytes")
-WRITTEN = threshold("text_file.hpp", "piece")
-ROWS = threshold("write_rows.hpp", "most_rows")
-PAIRS = threshold("fields.hpp", "matches_at_once")
-LEFT = threshold("join.cpp", "left_bytes_at_once")
-COUNTED = threshold("unique.cpp", "bytes_at_once")
+HEAD = threshold("shared/text_file.cpp", "head_bytes")
+STORED = threshold("shared/text_file.cpp", "stored_bytes")
+PIECE = threshold("shared/csv.hpp", "text_piece_bytes")
+WRITTEN = threshold("shared/output_file.hpp", "piece")
+ROWS = threshold("text/write_rows.hpp", "most_rows")
+PAIRS = threshold("text/fields.hpp", "matches_at_once")
+LEFT = threshold("text/join.cpp", "left_bytes_at_once")
+COUNTED = threshold("text/unique.cpp", "bytes_at_once")
 SIZES = [HEAD, STORED, WRITTEN, PIECE, PIECE, 2 * PIECE]  # bytes
 
 

@@ -1,6 +1,6 @@
+#include <roost/shards/rank.hpp>
 #include <roost/shards/sharded_index.hpp>
 #include <roost/shards/sharded_map.hpp>
-#include <roost/shards/rank.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
