@@ -23,7 +23,7 @@ class concurrent_set : concurrent_map<Key, none, Place> {
  public:
   using typename map::key_type, typename map::options, typename map::ref_type, typename map::reader_type;
 
-  // As concurrent_map has them: made empty for n keys, or in memory that the user provides.
+  // The constructors of concurrent_map: an empty set with room for n keys, or in memory that you provide.
   using map::map;
 
   /// Stores each key that is absent. Synchronises.
@@ -52,7 +52,7 @@ class concurrent_set : concurrent_map<Key, none, Place> {
     return n;
   }
 
-  // As concurrent_map has them; for_each and erase_if call f(key).
+  // As in concurrent_map; for_each and erase_if call f(key).
   using map::storage_bytes, map::erase, map::erase_if, map::clear, map::contains, map::count_found,
       map::count, map::for_each, map::reserve, map::rehash, map::shrink_to_fit, map::ref, map::size,
       map::capacity, map::load_factor, map::bytes, map::statistics, map::valid;

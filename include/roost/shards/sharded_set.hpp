@@ -55,7 +55,7 @@ class sharded_set : sharded_map<Key, none, Shards> {
     return size();
   }
 
-  // As sharded_map has them; for_each calls f(key).
+  // As in sharded_map; for_each calls f(key).
   using map::contains, map::count_found, map::for_each, map::ref, map::shard, map::size, map::empty,
       map::capacity, map::bytes, map::load_factor, map::build_options, map::valid;
 };
