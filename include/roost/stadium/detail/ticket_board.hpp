@@ -209,11 +209,11 @@ struct ticket_board {
   /// The state of a region.
   struct region_head {
     enum : std::uint32_t { used_up = 1, packed = 2 };
-    std::uint32_t flags;  // used_up: no slot is unused, so keys may have continued to the next region;
-                          // packed: nor is one of an erased key available
+    std::uint32_t flags;    // used_up: no slot is unused, so keys may have continued to the next region;
+                            // packed: nor is one of an erased key available
     std::uint32_t longest;  // slots of this region that a key stored here may have probed, its own included,
                             // if they are more than `patience`
-    std::uint32_t far;  // regions beyond this one that keys with their home here may have reached
+    std::uint32_t far;      // regions beyond this one that keys with their home here may have reached
     std::uint32_t unused;
   };
 
