@@ -112,6 +112,20 @@ struct build_cuckoo_runs {
       return;
     }
 
+    write_runs(team, for_each_item, region, parts);
+    if (team.rank() == 0) {
+      target.seeds[region] = seed;
+      detail::fetch_add(source.counts->placed, std::uint64_t{*parts.different});
+      detail::fetch_add(source.counts->rounds, static_cast<std::uint64_t>(rounds));
+      if (attempt > 1) detail::fetch_add(source.counts->region_restarts, std::uint64_t{attempt - 1});
+    }
+  }
+
+  /// Once all items have their slots: the run of each slot, and the values of all of them.
+  template <class Team, class ForEachItem>
+  ROOST_FN void write_runs(const Team& team, const ForEachItem& for_each_item, std::uint32_t region,
+                           const pieces& parts) const {
+    const std::uint64_t begin = source.begins[region];
     detail::for_each_of(team, cuckoo::region_slots, [&](std::uint32_t s) { parts.count[s] = 0; });
     if (team.rank() == 0) *parts.reserved = *parts.different = 0;
     team.sync();
@@ -137,15 +151,10 @@ struct build_cuckoo_runs {
     if (different != 0) team.fetch_add(*parts.different, different);
     team.sync();
     if constexpr (has_values) {
+      const item* const items = source.first(region);
       for_each_item([&](std::uint32_t i, const placed& it) {
         values[begin + parts.first[it.slot] + it.offset] = items[i].value;
       });
-    }
-    if (team.rank() == 0) {
-      target.seeds[region] = seed;
-      detail::fetch_add(source.counts->placed, std::uint64_t{*parts.different});
-      detail::fetch_add(source.counts->rounds, static_cast<std::uint64_t>(rounds));
-      if (attempt > 1) detail::fetch_add(source.counts->region_restarts, std::uint64_t{attempt - 1});
     }
   }
 

@@ -419,6 +419,156 @@ void bench(bench_options& options) {
   if (!all_right) throw CLI::RuntimeError("bench: answers were wrong", 2);
 }
 
+/// Which tables are measured, what they do, and at which sizes.
+void add_tables(CLI::App* command, bench_options& options) {
+  roost::add_place_options(*command, options.place, options.threads);
+  command
+      ->add_option(
+          "-t,--table", options.tables,
+          "Tables to measure, separated by commas; frozen_map and frozen_set: of the default layout; "
+          "default: all tables of the place but those of voxels (coordinate_index, kernel_map, "
+          "document_table, sorted_voxels, sparse_conv)")
+      ->delimiter(',');
+  command
+      ->add_option(
+          "--ops", options.ops,
+          "Operations, separated by commas; if they are not given, those of the tables that are named")
+      ->delimiter(',')
+      ->check(CLI::IsMember(operations))
+      ->capture_default_str();
+  command
+      ->add_option("-n,--log2n", options.log2n,
+                   "Binary logarithms of the number of keys, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 36))
+      ->capture_default_str();
+  command
+      ->add_option("-l,--load-factor", options.load_factors,
+                   "Keys over slots (frozen_compact: bytes of the pairs over bytes of the table), for tables "
+                   "that take it; separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--key-bits", options.key_bits, "Size of a key")
+      ->check(CLI::IsMember({32, 64}))
+      ->capture_default_str();
+  command->add_option("--value-bits", options.value_bits, "Size of a value; 0 measures sets")
+      ->check(CLI::IsMember({0, 32, 64}))
+      ->capture_default_str();
+}
+
+/// What keys, voxels and queries there are.
+void add_inputs(CLI::App* command, bench_options& options) {
+  command
+      ->add_option(
+          "--keys", options.keys_name,
+          "Pattern of the keys, which are unique: consecutive numbers, the same hashed, multiples of "
+          "a power of two, or packed x, y, z of a full box")
+      ->check(CLI::IsMember(key_patterns))
+      ->capture_default_str();
+  command
+      ->add_option("--queries", options.queries_name,
+                   "How often each key is queried: always the same key, each key once, or the k-th most "
+                   "frequent in proportion to 1 / k")
+      ->check(CLI::IsMember(query_patterns))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--voxels", options.clouds,
+          "coordinate_index, kernel_map ...: clouds of voxels, separated by commas: a sphere's surface, "
+          "what a laser scanner sees along a street, thin noise; each scrambled and sorted")
+      ->delimiter(',')
+      ->check(CLI::IsMember(roost::bench::cloud_kinds))
+      ->capture_default_str();
+  command->add_option("--channels", options.channels, "sparse_conv: channels of a layer, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--copies", options.copies_names,
+                   "group, count_hit, retrieve ...: how often each key appears; zipf: the k-th most frequent "
+                   "in proportion to 1 / k; half: one key has half of all pairs; separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+}
+
+/// Of stadium_map.
+void add_stadium(CLI::App* command, bench_options& options) {
+  command
+      ->add_option("--ticket-bits", options.ticket_bits, "stadium_map: size of a ticket; separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember({1, 2, 4, 8}))
+      ->capture_default_str();
+  command
+      ->add_option("--bodies", options.bodies_names,
+                   "stadium_map: which memory holds keys and values; separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(residences))
+      ->capture_default_str();
+  command
+      ->add_option("--budget", options.stadium.budget,
+                   "stadium_map with --bodies automatic: bytes of the place's memory for keys and values, "
+                   "such as 8GiB; the rest goes to host memory")
+      ->transform(CLI::AsSizeValue(false))
+      ->option_text("BYTES");
+  command
+      ->add_option("--region-slots", options.stadium.region_slots,
+                   "stadium_map: approximate slots per region; 4000000000 makes one region, as in the paper")
+      ->option_text("SLOTS");
+}
+
+/// How batches are processed, and on how many devices.
+void add_ways(CLI::App* command, bench_options& options) {
+  command
+      ->add_option(
+          "--path", options.path_name,
+          "How batches are processed: query by query (direct), region by region (regional), region by "
+          "region with data in host memory copied to the GPU (streamed), or lookups through ref() in a "
+          "kernel with a thread for each, alone (kernel) or as warp_neighbours (neighbours)")
+      ->check(CLI::IsMember({"automatic", "direct", "regional", "streamed", "kernel", "neighbours"}))
+      ->capture_default_str();
+  command
+      ->add_option("--gpus", options.gpus,
+                   "Measures tables that are spread over so many CUDA devices, with --log2n keys on each "
+                   "(sharded_map, sharded_concurrent_map, sharded_multimap, sharded_join; with "
+                   "--value-bits 0 sharded_set)")
+      ->check(CLI::Range(1, 64));
+  command->add_flag(
+      "--timeline", options.steps,
+      "With --gpus: prints to stderr, for each lookup, when each of its steps was given to each "
+      "GPU, and when it was done");
+  command
+      ->add_option("--shards", options.shards,
+                   "The same on the host: so many parts of its memory, with --log2n keys each")
+      ->check(CLI::Range(1, 64));
+  command
+      ->add_option("--clock", roost::bench::wall_clock,
+                   "How cuda is timed: by events on the device, or by the host's clock from the call until "
+                   "the device is done (wall)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"events", false}, {"wall", true}}))
+      ->option_text("{events,wall}=events");
+}
+
+/// How it is measured and reported.
+void add_report(CLI::App* command, bench_options& options) {
+  command->add_option("-r,--reps", options.repetitions, "Number of timed runs; the median is reported")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_flag("--skip-last-run", roost::bench::skip_last_run,
+                    "Skip the last run of each measurement, to test that every check notices it");
+  command->add_flag("--with-peers", options.with_peers,
+                    "Measures tables of other libraries beside ours, those that were built in "
+                    "(apps/bench/peers/README.md)");
+  command->add_option("-f,--format", options.format, "Format of the report")
+      ->check(CLI::IsMember({"table", "csv", "json"}))
+      ->capture_default_str();
+  command
+      ->add_flag(
+          "--sweep", options.sweep,
+          "Prints CSV for scripts/plot --rate: from 2^10 to 2^30 keys (or to --log2n, or to what memory "
+          "holds) at load 0.8, and 2^27 keys (host: 2^22) at loads from 0.3 to 1.2")
+      ->excludes(command->get_option("--load-factor"));
+}
+
 }  // namespace
 
 #if ROOST_SMALL_TOOL
@@ -452,152 +602,23 @@ void add_bench(CLI::App& app) {
   auto options = std::make_shared<bench_options>();
   CLI::App* const command =
       app.add_subcommand("bench", "Measures tables, compares them, and checks every answer");
-  roost::add_place_options(*command, options->place, options->threads);
-  command
-      ->add_option(
-          "-t,--table", options->tables,
-          "Tables to measure, separated by commas; frozen_map and frozen_set: of the default layout; "
-          "default: all tables of the place but those of voxels (coordinate_index, kernel_map, "
-          "document_table, sorted_voxels, sparse_conv)")
-      ->delimiter(',');
-  command
-      ->add_option(
-          "--ops", options->ops,
-          "Operations, separated by commas; if they are not given, those of the tables that are named")
-      ->delimiter(',')
-      ->check(CLI::IsMember(operations))
-      ->capture_default_str();
-  CLI::Option* const log2n = command
-                                 ->add_option("-n,--log2n", options->log2n,
-                                              "Binary logarithms of the number of keys, separated by commas")
-                                 ->delimiter(',')
-                                 ->check(CLI::Range(0, 36))
-                                 ->capture_default_str();
-  CLI::Option* const load_factor =
-      command
-          ->add_option(
-              "-l,--load-factor", options->load_factors,
-              "Keys over slots (frozen_compact: bytes of the pairs over bytes of the table), for tables "
-              "that take it; separated by commas")
-          ->delimiter(',')
-          ->capture_default_str();
-  command->add_option("--key-bits", options->key_bits, "Size of a key")
-      ->check(CLI::IsMember({32, 64}))
-      ->capture_default_str();
-  command->add_option("--value-bits", options->value_bits, "Size of a value; 0 measures sets")
-      ->check(CLI::IsMember({0, 32, 64}))
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--keys", options->keys_name,
-          "Pattern of the keys, which are unique: consecutive numbers, the same hashed, multiples of "
-          "a power of two, or packed x, y, z of a full box")
-      ->check(CLI::IsMember(key_patterns))
-      ->capture_default_str();
-  command
-      ->add_option("--queries", options->queries_name,
-                   "How often each key is queried: always the same key, each key once, or the k-th most "
-                   "frequent in proportion to 1 / k")
-      ->check(CLI::IsMember(query_patterns))
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--voxels", options->clouds,
-          "coordinate_index, kernel_map ...: clouds of voxels, separated by commas: a sphere's surface, "
-          "what a laser scanner sees along a street, thin noise; each scrambled and sorted")
-      ->delimiter(',')
-      ->check(CLI::IsMember(roost::bench::cloud_kinds))
-      ->capture_default_str();
-  command
-      ->add_option("--channels", options->channels, "sparse_conv: channels of a layer, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command
-      ->add_option("--copies", options->copies_names,
-                   "group, count_hit, retrieve ...: how often each key appears; zipf: the k-th most frequent "
-                   "in proportion to 1 / k; half: one key has half of all pairs; separated by commas")
-      ->delimiter(',')
-      ->capture_default_str();
-  command
-      ->add_option("--ticket-bits", options->ticket_bits,
-                   "stadium_map: size of a ticket; separated by commas")
-      ->delimiter(',')
-      ->check(CLI::IsMember({1, 2, 4, 8}))
-      ->capture_default_str();
-  command
-      ->add_option("--bodies", options->bodies_names,
-                   "stadium_map: which memory holds keys and values; separated by commas")
-      ->delimiter(',')
-      ->check(CLI::IsMember(residences))
-      ->capture_default_str();
-  command
-      ->add_option("--budget", options->stadium.budget,
-                   "stadium_map with --bodies automatic: bytes of the place's memory for keys and values, "
-                   "such as 8GiB; the rest goes to host memory")
-      ->transform(CLI::AsSizeValue(false))
-      ->option_text("BYTES");
-  command
-      ->add_option("--region-slots", options->stadium.region_slots,
-                   "stadium_map: approximate slots per region; 4000000000 makes one region, as in the paper")
-      ->option_text("SLOTS");
-  command
-      ->add_option(
-          "--path", options->path_name,
-          "How batches are processed: query by query (direct), region by region (regional), region by "
-          "region with data in host memory copied to the GPU (streamed), or lookups through ref() in a "
-          "kernel with a thread for each, alone (kernel) or as warp_neighbours (neighbours)")
-      ->check(CLI::IsMember({"automatic", "direct", "regional", "streamed", "kernel", "neighbours"}))
-      ->capture_default_str();
-  command
-      ->add_option("--gpus", options->gpus,
-                   "Measures tables that are spread over so many CUDA devices, with --log2n keys on each "
-                   "(sharded_map, sharded_concurrent_map, sharded_multimap, sharded_join; with "
-                   "--value-bits 0 sharded_set)")
-      ->check(CLI::Range(1, 64));
-  command->add_flag(
-      "--timeline", options->steps,
-      "With --gpus: prints to stderr, for each lookup, when each of its steps was given to each "
-      "GPU, and when it was done");
-  command
-      ->add_option("--shards", options->shards,
-                   "The same on the host: so many parts of its memory, with --log2n keys each")
-      ->check(CLI::Range(1, 64));
-  command
-      ->add_option("--clock", roost::bench::wall_clock,
-                   "How cuda is timed: by events on the device, or by the host's clock from the call until "
-                   "the device is done (wall)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"events", false}, {"wall", true}}))
-      ->option_text("{events,wall}=events");
-  command->add_option("-r,--reps", options->repetitions, "Number of timed runs; the median is reported")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_flag("--skip-last-run", roost::bench::skip_last_run,
-                    "Skip the last run of each measurement, to test that every check notices it");
-  command->add_flag("--with-peers", options->with_peers,
-                    "Measures tables of other libraries beside ours, those that were built in "
-                    "(apps/bench/peers/README.md)");
-  CLI::Option* const format = command->add_option("-f,--format", options->format, "Format of the report")
-                                  ->check(CLI::IsMember({"table", "csv", "json"}))
-                                  ->capture_default_str();
-  command
-      ->add_flag(
-          "--sweep", options->sweep,
-          "Prints CSV for scripts/plot --rate: from 2^10 to 2^30 keys (or to --log2n, or to what memory "
-          "holds) at load 0.8, and 2^27 keys (host: 2^22) at loads from 0.3 to 1.2")
-      ->excludes(load_factor);
+  add_tables(command, *options);
+  add_inputs(command, *options);
+  add_stadium(command, *options);
+  add_ways(command, *options);
+  add_report(command, *options);
   command->footer(
       "Examples:\n"
       "  roost bench --table frozen_map,boost_flat_map --log2n 20,24\n"
       "  roost bench --place cuda --log2n 27 --load-factor 0.8 --reps 7\n"
       "  roost bench --ops join --copies 1 --format csv");
-  command->callback([options, command, log2n, format] {
+  command->callback([options, command] {
     options->ops_given = command->count("--ops") != 0;
     if (options->sweep) {
-      if (format->count() > 0 && options->format != "csv")
+      if (command->count("--format") > 0 && options->format != "csv")
         throw roost::invalid_argument("bench: --sweep prints CSV; leave out --format");
       options->format = "csv";
-      if (log2n->count() == 0) options->log2n = {30};
+      if (command->count("--log2n") == 0) options->log2n = {30};
     }
     bench(*options);
   });

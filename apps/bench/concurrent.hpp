@@ -180,157 +180,203 @@ std::uint64_t wrong_keys(const Place& place, Table& table, array<Key, Place>& ke
 
 /// A line of the report, before anything is measured.
 template <class Table, class Place, class Key, class Value>
-row row_of(const Place& place, const settings& options, const std::string& op, std::size_t n) {
-  if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
-  row line;
-  line.table = Table::name();
-  line.key_bits = static_cast<int>(sizeof(Key)) * 8;
-  line.value_bits = static_cast<int>(sizeof(Value)) * 8;
-  line.op = op;
-  line.n = n;
-  line.place = place_name(place);
+row row_of_changes(const Place& place, const settings& options, const std::string& op, std::size_t n) {
+  row line = row_of<Key, Value>(place, options, Table::name(), op, n);
   line.path = name_of(options.path);
   return line;
 }
 
-inline std::string verdict(std::uint64_t bad) { return bad == 0 ? "ok" : std::to_string(bad) + " wrong"; }
+/// What changes of a map are measured with: n pairs, and memory for queries and their results.
+template <class Place, class Key, class Value>
+struct change_memory {
+  const Place& place;
+  const settings& options;
+  std::size_t n;
+  make_key<Key> key{options.keys, n};
+  bulk_options how{.path = options.path};
+  array<Key, Place> keys{place, n}, queries{place, n};
+  array<Value, Place> values{place, n}, results{place, n};
 
-/// Measures the operations that only such maps have; then each key is looked up. `insert`: all pairs into the
+  std::span<const Key> keys_of(std::size_t first, std::size_t count) const {
+    return keys.span().subspan(first, count);
+  }
+  std::span<const Value> values_of(std::size_t first, std::size_t count) const {
+    return values.span().subspan(first, count);
+  }
+  /// Writes the pairs from a number on to the begin of both.
+  void make_pairs(std::size_t first, std::size_t count) {
+    place.for_each(count, fill_pairs<Key, Value>{keys.data(), values.data(), first, key});
+  }
+  void make_queries(const query_order& order) {
+    place.for_each(n, fill_queries<Key>{queries.data(), order, key});
+  }
+  template <class Before, class F, class After = nothing>
+  double median(const Before& before, const F& f, const After& after = {}) const {
+    return median_milliseconds(place, options.warm_ups, options.repetitions, before, f, after);
+  }
+};
+
+/// The operations that only such maps have; then each key is looked up. `insert`: all pairs into the
 /// empty map, clearing included. `insert_half`: the second half of the pairs. `insert_last`: the last
 /// twentieth. `erase`: all keys. `apply_many`, `apply_few`: n pairs of 2^20 and 16 keys are added up.
 /// `mixed`: n / 8 operations at once, 2/5 inserts, 2/5 finds, 1/5 erases. `grow`: a map that is full with n /
 /// 2 keys gets room for n.
 template <class Table, class Place, class Key, class Value>
-void measure_changes(const Place& place, const settings& options, std::size_t n, double load_factor) {
-  if (!options.report || !options.wants(Table::name())) return;
-  array<Key, Place> keys(place, n), queries(place, n);
-  array<Value, Place> values(place, n), results(place, n);
-  const make_key<Key> key(options.keys, n);
-  place.for_each(n, fill_keys<Key>{keys.data(), key});
-  place.for_each(n, fill_values<Value>{values.data()});
-  const bulk_options how{.path = options.path};
-  const auto part_of_keys = [&](std::size_t first, std::size_t count) {
-    return std::span<const Key>(keys.data() + first, count);
-  };
-  const auto part_of_values = [&](std::size_t first, std::size_t count) {
-    return std::span<const Value>(values.data() + first, count);
-  };
+class changes_measurement {
+ public:
+  changes_measurement(const Place& place, const settings& options, std::size_t n, double load_factor)
+      : memory_{place, options, n}, place_(place), n_(n), load_factor_(load_factor) {
+    memory_.make_pairs(0, n);
+  }
 
-  for (const std::string& op : options.ops) {
+  /// Measures an operation, if it is one of these and the map has it.
+  void run(const std::string& op) {
     const bool adds = op == "apply_many" || op == "apply_few";
     if (!adds && op != "insert" && op != "insert_half" && op != "insert_last" && op != "erase" &&
         op != "mixed" && op != "grow")
-      continue;
-    row line = row_of<Table, Place, Key, Value>(place, options, op, n);
+      return;
+    row line = row_of_changes<Table, Place, Key, Value>(place_, memory_.options, op, n_);
     const std::size_t distinct =
-        adds ? std::min<std::size_t>(n, op == "apply_few" ? 16 : std::size_t{1} << 20) : n;
-    Table table(place, distinct, load_factor);
-    std::uint64_t bad = 0;
-    insert_report report;
-    std::size_t done = n;  // of the batch
-    const auto median = [&](const auto& before, const auto& run, const auto&... after) {
-      line.median_ms =
-          median_milliseconds(place, options.warm_ups, options.repetitions, before, run, after...);
-    };
-    const auto check_all = [&](const stored_keys& stored) {
-      return wrong_keys(place, table, queries, results, key, stored);
-    };
-    if (adds) {
-      if constexpr (requires { table.add(place, part_of_keys(0, n), part_of_values(0, n), how); }) {
-        array<Key, Place> copies(place, n);
-        array<Value, Place> ones(place, n);
-        place.for_each(n, fill_copies<Key, Value>{copies.data(), ones.data(), distinct, key});
-        median([&] { table.clear(place); },
-               [&] { table.add(place, std::as_const(copies).span(), std::as_const(ones).span(), how); });
-        array<Value, Place> sums(place, distinct);
-        array<std::uint64_t, Place> right(place, distinct);
-        place.fill(sums.data(), poison, sums.bytes());
-        place.fill(right.data(), 0, right.bytes());
-        place.for_each(n, tally_copies{right.data(), distinct});
-        const auto none = static_cast<Value>(~Value{0});  // no sum
-        table.find(place, part_of_keys(0, distinct), sums.span(), none, {});
-        bad = place.sum(distinct, wrong_sum<Value>{sums.data(), right.data(), none});
-      } else {
-        continue;
-      }
-    } else if (op == "erase") {
-      const query_order order(n, 64);
-      std::size_t erased = 0;
-      median(
-          [&] {
-            table.insert(place, part_of_keys(0, n), part_of_values(0, n), {});
-            place.for_each(n, fill_queries<Key>{queries.data(), order, key});
-            erased = 0;
-          },
-          [&] { erased = table.erase(place, std::as_const(queries).span(), how); });
-      bad = off_by(erased, n) + check_all({0});
-    } else if (op == "grow") {
-      if constexpr (requires { table.reserve(place, n); }) {
-        done = n / 2;
-        const auto start = [&] {
-          table = Table(place, 0, load_factor);  // two need not fit
-          table = Table(place, done, load_factor);
-          table.insert(place, part_of_keys(0, done), part_of_values(0, done), {});
-        };
-        median(start, [&] { table.reserve(place, n); });
-        bad = check_all({done}) +
-              (static_cast<double>(table.capacity()) * load_factor < static_cast<double>(n) ? 1 : 0);
-      } else {
-        continue;
-      }
-    } else if (op == "mixed") {
-      if constexpr (requires {
-                      table.run(place, std::span<operation<Key, Value>>(),
-                                std::span<operation_result<Value>>());
-                    }) {
-        done = n / 8;  // so that the load does not rise much
-        array<operation<Key, Value>, Place> operations(place, done);
-        array<operation_result<Value>, Place> answers(place, done);
-        place.for_each(done, fill_mixed<Key, Value>{operations.data(), n, key});
-        const auto start = [&] {
-          table.clear(place);
-          table.insert(place, part_of_keys(0, n), part_of_values(0, n), {});
-          place.fill(answers.data(), poison, answers.bytes());
-        };
-        const auto check = [&] {
-          bad += place.sum(done, wrong_mixed<Key, Value>{operations.data(), answers.data()});
-        };
-        const auto run = [&] {
-          if constexpr (requires {
-                          table.run(place, std::as_const(operations).span(), answers.span(), how);
-                        }) {
-            line.path = name_of(table.run(place, std::as_const(operations).span(), answers.span(), how).path);
-          } else {
-            table.run(place, std::as_const(operations).span(), answers.span());
-            line.path = name_of(path::direct);
-          }
-        };
-        median(start, run, check);
-        bad += check_all(stored_after_mixed(n, done));
-      } else {
-        continue;
-      }
-    } else {
-      const std::size_t before = op == "insert" ? 0 : op == "insert_half" ? n / 2 : n - n / 20;
-      done = n - before;
-      const auto start = [&] {
-        table.clear(place);
-        if (before != 0) table.insert(place, part_of_keys(0, before), part_of_values(0, before), {});
-        report = {};
-      };
-      median(start, [&] {
-        if (before == 0) table.clear(place);
-        report = table.insert(place, part_of_keys(before, done), part_of_values(before, done), how);
-      });
-      line.path = name_of(report.path);
-      bad = off_by(report.inserted, done) + check_all({n});
-    }
-    line.check = verdict(bad);
-    line.load_factor = op == "erase" ? load_factor : table.load_factor();
-    line.gops = static_cast<double>(done) / line.median_ms / 1e6;
+        adds ? std::min<std::size_t>(n_, op == "apply_few" ? 16 : std::size_t{1} << 20) : n_;
+    Table table(place_, distinct, load_factor_);
+    const std::optional<outcome> out = adds            ? add_up(table, distinct, line)
+                                       : op == "erase" ? erase(table, line)
+                                       : op == "grow"  ? grow(table, line)
+                                       : op == "mixed" ? mix(table, line)
+                                                       : insert(table, line);
+    if (!out) return;
+    line.check = verdict(out->bad);
+    line.load_factor = op == "erase" ? load_factor_ : table.load_factor();
+    line.gops = static_cast<double>(out->done) / line.median_ms / 1e6;
     line.bytes = table.bytes();
-    options.report(line);
+    memory_.options.report(line);
   }
+
+ private:
+  struct outcome {
+    std::size_t done;  // of the batch
+    std::uint64_t bad;
+  };
+
+  std::optional<outcome> add_up(Table& table, std::size_t distinct, row& line) {
+    if constexpr (requires {
+                    table.add(place_, memory_.keys_of(0, n_), memory_.values_of(0, n_), memory_.how);
+                  }) {
+      array<Key, Place> copies(place_, n_);
+      array<Value, Place> ones(place_, n_);
+      place_.for_each(n_, fill_copies<Key, Value>{copies.data(), ones.data(), distinct, memory_.key});
+      line.median_ms = memory_.median(
+          [&] { table.clear(place_); },
+          [&] { table.add(place_, std::as_const(copies).span(), std::as_const(ones).span(), memory_.how); });
+      array<Value, Place> sums(place_, distinct);
+      array<std::uint64_t, Place> right(place_, distinct);
+      place_.fill(sums.data(), poison, sums.bytes());
+      place_.fill(right.data(), 0, right.bytes());
+      place_.for_each(n_, tally_copies{right.data(), distinct});
+      const auto none = static_cast<Value>(~Value{0});  // no sum
+      table.find(place_, memory_.keys_of(0, distinct), sums.span(), none, {});
+      return outcome{n_, place_.sum(distinct, wrong_sum<Value>{sums.data(), right.data(), none})};
+    } else {
+      return std::nullopt;
+    }
+  }
+
+  outcome erase(Table& table, row& line) {
+    std::size_t erased = 0;
+    line.median_ms = memory_.median(
+        [&] {
+          table.insert(place_, memory_.keys_of(0, n_), memory_.values_of(0, n_), {});
+          memory_.make_queries({n_, 64});
+          erased = 0;
+        },
+        [&] { erased = table.erase(place_, std::as_const(memory_.queries).span(), memory_.how); });
+    return {n_, off_by(erased, n_) + wrong_after(table, {0})};
+  }
+
+  std::optional<outcome> grow(Table& table, row& line) {
+    if constexpr (requires { table.reserve(place_, n_); }) {
+      const std::size_t half = n_ / 2;
+      line.median_ms = memory_.median(
+          [&] {
+            table = Table(place_, 0, load_factor_);  // two need not fit
+            table = Table(place_, half, load_factor_);
+            table.insert(place_, memory_.keys_of(0, half), memory_.values_of(0, half), {});
+          },
+          [&] { table.reserve(place_, n_); });
+      const bool room = static_cast<double>(table.capacity()) * load_factor_ >= static_cast<double>(n_);
+      return outcome{half, wrong_after(table, {half}) + (room ? 0 : 1)};
+    } else {
+      return std::nullopt;
+    }
+  }
+
+  std::optional<outcome> mix(Table& table, row& line) {
+    if constexpr (requires {
+                    table.run(place_, std::span<operation<Key, Value>>(),
+                              std::span<operation_result<Value>>());
+                  }) {
+      const std::size_t done = n_ / 8;  // so that the load does not rise much
+      array<operation<Key, Value>, Place> operations(place_, done);
+      array<operation_result<Value>, Place> answers(place_, done);
+      place_.for_each(done, fill_mixed<Key, Value>{operations.data(), n_, memory_.key});
+      std::uint64_t bad = 0;
+      const auto start = [&] {
+        table.clear(place_);
+        table.insert(place_, memory_.keys_of(0, n_), memory_.values_of(0, n_), {});
+        place_.fill(answers.data(), poison, answers.bytes());
+      };
+      const auto run_all = [&] {
+        const auto all = std::as_const(operations).span();
+        if constexpr (requires { table.run(place_, all, answers.span(), memory_.how); }) {
+          line.path = name_of(table.run(place_, all, answers.span(), memory_.how).path);
+        } else {
+          table.run(place_, all, answers.span());
+          line.path = name_of(path::direct);
+        }
+      };
+      line.median_ms = memory_.median(start, run_all, [&] {
+        bad += place_.sum(done, wrong_mixed<Key, Value>{operations.data(), answers.data()});
+      });
+      return outcome{done, bad + wrong_after(table, stored_after_mixed(n_, done))};
+    } else {
+      return std::nullopt;
+    }
+  }
+
+  outcome insert(Table& table, row& line) {
+    const std::size_t before = line.op == "insert" ? 0 : line.op == "insert_half" ? n_ / 2 : n_ - n_ / 20;
+    const std::size_t done = n_ - before;
+    insert_report report;
+    line.median_ms = memory_.median(
+        [&] {
+          table.clear(place_);
+          if (before != 0) table.insert(place_, memory_.keys_of(0, before), memory_.values_of(0, before), {});
+          report = {};
+        },
+        [&] {
+          if (before == 0) table.clear(place_);
+          report = table.insert(place_, memory_.keys_of(before, done), memory_.values_of(before, done),
+                                memory_.how);
+        });
+    line.path = name_of(report.path);
+    return {done, off_by(report.inserted, done) + wrong_after(table, {n_})};
+  }
+
+  std::uint64_t wrong_after(Table& table, const stored_keys& stored) {
+    return wrong_keys(place_, table, memory_.queries, memory_.results, memory_.key, stored);
+  }
+
+  change_memory<Place, Key, Value> memory_;
+  const Place& place_;
+  std::size_t n_;
+  double load_factor_;
+};
+
+template <class Table, class Place, class Key, class Value>
+void measure_changes(const Place& place, const settings& options, std::size_t n, double load_factor) {
+  if (!options.report || !options.wants(Table::name())) return;
+  changes_measurement<Table, Place, Key, Value> changes(place, options, n, load_factor);
+  for (const std::string& op : options.ops) changes.run(op);
 }
 
 struct curve_step {
@@ -407,7 +453,7 @@ void measure_load_curve(const Place& place, const settings& options, std::size_t
   array<Key, Place> keys(place, n);
   array<Value, Place> values(place, n), results(place, n);
   place.for_each(n, fill_pairs<Key, Value>{keys.data(), values.data(), 0, {options.keys, n}});
-  row line = row_of<Table, Place, Key, Value>(place, options, "load_curve", n);
+  row line = row_of_changes<Table, Place, Key, Value>(place, options, "load_curve", n);
   const auto steps = load_curve(place, table, std::as_const(keys).span(), std::as_const(values).span(),
                                 options.warm_ups, options.repetitions, {.path = options.path});
   if (steps.empty()) return;
@@ -427,97 +473,112 @@ void measure_load_curve(const Place& place, const settings& options, std::size_t
 /// `churn_miss`: all keys that are there then, and as many that are not. `fresh_insert`, `fresh_hit`,
 /// `fresh_miss`: the same of a map that has been given nine tenths of n keys, and then gets the rest.
 template <class Table, class Place, class Key, class Value>
-void measure_churn(const Place& place, const settings& options, std::size_t n, double load_factor) {
-  constexpr int rounds = 1000, measured = 100;
-  const std::size_t part = (n + 9) / 10;
-  const make_key<Key> key(options.keys, n);
-  const bulk_options how{.path = options.path};
-  array<Key, Place> keys(place, n), queries(place, n);
-  array<Value, Place> values(place, n), results(place, n);
-  const auto pairs_from = [&](std::size_t first, std::size_t count) {
-    place.for_each(count, fill_pairs<Key, Value>{keys.data(), values.data(), first, key});
-  };
-  const auto first_keys = [&](std::size_t count) { return std::as_const(keys).span().first(count); };
-  const auto first_values = [&](std::size_t count) { return std::as_const(values).span().first(count); };
-  concurrent_map<Key, Value, Place> map(place, n, {.load_factor = load_factor});
+class churn_measurement {
+ public:
+  churn_measurement(const Place& place, const settings& options, std::size_t n, double load_factor)
+      : memory_{place, options, n},
+        place_(place),
+        n_(n),
+        part_((n + 9) / 10),
+        map_(place, n, {.load_factor = load_factor}) {}
 
-  const auto report = [&](const std::string& op, std::size_t done, double ms, double hit_rate,
-                          std::uint64_t bad) {
-    row line = row_of<Table, Place, Key, Value>(place, options, op, done);
-    line.load_factor = static_cast<double>(n) / static_cast<double>(map.capacity());
+  void run() {
+    measure_fresh();
+    measure_rounds();
+  }
+
+ private:
+  void measure_fresh() {
+    std::uint64_t bad = 0;
+    std::size_t inserted = 0;
+    const double ms = memory_.median(
+        [&] {
+          map_.clear(place_);
+          memory_.make_pairs(0, n_ - part_);
+          map_.insert(place_, memory_.keys_of(0, n_ - part_), memory_.values_of(0, n_ - part_));
+          memory_.make_pairs(n_ - part_, part_);
+          inserted = 0;
+        },
+        [&] { inserted = insert_part(); }, [&] { bad += off_by(inserted, part_); });
+    report("fresh_insert", part_, ms, 0, bad + wrong_part(0, n_, true) + wrong_part(n_, n_, false));
+    report_finds("fresh", 0);
+  }
+
+  void measure_rounds() {
+    constexpr int rounds = 1000, measured = 100;
+    std::uint64_t bad = 0;
+    double ms = 0;
+    std::size_t oldest = 0;
+    int grown = 0;
+    for (int round = 0; round < rounds; ++round) {
+      const bool counts = round >= rounds - measured;
+      memory_.make_pairs(oldest, part_);
+      bad += off_by(map_.erase(place_, memory_.keys_of(0, part_), memory_.how), part_);
+      if (counts) bad += wrong_part(oldest, part_, false);
+      memory_.make_pairs(oldest + n_, part_);
+      const std::size_t capacity = map_.capacity();
+      std::size_t inserted = 0;
+      const double time = milliseconds_of_run(place_, round + 1 == rounds, [&] { inserted = insert_part(); });
+      bad += off_by(inserted, part_);
+      if (counts) {
+        ms += time / measured;
+        bad += wrong_part(oldest + n_, part_, true);
+      }
+      oldest += part_;
+      grown += map_.capacity() > capacity;
+    }
+    bad += wrong_part(oldest, n_, true) + wrong_part(oldest - n_, n_, false);  // live, and erased last
+    report("churn_insert", part_, ms, 0,
+           bad + (grown > 1 ? 1 : 0));  // old slots must not make it grow on and on
+    report_finds("churn", oldest);
+  }
+
+  std::size_t insert_part() {
+    return map_.insert(place_, memory_.keys_of(0, part_), memory_.values_of(0, part_), memory_.how).inserted;
+  }
+
+  /// Finds of all n keys from `first` on, which must be all there are, and of the n after those.
+  void report_finds(const std::string& of, std::size_t first) {
+    for (const std::uint32_t hits : {64u, 0u}) {
+      query_order order(n_, hits, memory_.options.queries);
+      order.first = first;
+      memory_.make_queries(order);
+      auto& results = memory_.results;
+      std::uint64_t bad = 0;
+      const double ms =
+          memory_.median([&] { place_.fill(results.data(), poison, results.bytes()); },
+                         [&] {
+                           map_.find(place_, std::as_const(memory_.queries).span(), results.span(),
+                                     missing<Value>, memory_.how);
+                         },
+                         [&] { bad += place_.sum(n_, wrong_value<Value>{results.data(), order}); });
+      report(of + (hits == 0 ? "_miss" : "_hit"), n_, ms, hits / 64.0, bad + off_by(map_.size(place_), n_));
+    }
+  }
+
+  /// How many of `count` keys from `first` on are not there with their values, or are there if they were
+  /// erased.
+  std::uint64_t wrong_part(std::size_t first, std::size_t count, bool stored) {
+    return wrong_keys_from(place_, map_, memory_.queries, memory_.results, first, count, memory_.key,
+                           {stored ? first + count : 0});
+  }
+
+  void report(const std::string& op, std::size_t done, double ms, double hit_rate, std::uint64_t bad) const {
+    row line = row_of_changes<Table, Place, Key, Value>(place_, memory_.options, op, done);
+    line.load_factor = static_cast<double>(n_) / static_cast<double>(map_.capacity());
     line.median_ms = ms;
     line.gops = static_cast<double>(done) / ms / 1e6;
     line.hit_rate = hit_rate;
     line.check = verdict(bad);
-    line.bytes = map.bytes();
-    options.report(line);
-  };
-  // Finds of all n keys from `first` on, which must be all there are, and of the n after those.
-  const auto report_finds = [&](const std::string& of, std::size_t first) {
-    for (const std::uint32_t hits : {64u, 0u}) {
-      query_order order(n, hits, options.queries);
-      order.first = first;
-      place.for_each(n, fill_queries<Key>{queries.data(), order, key});
-      std::uint64_t bad = 0;
-      const double ms = median_milliseconds(
-          place, options.warm_ups, options.repetitions,
-          [&] { place.fill(results.data(), poison, results.bytes()); },
-          [&] { map.find(place, std::as_const(queries).span(), results.span(), missing<Value>, how); },
-          [&] { bad += place.sum(n, wrong_value<Value>{results.data(), order}); });
-      report(of + (hits == 0 ? "_miss" : "_hit"), n, ms, hits / 64.0, bad + off_by(map.size(place), n));
-    }
-  };
-
-  // How many of `count` keys from `first` on are not there with their values, or are there if they were
-  // erased.
-  const auto wrong_part = [&](std::size_t first, std::size_t count, bool stored) {
-    return wrong_keys_from(place, map, queries, results, first, count, key, {stored ? first + count : 0});
-  };
-
-  std::uint64_t bad = 0;
-  std::size_t inserted = 0;
-  double ms = median_milliseconds(
-      place, options.warm_ups, options.repetitions,
-      [&] {
-        map.clear(place);
-        pairs_from(0, n - part);
-        map.insert(place, first_keys(n - part), first_values(n - part));
-        pairs_from(n - part, part);
-        inserted = 0;
-      },
-      [&] { inserted = map.insert(place, first_keys(part), first_values(part), how).inserted; },
-      [&] { bad += off_by(inserted, part); });
-  report("fresh_insert", part, ms, 0, bad + wrong_part(0, n, true) + wrong_part(n, n, false));
-  report_finds("fresh", 0);
-
-  bad = 0;
-  ms = 0;
-  std::size_t oldest = 0;
-  int grown = 0;
-  for (int round = 0; round < rounds; ++round) {
-    const bool counts = round >= rounds - measured;
-    pairs_from(oldest, part);
-    bad += off_by(map.erase(place, first_keys(part), how), part);
-    if (counts) bad += wrong_part(oldest, part, false);
-    pairs_from(oldest + n, part);
-    const std::size_t capacity = map.capacity();
-    inserted = 0;
-    const double time = milliseconds_of_run(place, round + 1 == rounds, [&] {
-      inserted = map.insert(place, first_keys(part), first_values(part), how).inserted;
-    });
-    bad += off_by(inserted, part);
-    if (counts) {
-      ms += time / measured;
-      bad += wrong_part(oldest + n, part, true);
-    }
-    oldest += part;
-    grown += map.capacity() > capacity;
+    line.bytes = map_.bytes();
+    memory_.options.report(line);
   }
-  bad += wrong_part(oldest, n, true) + wrong_part(oldest - n, n, false);  // live, and erased last
-  report("churn_insert", part, ms, 0,
-         bad + (grown > 1 ? 1 : 0));  // old slots must not make it grow on and on
-  report_finds("churn", oldest);
-}
+
+  change_memory<Place, Key, Value> memory_;
+  const Place& place_;
+  std::size_t n_, part_;
+  concurrent_map<Key, Value, Place> map_;
+};
 
 /// The workloads of all tables, and those.
 template <class Table, class Place, class Key, class Value>
@@ -526,12 +587,10 @@ void measure_concurrent(const Place& place, const settings& options, std::size_t
   measure_changes<Table, Place, Key, Value>(place, options, n, load_factor);
   if constexpr (requires(Table table) { table.capacity(); }) {
     if (!options.report || !options.wants(Table::name())) return;
-    const auto asked = [&](const char* op) {
-      return std::find(options.ops.begin(), options.ops.end(), op) != options.ops.end();
-    };
-    if (asked("load_curve") && load_factor == options.load_factors.front())
+    if (options.asks("load_curve") && load_factor == options.load_factors.front())
       measure_load_curve<Table, Place, Key, Value>(place, options, n);
-    if (asked("churn")) measure_churn<Table, Place, Key, Value>(place, options, n, load_factor);
+    if (options.asks("churn"))
+      churn_measurement<Table, Place, Key, Value>(place, options, n, load_factor).run();
   }
 }
 

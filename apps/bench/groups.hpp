@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <unordered_map>
 
 #include "apps/measure/run.hpp"
@@ -214,132 +215,78 @@ std::uint64_t wrong_std_groups(const std::unordered_multimap<Key, Value>& map, c
 }
 #endif
 
-/// two_way_index, and what it consists of, in both orders.
-template <class Place, class Key, class Built, class Report>
-void measure_index(const Place& place, std::span<const Key> keys, std::uint64_t different,
-                   array<std::uint32_t, Place>& seen, const Built& built, const Report& report) {
-  const std::size_t n = keys.size();
-  using index_type = two_way_index<Key, Place>;
-  using ref = typename index_type::ref_type;
-  std::optional<index_type> index;
-  for (const index_order order : {index_order::any, index_order::first_occurrence}) {
-    const bool in_order = order == index_order::first_occurrence;
-    const std::string suffix = in_order ? "" : "_any";
-    const auto named = [&](row line) {
-      line.value_bits = 32;
-      return line;
-    };
-    // Numbers of all items, against the keys that they number.
-    const auto wrong_numbers = [&](const Key* of_number, std::size_t size, const std::uint32_t* numbers,
-                                   const std::uint64_t* counts) {
-      if (size != different) return std::uint64_t{n};
-      array<std::uint64_t, Place> first(place, size), counted(place, size);
-      place.fill(first.data(), 0xff, first.bytes());
-      place.fill(counted.data(), 0, counted.bytes());
-      return place.sum(
-                 n, wrong_index<Key>{keys.data(), numbers, of_number, size, first.data(), counted.data()}) +
-             place.sum(size, wrong_order{first.data(), counted.data(), counts, in_order});
-    };
-    row line = named(built("two_way_index" + suffix, "group", n, index, [&] {
-      index.emplace(place, keys, typename index_type::options{.order = order});
-    }));
-    line.bytes = index->bytes();
-    const bool all = index->indices().size() == n && index->counts().size() == index->size();
-    report(line, !all ? n
-                      : wrong_numbers(index->keys().data(), index->size(), index->indices().data(),
-                                      index->counts().data()) +
-                            place.sum(index->size(), wrong_found_index<ref>{index->ref()}));
-
-    std::optional<unique_keys_inverse<Key, Place>> inverse;
-    line = named(built("unique_inverse" + suffix, "group", n, inverse,
-                       [&] { inverse.emplace(unique_inverse(place, keys, order)); }));
-    report(line, inverse->inverse.size() != n ? n
-                                              : wrong_numbers(inverse->keys.data(), inverse->keys.size(),
-                                                              inverse->inverse.data(), nullptr));
-    inverse.reset();
-
-    std::optional<array<Key, Place>> unique_keys;
-    line = named(built("unique" + suffix, "group", n, unique_keys,
-                       [&] { unique_keys.emplace(unique(place, keys, order)); }));
-    place.fill(seen.data(), 0, seen.bytes());
-    report(line, unique_keys->size() != different
-                     ? n
-                     : place.sum(different, wrong_unique_key<ref, Key>{index->ref(), unique_keys->data(),
-                                                                       seen.data(), in_order}));
-  }
-}
-
+/// What keys that come several times are measured with: n pairs, and how right answers are told.
 template <class Place, class Key, class Value>
-void measure_groups(const Place& place, const settings& options, std::size_t n) {
+class groups_measurement {
   using multimap = frozen_multimap<Key, Value, Place>;
-  using sorted = sorted_groups<Place, Key, Value>;
-  constexpr const char* multimap_name = "frozen_multimap";
-  constexpr const char* index_name = "two_way_index";
-  constexpr const char* std_name = "std_unordered_multimap";
-  for (const char* name : {multimap_name, index_name, "sorted_groups", std_name}) {
-    if (options.has_table && (std::is_same_v<Place, host> || name != std_name)) options.has_table(name);
+  using index_type = two_way_index<Key, Place>;
+  using index_ref = typename index_type::ref_type;
+
+ public:
+  static constexpr const char* multimap_name = "frozen_multimap";
+  static constexpr const char* index_name = "two_way_index";
+  static constexpr const char* sorted_name = "sorted_groups";
+  static constexpr const char* std_name = "std_unordered_multimap";
+  static constexpr std::array<const char*, 3> counts{"count_hit", "count_half", "count_miss"};
+  static constexpr std::array<const char*, 4> tables{multimap_name, index_name, sorted_name, std_name};
+
+  static bool is_asked(const settings& options) {
+    const auto asks = [&](const char* name, const char* op) {
+      return options.wants(name) && options.asks(op);
+    };
+    return std::ranges::any_of(tables, [&](const char* name) { return asks(name, "group"); }) ||
+           std::ranges::any_of(counts, [&](const char* op) { return asks(multimap_name, op); }) ||
+           asks(multimap_name, "retrieve") || asks(multimap_name, "join");
   }
-  const auto asked = [&](const char* name, const char* op) {
-    return options.wants(name) && std::find(options.ops.begin(), options.ops.end(), op) != options.ops.end();
-  };
-  const bool any = asked(multimap_name, "group") || asked(multimap_name, "count_hit") ||
-                   asked(multimap_name, "count_half") || asked(multimap_name, "count_miss") ||
-                   asked(multimap_name, "retrieve") || asked(multimap_name, "join") ||
-                   asked(index_name, "group") || asked("sorted_groups", "group") || asked(std_name, "group");
-  if (!options.report || !any) return;
 
-  for (const key_copies& copies : options.copies) {
-    if (n < copies.each) continue;
-    const copied_key<Key> key(options, copies, n);
-    array<Key, Place> keys(place, n);
-    array<Value, Place> values(place, n);
-    place.for_each(n, fill_copied_pairs<Key, Value>{keys.data(), values.data(), key});
-    const auto all_keys = std::as_const(keys).span();
-    const auto all_values = std::as_const(values).span();
-    // `time()` measures.
-    const auto measured = [&](const std::string& table, const char* op, std::size_t done, const auto& time) {
-      if (options.progress) options.progress(table + " " + op + " n=" + std::to_string(n));
-      row line;
-      line.table = table;
-      line.key_bits = static_cast<int>(sizeof(Key)) * 8;
-      line.value_bits = static_cast<int>(sizeof(Value)) * 8;
-      line.op = op;
-      line.n = done;
-      line.copies = copies.name();
-      line.place = place_name(place);
-      line.median_ms = time();
-      line.gops = static_cast<double>(done) / line.median_ms / 1e6;
-      return line;
-    };
-    const auto built = [&](const std::string& table, const char* op, std::size_t done, auto& made,
-                           const auto& f) {
-      return measured(table, op, done, [&] {
-        return median_of_builds(place, options.warm_ups, options.repetitions, made, f);
-      });
-    };
-    const auto report = [&](row line, std::uint64_t bad) {
-      line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
-      options.report(line);
-    };
-    array<std::uint32_t, Place> seen(place, n);
-    const auto none_seen = [&] { place.fill(seen.data(), 0, seen.bytes()); };
+  groups_measurement(const Place& place, const settings& options, const key_copies& copies, std::size_t n)
+      : place_(place),
+        options_(options),
+        copies_(copies),
+        n_(n),
+        key_(options, copies, n),
+        keys_(place, n),
+        values_(place, n),
+        seen_(place, n) {
+    place.for_each(n, fill_copied_pairs<Key, Value>{keys_.data(), values_.data(), key_});
     none_seen();
-    const std::uint64_t different = place.sum(n, first_of_key<Key>{key, seen.data()});
-    // There are as many lists as keys, none is empty or holds pairs of two keys, and each pair is in one.
-    const auto wrong_groups = [&](const grouped<Key, Value>& lists) {
-      if (lists.size != different) return std::uint64_t{n};
-      std::uint64_t begin = 0, end = 0;
-      place.copy_to_host(&begin, lists.offsets, sizeof(begin));
-      place.copy_to_host(&end, lists.offsets + lists.size, sizeof(end));
-      if (begin != 0 || end != n) return std::uint64_t{n};
-      none_seen();
-      return place.sum(lists.size, wrong_list<Key, Value>{lists}) +
-             place.sum(n, wrong_list_value<Key, Value>{lists, key, seen.data()});
-    };
+    different_ = place.sum(n, first_of_key<Key>{key_, seen_.data()});
+  }
 
+  void run() {
+    if (options_.wants(multimap_name)) {
+      measure_multimap();
+      if (copies_.kind == key_copies::equal && copies_.each == 1 && options_.asks("join")) measure_join();
+    }
+    if (!options_.asks("group")) return;
+    if (options_.wants(index_name)) {
+      for (const index_order order : {index_order::any, index_order::first_occurrence}) measure_index(order);
+    }
+    if (options_.wants(sorted_name)) {
+      std::optional<sorted_groups<Place, Key, Value>> groups;
+      const row line =
+          built(sorted_name, "group", n_, groups, [&] { groups.emplace(place_, all_keys(), all_values()); });
+      report(line, wrong_groups({groups->keys(), groups->offsets(), groups->values(), groups->size()}));
+    }
+#if !defined(__CUDACC__)
+    if (options_.wants(std_name)) {
+      std::optional<std::unordered_multimap<Key, Value>> filled;
+      const row line = built(std_name, "group", n_, filled, [&] {
+        filled.emplace();
+        filled->reserve(n_);
+        for (std::size_t i = 0; i < n_; ++i) filled->emplace(all_keys()[i], all_values()[i]);
+      });
+      report(line, wrong_std_groups(*filled, key_, different_));
+    }
+#endif
+  }
+
+ private:
+  void measure_multimap() {
     std::optional<multimap> map;
-    if (asked(multimap_name, "group")) {
-      row line = built(multimap_name, "group", n, map, [&] { map.emplace(place, all_keys, all_values); });
+    const auto make = [&] { map.emplace(place_, all_keys(), all_values()); };
+    if (options_.asks("group")) {
+      row line = built(multimap_name, "group", n_, map, make);
       line.bytes = map->bytes();
       line.scratch_bytes = map->statistics().scratch_bytes;
       line.load_factor = map->statistics().load_factor;
@@ -347,80 +294,179 @@ void measure_groups(const Place& place, const settings& options, std::size_t n) 
                                       map->key_count()};
       using ref = typename multimap::ref_type;
       report(line, wrong_groups(lists) +
-                       place.sum(lists.size, wrong_found_list<ref, Key, Value>{map->ref(), lists}));
+                       place_.sum(lists.size, wrong_found_list<ref, Key, Value>{map->ref(), lists}));
     }
-    const bool even = copies.kind == key_copies::equal &&
-                      n % copies.each == 0;  // so that it is known how often each key comes
-    const bool counts_some = asked(multimap_name, "count_hit") || asked(multimap_name, "count_half") ||
-                             asked(multimap_name, "count_miss");
-    if (even && (counts_some || asked(multimap_name, "retrieve"))) {
-      if (!map) map.emplace(place, all_keys, all_values);
-      const bulk_options how{.path = options.path};
-      for (const char* op : {"count_hit", "count_half", "count_miss"}) {
-        if (!asked(multimap_name, op)) continue;
-        const std::uint32_t hits = hits_of_64(op);
-        array<Key, Place> queries(place, n);
-        array<std::uint32_t, Place> counts(place, n);
-        place.for_each(n, fill_asked<Key>{queries.data(), key, hits});
-        std::uint64_t bad = 0;
-        row line = measured(multimap_name, op, n, [&] {
-          return median_milliseconds(
-              place, options.warm_ups, options.repetitions,
-              [&] { place.fill(counts.data(), poison, counts.bytes()); },
-              [&] { map->count(place, std::as_const(queries).span(), counts, how); },
-              [&] { bad += place.sum(n, wrong_count<std::uint32_t>{counts.data(), copies.each, hits}); });
-        });
-        line.hit_rate = hits / 64.0;
-        report(line, bad);
-      }
-      if (asked(multimap_name, "retrieve")) {
-        const std::size_t queries_n = key.distinct_keys();
-        array<Key, Place> queries(place, queries_n);
-        place.for_each(queries_n, fill_distinct<Key>{queries.data(), key});
-        array<Value, Place> results(place, n);
-        std::optional<typename multimap::matches> found;
-        const row line = measured(multimap_name, "retrieve", n, [&] {
-          return median_of_builds(
-              place, options.warm_ups, options.repetitions, found,
-              [&] {
-                found.emplace(map->match(place, std::as_const(queries).span(), how));
-                found->retrieve(place, results);
-              },
-              [&] { place.fill(results.data(), poison, results.bytes()); });
-        });
-        report(line, wrong_groups({queries.data(), found->offsets().data(), results.data(), queries_n}));
-      }
+    // So that it is known how often each key comes.
+    if (copies_.kind != key_copies::equal || n_ % copies_.each != 0) return;
+    for (const char* op : counts) {
+      if (!options_.asks(op)) continue;
+      if (!map) make();
+      measure_count(*map, op);
     }
-    map.reset();
-    if (copies.kind == key_copies::equal && copies.each == 1 && asked(multimap_name, "join")) {
-      array<Key, Place> right(place, n);
-      place.for_each(n, fill_distinct<Key>{right.data(), key});
-      std::optional<joined_rows<std::uint32_t, Place>> rows;
-      const row line = built("inner_join", "join", 2 * n, rows,
-                             [&] { rows.emplace(inner_join(place, all_keys, std::as_const(right).span())); });
-      const bool all = rows->left.size() == n && rows->right.size() == n;
-      report(line, !all ? n
-                        : place.sum(n, wrong_join<std::uint32_t, Key>{rows->left.data(), rows->right.data(),
-                                                                      keys.data(), right.data(), n}));
+    if (options_.asks("retrieve")) {
+      if (!map) make();
+      measure_retrieve(*map);
     }
-    if (asked(index_name, "group")) measure_index(place, all_keys, different, seen, built, report);
-    if (asked("sorted_groups", "group")) {
-      std::optional<sorted> groups;
-      const row line =
-          built("sorted_groups", "group", n, groups, [&] { groups.emplace(place, all_keys, all_values); });
-      report(line, wrong_groups({groups->keys(), groups->offsets(), groups->values(), groups->size()}));
-    }
-#if !defined(__CUDACC__)
-    if (asked(std_name, "group")) {
-      std::optional<std::unordered_multimap<Key, Value>> filled;
-      const row line = built(std_name, "group", n, filled, [&] {
-        filled.emplace();
-        filled->reserve(n);
-        for (std::size_t i = 0; i < n; ++i) filled->emplace(all_keys[i], all_values[i]);
-      });
-      report(line, wrong_std_groups(*filled, key, different));
-    }
-#endif
+  }
+
+  void measure_count(const multimap& map, const char* op) {
+    const std::uint32_t hits = hits_of_64(op);
+    array<Key, Place> queries(place_, n_);
+    array<std::uint32_t, Place> found(place_, n_);
+    place_.for_each(n_, fill_asked<Key>{queries.data(), key_, hits});
+    std::uint64_t bad = 0;
+    row line = measured(multimap_name, op, n_, [&] {
+      return median_milliseconds(
+          place_, options_.warm_ups, options_.repetitions,
+          [&] { place_.fill(found.data(), poison, found.bytes()); },
+          [&] { map.count(place_, std::as_const(queries).span(), found, how()); },
+          [&] { bad += place_.sum(n_, wrong_count<std::uint32_t>{found.data(), copies_.each, hits}); });
+    });
+    line.hit_rate = hits / 64.0;
+    report(line, bad);
+  }
+
+  void measure_retrieve(const multimap& map) {
+    const std::size_t n = key_.distinct_keys();
+    array<Key, Place> queries(place_, n);
+    place_.for_each(n, fill_distinct<Key>{queries.data(), key_});
+    array<Value, Place> results(place_, n_);
+    std::optional<typename multimap::matches> found;
+    const row line = measured(multimap_name, "retrieve", n_, [&] {
+      return median_of_builds(
+          place_, options_.warm_ups, options_.repetitions, found,
+          [&] {
+            found.emplace(map.match(place_, std::as_const(queries).span(), how()));
+            found->retrieve(place_, results);
+          },
+          [&] { place_.fill(results.data(), poison, results.bytes()); });
+    });
+    report(line, wrong_groups({queries.data(), found->offsets().data(), results.data(), n}));
+  }
+
+  void measure_join() {
+    array<Key, Place> right(place_, n_);
+    place_.for_each(n_, fill_distinct<Key>{right.data(), key_});
+    std::optional<joined_rows<std::uint32_t, Place>> rows;
+    const row line = built("inner_join", "join", 2 * n_, rows, [&] {
+      rows.emplace(inner_join(place_, all_keys(), std::as_const(right).span()));
+    });
+    const bool all = rows->left.size() == n_ && rows->right.size() == n_;
+    report(line, !all ? n_
+                      : place_.sum(n_, wrong_join<std::uint32_t, Key>{rows->left.data(), rows->right.data(),
+                                                                      keys_.data(), right.data(), n_}));
+  }
+
+  /// two_way_index, and what it consists of.
+  void measure_index(index_order order) {
+    const bool in_order = order == index_order::first_occurrence;
+    const std::string suffix = in_order ? "" : "_any";
+    const auto named = [&](row line) {
+      line.value_bits = 32;
+      return line;
+    };
+    std::optional<index_type> index;
+    row line = named(built("two_way_index" + suffix, "group", n_, index, [&] {
+      index.emplace(place_, all_keys(), typename index_type::options{.order = order});
+    }));
+    line.bytes = index->bytes();
+    const bool all = index->indices().size() == n_ && index->counts().size() == index->size();
+    report(line, !all ? n_
+                      : wrong_numbers(index->keys().data(), index->size(), index->indices().data(),
+                                      index->counts().data(), in_order) +
+                            place_.sum(index->size(), wrong_found_index<index_ref>{index->ref()}));
+
+    std::optional<unique_keys_inverse<Key, Place>> inverse;
+    line = named(built("unique_inverse" + suffix, "group", n_, inverse,
+                       [&] { inverse.emplace(unique_inverse(place_, all_keys(), order)); }));
+    report(line, inverse->inverse.size() != n_ ? n_
+                                               : wrong_numbers(inverse->keys.data(), inverse->keys.size(),
+                                                               inverse->inverse.data(), nullptr, in_order));
+    inverse.reset();
+
+    std::optional<array<Key, Place>> unique_keys;
+    line = named(built("unique" + suffix, "group", n_, unique_keys,
+                       [&] { unique_keys.emplace(unique(place_, all_keys(), order)); }));
+    none_seen();
+    report(line,
+           unique_keys->size() != different_
+               ? n_
+               : place_.sum(different_, wrong_unique_key<index_ref, Key>{index->ref(), unique_keys->data(),
+                                                                         seen_.data(), in_order}));
+  }
+
+  /// Numbers of all items, against the keys that they number.
+  std::uint64_t wrong_numbers(const Key* of_number, std::size_t size, const std::uint32_t* numbers,
+                              const std::uint64_t* counted_by_it, bool in_order) const {
+    if (size != different_) return n_;
+    array<std::uint64_t, Place> first(place_, size), counted(place_, size);
+    place_.fill(first.data(), 0xff, first.bytes());
+    place_.fill(counted.data(), 0, counted.bytes());
+    return place_.sum(
+               n_, wrong_index<Key>{keys_.data(), numbers, of_number, size, first.data(), counted.data()}) +
+           place_.sum(size, wrong_order{first.data(), counted.data(), counted_by_it, in_order});
+  }
+
+  /// There are as many lists as keys, none is empty or holds pairs of two keys, and each pair is in one.
+  std::uint64_t wrong_groups(const grouped<Key, Value>& lists) {
+    if (lists.size != different_) return n_;
+    std::uint64_t begin = 0, end = 0;
+    place_.copy_to_host(&begin, lists.offsets, sizeof(begin));
+    place_.copy_to_host(&end, lists.offsets + lists.size, sizeof(end));
+    if (begin != 0 || end != n_) return n_;
+    none_seen();
+    return place_.sum(lists.size, wrong_list<Key, Value>{lists}) +
+           place_.sum(n_, wrong_list_value<Key, Value>{lists, key_, seen_.data()});
+  }
+
+  void none_seen() { place_.fill(seen_.data(), 0, seen_.bytes()); }
+  std::span<const Key> all_keys() const { return keys_.span(); }
+  std::span<const Value> all_values() const { return values_.span(); }
+  bulk_options how() const { return {.path = options_.path}; }
+
+  /// `time()` measures.
+  template <class Time>
+  row measured(const std::string& table, const char* op, std::size_t done, const Time& time) const {
+    row line = row_of<Key, Value>(place_, options_, table, op, n_);
+    line.n = done;
+    line.copies = copies_.name();
+    line.median_ms = time();
+    line.gops = static_cast<double>(done) / line.median_ms / 1e6;
+    return line;
+  }
+  template <class Made, class F>
+  row built(const std::string& table, const char* op, std::size_t done, std::optional<Made>& made,
+            const F& f) const {
+    return measured(table, op, done, [&] {
+      return median_of_builds(place_, options_.warm_ups, options_.repetitions, made, f);
+    });
+  }
+  void report(row line, std::uint64_t bad) const {
+    line.check = verdict(bad);
+    options_.report(line);
+  }
+
+  const Place& place_;
+  const settings& options_;
+  key_copies copies_;
+  std::size_t n_;
+  copied_key<Key> key_;
+  array<Key, Place> keys_;
+  array<Value, Place> values_;
+  array<std::uint32_t, Place> seen_;
+  std::uint64_t different_ = 0;  // keys
+};
+
+template <class Place, class Key, class Value>
+void measure_groups(const Place& place, const settings& options, std::size_t n) {
+  using measurement_type = groups_measurement<Place, Key, Value>;
+  for (const char* name : measurement_type::tables) {
+    if (options.has_table && (std::is_same_v<Place, host> || name != measurement_type::std_name))
+      options.has_table(name);
+  }
+  if (!options.report || !measurement_type::is_asked(options)) return;
+  for (const key_copies& copies : options.copies) {
+    if (n >= copies.each) measurement_type(place, options, copies, n).run();
   }
 }
 

@@ -51,7 +51,7 @@ std::string check_partition(const Place& place, const Parts& parts, const make_k
       parts.extent(), wrong_item<typename Parts::item_type, Key>{parts.items(), parts.begins(), parts.ends(),
                                                                  key, n, stable, seen.data()});
   const std::uint64_t there = place.sum(partition_regions, region_size{parts.begins(), parts.ends()});
-  return bad == 0 && there == n ? "ok" : std::to_string(bad + off_by(there, n)) + " wrong";
+  return verdict(bad + off_by(there, n));
 }
 
 /// Measures one way to partition: split(keys, values) returns something with items(), extent(), begins() and

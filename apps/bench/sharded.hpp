@@ -114,9 +114,6 @@ class sharded_bench {
   make_key<Key> key() const {
     return {options.keys, std::bit_ceil(n * count)};
   }
-  bool asks(const std::string& op) const {
-    return std::find(options.ops.begin(), options.ops.end(), op) != options.ops.end();
-  }
   /// The sum of f(shard) over the numbers below n.
   template <class F>
   std::uint64_t sum(const F& f) const {
@@ -130,7 +127,7 @@ class sharded_bench {
     shards.synchronize();
   }
   void report(row line, std::uint64_t bad) const {
-    line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
+    line.check = verdict(bad);
     line.gops = static_cast<double>(line.n) / line.median_ms / 1e6;
     line.place = place_name(shards);
     options.report(line);
@@ -443,7 +440,7 @@ void measure_sharded(const Shards& shards, const settings& options) {
         if (options.wants("sharded_multimap") && copies.kind == key_copies::equal && n >= each)
           measure_sharded_counts<Shards, Key>(bench, each, each * bench.count);
       }
-      if (options.wants("sharded_join") && bench.asks("join")) measure_sharded_join<Shards, Key>(bench);
+      if (options.wants("sharded_join") && options.asks("join")) measure_sharded_join<Shards, Key>(bench);
     }
   }
 }

@@ -123,6 +123,94 @@ struct layer_number {
   }
 };
 
+/// A layer of 3^3 offsets with as many channels out as in; on cuda in numbers of 16 bits.
+template <class Place>
+struct layer {
+  using type = typename layer_type<Place>::type;
+  using sum_type = detail::conv_sum<type>;
+  using map_type = kernel_map<3, Place>;
+  static constexpr std::uint32_t volume = 27;
+
+  const Place& place;
+  std::size_t channels, n;  // rows
+  array<type, Place> features = numbers(n * channels, 1);
+  array<type, Place> weights = numbers(volume * channels * channels, 2);
+  array<type, Place> gradient = numbers(n * channels, 3);
+  array<type, Place> output{place, n* channels};
+  array<sum_type, Place> of_weights{place, weights.size()};
+
+  array<type, Place> numbers(std::size_t size, std::uint64_t seed) const {
+    array<type, Place> made(place, size);
+    place.for_each(size, layer_number<type>{seed, made.data()});
+    return made;
+  }
+
+  void poison_answers() {
+    place.fill(output.data(), poison, output.bytes());
+    place.fill(of_weights.data(), poison, of_weights.bytes());
+  }
+
+  double work_of(const map_type& of) const {
+    return 2.0 * static_cast<double>(channels * channels) *
+           static_cast<double>(
+               place.sum(of.output_size() * volume,
+                         is_neighbour{of.neighbours().data(), of.neighbour_stride(), of.output_size()}));
+  }
+
+  /// Numbers of an output, some of them, that are not the sums of doubles of what a map reads; `turned` are
+  /// those of an input's gradient.
+  std::uint64_t wrong_rows(const map_type& of, const array<type, Place>& memory,
+                           const array<type, Place>& written, bool turned = false) const {
+    const auto neighbours = copy_to_host(place, of.neighbours());
+    const auto read = copy_to_host(place, memory.span()), found = copy_to_host(place, written.span()),
+               weights_here = copy_to_host(place, weights.span());
+    std::uint64_t wrong = 0;
+    for (std::size_t o = 0; o < of.output_size(); o += 1 + of.output_size() / 500) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        double sum = 0;
+        for (std::uint32_t k = 0; k < volume; ++k) {
+          const std::uint64_t row = neighbours[(turned ? volume - 1 - k : k) * of.neighbour_stride() + o];
+          if (row == no_row<std::uint32_t>) continue;
+          for (std::size_t i = 0; i < channels; ++i) {
+            const std::size_t weight = turned ? c * channels + i : i * channels + c;
+            sum += double_of(read[row * channels + i]) *
+                   double_of(weights_here[k * channels * channels + weight]);
+          }
+        }
+        const double off = std::abs(sum - double_of(found[o * channels + c]));
+        wrong += off < (sizeof(type) == 2 ? 1e-3 * std::abs(sum) + 1e-2 : 1e-3) ? 0 : 1;
+      }
+    }
+    return wrong;
+  }
+
+  /// The same of a weight's gradient for each offset.
+  std::uint64_t wrong_weights(const map_type& map) const {
+    const auto neighbours = copy_to_host(place, map.neighbours());
+    const auto features_here = copy_to_host(place, features.span()),
+               gradient_here = copy_to_host(place, gradient.span());
+    const auto found = copy_to_host(place, of_weights.span());
+    std::uint64_t wrong = 0;
+    for (std::size_t k = 0; k < volume; ++k) {
+      const std::size_t i = k % channels, c = k * k % channels;
+      double sum = 0;
+      for (std::size_t o = 0; o < n; ++o) {
+        const std::uint64_t row = neighbours[k * map.neighbour_stride() + o];
+        if (row != no_row<std::uint32_t>)
+          sum += double_of(features_here[row * channels + i]) * double_of(gradient_here[o * channels + c]);
+      }
+      const double off = sum - double_of(found[(k * channels + i) * channels + c]);
+      wrong += std::abs(off) < 1e-3 * std::sqrt(static_cast<double>(n + 1)) ? 0 : 1;
+    }
+    return wrong;
+  }
+
+  template <class T>
+  static double double_of(const T& x) {
+    return static_cast<double>(static_cast<sum_type>(x));
+  }
+};
+
 /// Measures one cloud.
 template <class Place>
 class sparse_measurement {
@@ -153,9 +241,7 @@ class sparse_measurement {
  private:
   static constexpr std::uint32_t volume = 27;
 
-  bool wants(const char* op) const {
-    return std::find(options_.ops.begin(), options_.ops.end(), op) != options_.ops.end();
-  }
+  bool wants(const char* op) const { return options_.asks(op); }
 
   std::span<const coordinate<3>> input() const { return voxels_.span(); }
 
@@ -173,7 +259,7 @@ class sparse_measurement {
     line.n = n_;
     line.median_ms = ms;
     line.gops = work / ms / 1e6;
-    line.check = wrong == 0 ? "ok" : std::to_string(wrong) + " wrong";
+    line.check = verdict(wrong);
     line.hit_rate = hit_rate;
     line.bytes = bytes;
     line.place = place_name(place_);
@@ -339,67 +425,20 @@ class sparse_measurement {
         "std_voxels", index, table, [&] { table.emplace(input()); }, [&] { return table->find(); });
   }
 
-  /// A layer of 3^3 offsets with as many channels out as in, from a map that is there; on cuda in numbers of
-  /// 16 bits. Rows and weights are compared with sums of doubles, some of them.
+  /// A layer from a map that is there, or is made in the same run.
   void measure_layer(std::size_t channels) {
-    using type = typename layer_type<Place>::type;
-    using sum_type = detail::conv_sum<type>;
     const index_type index(place_, input());
     const kernel_map_options<3> by_masks{.by_masks = true};
     const auto make = [&] { return submanifold(place_, index, {}, by_masks); };
     const map_type map = make();
     const kernel_map_view view = map.view(), reverse = map.transposed();
-    const std::size_t n = index.size(), rows = n * channels, all = volume * channels * channels;
     const conv_channels both{channels, channels};
-    const auto numbers = [&](std::size_t size, std::uint64_t seed) {
-      array<type, Place> made(place_, size);
-      place_.for_each(size, layer_number<type>{seed, made.data()});
-      return made;
-    };
-    const auto features = numbers(rows, 1), weights = numbers(all, 2), gradient = numbers(rows, 3);
-    array<type, Place> output(place_, rows);
-    array<sum_type, Place> of_weights(place_, all);
-    const auto work_of = [&](const map_type& of) {
-      return 2.0 * static_cast<double>(channels * channels) *
-             static_cast<double>(
-                 place_.sum(of.output_size() * volume,
-                            is_neighbour{of.neighbours().data(), of.neighbour_stride(), of.output_size()}));
-    };
-    const auto double_of = [](const auto& x) { return static_cast<double>(static_cast<sum_type>(x)); };
-    const auto weights_here = copy_to_host(place_, weights.span());
-    // Numbers of an output that are not the sums of what a map reads; `turned` are those of an input's
-    // gradient.
-    const auto wrong_rows_of = [&](const map_type& of, const array<type, Place>& memory,
-                                   const array<type, Place>& written, bool turned) {
-      const auto neighbours = copy_to_host(place_, of.neighbours());
-      const auto read = copy_to_host(place_, memory.span()), found = copy_to_host(place_, written.span());
-      std::uint64_t wrong = 0;
-      for (std::size_t o = 0; o < of.output_size(); o += 1 + of.output_size() / 500) {
-        for (std::size_t c = 0; c < channels; ++c) {
-          double sum = 0;
-          for (std::uint32_t k = 0; k < volume; ++k) {
-            const std::uint64_t row = neighbours[(turned ? volume - 1 - k : k) * of.neighbour_stride() + o];
-            if (row == index_type::no_row) continue;
-            for (std::size_t i = 0; i < channels; ++i) {
-              const std::size_t weight = turned ? c * channels + i : i * channels + c;
-              sum += double_of(read[row * channels + i]) *
-                     double_of(weights_here[k * channels * channels + weight]);
-            }
-          }
-          const double off = std::abs(sum - double_of(found[o * channels + c]));
-          wrong += off < (sizeof(type) == 2 ? 1e-3 * std::abs(sum) + 1e-2 : 1e-3) ? 0 : 1;
-        }
-      }
-      return wrong;
-    };
-    const auto poisoned = [&] {
-      place_.fill(output.data(), poison, output.bytes());
-      place_.fill(of_weights.data(), poison, of_weights.bytes());
-    };
+    layer<Place> of{place_, channels, index.size()};
     const std::string suffix = "_" + std::to_string(channels);
     if (wants("conv")) {
-      const double ms = median([&] { sparse_conv(place_, view, both, features, weights, output); }, poisoned);
-      report("sparse_conv", "conv" + suffix, ms, work_of(map), wrong_rows_of(map, features, output, false),
+      const double ms = median([&] { sparse_conv(place_, view, both, of.features, of.weights, of.output); },
+                               [&] { of.poison_answers(); });
+      report("sparse_conv", "conv" + suffix, ms, of.work_of(map), of.wrong_rows(map, of.features, of.output),
              map.bytes());
     }
     if (wants("map_conv")) {
@@ -407,50 +446,35 @@ class sparse_measurement {
       const double ms = median(
           [&] {
             made.emplace(make());
-            sparse_conv(place_, made->view(), both, features, weights, output);
+            sparse_conv(place_, made->view(), both, of.features, of.weights, of.output);
           },
-          [&] { made.reset(), poisoned(); });
-      report("sparse_conv", "map_conv" + suffix, ms, work_of(map),
-             wrong_rows_of(map, features, output, false), map.bytes());
+          [&] { made.reset(), of.poison_answers(); });
+      report("sparse_conv", "map_conv" + suffix, ms, of.work_of(map),
+             of.wrong_rows(map, of.features, of.output), map.bytes());
     }
     if (wants("stride_2_conv")) {
       std::optional<map_type> made;
-      array<type, Place> fewer;
+      array<typename layer<Place>::type, Place> fewer;
       const double ms = median(
           [&] {
             made.emplace(convolution(place_, index, kernel_shape<3>::cube(3, 2), by_masks));
-            fewer = array<type, Place>(place_, made->output_size() * channels);
-            sparse_conv(place_, made->view(), both, features, weights, fewer);
+            fewer = {place_, made->output_size() * channels};
+            sparse_conv(place_, made->view(), both, of.features, of.weights, fewer);
           },
           [&] { made.reset(); });
       if (!made) throw error("roost bench: the last run has made nothing");
-      report("sparse_conv", "stride_2_conv" + suffix, ms, work_of(*made),
-             wrong_rows_of(*made, features, fewer, false), made->bytes());
+      report("sparse_conv", "stride_2_conv" + suffix, ms, of.work_of(*made),
+             of.wrong_rows(*made, of.features, fewer), made->bytes());
     }
     if (wants("gradients")) {
       const double ms = median(
           [&] {
-            sparse_conv_input_gradient(place_, reverse, both, gradient, weights, output);
-            sparse_conv_weight_gradient(place_, view, both, features, gradient, of_weights);
+            sparse_conv_input_gradient(place_, reverse, both, of.gradient, of.weights, of.output);
+            sparse_conv_weight_gradient(place_, view, both, of.features, of.gradient, of.of_weights);
           },
-          poisoned);
-      std::uint64_t wrong = wrong_rows_of(map, gradient, output, true);
-      const auto neighbours = copy_to_host(place_, map.neighbours());
-      const auto features_here = copy_to_host(place_, features.span()),
-                 gradient_here = copy_to_host(place_, gradient.span());
-      const auto found = copy_to_host(place_, of_weights.span());
-      for (std::size_t k = 0; k < volume; ++k) {
-        const std::size_t i = k % channels, c = k * k % channels;
-        double sum = 0;
-        for (std::size_t o = 0; o < n; ++o) {
-          const std::uint64_t row = neighbours[k * map.neighbour_stride() + o];
-          if (row != index_type::no_row)
-            sum += double_of(features_here[row * channels + i]) * double_of(gradient_here[o * channels + c]);
-        }
-        const double off = sum - double_of(found[(k * channels + i) * channels + c]);
-        wrong += std::abs(off) < 1e-3 * std::sqrt(static_cast<double>(n + 1)) ? 0 : 1;
-      }
-      report("sparse_conv", "gradients" + suffix, ms, 2 * work_of(map), wrong, map.bytes());
+          [&] { of.poison_answers(); });
+      report("sparse_conv", "gradients" + suffix, ms, 2 * of.work_of(map),
+             of.wrong_rows(map, of.gradient, of.output, true) + of.wrong_weights(map), map.bytes());
     }
   }
 

@@ -396,76 +396,96 @@ std::array<std::size_t, 3> expect_axes(const std::string& file, const char* what
   return found.at;
 }
 
-point_cloud read_pcd(const std::string& file, std::string_view text) {
-  std::vector<std::string_view> words, names, types, sizes, counts;
+/// What the header of a PCD file says.
+struct pcd_header {
+  std::vector<std::string_view> names, sizes, types, counts;  // of the fields of a point
   std::optional<std::uint64_t> points, width, height;
-  lines_of lines{text};
+  std::string_view data;  // how they are written
+};
+
+void expect_whole(const std::string& file, const pcd_header& header) {
+  const auto& [names, sizes, types, counts, points, width, height, data] = header;
+  if (!points || data.empty() || names.empty() || names.size() != sizes.size() ||
+      names.size() != types.size() || names.size() != counts.size()) {
+    refuse(file, "has a PCD header that is not whole: FIELDS, SIZE, TYPE and POINTS are needed, alike long");
+  }
+  if (width && height &&
+      (*height == 0 ? *points != 0 : *points / *height != *width || *points % *height != 0)) {
+    refuse(file,
+           fmt::format("has a PCD header with {} POINTS, but WIDTH {} and HEIGHT {}; one of them is wrong",
+                       *points, *width, *height));
+  }
+}
+
+/// Takes the header's lines.
+pcd_header read_pcd_header(const std::string& file, lines_of& lines) {
+  pcd_header header;
+  std::vector<std::string_view> words;
   while (!lines.rest.empty()) {
     split(lines.take(), separator::blank, words);
     if (words.empty() || words[0].starts_with('#')) continue;
     const auto key = words[0];
     words.erase(words.begin());
     const auto number = words.size() == 1 ? natural_in(words[0]) : std::nullopt;
-    if (key == "FIELDS") names = words;
-    if (key == "SIZE") sizes = words;
-    if (key == "TYPE") types = words;
-    if (key == "COUNT") counts = words;
-    if (key == "POINTS") points = number;
-    if (key == "WIDTH") width = number;
-    if (key == "HEIGHT") height = number;
+    if (key == "FIELDS") header.names = words;
+    if (key == "SIZE") header.sizes = words;
+    if (key == "TYPE") header.types = words;
+    if (key == "COUNT") header.counts = words;
+    if (key == "POINTS") header.points = number;
+    if (key == "WIDTH") header.width = number;
+    if (key == "HEIGHT") header.height = number;
     if (key != "DATA") continue;
+    if (words.size() == 1) header.data = words[0];
+    auto& [names, sizes, types, counts, points, width, height, data] = header;
     if (counts.empty()) counts.assign(names.size(), "1");
     if (!points && width && height && (*height == 0 || *width <= ~std::uint64_t{0} / *height))
       points = *width * *height;
-    if (!points || words.size() != 1 || names.empty() || names.size() != sizes.size() ||
-        names.size() != types.size() || names.size() != counts.size()) {
-      refuse(file,
-             "has a PCD header that is not whole: FIELDS, SIZE, TYPE and POINTS are needed, alike long");
-    }
-    if (width && height &&
-        (*height == 0 ? *points != 0 : *points / *height != *width || *points % *height != 0)) {
-      refuse(file,
-             fmt::format("has a PCD header with {} POINTS, but WIDTH {} and HEIGHT {}; one of them is wrong",
-                         *points, *width, *height));
-    }
-    const auto axes = expect_axes(file, "PCD field", names);
-    row_layout rows;
-    record_layout records;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto size = natural_in(sizes[i]), count = natural_in(counts[i]);
-      const bool fitting =
-          size && count && *count <= 4096 && (*size == 1 || *size == 2 || *size == 4 || *size == 8);
-      const bool typed = types[i] == "I" || types[i] == "U" || (types[i] == "F" && fitting && *size >= 4);
-      if (!fitting || !typed)
-        refuse(file, fmt::format("PCD field {} has no proper SIZE, TYPE and COUNT", names[i]));
-      for (std::size_t a = 0; a < 3; ++a) {
-        if (axes[a] != i) continue;
-        if (*count != 1) refuse(file, fmt::format("PCD field {} has COUNT {}; it needs 1", names[i], *count));
-        const auto kind = types[i] == "F"   ? number_type::floating
-                          : types[i] == "I" ? number_type::whole
-                                            : number_type::natural;
-        records.fields[a] = {records.bytes, {kind, static_cast<unsigned>(*size)}, false};
-        rows.columns[a] = rows.most;
-      }
-      records.bytes += *size * *count;
-      rows.most += *count;
-    }
-    point_cloud cloud;
-    if (words[0] == "ascii") {
-      rows.least = rows.most;
-      rows.announced = points;
-      cloud = row_reader(file, lines, rows).read();
-    } else if (words[0] == "binary") {
-      records.count = *points;
-      records.stride = records.bytes;
-      cloud = read_records(file, lines.rest, records);
-    } else {
-      refuse(file, fmt::format("PCD data are '{}'; write them as ascii or binary", words[0]));
-    }
-    cloud.read_as = fmt::format("PCD, {}", words[0]);
-    return cloud;
+    expect_whole(file, header);
+    return header;
   }
   refuse(file, "has a PCD header without DATA");
+}
+
+point_cloud read_pcd(const std::string& file, std::string_view text) {
+  lines_of lines{text};
+  const auto header = read_pcd_header(file, lines);
+  const auto axes = expect_axes(file, "PCD field", header.names);
+  row_layout rows;
+  record_layout records;
+  for (std::size_t i = 0; i < header.names.size(); ++i) {
+    const auto name = header.names[i], type = header.types[i];
+    const auto size = natural_in(header.sizes[i]), count = natural_in(header.counts[i]);
+    const bool fitting =
+        size && count && *count <= 4096 && (*size == 1 || *size == 2 || *size == 4 || *size == 8);
+    const bool typed = type == "I" || type == "U" || (type == "F" && fitting && *size >= 4);
+    if (!fitting || !typed)
+      refuse(file, fmt::format("PCD field {} has no proper SIZE, TYPE and COUNT", name));
+    for (std::size_t a = 0; a < 3; ++a) {
+      if (axes[a] != i) continue;
+      if (*count != 1) refuse(file, fmt::format("PCD field {} has COUNT {}; it needs 1", name, *count));
+      const auto kind = type == "F"   ? number_type::floating
+                        : type == "I" ? number_type::whole
+                                      : number_type::natural;
+      records.fields[a] = {records.bytes, {kind, static_cast<unsigned>(*size)}, false};
+      rows.columns[a] = rows.most;
+    }
+    records.bytes += *size * *count;
+    rows.most += *count;
+  }
+  point_cloud cloud;
+  if (header.data == "ascii") {
+    rows.least = rows.most;
+    rows.announced = header.points;
+    cloud = row_reader(file, lines, rows).read();
+  } else if (header.data == "binary") {
+    records.count = *header.points;
+    records.stride = records.bytes;
+    cloud = read_records(file, lines.rest, records);
+  } else {
+    refuse(file, fmt::format("PCD data are '{}'; write them as ascii or binary", header.data));
+  }
+  cloud.read_as = fmt::format("PCD, {}", header.data);
+  return cloud;
 }
 
 /// A type as numpy writes it: `<f4`, `>i8`, `|u1`; of no bytes if it is no number that is read here.

@@ -262,12 +262,7 @@ class match_run {
     if (!options.truth.empty()) truth_ = read_truth(options.truth);
     for (const auto& other : options.against) (other == "sift" ? sift_ : sorted_) = true;
     if (options.out.empty()) return;
-    std::error_code failure;
-    std::filesystem::create_directories(options.out, failure);
-    if (!std::filesystem::is_directory(options.out)) {
-      throw roost::error(fmt::format("{}: is no directory and cannot be made one; give another --out",
-                                     options.out.string()));
-    }
+    tools::make_folder(options.out);
     std::vector<std::string> inputs = files_, outputs{(options.out / "sheet.png").string()};
     inputs.insert(inputs.end(), {options.reference, options.truth});
     one_picture_ = files_.size() == 1 && tools::kind_of_file(files_[0]) != tools::file_kind::other;

@@ -83,6 +83,7 @@ struct settings {
   bool wants(const std::string& table) const {
     return tables.empty() || std::find(tables.begin(), tables.end(), table) != tables.end();
   }
+  bool asks(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 };
 
 /// Queries of which a share hits, for one operation.
@@ -106,135 +107,177 @@ struct look_up_one {
   }
 };
 
+/// A line of the report of n items, before anything is measured, which `progress` hears of.
+template <class Key, class Value, class Place>
+row row_of(const Place& place, const settings& options, const std::string& table, const std::string& op,
+           std::size_t n) {
+  if (options.progress) options.progress(table + " " + op + " n=" + std::to_string(n));
+  row line;
+  line.table = table;
+  line.key_bits = static_cast<int>(sizeof(Key)) * 8;
+  line.value_bits = std::is_same_v<Value, none> ? 0 : static_cast<int>(sizeof(Value)) * 8;
+  line.op = op;
+  line.n = n;
+  line.place = place_name(place);
+  return line;
+}
+
+inline std::string verdict(std::uint64_t bad) { return bad == 0 ? "ok" : std::to_string(bad) + " wrong"; }
+
+/// One table at one size, and its queries. Value none: a set.
+template <class Table, class Place, class Key, class Value>
+class measurement {
+  static constexpr bool is_set = std::is_same_v<Value, none>;
+  static constexpr bool rebuilds = requires(Table& table, const Place& place) { table.finish(place); };
+  static constexpr bool has_ref = requires(Table& table) { table.ref().contains(Key()); };
+  static constexpr bool takes_neighbours =
+      has_ref && requires(Table& table) { table.ref().find(warp_neighbours(), Key()); };
+  using result = std::conditional_t<is_set, bool, Value>;
+
+ public:
+  measurement(const Place& place, const settings& options, std::size_t n, double load_factor)
+      : place_(place),
+        options_(options),
+        n_(n),
+        load_factor_(load_factor),
+        key_(options.keys, n),
+        keys_(place, n),
+        queries_(place, n),
+        values_(place, is_set ? 0 : n),
+        results_(place, n) {
+    place.for_each(n, fill_keys<Key>{keys_.data(), key_});
+    if constexpr (!is_set) place.for_each(n, fill_values<Value>{values_.data()});
+  }
+
+  /// Measures an operation, if it is one of these.
+  void run(const std::string& op) {
+    const bool builds = op.ends_with("build");
+    if (!builds && !op.starts_with("find")) return;  // measured elsewhere
+    if (op == "rebuild" && !rebuilds) return;
+    if (!builds && (options_.as_neighbours ? !takes_neighbours : options_.in_kernel && !has_ref)) return;
+    row line = row_of<Key, Value>(place_, options_, Table::name(), op, n_);
+    line.check = verdict(builds ? measure_build(line) : measure_find(line));
+    line.load_factor = table_->load_factor();
+    line.gops = static_cast<double>(n_) / line.median_ms / 1e6;
+    line.bytes = table_->bytes();
+    line.scratch_bytes = builds ? table_->scratch_bytes() : taken_.scratch_bytes;
+    options_.report(line);
+  }
+
+ private:
+  /// Returns how many answers are wrong.
+  std::uint64_t measure_build(row& line) {
+    const auto make = [&] { build(); };
+    if (line.op == "build") {
+      line.median_ms = median_of_builds(place_, options_.warm_ups, options_.repetitions, table_, make);
+    } else if (line.op == "first_build") {
+      line.median_ms = median_of_builds(place_, options_.warm_ups, options_.repetitions, table_, make,
+                                        [&] { trim(place_); });
+    } else {
+      if (!table_) build();
+      ask(query_order(n_, 0));
+      line.median_ms = median_milliseconds(
+          place_, options_.warm_ups, options_.repetitions,
+          [&] { rebuild(queries_); },  // the memory holds other keys
+          replayed(place_, [&] { rebuild(keys_); }));
+      if constexpr (rebuilds) table_->finish(place_);
+    }
+    std::uint64_t bad = 0;
+    for (const std::uint32_t hits :
+         {64u, 0u}) {  // what was built is asked for all its keys, and for as many that are not there
+      const query_order order(n_, hits);
+      ask(order);
+      poison_results();
+      find();
+      bad += wrong(order);
+    }
+    return bad;
+  }
+
+  std::uint64_t measure_find(row& line) {
+    const query_order order(n_, hits_of_64(line.op), options_.queries);
+    if (!table_) build();
+    ask(order);
+    std::uint64_t bad = 0;
+    line.median_ms = median_milliseconds(
+        place_, options_.warm_ups, options_.repetitions, [&] { poison_results(); }, [&] { find(); },
+        [&] { bad += wrong(order); });
+    line.hit_rate = order.hits_of_64 / 64.0;
+    line.path = options_.as_neighbours ? "neighbours" : options_.in_kernel ? "kernel" : name_of(taken_.path);
+    return bad;
+  }
+
+  void build() {
+    if constexpr (is_set) {
+      table_.emplace(place_, std::as_const(keys_).span(), load_factor_);
+    } else {
+      table_.emplace(place_, std::as_const(keys_).span(), std::as_const(values_).span(), load_factor_);
+    }
+  }
+
+  void rebuild(const array<Key, Place>& of) {
+    if constexpr (rebuilds && is_set) {
+      table_->rebuild_async(place_, of.span());
+    } else if constexpr (rebuilds) {
+      table_->rebuild_async(place_, of.span(), std::as_const(values_).span());
+    }
+  }
+
+  void find() {
+    if constexpr (takes_neighbours) {
+      if (options_.as_neighbours) return find_in_kernel<warp_neighbours>();
+    }
+    if constexpr (has_ref) {
+      if (options_.in_kernel) return find_in_kernel<>();
+    }
+    const auto ask_table = [&](const auto&... more) {
+      const auto queries = std::as_const(queries_).span();
+      if constexpr (is_set) {
+        return table_->contains(place_, queries, results_.span(), more...);
+      } else {
+        return table_->find(place_, queries, results_.span(), missing<Value>, more...);
+      }
+    };
+    // It chooses.
+    if constexpr (requires { table_->statistics(); } || requires { table_->statistics(place_); }) {
+      taken_ = ask_table(bulk_options{.path = options_.path});
+    } else {
+      ask_table();
+    }
+  }
+
+  template <class... Lanes>
+  void find_in_kernel() {
+    using ref = std::remove_cvref_t<decltype(table_->ref())>;  // a copy, as kernels take it
+    using look_up = look_up_one<ref, Key, result, Lanes...>;
+    place_.for_each(n_, look_up{table_->ref(), queries_.data(), results_.data()});
+  }
+
+  void ask(const query_order& order) { place_.for_each(n_, fill_queries<Key>{queries_.data(), order, key_}); }
+  void poison_results() { place_.fill(results_.data(), poison, results_.bytes()); }
+  std::uint64_t wrong(const query_order& order) const {
+    using wrong_result = std::conditional_t<is_set, wrong_contained, wrong_value<Value>>;
+    return place_.sum(n_, wrong_result{results_.data(), order});
+  }
+
+  const Place& place_;
+  const settings& options_;
+  std::size_t n_;
+  double load_factor_;
+  make_key<Key> key_;
+  array<Key, Place> keys_, queries_;
+  array<result, Place> values_, results_;
+  std::optional<Table> table_;
+  bulk_report taken_;
+};
+
 /// Measures one table at one size: each operation asked for, every answer checked. Value none: a set.
 template <class Table, class Place, class Key, class Value>
 void measure(const Place& place, const settings& options, std::size_t n, double load_factor) {
   if (options.has_table) options.has_table(Table::name());
   if (!options.report || !options.wants(Table::name())) return;
-  constexpr bool is_set = std::is_same_v<Value, none>;
-  using result = std::conditional_t<is_set, bool, Value>;
-
-  array<Key, Place> keys(place, n), queries(place, n);
-  array<result, Place> values(place, is_set ? 0 : n), results(place, n);
-  const make_key<Key> key(options.keys, n);
-  place.for_each(n, fill_keys<Key>{keys.data(), key});
-  if constexpr (!is_set) place.for_each(n, fill_values<Value>{values.data()});
-
-  std::optional<Table> table;
-  const auto build = [&] {
-    if constexpr (is_set) {
-      table.emplace(place, std::as_const(keys).span(), load_factor);
-    } else {
-      table.emplace(place, std::as_const(keys).span(), std::as_const(values).span(), load_factor);
-    }
-  };
-  constexpr bool rebuilds = requires { table->finish(place); };
-  const auto rebuild = [&](const array<Key, Place>& of) {
-    if constexpr (rebuilds) {
-      if constexpr (is_set) {
-        table->rebuild_async(place, of.span());
-      } else {
-        table->rebuild_async(place, of.span(), std::as_const(values).span());
-      }
-    }
-  };
-  bulk_report taken;
-  constexpr bool has_ref = requires { table->ref().contains(Key()); };
-  constexpr bool takes_neighbours = requires { table->ref().find(warp_neighbours(), Key()); };
-  const auto find = [&] {
-    if constexpr (has_ref) {
-      using ref = std::remove_cvref_t<decltype(table->ref())>;  // a copy, as kernels take it
-      if constexpr (takes_neighbours) {
-        if (options.as_neighbours) {
-          using look_up = look_up_one<ref, Key, result, warp_neighbours>;
-          return place.for_each(n, look_up{table->ref(), queries.data(), results.data()});
-        }
-      }
-      if (options.in_kernel) {
-        using look_up = look_up_one<ref, Key, result>;
-        return place.for_each(n, look_up{table->ref(), queries.data(), results.data()});
-      }
-    }
-    const auto ask_table = [&](const auto&... more) {
-      if constexpr (is_set) {
-        return table->contains(place, std::as_const(queries).span(), results.span(), more...);
-      } else {
-        return table->find(place, std::as_const(queries).span(), results.span(), missing<Value>, more...);
-      }
-    };
-    const bulk_options choice{.path = options.path};
-    // It chooses.
-    if constexpr (requires { table->statistics(); } || requires { table->statistics(place); }) {
-      taken = ask_table(choice);
-    } else {
-      ask_table();
-    }
-  };
-  const auto ask = [&](const query_order& order) {
-    place.for_each(n, fill_queries<Key>{queries.data(), order, key});
-  };
-  const auto poison_results = [&] { place.fill(results.data(), poison, results.bytes()); };
-  const auto wrong = [&](const query_order& order) {
-    if constexpr (is_set) {
-      return place.sum(n, wrong_contained{results.data(), order});
-    } else {
-      return place.sum(n, wrong_value<Value>{results.data(), order});
-    }
-  };
-
-  for (const std::string& op : options.ops) {
-    const bool builds = op.ends_with("build");
-    if (!builds && !op.starts_with("find")) continue;  // measured elsewhere
-    if (op == "rebuild" && !rebuilds) continue;
-    if (!builds && (options.as_neighbours ? !takes_neighbours : options.in_kernel && !has_ref)) continue;
-    if (options.progress) options.progress(Table::name() + " " + op + " n=" + std::to_string(n));
-    row line;
-    line.table = Table::name();
-    line.key_bits = static_cast<int>(sizeof(Key)) * 8;
-    line.value_bits = is_set ? 0 : static_cast<int>(sizeof(result)) * 8;
-    line.op = op;
-    line.n = n;
-    std::uint64_t bad = 0;
-    if (builds) {
-      if (op == "build") {
-        line.median_ms = median_of_builds(place, options.warm_ups, options.repetitions, table, build);
-      } else if (op == "first_build") {
-        line.median_ms = median_of_builds(place, options.warm_ups, options.repetitions, table, build,
-                                          [&] { trim(place); });
-      } else {
-        if (!table) build();
-        ask(query_order(n, 0));
-        line.median_ms = median_milliseconds(
-            place, options.warm_ups, options.repetitions,
-            [&] { rebuild(queries); },  // the memory holds other keys
-            replayed(place, [&] { rebuild(keys); }));
-        if constexpr (rebuilds) table->finish(place);
-      }
-      for (const std::uint32_t hits :
-           {64u, 0u}) {  // what was built is asked for all its keys, and for as many that are not there
-        const query_order order(n, hits);
-        ask(order);
-        poison_results();
-        find();
-        bad += wrong(order);
-      }
-    } else {
-      const query_order order(n, hits_of_64(op), options.queries);
-      if (!table) build();
-      ask(order);
-      line.median_ms = median_milliseconds(place, options.warm_ups, options.repetitions, poison_results, find,
-                                           [&] { bad += wrong(order); });
-      line.hit_rate = order.hits_of_64 / 64.0;
-      line.path = options.as_neighbours ? "neighbours" : options.in_kernel ? "kernel" : name_of(taken.path);
-    }
-    line.check = bad == 0 ? "ok" : std::to_string(bad) + " wrong";
-    line.load_factor = table->load_factor();
-    line.gops = static_cast<double>(n) / line.median_ms / 1e6;
-    line.bytes = table->bytes();
-    line.scratch_bytes = builds ? table->scratch_bytes() : taken.scratch_bytes;
-    line.place = place_name(place);
-    options.report(line);
-  }
+  measurement<Table, Place, Key, Value> of_table(place, options, n, load_factor);
+  for (const std::string& op : options.ops) of_table.run(op);
 }
 
 void measure_host(const settings& options);

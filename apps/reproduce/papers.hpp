@@ -22,6 +22,21 @@ struct random_key {
   }
 };
 
+/// His load curve of n slots, and room for times of ours.
+inline report_table farrell_curve(std::size_t n, const std::string& slots) {
+  constexpr double curve[] = {11.608, 11.751, 11.943, 12.081, 12.243, 12.396,  12.533, 12.703,
+                              12.885, 13.033, 13.239, 13.392, 13.624, 13.876,  14.127, 14.399,
+                              14.690, 15.039, 15.479, 15.986, 16.669, 17.587,  18.690, 20.279,
+                              22.545, 26.053, 31.895, 42.103, 61.849, 105.696, 240.205};  // ms
+  report_table result{"D. Farrell, load curve: ms of " + std::to_string(n / 32) + " inserts into " + slots +
+                          " at a load factor (his: 4194304 into 2^27)",
+                      {"load factor", "document", "roost, key by key", "roost, by region"},
+                      {}};
+  for (std::size_t i = 0; i < std::size(curve); ++i)
+    result.rows.push_back({text(static_cast<double>(i) / 32, 2), text(curve[i], 3)});
+  return result;
+}
+
 /// D. Farrell, A simple GPU hash table, 2020: 2^27 slots, on the host 2^22. Key by key, as his kernels go,
 /// and by region. A probe length is his in slots from the home, ours in buckets that a find reads after the
 /// home.
@@ -30,10 +45,6 @@ void reproduce_farrell(const Place& place, const reproduction& options) {
   using u32 = std::uint32_t;
   constexpr int log2_slots = std::is_same_v<Place, host> ? 22 : 27;
   constexpr std::size_t n = std::size_t{1} << log2_slots, half = n / 2, quarter = n / 4;
-  constexpr double curve[] = {11.608, 11.751, 11.943, 12.081, 12.243, 12.396,  12.533, 12.703,
-                              12.885, 13.033, 13.239, 13.392, 13.624, 13.876,  14.127, 14.399,
-                              14.690, 15.039, 15.479, 15.986, 16.669, 17.587,  18.690, 20.279,
-                              22.545, 26.053, 31.895, 42.103, 61.849, 105.696, 240.205};  // ms
   array<u32, Place> keys(place, n), values(place, n), queries(place, half), results(place, n);
   place.for_each(n, fill_pairs<u32, u32>{keys.data(), values.data(), 0});
   const auto keys_in = std::as_const(keys).span(), values_in = std::as_const(values).span();
@@ -50,12 +61,7 @@ void reproduce_farrell(const Place& place, const reproduction& options) {
        {"load 0.97: mean probe length (his in slots, ours in buckets)", "10.1757"},
        {"load 0.97: maximum", "6474"},
        {"load 0.97: keys without room", "0"}}};
-  report_table steps{"D. Farrell, load curve: ms of " + std::to_string(n / 32) + " inserts into " + slots +
-                         " at a load factor (his: 4194304 into 2^27)",
-                     {"load factor", "document", "roost, key by key", "roost, by region"},
-                     {}};
-  for (std::size_t i = 0; i < std::size(curve); ++i)
-    steps.rows.push_back({text(static_cast<double>(i) / 32, 2), text(curve[i], 3)});
+  report_table steps = farrell_curve(n, slots);
 
   for (const path way : {path::direct, path::regional}) {
     const bulk_options how{.path = way};
@@ -169,20 +175,90 @@ struct wrong_voxel_index {
   }
 };
 
+/// Pairs whose keys come several times, and one query on each key for each of its values.
+template <class Place>
+class copies_trial {
+  using u32 = std::uint32_t;
+
+ public:
+  struct times {
+    double build, find;
+  };
+
+  copies_trial(const Place& place, int repetitions, std::size_t n)
+      : place_(place),
+        repetitions_(repetitions),
+        n_(n),
+        keys_(place, n),
+        values_(place, n),
+        queries_(place, n),
+        asked_by_(place, n),
+        runs_(place, n),
+        indices_(place, n) {
+    kernels::write_numbers(place, n, detail::number<u32>(), values_.data());
+  }
+
+  void set_copies(u32 each) {
+    voxel_ = {n_, each};
+    kernels::write_numbers(place_, n_, voxel_, keys_.data());
+    place_.for_each(n_, fill_voxel_queries{queries_.data(), voxel_});
+  }
+
+  /// Of a table whose lookups, by ref_of(table), tell runs of values.
+  template <class Table, class RefOf>
+  times measure(const char* what, std::optional<Table>& table, const RefOf& ref_of) {
+    times t{};
+    t.build = time_build(table, [&] { table.emplace(place_, keys(), std::as_const(values_).span()); });
+    const auto ref = ref_of(*table);
+    using find = find_each<std::remove_const_t<decltype(ref)>, value_run<u32>>;
+    t.find = median_milliseconds(
+        place_, 1, repetitions_,
+        [&] { place_.fill(runs_.data(), 0, runs_.bytes()); },  // none, which is always wrong
+        [&] { place_.for_each(n_, find{ref, queries_.data(), runs_.data()}); });
+    const check_runs look{runs_.data(), voxel_, asked_by_.data()};
+    place_.for_each(n_, look);
+    check(what, place_.sum(n_, wrong_run{look}));
+    return t;
+  }
+
+  /// Returns the time of the build.
+  template <class Index>
+  double measure_index(const char* what, std::optional<Index>& index) {
+    const double build = time_build(index, [&] { index.emplace(place_, keys()); });
+    const auto ref = index->ref();
+    using find = find_each<std::remove_const_t<decltype(ref)>, found<u32>>;
+    place_.fill(indices_.data(), 0, indices_.bytes());
+    place_.for_each(n_, find{ref, keys_.data(), indices_.data()});
+    const std::uint64_t bad = index->size() == voxel_.different() ? 0 : n_;
+    check(what, bad + place_.sum(n_, wrong_voxel_index{keys_.data(), indices_.data(), index->keys().data(),
+                                                       index->size()}));
+    return build;
+  }
+
+ private:
+  std::span<const u32> keys() const { return keys_.span(); }
+  template <class Made, class F>
+  double time_build(std::optional<Made>& made, const F& f) const {
+    return median_of_builds(place_, 1, repetitions_, made, f);
+  }
+  void check(const char* what, std::uint64_t bad) const {
+    check_answers(bad, what + (" with " + std::to_string(voxel_.each)) + " values a key");
+  }
+
+  const Place& place_;
+  int repetitions_;
+  std::size_t n_;
+  copied_voxel voxel_{};
+  array<u32, Place> keys_, values_, queries_, asked_by_;
+  array<value_run<u32>, Place> runs_;
+  array<found<u32>, Place> indices_;
+};
+
 /// Figure 6: a million pairs, of which more and more have the same key.
 template <class Place>
 void reproduce_copies(const Place& place, const reproduction& options) {
   using u32 = std::uint32_t;
-  const std::size_t n = options.shared(1000000);
-  array<u32, Place> keys(place, n), values(place, n), queries(place, n), asked_by(place, n);
-  array<value_run<u32>, Place> runs(place, n);
-  array<found<u32>, Place> indices(place, n);
-  kernels::write_numbers(place, n, detail::number<u32>(), values.data());
-  const auto keys_in = std::as_const(keys).span(), values_in = std::as_const(values).span();
-  const auto time_build = [&](auto& made, const auto& f) {
-    return median_of_builds(place, 1, options.repetitions, made, f);
-  };
-
+  copies_trial<Place> trial(place, options.repetitions, options.shared(1000000));
   report_table figure6{
       "Alcantara et al. 2009, Figure 6: a million pairs, one query on each key for each of its values, ms",
       {"values a key", "multi-value hash: build", "its rounds", "sort and compaction: build",
@@ -190,56 +266,20 @@ void reproduce_copies(const Place& place, const reproduction& options) {
        "compacting hash (4.3): build", "two_way_index: build"},
       {}};
   for (u32 each = 1; each <= 1024; each *= 2) {
-    const copied_voxel voxel{n, each};
-    kernels::write_numbers(place, n, voxel, keys.data());
-    place.for_each(n, fill_voxel_queries{queries.data(), voxel});
-    const auto check = [&](const char* what, std::uint64_t bad) {
-      check_answers(bad, what + (" with " + std::to_string(each)) + " values a key");
-    };
-    struct times {
-      double build, find;
-    };
-    const auto measure = [&](const char* what, auto& table, const auto& ref_of) {
-      times t{};
-      t.build = time_build(table, [&] { table.emplace(place, keys_in, values_in); });
-      const auto ref = ref_of(*table);
-      t.find = median_milliseconds(
-          place, 1, options.repetitions,
-          [&] { place.fill(runs.data(), 0, runs.bytes()); },  // none, which is always wrong
-          [&] {
-            place.for_each(n, find_each<std::remove_const_t<decltype(ref)>, value_run<u32>>{
-                                  ref, queries.data(), runs.data()});
-          });
-      const check_runs look{runs.data(), voxel, asked_by.data()};
-      place.for_each(n, look);
-      check(what, place.sum(n, wrong_run{look}));
-      return t;
-    };
-    const auto measure_index = [&](const char* what, auto& index) {
-      const double build = time_build(index, [&] { index.emplace(place, keys_in); });
-      const auto ref = index->ref();
-      place.fill(indices.data(), 0, indices.bytes());
-      place.for_each(
-          n, find_each<std::remove_const_t<decltype(ref)>, found<u32>>{ref, keys.data(), indices.data()});
-      const std::uint64_t bad = index->size() == voxel.different() ? 0 : n;
-      check(what, bad + place.sum(n, wrong_voxel_index{keys.data(), indices.data(), index->keys().data(),
-                                                       index->size()}));
-      return build;
-    };
-
+    trial.set_copies(each);
     const auto ref = [](const auto& table) { return table.ref(); };
     std::optional<cuckoo_multimap<u32, u32, Place>> faithful;
     std::optional<frozen_multimap<u32, u32, Place>> ours;
     std::optional<sorted_groups<Place, u32, u32>> sorted;
-    const times of_faithful = measure("the multi-value hash", faithful, ref);
-    const times of_sorted = measure("binary search", sorted, [](const auto& groups) {
+    const auto of_faithful = trial.measure("the multi-value hash", faithful, ref);
+    const auto of_sorted = trial.measure("binary search", sorted, [](const auto& groups) {
       return sorted_runs<Place>{{groups.keys(), groups.offsets(), groups.size()}, groups.values()};
     });
-    const times of_ours = measure("frozen_multimap", ours, ref);
+    const auto of_ours = trial.measure("frozen_multimap", ours, ref);
     std::optional<cuckoo_index<u32, Place>> faithful_index;
     std::optional<two_way_index<u32, Place>> our_index;
-    const double of_faithful_index = measure_index("the compacting hash", faithful_index);
-    const double of_our_index = measure_index("two_way_index", our_index);
+    const double of_faithful_index = trial.measure_index("the compacting hash", faithful_index);
+    const double of_our_index = trial.measure_index("two_way_index", our_index);
     figure6.rows.push_back({std::to_string(each), text(of_faithful.build, 3),
                             text(faithful->mean_rounds(), 2), text(of_sorted.build, 3),
                             text(of_ours.build, 3), text(of_faithful.find, 3), text(of_sorted.find, 3),
@@ -248,113 +288,146 @@ void reproduce_copies(const Place& place, const reproduction& options) {
   options.report(figure6);
 }
 
-/// Alcantara et al. 2009: the cuckoo table's facts, and Figures 4 and 5.
+struct cuckoo_times {
+  double build, find, sort, search, partition, cuckoo_hashing;
+};
+
+/// Random voxels as many as in the paper, with the cuckoo table and a sorted one.
 template <class Place>
-void reproduce_cuckoo(const Place& place, const reproduction& options) {
+class voxels_trial {
   using u32 = std::uint32_t;
   using cuckoo_map = frozen_map<u32, u32, Place, cuckoo>;
-  const auto time_build = [&](auto& made, const auto& f) {
-    return median_of_builds(place, 1, options.repetitions, made, f);
-  };
 
-  struct times {
-    double build, find, sort, search, partition, cuckoo_hashing;
-  };
-  const auto voxels = [&](std::size_t of_the_paper) {
-    const std::size_t n = options.shared(of_the_paper);
-    array<u32, Place> keys(place, n), values(place, n), queries(place, n), results(place, n);
-    kernels::write_numbers(place, n, random_voxel{}, keys.data());
-    place.for_each(n, fill_values<u32>{values.data()});
-    const fill_shuffled<random_voxel> shuffled{queries.data(), {}, n, 2654435761u};
-    place.for_each(n, shuffled);
-    const auto keys_in = std::as_const(keys).span();
-    const auto values_in = std::as_const(values).span();
-    const auto queries_in = std::as_const(queries).span();
-    const auto poison_results = [&] { place.fill(results.data(), poison, results.bytes()); };
-    const auto time_find = [&](const char* what, const auto& find) {
-      return median_milliseconds(place, 1, options.repetitions, poison_results, find, [&] {
-        check_answers(place.sum(n, wrong_shuffled<random_voxel>{results.data(), shuffled}),
-                      what + (" with " + std::to_string(n)) + " voxels");
-      });
-    };
-    times t{};
+ public:
+  voxels_trial(const Place& place, const reproduction& options, std::size_t of_the_paper)
+      : place_(place),
+        repetitions_(options.repetitions),
+        n_(options.shared(of_the_paper)),
+        keys_(place, n_),
+        values_(place, n_),
+        queries_(place, n_),
+        results_(place, n_) {
+    kernels::write_numbers(place, n_, random_voxel{}, keys_.data());
+    place.for_each(n_, fill_values<u32>{values_.data()});
+    place.for_each(n_, shuffled());
+  }
+
+  cuckoo_times run() {
+    const auto queries = std::as_const(queries_).span();
+    cuckoo_times t{};
     std::optional<cuckoo_map> map;
     std::optional<sorted_map<u32, u32, Place>> sorted;
-    t.build = time_build(map, [&] { map.emplace(place, keys_in, values_in); });
-    t.find = time_find("the cuckoo table", [&] { map->find(place, queries_in, results.span(), 0u); });
-    t.sort = time_build(sorted, [&] { sorted.emplace(place, keys_in, values_in); });
-    t.search = time_find("binary search", [&] { sorted->find(place, queries_in, results.span(), 0u); });
+    t.build = time_build(map, [&] { map.emplace(place_, keys(), values()); });
+    t.find = time_find("the cuckoo table", [&] { map->find(place_, queries, results_.span(), 0u); });
+    t.sort = time_build(sorted, [&] { sorted.emplace(place_, keys(), values()); });
+    t.search = time_find("binary search", [&] { sorted->find(place_, queries, results_.span(), 0u); });
+    time_phases(map->statistics().restarts, t);
+    return t;
+  }
 
-    // The two phases one by one, of the attempt that the build has ended with.
-    const auto plan = cuckoo::make_plan<Place, u32, u32>(n, {}, map->statistics().restarts);
+ private:
+  /// The two phases one by one, of the attempt that the build has ended with.
+  void time_phases(int attempt, cuckoo_times& t) {
+    const auto plan = cuckoo::make_plan<Place, u32, u32>(n_, {}, attempt);
     std::optional<partitioned<pair<u32, u32>, Place>> regions;
     t.partition = time_build(regions, [&] {
-      detail::partitioner<Place, pair<u32, u32>> split(place, plan.regions, room::exact, nullptr);
-      regions.emplace(split.run(detail::zip_checked(keys_in, values_in, "partition"), plan.region_of));
+      detail::partitioner<Place, pair<u32, u32>> split(place_, plan.regions, room::exact, nullptr);
+      regions.emplace(split.run(detail::zip_checked(keys(), values(), "partition"), plan.region_of));
     });
     using builder = cuckoo::builder<Place, u32, u32>;
     std::optional<cuckoo::storage<Place, u32, u32>> table;
-    array<detail::build_counts, Place> counted(place, 1);
+    array<detail::build_counts, Place> counted(place_, 1);
     const auto make_table = [&] {
       table.reset();
-      table.emplace(place, plan);
-      place.fill(counted.data(), 0, counted.bytes());
+      table.emplace(place_, plan);
+      place_.fill(counted.data(), 0, counted.bytes());
     };
-    t.cuckoo_hashing = median_milliseconds(place, 1, options.repetitions, make_table, [&] {
+    t.cuckoo_hashing = median_milliseconds(place_, 1, repetitions_, make_table, [&] {
       const builder kernel(table->ref(),
                            {regions->items(), regions->begins(), regions->ends(), counted.data()});
-      place.launch(plan.regions, kernels::scratch_bytes_of(kernel), kernel);
+      place_.launch(plan.regions, kernels::scratch_bytes_of(kernel), kernel);
     });
     poison_results();
     using ref = cuckoo::table<Place, u32, u32>;
-    place.for_each(n, find_value_each<ref>{table->ref(), queries.data(), results.data()});
-    check_answers(place.sum(n, wrong_shuffled<random_voxel>{results.data(), shuffled}),
-                  "the two phases with " + std::to_string(n) + " voxels");
-    return t;
-  };
+    place_.for_each(n_, find_value_each<ref>{table->ref(), queries_.data(), results_.data()});
+    check_results("the two phases");
+  }
 
-  // Restarts over many builds of different keys.
-  struct counts {
-    int overfull = 0;
-    double rounds = 0, ms = 0, ms_overfull = 0, load = 0, bytes = 0;
-    std::size_t region_restarts = 0, regions = 0;
-  };
-  const auto build_many = [&](std::size_t of_the_paper, int builds) {
-    const std::size_t n = options.shared(of_the_paper);
-    array<u32, Place> keys(place, n), values(place, n), results(place, n);
-    place.for_each(n, fill_values<u32>{values.data()});
-    std::optional<cuckoo_map> map;
-    counts c;
-    for (int b = 0; b < builds; ++b) {
-      kernels::write_numbers(place, n, random_key{static_cast<u32>(b) * static_cast<u32>(n)}, keys.data());
-      {
-        const poisoning on;
-        map.reset();
-      }
-      place.synchronize();
-      const double ms = milliseconds(
-          place, [&] { map.emplace(place, std::as_const(keys).span(), std::as_const(values).span()); });
-      place.fill(results.data(), poison, results.bytes());
-      map->find(place, std::as_const(keys).span(), results.span(), 0u);
-      check_answers(place.sum(n, wrong_pair<u32>{results.data()}), "the cuckoo table of random keys");
-      const frozen_statistics& s = map->statistics();
-      c.overfull += s.restarts > 0;
-      (s.restarts > 0 ? c.ms_overfull : c.ms) += ms;
-      c.rounds += s.mean_rounds / builds;
-      c.region_restarts += s.region_restarts;
-      c.regions += s.regions;
-      c.load = static_cast<double>(n) / static_cast<double>(s.capacity);
-      c.bytes = static_cast<double>(s.bytes) / static_cast<double>(n * 8);
+  template <class Made, class F>
+  double time_build(std::optional<Made>& made, const F& f) const {
+    return median_of_builds(place_, 1, repetitions_, made, f);
+  }
+  template <class Find>
+  double time_find(const char* what, const Find& find) {
+    return median_milliseconds(
+        place_, 1, repetitions_, [&] { poison_results(); }, find, [&] { check_results(what); });
+  }
+  void poison_results() { place_.fill(results_.data(), poison, results_.bytes()); }
+  void check_results(const char* what) {
+    check_answers(place_.sum(n_, wrong_shuffled<random_voxel>{results_.data(), shuffled()}),
+                  what + (" with " + std::to_string(n_)) + " voxels");
+  }
+  fill_shuffled<random_voxel> shuffled() { return {queries_.data(), {}, n_, 2654435761u}; }
+  std::span<const u32> keys() const { return keys_.span(); }
+  std::span<const u32> values() const { return values_.span(); }
+
+  const Place& place_;
+  int repetitions_;
+  std::size_t n_;
+  array<u32, Place> keys_, values_, queries_, results_;
+};
+
+/// Restarts over many builds of different keys.
+struct cuckoo_counts {
+  int overfull = 0;
+  double rounds = 0, ms = 0, ms_overfull = 0, load = 0, bytes = 0;
+  std::size_t region_restarts = 0, regions = 0;
+};
+template <class Place>
+cuckoo_counts build_many(const Place& place, const reproduction& options, std::size_t of_the_paper,
+                         int builds) {
+  using u32 = std::uint32_t;
+  const std::size_t n = options.shared(of_the_paper);
+  array<u32, Place> keys(place, n), values(place, n), results(place, n);
+  place.for_each(n, fill_values<u32>{values.data()});
+  std::optional<frozen_map<u32, u32, Place, cuckoo>> map;
+  cuckoo_counts c;
+  for (int b = 0; b < builds; ++b) {
+    kernels::write_numbers(place, n, random_key{static_cast<u32>(b) * static_cast<u32>(n)}, keys.data());
+    {
+      const poisoning on;
+      map.reset();
     }
-    c.ms /= std::max(1, builds - c.overfull);
-    c.ms_overfull /= std::max(1, c.overfull);
-    return c;
-  };
+    place.synchronize();
+    const double ms = milliseconds(
+        place, [&] { map.emplace(place, std::as_const(keys).span(), std::as_const(values).span()); });
+    place.fill(results.data(), poison, results.bytes());
+    map->find(place, std::as_const(keys).span(), results.span(), 0u);
+    check_answers(place.sum(n, wrong_pair<u32>{results.data()}), "the cuckoo table of random keys");
+    const frozen_statistics& s = map->statistics();
+    c.overfull += s.restarts > 0;
+    (s.restarts > 0 ? c.ms_overfull : c.ms) += ms;
+    c.rounds += s.mean_rounds / builds;
+    c.region_restarts += s.region_restarts;
+    c.regions += s.regions;
+    c.load = static_cast<double>(n) / static_cast<double>(s.capacity);
+    c.bytes = static_cast<double>(s.bytes) / static_cast<double>(n * 8);
+  }
+  c.ms /= std::max(1, builds - c.overfull);
+  c.ms_overfull /= std::max(1, c.overfull);
+  return c;
+}
 
-  const counts one = build_many(1000000, options.builds);
+/// Alcantara et al. 2009: the cuckoo table's facts, and Figures 4 and 5.
+template <class Place>
+void reproduce_cuckoo(const Place& place, const reproduction& options) {
+  const auto voxels = [&](std::size_t of_the_paper) {
+    return voxels_trial<Place>(place, options, of_the_paper).run();
+  };
+  const cuckoo_counts one = build_many(place, options, 1000000, options.builds);
   const int builds_of_five = std::max(1, options.builds / 5);
-  const counts five = build_many(5000000, builds_of_five);
-  const times five_million = voxels(5000000);
+  const cuckoo_counts five = build_many(place, options, 5000000, builds_of_five);
+  const cuckoo_times five_million = voxels(5000000);
   const auto share = [](int part, int all) {
     return text(100.0 * part / all, 3) + " % (" + std::to_string(part) + " of " + std::to_string(all) + ")";
   };
@@ -386,7 +459,7 @@ void reproduce_cuckoo(const Place& place, const reproduction& options) {
       {"million voxels", "phase 1: assign, scan, shuffle", "phase 2: cuckoo hashing", "whole"},
       {}};
   for (const double millions : {0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0}) {
-    const times t = voxels(static_cast<std::size_t>(millions * 1e6));
+    const cuckoo_times t = voxels(static_cast<std::size_t>(millions * 1e6));
     figure4.rows.push_back(
         {text(millions, 2), text(t.build, 3), text(t.sort, 3), text(t.find, 3), text(t.search, 3)});
     figure5.rows.push_back(

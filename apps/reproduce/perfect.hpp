@@ -56,6 +56,83 @@ inline std::vector<std::uint32_t> shell_voxels(std::size_t n) {
   return result;
 }
 
+/// Voxels that are there, then as many that are not, and the tables of them.
+template <class Place>
+class perfect_trial {
+  using u32 = std::uint32_t;
+
+ public:
+  perfect_trial(const Place& place, int repetitions, const std::vector<u32>& voxels)
+      : place_(place),
+        repetitions_(repetitions),
+        n_(voxels.size() / 2),
+        all_(roost::copy_to(place, voxels)),
+        values_(place, n_),
+        queries_(place, n_),
+        results_(place, n_) {
+    place.for_each(n_, fill_values<u32>{values_.data()});
+  }
+
+  std::string millions() const { return text(static_cast<double>(n_) / 1e6, 2); }
+  /// Of a voxel.
+  std::string bits(std::size_t bytes) const {
+    return text(8 * static_cast<double>(bytes) / static_cast<double>(n_), 1);
+  }
+
+  std::vector<std::string> measure_paper(const char* kind) {
+    const perfect_spatial_hash<Place> map(place_, keys(), std::as_const(values_).span());
+    const auto find = times_of(map.name(), map);
+    return {kind,
+            millions(),
+            text(map.entries(), 2),
+            bits(map.bytes()),
+            bits(map.key_bytes()),
+            text(map.search_milliseconds() / 1000, 1),
+            find[0],
+            find[1]};
+  }
+
+  template <class Map>
+  std::vector<std::string> measure_ours(const char* kind, const char* name) {
+    std::optional<Map> map;
+    const double build = median_of_builds(
+        place_, 1, repetitions_, map, [&] { map.emplace(place_, keys(), std::as_const(values_).span()); });
+    const auto find = times_of(name, *map);
+    return {kind, millions(), name, bits(map->bytes()), text(build, 3), find[0], find[1]};
+  }
+
+ private:
+  std::span<const u32> keys() const { return all_.span().first(n_); }
+
+  /// Of voxels that are there, and of others.
+  template <class Map>
+  std::array<std::string, 2> times_of(const std::string& name, const Map& map) {
+    const auto time_find = [&](const listed_voxel& of, const auto& wrong_of) {
+      const fill_shuffled<listed_voxel> order{queries_.data(), of, n_, 2654435761u};
+      place_.for_each(n_, order);
+      const double ms = median_milliseconds(
+          place_, 1, repetitions_, [&] { place_.fill(results_.data(), poison, results_.bytes()); },
+          [&] {
+            map.find(place_, std::as_const(queries_).span(), results_.span(), std::uint32_t{missing<u32>});
+          },
+          [&] {
+            check_answers(place_.sum(n_, wrong_of(order)), name + " with " + millions() + " million voxels");
+          });
+      return text(ms, 3);
+    };
+    const auto wrong_present = [&](const auto& order) {
+      return wrong_shuffled<listed_voxel>{results_.data(), order};
+    };
+    return {time_find({all_.data()}, wrong_present),
+            time_find({all_.data() + n_}, [&](const auto&) { return is_an_answer{results_.data()}; })};
+  }
+
+  const Place& place_;
+  int repetitions_;
+  std::size_t n_;
+  array<u32, Place> all_, values_, queries_, results_;
+};
+
 /// The voxels of Figures 3 and 4, of which the paper gives perfect spatial hashing up to 4 million. Here up
 /// to one: the construction has one thread.
 template <class Place>
@@ -72,48 +149,11 @@ void reproduce_perfect(const Place& place, const reproduction& options) {
             "retrieval of absent voxels, ms"},
            {}};
   const auto measure = [&](const char* kind, const std::vector<u32>& voxels) {
-    const std::size_t n = voxels.size() / 2;  // those that are there, then those that are not
-    const auto all = roost::copy_to(place, voxels);
-    array<u32, Place> values(place, n), queries(place, n), results(place, n);
-    place.for_each(n, fill_values<u32>{values.data()});
-    const auto keys_in = all.span().first(n);
-    const auto values_in = std::as_const(values).span(), queries_in = std::as_const(queries).span();
-    const auto bits = [&](std::size_t bytes) {
-      return text(8 * static_cast<double>(bytes) / static_cast<double>(n), 1);
-    };
-    const auto millions = text(static_cast<double>(n) / 1e6, 2);
-    const auto times_of = [&](const std::string& name, const auto& map) {
-      const auto time_find = [&](const listed_voxel& of, const auto& wrong_of) {
-        const fill_shuffled<listed_voxel> order{queries.data(), of, n, 2654435761u};
-        place.for_each(n, order);
-        const double ms = median_milliseconds(
-            place, 1, options.repetitions, [&] { place.fill(results.data(), poison, results.bytes()); },
-            [&] { map.find(place, queries_in, results.span(), std::uint32_t{missing<u32>}); },
-            [&] {
-              check_answers(place.sum(n, wrong_of(order)), name + " with " + millions + " million voxels");
-            });
-        return text(ms, 3);
-      };
-      return std::array<std::string, 2>{
-          time_find({all.data()},
-                    [&](const auto& order) { return wrong_shuffled<listed_voxel>{results.data(), order}; }),
-          time_find({all.data() + n}, [&](const auto&) { return is_an_answer{results.data()}; })};
-    };
-    {
-      const perfect_spatial_hash<Place> map(place, keys_in, values_in);
-      const auto find = times_of(map.name(), map);
-      perfect.rows.push_back({kind, millions, text(map.entries(), 2), bits(map.bytes()),
-                              bits(map.key_bytes()), text(map.search_milliseconds() / 1000, 1), find[0],
-                              find[1]});
-    }
-    const auto measure_ours = [&]<class Map>(const char* name, std::optional<Map> map) {
-      const double build = median_of_builds(place, 1, options.repetitions, map,
-                                            [&] { map.emplace(place, keys_in, values_in); });
-      const auto find = times_of(name, *map);
-      ours.rows.push_back({kind, millions, name, bits(map->bytes()), text(build, 3), find[0], find[1]});
-    };
-    measure_ours("`frozen_map`", std::optional<frozen_map<u32, u32, Place>>());
-    measure_ours("`frozen_map`, layout `cuckoo`", std::optional<frozen_map<u32, u32, Place, cuckoo>>());
+    perfect_trial<Place> trial(place, options.repetitions, voxels);
+    perfect.rows.push_back(trial.measure_paper(kind));
+    ours.rows.push_back(trial.template measure_ours<frozen_map<u32, u32, Place>>(kind, "`frozen_map`"));
+    ours.rows.push_back(trial.template measure_ours<frozen_map<u32, u32, Place, cuckoo>>(
+        kind, "`frozen_map`, layout `cuckoo`"));
   };
   for (const double millions : {0.25, 0.5, 1.0}) {
     const std::size_t n = options.shared(static_cast<std::size_t>(millions * 1e6));

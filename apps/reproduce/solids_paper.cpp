@@ -41,7 +41,28 @@ struct moving_meshes {
       result.push_back(tools::place_mesh(boxes[i], tools::parse_placement(words[i]), 1));
     return result;
   }
+
+  /// Of all frames of a loop.
+  tools::bounds bounds_of_loop(int frames) const {
+    tools::bounds box;
+    for (int f = 0; f < frames; ++f) {
+      const auto where = where_at(static_cast<double>(f) / frames);
+      for (std::size_t i = 0; i < 2; ++i) box.add(tools::bounds_of(meshes[i], where[i]));
+    }
+    return box;
+  }
 };
+
+/// Throws where the voxels of both solids, their intersection, and those of any of them do not fit each
+/// other. `plan`: of the frame that is there.
+void check_volumes(tools::scene& on, tools::frame_plan plan, const std::string& what) {
+  const std::uint64_t both = on.volume();
+  plan.op = tools::solid_op::combined;
+  on.make_frame(plan);
+  const std::uint64_t any = on.volume(),
+                      each = on.facts_of_mesh(0).volume_voxels + on.facts_of_mesh(1).volume_voxels;
+  roost::bench::check_answers(each > both + any ? each - both - any : both + any - each, what);
+}
 
 }  // namespace
 
@@ -52,11 +73,7 @@ void reproduce_solids(const roost::bench::reproduction& options, const std::stri
   const auto on = tools::make_scene(place, options.threads);
   for (std::size_t i = 0; i < 2; ++i) on->set_mesh(i, moving.meshes[i]);
 
-  tools::bounds box;
-  for (int f = 0; f < frames; ++f) {
-    const auto where = moving.where_at(static_cast<double>(f) / frames);
-    for (std::size_t i = 0; i < 2; ++i) box.add(tools::bounds_of(moving.meshes[i], where[i]));
-  }
+  const auto box = moving.bounds_of_loop(frames);
   roost::bench::report_table table{
       "Alcantara et al. 2009, section 6, spatial hashing: two animated surfaces (their times: GeForce GTX "
       "280)",
@@ -82,14 +99,7 @@ void reproduce_solids(const roost::bench::reproduction& options, const std::stri
       unknown += filled.unknown;
       for (const auto& [step, milliseconds] : filled.milliseconds)
         (step == "hash" ? hash : fill).push_back(milliseconds);
-      if (f >= frames) continue;
-      const std::uint64_t both = on->volume();
-      plan.op = tools::solid_op::combined;
-      on->make_frame(plan);
-      const std::uint64_t any = on->volume(),
-                          each = on->facts_of_mesh(0).volume_voxels + on->facts_of_mesh(1).volume_voxels;
-      roost::bench::check_answers(each > both + any ? each - both - any : both + any - each,
-                                  fmt::format("the volumes of frame {} at {}^3", f, side));
+      if (f < frames) check_volumes(*on, plan, fmt::format("the volumes of frame {} at {}^3", f, side));
     }
     using roost::bench::median;
     const double by_fill = median(hash) + median(fill), by_columns = median(whole);

@@ -111,66 +111,93 @@ double bytes_of_data(fitsfile* fits, double pixels, int& status) {
   return static_cast<double>(width) * static_cast<double>(rows) + static_cast<double>(heap);
 }
 
-grey_image read_fits(const std::string& file, std::string bytes) {
-  int status = 0;
-  fitsfile* fits = nullptr;
-  void* memory = bytes.data();
-  std::size_t size = bytes.size();
-  const auto expect_good = [&] {
-    if (status != 0)
-      refuse(file, fmt::format("cannot be read as FITS ({}); convert it", fits_reason(status)));
-  };
-  // Of a name cfitsio would take brackets and the like for commands.
-  fits_open_memfile(&fits, "picture", READONLY, &memory, &size, 0, nullptr, &status);
-  expect_good();
-  const auto close = [](fitsfile* open) {
-    int ignored = 0;
-    fits_close_file(open, &ignored);
-    fits_clear_errmsg();
-  };
-  const std::unique_ptr<fitsfile, decltype(close)> opened(fits, close);
-  const auto sides = find_picture(file, fits, status);
-  expect_good();
-  if (sides.empty()) refuse(file, "is a FITS file without a picture");
-  expect_size(file, sides[0], sides[1]);
-  const auto width = static_cast<std::size_t>(sides[0]), height = static_cast<std::size_t>(sides[1]);
-  const std::size_t pixels = width * height;
-  // Three planes are colours. Of others the first one is the picture.
-  const std::size_t planes = sides.size() > 2 && sides[2] == 3 ? 3 : 1;
-  LONGLONG head = 0, data = 0, end = 0;
-  fits_get_hduaddrll(fits, &head, &data, &end, &status);
-  const double needed = bytes_of_data(fits, static_cast<double>(pixels * planes), status);
-  expect_good();
-  // No file is so much smaller than its picture, unless its head lies.
-  if (static_cast<double>(data) + needed > static_cast<double>(bytes.size()) || pixels / 256 > bytes.size())
-    refuse(file, "was cut off: it has fewer pixels than its head says; get the file again");
+/// The picture in a FITS file.
+class fits_picture {
+ public:
+  std::size_t width = 0, height = 0;
+  std::size_t planes = 1;    // that are added up
+  bool lowest_first = true;  // of its rows
 
-  char order[FLEN_VALUE] = {};
-  if (fits_read_key_str(fits, "ROWORDER", order, nullptr, &status)) status = 0;
-  fits_clear_errmsg();
-  grey_image image{static_cast<int>(width), static_cast<int>(height), {}};
-  image.lowest_first = std::string_view(order) != "TOP-DOWN";
-  const std::size_t rows_at_once = std::max<std::size_t>(1, 65536 / width);
-  std::vector<double> block(std::min(rows_at_once, height) * width);
-  const auto each_pixel = [&](const auto& use) {
+  /// `bytes`: of the file, which are used until the end.
+  fits_picture(const std::string& file, std::string& bytes)
+      : file_(file), memory_(bytes.data()), size_(bytes.size()) {
+    fitsfile* fits = nullptr;
+    // Of a name cfitsio would take brackets and the like for commands.
+    fits_open_memfile(&fits, "picture", READONLY, &memory_, &size_, 0, nullptr, &status_);
+    expect_good();
+    fits_.reset(fits);
+    const auto sides = find_picture(file, fits, status_);
+    expect_good();
+    if (sides.empty()) refuse(file, "is a FITS file without a picture");
+    expect_size(file, sides[0], sides[1]);
+    width = static_cast<std::size_t>(sides[0]);
+    height = static_cast<std::size_t>(sides[1]);
+    // Three planes are colours. Of others the first one is the picture.
+    if (sides.size() > 2 && sides[2] == 3) planes = 3;
+    LONGLONG head = 0, data = 0, end = 0;
+    fits_get_hduaddrll(fits, &head, &data, &end, &status_);
+    const std::size_t pixels = width * height;
+    const double needed = bytes_of_data(fits, static_cast<double>(pixels * planes), status_);
+    expect_good();
+    // No file is so much smaller than its picture, unless its head lies.
+    if (static_cast<double>(data) + needed > static_cast<double>(bytes.size()) || pixels / 256 > bytes.size())
+      refuse(file, "was cut off: it has fewer pixels than its head says; get the file again");
+
+    char order[FLEN_VALUE] = {};
+    if (fits_read_key_str(fits, "ROWORDER", order, nullptr, &status_)) status_ = 0;
+    fits_clear_errmsg();
+    lowest_first = std::string_view(order) != "TOP-DOWN";
+  }
+
+  /// use(number of a pixel from the top on, a value) for each plane.
+  template <class Use>
+  void each_pixel(const Use& use) {
+    const std::size_t rows_at_once = std::max<std::size_t>(1, 65536 / width);
+    std::vector<double> block(std::min(rows_at_once, height) * width);
     for (std::size_t plane = 0; plane < planes; ++plane) {
       for (std::size_t row = 0; row < height; row += rows_at_once) {
         const std::size_t n = std::min(rows_at_once, height - row) * width;
         long first[9] = {1, static_cast<long>(row) + 1, static_cast<long>(plane) + 1, 1, 1, 1, 1, 1, 1};
         double none = std::numeric_limits<double>::quiet_NaN();
         int any_none = 0;  // which cfitsio writes to, asked or not
-        fits_read_pix(fits, TDOUBLE, first, static_cast<LONGLONG>(n), &none, block.data(), &any_none,
-                      &status);
+        fits_read_pix(fits_.get(), TDOUBLE, first, static_cast<LONGLONG>(n), &none, block.data(), &any_none,
+                      &status_);
         expect_good();
         for (std::size_t i = 0; i < n; ++i) {
-          const std::size_t from_top = image.lowest_first ? height - 1 - row - i / width : row + i / width;
+          const std::size_t from_top = lowest_first ? height - 1 - row - i / width : row + i / width;
           use(from_top * width + i % width, block[i]);
         }
       }
     }
+  }
+
+ private:
+  struct close {
+    void operator()(fitsfile* open) const {
+      int ignored = 0;
+      fits_close_file(open, &ignored);
+      fits_clear_errmsg();
+    }
   };
+
+  void expect_good() const {
+    if (status_ != 0)
+      refuse(file_, fmt::format("cannot be read as FITS ({}); convert it", fits_reason(status_)));
+  }
+
+  const std::string& file_;
+  void* memory_;
+  std::size_t size_;
+  int status_ = 0;
+  std::unique_ptr<fitsfile, close> fits_;
+};
+
+grey_image read_fits(const std::string& file, std::string bytes) {
+  fits_picture picture(file, bytes);
+  grey_image image{static_cast<int>(picture.width), static_cast<int>(picture.height), {}};
+  image.lowest_first = picture.lowest_first;
   double least = std::numeric_limits<double>::max(), most = -least, mean = 0, count = 0;
-  each_pixel([&](std::size_t, double value) {
+  picture.each_pixel([&](std::size_t, double value) {
     if (!std::isfinite(value)) return;
     least = std::min(least, value);
     most = std::max(most, value);
@@ -180,15 +207,15 @@ grey_image read_fits(const std::string& file, std::string bytes) {
   const double largest = std::max(std::abs(least), std::abs(most));
   const double zero = count != 0 && largest > 1 << 20 ? mean : 0;
   const double scale = count != 0 && largest > 0 && (largest > 1e30 || largest < 1e-30) ? 1 / largest : 1;
-  const double share = scale / static_cast<double>(planes);
-  image.pixels.assign(pixels, 0);
-  each_pixel([&](std::size_t at, double value) {
+  const double share = scale / static_cast<double>(picture.planes);
+  image.pixels.assign(picture.width * picture.height, 0);
+  picture.each_pixel([&](std::size_t at, double value) {
     if (value > most) value = most;  // infinite: saturated
     image.pixels[at] += static_cast<float>(value >= least ? (value - zero) * share
                                                           : std::numeric_limits<double>::quiet_NaN());
   });
   std::vector<std::size_t> gaps;
-  for (std::size_t i = 0; i < pixels; ++i) {
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
     if (std::isnan(image.pixels[i])) gaps.push_back(i);
   }
   fill_gaps(image, std::move(gaps));

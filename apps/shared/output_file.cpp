@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <optional>
 #include <roost/error.hpp>
 #include <set>
@@ -126,6 +125,13 @@ void expect_different_files(std::vector<std::string> outputs) {
   const auto twice = std::ranges::adjacent_find(outputs);
   if (twice == outputs.end()) return;
   throw invalid_argument(fmt::format("{}: would be written for two inputs; rename one of them", *twice));
+}
+
+void make_folder(const std::filesystem::path& folder, std::string_view instead) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (!std::filesystem::is_directory(folder))
+    throw error(fmt::format("{}: is no directory and cannot be made one; give {}", folder.string(), instead));
 }
 
 }  // namespace roost::tools

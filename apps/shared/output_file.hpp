@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,5 +47,9 @@ void expect_other_files(const std::vector<std::string>& outputs, const std::vect
 
 /// Throws roost::invalid_argument if two inputs would be written into one output.
 void expect_different_files(std::vector<std::string> outputs);
+
+/// Makes a directory, and those that it is in, where they are missing. Throws roost::error where that fails:
+/// `instead` is what the user can give.
+void make_folder(const std::filesystem::path& folder, std::string_view instead = "another --out");
 
 }  // namespace roost::tools

@@ -276,9 +276,25 @@ template <class Columns>
 struct exposed_column {
   solid_pair<Columns> of;
 
+  static constexpr int columns = 5;  // its own, and those beside
+  struct seen_voxel {
+    std::uint32_t why = 0, sides = 0;
+    bool there = false;
+  };
+
+  /// A voxel in the middle one of columns in these states, as it is seen from the others.
+  ROOST_FN seen_voxel seen_from_beside(const std::uint32_t (&state)[columns]) const {
+    seen_voxel result{0, 0, true};
+    for (int i = 1; i < columns; ++i) {
+      if (is_in(of.op, state[i])) continue;
+      result.why |= state[0] ^ state[i];
+      ++result.sides;
+    }
+    return result;
+  }
+
   template <class Emit>
   ROOST_FN void operator()(std::uint32_t x, std::uint32_t y, const Emit& emit) const {
-    constexpr int columns = 5;  // its own, and those beside
     climber a[columns], b[columns];
     a[0] = of.column_of_a(x, y);
     b[0] = of.column_of_b(x, y);
@@ -296,10 +312,7 @@ struct exposed_column {
     beside(4, y + 1 != of.grid, x, y + 1);
 
     std::uint32_t state[columns] = {}, below = 0;  // `below`: of the run of voxels below this one
-    struct {
-      std::uint32_t why = 0, sides = 0;
-      bool there = false;
-    } last;  // the highest voxel so far, which is not emitted before it is known what comes above
+    seen_voxel last;  // the highest voxel so far, which is not emitted before it is known what comes above
     const auto end_at = [&](std::uint32_t z, std::uint32_t now) {
       if (!last.there) return;
       if (!is_in(of.op, now)) {
@@ -319,14 +332,9 @@ struct exposed_column {
       const std::uint32_t here = state[0];
       end_at(z, here);
       if (is_in(of.op, here)) {
-        std::uint32_t why = 0, sides = 0;
-        for (int i = 1; i < columns; ++i) {
-          if (is_in(of.op, state[i])) continue;
-          why |= here ^ state[i];
-          ++sides;
-        }
+        last = seen_from_beside(state);
+        const auto [why, sides, there] = last;
         std::uint32_t from = z;
-        last = {why, sides, true};
         if (!is_in(of.op, below)) {
           if (next - z == 1) {
             last = {why | (here ^ below), sides + 1, true};

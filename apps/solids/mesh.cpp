@@ -220,9 +220,42 @@ length_unit unit_of(const std::filesystem::path& file, const Assimp::Importer& i
   return {};
 }
 
+float as_float(double x) { return static_cast<float>(x); }
+
+/// Moves the vertices near 0, and says how much of them is lost in floats.
+void move_near_0(const polygons& from, const bounds& box, mesh& result) {
+  // Origins are multiples of a power of two that is larger than the mesh: that of a mesh near 0 is 0, and
+  // differences of coordinates and origins are exact.
+  const double side = box.longest_side(), step = std::exp2(std::ceil(std::log2(4 * side)));
+  const auto centre = box.centre();
+  for (std::size_t k = 0; k < 3; ++k)
+    result.origin[k] = side > 0 ? step * std::round(centre[k] / step) : centre[k];
+  double largest = 0;
+  result.vertices.reserve(from.vertices.size());
+  for (const auto& v : from.vertices) {
+    std::array<float, 3> near{};
+    for (std::size_t k = 0; k < 3; ++k) near[k] = as_float(v[k] - result.origin[k]);
+    result.vertices.push_back({near[0], near[1], near[2]});
+  }
+  for (const auto corner : from.corners) {
+    const auto& v = from.vertices[static_cast<std::size_t>(corner)];
+    const auto& p = result.vertices[static_cast<std::size_t>(corner)];
+    const float near[3] = {p.x, p.y, p.z};
+    for (std::size_t k = 0; k < 3; ++k) {
+      result.blur = std::max(result.blur, std::abs(static_cast<double>(near[k]) - (v[k] - result.origin[k])));
+      largest = std::max(largest, std::abs(v[k]));
+    }
+  }
+  if (from.floats) {
+    const auto as = as_float(largest);
+    result.blur =
+        std::max(result.blur,
+                 static_cast<double>(std::nextafter(as, std::numeric_limits<float>::infinity()) - as) / 2);
+  }
+}
+
 /// Moves the polygons near 0 and cuts them into triangles.
 mesh finish(const std::filesystem::path& file, polygons&& from) {
-  const auto as_float = [](double x) { return static_cast<float>(x); };
   const auto finite = [&](const vec3& v) {
     return std::ranges::all_of(v, [&](double x) { return std::isfinite(as_float(x)); });
   };
@@ -269,35 +302,7 @@ mesh finish(const std::filesystem::path& file, polygons&& from) {
   if (crossing != 0)
     result.notes.push_back(
         fmt::format("{} faces cross themselves, and mean no surface; repair the mesh", crossing));
-
-  // Origins are multiples of a power of two that is larger than the mesh: that of a mesh near 0 is 0, and
-  // differences of coordinates and origins are exact.
-  const double side = box.longest_side(), step = std::exp2(std::ceil(std::log2(4 * side)));
-  const auto centre = box.centre();
-  for (std::size_t k = 0; k < 3; ++k)
-    result.origin[k] = side > 0 ? step * std::round(centre[k] / step) : centre[k];
-  double largest = 0;
-  result.vertices.reserve(from.vertices.size());
-  for (const auto& v : from.vertices) {
-    std::array<float, 3> near{};
-    for (std::size_t k = 0; k < 3; ++k) near[k] = as_float(v[k] - result.origin[k]);
-    result.vertices.push_back({near[0], near[1], near[2]});
-  }
-  for (const auto corner : from.corners) {
-    const auto& v = from.vertices[static_cast<std::size_t>(corner)];
-    const auto& p = result.vertices[static_cast<std::size_t>(corner)];
-    const float near[3] = {p.x, p.y, p.z};
-    for (std::size_t k = 0; k < 3; ++k) {
-      result.blur = std::max(result.blur, std::abs(static_cast<double>(near[k]) - (v[k] - result.origin[k])));
-      largest = std::max(largest, std::abs(v[k]));
-    }
-  }
-  if (from.floats) {
-    const auto as = as_float(largest);
-    result.blur =
-        std::max(result.blur,
-                 static_cast<double>(std::nextafter(as, std::numeric_limits<float>::infinity()) - as) / 2);
-  }
+  move_near_0(from, box, result);
   return result;
 }
 

@@ -213,14 +213,16 @@ polygons read_obj(std::string_view text) {
   return result;
 }
 
-polygons read_stl(std::string_view bytes) {
-  // A binary file may begin with 'solid', but its first 84 bytes have a 0 in the count.
+/// A binary file may begin with 'solid', but its first 84 bytes have a 0 in the count.
+bool is_binary_stl(std::string_view bytes) {
   const auto start = bytes.substr(0, 84);
   const auto word = start.substr(std::min(start.find_first_not_of(" \t\r\n\xef\xbb\xbf"), start.size()));
-  if (lower(word.substr(0, 5)) != "solid" || start.find('\0') != start.npos ||
-      (bytes.size() >= 84 && bytes.size() == 84 + 50 * std::size_t{raw<std::uint32_t>(bytes, 80)})) {
-    return binary_stl(bytes);
-  }
+  return lower(word.substr(0, 5)) != "solid" || start.find('\0') != start.npos ||
+         (bytes.size() >= 84 && bytes.size() == 84 + 50 * std::size_t{raw<std::uint32_t>(bytes, 80)});
+}
+
+polygons read_stl(std::string_view bytes) {
+  if (is_binary_stl(bytes)) return binary_stl(bytes);
   polygons result;
   lines from(bytes);
   enum { nowhere, in_solid, in_facet, in_loop } where = nowhere;

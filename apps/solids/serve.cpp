@@ -279,6 +279,19 @@ class listener {
   connection::server server_;
 };
 
+/// A text with its length before it, and lists of words behind it.
+std::string message(const json& told, std::initializer_list<std::span<const std::uint32_t>> lists) {
+  std::string text = told.dump(-1, ' ', false, json::error_handler_t::replace);
+  text.resize((text.size() + 3) / 4 * 4, ' ');  // words begin at a multiple of 4 bytes
+  const auto length = static_cast<std::uint32_t>(text.size());
+  std::string result(sizeof(length), 0);
+  std::memcpy(result.data(), &length, sizeof(length));
+  result += text;
+  for (const auto words : lists)
+    result.append(reinterpret_cast<const char*>(words.data()), words.size_bytes());
+  return result;
+}
+
 }  // namespace
 
 std::optional<voxel_changes> changes_between(const lit_voxels& before, const lit_voxels& after) {
@@ -357,7 +370,7 @@ void view_session::bring_up(const view_request& request, const frame& grid,
   }
 }
 
-std::string view_session::answer(const view_request& request) {
+std::uint32_t view_session::expect_valid(const view_request& request) const {
   const auto count = all_.meshes.size();
   const auto side = request.grid == 0 ? options_.grid.value_or(usual_grid) : request.grid;
   if (side == 0 || side > finest_view)
@@ -372,21 +385,24 @@ std::string view_session::answer(const view_request& request) {
     throw invalid_argument(fmt::format("place-{:c}: there is no such mesh, there are {}",
                                        'a' + request.placements.size() - 1, count));
   }
+  return static_cast<std::uint32_t>(side);
+}
 
+std::string view_session::answer(const view_request& request) {
+  const auto side = expect_valid(request);
   const std::lock_guard lock(one_at_a_time_);
   const auto start = clock::now();
   std::vector<affine> where;
   bounds box;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::string words = i < options_.placements.size() ? options_.placements[i] : "";
+  for (std::size_t i = 0; i < all_.meshes.size(); ++i) {
+    std::string words = options_.placement_of(i);
     if (i < request.placements.size()) words += ' ' + request.placements[i];
-    where.push_back(place_mesh(all_.boxes[i], parse_placement(words), all_.unit,
-                               all_.fitted[i] != 0 ? &all_.first : nullptr));
+    where.push_back(all_.placed(i, words));
     auto& last = boxes_[i];
     if (!last || last->first != where[i]) last.emplace(where[i], bounds_of(all_.meshes[i], where[i]));
     box.add(last->second);
   }
-  const auto grid = frame_about(all_.first, box, static_cast<std::uint32_t>(side));
+  const auto grid = frame_about(all_.first, box, side);
   on_.expect_room(grid.side);
   bring_up(request, grid, where);
   const double voxelised = milliseconds_since(start);
@@ -410,7 +426,7 @@ std::string view_session::answer(const view_request& request) {
             {"voxelise_ms", voxelised},
             {"ms", milliseconds_since(start)},
             {"notes", json::array()}};
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < all_.meshes.size(); ++i) {
     const auto line = remark_on_size(all_.names[i], boxes_[i]->second, grid, finest_view);
     if (!line.empty()) told["notes"].push_back(line);
   }
@@ -419,19 +435,9 @@ std::string view_session::answer(const view_request& request) {
     told["removed"] = changes->removed.size();
     told["changed"] = changes->changed.words.size();
   }
-  std::string result(sizeof(std::uint32_t), 0);
-  std::string text = told.dump(-1, ' ', false, json::error_handler_t::replace);
-  text.resize((text.size() + 3) / 4 * 4, ' ');  // words begin at a multiple of 4 bytes
-  const auto length = static_cast<std::uint32_t>(text.size());
-  std::memcpy(result.data(), &length, sizeof(length));
-  result += text;
-  const auto put = [&](const std::vector<std::uint32_t>& words) {
-    result.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(words[0]));
-  };
-  if (changes) put(changes->removed);
+  using words = std::span<const std::uint32_t>;
   const lit_voxels& sent = changes ? changes->changed : now.seen;
-  put(sent.words);
-  put(sent.around);
+  std::string result = message(told, {changes ? words(changes->removed) : words(), sent.words, sent.around});
   answers_.push_back(std::move(now));
   if (answers_.size() > kept_answers) answers_.pop_front();
   return result;

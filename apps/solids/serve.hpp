@@ -54,6 +54,8 @@ class view_session {
   std::string answer(const view_request& request);
 
  private:
+  /// Returns the side of the grid.
+  std::uint32_t expect_valid(const view_request& request) const;
   void bring_up(const view_request& request, const frame& grid, const std::vector<affine>& where);
 
   solids_options options_;

@@ -378,8 +378,7 @@ placed_meshes read_meshes(const solids_options& options) {
       all.first = all.boxes[0];
       all.unit = all.first.longest_side();
     }
-    const auto how = i < options.placements.size() ? parse_placement(options.placements[i]) : placement();
-    all.where.push_back(place_mesh(all.boxes[i], how, all.unit, all.fitted[i] ? &all.first : nullptr));
+    all.where.push_back(all.placed(i, options.placement_of(i)));
     all.box.add(bounds_of(all.meshes[i], all.where[i]));
     for (const auto& line : all.meshes[i].notes)
       all.notes.push_back(fmt::format("{}: {}", all.names[i], line));
@@ -450,11 +449,10 @@ std::vector<affine> where_at(const solids_options& options, const placed_meshes&
       move[(up + 1) % 3] = 0.3 * std::sin(2 * std::numbers::pi * t);
       move[(up + 2) % 3] = 0.3 * (std::cos(2 * std::numbers::pi * t) - 1);
     }
-    std::string words = i < options.placements.size() ? options.placements[i] : "";
+    std::string words = options.placement_of(i);
     if (all.sequences[i].empty())
       words += fmt::format(" rotate {} {} move {}", fmt::join(about, " "), 360 * t, fmt::join(move, " "));
-    result.push_back(place_mesh(all.boxes[i], parse_placement(words), all.unit,
-                                all.fitted[i] != 0 ? &all.first : nullptr));
+    result.push_back(all.placed(i, words));
   }
   return result;
 }
@@ -503,6 +501,35 @@ picture film_strip(const std::vector<picture>& frames, std::size_t in_a_row) {
   return strip;
 }
 
+/// What is told of the frames of an animation, each.
+struct frame_facts {
+  std::vector<double> times;  // milliseconds
+  std::vector<std::uint64_t> volumes, seen;
+};
+
+void print_frames(const solids_options& options, std::size_t meshes, std::uint32_t side, scene& on,
+                  frame_facts facts) {
+  std::ranges::sort(facts.times);
+  const auto& times = facts.times;
+  const double median = times[times.size() / 2];
+  if (options.format == "json") {
+    json out{{"grid", side},
+             {"place", on.place_name()},
+             {"op", meshes == 1 ? "none" : options.op},
+             {"frames", times.size()},
+             {"milliseconds", {{"median", median}, {"least", times.front()}, {"most", times.back()}}}};
+    out["steps"] = as_json(on.frame_times());
+    out["volume_voxels"] = facts.volumes;
+    out["voxels"] = facts.seen;
+    fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("{} frames of {}: {:.2f} ms each, {:.2f} to {:.2f}; {:.0f} a second\n", times.size(),
+             formula(options), median, times.front(), times.back(), 1000 / median);
+  fmt::print("ms of the steps: {}\n", text(on.frame_times()));
+  fmt::print("pictures: {}\n", picture_of(options).string());
+}
+
 /// Makes all frames of an animation, each from the triangles on; reports their times and draws some.
 void run_frames(const solids_options& options, const placed_meshes& all, std::uint32_t side, scene& on) {
   constexpr std::size_t most_drawn = 8, in_a_row = 4;
@@ -528,8 +555,7 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
   auto view = view_of(options);
   view.side = 400;
   view.grid = side <= 1024 ? side : side <= 2048 ? side / 2 : side / 4;
-  std::vector<double> times;
-  std::vector<std::uint64_t> volumes, seen;
+  frame_facts facts;
   std::vector<picture> pictures;
   for (std::size_t f = 0; f < frames; ++f) {
     const auto start = std::chrono::steady_clock::now();
@@ -539,36 +565,17 @@ void run_frames(const solids_options& options, const placed_meshes& all, std::ui
       if (!all.sequences[i].empty()) on.set_mesh(i, mesh_at(i, f));
     }
     const auto counted = on.make_frame(plan);
-    times.push_back(
+    facts.times.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-    volumes.push_back(on.volume());
-    seen.push_back(surfaces ? counted.classes.all() : counted.exposed);
+    facts.volumes.push_back(on.volume());
+    facts.seen.push_back(surfaces ? counted.classes.all() : counted.exposed);
     if (f == pictures.size() * frames / drawn && pictures.size() < drawn) {
       const auto words = words_for_picture(on, side, surfaces ? voxel_set::surfaces : voxel_set::exposed);
       pictures.push_back(draw_voxels(host(options.threads), words, view));
     }
   }
-  const auto file = picture_of(options);
-  write_png(film_strip(pictures, in_a_row), file);
-
-  std::ranges::sort(times);
-  const double median = times[times.size() / 2];
-  if (options.format == "json") {
-    json out{{"grid", side},
-             {"place", on.place_name()},
-             {"op", count == 1 ? "none" : options.op},
-             {"frames", frames},
-             {"milliseconds", {{"median", median}, {"least", times.front()}, {"most", times.back()}}}};
-    out["steps"] = as_json(on.frame_times());
-    out["volume_voxels"] = volumes;
-    out["voxels"] = seen;
-    fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
-    return;
-  }
-  fmt::print("{} frames of {}: {:.2f} ms each, {:.2f} to {:.2f}; {:.0f} a second\n", frames, formula(options),
-             median, times.front(), times.back(), 1000 / median);
-  fmt::print("ms of the steps: {}\n", text(on.frame_times()));
-  fmt::print("pictures: {}\n", file.string());
+  write_png(film_strip(pictures, in_a_row), picture_of(options));
+  print_frames(options, count, side, on, std::move(facts));
 }
 
 /// Shows the meshes in browsers until the program is ended.
@@ -610,13 +617,7 @@ void run_solids(const solids_options& options) {
   if (options.serve) return serve_solids(options, all, *on, std::move(warnings));
   const auto bytes = on->expect_room(grid.side, options.frames ? all.meshes.size() + 1 : 1);
   if (!as_json) note("a grid of {}^3 on {}: about {} MiB", grid.side, on->place_name(), (bytes >> 20) + 1);
-  std::error_code failure;
-  std::filesystem::create_directories(options.out, failure);
-  if (!std::filesystem::is_directory(options.out)) {
-    throw error(
-        fmt::format("{}: is no directory and cannot be made one; give another --out", options.out.string()));
-  }
-
+  make_folder(options.out);
   for (std::size_t i = 0; i < all.meshes.size(); ++i) on->set_mesh(i, all.meshes[i]);
   if (options.frames) {
     warn(warnings);

@@ -35,6 +35,10 @@ struct solids_options {
   std::vector<std::string> exports;
   std::optional<int> serve;   ///< a port
   std::optional<int> frames;  ///< of an animation
+
+  std::string placement_of(std::size_t mesh) const {
+    return mesh < placements.size() ? placements[mesh] : std::string();
+  }
 };
 
 /// Combines the meshes, and reports. Throws what the readers, the place and the files throw, and
@@ -57,6 +61,11 @@ struct placed_meshes {
   length_unit length;              ///< of all lengths; none where no file has a unit
   vec3 origin{};                   ///< what was taken off all coordinates
   std::vector<std::string> notes;  ///< what a user should know of the files
+
+  /// Where words, such as those of --place-a, bring mesh i.
+  affine placed(std::size_t i, std::string_view words) const {
+    return place_mesh(boxes[i], parse_placement(words), unit, fitted[i] != 0 ? &first : nullptr);
+  }
 };
 
 /// The files that are read: those of a folder, too.

@@ -184,6 +184,15 @@ class chunk {
   std::string name_, content_, children_;
 };
 
+chunk vox_palette() {
+  chunk palette("RGBA");
+  for (std::size_t i = 0; i < 256; ++i) {  // colour i + 1
+    const auto* const colour = class_colours[i < 3 ? i : 0];
+    palette.put(colour[0]).put(colour[1]).put(colour[2]).put(std::uint8_t{255});
+  }
+  return palette;
+}
+
 /// One model for each block of 256^3 voxels that has some, and a scene that puts them beside each other.
 void write_vox(const voxel_model& model, whole_file& to) {
   constexpr std::uint32_t block = 256;
@@ -235,15 +244,10 @@ void write_vox(const voxel_model& model, whole_file& to) {
   }
   chunk root("nTRN");
   root.number(0).number(0).number(1).put(std::int32_t{-1}).put(std::int32_t{-1}).number(1).number(0);
-  chunk palette("RGBA");
-  for (std::size_t i = 0; i < 256; ++i) {  // colour i + 1
-    const auto* const colour = class_colours[i < 3 ? i : 0];
-    palette.put(colour[0]).put(colour[1]).put(colour[2]).put(std::uint8_t{255});
-  }
   main.add(root);
   main.add(group);
   main.add(scene);
-  main.add(palette);
+  main.add(vox_palette());
   const auto bytes = main.bytes();
   if (bytes.size() > 0x7fffffff) throw error("a .vox file holds at most 2 GiB; take a coarser grid");
   to.write("VOX ");
@@ -256,10 +260,7 @@ std::string name_of_slice(std::size_t z, std::size_t side) {
 }
 
 void write_slices(const voxel_model& model, const std::filesystem::path& folder) {
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
-  if (!std::filesystem::is_directory(folder))
-    throw error(fmt::format("{}: is no directory and cannot be made one; give another", folder.string()));
+  make_folder(folder, "another");
   const std::size_t side = model.columns.grid;
   host().launch(side, 0, [&](auto, std::size_t z, auto*) {
     picture slice{static_cast<int>(side), static_cast<int>(side), 1, std::vector<std::uint8_t>(side * side)};

@@ -142,7 +142,7 @@ void measure(const roost::host& cpu, std::span<const std::uint32_t> voxels, std:
   measure_std(keys, run);
 }
 
-void measure_tables_of(const voxels_options& options) {
+void expect_measurable(const voxels_options& options) {
   const auto finest = options.finest();
   if (finest == 0 || finest > finest_grid) {
     throw roost::invalid_argument(fmt::format(
@@ -152,6 +152,26 @@ void measure_tables_of(const voxels_options& options) {
     throw roost::invalid_argument(
         fmt::format("voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
   }
+}
+
+/// The CSV, and a plot of it.
+void write_times(const std::string& csv, const std::string& plot, const report& out) {
+  roost::tools::output_file table(csv);
+  table.write(out.csv());
+  table.finish();
+  out.note("times:  {}", csv);
+  if (run_plot({csv, plot})) {
+    out.note("plot:   {}", plot);
+  } else {
+    const auto script = script_path("plot");
+    out.note("plot:   not drawn; install python3-matplotlib, then: {} {} {}",
+             script.empty() ? "scripts/plot" : script, csv, plot);
+  }
+}
+
+void measure_tables_of(const voxels_options& options) {
+  expect_measurable(options);
+  const auto finest = options.finest();
   const auto picture = options.out / "voxels.png", csv = options.out / "voxels.csv",
              times = options.out / "voxels-time.png";
   std::vector<std::string> outputs{picture.string()};
@@ -163,12 +183,7 @@ void measure_tables_of(const voxels_options& options) {
                     std::back_inserter(all.notes));
   for (const auto& line : all.notes) fmt::print(stderr, "{}\n", line);
   const auto mesh = std::move(all.meshes.front());
-  std::error_code failure;
-  std::filesystem::create_directories(options.out, failure);
-  if (!std::filesystem::is_directory(options.out)) {
-    throw roost::error(
-        fmt::format("{}: is no directory and cannot be made one; give another --out", options.out.string()));
-  }
+  roost::tools::make_folder(options.out);
 
   const roost::host cpu(options.threads);
   std::vector<std::uint64_t> grids;
@@ -202,22 +217,125 @@ void measure_tables_of(const voxels_options& options) {
   view.turn = options.turn;
   write_png(draw_voxels(cpu, keys, view), picture);
   out.note("voxels: {}", picture.string());
-  if (options.sweep) {
-    roost::tools::output_file table(csv.string());
-    table.write(out.csv());
-    table.finish();
-    out.note("times:  {}", csv.string());
-    if (run_plot({csv.string(), times.string()})) {
-      out.note("plot:   {}", times.string());
-    } else {
-      const auto script = script_path("plot");
-      out.note("plot:   not drawn; install python3-matplotlib, then: {} {} {}",
-               script.empty() ? "scripts/plot" : script, csv.string(), times.string());
-    }
-  }
+  if (options.sweep) write_times(csv.string(), times.string(), out);
   if (out.wrong() != 0) {
     throw CLI::RuntimeError(fmt::format("voxels: {} answers were wrong", out.wrong()), 2);
   }
+}
+
+/// What meshes are read, and what is made of them in any case.
+void add_usual_options(CLI::App* command, voxels_options& options) {
+  command
+      ->add_option(
+          "meshes", options.meshes,
+          "Mesh files: OBJ, PLY, STL, 3DS, glTF ...; or box, sphere, torus, sphere:N, torus:N with N faces "
+          "around, which are as large as the first mesh and where it is")
+      ->required()
+      ->expected(1, 26);
+  command->add_option("--grid", options.grid,
+                      "Voxels per side of the grid, 1 to 1024 (1024); of solids 1 to 4096 (256)");
+  roost::add_place_options(*command, options.place, options.threads);
+  command
+      ->add_option("--reps", options.repetitions,
+                   "Number of timed runs; the median is reported (5; of solids fewer if they take 2 seconds)")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--out", options.out, "Directory for the pictures and the CSV")->capture_default_str();
+  command
+      ->add_option("--format", options.format, "Format of the report; json: of solids; csv: of a measurement")
+      ->check(CLI::IsMember({"table", "csv", "json"}))
+      ->capture_default_str();
+  command
+      ->add_option("--up", options.up,
+                   "Axis of the mesh that points up in the picture; --up=-z for the negative axis")
+      ->check(CLI::IsMember({"x", "y", "z", "-x", "-y", "-z"}))
+      ->capture_default_str();
+  command->add_option("--turn", options.turn, "Angle of the camera around the mesh, in degrees")
+      ->capture_default_str();
+  command
+      ->add_flag(
+          "--sweep", options.sweep,
+          "Measures grids of 32, 64, 128 ... up to --grid; writes a CSV and a plot of time against voxels")
+      ->group("Measuring tables");
+}
+
+constexpr const char* solids_group = "Solids";
+
+void add_placements(CLI::App* command, voxels_options& options) {
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    const auto number = static_cast<std::size_t>(letter - 'a');
+    command
+        ->add_option_function<std::string>(
+            fmt::format("--place-{}", letter),
+            [&options, number](const std::string& words) {
+              options.placements.resize(std::max(options.placements.size(), number + 1));
+              options.placements[number] = words;
+            },
+            letter == 'a'
+                ? "How the first mesh lies, --place-b the second, and so on: 'rotate X Y Z DEGREES', 'move "
+                  "X Y Z' and 'scale S', from left to right; moves in units of the first mesh's longest "
+                  "side, turns and sizes about the mesh's own centre"
+                : "")
+        ->group(letter == 'a' ? solids_group : "");
+  }
+}
+
+/// How solids are made of meshes.
+void add_solid_options(CLI::App* command, voxels_options& options) {
+  command->add_option("--op", options.op, "What is made of several meshes, one after the other")
+      ->check(CLI::IsMember({"union", "intersection", "difference", "xor", "surfaces"}))
+      ->capture_default_str()
+      ->group(solids_group);
+  add_placements(command, options);
+  command
+      ->add_flag("--fit", options.fit,
+                 "Brings the other meshes to the centre and the size of the first, before "
+                 "they are placed")
+      ->group(solids_group);
+  command
+      ->add_option(
+          "--inside", options.inside,
+          "What is inside of a mesh. columns: what its surface goes around. parity: what is below an odd "
+          "number of crossings. vote: what two of three axes say, for open meshes. fill: columns, and the "
+          "surfaces of two meshes by the method of Alcantara et al. 2009")
+      ->check(CLI::IsMember({"columns", "parity", "vote", "fill"}))
+      ->capture_default_str()
+      ->group(solids_group);
+  command
+      ->add_flag(
+          "--conservative", options.conservative,
+          "Surface voxels are all that a mesh touches, not only those that separate inside from outside")
+      ->group(solids_group);
+  command
+      ->add_flag("--baseline", options.baseline,
+                 "Makes the same in a grid of bits (with --inside parity), and measures that")
+      ->group(solids_group);
+}
+
+/// What is made of solids.
+void add_solid_outputs(CLI::App* command, voxels_options& options) {
+  command
+      ->add_option("--export", options.exports,
+                   "Writes the result as NAME.ply (a mesh of its voxels' sides), NAME.points.ply, "
+                   "NAME.binvox, NAME.vox "
+                   "(MagicaVoxel), NAME.vdb (OpenVDB), or as PNG slices into a folder NAME/")
+      ->group(solids_group);
+  command
+      ->add_option("--frames", options.frames,
+                   "Makes so many frames in which the first mesh turns and the others go around it, from "
+                   "triangles to classes and voxels that can be seen; reports their times, and draws "
+                   "frames.png. A mesh that is a folder of files goes through them instead, one a frame")
+      ->check(CLI::Range(1, 10000))
+      ->group(solids_group);
+  command
+      ->add_option_function<std::string>(  // of numbers CLI11 makes a 0 where none is given
+          "--serve",
+          [&options](const std::string& port) { options.serve = port.empty() ? 8421 : std::stoi(port); },
+          "Shows the solids in a browser, in which they are combined and moved: a server for this machine "
+          "alone, at port PORT (8421; 0: any that is free), until Ctrl-C")
+      ->expected(0, 1)
+      ->type_name("[PORT]")
+      ->check(CLI::Range(0, 65535))
+      ->group(solids_group);
 }
 
 }  // namespace
@@ -234,106 +352,9 @@ void add_voxels(CLI::App& app) {
       "voxels",
       "Turns meshes into voxels. One mesh: measures tables with its voxels as keys, and draws them. Several: "
       "combines them as solids. An option of solids asks for that with one mesh, too");
-  command
-      ->add_option(
-          "meshes", options->meshes,
-          "Mesh files: OBJ, PLY, STL, 3DS, glTF ...; or box, sphere, torus, sphere:N, torus:N with N faces "
-          "around, which are as large as the first mesh and where it is")
-      ->required()
-      ->expected(1, 26);
-  command->add_option("--grid", options->grid,
-                      "Voxels per side of the grid, 1 to 1024 (1024); of solids 1 to 4096 (256)");
-  roost::add_place_options(*command, options->place, options->threads);
-  command
-      ->add_option("--reps", options->repetitions,
-                   "Number of timed runs; the median is reported (5; of solids fewer if they take 2 seconds)")
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--out", options->out, "Directory for the pictures and the CSV")->capture_default_str();
-  command
-      ->add_option("--format", options->format,
-                   "Format of the report; json: of solids; csv: of a measurement")
-      ->check(CLI::IsMember({"table", "csv", "json"}))
-      ->capture_default_str();
-  command
-      ->add_option("--up", options->up,
-                   "Axis of the mesh that points up in the picture; --up=-z for the negative axis")
-      ->check(CLI::IsMember({"x", "y", "z", "-x", "-y", "-z"}))
-      ->capture_default_str();
-  command->add_option("--turn", options->turn, "Angle of the camera around the mesh, in degrees")
-      ->capture_default_str();
-  command
-      ->add_flag(
-          "--sweep", options->sweep,
-          "Measures grids of 32, 64, 128 ... up to --grid; writes a CSV and a plot of time against voxels")
-      ->group("Measuring tables");
-
-  const std::string solids = "Solids";
-  command->add_option("--op", options->op, "What is made of several meshes, one after the other")
-      ->check(CLI::IsMember({"union", "intersection", "difference", "xor", "surfaces"}))
-      ->capture_default_str()
-      ->group(solids);
-  for (char letter = 'a'; letter <= 'z'; ++letter) {
-    const auto number = static_cast<std::size_t>(letter - 'a');
-    command
-        ->add_option_function<std::string>(
-            fmt::format("--place-{}", letter),
-            [options, number](const std::string& words) {
-              options->placements.resize(std::max(options->placements.size(), number + 1));
-              options->placements[number] = words;
-            },
-            letter == 'a'
-                ? "How the first mesh lies, --place-b the second, and so on: 'rotate X Y Z DEGREES', 'move "
-                  "X Y Z' and 'scale S', from left to right; moves in units of the first mesh's longest "
-                  "side, turns and sizes about the mesh's own centre"
-                : "")
-        ->group(letter == 'a' ? solids : "");
-  }
-  command
-      ->add_flag("--fit", options->fit,
-                 "Brings the other meshes to the centre and the size of the first, before "
-                 "they are placed")
-      ->group(solids);
-  command
-      ->add_option(
-          "--inside", options->inside,
-          "What is inside of a mesh. columns: what its surface goes around. parity: what is below an odd "
-          "number of crossings. vote: what two of three axes say, for open meshes. fill: columns, and the "
-          "surfaces of two meshes by the method of Alcantara et al. 2009")
-      ->check(CLI::IsMember({"columns", "parity", "vote", "fill"}))
-      ->capture_default_str()
-      ->group(solids);
-  command
-      ->add_flag(
-          "--conservative", options->conservative,
-          "Surface voxels are all that a mesh touches, not only those that separate inside from outside")
-      ->group(solids);
-  command
-      ->add_flag("--baseline", options->baseline,
-                 "Makes the same in a grid of bits (with --inside parity), and measures that")
-      ->group(solids);
-  command
-      ->add_option("--export", options->exports,
-                   "Writes the result as NAME.ply (a mesh of its voxels' sides), NAME.points.ply, "
-                   "NAME.binvox, NAME.vox "
-                   "(MagicaVoxel), NAME.vdb (OpenVDB), or as PNG slices into a folder NAME/")
-      ->group(solids);
-  command
-      ->add_option("--frames", options->frames,
-                   "Makes so many frames in which the first mesh turns and the others go around it, from "
-                   "triangles to classes and voxels that can be seen; reports their times, and draws "
-                   "frames.png. A mesh that is a folder of files goes through them instead, one a frame")
-      ->check(CLI::Range(1, 10000))
-      ->group(solids);
-  command
-      ->add_option_function<std::string>(  // of numbers CLI11 makes a 0 where none is given
-          "--serve",
-          [options](const std::string& port) { options->serve = port.empty() ? 8421 : std::stoi(port); },
-          "Shows the solids in a browser, in which they are combined and moved: a server for this machine "
-          "alone, at port PORT (8421; 0: any that is free), until Ctrl-C")
-      ->expected(0, 1)
-      ->type_name("[PORT]")
-      ->check(CLI::Range(0, 65535))
-      ->group(solids);
+  add_usual_options(command, *options);
+  add_solid_options(command, *options);
+  add_solid_outputs(command, *options);
   command->footer(
       "Examples:\n"
       "  roost voxels bunny.obj --grid 256 --up z --out pictures\n"

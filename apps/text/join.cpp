@@ -78,6 +78,8 @@ class free_names {
   std::unordered_map<std::string, std::size_t> numbers_;  // of names that came too often
 };
 
+bool has_columns_of_right(join_kind kind) { return kind != join_kind::semi && kind != join_kind::anti; }
+
 /// Rows of two files as rows of one. Lines end as the header of the left file does.
 class joined_rows {
  public:
@@ -98,7 +100,7 @@ class joined_rows {
       if (!header_.empty() || &name != &left.names().front()) header_ += delimiter_;
       roost::tools::append_field(header_, name, delimiter_);
     }
-    if (kind != join_kind::semi && kind != join_kind::anti) {
+    if (has_columns_of_right(kind)) {
       free_names names(left.names(), options.suffix);
       std::vector<bool> is_key(right.names().size());
       for (const auto c : right_key) is_key[c] = true;
@@ -155,10 +157,26 @@ class joined_rows {
   bool alone_ = false;
 };
 
+/// What is read of two files: their keys, and what is written of their rows.
+struct join_choices {
+  roost::tools::csv_choice left, right;
+
+  join_choices(const csv_reader& left_file, const csv_reader& right_file, const join_options& options) {
+    for (const auto& on : options.on) {
+      const auto [l, r] = key_columns(on, left_file, right_file);
+      left.columns.push_back(l);
+      right.columns.push_back(r);
+    }
+    left.as_one = right.as_one = true;
+    left.text = roost::tools::csv_choice::all;
+    right.text = has_columns_of_right(kinds.at(options.kind)) ? roost::tools::csv_choice::others
+                                                              : roost::tools::csv_choice::none;
+  }
+};
+
 void join(const join_options& options) {
   const auto place = roost::choose_place(options.place);
   const auto kind = kinds.at(options.kind);
-  const bool both = kind != join_kind::semi && kind != join_kind::anti;
   roost::tools::expect_other_files({options.output}, {options.left, options.right});
   roost::tools::expect_two_files(options.left, options.right);
   const roost::host cpu(options.threads);
@@ -167,18 +185,10 @@ void join(const join_options& options) {
   csv_reader left(cpu, options.left, format), right(cpu, options.right, format);
   left.rows_go_to(options.output);
   right.rows_go_to(options.output);
-  roost::tools::csv_choice left_choice, right_choice;
-  for (const auto& on : options.on) {
-    const auto [l, r] = key_columns(on, left, right);
-    left_choice.columns.push_back(l);
-    right_choice.columns.push_back(r);
-  }
-  left_choice.as_one = right_choice.as_one = true;
-  left_choice.text = roost::tools::csv_choice::all;
-  right_choice.text = both ? roost::tools::csv_choice::others : roost::tools::csv_choice::none;
-  const joined_rows rows(left, right, left_choice.columns, right_choice.columns, options);
-  left.choose(left_choice);
-  right.choose(right_choice);
+  const join_choices choices(left, right, options);
+  const joined_rows rows(left, right, choices.left.columns, choices.right.columns, options);
+  left.choose(choices.left);
+  right.choose(choices.right);
 
   text_rows b;
   right.read(b);
@@ -200,7 +210,7 @@ void join(const join_options& options) {
       if (first) out.write(rows.header());
       matcher.match(a.fields, [&](const roost::tools::matches& found) {
         const auto partner = [&](std::size_t i) -> const std::string_view* {
-          const bool there = both && found.right[i] != roost::no_row<std::uint32_t>;
+          const bool there = has_columns_of_right(kind) && found.right[i] != roost::no_row<std::uint32_t>;
           return there ? &b.texts[found.right[i]] : nullptr;
         };
         const auto add = [&](std::string& text, std::size_t i) {
