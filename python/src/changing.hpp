@@ -1,6 +1,6 @@
 #pragma once
 
-#include "apps/solids/columns.hpp"
+#include "columns.hpp"
 
 // What maps that change have in common.
 

@@ -1,11 +1,11 @@
 #include <optional>
 
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
+#include "roost/shards/rank.hpp"
 #include "roost/shards/sharded_index.hpp"
 #include "roost/shards/sharded_join.hpp"
 #include "roost/shards/sharded_map.hpp"
-#include "roost/shards/rank.hpp"
 
 // Tables of several processes: on CPUs Python carries their bytes, between GPUs NCCL does.
 

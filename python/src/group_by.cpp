@@ -1,7 +1,7 @@
 #include "roost/group_by.hpp"
 
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 
 // Groups of rows, and what comes of their values. Types and reductions are chosen while it runs, so that
 // there is one reduction for each size of results.

@@ -1,7 +1,7 @@
 #include "roost/join.hpp"
 
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 
 // Joins.
 

@@ -1,5 +1,5 @@
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 #include "roost/frozen_map.hpp"
 #include "roost/frozen_set.hpp"
 

@@ -1,5 +1,5 @@
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 
 // The module of a place: what roost/*.py calls. Its functions take arrays of words; nobody else calls them.
 

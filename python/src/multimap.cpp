@@ -1,5 +1,5 @@
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 #include "roost/frozen_multimap.hpp"
 
 // All values of a key.

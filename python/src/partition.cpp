@@ -1,7 +1,7 @@
 #include "roost/partition.hpp"
 
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 
 // Rows by the hashes of their keys.
 

@@ -1,5 +1,5 @@
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 
 // Rows as they are: what Python does to keys and values before and after a call, without knowing their types.
 

@@ -2,8 +2,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 #include "roost/sparse/sparse_conv.hpp"
 
 // Voxels, their neighbours, and convolution over them.

@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 #include "roost/detail/place/xxhash.hpp"
 #include "roost/two_way_index.hpp"
 

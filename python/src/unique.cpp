@@ -1,7 +1,7 @@
 #include <nanobind/stl/optional.h>
 
-#include "apps/solids/columns.hpp"
 #include "bind.hpp"
+#include "columns.hpp"
 #include "roost/two_way_index.hpp"
 
 // Distinct keys.
