@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import roost
+from columns import ATTOSECONDS, exact
 from roost import _host, _strings
 from roost._exact import convert
 
@@ -121,38 +122,52 @@ def test_long_durations():
     assert longest not in roost.Index(np.array([7], "m8[us]"))
 
 
-UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps"]
+UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "as", "10us", "7D", "3M"]
 
 
 @pytest.mark.parametrize("to", UNITS)
 @pytest.mark.parametrize("given", UNITS)
 def test_dates_are_converted_exactly(given, to):
-    """Units of less than a day are those of a fixed number of seconds; others are compared through days."""
-    for number in (0, 1, -1, 17, 24, 60, 10**6, 2**40, -(2**55), 2**62, -(2**63)):
-        date = np.array([number], "i8").view(f"M8[{given}]")
-        try:
-            converted = convert(date, np.dtype(f"M8[{to}]"), "roost.test")
-        except OverflowError:
+    """Each is the same instant, and none is refused that the other unit has: its instants near are there."""
+    for kind in "Mm":
+        if kind == "m" and (given[-1] in "YM") != (to[-1] in "YM"):
             continue
-        if number == -(2**63):
-            assert np.isnat(converted).all()
-        elif given not in "YM" and to not in "YM":
-            seconds = {
-                "W": 604800,
-                "D": 86400,
-                "h": 3600,
-                "m": 60,
-                "s": 1,
-                "ms": 1e-3,
-                "us": 1e-6,
-                "ns": 1e-9,
-                "ps": 1e-12,
-            }
-            scale = {unit: fractions.Fraction(str(s)) for unit, s in seconds.items()}
-            assert int(converted.view("i8")[0]) * scale[to] == number * scale[given]
-        else:
-            step = "us" if "ps" in (given, to) else to  # numpy takes none from months to picoseconds
-            assert converted.astype(f"M8[{step}]").astype(f"M8[{given}]")[0] == date[0]
+        here, there = np.dtype(f"{kind}8[{given}]"), np.dtype(f"{kind}8[{to}]")
+        numbers = [0, 1, -1, 17, 24, 60, 10**6, 2**40, -(2**55), 2**62, -(2**63), 2**63 - 1, 1 - 2**63]
+        ratio = fractions.Fraction(span_of_one(there), span_of_one(here))
+        for edge in (2**31, 2**62, 2**63, 2**64, -(2**31), -(2**63), -(2**64), 7 * 2**60):
+            numbers += [int(edge * ratio) + i for i in range(-2, 3)]
+        for number in numbers:
+            if not -(2**63) <= number < 2**63:
+                continue
+            date = np.array([number], "i8").view(here)
+            try:
+                converted = convert(date, there, "roost.test")
+            except OverflowError:
+                count = round(number / ratio)
+                near = [count + i for i in range(-3, 4) if abs(count + i) < 2**63]
+                near = np.array(near, "i8").view(there) if near else []
+                assert exact(date[0]) not in map(exact, near), (date, there)
+            else:
+                assert converted.dtype == there and exact(converted[0]) == exact(date[0]), (date, there)
+
+
+def span_of_one(dtype):
+    """About how many attoseconds a unit has."""
+    unit, step = np.datetime_data(dtype)
+    return step * ({"Y": 12, "M": 1}[unit] * 30436875 * 864 * 10**14 if unit in "YM" else ATTOSECONDS[unit])
+
+
+def test_dates_beyond_64_bits_are_no_others():
+    days = np.array([2**63 - 7, 1 - 2**63], "i8").view("M8[D]")
+    month = np.datetime64(303032819133198655, "M")  # which begins 2^64 days after a day of these
+    week = np.datetime64((1 - 2**63) // 7, "W")  # and this one on such a day
+    assert month not in roost.Index(days) and week in roost.Index(days)
+    refused(OverflowError, lambda: roost.isin(np.array([month]), days.astype(">M8[D]")), "datetime64[D]")
+    assert roost.isin(np.array([week]), days.astype(">M8[D]")).tolist() == [True]
+    assert np.timedelta64(-92233720368547758, "ms") in roost.Index(
+        np.array([-9223372036854775800], "i8").view("m8[10us]")
+    )
 
 
 def test_dates_of_two_units():
