@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from . import _host, _strings
-from ._exact import alike, convert, is_python, keeps_every_value, plural
+from ._exact import alike, convert, is_python, keeps_every_value, plural, whole_floats
 from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _rows_type, _whole_number
 from ._keys import Keys, encode, encode_like, encode_one, encode_row, kind_of, numpy_dtype
 from ._libraries import NUMPY, same_device, take, take_values
@@ -100,6 +100,7 @@ class _Values:
         source = self.library.column(self.array)
         return library.gather(source, self.dtype, self.tail, library.column(rows), len(rows), missing)
 
+    @whole_floats
     def one(self, value, what):
         """The value for absent keys, as an array of one value on the CPU, by its bytes."""
         if type(value) is int and value == 0:
@@ -305,6 +306,7 @@ class _Keyed(_Table):
     def _queries(self, keys, what):
         return encode_like(keys, self._kind, self._library, what)
 
+    @whole_floats
     def _query(self, key):
         """The Keys of one key."""
         what = f"roost.{type(self).__name__}"
@@ -735,6 +737,7 @@ class _Changing(_Mapping):
                 )
         return array if shape == whole else library.full(whole, array)
 
+    @whole_floats
     def _change(self, keys, values, how, name):
         what = f"roost.{type(self).__name__}.{name}"
         keys = self._queries(keys, what)

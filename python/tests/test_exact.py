@@ -11,7 +11,7 @@ import pytest
 
 import roost
 from columns import ATTOSECONDS, exact
-from roost import _host, _strings
+from roost import _host, _libraries, _strings
 from roost._exact import convert
 
 D = np.datetime64
@@ -637,3 +637,72 @@ def test_a_store_is_not_loaded_with_narrower_keys(tmp_path):
     small.insert([-1, 5], [1.0, 2.0])
     small.save(tmp_path / "s")
     assert roost.Store.load(tmp_path / "s", "i4", "f4").find([-1, 5]).tolist() == [1.0, 2.0]
+
+
+def test_float32_becomes_float64_by_its_bits():
+    """As on GPUs; XLA on the CPU flushes denormal floats, as CuPy does."""
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    magnitudes = np.concatenate([np.arange(70), 2 ** np.arange(31), 2**23 + np.arange(-9, 9), [0x7F800000]])
+    bits = np.concatenate([magnitudes, magnitudes + 2**31]).astype("u4")
+    floats = bits.view("f4")
+    here = jax.device_put(floats, jax.local_devices(backend="cpu")[0])
+    for xp, given in ((np, floats), (jax.numpy, here)):
+        assert np.asarray(_libraries._as_float64(given, xp)).tobytes() == floats.astype("f8").tobytes()
+
+
+@pytest.fixture
+def flushed():
+    """A thread that takes denormal floats for 0."""
+    torch = pytest.importorskip("torch")
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor does not")
+    yield torch
+    torch.set_flush_denormal(False)
+
+
+LEAST = {dtype: np.array([1], f"u{dtype[1]}").view(dtype) for dtype in ("f2", "f4", "f8")}
+
+
+def test_denormal_floats_are_not_0(on):
+    """CuPy takes them for 0 in its kernels, and so does XLA on the CPU; roost does not."""
+    for dtype, least in LEAST.items():
+        zeros, x = np.zeros(1, dtype), np.concatenate([-least, least, np.zeros(1, dtype), least * 3, -least])
+        assert on.back(roost.isin(on(x), on(zeros))).tolist() == [False, False, True, False, False]
+        keys = on.back(roost.unique(on(x), sorted=True))
+        assert keys.tobytes() == np.concatenate([-least, zeros, least, least * 3]).tobytes()
+        for wide in {"f2": ("f4", "f8"), "f4": ("f8",)}.get(dtype, ()):
+            for a, b in ((x, x.astype(wide)), (x.astype(wide), x)):
+                assert on.back(roost.isin(on(a), on(b[:2]))).tolist() == [True, True, False, False, True]
+            table = roost.ConcurrentMap("i8", wide, like=on(np.zeros(0, "i8")))
+            table.insert(on(np.arange(5)), on(x))
+            assert on.back(table.find(on(np.arange(5)))).tobytes() == x.astype(wide).tobytes()
+            assert on.back(roost.Set(on(x.astype(wide))).contains(on(x))).all()
+        assert not on.back(roost.isin(on(x[:2]), on(np.zeros(1, "u1")))).any()
+        everything = np.arange(2**16, dtype="u2").view("f2").astype(dtype)
+        everything = np.concatenate([everything, -least, least * 5, np.array([np.inf, -np.inf], dtype)])
+        everything = everything[everything == everything]
+        wide = on.back(roost.isin(on(everything.astype("f8")), on(everything)))
+        assert wide.all()
+
+
+def test_denormal_floats_are_not_0_where_the_thread_takes_them_for_it(flushed):
+    least, zeros = LEAST["f4"], np.zeros(1, "f4")
+    least_as_f8 = np.array([0x36A0000000000000], "u8").view("f8")
+    assert (zeros == least).all() and (least.astype("f8") == 0).all()  # as numpy has it here
+    for on in (lambda x: x, flushed.from_numpy):
+        assert roost.isin(on(least), on(np.zeros(1, "i2"))).tolist() == [False]
+        assert roost.isin(on(least_as_f8), on(least)).tolist() == [True]
+        assert roost.Set(on(least_as_f8)).contains(on(least)).tolist() == [True]
+        both = roost.unique(on(np.concatenate([least, zeros])), sorted=True)
+        assert np.asarray(both).view("u4").tolist() == [0, 1]
+        table = roost.ConcurrentMap("i8", "f8", like=on(np.zeros(0, "i8")))
+        table.insert(on(np.arange(1)), on(least))
+        assert np.asarray(table.find(on(np.arange(1)))).tobytes() == least_as_f8.tobytes()
+    tiny = LEAST["f8"].item()
+    assert tiny not in roost.Set(np.zeros(1)) and tiny in roost.Set(LEAST["f8"])
+    assert complex(0, tiny) not in roost.Set(np.zeros(1))
+    refused(OverflowError, lambda: roost.Index(zeros).get_indexer([tiny]), "float32")
+    refused(OverflowError, lambda: roost.isin([tiny], zeros), "float32")
+    refused(OverflowError, lambda: roost.Map([1], zeros).find([1], missing=tiny), "missing")
+    assert (zeros == least).all()  # roost leaves the thread as it was
