@@ -174,7 +174,8 @@ def words(column):
 def codes(*columns):
     """For each column the numbers of its keys: equal for equal keys, in order of first occurrence."""
     ends = np.cumsum([len(column) for column in columns])[:-1]
-    if len({(column.dtype, column.shape[1:]) for column in columns}) == 1:
+    same = len({(column.dtype, column.shape[1:]) for column in columns}) == 1
+    if same and columns[0].dtype.kind not in "OUT":  # texts with NUL are alike to some versions of pandas
         numbers = pd.factorize(words(np.concatenate(columns)))[0]
     else:
         seen = {}
