@@ -19,6 +19,7 @@ _LONGEST_TEXT = (
     256  # above it, a list becomes an array of objects: numpy makes all texts as wide as the longest
 )
 _LONGEST_BYTES = 32
+_LEAST_NORMAL = sys.float_info.min
 _SINGLE = (bool, int, float, complex, str, bytes, np.generic, datetime.date, datetime.timedelta, type(None))
 
 
@@ -39,9 +40,6 @@ def whole_floats(function):
             c.fesetenv(kept)
 
     return call
-
-
-_LEAST_NORMAL = sys.float_info.min
 
 
 def plural(n, noun):
@@ -159,7 +157,7 @@ def _dates_as(array, dtype):
     64 bits some versions of numpy wrap around, and some raise."""
     missing = np.isnat(array)
     if "generic" in (np.datetime_data(t)[0] for t in (array.dtype, dtype)):  # numbers without a unit
-        return np.full(array.shape, "NaT", dtype), missing
+        return np.full(array.shape, -_MOST - 1).view(dtype.newbyteorder("=")).astype(dtype), missing
     (months, size), (to_months, to_size) = map(_unit, (array.dtype, dtype))
     counts = np.where(missing, 0, array.astype(array.dtype.newbyteorder("=")).view(np.int64)).reshape(-1)
     if months == to_months:
@@ -379,6 +377,8 @@ def _texts(cells, zero, longest, dtype):
 def _dates(cells, of_numpy, what):
     """Dates or durations, in the finest of their units."""
     single = [_date(cell, of_numpy, what) for cell in cells]
+    unit = next((cell.dtype for cell in single if cell is not None), of_numpy(0, "s").dtype)
+    single = [np.array("NaT", unit)[()] if cell is None else cell for cell in single]
     dtypes = {cell.dtype for cell in single}
     if len(dtypes) == 1:
         return np.array(single)
@@ -393,10 +393,11 @@ def _dates(cells, of_numpy, what):
 
 
 def _date(cell, of_numpy, what):
+    """A date or duration of numpy; None for NaT of pandas, which has no unit."""
     if isinstance(cell, of_numpy):
         return cell
     if type(cell).__name__ == "NaTType":
-        return of_numpy("NaT")
+        return None
     if getattr(cell, "tzinfo", None) is not None:
         raise TypeError(f"{what}: {NO_TIME_ZONES}")
     if hasattr(cell, "to_numpy"):  # of pandas, which has nanoseconds
