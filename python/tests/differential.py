@@ -685,7 +685,8 @@ def near(rng, value):
     if isinstance(value, np.datetime64 | np.timedelta64):
         unit, step = np.datetime_data(value.dtype)
         count, kind = int(value.view("i8")), type(value)
-        result = [value, count, value + 1, str(value), kind("NaT")]
+        after = np.array([min(count + 1, 2**63 - 1)], "i8").view(value.dtype)[0]
+        result = [value, count, after, str(value), kind("NaT")]
         for other in ("M", *UNITS, "ps", "W"):
             try:
                 result.append(value.astype(f"{value.dtype.kind}8[{other}]"))
