@@ -108,9 +108,17 @@ def convert(array, dtype, what, given=None):
     if not kept.all():
         wrong = array[~kept].ravel()[0] if array.ndim else array[()]
         why = "longer than" if dtype.kind == "S" else "no value of type"
-        shown = str(wrong) if array.dtype.kind in "mM" else repr(wrong.item())
-        raise OverflowError(f"{what}: {shown} is {why} {dtype}")
+        name = shown(wrong, str) if array.dtype.kind in "mM" else repr(wrong.item())
+        raise OverflowError(f"{what}: {name} is {why} {dtype}")
     return converted
+
+
+def shown(value, text=repr):
+    """What a value is, on one line."""
+    try:
+        return " ".join(text(value).split())[:80]
+    except OverflowError:  # of a date that is too far away for numpy to write
+        return f"a {type(value).__name__} of {getattr(value, 'dtype', 'dates')}"
 
 
 def _kept(array, converted, given):

@@ -53,6 +53,7 @@ from columns import (
     pa,
     pick,
     pl,
+    said,
     same_value,
     torch,
 )
@@ -460,7 +461,7 @@ def tables(w):
             expect("contains", back(table.contains(asked.given), asked), rows >= 0)
         elif use == "in":
             for i in rng.integers(0, len(asked.truth), min(5, len(asked.truth))):
-                expect(f"{asked.truth[i]!r} in", asked.truth[i] in table, bool(rows[i] >= 0))
+                expect(f"{said(asked.truth[i])} in", asked.truth[i] in table, bool(rows[i] >= 0))
         elif use == "len":
             expect("len", len(table), n if name in ("MultiMap", "Index") else known.n)
             if name == "Index":
@@ -528,9 +529,9 @@ def _use_map(w, table, known, values, use, asked, of, keys):
         if asked.truth.ndim == 1 and asked.truth.dtype == keys.truth.dtype:
             one = table.get(asked.truth[i], None)
             if rows[i] < 0:
-                expect(f"get({asked.truth[i]!r})", one is None, True)
+                expect(f"get({said(asked.truth[i])})", one is None, True)
             elif values.ndim == 1 and values.dtype.kind in "biu":
-                expect(f"get({asked.truth[i]!r})", one, values[rows[i]].item())
+                expect(f"get({said(asked.truth[i])})", one, values[rows[i]].item())
 
 
 def _records_like(w, values):
@@ -659,7 +660,7 @@ def _check_changing(w, table, pool, present, value, home):
     expect("keys", np.sort(of), np.flatnonzero(present))
     expect("values", raw(values), raw(value[of]))
     for i in w.rng.integers(0, len(pool), 3 * bool(len(pool))):
-        expect(f"{pool[i]!r} in", pool[i] in table, bool(present[i]))
+        expect(f"{said(pool[i])} in", pool[i] in table, bool(present[i]))
 
 
 # Operations: values of other types. An answer is right, or it is a refusal.
@@ -686,7 +687,7 @@ def near(rng, value):
         unit, step = np.datetime_data(value.dtype)
         count, kind = int(value.view("i8")), type(value)
         after = np.array([min(count + 1, 2**63 - 1)], "i8").view(value.dtype)[0]
-        result = [value, count, after, str(value), kind("NaT")]
+        result = [value, count, after, said(value, str), kind("NaT")]
         for other in ("M", *UNITS, "ps", "W"):
             try:
                 result.append(value.astype(f"{value.dtype.kind}8[{other}]"))
@@ -812,7 +813,7 @@ def others(w):
         if rng.integers(2):
             values = [q for q in queries if type(q) is type(values[0])][: len(values)]
         given, asked = values, Column(np.empty(len(values), object), values, "list", "list")
-    w.doing(f"{keys} asked by {asked.form} of {getattr(given, 'dtype', '')} {values[:6]}")
+    w.doing(f"{keys} asked by {asked.form} of {getattr(given, 'dtype', '')} {said(values[:6])}")
     _check_others(w, keys, given, values)
 
 
@@ -856,7 +857,7 @@ def _check_others(w, keys, given, values):
         bad = np.asarray(got) != np.array(wanted)
         if bad.any():
             i = int(np.argmax(bad))
-            raise Wrong(f"{name}: {values[i]!r} ({type(values[i]).__name__}): {got[i]!r}, not {wanted[i]!r}")
+            raise Wrong(f"{name}: {said(values[i])} ({type(values[i]).__name__}): {said(got[i])}, not {said(wanted[i])}")
 
     there = [row >= 0 for row in rows]
     texts = truth.dtype.kind == "O"
@@ -882,10 +883,10 @@ def _check_others(w, keys, given, values):
                 got = attempt(f"{name}.erase", lambda: table.erase(given))
                 if not is_refusal(got):
                     gone = len(set(wanted_of) & set(known))
-                    expect(f"{name}.erase of {values!r}"[:300], (got, len(table)), (gone, before - gone))
+                    expect(f"{name}.erase of {said(values)}"[:300], (got, len(table)), (gone, before - gone))
     tables = {kind for name, kind in kinds.items() if not name.startswith("isin")}
     if len(tables) > 1 and len(values):
-        raise Wrong(f"answers and refusals of one query: {kinds}; {values[:5]}"[:500])
+        raise Wrong(f"answers and refusals of one query: {kinds}; {said(values[:5])}"[:500])
 
 
 def _like(keys):
@@ -914,23 +915,23 @@ def singles(w):
     for query in _queries_near(w, truth)[:12]:
         row = known.get(beside(query, dtype), -1)
         for name, table in tables.items():
-            w.doing(f"{name} of {keys} {truth[:4].tolist()}: one {type(query).__name__} {query!r}")
+            w.doing(f"{name} of {keys} {said(truth[:4])}: one {type(query).__name__} {said(query)}")
             got = attempt("in", lambda: query in table)
             if not is_refusal(got):
-                expect(f"{query!r} in", got, row >= 0)
+                expect(f"{said(query)} in", got, row >= 0)
             if not hasattr(table, "get"):
                 continue
             got = attempt("get", lambda: table.get(query, "none"))
             if not is_refusal(got):
-                expect(f"get({query!r})", got, row if row >= 0 else "none")
+                expect(f"get({said(query)})", got, row if row >= 0 else "none")
             try:
-                got = attempt(f"[{query!r}]", lambda: _one(table, query))
+                got = attempt(f"[{said(query)}]", lambda: _one(table, query))
             except Wrong as error:
                 if not (isinstance(error.__cause__, KeyError) and row < 0):
                     raise
             else:
                 if not is_refusal(got):
-                    expect(f"[{query!r}]", got, row)
+                    expect(f"[{said(query)}]", got, row)
 
 
 def _one(table, query):
@@ -951,7 +952,7 @@ def lists(w):
     if rng.integers(2):
         chosen = [c for c in chosen if type(c) is type(chosen[0])]
     chosen = [chosen[i] for i in rng.integers(0, len(chosen), int(rng.integers(1, 9)))]
-    w.doing(f"list {chosen!r}"[:400])
+    w.doing(f"list {said(chosen)}"[:400])
     form = pick(rng, [list, tuple, lambda v: _objects(v)])(chosen)
     seen = {}
     numbers = np.array([seen.setdefault(exact(v), len(seen)) for v in chosen])
@@ -1003,7 +1004,7 @@ def values(w):
         return
     if isinstance(wanted, int) and wanted == 0:
         return  # the default: zeros of any type
-    w.doing(f"values of {type}: missing={wanted!r} ({wanted.__class__.__name__})")
+    w.doing(f"values of {type}: missing={said(wanted)} ({wanted.__class__.__name__})")
     given = w.like(home, truth)
     if given.library == "list" or (home.library in ("torch", "jax") and truth.dtype.kind in "mMSV"):
         return
@@ -1017,7 +1018,7 @@ def values(w):
         held = _domain_dtype(given)
         got = attempt(f"{name}.find", lambda: table.find(w.like(home, np.array([77])).given, missing=wanted))
         if not is_refusal(got) and held == truth.dtype:
-            expect(f"{name}: missing={wanted!r} of {type}", exact(back(got)[0]), beside(wanted, held))
+            expect(f"{name}: missing={said(wanted)} of {type}", exact(back(got)[0]), beside(wanted, held))
         if name != "Map":
             for put in ("insert", "insert_or_assign", "set"):
                 table.clear()
@@ -1028,7 +1029,7 @@ def values(w):
                     expect("len after a refusal", len(table), 0)
                 else:
                     expect(
-                        f"{name}.{put} of {wanted!r}", exact(back(table.find(key))[0]), beside(wanted, held)
+                        f"{name}.{put} of {said(wanted)}", exact(back(table.find(key))[0]), beside(wanted, held)
                     )
 
 

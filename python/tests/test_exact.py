@@ -706,3 +706,12 @@ def test_denormal_floats_are_not_0_where_the_thread_takes_them_for_it(flushed):
     refused(OverflowError, lambda: roost.isin([tiny], zeros), "float32")
     refused(OverflowError, lambda: roost.Map([1], zeros).find([1], missing=tiny), "missing")
     assert (zeros == least).all()  # roost leaves the thread as it was
+
+
+def test_dates_that_numpy_does_not_write_are_refused_in_one_line():
+    far = np.array([2**62], "i8").view("M8[10us]")  # numpy 2.5 raises for their texts
+    days = roost.Index(np.array([0], "i8").view("M8[D]"))
+    refused(OverflowError, lambda: days.get_indexer([far[0]]), "datetime64[D]")
+    numbers = roost.Map(np.array([1]), np.array([1]))
+    refused(TypeError, lambda: numbers.find([1], missing=far[0]), "missing=")
+    refused(TypeError, lambda: numbers.find([1], missing=[far[0]]), "missing=")
