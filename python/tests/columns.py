@@ -51,7 +51,8 @@ def expect(what, got, wanted):
         if got.shape == wanted.shape:
             i = int(np.argmin(same.reshape(-1)))
             got, wanted = got.reshape(-1)[i], wanted.reshape(-1)[i]
-            raise Wrong(f"{what}: {int((~same).sum())} of {same.size} differ: [{i}] {said(got)}, not {said(wanted)}")
+            differ = f"{int((~same).sum())} of {same.size} differ"
+            raise Wrong(f"{what}: {differ}: [{i}] {said(got)}, not {said(wanted)}")
         raise Wrong(f"{what}: shape {got.shape}, not {wanted.shape}")
     if not (got == wanted) or type(got) is np.ndarray:
         raise Wrong(f"{what}: {said(got)}, not {said(wanted)}"[:400])

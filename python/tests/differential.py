@@ -857,7 +857,8 @@ def _check_others(w, keys, given, values):
         bad = np.asarray(got) != np.array(wanted)
         if bad.any():
             i = int(np.argmax(bad))
-            raise Wrong(f"{name}: {said(values[i])} ({type(values[i]).__name__}): {said(got[i])}, not {said(wanted[i])}")
+            asked = f"{said(values[i])} ({type(values[i]).__name__})"
+            raise Wrong(f"{name}: {asked}: {said(got[i])}, not {said(wanted[i])}")
 
     there = [row >= 0 for row in rows]
     texts = truth.dtype.kind == "O"
@@ -1028,9 +1029,8 @@ def values(w):
                 if is_refusal(got):
                     expect("len after a refusal", len(table), 0)
                 else:
-                    expect(
-                        f"{name}.{put} of {said(wanted)}", exact(back(table.find(key))[0]), beside(wanted, held)
-                    )
+                    stored = exact(back(table.find(key))[0])
+                    expect(f"{name}.{put} of {said(wanted)}", stored, beside(wanted, held))
 
 
 def with_nulls(rng):
