@@ -128,7 +128,7 @@ def same_type(what, got, column):
 def refused(error):
     """Whether an error is one of roost's."""
     kinds = TypeError, ValueError, OverflowError
-    text = str(error.args[0]) if error.args else ""
+    text = said(error.args[0], str) if error.args else ""
     return isinstance(error, kinds) and text.startswith("roost") and "\n" not in text
 
 
@@ -139,7 +139,7 @@ def attempt(what, call):
     except Exception as error:
         if refused(error):
             return type(error)
-        raise Wrong(f"{what}: {type(error).__name__}: {str(error)[:300]!r}") from error
+        raise Wrong(f"{what}: {type(error).__name__}: {said(error, str)[:300]!r}") from error
 
 
 def is_refusal(answer):
