@@ -5,9 +5,12 @@ array another type. Both keep every value, or raise one TypeError or OverflowErr
 kept. Nothing else in the package converts values that a user gives.
 """
 
+import ctypes
 import datetime
 import functools
 import itertools
+import math
+import sys
 
 import numpy as np
 
@@ -16,7 +19,27 @@ _LONGEST_TEXT = (
     256  # above it, a list becomes an array of objects: numpy makes all texts as wide as the longest
 )
 _LONGEST_BYTES = 32
+_LEAST_NORMAL = sys.float_info.min
 _SINGLE = (bool, int, float, complex, str, bytes, np.generic, datetime.date, datetime.timedelta, type(None))
+
+
+def whole_floats(function):
+    """Lets a function have denormal floats as they are on a thread that takes them for 0: after
+    `torch.set_flush_denormal(True)`, and where a library was built with -ffast-math."""
+
+    @functools.wraps(function)
+    def call(*arguments, **named):
+        if _LEAST_NORMAL * 0.5 != 0.0:
+            return function(*arguments, **named)
+        c, kept = ctypes.PyDLL(None), ctypes.create_string_buffer(64)  # of which C takes 32 at most
+        c.fegetenv(kept)
+        c.fesetenv(ctypes.c_void_p(-1))  # FE_DFL_ENV
+        try:
+            return function(*arguments, **named)
+        finally:
+            c.fesetenv(kept)
+
+    return call
 
 
 def plural(n, noun):
@@ -61,6 +84,7 @@ def common_type(dtype, other):
     return both if keeps_every_value(dtype, both) and keeps_every_value(other, both) else None
 
 
+@whole_floats
 def convert(array, dtype, what, given=None):
     """An array of numpy with another type, every value as it is.
 
@@ -72,23 +96,29 @@ def convert(array, dtype, what, given=None):
         return array
     if not alike(array.dtype, dtype):
         raise TypeError(f"{what}: {array.dtype} and {dtype} are never equal; convert one of them")
-    try:
-        with np.errstate(all="ignore"):
-            converted = array.astype(dtype)
-            if converted.dtype != dtype:  # of dates without a unit, to which numpy gives one
-                converted = converted.view(dtype)
-            kept = _kept(array, converted, given)
-    except (TypeError, ValueError, OverflowError):  # of durations in months as days; of dates beyond a unit
-        between = np.dtype(f"{dtype.kind}8[us]") if dtype.kind in "mM" else dtype
-        if between not in (dtype, array.dtype):  # from hours to femtoseconds numpy takes no single step
-            return convert(convert(array, between, what), dtype, what)
-        raise OverflowError(f"{what}: {array.dtype} has values that are none of {dtype}") from None
+    if dtype.kind in "mM":
+        converted, kept = _dates_as(array, dtype)
+    else:
+        try:
+            with np.errstate(all="ignore"):
+                converted = array.astype(dtype)
+                kept = _kept(array, converted, given)
+        except (TypeError, ValueError, OverflowError):
+            raise OverflowError(f"{what}: {array.dtype} has values that are none of {dtype}") from None
     if not kept.all():
         wrong = array[~kept].ravel()[0] if array.ndim else array[()]
         why = "longer than" if dtype.kind == "S" else "no value of type"
-        shown = str(wrong) if array.dtype.kind in "mM" else repr(wrong.item())
-        raise OverflowError(f"{what}: {shown} is {why} {dtype}")
+        name = shown(wrong, str) if array.dtype.kind in "mM" else repr(wrong.item())
+        raise OverflowError(f"{what}: {name} is {why} {dtype}")
     return converted
+
+
+def shown(value, text=repr):
+    """What a value is, on one line."""
+    try:
+        return " ".join(text(value).split())[:80]
+    except OverflowError:  # of a date that is too far away for numpy to write
+        return f"a {type(value).__name__} of {getattr(value, 'dtype', 'dates')}"
 
 
 def _kept(array, converted, given):
@@ -96,11 +126,6 @@ def _kept(array, converted, given):
     old, new = array.dtype.kind, converted.dtype.kind
     if old == "S":
         return converted == array
-    if old in "mM":
-        if "generic" in (np.datetime_data(t)[0] for t in (array.dtype, converted.dtype)):
-            return np.isnat(array)  # numbers without a unit are no dates
-        native = array.dtype.newbyteorder("=")
-        return converted.astype(native).view(np.int64) == array.astype(native).view(np.int64)
     if new == "f" and old == "f":
         kept = (converted.astype(array.dtype) == array) | np.isnan(array)
         if is_python(given) and not kept.all():
@@ -120,6 +145,70 @@ def _kept(array, converted, given):
         inside = (exact >= low) & (exact < high) & (exact == np.trunc(exact))
         return inside & (np.where(inside, exact, 0).astype(converted.dtype) == converted)
     return (converted.astype(array.dtype) == array) & ((converted < 0) == (array < 0))
+
+
+_ATTOSECONDS = {"W": 604800, "D": 86400, "h": 3600, "m": 60, "s": 1}
+_ATTOSECONDS = {unit: n * 10**18 for unit, n in _ATTOSECONDS.items()}
+_ATTOSECONDS |= {unit: 1000**i for i, unit in enumerate(("as", "fs", "ps", "ns", "us", "ms"))}
+_MOST = 2**63 - 1
+_ERA_MONTHS, _ERA_DAYS = 4800, 146097  # of 400 years, after which the calendar begins again
+
+
+@functools.cache
+def _days_of_months():
+    """The days from the first month of an era to each one."""
+    return np.arange(_ERA_MONTHS).astype("M8[M]").astype("M8[D]").astype(np.int64)
+
+
+def _dates_as(array, dtype):
+    """Dates or durations in another unit, and for each whether it is the same there. In whole numbers: beyond
+    64 bits some versions of numpy wrap around, and some raise."""
+    missing = np.isnat(array)
+    if "generic" in (np.datetime_data(t)[0] for t in (array.dtype, dtype)):  # numbers without a unit
+        return np.full(array.shape, -_MOST - 1).view(dtype.newbyteorder("=")).astype(dtype), missing
+    (months, size), (to_months, to_size) = map(_unit, (array.dtype, dtype))
+    counts = np.where(missing, 0, array.astype(array.dtype.newbyteorder("=")).view(np.int64)).reshape(-1)
+    if months == to_months:
+        counts, kept = _scaled(counts, size, to_size)
+    elif months:
+        counts = _with_room(_scaled(counts, size, 1)[0], 31)
+        counts = counts // _ERA_MONTHS * _ERA_DAYS + _days_of_months()[(counts % _ERA_MONTHS).astype(int)]
+        counts, kept = _scaled(counts, _ATTOSECONDS["D"], to_size)
+    else:
+        days, kept = _scaled(counts, size, _ATTOSECONDS["D"])
+        rest = (days % _ERA_DAYS).astype(np.int64)
+        month = np.searchsorted(_days_of_months(), rest, "right") - 1
+        kept &= _days_of_months()[month] == rest  # the first day of a month
+        counts, whole = _scaled(days // _ERA_DAYS * _ERA_MONTHS + month, 1, to_size)
+        kept &= whole
+    kept &= ((counts >= -_MOST) & (counts <= _MOST)).astype(bool)
+    counts, kept = (a.reshape(array.shape) for a in (np.where(kept, counts, 0).astype(np.int64), kept))
+    result = np.where(missing, -_MOST - 1, counts).view(dtype.newbyteorder("="))
+    return result.astype(dtype, copy=False), kept | missing
+
+
+def _unit(dtype):
+    """Whether a unit of dates is of months, and how many of these, or attoseconds, it has."""
+    unit, step = np.datetime_data(dtype)
+    return unit in "YM", step * (_ATTOSECONDS[unit] if unit in _ATTOSECONDS else 12 if unit == "Y" else 1)
+
+
+def _with_room(counts, factor, divisor=1):
+    """Whole numbers, as Python's if those of 64 bits may not hold each one divided, and then multiplied."""
+    if not counts.size or counts.dtype == object:
+        return counts
+    largest = max(-int(counts.min()), int(counts.max()))
+    return counts.astype(object) if max(-(-largest // divisor) * factor, divisor) > _MOST else counts
+
+
+def _scaled(counts, factor, divisor):
+    """Whole numbers multiplied and divided, and for each whether it is whole then."""
+    common = math.gcd(factor, divisor)
+    factor, divisor = factor // common, divisor // common
+    counts = _with_room(counts, factor, divisor)
+    if counts.dtype != object and factor > _MOST:  # of zeros
+        factor = 1
+    return counts // divisor * factor, (counts % divisor == 0).astype(bool)
 
 
 def _ends(dtype):
@@ -145,6 +234,7 @@ def own_floats(x):
     return np.array([not numpys and type(cell) in (float, complex) for cell in cells], bool)
 
 
+@whole_floats
 def of_python(x, what):
     """An array of numpy of what Python has, with every value as it is.
 
@@ -295,6 +385,8 @@ def _texts(cells, zero, longest, dtype):
 def _dates(cells, of_numpy, what):
     """Dates or durations, in the finest of their units."""
     single = [_date(cell, of_numpy, what) for cell in cells]
+    unit = next((cell.dtype for cell in single if cell is not None), of_numpy(0, "s").dtype)
+    single = [np.array("NaT", unit)[()] if cell is None else cell for cell in single]
     dtypes = {cell.dtype for cell in single}
     if len(dtypes) == 1:
         return np.array(single)
@@ -309,10 +401,11 @@ def _dates(cells, of_numpy, what):
 
 
 def _date(cell, of_numpy, what):
+    """A date or duration of numpy; None for NaT of pandas, which has no unit."""
     if isinstance(cell, of_numpy):
         return cell
     if type(cell).__name__ == "NaTType":
-        return of_numpy("NaT")
+        return None
     if getattr(cell, "tzinfo", None) is not None:
         raise TypeError(f"{what}: {NO_TIME_ZONES}")
     if hasattr(cell, "to_numpy"):  # of pandas, which has nanoseconds

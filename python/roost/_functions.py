@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 
+from ._exact import whole_floats
 from ._keys import encode, encode_strings_too, encode_two, numpy_dtype
 from ._libraries import same_device, take_values
 
@@ -119,7 +120,8 @@ def unique(
     inverse = library.adopt(inverse, rows) if return_inverse else None
     counts = library.adopt(counts, _INT64) if return_counts else None
     if sorted:
-        by_key = library.argsort(keys)
+        dtype = x.kind.dtype
+        by_key = library.argsort_floats(keys, dtype) if dtype.kind == "f" else library.argsort(keys)
         keys = library.rows(keys, by_key)
         first = library.rows(first, by_key) if return_index else None
         counts = library.rows(counts, by_key) if return_counts else None
@@ -471,6 +473,7 @@ class GroupBy:
             return found
         return home.of_numpy(library.to_numpy(found))
 
+    @whole_floats
     def _reduced(self, array, library, dtype, how):
         """What comes of a column of numbers."""
         home = self._library

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 from . import _host
-from ._exact import NO_TIME_ZONES, of_python, plural
+from ._exact import NO_TIME_ZONES, of_python, plural, whole_floats
 
 _HOST_PLACE = _host.Place()
 _NOTHING = contextlib.nullcontext()
@@ -104,8 +104,9 @@ class Library:
         return True
 
     @staticmethod
+    @whole_floats
     def convert(array, dtype):
-        """An array with numbers of another type."""
+        """An array with numbers of another type, exactly."""
         return array.astype(dtype, copy=False)
 
     @staticmethod
@@ -143,6 +144,18 @@ class Library:
     def argsort(keys):
         """The row numbers of keys in ascending order; equal ones stay in order."""
         return np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
+
+    def argsort_floats(self, keys, dtype):
+        """The same of floats as keys have them, without -0.0 and with one NaN, by their bits: some libraries
+        take denormal ones for 0."""
+        top = 8 * dtype.itemsize - 1
+        bits = self.view(keys, np.dtype(f"i{dtype.itemsize}"))
+        return self.argsort(bits ^ ((bits >> top) & (2**top - 1)))
+
+    @staticmethod
+    def view(array, dtype):
+        """The bytes of an array as another type of their size."""
+        return array.view(dtype)
 
     def rows(self, array, rows):
         """array[rows]."""
@@ -217,7 +230,10 @@ class _TorchCpu(Library):
         return self.torch.from_numpy(Library.adopt(result, dtype, tail))
 
     def convert(self, array, dtype):
-        return array.to(self.dtypes[dtype])
+        return self.of_numpy(Library.convert(array.numpy(), dtype))
+
+    def view(self, array, dtype):
+        return array.view(self.dtypes[dtype])
 
     def need(self, dtype):
         if isinstance(dtype, np.dtype) and dtype not in self.dtypes:
@@ -347,11 +363,23 @@ class _TorchCuda(_Device, _TorchCpu):
         array = result.view(self.dtypes.get(dtype, dtype))
         return array.view(-1, *tail) if tail else array
 
+    def convert(self, array, dtype):
+        return array.to(self.dtypes[dtype])
+
     def of_numpy(self, array):
         return self.torch.from_numpy(np.array(_native(array))).to(self.device)
 
     def to_numpy(self, array):
         return array.cpu().numpy()
+
+
+def _as_float64(array, xp):
+    """float32 as float64. CuPy's kernels take denormal numbers for 0, and XLA's if it is told to; not here,
+    where they are integers, and then float64."""
+    bits = array.view(np.int32)
+    size = bits & 0x7FFFFFFF
+    small = size.astype(np.float64) * 2.0**-149
+    return xp.where(size < 0x800000, xp.where(bits < 0, -small, small), array.astype(np.float64))
 
 
 class _Cupy(_Device):
@@ -408,6 +436,8 @@ class _Cupy(_Device):
 
     def convert(self, array, dtype):
         with self._here():
+            if array.dtype == np.float32 and dtype == np.float64:
+                return _as_float64(array, self.cupy)
             return array.astype(dtype, copy=False)
 
     def of_numpy(self, array):
@@ -431,10 +461,15 @@ class _Cupy(_Device):
                 return self.cupy.lexsort(self.cupy.ascontiguousarray(keys.T[::-1]))
             return self.cupy.argsort(keys.view(np.uint8) if keys.dtype.kind == "b" else keys)
 
+    def argsort_floats(self, keys, dtype):
+        with self._here():
+            return super().argsort_floats(keys, dtype)
+
 
 _JAX_64 = "which jax has after jax.config.update('jax_enable_x64', True)"
 
 
+@whole_floats
 def _to_jax(library, array, rounds=False):
     """An array of jax, which without 64-bit numbers makes 32-bit ones of them: then each must be one.
     `rounds`: floats that were computed may become the nearest ones."""
@@ -472,7 +507,7 @@ class _JaxCpu(Library):
         return Library.column(np.asarray(array))
 
     def convert(self, array, dtype):
-        return np.asarray(array).astype(dtype, copy=False)
+        return Library.convert(np.asarray(array), dtype)
 
     def of_numpy(self, array):
         return _to_jax(self, array)
@@ -572,7 +607,8 @@ class _JaxCuda(_Device):
         return self.jax.dlpack.from_dlpack(view)
 
     def convert(self, array, dtype):
-        array = array.astype(dtype)
+        wide = array.dtype == np.float32 and dtype == np.float64
+        array = _as_float64(array, self.jax.numpy) if wide else array.astype(dtype)
         if array.dtype != dtype:
             raise TypeError(f"roost: this needs {dtype}, {_JAX_64}")
         return array

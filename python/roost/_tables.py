@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from . import _host, _strings
-from ._exact import alike, convert, is_python, keeps_every_value, plural
+from ._exact import alike, convert, is_python, keeps_every_value, plural, shown, whole_floats
 from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _rows_type, _whole_number
 from ._keys import Keys, encode, encode_like, encode_one, encode_row, kind_of, numpy_dtype
 from ._libraries import NUMPY, same_device, take, take_values
@@ -100,6 +100,7 @@ class _Values:
         source = self.library.column(self.array)
         return library.gather(source, self.dtype, self.tail, library.column(rows), len(rows), missing)
 
+    @whole_floats
     def one(self, value, what):
         """The value for absent keys, as an array of one value on the CPU, by its bytes."""
         if type(value) is int and value == 0:
@@ -113,9 +114,9 @@ class _Values:
             row = np.empty((1, *self.tail), dtype)
             row[:] = array
         except OverflowError:
-            raise OverflowError(f"{what}: missing={_shown(value)} is no value of type {dtype}") from None
+            raise OverflowError(f"{what}: missing={shown(value)} is no value of type {dtype}") from None
         except (ValueError, TypeError):
-            raise TypeError(f"{what}: missing={_shown(value)} is no value of type {dtype}") from None
+            raise TypeError(f"{what}: missing={shown(value)} is no value of type {dtype}") from None
         return self._padded(row.reshape(-1).view(np.uint8))
 
     def _one_of_torch(self, value, what):
@@ -137,11 +138,6 @@ class _Values:
         array = self._zero.copy()
         array[0, : self.size] = bytes
         return array
-
-
-def _shown(value):
-    """What a value is, on one line."""
-    return " ".join(repr(value).split())[:80]
 
 
 def _exactly(array, given, dtype, what):
@@ -191,7 +187,7 @@ def _name(dtype):
 def _library_of(like, what):
     """The Library of an array beside which a table is to lie."""
     if isinstance(like, (str, bytes)):
-        raise TypeError(f"{what}: like={_shown(like)}; pass an array that lies there")
+        raise TypeError(f"{what}: like={shown(like)}; pass an array that lies there")
     return NUMPY if like is None else take(like, what)[1]
 
 
@@ -240,7 +236,7 @@ def _files(what):
 
 def _load_factor(x, what):
     if not isinstance(x, numbers.Real) or isinstance(x, bool):
-        raise TypeError(f"{what}: load_factor={_shown(x)}; give a load factor from 0.01 to 1")
+        raise TypeError(f"{what}: load_factor={shown(x)}; give a load factor from 0.01 to 1")
     if not 0.01 <= x <= 1:
         raise ValueError(f"{what}: load_factor={x}; give a load factor from 0.01 to 1")
     return float(x)
@@ -305,6 +301,7 @@ class _Keyed(_Table):
     def _queries(self, keys, what):
         return encode_like(keys, self._kind, self._library, what)
 
+    @whole_floats
     def _query(self, key):
         """The Keys of one key."""
         what = f"roost.{type(self).__name__}"
@@ -735,6 +732,7 @@ class _Changing(_Mapping):
                 )
         return array if shape == whole else library.full(whole, array)
 
+    @whole_floats
     def _change(self, keys, values, how, name):
         what = f"roost.{type(self).__name__}.{name}"
         keys = self._queries(keys, what)

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import roost
-from roost import _host, _strings
+from columns import ATTOSECONDS, exact
+from roost import _host, _libraries, _strings
 from roost._exact import convert
 
 D = np.datetime64
@@ -121,38 +122,52 @@ def test_long_durations():
     assert longest not in roost.Index(np.array([7], "m8[us]"))
 
 
-UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps"]
+UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "as", "10us", "7D", "3M"]
 
 
 @pytest.mark.parametrize("to", UNITS)
 @pytest.mark.parametrize("given", UNITS)
 def test_dates_are_converted_exactly(given, to):
-    """Units of less than a day are those of a fixed number of seconds; others are compared through days."""
-    for number in (0, 1, -1, 17, 24, 60, 10**6, 2**40, -(2**55), 2**62, -(2**63)):
-        date = np.array([number], "i8").view(f"M8[{given}]")
-        try:
-            converted = convert(date, np.dtype(f"M8[{to}]"), "roost.test")
-        except OverflowError:
+    """Each is the same instant, and none is refused that the other unit has: its instants near are there."""
+    for kind in "Mm":
+        if kind == "m" and (given[-1] in "YM") != (to[-1] in "YM"):
             continue
-        if number == -(2**63):
-            assert np.isnat(converted).all()
-        elif given not in "YM" and to not in "YM":
-            seconds = {
-                "W": 604800,
-                "D": 86400,
-                "h": 3600,
-                "m": 60,
-                "s": 1,
-                "ms": 1e-3,
-                "us": 1e-6,
-                "ns": 1e-9,
-                "ps": 1e-12,
-            }
-            scale = {unit: fractions.Fraction(str(s)) for unit, s in seconds.items()}
-            assert int(converted.view("i8")[0]) * scale[to] == number * scale[given]
-        else:
-            step = "us" if "ps" in (given, to) else to  # numpy takes none from months to picoseconds
-            assert converted.astype(f"M8[{step}]").astype(f"M8[{given}]")[0] == date[0]
+        here, there = np.dtype(f"{kind}8[{given}]"), np.dtype(f"{kind}8[{to}]")
+        numbers = [0, 1, -1, 17, 24, 60, 10**6, 2**40, -(2**55), 2**62, -(2**63), 2**63 - 1, 1 - 2**63]
+        ratio = fractions.Fraction(span_of_one(there), span_of_one(here))
+        for edge in (2**31, 2**62, 2**63, 2**64, -(2**31), -(2**63), -(2**64), 7 * 2**60):
+            numbers += [int(edge * ratio) + i for i in range(-2, 3)]
+        for number in numbers:
+            if not -(2**63) <= number < 2**63:
+                continue
+            date = np.array([number], "i8").view(here)
+            try:
+                converted = convert(date, there, "roost.test")
+            except OverflowError:
+                count = round(number / ratio)
+                near = [count + i for i in range(-3, 4) if abs(count + i) < 2**63]
+                near = np.array(near, "i8").view(there) if near else []
+                assert exact(date[0]) not in map(exact, near), (date, there)
+            else:
+                assert converted.dtype == there and exact(converted[0]) == exact(date[0]), (date, there)
+
+
+def span_of_one(dtype):
+    """About how many attoseconds a unit has."""
+    unit, step = np.datetime_data(dtype)
+    return step * ({"Y": 12, "M": 1}[unit] * 30436875 * 864 * 10**14 if unit in "YM" else ATTOSECONDS[unit])
+
+
+def test_dates_beyond_64_bits_are_no_others():
+    days = np.array([2**63 - 7, 1 - 2**63], "i8").view("M8[D]")
+    month = np.datetime64(303032819133198655, "M")  # which begins 2^64 days after a day of these
+    week = np.datetime64((1 - 2**63) // 7, "W")  # and this one on such a day
+    assert month not in roost.Index(days) and week in roost.Index(days)
+    refused(OverflowError, lambda: roost.isin(np.array([month]), days.astype(">M8[D]")), "datetime64[D]")
+    assert roost.isin(np.array([week]), days.astype(">M8[D]")).tolist() == [True]
+    assert np.timedelta64(-92233720368547758, "ms") in roost.Index(
+        np.array([-9223372036854775800], "i8").view("m8[10us]")
+    )
 
 
 def test_dates_of_two_units():
@@ -622,3 +637,81 @@ def test_a_store_is_not_loaded_with_narrower_keys(tmp_path):
     small.insert([-1, 5], [1.0, 2.0])
     small.save(tmp_path / "s")
     assert roost.Store.load(tmp_path / "s", "i4", "f4").find([-1, 5]).tolist() == [1.0, 2.0]
+
+
+def test_float32_becomes_float64_by_its_bits():
+    """As on GPUs; XLA on the CPU flushes denormal floats, as CuPy does."""
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    magnitudes = np.concatenate([np.arange(70), 2 ** np.arange(31), 2**23 + np.arange(-9, 9), [0x7F800000]])
+    bits = np.concatenate([magnitudes, magnitudes + 2**31]).astype("u4")
+    floats = bits.view("f4")
+    here = jax.device_put(floats, jax.local_devices(backend="cpu")[0])
+    for xp, given in ((np, floats), (jax.numpy, here)):
+        assert np.asarray(_libraries._as_float64(given, xp)).tobytes() == floats.astype("f8").tobytes()
+
+
+@pytest.fixture
+def flushed():
+    """A thread that takes denormal floats for 0."""
+    torch = pytest.importorskip("torch")
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor does not")
+    yield torch
+    torch.set_flush_denormal(False)
+
+
+LEAST = {dtype: np.array([1], f"u{dtype[1]}").view(dtype) for dtype in ("f2", "f4", "f8")}
+
+
+def test_denormal_floats_are_not_0(on):
+    """CuPy takes them for 0 in its kernels, and so does XLA on the CPU; roost does not."""
+    for dtype, least in LEAST.items():
+        zeros, x = np.zeros(1, dtype), np.concatenate([-least, least, np.zeros(1, dtype), least * 3, -least])
+        assert on.back(roost.isin(on(x), on(zeros))).tolist() == [False, False, True, False, False]
+        keys = on.back(roost.unique(on(x), sorted=True))
+        assert keys.tobytes() == np.concatenate([-least, zeros, least, least * 3]).tobytes()
+        for wide in {"f2": ("f4", "f8"), "f4": ("f8",)}.get(dtype, ()):
+            for a, b in ((x, x.astype(wide)), (x.astype(wide), x)):
+                assert on.back(roost.isin(on(a), on(b[:2]))).tolist() == [True, True, False, False, True]
+            table = roost.ConcurrentMap("i8", wide, like=on(np.zeros(0, "i8")))
+            table.insert(on(np.arange(5)), on(x))
+            assert on.back(table.find(on(np.arange(5)))).tobytes() == x.astype(wide).tobytes()
+            assert on.back(roost.Set(on(x.astype(wide))).contains(on(x))).all()
+        assert not on.back(roost.isin(on(x[:2]), on(np.zeros(1, "u1")))).any()
+        everything = np.arange(2**16, dtype="u2").view("f2").astype(dtype)
+        everything = np.concatenate([everything, -least, least * 5, np.array([np.inf, -np.inf], dtype)])
+        everything = everything[everything == everything]
+        wide = on.back(roost.isin(on(everything.astype("f8")), on(everything)))
+        assert wide.all()
+
+
+def test_denormal_floats_are_not_0_where_the_thread_takes_them_for_it(flushed):
+    least, zeros = LEAST["f4"], np.zeros(1, "f4")
+    least_as_f8 = np.array([0x36A0000000000000], "u8").view("f8")
+    assert (zeros == least).all() and (least.astype("f8") == 0).all()  # as numpy has it here
+    for on in (lambda x: x, flushed.from_numpy):
+        assert roost.isin(on(least), on(np.zeros(1, "i2"))).tolist() == [False]
+        assert roost.isin(on(least_as_f8), on(least)).tolist() == [True]
+        assert roost.Set(on(least_as_f8)).contains(on(least)).tolist() == [True]
+        both = roost.unique(on(np.concatenate([least, zeros])), sorted=True)
+        assert np.asarray(both).view("u4").tolist() == [0, 1]
+        table = roost.ConcurrentMap("i8", "f8", like=on(np.zeros(0, "i8")))
+        table.insert(on(np.arange(1)), on(least))
+        assert np.asarray(table.find(on(np.arange(1)))).tobytes() == least_as_f8.tobytes()
+    tiny = LEAST["f8"].item()
+    assert tiny not in roost.Set(np.zeros(1)) and tiny in roost.Set(LEAST["f8"])
+    assert complex(0, tiny) not in roost.Set(np.zeros(1))
+    refused(OverflowError, lambda: roost.Index(zeros).get_indexer([tiny]), "float32")
+    refused(OverflowError, lambda: roost.isin([tiny], zeros), "float32")
+    refused(OverflowError, lambda: roost.Map([1], zeros).find([1], missing=tiny), "missing")
+    assert (zeros == least).all()  # roost leaves the thread as it was
+
+
+def test_dates_that_numpy_does_not_write_are_refused_in_one_line():
+    far = np.array([2**62], "i8").view("M8[10us]")  # numpy 2.5 raises for their texts
+    days = roost.Index(np.array([0], "i8").view("M8[D]"))
+    refused(OverflowError, lambda: days.get_indexer([far[0]]), "datetime64[D]")
+    numbers = roost.Map(np.array([1]), np.array([1]))
+    refused(TypeError, lambda: numbers.find([1], missing=far[0]), "missing=")
+    refused(TypeError, lambda: numbers.find([1], missing=[far[0]]), "missing=")

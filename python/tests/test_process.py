@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import threading
@@ -345,3 +346,14 @@ def test_bench_compares_answers():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| sum by key | roost |" in done.stdout
+
+
+def test_jax_stays_on_the_cpu_in_pickles():
+    """Its own pickles would bring arrays back on a GPU, where there is one."""
+    jax = pytest.importorskip("jax")
+    x = jax.device_put(np.arange(6, dtype="i4").reshape(2, 3), jax.local_devices(backend="cpu")[0])
+    changing = roost.ConcurrentMap("i4", "i4", like=x)
+    tables = [roost.Index(x), roost.Set(x), roost.Map(x, x), roost.MultiMap(x, x), changing]
+    for table in (*tables, roost.sparse.CoordinateIndex(x)):
+        assert not any(isinstance(part, jax.Array) for part in table.__reduce__()[1])
+        assert pickle.loads(pickle.dumps(table)).valid()

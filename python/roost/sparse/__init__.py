@@ -220,7 +220,7 @@ class CoordinateIndex:
         return self._voxels.size()
 
     def __reduce__(self):
-        return _remade, (self.coordinates, self.order)
+        return _remade, (self._library.pickled(self.coordinates), self.order)
 
     def __repr__(self):
         return (
