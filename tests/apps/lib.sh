@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 set -u
 roost=$(realpath "$1")
-data=$(realpath "$(dirname "$0")/../data")
+data=$(realpath "$(dirname "$0")/data")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
