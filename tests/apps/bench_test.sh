@@ -207,7 +207,7 @@ for op in build find_hit find_miss; do
   [[ $loads -ge 5 ]] || fail "sweep: $loads real load factors for $op: $(cat stdout)"  # small tables come no closer than 0.88 to 1
 done
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
-  plot=$(dirname "$data")/../scripts/plot
+  plot=$root/scripts/plot
   mv stdout sweep.csv
   cut -d, -f1-9 sweep.csv | sed 's/^frozen_bucketed/their_table/' >theirs.csv
   "$plot" --rate sweep.csv theirs.csv rate.png 2>stderr || fail "plot: $(cat stderr)"

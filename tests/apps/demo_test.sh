@@ -3,7 +3,7 @@
 # Usage: demo_test.sh PATH_OF_ROOST
 # shellcheck source=tests/apps/lib.sh
 source "$(dirname "$0")/lib.sh"
-demo=$(realpath "$data/../../scripts/demo")
+demo=$root/scripts/demo
 
 refuses() { # LINE ARGUMENT...
   local line=$1

@@ -3,7 +3,7 @@
 # Usage: exports_test.sh PATH_OF_ROOST
 # shellcheck source=tests/apps/lib.sh
 source "$(dirname "$0")/lib.sh"
-reader=$data/../tool/read_voxels.py
+reader=$programs/read_voxels.py
 
 # exported GRID ARGUMENT...
 exported() {

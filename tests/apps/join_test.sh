@@ -111,7 +111,7 @@ expect_joins "no rows at all" empty.csv empty.csv
 # Real words, with the page and the line where they stand.
 words() {
   echo "id,$1_line"
-  awk '{ gsub(/[^A-Za-z0-9_]+/, " "); n = split($0, word, " "); for (i = 1; i <= n; ++i) print word[i] "," NR }' "$data/../../docs/$1.md"
+  awk '{ gsub(/[^A-Za-z0-9_]+/, " "); n = split($0, word, " "); for (i = 1; i <= n; ++i) print word[i] "," NR }' "$root/docs/$1.md"
 }
 words reproduction >a.csv
 words guide >b.csv
@@ -122,7 +122,7 @@ table 3 20000 %d >integers.csv
 table 3 20000 "'%d'" >texts.csv
 printf 'one\ntwo\rthree\n\none\n\nlast' >odd
 : >nothing
-cat "$data"/../../docs/*.md >pages
+cat "$root"/docs/*.md >pages
 cut -d, -f1 b.csv >words
 for file in integers.csv texts.csv odd nothing pages words; do
   awk '{ if (!($0 in times)) line[++n] = $0; ++times[$0] } END { for (i = 1; i <= n; ++i) printf "%7d %s\n", times[line[i]], line[i] }' $file >expected

@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 set -u
 roost=$(realpath "$1")
-data=$(realpath "$(dirname "$0")/../data")
+root=$(realpath "$(dirname "$0")/../..")
+data=$root/tests/apps/data programs=$root/tests/apps
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

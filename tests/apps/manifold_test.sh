@@ -8,7 +8,7 @@ python=${ROOST_TEST_PYTHON:-python3}
 if ! "$python" -c 'import manifold3d, numpy' 2>modules; then
   echo "manifold3d and numpy are not there (pip install manifold3d numpy): nothing is compared"
 else
-  timeout 600 "$python" -B "$data/../tool/compare_manifold.py" "$roost" 1 >told 2>&1 || fail "$(tail -c 2000 told)"
+  timeout 600 "$python" -B "$programs/compare_manifold.py" "$roost" 1 >told 2>&1 || fail "$(tail -c 2000 told)"
 fi
 
 finish

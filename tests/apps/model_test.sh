@@ -2,7 +2,7 @@
 # scripts/model_gpus: links without a limit, links that are one, bad input.
 # shellcheck source=tests/apps/lib.sh
 source "$(dirname "$0")/lib.sh"
-model=$(dirname "$data")/../scripts/model_gpus
+model=$root/scripts/model_gpus
 
 # rates OPTION...: of find, a number a line.
 rates() {

@@ -3,7 +3,6 @@
 # Usage: serve_test.sh PATH_OF_ROOST
 # shellcheck source=tests/apps/lib.sh
 source "$(dirname "$0")/lib.sh"
-programs=$data/../tool
 
 refused "1 to 1024 with --serve" voxels box sphere --serve --grid 1025
 refused "leave --export" voxels box sphere --serve --export a.ply

@@ -4,6 +4,6 @@
 # shellcheck source=tests/apps/lib.sh
 source "$(dirname "$0")/lib.sh"
 
-/usr/bin/python3 "$(dirname "$data")/tool/differ_stars.py" "$roost" --seconds 6 || fail "see above"
+/usr/bin/python3 "$programs/differ_stars.py" "$roost" --seconds 6 || fail "see above"
 
 finish

@@ -3,5 +3,5 @@
 # Usage: text_test.sh PATH_OF_ROOST
 # shellcheck source=tests/apps/lib.sh
 source "$(dirname "$0")/lib.sh"
-/usr/bin/python3 "$data/../tool/text_differential.py" "$roost" --seconds 8 --seed "$(date +%j)" || fail "see above"
+/usr/bin/python3 "$programs/text_differential.py" "$roost" --seconds 8 --seed "$(date +%j)" || fail "see above"
 finish

@@ -48,7 +48,7 @@ else
 fi
 
 "$cmake" --install "$build" --component command --prefix "$folder/command" >/dev/null
-data=$(realpath "$here/../data")
+data=$(realpath "$here/../apps/data")
 cd "$folder/command"
 [[ ! -e include ]]
 [[ $(printf 'b\na\nb\n' | bin/roost unique --sort count --top 1) == "      2 b" ]]
