@@ -164,6 +164,7 @@ struct sample_first {
   }
 
   ROOST_FN std::uint64_t operator()(std::uint64_t i) const {
+    if (sampled == 0) return i;
     const auto at = [&](std::uint64_t block, std::uint64_t piece) {
       return ((block * share + piece) << log2_piece) + (i & ((std::uint64_t{1} << log2_piece) - 1));
     };
