@@ -10,37 +10,30 @@
 /// teams. On cuda a team is a thread block with its shared memory, on the host it is one thread with a buffer
 /// of the size of its cache.
 ///
-///     struct count_values {            // how many of a tile's values each bin gets
-///       const std::uint32_t* values;
+///     struct count_values {
+///       static constexpr int threads = 256;  // of a team on cuda
+///       const std::uint32_t* values;         // what it works on, in memory of the place
 ///       std::size_t n;
-///       std::uint64_t* bins;           // 64 of them, zeros
+///       std::uint64_t* counts;
 ///
 ///       ROOST_FN std::uint32_t* scratch(roost::kernels::scratch_memory& memory) const {
 ///         return memory.take<std::uint32_t>(64);
 ///       }
 ///       template <class Team>
-///       ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
-///         using namespace roost::kernels;
-///         scratch_memory all(memory);
-///         std::uint32_t* const mine = scratch(all);
-///         for_each_of(team, 64u, [&](std::uint32_t b) { mine[b] = 0; });
-///         team.sync();
-///         const std::size_t first = tile * 4096;
-///         for_each_of(team, static_cast<std::uint32_t>(smaller<std::size_t>(4096, n - first)),
-///                     [&](std::uint32_t i) { team.fetch_add(mine[values[first + i] % 64], 1u); });
-///         team.sync();
-///         for_each_of(team, 64u, [&](std::uint32_t b) { fetch_add(bins[b], std::uint64_t{mine[b]}); });
-///       }
+///       ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const;
 ///     };
-///     const count_values run{values, n, bins};
-///     place.launch(roost::kernels::ceil_div<std::size_t>(n, 4096), roost::kernels::scratch_bytes_of(run),
-///     run);
+///     const count_values run{values, n, counts};
+///     place.launch(teams, roost::kernels::scratch_bytes_of(run), run);
+///
+/// examples/bins.cpp has the whole of it. A kernel that takes no scratch is launched with 0 bytes. One that
+/// says `static constexpr bool large_scratch = true` gets device memory where its scratch does not fit in
+/// shared memory; others throw device_error then.
 ///
 /// A team has `rank()`, `size` and `sync()`; `any(bool)`; `exclusive_scan(counts, sums, n)` over its scratch;
 /// `fetch_add`, `fetch_min`, `fetch_or`, `exchange` and `compare_exchange` on words of its scratch. All its
 /// members must reach the same `sync`, `any` and `exclusive_scan`. `place.for_each(n, f)` is the short form
 /// for kernels without a team: f(i) for all i below n. A launch is asynchronous on cuda, in the order of the
-/// place's stream; scratch that no device has is an invalid_argument.
+/// place's stream.
 ///
 /// ROOST_FN marks a function that runs on both places; ROOST_ON_DEVICE is 1 in code for a GPU. Mark what a
 /// function object calls with ROOST_FN too, and capture no host memory on a cuda place.
