@@ -103,7 +103,8 @@ class cuda {
   void fill(void* memory, int byte, std::size_t bytes) const;
 
   /// Runs kernel(team, i, scratch) for every i in [0, teams); a team is a block of Kernel::threads threads.
-  /// Scratch is shared memory if `scratch_bytes` fit there, else device memory.
+  /// Scratch is shared memory if `scratch_bytes` fit there, else device memory if the kernel has a member
+  /// `large_scratch` that is true. Throws device_error for others.
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
 
