@@ -693,7 +693,16 @@ struct column_names {
 
   std::size_t most() const { return names.size(); }
   std::size_t least() const { return names.size() - (!names.empty() && names.back().empty() ? 1 : 0); }
-  bool fit(std::size_t columns) const { return !names.empty() && least() <= columns && columns <= most(); }
+  /// Whether a row has a field for each name. An empty one may come last.
+  bool fit(const std::vector<std::string_view>& fields) const {
+    const std::size_t fewest = fields.size() - (!fields.empty() && fields.back().empty() ? 1 : 0);
+    return !names.empty() && least() <= fields.size() && fewest <= most();
+  }
+  bool fit(std::string_view line) const {
+    std::vector<std::string_view> fields;
+    split(line, by, fields);
+    return fit(fields);
+  }
 };
 
 /// Names may have blanks in them where commas separate.
@@ -713,7 +722,7 @@ void complete(row_layout& layout, const std::string& file, std::string_view line
   std::vector<std::string_view> fields;
   layout.by = names.by;
   split(line, layout.by, fields);
-  if (!names.fit(fields.size()) || names.by == separator::blank) {
+  if (!names.fit(fields) || names.by == separator::blank) {
     layout.by = separator_of(line);
     split(line, layout.by, fields);
   }
@@ -721,7 +730,7 @@ void complete(row_layout& layout, const std::string& file, std::string_view line
   layout.least = layout.most - (fields.back().empty() ? 1 : 0);
   if (names.names.empty()) return;
   const auto at = find_axes(names.names).at;
-  layout.named = names.least() <= layout.most && names.most() >= layout.least;
+  layout.named = names.fit(fields);
   // Names that are prose do no harm where x, y and z come first in any case.
   if (!layout.named && (names.sure || at != layout.columns)) {
     refuse(file, fmt::format("line {} names {} columns, but line {} has {}; write a name for each",
@@ -758,11 +767,11 @@ point_cloud read_columns(const std::string& file, std::string_view text) {
     } else if (count && !layout.announced && !names.sure) {
       layout.announced = count;
       layout.count_lines = true;
-    } else if (!names.sure && (axes.all() || (axes.any() && !number && !names.fit(fields.size())))) {
+    } else if (!names.sure && (axes.all() || (axes.any() && !number && !names.fit(line)))) {
       expect_axes(file, "column", fields);
       names = std::move(found);
       names.sure = true;
-    } else if (names.sure || number || names.fit(fields.size())) {
+    } else if (names.sure || number || names.fit(line)) {
       complete(layout, file, line, lines.number, names);
       break;
     } else {

@@ -127,6 +127,7 @@ reads 't,x,y,z,note\n2026-11-26 12:30:01,1,2,3,a b c d\n' 1.0 2.0 3.0
 reads 'what x y z\ntree 1 2 3\n"two words" 4 5 6\n' 1.0 2.0 3.0
 reads '# what x y z\ntree 1 2 3\n' 1.0 2.0 3.0
 reads '# c0 x z y\nx 1 3 2\n' 1.0 2.0 3.0  # a text that is a name
+reads '//c2,\ty,\tx,\tz\ntwo words,\t2,\t1,\t3,\n' 1.0 2.0 3.0  # blanks and commas, and one more
 reads 'z,what,x,y\n3,12 Main Street,1,2\n' 1.0 2.0 3.0
 reads 'what,x,y,z\n5" pipe,1,2,3\n"say ""no"", x",4,5,6\n' 1.0 2.0 3.0
 reads 'what,x,y,z\n,1,2,3\n# a comment\n// x y z, too\n' 1.0 2.0 3.0
