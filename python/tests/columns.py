@@ -120,8 +120,8 @@ def exact(value):
 
 def _instant(name, count, unit, step=1):
     months = count * step * (12 if unit == "Y" else 1)
-    if name == "span" and unit in "YM" and count != -(2**63):  # which are no number of seconds
-        return ("months", months)
+    if name == "span" and unit in "YM":  # which are no number of seconds
+        return ("months", "NaT" if count == -(2**63) else months)
     if count == -(2**63):
         return (name, "NaT")
     if unit in "YM":

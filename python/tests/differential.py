@@ -953,6 +953,9 @@ def lists(w):
     if rng.integers(2):
         chosen = [c for c in chosen if type(c) is type(chosen[0])]
     chosen = [chosen[i] for i in rng.integers(0, len(chosen), int(rng.integers(1, 9)))]
+    units = [np.datetime_data(v.dtype)[0] if isinstance(v, np.timedelta64) else "" for v in chosen]
+    if {"Y", "M"} & set(units):  # beside months, NaT without a unit is NaT of months
+        chosen = [v for v, unit in zip(chosen, units) if unit != "generic"]
     w.doing(f"list {said(chosen)}"[:400])
     form = pick(rng, [list, tuple, lambda v: _objects(v)])(chosen)
     seen = {}
