@@ -36,8 +36,8 @@ std::string script_path(const std::string& name) {
   std::error_code failure;
   const auto program = fs::read_symlink("/proc/self/exe", failure);
   const auto prefix = program.parent_path().parent_path();
-  for (const auto& script : {prefix / "share" / "roost" / name,
-                             fs::path(__FILE__).parent_path().parent_path() / "scripts" / name}) {
+  const auto source = fs::path(__FILE__).parent_path() / "../../scripts";
+  for (const auto& script : {prefix / "share" / "roost" / name, source / name}) {
     if (fs::exists(script, failure)) return script.string();
   }
   return {};
