@@ -86,7 +86,7 @@ struct settings {
   bool asks(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 };
 
-/// Queries of which a share hits, for one operation.
+/// The queries of one operation; a given share of them hits.
 inline std::uint32_t hits_of_64(const std::string& op) {
   return op.ends_with("_hit") ? 64 : op.ends_with("_half") ? 32 : 0;
 }
@@ -184,7 +184,7 @@ class measurement {
     }
     std::uint64_t bad = 0;
     for (const std::uint32_t hits :
-         {64u, 0u}) {  // what was built is asked for all its keys, and for as many that are not there
+         {64u, 0u}) {  // a built table is queried for all its keys and for as many absent ones
       const query_order order(n_, hits);
       ask(order);
       poison_results();
@@ -271,7 +271,7 @@ class measurement {
   bulk_report taken_;
 };
 
-/// Measures one table at one size: each operation asked for, every answer checked. Value none: a set.
+/// Measures one table at one size: every requested operation, with every answer checked. Value none: a set.
 template <class Table, class Place, class Key, class Value>
 void measure(const Place& place, const settings& options, std::size_t n, double load_factor) {
   if (options.has_table) options.has_table(Table::name());

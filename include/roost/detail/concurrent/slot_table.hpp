@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "roost/concurrent_options.hpp"
 #include "roost/detail/concurrent/region_fill.hpp"
