@@ -86,7 +86,7 @@ struct settings {
   bool asks(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 };
 
-/// The queries of one operation; a given share of them hits.
+/// How many of 64 queries of an operation hit.
 inline std::uint32_t hits_of_64(const std::string& op) {
   return op.ends_with("_hit") ? 64 : op.ends_with("_half") ? 32 : 0;
 }
