@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+
 #include "roost/detail/table/bulk_lookup.hpp"
 #include "roost/operation.hpp"
 
@@ -151,28 +153,34 @@ struct batch_order {
 
 /// An order of a batch: first a random sixteenth, which shows how many of the other keys are new, then the
 /// others in their order. The sample consists of pieces of consecutive pairs, so that reads stay coalesced.
-/// Without a sample: the batch in its own order.
+/// Without a sample: the batch in its own order. In words of 32 bits, since a GPU does this for each pair.
 struct sample_first {
-  static constexpr std::uint64_t share = 16;
+  static constexpr std::uint32_t share = 16;
   std::uint64_t sampled = 0;  // pairs, a multiple of a piece
-  int log2_piece = 0;
-  std::uint64_t seed = 0;
+  int log2_piece = 0;         // there are fewer than 2^32 pieces
+  std::uint32_t seed = 0;
 
   static sample_first of(std::size_t n, std::uint64_t seed) {
-    const int log2_piece = n < (std::size_t{1} << 16) ? 0 : 5;
-    return {(n / share) >> log2_piece << log2_piece, log2_piece, seed};
+    const int log2_piece =
+        n < (std::size_t{1} << 16) ? 0 : larger(5, static_cast<int>(std::bit_width(n)) - 32);
+    return {(n / share) >> log2_piece << log2_piece, log2_piece, static_cast<std::uint32_t>(mix64(seed))};
   }
 
   ROOST_FN std::uint64_t operator()(std::uint64_t i) const {
     if (sampled == 0) return i;
-    const auto at = [&](std::uint64_t block, std::uint64_t piece) {
-      return ((block * share + piece) << log2_piece) + (i & ((std::uint64_t{1} << log2_piece) - 1));
+    const auto at = [&](std::uint32_t block, std::uint32_t piece) {
+      return (std::uint64_t{block} * share + piece) << log2_piece |
+             (i & ((std::uint64_t{1} << log2_piece) - 1));
     };
-    const auto of_sample = [&](std::uint64_t block) { return mix64(block, seed) % share; };
-    if (i < sampled) return at(i >> log2_piece, of_sample(i >> log2_piece));
-    const std::uint64_t piece = (i - sampled) >> log2_piece, block = piece / (share - 1);
-    if (block >= sampled >> log2_piece) return i;
-    const std::uint64_t other = piece % (share - 1);
+    const auto of_sample = [&](std::uint32_t block) {
+      const std::uint32_t mixed = (block ^ seed) * 0x9e3779b1u;
+      return ((mixed ^ mixed >> 15) * 0x85ebca6bu) >> 28;
+    };
+    const auto piece = static_cast<std::uint32_t>(i >> log2_piece),
+               pieces = static_cast<std::uint32_t>(sampled >> log2_piece);
+    if (piece < pieces) return at(piece, of_sample(piece));
+    const std::uint32_t block = (piece - pieces) / (share - 1), other = (piece - pieces) % (share - 1);
+    if (block >= pieces) return i;
     return at(block, other + (other >= of_sample(block) ? 1 : 0));
   }
 };
