@@ -209,8 +209,7 @@ class frozen_map {
         detail::build_tuning<Place>::in_turn_tile;
         typename Layout::template small_builder<Place, Key, placed>;
       };
-  static constexpr bool takes_inserts =
-      std::is_same_v<Place, host> && requires(const placed_table& table) { table.takes_inserts(); };
+  static constexpr bool takes_inserts = requires { requires placed_table::takes_inserts; };
 
   /// A table and the facts about its last build.
   struct built {

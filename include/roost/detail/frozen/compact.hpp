@@ -327,10 +327,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   // Inserts, on a host: see detail/frozen/host_build.hpp.
 
-  /// Only for tables whose tags are whole numbers.
-  bool takes_inserts() const {
-    return with_format([](auto format) { return format().by_numbers(); });
-  }
+  static constexpr bool takes_inserts = on_host;
   std::uint32_t regions() const { return regions_; }
   std::uint32_t region_units() const { return region_sectors_; }
   sector* region_begin(std::uint32_t region) const {
@@ -360,7 +357,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   /// Puts a pair into a slot of its sector, which has no marks.
   template <class Format>
   void put(Format, const lookup& position, int slot, const item& pair) const {
-    set_number<Format>(sectors_[position.number], slot, position.tag);
+    set_tag<Format>(sectors_[position.number], slot, position.tag, true);
     if constexpr (value_bytes != 0) values_of<Format>(position.number)[slot] = pair.value;
   }
 
@@ -372,8 +369,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
       if (matches<Format>(here, position.tag) != 0) return detail::claim::duplicate;
       if (const std::uint32_t free = matches<Format>(here, f.empty_tag()); free != 0) {
         const int slot = detail::first_of(free);
-        const std::uint64_t mark = number_at<Format>(here, slot) & ~f.empty_tag();
-        set_number<Format>(here, slot, position.tag | mark);
+        set_tag<Format>(here, slot, position.tag, false);
         if constexpr (value_bytes != 0) values_of<Format>(position.number)[slot] = pair.value;
         return detail::claim::made;
       }
@@ -390,7 +386,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     const sector& here = sectors_[number];
     std::uint32_t twice = 0;
     for (int s = 0; s < f.slots; ++s)
-      twice |= matches<Format>(here, number_at<Format>(here, s) & f.empty_tag()) & ~(1u << s);
+      twice |= matches<Format>(here, tag_at<Format>(here.word, s)) & ~(1u << s);
     return (twice & ~matches<Format>(here, f.empty_tag())) != 0;
   }
 
@@ -472,24 +468,28 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
     ++position.t;
   }
 
-  // Tags that are whole numbers, with the bits above them.
-
+  /// Sets a tag. `fresh`: no mark of the sector is set; else the marks stay.
   template <class Format>
-  using number_type =
-      std::conditional_t<Format{}().stride == 64, std::uint64_t,
-                         std::conditional_t<Format{}().stride == 32, std::uint32_t, std::uint16_t>>;
-  template <class Format>
-  static std::uint64_t number_at(const sector& here, int slot) {
-    number_type<Format> number;
-    std::memcpy(&number, reinterpret_cast<const char*>(here.word) + slot * static_cast<int>(sizeof(number)),
-                sizeof(number));
-    return number;
-  }
-  template <class Format>
-  static void set_number(sector& here, int slot, std::uint64_t bits) {
-    const auto number = static_cast<number_type<Format>>(bits);
-    std::memcpy(reinterpret_cast<char*>(here.word) + slot * static_cast<int>(sizeof(number)), &number,
-                sizeof(number));
+  static void set_tag(sector& here, int slot, std::uint64_t tag, bool fresh) {
+    constexpr detail::sector_format f = Format()();
+    if constexpr (f.by_numbers()) {
+      using number_type =
+          std::conditional_t<f.stride == 64, std::uint64_t,
+                             std::conditional_t<f.stride == 32, std::uint32_t, std::uint16_t>>;
+      auto number = static_cast<number_type>(tag);
+      char* const there = reinterpret_cast<char*>(here.word) + slot * static_cast<int>(sizeof(number));
+      if (f.aligned() && !fresh) {
+        number_type before;
+        std::memcpy(&before, there, sizeof(before));
+        number |= static_cast<number_type>(before & ~f.empty_tag());
+      }
+      std::memcpy(there, &number, sizeof(number));
+    } else if constexpr (f.by_bits()) {
+      for (int bit = 0; bit < f.tag_bits; ++bit)
+        detail::set_bits(here.word, bit * f.slots + slot, 1, tag >> bit & 1);
+    } else {
+      detail::set_bits(here.word, slot * f.stride, f.tag_bits, tag);
+    }
   }
 
   template <class Format>

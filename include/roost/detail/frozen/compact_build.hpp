@@ -1,18 +1,18 @@
 #pragma once
 
-// Builds regions of layout compact.
+// Builds regions of layout compact on a GPU.
 
 #include "roost/detail/frozen/compact.hpp"
 
 namespace roost {
 
-/// Builds one region: what detail::region_build asks of a layout. Small: of a table with the first format.
+/// Builds one region on a GPU: what detail::region_build needs of a layout. (A host fills sectors in place:
+/// detail/frozen/host_build.hpp.) Small: of a table with the first format.
 template <class Place, class Key, class Value, bool Small>
 struct compact::builder {
   using item = pair<Key, Value>;
   using table_type = table<Place, Key, Value>;
   using hash_type = typename table_type::hash_type;
-  static constexpr bool on_host = std::is_same_v<Place, host>;
   static constexpr int threads = detail::build_tuning<cuda>::threads;
   static constexpr int teams_at_once =
       detail::build_tuning<cuda>::compact_teams_at_once(table_type::pair_bytes);
@@ -42,9 +42,7 @@ struct compact::builder {
 
     /// Where the tags and values of slots are stored. The threads of a block work on neighbouring sectors,
     /// whose accesses must not conflict.
-    ROOST_FN std::uint32_t slot(std::uint32_t sector, std::uint32_t s) const {
-      return on_host ? sector * unit_slots + s : s * sectors + sector;
-    }
+    ROOST_FN std::uint32_t slot(std::uint32_t sector, std::uint32_t s) const { return s * sectors + sector; }
     /// A slot as one number.
     ROOST_FN static std::uint32_t place(std::uint32_t sector, std::uint32_t s) {
       return s << marks_at | sector;

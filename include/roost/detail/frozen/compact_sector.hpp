@@ -111,4 +111,15 @@ ROOST_FN void put_bits(std::uint32_t* words, int position, int width, std::uint6
   if (shift + width > 64) words[word + 2] |= static_cast<std::uint32_t>(bits >> (64 - shift));
 }
 
+/// The same where other bits may be.
+inline void set_bits(std::uint32_t* words, int position, int width, std::uint64_t bits) {
+  for (int done = 0; done < width;) {
+    const int shift = (position + done) % 32, n = smaller(32 - shift, width - done);
+    std::uint32_t& word = words[(position + done) / 32];
+    const std::uint32_t mask = static_cast<std::uint32_t>((std::uint64_t{1} << n) - 1) << shift;
+    word = (word & ~mask) | (static_cast<std::uint32_t>(bits >> done) << shift & mask);
+    done += n;
+  }
+}
+
 }  // namespace roost::detail

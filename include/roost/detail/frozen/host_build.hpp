@@ -118,7 +118,7 @@ struct build_unparted {
 
 /// Builds regions in scratch memory, a team for a region.
 template <class Table, class Item>
-struct build_regions {
+struct fill_units {
   Table table;
   region_items<Item> source;
 

@@ -196,8 +196,8 @@ template <class Key, class Value, class Place, class Layout>
 bool frozen_map<Key, Value, Place, Layout>::unparted([[maybe_unused]] const Place& place,
                                                      [[maybe_unused]] const placed_table& table) {
   if constexpr (takes_inserts) {
-    return table.takes_inserts() && table.capacity() * sizeof(placed_item) <=
-                                        detail::build_tuning<Place>::unparted_bytes(place.threads());
+    return table.capacity() * sizeof(placed_item) <=
+           detail::build_tuning<Place>::unparted_bytes(place.threads());
   } else {
     return false;
   }
@@ -209,7 +209,8 @@ template <class Key, class Value, class Place, class Layout>
 template <class Source>
 std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, const Source& source, built& b,
                                                         const placed_table& table, room room) {
-  using builder = typename Layout::template builder<Place, Key, placed>;
+  using builder = std::conditional_t<takes_inserts, detail::fill_units<placed_table, placed_item>,
+                                     typename Layout::template builder<Place, Key, placed>>;
   counts* const sum = b.counted();
   if constexpr (runs_in_turn<Source>) {
     if (const auto scratch_bytes = fill_in_turn(place, source, b, table, room)) return *scratch_bytes;
@@ -226,14 +227,7 @@ std::size_t frozen_map<Key, Value, Place, Layout>::fill(const Place& place, cons
   }
   const auto build_regions = [&](const placed_item* items, const std::uint64_t* begins,
                                  const std::uint64_t* ends, std::uint32_t first, std::uint32_t count) {
-    const detail::region_items<placed_item> pairs{items, begins, ends, sum, first};
-    if constexpr (takes_inserts) {
-      if (table.takes_inserts()) {
-        const detail::build_regions<placed_table, placed_item> kernel{table, pairs};
-        return place.launch(count, detail::scratch_bytes_of(kernel), kernel);
-      }
-    }
-    const builder kernel(table, pairs);
+    const builder kernel{table, {items, begins, ends, sum, first}};
     place.launch(count, detail::scratch_bytes_of(kernel), kernel);
   };
   if constexpr (comes) return source.into_regions(b.plan, &sum->overflowed, build_regions);
