@@ -17,8 +17,7 @@ namespace roost::detail {
 enum class driver {
   one_by_one,   // each to its end
   interleaved,  // one loop over the reads of all lookups of a thread
-  deferred,     // the first read of all; lookups that it does not end come afterwards
-  in_cache      // the same where nothing is worth fetching ahead
+  deferred      // the first read of all; lookups that it does not end come afterwards
 };
 
 // Items into regions.

@@ -245,6 +245,7 @@ struct is_occupied {
 struct write_erased {
   using result = bool;
   static constexpr bool changes = true;  // not idempotent
+  static constexpr bool plain = true;
   bool* results;
   template <class Table, class Key>
   ROOST_FN result operator()(const Table& table, const Key& key) const {

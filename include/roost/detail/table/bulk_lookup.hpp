@@ -22,11 +22,13 @@ ROOST_FN const auto& key_of_query(const Query& query) {
 }
 
 // The answer of a lookup: of() computes it from what was found, put() writes it to the user's memory.
-// (Changes have an operator() that takes the table and the query instead of of().)
+// (Changes have an operator() that takes the table and the query instead of of().) Plain: put() sets
+// results[i].
 
 template <class Value>
 struct write_value {
   using result = Value;
+  static constexpr bool plain = true;
   Value* results;
   Value missing;
   ROOST_FN result of(const found<Value>& answer) const { return answer.value_or(missing); }
@@ -47,6 +49,7 @@ struct write_value_and_found {
 
 struct write_contained {
   using result = bool;
+  static constexpr bool plain = true;
   bool* results;
   template <class Value>
   ROOST_FN result of(const found<Value>& answer) const {
@@ -58,12 +61,13 @@ struct write_contained {
 /// The slot of a key.
 struct write_slot {
   using result = std::uint64_t;
-  std::uint64_t* slots;
+  static constexpr bool plain = true;
+  std::uint64_t* results;
   template <class Value>
   ROOST_FN result of(const hit<Value>& answer) const {
     return answer.slot;
   }
-  ROOST_FN void put(std::size_t i, result slot) const { slots[i] = slot; }
+  ROOST_FN void put(std::size_t i, result slot) const { results[i] = slot; }
 };
 
 /// results[i] = the value in slots[i], copied in pieces. For an absent key it is `missing`, or unchanged.
@@ -114,17 +118,22 @@ constexpr driver driver_for = changes<Answer> ? driver::one_by_one : driver_of<P
 /// The same for direct lookups in a table that fits in the cache.
 template <class Place, class Table, class Answer>
 constexpr driver driver_in_cache =
-    !changes<Answer> && has_steps<Table> && find_tuning<Place>::defers ? driver::in_cache
+    !changes<Answer> && has_steps<Table> && find_tuning<Place>::defers ? driver::deferred
                                                                        : driver::one_by_one;
 
+/// Whether lookups of a tile use the format that the table chose. Others are the same by region and directly,
+/// and are compiled once.
+template <driver Driver, bool ByRegion>
+constexpr bool takes_format = ByRegion && Driver == driver::interleaved;
+
 /// put(i, answer) for queries[first ... first + n), by a team. A host thread prefetches memory for later
-/// queries.
-template <class Place, driver Driver, bool ByRegion, class Team, class Table, class Queries, class Answer,
+/// queries; `in_cache`: not if the driver is deferred.
+template <class Place, driver Driver, bool TakesFormat, class Team, class Table, class Queries, class Answer,
           class Put>
 ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& queries, std::uint64_t first,
                           std::uint32_t n, const Answer& answer,
                           [[maybe_unused]] deferred_query<typename Table::key_type>* deferred,
-                          const Put& put) {
+                          [[maybe_unused]] bool in_cache, const Put& put) {
   constexpr std::uint32_t ahead = find_tuning<Place>::ahead;
   if constexpr (Driver == driver::one_by_one) {
     for_each_of(team, n, [&](std::uint32_t i) {
@@ -141,13 +150,12 @@ ROOST_FN void answer_tile(const Team& team, const Table& table, const Queries& q
       probe_interleaved(table, format, queries, first + static_cast<std::uint64_t>(team.rank()), first + n,
                         Team::size, put_hit);
     };
-    if constexpr (Driver == driver::deferred || Driver == driver::in_cache) {
+    if constexpr (Driver == driver::deferred) {
       run_on_host(table, [=](auto format) {
-        probe_deferred<Driver == driver::in_cache ? 0 : ahead>(
-            table, format, queries, first, n, deferred,
-            [=](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); });
+        probe_deferred(table, format, queries, first, n, deferred, in_cache ? 0 : ahead,
+                       [=](std::uint64_t i, const auto& hit) { put(i, answer.of(hit)); });
       });
-    } else if constexpr (ByRegion) {
+    } else if constexpr (TakesFormat) {
       table.with_format(interleave);
     } else {
       interleave(typename Table::format_of_neighbours());
@@ -164,6 +172,22 @@ struct answers_from {
     answer.put(first + i, result);
   }
 };
+
+template <class Result>
+struct set_result {
+  Result* results;
+  ROOST_FN void operator()(std::uint64_t i, const Result& result) const { results[i] = result; }
+};
+
+/// What answer_tile calls for a part of a batch: of plain answers, the same as for any other results.
+template <class Answer>
+ROOST_FN auto put_for(const answers_from<Answer>& target) {
+  if constexpr (requires { requires Answer::plain; }) {
+    return set_result<typename Answer::result>{target.answer.results + target.first};
+  } else {
+    return [target](std::uint64_t i, const auto& result) { target.put(i, result); };
+  }
+}
 
 /// How many teams a multiprocessor should run at once, where an answer says it.
 template <class Answer>
@@ -188,6 +212,7 @@ struct probe_tiles {
   answers_from<Answer> target;
   const std::uint32_t* only_if;  // memory of the place that says whether to run, or null
   std::uint64_t tiles_of_team;
+  bool in_cache;
 
   ROOST_FN auto* scratch(scratch_memory& memory) const {
     return take_deferred<Driver, typename Ref::key_type>(memory, tile);
@@ -202,29 +227,29 @@ struct probe_tiles {
       const std::uint64_t first = (index * tiles_of_team + t) * tile;
       if (first >= count) return;
       const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
-      answer_tile<Place, Driver, false>(
-          team, ref, queries, first, n, target.answer, deferred,
-          [target = target](std::uint64_t i, const auto& result) { target.put(i, result); });
+      answer_tile<Place, Driver, takes_format<Driver, false>>(team, ref, queries, first, n, target.answer,
+                                                              deferred, in_cache, put_for(target));
     }
   }
 };
 
 template <driver Driver, class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, const Queries& queries,
-                    const answers_from<Answer>& target, const std::uint32_t* only_if = nullptr) {
+                    const answers_from<Answer>& target, const std::uint32_t* only_if = nullptr,
+                    bool in_cache = false) {
   using kernel = probe_tiles<Place, Ref, Queries, Answer, Driver>;
   const std::size_t tiles_of_team = only_if == nullptr ? 1 : 64;  // even idle teams cost time
-  const kernel run{ref, queries, queries.size(), target, only_if, tiles_of_team};
+  const kernel run{ref, queries, queries.size(), target, only_if, tiles_of_team, in_cache};
   place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile * tiles_of_team), scratch_bytes_of(run),
                run);
 }
 
-/// Partitioned queries.
+/// Partitioned queries: pairs without values.
 template <class Query>
-struct queries_of_items {
-  const pair<Query, none>* items;
-  ROOST_FN const Query& operator[](std::size_t i) const { return items[i].key; }
-};
+ROOST_FN sequence<const Query*> queries_of_items(const pair<Query, none>* items) {
+  static_assert(sizeof(*items) == sizeof(Query));
+  return {reinterpret_cast<const Query*>(items), 0};
+}
 
 /// The regions of operations.
 template <class Order>
@@ -292,9 +317,9 @@ struct probe_region_tiles {
     if (first >= mine.ends[region]) return;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, mine.ends[region] - first));
     scratch_memory pieces(memory);
-    answer_tile<Place, chosen, true>(
-        team, ref, queries_of_items<Query>{mine.items}, first, n, answer, scratch(pieces),
-        [answers = mine.answers](std::uint64_t i, const auto& result) { answers[i] = result; });
+    answer_tile<Place, chosen, takes_format<chosen, true>>(team, ref, queries_of_items(mine.items), first, n,
+                                                           answer, scratch(pieces), false,
+                                                           set_result<typename Answer::result>{mine.answers});
   }
 };
 
@@ -388,11 +413,11 @@ template <class Place, class Ref, class Queries, class Answer>
 void probe_directly(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
                     const answers_from<Answer>& target) {
   constexpr driver large = driver_for<Place, Ref, Answer, false>, small = driver_in_cache<Place, Ref, Answer>;
+  const bool in_cache = table_bytes < find_tuning<Place>::cache_bytes;
   if constexpr (small != large) {
-    if (table_bytes < find_tuning<Place>::cache_bytes)
-      return probe_directly<small>(place, ref, queries, target);
+    if (in_cache) return probe_directly<small>(place, ref, queries, target, nullptr, true);
   }
-  probe_directly<large>(place, ref, queries, target);
+  probe_directly<large>(place, ref, queries, target, nullptr, in_cache);
 }
 
 /// Every bulk lookup: chooses the path, and executes it.

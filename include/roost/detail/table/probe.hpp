@@ -120,7 +120,7 @@ struct deferred_query {
 /// Room for those of a tile.
 template <driver Driver, class Key>
 ROOST_FN deferred_query<Key>* take_deferred(scratch_memory& memory, std::uint32_t tile) {
-  if constexpr (Driver != driver::deferred && Driver != driver::in_cache) return nullptr;
+  if constexpr (Driver != driver::deferred) return nullptr;
   return memory.take<deferred_query<Key>>(tile);
 }
 
@@ -136,14 +136,16 @@ ROOST_RARE_FN void fetch_second(const Table table, Format format, const typename
 
 /// put(i, hit) for keys[first ... first + n), by a thread of a host. Lookups that need more than their first
 /// step are finished afterwards: they are listed without a branch, which would often be mispredicted.
-/// `Ahead`: how many keys ahead memory is prefetched; 0: the table is in the cache.
-template <std::uint32_t Ahead, class Table, class Format, class Keys, class Put>
+/// `ahead`: how many keys ahead memory is prefetched; 0: the table is in the cache.
+template <class Table, class Format, class Keys, class Put>
 ROOST_FN void probe_deferred(const Table& table, Format format, const Keys& keys, std::uint64_t first,
                              std::uint32_t n, deferred_query<typename Table::key_type>* const deferred,
-                             const Put& put) {
+                             std::uint32_t ahead, const Put& put) {
+  const bool far = ahead != 0;
+  const std::uint32_t prefetched = far ? n - smaller(n, ahead) : 0;
   auto* next = deferred;
   for (std::uint32_t i = 0; i < n; ++i) {
-    if (Ahead != 0 && i + Ahead < n) table.prefetch(keys[first + i + Ahead]);
+    if (i < prefetched) table.prefetch(keys[first + i + ahead]);
     const typename Table::key_type key = keys[first + i];
     auto position = table.start(key);
     table.read(format, position);
@@ -156,7 +158,7 @@ ROOST_FN void probe_deferred(const Table& table, Format format, const Keys& keys
       *next = {key, static_cast<std::uint16_t>(i)};
       const bool passed = table.passed(format, position);
       next += passed;
-      if (Ahead != 0 && passed) fetch_second(table, format, key);
+      if (far & passed) fetch_second(table, format, key);
     }
   }
   for (const auto* d = deferred; d != next; ++d) put(first + d->number, probe(table, format, d->key));

@@ -164,7 +164,7 @@ struct answer_frequent {
       if (number != none) target.put(i, answers[number]);
     };
     answer_tile<Place, chosen, false>(team, frequent, queries, first, n, number_answer{nullptr, none},
-                                      parts.deferred, put);
+                                      parts.deferred, true, put);
     if (team.rank() == 0) parts.rank[n] = 0;
     team.sync();
     team.exclusive_scan(parts.rank, parts.rank, n + 1);
