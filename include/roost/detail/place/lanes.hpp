@@ -101,6 +101,16 @@ inline constexpr bool is_wide = false;
 template <class Format>
 inline constexpr bool is_wide<wide<Format>> = true;
 
+/// Whether AVX2 is worth code of its own for a format: not for tags of any number of bits.
+template <class Format>
+inline constexpr bool gains_by_width = [] {
+  if constexpr (requires { Format()().by_numbers(); }) {
+    return Format()().by_numbers();
+  } else {
+    return true;
+  }
+}();
+
 /// The fastest of these for code that is compiled for a format.
 template <class Format, int Bits, int Count, int Apart = 1>
 ROOST_FN std::uint32_t equal_lanes_for(const void* numbers, std::uint32_t wanted, std::uint32_t care) {
@@ -134,7 +144,9 @@ template <class Table, class F>
 ROOST_FN void run_on_host(const Table& table, const F& f) {
   table.with_format([&](auto format) {
 #if ROOST_LANES
-    if (has_wide_lanes()) return run_flat(wide<decltype(format)>(), f);
+    if constexpr (gains_by_width<decltype(format)>) {
+      if (has_wide_lanes()) return run_flat(wide<decltype(format)>(), f);
+    }
 #endif
     run_flat(format, f);
   });
