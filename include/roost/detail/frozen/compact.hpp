@@ -121,36 +121,8 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
           ? 32
           : 64;
 
-  struct sized_format {
-    std::uint64_t sectors_least;  // of a table
-    detail::sector_format format;
-  };
-  /// The formats, and the numbers of sectors from which on they are used: five at most, since code is
-  /// compiled for each. (With 98400 sectors tags of a 4-byte key have 17 bits, with 12600000 they have 10.)
-  /// Most types have two or three. A host prefers formats whose tags it can compare with vector instructions,
-  /// and uses others only for loads that need them.
-  static constexpr std::array<sized_format, 5> formats = [] {
-    std::array<sized_format, 8> all{};
-    std::size_t count = 0;
-    const auto add_lanes = [&](std::uint64_t sectors, int bits) {
-      all[count++] = {sectors,
-                      detail::lanes_format(sector_bytes, bits, hash_bits, value_bytes, alignof(Value))};
-    };
-    if (on_host) add_lanes(64, hash_bits);
-    if (on_host && hash_bits == 32) add_lanes(200000, 16);
-    for (const std::uint64_t sectors : {64u, 98400u, 1u << 20, 3150000u, 6300000u, 12600000u}) {
-      const auto format =
-          detail::densest_format(sector_bytes, sectors, hash_bits, value_bytes, alignof(Value));
-      const auto& last = all[count == 0 ? 0 : count - 1];
-      if (on_host ? sectors > last.sectors_least && format.slots > last.format.slots : format != last.format)
-        all[count++] = {sectors, format};
-    }
-    for (; count > 6; --count) std::copy(all.begin() + 3, all.end(), all.begin() + 2);
-    if (count == 6)
-      all[2] = all[3], all[3] = all[4], all[4] = all[5];  // drops the format that is missed least
-    for (; count < 5; ++count) all[count] = all[count - 1];
-    return std::array<sized_format, 5>{all[0], all[1], all[2], all[3], all[4]};
-  }();
+  static constexpr auto formats =
+      detail::formats_for(on_host, sector_bytes, hash_bits, value_bytes, alignof(Value));
   static_assert(takes<Key, Value> && formats[0].format.slots >= 2,
                 "layout compact is for keys of up to 8 bytes and values of up to 24; take bucketed");
 
@@ -185,9 +157,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
 
   /// The number of sectors that a pair tries before it goes to the stash: as high as a tag can record.
   static std::uint32_t tries_of(int format, std::uint64_t sectors) {
-    const std::uint64_t tags = formats[static_cast<std::size_t>(format)].format.empty_tag();
-    return static_cast<std::uint32_t>(detail::smaller<std::uint64_t>(
-        tags / detail::remainders_of(sectors, hash_bits), detail::sector_format::tries_most));
+    return detail::tries_of(formats[static_cast<std::size_t>(format)].format, sectors, hash_bits);
   }
 
   /// Splits keys by the leading bits of their hash, which is the order of the sectors.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 #include "roost/detail/place/config.hpp"
@@ -91,6 +93,42 @@ constexpr sector_format lanes_format(int bytes, int lane_bits, int hash_bits, in
             value_bytes};
   }
   return {};
+}
+
+/// The number of sectors that a pair tries before it goes to the stash: as high as a tag can record.
+constexpr std::uint32_t tries_of(const sector_format& format, std::uint64_t sectors, int hash_bits) {
+  return static_cast<std::uint32_t>(smaller<std::uint64_t>(
+      format.empty_tag() / remainders_of(sectors, hash_bits), sector_format::tries_most));
+}
+
+struct sized_format {
+  std::uint64_t sectors_least;  // of a table
+  sector_format format;
+};
+
+/// The formats, and the numbers of sectors from which on they are used: five at most, since code is compiled
+/// for each. (With 98400 sectors tags of a 4-byte key have 17 bits, with 12600000 they have 10.) Most types
+/// have two or three. A host prefers formats whose tags it can compare with vector instructions, and uses
+/// others only for loads that need them.
+constexpr std::array<sized_format, 5> formats_for(bool on_host, int sector_bytes, int hash_bits,
+                                                  int value_bytes, int value_alignment) {
+  std::array<sized_format, 8> all{};
+  std::size_t count = 0;
+  const auto add_lanes = [&](std::uint64_t sectors, int bits) {
+    all[count++] = {sectors, lanes_format(sector_bytes, bits, hash_bits, value_bytes, value_alignment)};
+  };
+  if (on_host) add_lanes(64, hash_bits);
+  if (on_host && hash_bits == 32) add_lanes(200000, 16);
+  for (const std::uint64_t sectors : {64u, 98400u, 1u << 20, 3150000u, 6300000u, 12600000u}) {
+    const auto format = densest_format(sector_bytes, sectors, hash_bits, value_bytes, value_alignment);
+    const auto& last = all[count == 0 ? 0 : count - 1];
+    if (on_host ? sectors > last.sectors_least && format.slots > last.format.slots : format != last.format)
+      all[count++] = {sectors, format};
+  }
+  for (; count > 6; --count) std::copy(all.begin() + 3, all.end(), all.begin() + 2);
+  if (count == 6) all[2] = all[3], all[3] = all[4], all[4] = all[5];  // drops the format that is missed least
+  for (; count < 5; ++count) all[count] = all[count - 1];
+  return {all[0], all[1], all[2], all[3], all[4]};
 }
 
 /// Bits [position, position + width) of a string of words; both are known to the compiler, so that this is a
