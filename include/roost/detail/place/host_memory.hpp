@@ -46,7 +46,7 @@ struct memory_group {
   std::string_view active_files, inactive_files;  // in its facts
 
   /// Of version 2 of control groups, or of version 1.
-  memory_group(const std::string& folder, bool second)
+  [[gnu::cold]] memory_group(const std::string& folder, bool second)
       : limit(folder + (second ? "/memory.max" : "/memory.limit_in_bytes")),
         used(folder + (second ? "/memory.current" : "/memory.usage_in_bytes")),
         facts(folder + "/memory.stat"),
@@ -56,7 +56,7 @@ struct memory_group {
 
 /// The control groups of this process, from its own to the root. A container sees its own as the root, and
 /// nothing under the name that it may have outside.
-inline std::vector<memory_group> memory_groups(const std::string& root) {
+[[gnu::cold]] inline std::vector<memory_group> memory_groups(const std::string& root) {
   std::vector<memory_group> result;
   const auto list = open_file(root + "/proc/self/cgroup");  // number:controllers:path
   for (char text[4096]; list && std::fgets(text, sizeof(text), list.get()) != nullptr;) {
