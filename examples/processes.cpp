@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
+#include <roost/shards/rank.hpp>
+#include <roost/shards/sharded_join.hpp>
+#include <roost/shards/sharded_map.hpp>
 #include <thread>
 #include <vector>
 

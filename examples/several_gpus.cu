@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
+#include <roost/shards/gpus.hpp>
+#include <roost/shards/sharded_map.hpp>
 #include <vector>
 
 /// Key i of GPU s.

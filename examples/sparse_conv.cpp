@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <random>
 #include <roost/roost.hpp>
+#include <roost/sparse/coordinate_index.hpp>
+#include <roost/sparse/sparse_conv.hpp>
 #include <vector>
 
 std::vector<roost::coordinate<3>> sphere(int radius) {

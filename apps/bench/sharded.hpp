@@ -1,6 +1,12 @@
 #pragma once
 
 #include "groups.hpp"
+#include "roost/shards/gpus.hpp"
+#include "roost/shards/sharded_concurrent_map.hpp"
+#include "roost/shards/sharded_join.hpp"
+#include "roost/shards/sharded_map.hpp"
+#include "roost/shards/sharded_multimap.hpp"
+#include "roost/shards/sharded_set.hpp"
 
 // Tables over several shards: n keys, queries or rows of each. Every answer is checked on the shard that got
 // it.

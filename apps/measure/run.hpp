@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "roost/sparse/coordinate_index.hpp"
+#include "roost/stadium/stadium_map.hpp"
 #include "tables.hpp"
 #include "timing.hpp"
 #include "workload.hpp"

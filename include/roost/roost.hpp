@@ -1,10 +1,9 @@
 #pragma once
 
 /// \file
-/// Includes all public headers of roost except those that need other libraries: roost/sorted_map.hpp (CUB's
-/// device-wide sort, which takes longer to compile than all the rest), and roost/string_index.hpp,
-/// roost/file.hpp, roost/stadium/stadium_file.hpp and roost/shards/sharded_file.hpp (xxHash). The header of
-/// kernel_map includes CUB's block-wide sort.
+/// Includes the pages of the core, except those that need other libraries: roost/sorted_map.hpp (CUB's
+/// device-wide sort, which takes longer to compile than all the rest), and roost/string_index.hpp and
+/// roost/file.hpp (xxHash). Include the pages of roost/stadium/, roost/sparse/ and roost/shards/ by name.
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"
@@ -24,17 +23,4 @@
 #include "roost/operation.hpp"
 #include "roost/partition.hpp"
 #include "roost/place.hpp"
-#include "roost/shards/gpus.hpp"
-#include "roost/shards/rank.hpp"
-#include "roost/shards/sharded_concurrent_map.hpp"
-#include "roost/shards/sharded_index.hpp"
-#include "roost/shards/sharded_join.hpp"
-#include "roost/shards/sharded_map.hpp"
-#include "roost/shards/sharded_multimap.hpp"
-#include "roost/shards/sharded_set.hpp"
-#include "roost/shards/shards.hpp"
-#include "roost/sparse/coordinate_index.hpp"
-#include "roost/sparse/kernel_map.hpp"
-#include "roost/sparse/sparse_conv.hpp"
-#include "roost/stadium/stadium_map.hpp"
 #include "roost/two_way_index.hpp"

@@ -1,4 +1,5 @@
 #include <roost/sorted_map.hpp>
+#include <roost/stadium/stadium_map.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"
