@@ -83,24 +83,38 @@ class concurrent_map {
 
   /// Stores each pair whose key is absent.
   template <class Keys, class Values>
-  insert_report insert(const Place& place, const Keys& keys, const Values& values, bulk_options how = {});
+  insert_report insert(const Place& place, const Keys& keys, const Values& values, bulk_options how = {}) {
+    return put(place, detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert"),
+               detail::all_wanted(), typename slots::keep(), how);
+  }
 
   /// The same, but only for pairs whose element of the range `stencil` is true.
   template <class Keys, class Values, class Stencil>
   insert_report insert_if(const Place& place, const Keys& keys, const Values& values, const Stencil& stencil,
-                          bulk_options how = {});
+                          bulk_options how = {}) {
+    constexpr const char* where = "roost::concurrent_map::insert_if";
+    const auto source = detail::zip_as<Key, Value>(keys, values, where);
+    return put(place, source, detail::wanted_of(stencil, source.size(), where), typename slots::keep(), how);
+  }
 
   /// Stores each pair; present keys get the new value.
   template <class Keys, class Values>
   insert_report insert_or_assign(const Place& place, const Keys& keys, const Values& values,
-                                 bulk_options how = {});
+                                 bulk_options how = {}) {
+    return put(place, detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert_or_assign"),
+               detail::all_wanted(), typename slots::table_type::assign(), how);
+  }
 
   /// Stores each pair; if the key is present with value v0, the value becomes f(v0, v). f: roost::plus,
   /// minimum, maximum, or any associative and commutative function of two values, since the values of a key
   /// within a batch may be combined with each other first.
   template <class Keys, class Values, class F>
   insert_report insert_or_apply(const Place& place, const Keys& keys, const Values& values, const F& f,
-                                bulk_options how = {});
+                                bulk_options how = {}) {
+    const auto source = detail::zip_as<Key, Value>(keys, values, "roost::concurrent_map::insert_or_apply");
+    const auto& stored = values_.store(place, slots_, source, detail::all_wanted());
+    return slots_.put_all(place, stored, detail::all_wanted(), values_.apply(f), how);
+  }
 
   /// Removes keys; returns how many were present. Synchronises.
   template <class Keys>
@@ -119,7 +133,13 @@ class concurrent_map {
   /// contiguous memory of the place, with elements operation<Key, Value> and operation_result<Value>.
   /// Asynchronous on cuda.
   template <class Operations, class Results>
-  bulk_report run(const Place& place, const Operations& operations, Results&& results);
+  bulk_report run(const Place& place, const Operations& operations, Results&& results) {
+    const auto sequence = detail::sequence_as<operation<Key, Value>>(operations);
+    detail::run_all(
+        place, ref(), sequence,
+        detail::output<operation_result<Value>>(results, sequence.size(), "roost::concurrent_map::run"));
+    return {path::direct, 1, 0};
+  }
 
   /// Removes all keys. Asynchronous on cuda.
   void clear(const Place& place) {
@@ -130,19 +150,28 @@ class concurrent_map {
   /// results[i] = the value of queries[i], or `missing`. See frozen_map::find. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing,
-                   bulk_options how = {}) const;
+                   bulk_options how = {}) const {
+    return detail::find_values(place, ref(), slots_.bytes(), queries, results, missing, how,
+                               "roost::concurrent_map::find");
+  }
 
   /// found[i] = whether queries[i] is present, as bool; if so, results[i] = its value. Other results are
   /// unchanged. Asynchronous on cuda.
   template <class Queries, class Results, class Found>
     requires(!std::is_convertible_v<Found, Value>)
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found,
-                   bulk_options how = {}) const;
+                   bulk_options how = {}) const {
+    return detail::find_values_there(place, ref(), slots_.bytes(), queries, results, found, how,
+                                     "roost::concurrent_map::find");
+  }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
-                       bulk_options how = {}) const;
+                       bulk_options how = {}) const {
+    return detail::find_contained(place, slots_.reader(), slots_.bytes(), queries, results, how,
+                                  "roost::concurrent_map::contains");
+  }
 
   /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
@@ -159,11 +188,19 @@ class concurrent_map {
   /// (invalid_argument otherwise); returns how many. Must not overlap with changes: some pairs would be
   /// missing. Synchronises.
   template <class Keys, class Values>
-  std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
+  std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const {
+    constexpr const char* where = "roost::concurrent_map::retrieve_all";
+    const std::size_t n = size(place);
+    detail::retrieve_pairs(place, ref(), detail::output<Key>(keys, n, where),
+                           detail::output<Value>(values, n, where), n);
+    return n;
+  }
 
   /// Calls f(key, value) for every pair, in parallel on the place, in no defined order. Asynchronous on cuda.
   template <class F>
-  void for_each(const Place& place, const F& f) const;
+  void for_each(const Place& place, const F& f) const {
+    place.for_each(capacity(), detail::visit_slot<reader_type, F>{ref(), f});
+  }
 
   /// Makes room for n keys at the load factor, including those already present. Synchronises. Throws
   /// out_of_memory, build_error, and invalid_argument if the map is in storage that you provided and n keys
@@ -211,12 +248,12 @@ class concurrent_map {
   template <class K, class P>
   friend class concurrent_set;
 
-  /// Inserts the pairs of a source; `change()`: what to do about a present key.
+  /// Inserts the pairs of a source; `change`: of the value of a present key.
   template <class Source, class Wanted, class Change>
   insert_report put(const Place& place, const Source& source, const Wanted& wanted, const Change& change,
                     const bulk_options& how) {
     const auto& stored = values_.store(place, slots_, source, wanted);
-    return slots_.put_all(place, stored, wanted, change(), how);
+    return slots_.put_all(place, stored, wanted, change, how);
   }
 
   slots slots_;
@@ -224,5 +261,3 @@ class concurrent_map {
 };
 
 }  // namespace roost
-
-#include "roost/detail/concurrent/map.hpp"

@@ -1,46 +1,61 @@
 #pragma once
 
-#include "roost/partition.hpp"
+#include "roost/detail/place/look_back.hpp"
+#include "roost/place.hpp"
 
 // Selects the numbers for which a predicate holds, in order.
 
 namespace roost::detail {
 
-/// Counts the selected numbers of a tile, or writes them from the tile's first output position on.
-template <class T, class Holds>
+/// put(position, i) for the numbers i below n that hold, where `position` of them are lower. One pass: a team
+/// gets the count of all lower tiles by look-back.
+template <class Holds, class Put>
 struct select_tiles {
   static constexpr int threads = 256;
   static constexpr std::uint32_t tile = 2048;
 
   std::uint64_t n;
   Holds holds;
-  std::uint64_t* counts;        // of each tile: where counts are stored,
-  const std::uint64_t* places;  // or its first output position
-  T* target;
+  Put put;
+  earlier_teams turns;
 
-  ROOST_FN std::uint32_t* scratch(scratch_memory& memory) const { return memory.take<std::uint32_t>(tile); }
+  struct pieces {
+    std::uint64_t* shared;  // two words, one for each call of `turns`
+    std::uint32_t* before;  // how many hold in the tile before each number, and in all of it
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile + 1)};
+  }
 
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     scratch_memory all(memory);
-    std::uint32_t* const rank = scratch(all);
-    const std::uint64_t first = index * tile;
+    const pieces parts = scratch(all);
+    std::uint32_t* const before = parts.before;
+    const std::uint64_t index = turns.turn(team, parts.shared), first = index * tile;
     const auto count = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, n - first));
-    for_each_of(team, count, [&](std::uint32_t i) { rank[i] = holds(first + i) ? 1 : 0; });
+    for_each_of(team, count, [&](std::uint32_t i) { before[i] = holds(first + i) ? 1 : 0; });
+    if (team.rank() == 0) before[count] = 0;
     team.sync();
-    const std::uint32_t last = rank[count - 1];
+    team.exclusive_scan(before, before, count + 1);
     team.sync();
-    team.exclusive_scan(rank, rank, count);
-    team.sync();
-    if (counts != nullptr) {
-      if (team.rank() == 0) counts[index] = rank[count - 1] + last;
-      return;
-    }
+    const std::uint64_t base = turns.sum_before(team, index, before[count], parts.shared + 1);
     for_each_of(team, count, [&](std::uint32_t i) {
-      if (holds(first + i)) target[places[index] + rank[i]] = static_cast<T>(first + i);
+      if (before[i] != before[i + 1]) put(base + before[i], first + i);
     });
   }
 };
+
+/// Asynchronous on cuda.
+template <class Place, class Holds, class Put>
+void select(const Place& place, std::size_t n, const Holds& holds, const Put& put) {
+  using kernel = select_tiles<Holds, Put>;
+  const std::size_t tiles = ceil_div<std::size_t>(n, kernel::tile);
+  array<std::uint64_t, Place> turns(place, earlier_teams::words(tiles));
+  place.fill(turns.data(), 0, turns.bytes());
+  const kernel run{n, holds, put, earlier_teams(turns.data())};
+  place.launch(tiles, scratch_bytes_of(run), run);
+}
 
 template <class T>
 struct is_value {
@@ -56,21 +71,25 @@ struct is_other_value {
   ROOST_FN bool operator()(std::size_t i) const { return values[i] != unwanted; }
 };
 
-/// All i below n for which holds(i), ascending. Synchronises.
+template <class T>
+struct put_number {
+  T* target;
+  ROOST_FN void operator()(std::uint64_t position, std::uint64_t i) const {
+    target[position] = static_cast<T>(i);
+  }
+};
+
+template <class Holds>
+struct count_if_holds {
+  Holds holds;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return holds(i) ? 1 : 0; }
+};
+
+/// All i below n for which holds(i), ascending. Counts them first. Synchronises.
 template <class T, class Place, class Holds>
 array<T, Place> select_numbers(const Place& place, std::size_t n, const Holds& holds) {
-  using kernel = select_tiles<T, Holds>;
-  const std::size_t tiles = ceil_div<std::size_t>(n, kernel::tile);
-  array<std::uint64_t, Place> counts(place, tiles + 1);
-  place.fill(counts.data(), 0, counts.bytes());
-  const kernel count{n, holds, counts.data(), nullptr, nullptr};
-  place.launch(tiles, scratch_bytes_of(count), count);
-  place.exclusive_scan(counts.data(), counts.data(), counts.size());
-  std::uint64_t size = 0;
-  place.copy_to_host(&size, counts.data() + tiles, sizeof(size));
-  array<T, Place> result(place, size);
-  const kernel write{n, holds, nullptr, counts.data(), result.data()};
-  place.launch(tiles, scratch_bytes_of(write), write);
+  array<T, Place> result(place, place.sum(n, count_if_holds<Holds>{holds}));
+  if (result.size() != 0) select(place, n, holds, put_number<T>{result.data()});
   place.synchronize();
   return result;
 }

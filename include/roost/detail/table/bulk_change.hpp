@@ -235,12 +235,6 @@ struct tile_inserter {
   }
 };
 
-template <class Table>
-struct is_occupied {
-  Table table;
-  ROOST_FN std::uint64_t operator()(std::size_t slot) const { return table.occupied(slot) ? 1 : 0; }
-};
-
 /// What erase answers a query.
 struct write_erased {
   using result = bool;
