@@ -1,12 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <span>
 
 #include "roost/bulk.hpp"
-#include "roost/detail/frozen/bucketed.hpp"
-#include "roost/detail/frozen/compact.hpp"
+#include "roost/detail/frozen/build.hpp"
+#include "roost/detail/table/bulk_lookup.hpp"
+#include "roost/detail/table/slots.hpp"
 
 /// \file
 /// frozen_map: built once from a batch of pairs, then only read.
@@ -14,17 +13,6 @@
 namespace roost {
 
 namespace detail {
-enum class outcome { copies, failed };  // of a build: it has duplicates; it did not fit
-
-/// Pairs that may need no partition.
-template <class Source>
-concept lies_in_order = requires(const Source& source) { source.region_of; };
-
-/// Pairs that arrive at this place while the table is built, one range of regions at a time. Their keys must
-/// be distinct, or the build fails.
-template <class Source>
-concept comes_in_ranges = requires { Source::comes_in_ranges; };
-
 /// Builds a frozen_map from internal sources: pairs that lie in order, or arrive in ranges.
 struct frozen_source {
   template <class Map, class Place, class Source>
@@ -32,26 +20,12 @@ struct frozen_source {
     return Map(place, source, options, nullptr);
   }
   /// The geometry of a table of n pairs.
-  template <class Map, class Place>
+  template <class Map>
   static auto plan(std::size_t n, const typename Map::options& options) {
-    return Map::template plan_of<Place>(n, options);
+    return Map::table::plan_of(n, options);
   }
 };
 }  // namespace detail
-
-/// Facts about a table and its last build.
-struct frozen_statistics {
-  std::size_t size = 0;      ///< different keys
-  std::size_t capacity = 0;  ///< slots
-  double load_factor = 0;    ///< size / capacity; layout compact: bytes of the pairs / bytes of the table
-  std::size_t bytes = 0;     ///< of the table
-  std::size_t scratch_bytes = 0;  ///< scratch memory of the last build, freed after it
-  std::size_t regions = 0;
-  std::size_t duplicates = 0;       ///< input pairs whose key had appeared in an earlier pair
-  int restarts = 0;                 ///< how often the whole build restarted with another seed
-  std::size_t region_restarts = 0;  ///< restarts of single regions, in layouts that count them
-  double mean_rounds = 0;  ///< mean rounds until all pairs of a region had a slot, in layouts with rounds
-};
 
 /// A hash map that is built from a batch of pairs and then only read: for joins, voxel lookups and
 /// dictionaries. When the data changes, build it again, which is as fast as inserting into other tables
@@ -92,7 +66,8 @@ class frozen_map {
   /// Builds a map of keys[i] -> values[i]. Ranges in the memory of the place, sized, random-access, equally
   /// long. Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.
   template <class Keys, class Values>
-  frozen_map(const Place& place, const Keys& keys, const Values& values, options chosen = {});
+  frozen_map(const Place& place, const Keys& keys, const Values& values, options chosen = {})
+      : frozen_map(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_map"), chosen, nullptr) {}
 
   /// An empty map without memory; rebuild() fills it. Bulk calls find nothing in it, and ref() throws
   /// invalid_argument. A map that was moved from is empty in the same way.
@@ -105,7 +80,9 @@ class frozen_map {
   /// Builds the map again with the same options. Both tables exist until the build succeeds. Synchronises;
   /// throws as the constructor does.
   template <class Keys, class Values>
-  void rebuild(const Place& place, const Keys& keys, const Values& values);
+  void rebuild(const Place& place, const Keys& keys, const Values& values) {
+    table_ = table::build(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_map"), options_);
+  }
 
   /// Builds the map again in its existing memory and with its existing hash function, without waiting. On
   /// cuda all work is queued on the place's stream and can be captured in a graph; a replay uses the data
@@ -118,48 +95,80 @@ class frozen_map {
   /// If the pairs do not fit, because one region has too many of them (many copies of few keys can cause
   /// that), the map is empty and finish() throws.
   template <class Keys, class Values>
-  void rebuild_async(const Place& place, const Keys& keys, const Values& values);
+  void rebuild_async(const Place& place, const Keys& keys, const Values& values) {
+    refill(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_map"));
+  }
 
   /// Waits for the last rebuild_async, or the last replay of its graph, and updates size() and statistics().
   /// Throws build_error if the pairs did not fit; rebuild() with the same pairs can succeed, since it may
   /// choose another hash function and more memory. Synchronises.
-  void finish(const Place& place);
+  void finish(const Place& place) {
+    if (table_) table_->finish(place);
+  }
 
   /// results[i] = the value of queries[i], or `missing`. `results` is contiguous memory of the place, at
   /// least as long as the queries (invalid_argument otherwise). The answers do not depend on the path taken,
   /// which the report states. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Value missing,
-                   bulk_options how = {}) const;
+                   bulk_options how = {}) const {
+    constexpr const char* where = "roost::frozen_map::find";
+    if (!table_) return detail::find_no_values<Key>(place, queries, results, missing, where);
+    return detail::find_values(place, ref(), bytes(), queries, results, missing, how, where);
+  }
 
   /// found[i] = whether queries[i] is present, as bool; if so, results[i] = its value. Other results are
   /// unchanged.
   template <class Queries, class Results, class Found>
     requires(!std::is_convertible_v<Found, Value>)
   bulk_report find(const Place& place, const Queries& queries, Results&& results, Found&& found,
-                   bulk_options how = {}) const;
+                   bulk_options how = {}) const {
+    constexpr const char* where = "roost::frozen_map::find";
+    if (!table_) return detail::find_nothing<Key>(place, queries, found, where);
+    return detail::find_values_there(place, ref(), bytes(), queries, results, found, how, where);
+  }
 
   /// results[i] = whether queries[i] is present, as bool. Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report contains(const Place& place, const Queries& queries, Results&& results,
-                       bulk_options how = {}) const;
+                       bulk_options how = {}) const {
+    constexpr const char* where = "roost::frozen_map::contains";
+    if (!table_) return detail::find_nothing<Key>(place, queries, results, where);
+    return detail::find_contained(place, ref(), bytes(), queries, results, how, where);
+  }
 
   /// Returns how many of the queries are present. On the regional path it takes one byte of scratch memory
   /// per query more than contains(). Synchronises.
   template <class Queries>
-  std::size_t count_found(const Place& place, const Queries& queries) const;
+  std::size_t count_found(const Place& place, const Queries& queries) const {
+    return table_ ? detail::count_all(place, ref(), bytes(), queries) : 0;
+  }
 
   /// Writes all pairs, in no defined order, to memory of the place with room for size() of each
   /// (invalid_argument otherwise); returns size(). Asynchronous on cuda.
   template <class Keys, class Values>
-  std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
+  std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const {
+    constexpr const char* where = "roost::frozen_map::retrieve_all";
+    Key* const keys_to = detail::output<Key>(keys, size(), where);
+    Value* const values_to = detail::output<Value>(values, size(), where);
+    if (table_) detail::retrieve_pairs(place, ref(), keys_to, values_to, size());
+    return size();
+  }
 
   /// Calls f(key, value) for every pair, in parallel on the place, in no defined order. Asynchronous on cuda.
   template <class F>
-  void for_each(const Place& place, const F& f) const;
+  void for_each(const Place& place, const F& f) const {
+    if (table_) place.for_each(capacity(), detail::visit_slot<ref_type, F>{ref(), f});
+  }
 
   /// The handle for kernels and host loops: see roost::lookups.
-  const ref_type& ref() const;
+  const ref_type& ref() const {
+    if (!table_) {
+      detail::raise<invalid_argument>(
+          {"roost::frozen_map::ref: the map is empty and has no memory; call rebuild first"});
+    }
+    return table_->ref();
+  }
 
   /// These are known without reading the table. (The overloads with a place match those of tables that
   /// change.)
@@ -170,89 +179,62 @@ class frozen_map {
   double load_factor() const { return statistics().load_factor; }
   double load_factor(const Place&) const { return load_factor(); }
   std::size_t bytes() const { return statistics().bytes; }
-  const frozen_statistics& statistics() const;
+  const frozen_statistics& statistics() const {
+    static const frozen_statistics none;
+    return table_ ? table_->facts() : none;
+  }
   const frozen_statistics& statistics(const Place&) const { return statistics(); }
 
   /// Sectors (compact) or buckets (bucketed) that a find of a stored key reads, on average.
   /// Looks up every pair. Synchronises.
-  double mean_probes(const Place& place) const;
+  double mean_probes(const Place& place) const {
+    if (empty()) return 0;
+    return static_cast<double>(place.sum(capacity(), detail::probes_of_slot<ref_type>{ref()})) /
+           static_cast<double>(size());
+  }
 
   /// Checks the invariants: each pair is found where it is stored, and there are size() of them. Reads all
   /// slots and looks up every pair. Synchronises.
-  bool valid(const Place& place) const;
+  bool valid(const Place& place) const {
+    return !table_ || (capacity() == ref().capacity() &&
+                       place.sum(capacity(), detail::good_slot<ref_type>{ref()}) == size());
+  }
 
   /// Iterates over the pairs of a map on the host: `for (auto [key, value] : map)`.
-  class iterator;
+  using iterator = detail::slot_iterator<ref_type>;
   iterator begin() const
-    requires std::is_same_v<Place, host>;
+    requires std::is_same_v<Place, host>
+  {
+    return {table_ ? &ref() : nullptr, 0};
+  }
   iterator end() const
-    requires std::is_same_v<Place, host>;
+    requires std::is_same_v<Place, host>
+  {
+    return {nullptr, capacity()};
+  }
 
  private:
   template <class K, class P, class L>
   friend class frozen_set;
   friend struct detail::frozen_source;
-  using item = pair<Key, Value>;
-  using storage = typename Layout::template storage<Place, Key, Value>;
-  using counts = detail::build_counts;
+  using table = detail::frozen_table<Key, Value, Place, Layout>;
 
-  // Large values are represented by their positions in the input: a table of positions is built, and then the
-  // values are copied to its slots.
-  static constexpr bool by_position = detail::has_large_values<ref_type>;
-  using placed = std::conditional_t<by_position, std::uint64_t, Value>;  // what is built in place of a value
-  using placed_storage = typename Layout::template storage<Place, Key, placed>;
-  using placed_table = typename Layout::template table<Place, Key, placed>;
-  using placed_item = pair<Key, placed>;
-  template <class Source>
-  static constexpr bool runs_in_turn =  // a small table is built in one launch
-      !detail::lies_in_order<Source> && !detail::comes_in_ranges<Source> && requires {
-        detail::build_tuning<Place>::in_turn_tile;
-        typename Layout::template small_builder<Place, Key, placed>;
-      };
-  static constexpr bool takes_inserts = requires { requires placed_table::takes_inserts; };
-
-  /// A table and the facts about its last build.
-  struct built {
-    storage memory;
-    array<detail::build_state, Place> state;
-    typename Layout::plan plan;
-    std::size_t most;   // pairs that it has room for
-    std::size_t asked;  // pairs that the build was given
-    frozen_statistics facts;
-
-    counts* counted() const { return const_cast<counts*>(&state.data()->counts); }
-    std::uint32_t* barrier() const { return const_cast<std::uint32_t*>(&state.data()->barrier); }
-  };
-
-  template <class P>
-  static auto plan_of(std::size_t n, const options& options) {
-    return Layout::template make_plan<P, Key, placed>(n, options, 0);
-  }
   template <class Source>
   frozen_map(const Place& place, const Source& source, const options& chosen, std::nullptr_t)
-      : options_(chosen), built_(build(place, source, chosen)) {}
+      : options_(chosen), table_(table::build(place, source, chosen)) {}
 
+  /// rebuild_async, for pairs and for keys alone.
   template <class Source>
-  static std::unique_ptr<built> build(const Place& place, const Source& source, const options& options);
-  template <class Source>
-  static std::size_t fill(const Place& place, const Source& source, built& b, const placed_table& table,
-                          room room);
-  template <class Source>
-  static std::optional<std::size_t> fill_in_turn(const Place& place, const Source& source, const built& b,
-                                                 const placed_table& table, room room);
-  static bool unparted(const Place& place, const placed_table& table);
-  template <class Source>
-  static void settle(const Place& place, const Source& source, const built& b, const placed_table& table,
-                     array<std::uint64_t, Place>& first);
-  template <class Source>
-  static void copy_values(const Place& place, const Source& source, const placed_table& positions,
-                          const ref_type& target);
-  static void take_over(built& b, const counts& sum);
-  template <class Source>
-  void refill(const Place& place, const Source& source);
+  void refill(const Place& place, const Source& source) {
+    if (!table_) {
+      detail::raise<invalid_argument>({"roost::frozen_map::rebuild_async: ", source.size(),
+                                       " pairs, but the map was built for 0; call rebuild"});
+    }
+    table_->rebuild_async(place, source);
+  }
 
   options options_{};
-  std::unique_ptr<built> built_;  // null: an empty map
+  std::unique_ptr<table> table_;  // null: an empty map
 };
 
 template <class Place, class Keys, class Values>
@@ -261,5 +243,3 @@ frozen_map(const Place&, const Keys&, const Values&,
     -> frozen_map<detail::element_of<Keys>, detail::element_of<Values>, Place>;
 
 }  // namespace roost
-
-#include "roost/detail/frozen/map.hpp"

@@ -14,6 +14,7 @@
 #include "roost/frozen_map.hpp"
 #include "roost/frozen_multimap.hpp"
 #include "roost/frozen_set.hpp"
+#include "roost/frozen_statistics.hpp"
 #include "roost/functional.hpp"
 #include "roost/group_by.hpp"
 #include "roost/hash.hpp"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <iterator>
+
 #include "roost/detail/partition/select.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
 
@@ -29,6 +31,34 @@ struct visit_slot {
       if (ref.occupied(slot)) call_with_slot(f, ref, slot);
     }
   }
+};
+
+/// Goes over the pairs of a table on the host. Without a table: the end.
+template <class Ref>
+class slot_iterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = pair<typename Ref::key_type, typename Ref::value_type>;
+  using difference_type = std::ptrdiff_t;
+  using pointer = void;
+  using reference = value_type;
+
+  slot_iterator(const Ref* table, std::uint64_t slot) : table_(table), slot_(slot) { skip(); }
+  value_type operator*() const { return make_pair(table_->key_at(slot_), table_->value_at(slot_)); }
+  slot_iterator& operator++() {
+    ++slot_;
+    skip();
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  friend bool operator==(const slot_iterator& a, const slot_iterator& b) { return a.slot_ == b.slot_; }
+
+ private:
+  void skip() {
+    while (table_ != nullptr && slot_ < table_->capacity() && !table_->occupied(slot_)) ++slot_;
+  }
+  const Ref* table_;
+  std::uint64_t slot_;
 };
 
 template <class Ref>

@@ -179,7 +179,7 @@ std::optional<Map> build_as_they_come(Me& me, const Source& source, const typena
   using items_type = arriving_items<Me, std::remove_cvref_t<decltype(source[0])>>;
   const gathered sizes = me.gather({source.size()});
   if (me.count() == 1 || sizes.sum() < shards_tuning<place_type>::build_pairs) return {};
-  const auto plan = frozen_source::plan<Map, place_type>(items_type::expected(sizes, me.count()), options);
+  const auto plan = frozen_source::plan<Map>(items_type::expected(sizes, me.count()), options);
   const auto order = items_type::parts_of(options.seed, me.count(), plan.regions);
   if (!order) return {};
   typename Map::options once = options;

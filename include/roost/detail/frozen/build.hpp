@@ -1,0 +1,433 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "roost/detail/frozen/bucketed.hpp"
+#include "roost/detail/frozen/compact.hpp"
+#include "roost/detail/frozen/host_build.hpp"
+#include "roost/detail/place/numbers.hpp"
+#include "roost/frozen_statistics.hpp"
+
+// Builds the table of a frozen_map: partition, build of the regions, copies of keys, another try.
+
+namespace roost::detail {
+
+enum class outcome { copies, failed };  // of a build: it has duplicates; it did not fit
+
+/// Pairs that may need no partition.
+template <class Source>
+concept lies_in_order = requires(const Source& source) { source.region_of; };
+
+/// Pairs that arrive at this place while the table is built, one range of regions at a time. Their keys must
+/// be distinct, or the build fails.
+template <class Source>
+concept comes_in_ranges = requires { Source::comes_in_ranges; };
+
+/// The room policies to try, in order. Slack first, since it saves a pass over the keys; data that overflows
+/// it (many copies of few keys) is counted. A plan may choose a policy itself.
+template <class Plan>
+std::span<const room> rooms_of([[maybe_unused]] const Plan& plan) {
+  static constexpr std::array<room, 2> both{room::slack, room::exact};
+  if constexpr (requires { plan.counted; }) {
+    return std::span<const room>(both).subspan(plan.counted ? 1 : 0, 1);
+  } else {
+    return both;
+  }
+}
+
+/// Calls f(i) for i in [0, n), if the build of `asked` pairs ended with `when`.
+template <class F>
+struct for_each_after {
+  static constexpr int threads = 512;
+  static constexpr std::uint32_t tile = 1 << 14;
+
+  outcome when;
+  const build_counts* counts;
+  std::uint64_t asked;
+  std::uint64_t n;
+  F f;
+
+  ROOST_FN bool needed() const {
+    return when == outcome::failed ? counts->failed() : !counts->failed() && counts->placed != asked;
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    const std::uint64_t first = index * tile;
+    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, n - first)),
+                [&](std::uint32_t i) { f(first + i); });
+  }
+};
+
+/// Sets the begins of regions with slack, and clears the counts.
+struct begin_build {
+  static constexpr int threads = 512;
+
+  build_counts* counts;
+  std::uint32_t regions;
+  begin_with_slack begin;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte*) const {
+    if (team.rank() == 0) *counts = {};
+    for_each_of(team, regions, begin);
+  }
+};
+
+template <class Ref>
+struct clear_slot {
+  Ref ref;
+  ROOST_FN void operator()(std::size_t slot) const { ref.clear(slot); }
+};
+
+struct forget_first {
+  std::uint64_t* first;
+  ROOST_FN void operator()(std::size_t slot) const { first[slot] = ~std::uint64_t{0}; }
+};
+
+/// first[slot] = the lowest i whose key is in the slot.
+template <class Ref, class Source>
+struct find_first {
+  Ref ref;
+  Source source;
+  std::uint64_t* first;
+  ROOST_FN void operator()(std::size_t i) const { fetch_min(first[ref.slot_of(source[i].key)], i); }
+};
+
+/// Pairs whose values are replaced by their positions.
+template <class Source>
+struct pairs_by_position {
+  Source source;
+  std::size_t size() const { return source.size(); }
+  ROOST_FN auto operator[](std::size_t i) const {
+    return pair<std::remove_cvref_t<decltype(source[0].key)>, std::uint64_t>{source.keys[i], i};
+  }
+};
+
+/// Copies keys and values to the slots of a table that has their positions; each call copies one piece of a
+/// value.
+template <class Positions, class Ref, class Source>
+struct place_values {
+  using value = typename Ref::value_type;
+  static constexpr bool stored = requires(const Source& source) {
+    { source.values.first } -> std::convertible_to<const value*>;
+  };
+  using pieces = value_pieces<value>;
+  static constexpr std::size_t workers = stored ? pieces::count : 1;  // of a slot
+
+  Positions positions;
+  Ref target;
+  Source source;
+
+  ROOST_FN void operator()(std::size_t number) const {
+    const std::size_t slot = number / workers, piece = number % workers;
+    if (piece == 0) target.set_key(slot, positions.key_at(slot));
+    if (!positions.occupied(slot)) return;
+    const std::uint64_t position = positions.value_at(slot);
+    if constexpr (stored) {
+      pieces::copy(source.values.first + position, target.value_address(slot), piece);
+    } else {
+      *target.value_address(slot) = source.values[position];
+    }
+  }
+};
+
+template <class Ref, class Source>
+struct write_first {
+  Ref ref;
+  Source source;
+  const std::uint64_t* first;
+  ROOST_FN void operator()(std::size_t slot) const {
+    if (first[slot] != ~std::uint64_t{0}) ref.set(slot, source[first[slot]]);
+  }
+};
+
+/// A table that is built at once, and the facts about its last build.
+template <class Key, class Value, class Place, class Layout>
+class frozen_table {
+  using counts = build_counts;
+
+ public:
+  using options = typename Layout::options;
+  using ref_type = typename Layout::template table<Place, Key, Value>;
+
+  /// The geometry of a table of n pairs.
+  static auto plan_of(std::size_t n, const options& options) {
+    return Layout::template make_plan<Place, Key, placed>(n, options, 0);
+  }
+
+  /// Builds with some seed. Synchronises. Throws build_error.
+  template <class Source>
+  static std::unique_ptr<frozen_table> build(const Place& place, const Source& source,
+                                             const options& options) {
+    const std::size_t n = source.size();
+    for (int attempt = 0; attempt <= options.max_restarts; ++attempt) {
+      const auto plan = [&] {
+        if constexpr (lies_in_order<Source>) {
+          return Layout::template make_plan<Place, Key, placed>(n, options, attempt,
+                                                                attempt == 0 ? source.region_of.regions : 0);
+        } else {
+          return Layout::template make_plan<Place, Key, placed>(n, options, attempt);
+        }
+      }();
+      std::unique_ptr<frozen_table> result(new frozen_table(place, plan, n));
+      result->facts_.restarts = attempt;
+      if (result->is_built(place, source)) return result;
+    }
+    raise<build_error>({"roost::frozen_map: ", n, " pairs found no place in ", options.max_restarts + 1,
+                        " attempts; give a lower load factor or more max_restarts"});
+  }
+
+  /// frozen_map::rebuild_async.
+  template <class Source>
+  void rebuild_async(const Place& place, const Source& source) {
+    if (source.size() > most_) {
+      raise<invalid_argument>({"roost::frozen_map::rebuild_async: ", source.size(),
+                               " pairs, but the map was built for ", most_, "; call rebuild"});
+    }
+    array<std::uint64_t, Place> first(place, has_values ? facts_.capacity : 0);
+    const auto fill_table = [&](const placed_table& table, const auto& pairs) {
+      facts_.scratch_bytes = fill(place, pairs, table, rooms_of(plan_).front()) + first.bytes();
+      settle(place, pairs, table, first);
+    };
+    asked_ = source.size();
+    try {
+      if constexpr (by_position) {
+        const placed_storage positions(place, plan_);
+        fill_table(positions.ref(), pairs_by_position<Source>{source});
+        copy_values(place, source, positions.ref());
+        facts_.scratch_bytes += positions.bytes();
+      } else {
+        fill_table(ref(), source);
+      }
+    } catch (...) {
+      asked_ = 0;
+      place.fill(counted(), 0, sizeof(counts));
+      place.for_each(ref().capacity(), clear_slot<ref_type>{ref()});
+      take_over({});
+      throw;
+    }
+  }
+
+  /// frozen_map::finish.
+  void finish(const Place& place) {
+    counts sum;
+    place.copy_to_host(&sum, counted(), sizeof(sum));
+    take_over(sum);
+    if (!sum.failed()) return;
+    raise<build_error>({"roost::frozen_map::finish: the ", asked_,
+                        " pairs of the last rebuild_async did not fit the regions that the map has, and it "
+                        "is empty; call rebuild"});
+  }
+
+  const ref_type& ref() const { return memory_.ref(); }
+  const frozen_statistics& facts() const { return facts_; }
+
+ private:
+  static constexpr bool has_values = !std::is_same_v<Value, none>;
+  // Large values are represented by their positions in the input: a table of positions is built, and then the
+  // values are copied to its slots.
+  static constexpr bool by_position = has_large_values<ref_type>;
+  using placed = std::conditional_t<by_position, std::uint64_t, Value>;  // what is built in place of a value
+  using placed_storage = typename Layout::template storage<Place, Key, placed>;
+  using placed_table = typename Layout::template table<Place, Key, placed>;
+  using placed_item = pair<Key, placed>;
+  template <class Source>
+  static constexpr bool runs_in_turn =  // a small table is built in one launch
+      !lies_in_order<Source> && !comes_in_ranges<Source> && requires {
+        build_tuning<Place>::in_turn_tile;
+        typename Layout::template small_builder<Place, Key, placed>;
+      };
+  static constexpr bool takes_inserts = requires { requires placed_table::takes_inserts; };
+
+  frozen_table(const Place& place, const typename Layout::plan& plan, std::size_t n)
+      : memory_(place, plan), state_(place, 1), plan_(plan), most_(n), asked_(n) {
+    place.fill(state_.data(), 0, state_.bytes());
+  }
+
+  counts* counted() { return &state_.data()->counts; }
+  std::uint32_t* barrier() { return &state_.data()->barrier; }
+
+  template <class Source>
+  bool is_built(const Place& place, const Source& source) {
+    if constexpr (by_position) {
+      const placed_storage positions(place, plan_);
+      if (!is_filled(place, positions.ref(), pairs_by_position<Source>{source})) return false;
+      copy_values(place, source, positions.ref());
+      facts_.scratch_bytes += positions.bytes();
+      place.synchronize();
+      return true;
+    } else {
+      return is_filled(place, ref(), source);
+    }
+  }
+
+  /// Fills a table with the first room policy that suffices; false if the pairs do not fit.
+  template <class Source>
+  bool is_filled(const Place& place, const placed_table& table, const Source& pairs) {
+    for (const room room : rooms_of(plan_)) {
+      facts_.scratch_bytes = fill(place, pairs, table, room);
+      counts sum;
+      place.copy_to_host(&sum, counted(), sizeof(sum));  // the only readback by the host
+      if (sum.overflowed != 0 && !comes_in_ranges<Source>) continue;
+      if (sum.failed()) return false;
+      if constexpr (comes_in_ranges<Source>) most_ = asked_ = sum.placed;
+      take_over(sum);
+      if constexpr (!comes_in_ranges<Source> && has_values) {
+        if (facts_.duplicates != 0 && !unparted(place, table)) {
+          array<std::uint64_t, Place> first(place, facts_.capacity);
+          facts_.scratch_bytes += first.bytes();
+          settle(place, pairs, table, first);
+          place.synchronize();
+        }
+      }
+      return true;
+    }
+    return false;
+  }
+
+  /// Whether one thread builds a table directly from the input.
+  static bool unparted([[maybe_unused]] const Place& place, [[maybe_unused]] const placed_table& table) {
+    if constexpr (takes_inserts) {
+      return table.capacity() * sizeof(placed_item) <= build_tuning<Place>::unparted_bytes(place.threads());
+    } else {
+      return false;
+    }
+  }
+
+  /// Partitions the pairs, unless they are already in regions of the plan or arrive in ranges of them, and
+  /// builds every region; returns the bytes of scratch. Does not wait, unless the pairs arrive in ranges.
+  template <class Source>
+  std::size_t fill(const Place& place, const Source& source, const placed_table& table, room room) {
+    using builder = std::conditional_t<takes_inserts, fill_units<placed_table, placed_item>,
+                                       typename Layout::template builder<Place, Key, placed>>;
+    counts* const sum = counted();
+    if constexpr (runs_in_turn<Source>) {
+      if (const auto scratch_bytes = fill_in_turn(place, source, table, room)) return *scratch_bytes;
+    }
+    place.fill(sum, 0, sizeof(counts));
+    constexpr bool comes = comes_in_ranges<Source>;
+    if constexpr (takes_inserts && !comes) {
+      if (unparted(place, table)) {
+        const build_unparted<placed_table, Source> kernel{table, source, sum};
+        const std::size_t scratch_bytes = scratch_bytes_of(kernel);
+        place.launch(1, scratch_bytes, kernel);
+        return scratch_bytes;
+      }
+    }
+    const auto build_regions = [&](const placed_item* items, const std::uint64_t* begins,
+                                   const std::uint64_t* ends, std::uint32_t first, std::uint32_t count) {
+      const builder kernel{table, {items, begins, ends, sum, first}};
+      place.launch(count, scratch_bytes_of(kernel), kernel);
+    };
+    if constexpr (comes) return source.into_regions(plan_, &sum->overflowed, build_regions);
+    if constexpr (lies_in_order<Source>) {
+      const leading_bits& lies = source.region_of;
+      if (lies.seed == plan_.region_of.seed && lies.regions % plan_.regions == 0) {
+        array<std::uint64_t, Place> begins(place, std::size_t{plan_.regions} + 1);
+        write_numbers(place, begins.size(), begin_of_several{source.begins, lies.regions / plan_.regions},
+                      begins.data());
+        build_regions(source.items, begins.data(), begins.data() + 1, 0, plan_.regions);
+        return begins.bytes();
+      }
+    }
+    if constexpr (!comes) {
+      partitioner<Place, placed_item> partitioner(place, plan_.regions, room, &sum->overflowed,
+                                                  plan_.room_for_region);
+      const auto regions = partitioner.run(source, plan_.region_of);
+      build_regions(regions.items(), regions.begins(), regions.ends(), 0, plan_.regions);
+      return regions.scratch_bytes();
+    }
+  }
+
+  /// The same in one launch, for small tables; returns nothing if that is not possible.
+  template <class Source>
+  std::optional<std::size_t> fill_in_turn(const Place& place, const Source& source, const placed_table& table,
+                                          room room) {
+    using tuned = build_tuning<Place>;
+    using builder = typename Layout::template small_builder<Place, Key, placed>;
+    using scatter = scatter_tiles<Place, placed_item, Source, leading_bits, shared_cursors, no_way_back,
+                                  tuned::in_turn_tile>;
+    const std::uint32_t regions = plan_.regions;
+    if (room != room::slack || !plan_.small() || memory_.bytes() > tuned::in_turn_bytes ||
+        regions > partition_tuning<Place>::digits_most)
+      return {};
+    const std::size_t n = source.size();
+    const std::uint64_t room_for_region =
+        plan_.room_for_region != 0 ? plan_.room_for_region : with_slack(static_cast<double>(n) / regions, n);
+    std::uint64_t *begins, *ends;
+    placed_item* items;
+    const auto take = [&](scratch_memory memory) {
+      begins = memory.take<std::uint64_t>(regions);
+      ends = memory.take<std::uint64_t>(regions);
+      items = memory.take<placed_item>(regions * room_for_region);
+      return memory.used();
+    };
+    array<std::byte, Place> memory(place, take(scratch_memory(nullptr)));
+    take(scratch_memory(memory.data()));
+    counts* const sum = counted();
+    const scatter split{source, plan_.region_of,
+                        {n},    {0, static_cast<std::uint32_t>(std::bit_width(regions)), regions, regions},
+                        {ends}, room_for_region,
+                        items,  &sum->overflowed,
+                        {}};
+    const builder build(table, {items, begins, ends, sum});
+    if (!place.can_run_in_turn(split) || !place.can_run_in_turn(build)) return {};
+    place.launch_in_turn(barrier(), stage<begin_build>{1, {sum, regions, {room_for_region, begins, ends}}},
+                         stage<scatter>{ceil_div<std::size_t>(n, tuned::in_turn_tile), split},
+                         stage<builder>{regions, build});
+    return memory.bytes();
+  }
+
+  /// Finishes an asynchronous build: empties a table whose build failed, and makes the first copy of each key
+  /// win, since teams place copies in no fixed order. `first`: a word for each slot.
+  template <class Source>
+  void settle(const Place& place, const Source& source, const placed_table& table,
+              array<std::uint64_t, Place>& first) {
+    const auto after = [&](outcome when, std::size_t n, const auto& f) {
+      using kernel = for_each_after<std::remove_cvref_t<decltype(f)>>;
+      return stage<kernel>{ceil_div<std::size_t>(n, kernel::tile), {when, counted(), asked_, n, f}};
+    };
+    const std::size_t slots = table.capacity();
+    const auto empty = after(outcome::failed, slots, clear_slot<placed_table>{table});
+    if constexpr (!has_values) {
+      place.launch_in_turn(barrier(), empty);
+    } else {
+      place.launch_in_turn(
+          barrier(), empty, after(outcome::copies, slots, forget_first{first.data()}),
+          after(outcome::copies, source.size(),
+                find_first<placed_table, Source>{table, source, first.data()}),
+          after(outcome::copies, slots, write_first<placed_table, Source>{table, source, first.data()}));
+    }
+  }
+
+  /// Copies large values to their slots from the positions in the source that a table holds.
+  template <class Source>
+  void copy_values(const Place& place, const Source& source, const placed_table& positions) {
+    using copy = place_values<placed_table, ref_type, Source>;
+    place.for_each(ref().capacity() * copy::workers, copy{positions, ref(), source});
+  }
+
+  void take_over(const counts& sum) {
+    facts_.size = sum.failed() ? 0 : sum.placed;
+    facts_.capacity = memory_.ref().capacity();
+    facts_.load_factor = memory_.load_factor(facts_.size);
+    facts_.bytes = memory_.bytes() + state_.bytes();
+    facts_.regions = plan_.regions;
+    facts_.duplicates = sum.failed() ? 0 : asked_ - sum.placed;
+    facts_.region_restarts = sum.region_restarts;
+    facts_.mean_rounds = static_cast<double>(sum.rounds) / plan_.regions;
+  }
+
+  typename Layout::template storage<Place, Key, Value> memory_;
+  array<build_state, Place> state_;
+  typename Layout::plan plan_;
+  std::size_t most_;   // pairs that it has room for
+  std::size_t asked_;  // pairs that the last build was given
+  frozen_statistics facts_{};
+};
+
+}  // namespace roost::detail
