@@ -166,61 +166,80 @@ struct fill_regions {
   /// changed.
   template <class Access, class Team>
   ROOST_FN void take_out_erased(const Team& team, const pieces& parts, std::uint32_t region) const {
-    using slot = typename Table::slot;
-    constexpr std::uint32_t bucket_slots = Table::bucket_slots;
-    const std::uint32_t section = region / (table.geometry().regions / probing::sections),
-                        buckets = table.geometry().region_buckets;
+    const std::uint32_t section = region / (table.geometry().regions / probing::sections);
     auto* const strays = reinterpret_cast<std::uint32_t*>(parts.stray);  // slots
     const auto most = static_cast<std::uint32_t>(most_strays() * sizeof(item) / sizeof(std::uint32_t));
-    bool some_erased = false, some_free = false;
-    for_each_of(team, buckets, [&](std::uint32_t b) {
-      const bucket here = load(parts.buckets + b);
-      bool erased = false;
-      ROOST_UNROLL
-      for (std::uint32_t s = 0; s < bucket_slots; ++s) {
-        const auto word = here.slots[s];
-        erased |= slot::is_erased(word);
-        some_free |= slot::is_free(word);
-        if (!slot::is_there(word) || table.home_in_region(word, section) == b) continue;
-        const std::uint32_t i = team.fetch_add(*parts.strays, 1u);
-        if (i < most) strays[i] = b * bucket_slots + s;
-      }
-      parts.erased[b] = erased;
-      if (b % 32 == 0) parts.passed[b / 32] = 0;
-      some_erased |= erased;
-    });
-    const bool sensible = team.any(some_erased) && team.any(some_free);
+    const bool sensible = list_strays(team, parts, section, strays, most);
     const std::uint32_t count = *parts.strays;
     team.sync();
     if (team.rank() == 0) *parts.strays = 0;
     team.sync();
     if (!sensible || count > most) return;
-    for_each_of(team, count, [&](std::uint32_t i) {
-      const std::uint32_t own = strays[i] / bucket_slots;
-      auto& mine = parts.buckets[own].slots[strays[i] % bucket_slots];  // no other thread changes it
-      const auto moved = mine;
-      table.walk_in_region(moved, section, own, [&](std::uint32_t b) {
-        std::uint32_t& word = parts.passed[b / 32];
-        const std::uint32_t bit = 1u << b % 32;
-        const bool passed = (team.read(word) & bit) != 0;
-        if (parts.erased[b] && !passed) {
-          for (auto& there : parts.buckets[b].slots) {
-            const auto seen = Access::load(&there);
-            if (!slot::is_erased(seen) ||
-                !(Access::compare_exchange(&there, seen, slot::in_place_of(moved, seen)) == seen))
-              continue;
-            Access::set_key_bits(&mine, slot::erased);
-            parts.changed[b] = parts.changed[own] = 1;
-            return false;
-          }
-        }
-        if (!passed) team.fetch_or(word, bit);
-        return true;
-      });
-    });
+    for_each_of(team, count, [&](std::uint32_t i) { move_back<Access>(team, parts, section, strays[i]); });
     team.sync();
+    free_erased(team, parts);
+  }
+
+  /// Lists the slots of keys outside their home buckets. True if there are both erased keys and free slots.
+  template <class Team>
+  ROOST_FN bool list_strays(const Team& team, const pieces& parts, std::uint32_t section,
+                            std::uint32_t* strays, std::uint32_t most) const {
+    using slot = typename Table::slot;
+    bool some_erased = false, some_free = false;
+    for_each_of(team, table.geometry().region_buckets, [&](std::uint32_t b) {
+      const bucket here = load(parts.buckets + b);
+      bool erased = false;
+      ROOST_UNROLL
+      for (std::uint32_t s = 0; s < Table::bucket_slots; ++s) {
+        const auto word = here.slots[s];
+        erased |= slot::is_erased(word);
+        some_free |= slot::is_free(word);
+        if (!slot::is_there(word) || table.home_in_region(word, section) == b) continue;
+        const std::uint32_t i = team.fetch_add(*parts.strays, 1u);
+        if (i < most) strays[i] = b * Table::bucket_slots + s;
+      }
+      parts.erased[b] = erased;
+      if (b % 32 == 0) parts.passed[b / 32] = 0;
+      some_erased |= erased;
+    });
+    return team.any(some_erased) && team.any(some_free);
+  }
+
+  /// Moves the key of a slot to a slot of an erased key nearer to its home, or notes the buckets that it
+  /// passes.
+  template <class Access, class Team>
+  ROOST_FN void move_back(const Team& team, const pieces& parts, std::uint32_t section,
+                          std::uint32_t number) const {
+    using slot = typename Table::slot;
+    const std::uint32_t own = number / Table::bucket_slots;
+    auto& mine = parts.buckets[own].slots[number % Table::bucket_slots];  // no other thread changes it
+    const auto moved = mine;
+    table.walk_in_region(moved, section, own, [&](std::uint32_t b) {
+      std::uint32_t& word = parts.passed[b / 32];
+      const std::uint32_t bit = 1u << b % 32;
+      const bool passed = (team.read(word) & bit) != 0;
+      if (parts.erased[b] && !passed) {
+        for (auto& there : parts.buckets[b].slots) {
+          const auto seen = Access::load(&there);
+          if (!slot::is_erased(seen) ||
+              !(Access::compare_exchange(&there, seen, slot::in_place_of(moved, seen)) == seen))
+            continue;
+          Access::set_key_bits(&mine, slot::erased);
+          parts.changed[b] = parts.changed[own] = 1;
+          return false;
+        }
+      }
+      if (!passed) team.fetch_or(word, bit);
+      return true;
+    });
+  }
+
+  /// Frees the slots of erased keys in buckets that no key passes.
+  template <class Team>
+  ROOST_FN void free_erased(const Team& team, const pieces& parts) const {
+    using slot = typename Table::slot;
     std::uint32_t freed = 0;
-    for_each_of(team, buckets, [&](std::uint32_t b) {
+    for_each_of(team, table.geometry().region_buckets, [&](std::uint32_t b) {
       if ((parts.passed[b / 32] >> b % 32 & 1) != 0) return;
       bool frees = false;
       for (auto& word : parts.buckets[b].slots) {

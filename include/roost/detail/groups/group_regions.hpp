@@ -95,31 +95,13 @@ struct group_regions {
       }
       return true;
     };
-    const auto count_items = [&](std::uint32_t n) {
-      for_each_held<per_worker, true>(
-          team, n, [&](int held, int i) { team.fetch_add(parts.next[number(held, i)], 1u); });
-      team.sync();
-    };
     const bool fits = each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
       const auto write_key = [&](std::uint32_t g, int held, int i) {
         target.keys[first + g] = mine(held, i).key;
       };
       if (!parts.numbers.add(team, mine, n, number, write_key)) return false;
-      const std::uint32_t groups = *parts.numbers.size;
-      if (one_tile && groups == n) {  // all keys are distinct: their order is that of the items
-        for_each_held<per_worker, true>(team, n, [&](int held, int i) {
-          target.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
-          target.starts[first + static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(i);
-        });
-        return true;
-      }
-      const bool counted_in_order = Team::size > 1 && one_tile && groups <= digits;
-      if (!counted_in_order) count_items(n);
-      if (!one_tile) return true;
-      if (!counted_in_order) write_starts(team, parts, first);
-      put_in_order<per_worker>(team, parts, first, mine, n, true, number);
-      if (counted_in_order)
-        for_each_of(team, groups, [&](std::uint32_t g) { target.starts[first + g] = parts.digit_count[g]; });
+      one_tile ? group_tile_alone<per_worker>(team, parts, first, mine, n, number)
+               : count_items<per_worker>(team, parts, n, number);
       return true;
     });
     if (!fits) {
@@ -135,6 +117,38 @@ struct group_regions {
       put_in_order<per_worker>(team, parts, first, mine, n, false, number);
       return true;
     });
+  }
+
+  /// Counts the items of a tile for each group.
+  template <int PerWorker, class Team>
+  ROOST_FN void count_items(const Team& team, const pieces& parts, std::uint32_t n,
+                            item_numbers<PerWorker, Team>& number) const {
+    for_each_held<PerWorker, true>(team, n,
+                                   [&](int held, int i) { team.fetch_add(parts.next[number(held, i)], 1u); });
+    team.sync();
+  }
+
+  /// Groups the items of a region of one tile.
+  template <int PerWorker, class Team, class Items>
+  ROOST_FN void group_tile_alone(const Team& team, const pieces& parts, std::uint64_t first,
+                                 const Items& mine, std::uint32_t n,
+                                 item_numbers<PerWorker, Team>& number) const {
+    const std::uint32_t groups = *parts.numbers.size;
+    if (groups == n) {  // all keys are distinct: their order is that of the items
+      for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
+        target.values[first + static_cast<std::uint32_t>(i)] = mine(held, i).value;
+        target.starts[first + static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(i);
+      });
+      return;
+    }
+    const bool counted_in_order = Team::size > 1 && groups <= digits;
+    if (!counted_in_order) {
+      count_items<PerWorker>(team, parts, n, number);
+      write_starts(team, parts, first);
+    }
+    put_in_order<PerWorker>(team, parts, first, mine, n, true, number);
+    if (counted_in_order)
+      for_each_of(team, groups, [&](std::uint32_t g) { target.starts[first + g] = parts.digit_count[g]; });
   }
 
   /// The group of a frequent key: all items of its region. for_each_frequent_item does the work for each

@@ -119,11 +119,10 @@ class partitioner {
                                 static_cast<std::uint32_t>(smaller<std::uint64_t>(children, 1u << fan_bits)),
                                 children};
       if (i == 0) {
-        split(source, source.size(), pass, region_of, i + 1 == passes);
+        split(source, pass, region_of, i + 1 == passes);
       } else if constexpr (!Kind.one_pass) {
         const array<Item, Place> items = std::move(result_.items_);  // freed after the pass
-        split(sequence<const Item*>{items.data(), items.size()}, source.size(), pass, region_of,
-              i + 1 == passes);
+        split(sequence<const Item*>{items.data(), items.size()}, pass, region_of, i + 1 == passes);
       }
     }
     return std::move(result_);
@@ -142,11 +141,11 @@ class partitioner {
     return {place_, n};
   }
 
-  template <class Source, class RegionOf>
-  void split(const Source& source, std::size_t n, const partition_pass& pass, const RegionOf& region_of,
-             bool last) {
-    using kept_pass = typename result::kept_pass;
-    const std::size_t parents = result_.begins_.size();  // 0: all items are one
+  using kept_pass = typename result::kept_pass;
+
+  /// The tiles of a pass over the regions that the last one has left; without any, all items are one.
+  kept_pass tiles_of(const partition_pass& pass) {
+    const std::size_t n = result_.input_items_, parents = result_.begins_.size();
     kept_pass here{n,
                    ceil_div<std::size_t>(n, tile) + parents,
                    pass.digits,
@@ -168,49 +167,68 @@ class partitioner {
                                                 here.parent.data()});
       }
     }
+    return here;
+  }
 
+  template <class Source, class RegionOf, class Cursors>
+  void count(const Source& source, const RegionOf& region_of, const kept_pass& here,
+             const partition_pass& pass, const Cursors& cursors) {
+    const count_tiles<Place, Item, Source, RegionOf, Cursors> kernel{source, region_of, here.map(), pass,
+                                                                     cursors};
+    place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
+  }
+
+  /// Finds where each child begins. Returns the room of each child with slack, or 0.
+  template <class Source, class RegionOf, class Cursors>
+  std::uint64_t begin_children(const Source& source, const RegionOf& region_of, const kept_pass& here,
+                               const partition_pass& pass, const Cursors& cursors, std::uint64_t* begin,
+                               std::uint64_t* end, bool last) {
+    if constexpr (Kind.stable) {
+      const std::size_t counts = here.tiles * pass.digits;
+      place_.fill(cursors.cursor + counts, 0, sizeof(std::uint64_t));
+      count(source, region_of, here, pass, cursors);
+      place_.exclusive_scan(cursors.cursor, cursors.cursor, counts + 1);
+      place_.for_each(pass.children,
+                      begin_in_order{cursors.cursor, here.first_tile.data(), here.tiles, pass, begin, end});
+    } else if (room_ == room::slack) {
+      const double mean =
+          static_cast<double>(here.items) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
+      const std::uint64_t capacity =
+          last && capacity_ != 0 ? capacity_ : with_slack(mean, here.items, copies_);
+      place_.for_each(pass.children, begin_with_slack{capacity, begin, end});
+      return capacity;
+    } else if constexpr (Kind.may_count) {
+      const std::size_t bytes = pass.children * sizeof(std::uint64_t);
+      place_.fill(end, 0, bytes);
+      count(source, region_of, here, pass, cursors);
+      place_.exclusive_scan(end, begin, pass.children);
+      place_.copy(end, begin, bytes);
+    }
+    return 0;
+  }
+
+  template <class Source, class RegionOf>
+  void split(const Source& source, const partition_pass& pass, const RegionOf& region_of, bool last) {
+    const bool first = result_.begins_.size() == 0;
+    kept_pass here = tiles_of(pass);
     auto begin = make<std::uint64_t>(pass.children);
-    auto cursor = make<std::uint64_t>(pass.children);  // becomes the end
+    auto end = make<std::uint64_t>(pass.children);
     auto cursor_of_tile = make<std::uint64_t>(Kind.stable ? here.tiles * pass.digits + 1 : 0);
     const auto cursors = [&] {
       if constexpr (Kind.stable) {
         return tile_cursors{cursor_of_tile.data(), here.tiles};
       } else {
-        return shared_cursors{cursor.data()};
+        return shared_cursors{end.data()};
       }
     }();
-    const auto count = [&] {
-      if constexpr (Kind.stable || Kind.may_count) {
-        const count_tiles<Place, Item, Source, RegionOf, std::remove_const_t<decltype(cursors)>> kernel{
-            source, region_of, here.map(), pass, cursors};
-        place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
-      }
-    };
-    std::uint64_t capacity = 0;
-    if constexpr (Kind.stable) {
-      place_.fill(cursor_of_tile.data() + here.tiles * pass.digits, 0, sizeof(std::uint64_t));
-      count();
-      place_.exclusive_scan(cursor_of_tile.data(), cursor_of_tile.data(), cursor_of_tile.size());
-      place_.for_each(pass.children, begin_in_order{cursor_of_tile.data(), here.first_tile.data(), here.tiles,
-                                                    pass, begin.data(), cursor.data()});
-    } else if (room_ == room::slack) {
-      const double mean =
-          static_cast<double>(n) * static_cast<double>(std::uint64_t{1} << pass.shift) / regions_;
-      capacity = last && capacity_ != 0 ? capacity_ : with_slack(mean, n, copies_);
-      place_.for_each(pass.children, begin_with_slack{capacity, begin.data(), cursor.data()});
-    } else if constexpr (Kind.may_count) {
-      place_.fill(cursor.data(), 0, cursor.bytes());
-      count();
-      place_.exclusive_scan(cursor.data(), begin.data(), pass.children);
-      place_.copy(cursor.data(), begin.data(), begin.bytes());
-    }
-
+    const std::uint64_t capacity =
+        begin_children(source, region_of, here, pass, cursors, begin.data(), end.data(), last);
     if constexpr (Kind.way_back) {
-      here.position = make<std::uint16_t>(parents == 0 ? n : source.size());
+      here.position = make<std::uint16_t>(first ? here.items : source.size());
       here.start = make<std::uint16_t>(here.tiles * pass.digits);
       here.shift_by = make<std::uint64_t>(here.tiles * pass.digits);
     }
-    auto out = make<Item>(capacity == 0 ? n : capacity * pass.children);
+    auto out = make<Item>(capacity == 0 ? here.items : capacity * pass.children);
     const auto back = [&] {
       if constexpr (Kind.way_back) {
         return here.back();
@@ -224,12 +242,11 @@ class partitioner {
                capacity, out.data(), overflowed_, back, unless_};
     place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);
     if constexpr (!Kind.one_pass) {
-      if (capacity != 0 && !last) place_.for_each(pass.children, clip_ends{capacity, cursor.data()});
+      if (capacity != 0 && !last) place_.for_each(pass.children, clip_ends{capacity, end.data()});
     }
-
     result_.items_ = std::move(out);
     result_.begins_ = std::move(begin);
-    result_.ends_ = std::move(cursor);
+    result_.ends_ = std::move(end);
     if (Kind.way_back) result_.kept_.push_back(std::move(here));
   }
 

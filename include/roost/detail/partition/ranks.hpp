@@ -13,6 +13,29 @@ ROOST_FN constexpr std::uint32_t rank_counters(std::uint32_t digits) {
   return Team::size / 32 * digits;
 }
 
+#if ROOST_ON_DEVICE
+/// Turns the counts of a digit, one of each warp, `apart` from each other, into those of earlier warps; the
+/// sum.
+template <int Warps>
+__device__ inline std::uint32_t sum_of_warps(std::uint16_t* counts, std::uint32_t apart) {
+  constexpr int at_once =
+      Warps % 4 == 0 ? 4 : 1;  // warps whose counts are in flight at once: more would need too many registers
+  std::uint32_t sum = 0;
+  ROOST_ROLLED
+  for (int first = 0; first < Warps; first += at_once) {
+    std::uint32_t of_warp[at_once];
+    ROOST_UNROLL
+    for (int w = 0; w < at_once; ++w) of_warp[w] = counts[(first + w) * apart];
+    ROOST_UNROLL
+    for (int w = 0; w < at_once; ++w) {
+      counts[(first + w) * apart] = static_cast<std::uint16_t>(sum);
+      sum += of_warp[w];
+    }
+  }
+  return sum;
+}
+#endif
+
 /// rank[held] = how many of the n items before the item have its digit; count[d] = how many of all have digit
 /// d. digit_of(held, i) is below `digits`, and is called as by for_each_held<PerWorker, true>; n <= PerWorker
 /// * Team::size, below 2^16. `warp_counts`: scratch, rank_counters<Team>(digits) of them. Ends with sync().
@@ -25,8 +48,6 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
   static_assert(Team::size > 1);
 #if ROOST_ON_DEVICE
   constexpr int warps = Team::size / 32;
-  constexpr int at_once =
-      warps % 4 == 0 ? 4 : 1;  // warps whose counts are in flight at once: more would need too many registers
   const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32;
   std::uint16_t* const counts =
       warp_counts + static_cast<std::uint32_t>(team.rank()) / 32 * digits;  // of this warp: no atomics
@@ -74,21 +95,8 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
   n == PerWorker* Team::size ? rank_rows(std::true_type()) : rank_rows(std::false_type());
   team.sync();
 
-  for_each_of(team, digits, [&](std::uint32_t d) {
-    std::uint32_t sum = 0;
-    ROOST_ROLLED
-    for (int first = 0; first < warps; first += at_once) {
-      std::uint32_t of_warp[at_once];
-      ROOST_UNROLL
-      for (int w = 0; w < at_once; ++w) of_warp[w] = warp_counts[(first + w) * digits + d];
-      ROOST_UNROLL
-      for (int w = 0; w < at_once; ++w) {
-        warp_counts[(first + w) * digits + d] = static_cast<std::uint16_t>(sum);
-        sum += of_warp[w];
-      }
-    }
-    count[d] = sum;
-  });
+  for_each_of(team, digits,
+              [&](std::uint32_t d) { count[d] = sum_of_warps<warps>(warp_counts + d, digits); });
   team.sync();
   for_each_held<PerWorker, true>(
       team, n, [&](int held, int) { rank[held] = (rank[held] & 0xffff) + counts[rank[held] >> 16]; });

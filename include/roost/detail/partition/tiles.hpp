@@ -196,8 +196,6 @@ struct scatter_tiles {
     const pieces parts = scratch(all);
     const tile_place range = locate(tiles, tile, Tile);
     const std::uint32_t first_child = range.parent << pass.fan_bits;
-    const auto digit_of = [&](const Item& item) { return (region_of(item.key) >> pass.shift) - first_child; };
-    const auto end_of = [&](std::uint32_t d) { return (std::uint64_t{first_child} + d + 1) * capacity; };
 
     constexpr int per_worker = static_cast<int>(Tile) / Team::size;
     constexpr bool counts_ranks = Cursors::in_order && Team::size > 1;
@@ -211,13 +209,51 @@ struct scatter_tiles {
     if constexpr (Cursors::in_order) {                     // in flight with the items
       for_each_of(team, pass.digits, [&](std::uint32_t d) { parts.shift_by[d] = cursor[d]; });
     }
-    if constexpr (counts_ranks) {
+    count_digits(team, range.count, parts, first_child, item, rank);
+    team.exclusive_scan(parts.count, parts.start, pass.digits);
+    team.sync();
+    const bool full = take_room(team, tile, parts, first_child, cursor);
+
+    for_each_held<per_worker, counts_ranks>(team, range.count, [&](int held, int i) {
+      std::uint32_t position;
+      if constexpr (Team::size == 1) {
+        position = parts.start[parts.digit[i]]++;  // where the next digit starts, in the end
+      } else {
+        position = parts.start[digit_of(item(held, i), first_child)] + rank[held];
+      }
+      parts.staged[position] = item(held, i);
+      if constexpr (keeps_way_back)
+        back.position[range.first + static_cast<std::uint32_t>(i)] = static_cast<std::uint16_t>(position);
+    });
+    if (!team.any(full)) {
+      send<false>(team, range.count, parts, first_child);
+    } else {
+      if (team.rank() == 0) fetch_add(*overflowed, 1u);
+      send<true>(team, range.count, parts, first_child);
+    }
+  }
+
+ private:
+  ROOST_FN std::uint32_t digit_of(const Item& item, std::uint32_t first_child) const {
+    return (region_of(item.key) >> pass.shift) - first_child;
+  }
+  /// The end of a child with slack.
+  ROOST_FN std::uint64_t end_of(std::uint32_t first_child, std::uint32_t d) const {
+    return (std::uint64_t{first_child} + d + 1) * capacity;
+  }
+
+  /// Counts the items of each digit, and finds the rank of each item among them, or keeps its digit.
+  template <class Team, class Items, int Held>
+  ROOST_FN void count_digits(const Team& team, std::uint32_t n, const pieces& parts,
+                             std::uint32_t first_child, const Items& item,
+                             [[maybe_unused]] std::uint32_t (&rank)[Held]) const {
+    if constexpr (Cursors::in_order && Team::size > 1) {
       rank_in_order(
-          team, range.count, pass.digits, [&](int held, int i) { return digit_of(item(held, i)); },
+          team, n, pass.digits, [&](int held, int i) { return digit_of(item(held, i), first_child); },
           parts.warp_counts, parts.count, rank);
     } else {
-      for_each_held<per_worker>(team, range.count, [&](int held, int i) {
-        const std::uint32_t d = digit_of(item(held, i));
+      for_each_held<static_cast<int>(Tile) / Team::size>(team, n, [&](int held, int i) {
+        const std::uint32_t d = digit_of(item(held, i), first_child);
         if constexpr (Team::size == 1) {
           parts.digit[i] = static_cast<std::uint16_t>(d);
           ++parts.count[d];
@@ -227,8 +263,12 @@ struct scatter_tiles {
       });
       team.sync();
     }
-    team.exclusive_scan(parts.count, parts.start, pass.digits);
-    team.sync();
+  }
+
+  /// Takes room for the items of each digit; true if a child that this worker looked at is full.
+  template <class Team, class Cursor>
+  ROOST_FN bool take_room(const Team& team, std::size_t tile, const pieces& parts, std::uint32_t first_child,
+                          const Cursor& cursor) const {
     bool full = false;
     for_each_of(team, pass.digits, [&](std::uint32_t d) {
       std::uint64_t first;
@@ -236,7 +276,7 @@ struct scatter_tiles {
         first = parts.shift_by[d];
       } else {
         first = cursor.take(d, parts.count[d]);
-        full |= capacity != 0 && first + parts.count[d] > end_of(d);
+        full |= capacity != 0 && first + parts.count[d] > end_of(first_child, d);
       }
       parts.shift_by[d] = first - parts.start[d];
       if constexpr (keeps_way_back) {
@@ -244,44 +284,30 @@ struct scatter_tiles {
         back.shift_by[tile * pass.digits + d] = parts.shift_by[d];
       }
     });
+    return full;
+  }
 
-    for_each_held<per_worker, counts_ranks>(team, range.count, [&](int held, int i) {
-      std::uint32_t position;
-      if constexpr (Team::size == 1) {
-        position = parts.start[parts.digit[i]]++;  // where the next digit starts, in the end
-      } else {
-        position = parts.start[digit_of(item(held, i))] + rank[held];
+  /// Writes the ordered items. Clip: some child is full, so the end of each must be checked.
+  template <bool Clip, class Team>
+  ROOST_FN void send(const Team& team, std::uint32_t count, const pieces& parts,
+                     std::uint32_t first_child) const {
+    if constexpr (Team::size == 1) {
+      std::uint64_t position = 0;
+      for (std::uint32_t d = 0; d < pass.digits; ++d) {
+        const std::uint64_t next = parts.start[d], target = parts.shift_by[d] + position;
+        std::uint64_t n = next - position;
+        if (Clip) n = target < end_of(first_child, d) ? smaller(n, end_of(first_child, d) - target) : 0;
+        copy_past_cache(out + target, parts.staged + position, n * sizeof(Item));
+        position = next;
       }
-      parts.staged[position] = item(held, i);
-      if constexpr (keeps_way_back)
-        back.position[range.first + static_cast<std::uint32_t>(i)] = static_cast<std::uint16_t>(position);
-    });
-    // clip: some child is full, so the end of each must be checked
-    const auto send = [&](auto clip) {
-      if constexpr (Team::size == 1) {
-        std::uint64_t position = 0;
-        for (std::uint32_t d = 0; d < pass.digits; ++d) {
-          const std::uint64_t next = parts.start[d], target = parts.shift_by[d] + position;
-          std::uint64_t n = next - position;
-          if (clip) n = target < end_of(d) ? smaller(n, end_of(d) - target) : 0;
-          copy_past_cache(out + target, parts.staged + position, n * sizeof(Item));
-          position = next;
-        }
-        past_cache_done();
-      } else {  // neighbours write neighbours
-        for_each_of(team, range.count, [&](std::uint32_t i) {
-          const Item mine = parts.staged[i];
-          const std::uint32_t d = digit_of(mine);
-          const std::uint64_t target = parts.shift_by[d] + i;
-          if (!clip || target < end_of(d)) out[target] = mine;
-        });
-      }
-    };
-    if (!team.any(full)) {
-      send(std::false_type());
-    } else {
-      if (team.rank() == 0) fetch_add(*overflowed, 1u);
-      send(std::true_type());
+      past_cache_done();
+    } else {  // neighbours write neighbours
+      for_each_of(team, count, [&](std::uint32_t i) {
+        const Item mine = parts.staged[i];
+        const std::uint32_t d = digit_of(mine, first_child);
+        const std::uint64_t target = parts.shift_by[d] + i;
+        if (!Clip || target < end_of(first_child, d)) out[target] = mine;
+      });
     }
   }
 };
