@@ -1,6 +1,6 @@
 #pragma once
 
-#include "roost/detail/groups/grouping.hpp"
+#include "roost/detail/groups/multimap.hpp"
 #include "roost/detail/place/numbers.hpp"
 #include "roost/frozen_map.hpp"
 
@@ -55,16 +55,40 @@ class multimap_matches {
   /// Writes the values of all matches to contiguous memory of the place with room for size()
   /// (invalid_argument otherwise). Asynchronous on cuda.
   template <class Values>
-  void retrieve(const Place& place, Values&& values) const;
+  void retrieve(const Place& place, Values&& values) const {
+    Value* const target = detail::output<Value>(values, size(), "roost::multimap_matches::retrieve");
+    const detail::with_value_of_match<Value, detail::write_match<Value>> put{
+        runs_.data(), values_, missing_, {target}};
+    detail::expand(place, offsets_.data(), queries(), size(), put);
+  }
 
   /// The same, with the number of the query beside each value. The numbers have an integer type that can hold
   /// all of them (invalid_argument otherwise).
   template <class Queries, class Values>
-  void retrieve_pairs(const Place& place, Queries&& queries, Values&& values) const;
+  void retrieve_pairs(const Place& place, Queries&& queries, Values&& values) const {
+    using query = std::remove_cvref_t<decltype(*detail::data_of(queries))>;
+    static_assert(std::is_integral_v<query>, "numbers of queries are integers");
+    constexpr const char* where = "roost::multimap_matches::retrieve_pairs";
+    if (this->queries() != 0 &&
+        this->queries() - 1 > static_cast<std::uint64_t>(std::numeric_limits<query>::max())) {
+      detail::raise<invalid_argument>({where, ": the numbers of ", this->queries(), " queries do not fit ",
+                                       sizeof(query), " bytes; give larger ones"});
+    }
+    query* const queries_to = detail::output<query>(queries, size(), where);
+    Value* const target = detail::output<Value>(values, size(), where);
+    using write = detail::write_both<query, Value>;
+    const detail::with_value_of_match<Value, write> put{runs_.data(), values_, missing_,
+                                                        write{queries_to, target}};
+    detail::expand(place, offsets_.data(), this->queries(), size(), put);
+  }
 
   /// Calls f(query number, value) for each match, in parallel on the place. Asynchronous on cuda.
   template <class F>
-  void for_each(const Place& place, const F& f) const;
+  void for_each(const Place& place, const F& f) const {
+    using call = detail::without_place<F>;
+    const detail::with_value_of_match<Value, call> put{runs_.data(), values_, missing_, call{f}};
+    detail::expand(place, offsets_.data(), queries(), size(), put);
+  }
 
  private:
   template <class K, class V, class P>
@@ -150,7 +174,10 @@ class frozen_multimap {
   /// Builds a map of keys[i] -> values[i]. Keys and values: sized random-access ranges of equal length in the
   /// memory of the place. Synchronises. Throws invalid_argument, out_of_memory, device_error, build_error.
   template <class Keys, class Values>
-  frozen_multimap(const Place& place, const Keys& keys, const Values& values, options chosen = {});
+  frozen_multimap(const Place& place, const Keys& keys, const Values& values, options chosen = {})
+      : frozen_multimap(
+            place, grouped(place, detail::zip_as<Key, Value>(keys, values, "roost::frozen_multimap"), chosen),
+            chosen) {}
 
   /// An empty map without memory: see frozen_map.
   frozen_multimap() = default;
@@ -170,18 +197,45 @@ class frozen_multimap {
   /// at least as long as the queries (invalid_argument otherwise). Asynchronous on cuda.
   template <class Queries, class Results>
   bulk_report find_first(const Place& place, const Queries& queries, Results&& results, const Value& missing,
-                         bulk_options how = {}) const;
+                         bulk_options how = {}) const {
+    constexpr const char* where = "roost::frozen_multimap::find_first";
+    if (empty()) return detail::find_no_values<Key>(place, queries, results, missing, where);
+    const auto sequence = detail::sequence_as<Key>(queries);
+    Value* const target = detail::output<Value>(results, sequence.size(), where);
+    const detail::write_first_value<Value> answer{offsets_to_read(), values_.data(), missing, target};
+    if constexpr (sizeof(Value) <= 8) {
+      return look_up(place, sequence, answer, target, how);
+    } else {
+      array<std::uint32_t, Place> numbers(place, sequence.size());
+      const bulk_report report = numbers_.find(place, queries, numbers, ~std::uint32_t{0}, how);
+      place.for_each(numbers.size(), detail::copy_first_value<Value>{answer, numbers.data()});
+      return report;
+    }
+  }
 
   /// counts[i] = the number of values of queries[i]. `counts` is contiguous memory of the place, at least as
   /// long as the queries (invalid_argument otherwise), of an integer type. A count that the type cannot hold
   /// is stored as the largest value of the type. Asynchronous on cuda.
   template <class Queries, class Counts>
-  bulk_report count(const Place& place, const Queries& queries, Counts&& counts, bulk_options how = {}) const;
+  bulk_report count(const Place& place, const Queries& queries, Counts&& counts,
+                    bulk_options how = {}) const {
+    using count_type = std::remove_cvref_t<decltype(*detail::data_of(counts))>;
+    static_assert(std::is_integral_v<count_type> && !std::is_same_v<count_type, bool>, "counts are integers");
+    const auto sequence = detail::sequence_as<Key>(queries);
+    count_type* const target =
+        detail::output<count_type>(counts, sequence.size(), "roost::frozen_multimap::count");
+    return look_up(place, sequence, detail::write_count<count_type>(offsets_to_read(), target), target, how);
+  }
 
   /// Returns the number of values of all queries together. Takes eight bytes of scratch memory per query.
   /// Synchronises.
   template <class Queries>
-  std::uint64_t count_matches(const Place& place, const Queries& queries, bulk_options how = {}) const;
+  std::uint64_t count_matches(const Place& place, const Queries& queries, bulk_options how = {}) const {
+    const auto sequence = detail::sequence_as<Key>(queries);
+    array<std::uint64_t, Place> runs(place, sequence.size());
+    look_up_runs(place, sequence, runs, how);
+    return place.sum(runs.size(), detail::count_of_run{runs.data(), offsets_.data(), key_count(), 0});
+  }
 
   /// Returns how many of the queries are present. Synchronises.
   template <class Queries>
@@ -199,12 +253,16 @@ class frozen_multimap {
   /// Looks up all queries, so that you can retrieve their matches. The result holds sixteen bytes of memory
   /// per query. Synchronises.
   template <class Queries>
-  matches match(const Place& place, const Queries& queries, bulk_options how = {}) const;
+  matches match(const Place& place, const Queries& queries, bulk_options how = {}) const {
+    return match_at_least(place, queries, 0, Value{}, how);
+  }
 
   /// The same, but a query that matches nothing gets one match with the value `missing`: a left join.
   template <class Queries>
   matches match_outer(const Place& place, const Queries& queries, const Value& missing,
-                      bulk_options how = {}) const;
+                      bulk_options how = {}) const {
+    return match_at_least(place, queries, 1, missing, how);
+  }
 
   /// The results of retrieve and retrieve_pairs.
   struct retrieved {
@@ -218,10 +276,23 @@ class frozen_multimap {
   /// Returns the values of all queries, in query order. Call match() instead if you first want to know how
   /// many there are. Synchronises. Throws out_of_memory, whose message says how many there are.
   template <class Queries>
-  retrieved retrieve(const Place& place, const Queries& queries, bulk_options how = {}) const;
+  retrieved retrieve(const Place& place, const Queries& queries, bulk_options how = {}) const {
+    matches found = match(place, queries, how);
+    auto [values] = detail::room_for_matches<Value>(place, found.size(), "roost::frozen_multimap::retrieve");
+    found.retrieve(place, values);
+    place.synchronize();
+    return {std::move(found.offsets_), std::move(values)};
+  }
   /// The same, with the number of the query beside each value.
   template <class Queries>
-  retrieved_pairs retrieve_pairs(const Place& place, const Queries& queries, bulk_options how = {}) const;
+  retrieved_pairs retrieve_pairs(const Place& place, const Queries& queries, bulk_options how = {}) const {
+    const matches found = match(place, queries, how);
+    constexpr const char* where = "roost::frozen_multimap::retrieve_pairs";
+    auto [numbers, values] = detail::room_for_matches<std::uint64_t, Value>(place, found.size(), where);
+    found.retrieve_pairs(place, numbers, values);
+    place.synchronize();
+    return {std::move(numbers), std::move(values)};
+  }
 
   /// Calls f(query number, value) for all values of all queries, in parallel on the place. Synchronises.
   template <class Queries, class F>
@@ -232,18 +303,33 @@ class frozen_multimap {
 
   /// Calls f(key, value) for every pair, in parallel on the place. Asynchronous on cuda.
   template <class F>
-  void for_each(const Place& place, const F& f) const;
+  void for_each(const Place& place, const F& f) const {
+    using call = detail::without_place<F>;
+    detail::expand(place, offsets_.data(), key_count(), size(),
+                   detail::with_pair_of_group<Key, Value, call>{keys_.data(), values_.data(), call{f}});
+  }
 
   /// Calls f(key, values, count) once for every key, in parallel on the place: `values` points to its
   /// `count` values, which f may change, for example to sort them. Asynchronous on cuda. Must not overlap
   /// with any other call.
   template <class F>
-  void for_each_key(const Place& place, const F& f);
+  void for_each_key(const Place& place, const F& f) {
+    place.for_each(key_count(),
+                   detail::with_run<Key, Value, F>{keys_.data(), offsets_.data(), values_.data(), f});
+  }
 
   /// Writes all pairs, the values of a key together, to memory of the place with room for size() keys and
   /// values (invalid_argument otherwise). Returns size(). Asynchronous on cuda.
   template <class Keys, class Values>
-  std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const;
+  std::size_t retrieve_all(const Place& place, Keys&& keys, Values&& values) const {
+    constexpr const char* where = "roost::frozen_multimap::retrieve_all";
+    using write = detail::write_both<Key, Value>;
+    const write target{detail::output<Key>(keys, size(), where),
+                       detail::output<Value>(values, size(), where)};
+    detail::expand(place, offsets_.data(), key_count(), size(),
+                   detail::with_pair_of_group<Key, Value, write>{keys_.data(), values_.data(), target});
+    return size();
+  }
 
   /// The distinct keys, in an order that has no meaning but is the same every time on one place for values of
   /// one size: the same keys with values of another size may stand in another one. The values of keys()[g]
@@ -272,27 +358,77 @@ class frozen_multimap {
 
   /// Checks the invariants: a lookup of every key finds its values, and together they are size(). Looks up
   /// every key. Synchronises.
-  bool valid(const Place& place) const;
+  bool valid(const Place& place) const {
+    if (empty()) return numbers_.empty();
+    return numbers_.size() == key_count() &&
+           place.sum(key_count(), detail::good_group<typename map::ref_type, Key>{
+                                      numbers_.ref(), keys_.data(), offsets_.data()}) == size();
+  }
 
  private:
   friend struct detail::numbers_of_keys;
   using groups = detail::groups<Key, Value, Place>;
 
   template <class Source>
-  static groups grouped(const Place& place, const Source& source, const options& options);
-  frozen_multimap(const Place& place, groups&& all, options chosen);
+  static groups grouped(const Place& place, const Source& source, const options& options) {
+    constexpr const char* where = "roost::frozen_multimap";
+    const auto refuse = [](std::size_t n, const char* what, const char* most) {
+      detail::raise<invalid_argument>({where, ": ", n, what, "; the most are ", most});
+    };
+    if (source.size() >= detail::run_word::pairs_most) refuse(source.size(), " pairs", "2^40 - 1");
+    groups all = detail::group(place, source, options.seed, true, where);
+    if (all.size() > ~std::uint32_t{0}) refuse(all.size(), " different keys", "2^32 - 1");
+    return all;
+  }
+
+  frozen_multimap(const Place& place, groups&& all, options chosen)
+      : options_(chosen),
+        numbers_(detail::map_of_keys<map>(place, all, all.numbered_keys, chosen.load_factor)),
+        keys_(std::move(all.keys)),
+        offsets_(std::move(all.offsets)),
+        values_(std::move(all.values)),
+        statistics_(numbers_.statistics()) {
+    statistics_.scratch_bytes = detail::larger(statistics_.scratch_bytes, all.scratch_bytes);
+    statistics_.duplicates = size() - key_count();
+  }
+
+  /// results[i] = the answer to queries[i], which is zeros for absent keys.
   template <class Sequence, class Answer>
   bulk_report look_up(const Place& place, const Sequence& queries, const Answer& answer,
-                      typename Answer::result* results, const bulk_options& how) const;
+                      typename Answer::result* results, const bulk_options& how) const {
+    if (!empty()) return detail::probe_all(place, numbers_.ref(), numbers_.bytes(), queries, answer, how);
+    place.fill(results, 0, queries.size() * sizeof(*results));
+    return {path::direct, 1, 0};
+  }
+
   /// Finds the run of each query: see detail::run_word.
   template <class Sequence>
   void look_up_runs(const Place& place, const Sequence& queries, array<std::uint64_t, Place>& runs,
-                    const bulk_options& how) const;
+                    const bulk_options& how) const {
+    look_up(place, queries, detail::write_run<Value>(offsets_to_read(), values_.data(), runs.data()),
+            runs.data(), how);
+  }
+
   /// Null if each key has one value: then nothing is to be read there.
   const std::uint64_t* offsets_to_read() const { return has_unique_keys() ? nullptr : offsets_.data(); }
+
   template <class Queries>
   matches match_at_least(const Place& place, const Queries& queries, std::uint64_t least,
-                         const Value& missing, bulk_options how) const;
+                         const Value& missing, bulk_options how) const {
+    const auto sequence = detail::sequence_as<Key>(queries);
+    const std::size_t n = sequence.size();
+    matches result(place, n);
+    result.values_ = values_.data();
+    result.missing_ = missing;
+    look_up_runs(place, sequence, result.runs_, how);
+    const detail::count_of_run count{result.runs_.data(), offsets_.data(), key_count(), least};
+    std::uint64_t* const offsets = result.offsets_.data();
+    place.fill(offsets + n, 0, sizeof(*offsets));
+    detail::write_numbers(place, n, count, offsets);
+    place.exclusive_scan(offsets, offsets, n + 1);
+    place.copy_to_host(&result.size_, offsets + n, sizeof(result.size_));
+    return result;
+  }
 
   options options_{};
   map numbers_;
@@ -312,5 +448,3 @@ frozen_multimap(
     -> frozen_multimap<detail::element_of<Keys>, detail::element_of<Values>, Place>;
 
 }  // namespace roost
-
-#include "roost/detail/groups/multimap.hpp"
