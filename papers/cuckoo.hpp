@@ -214,8 +214,8 @@ template <class Place, class Key, class Value>
 cuckoo::plan cuckoo::make_plan(std::size_t n, const options& options, int attempt) {
   constexpr double most = static_cast<double>(region_most) / region_slots;
   if (!(options.load_factor > 0 && options.load_factor <= most)) {
-    detail::raise<invalid_argument>({"roost::cuckoo: load factor ", options.load_factor,
-                                     " asked for; give more than 0 and at most ", most});
+    detail::raise<invalid_argument>(
+        {"roost::cuckoo: load factor ", options.load_factor, "; give more than 0 and at most ", most});
   }
   double mean = options.two_kernel ? region_most / 2.0 : options.load_factor * region_slots;
   if (attempt > 8) mean *= std::pow(0.8, attempt - 8);

@@ -386,9 +386,8 @@ void bench(bench_options& options) {
   for (const std::string& name : options.bodies_names) options.bodies.push_back(*residences.find(name));
   for (const double load_factor : options.load_factors) {
     if (!(load_factor > 0 && load_factor <= 4)) {
-      throw roost::invalid_argument(
-          fmt::format("bench: load factor {} asked for; give more than 0 and at most 1 (frozen_compact: 4)",
-                      load_factor));
+      throw roost::invalid_argument(fmt::format(
+          "bench: load factor {}; give more than 0 and at most 1 (frozen_compact: 4)", load_factor));
     }
   }
   if (!options.sweep) check_keys(options);

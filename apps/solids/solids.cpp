@@ -190,8 +190,8 @@ std::vector<std::uint32_t> words_for_picture(scene& on, std::uint32_t grid, voxe
 
 void check(const solids_options& options, std::uint64_t grid) {
   if (options.serve && grid > finest_view) {
-    throw invalid_argument(fmt::format(
-        "voxels: a grid of {} voxels a side asked for; give --grid 1 to {} with --serve", grid, finest_view));
+    throw invalid_argument(fmt::format("voxels: a grid of {} voxels a side; give --grid 1 to {} with --serve",
+                                       grid, finest_view));
   }
   if (options.serve && (options.baseline || options.inside == "fill" || !options.exports.empty() ||
                         options.frames || options.format != "table"))
@@ -202,12 +202,12 @@ void check(const solids_options& options, std::uint64_t grid) {
         "voxels: --frames only makes frames; leave --export, --baseline and --inside fill out");
   const std::uint64_t most = options.inside == "fill" ? 1024 : finest_scene;
   if (grid == 0 || grid > most) {
-    throw invalid_argument(fmt::format("voxels: a grid of {} voxels a side asked for; give --grid 1 to {}{}",
-                                       grid, most, options.inside == "fill" ? " with --inside fill" : ""));
+    throw invalid_argument(fmt::format("voxels: a grid of {} voxels a side; give --grid 1 to {}{}", grid,
+                                       most, options.inside == "fill" ? " with --inside fill" : ""));
   }
   if (!(std::abs(options.turn) <= 360)) {
     throw invalid_argument(
-        fmt::format("voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
+        fmt::format("voxels: a turn of {} degrees; give --turn -360 to 360", options.turn));
   }
   if (options.placements.size() > options.meshes.size()) {
     throw invalid_argument(fmt::format("voxels: --place-{:c} is of a mesh that is not there; {} given",

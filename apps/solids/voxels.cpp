@@ -145,12 +145,12 @@ void measure(const roost::host& cpu, std::span<const std::uint32_t> voxels, std:
 void expect_measurable(const voxels_options& options) {
   const auto finest = options.finest();
   if (finest == 0 || finest > finest_grid) {
-    throw roost::invalid_argument(fmt::format(
-        "voxels: a grid of {} voxels a side asked for; give --grid 1 to {}", finest, finest_grid));
+    throw roost::invalid_argument(
+        fmt::format("voxels: a grid of {} voxels a side; give --grid 1 to {}", finest, finest_grid));
   }
   if (!(std::abs(options.turn) <= 360)) {
     throw roost::invalid_argument(
-        fmt::format("voxels: a turn of {} degrees asked for; give --turn -360 to 360", options.turn));
+        fmt::format("voxels: a turn of {} degrees; give --turn -360 to 360", options.turn));
   }
 }
 

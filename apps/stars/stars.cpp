@@ -60,9 +60,8 @@ bool read_two(const std::string& text, char mark, double& first, double& second)
 /// A range of widths of pictures.
 void read_fov(const std::string& option, const std::string& text, double& least, double& most) {
   if (!read_two(text, ':', least, most) || !(least >= 0.2 && least <= most && most <= 90)) {
-    throw roost::invalid_argument(
-        fmt::format("stars: {} {} asked for; give the widths of pictures in degrees, 0.2 to 90, such as 8:20",
-                    option, text));
+    throw roost::invalid_argument(fmt::format(
+        "stars: {} {}; give the widths of pictures in degrees, 0.2 to 90, such as 8:20", option, text));
   }
 }
 
@@ -74,11 +73,11 @@ void build(const stars_options& options) {
   read_fov("--fov", options.fov, limits.fov_least, limits.fov_most);
   if (!(options.epoch >= 1900 && options.epoch <= 2200)) {
     throw roost::invalid_argument(
-        fmt::format("stars: epoch {} asked for; give a year from 1900 to 2200", options.epoch));
+        fmt::format("stars: epoch {}; give a year from 1900 to 2200", options.epoch));
   }
   if (!std::isfinite(options.magnitude)) {
     throw roost::invalid_argument(
-        fmt::format("stars: magnitude {} asked for; give that of the faintest stars", options.magnitude));
+        fmt::format("stars: magnitude {}; give that of the faintest stars", options.magnitude));
   }
   using roost::tools::position_units;
   const auto units = options.units == "degrees"   ? position_units::degrees
@@ -120,7 +119,7 @@ star_fields::size read_size(const std::string& text) {
   if (text.find('x') == text.npos || !read_two(text, 'x', width, height) || !(width >= 16 && height >= 16) ||
       !(width <= 100000 && height <= 100000)) {
     throw roost::invalid_argument(
-        fmt::format("stars: --size {} asked for; give the width and the height of the pictures in pixels, "
+        fmt::format("stars: --size {}; give the width and the height of the pictures in pixels, "
                     "such as 1024x768",
                     text));
   }
@@ -302,7 +301,7 @@ roost::tools::solve_options how_to_solve(const stars_options& options) {
   if (!options.guess.empty()) read_fov("--fov", options.guess, how.fov_least, how.fov_most);
   if (!(options.chance > 0 && options.chance <= 1)) {
     throw roost::invalid_argument(
-        fmt::format("stars: a chance of {} asked for; give one above 0, 1 at most", options.chance));
+        fmt::format("stars: a chance of {}; give one above 0, 1 at most", options.chance));
   }
   return how;
 }

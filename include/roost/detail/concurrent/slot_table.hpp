@@ -103,9 +103,9 @@ class slot_table {
       }
     }
     if (first < n) put_part(n - first);
-    std::size_t asked = n;
-    if constexpr (!std::is_same_v<Wanted, all_wanted>) asked = place.sum(n, is_wanted<Wanted>{wanted});
-    report.present = asked - report.inserted - report.full;
+    std::size_t pairs = n;
+    if constexpr (!std::is_same_v<Wanted, all_wanted>) pairs = place.sum(n, is_wanted<Wanted>{wanted});
+    report.present = pairs - report.inserted - report.full;
     return report;
   }
 
@@ -190,8 +190,8 @@ class slot_table {
 
   static const concurrent_options& checked(const concurrent_options& options) {
     if (!(options.load_factor > 0 && options.load_factor <= 1)) {
-      raise<invalid_argument>({"roost::concurrent_map: load factor ", options.load_factor,
-                               " asked for; give more than 0 and at most 1"});
+      raise<invalid_argument>(
+          {"roost::concurrent_map: load factor ", options.load_factor, "; give more than 0 and at most 1"});
     }
     return options;
   }
@@ -398,7 +398,7 @@ class slot_table {
     const std::size_t live = size(place);
     if (borrowed_ != nullptr && n && *n > limit()) {
       raise<invalid_argument>({"roost::concurrent_map: room for ", *n,
-                               " keys asked for, but the storage has room for ", limit(),
+                               " keys was requested, but the storage has room for ", limit(),
                                "; make a map in more storage"});
     }
     const bool same_size = !n || borrowed_ != nullptr;

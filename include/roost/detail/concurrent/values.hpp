@@ -250,9 +250,8 @@ class values_in_entries {
           std::max(entries_for(wanted),
                    static_cast<std::size_t>(std::min(2.0 * static_cast<double>(room), most_entries)));
       if (wanted > most_entries) {
-        raise<out_of_memory>(
-            {"roost::concurrent_map: entries for ", wanted,
-             " values asked for, and 2^32 are the most for keys of 4 bytes; insert fewer at once"});
+        raise<out_of_memory>({"roost::concurrent_map: entries for ", wanted,
+                              " values; with keys of 4 bytes there are at most 2^32; insert fewer at once"});
       }
       // Moving the values to the same number of entries is worthwhile only if it frees an eighth of them.
       move(place, table, array<Value, Place>(place, first + n <= room - room / 4 ? room : more));

@@ -295,7 +295,7 @@ template <class Place, class Key, class Value>
 bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int attempt, std::uint32_t parts) {
   if (!(options.load_factor > 0 && options.load_factor <= load_factor_most)) {
     detail::raise<invalid_argument>({"roost::bucketed: load factor ", options.load_factor,
-                                     " asked for; give more than 0 and at most ", load_factor_most});
+                                     "; give more than 0 and at most ", load_factor_most});
   }
   using bucket = typename table<Place, Key, Value>::bucket;
   using tuned = detail::build_tuning<Place>;

@@ -38,7 +38,7 @@ std::span<const room> rooms_of([[maybe_unused]] const Plan& plan) {
   }
 }
 
-/// Calls f(i) for i in [0, n), if the build of `asked` pairs ended with `when`.
+/// Calls f(i) for i in [0, n), if the build of `given` pairs ended with `when`.
 template <class F>
 struct for_each_after {
   static constexpr int threads = 512;
@@ -46,12 +46,12 @@ struct for_each_after {
 
   outcome when;
   const build_counts* counts;
-  std::uint64_t asked;
+  std::uint64_t given;
   std::uint64_t n;
   F f;
 
   ROOST_FN bool needed() const {
-    return when == outcome::failed ? counts->failed() : !counts->failed() && counts->placed != asked;
+    return when == outcome::failed ? counts->failed() : !counts->failed() && counts->placed != given;
   }
 
   template <class Team>
@@ -193,7 +193,7 @@ class frozen_table {
       facts_.scratch_bytes = fill(place, pairs, table, rooms_of(plan_).front()) + first.bytes();
       settle(place, pairs, table, first);
     };
-    asked_ = source.size();
+    given_ = source.size();
     try {
       if constexpr (by_position) {
         const placed_storage positions(place, plan_);
@@ -204,7 +204,7 @@ class frozen_table {
         fill_table(ref(), source);
       }
     } catch (...) {
-      asked_ = 0;
+      given_ = 0;
       place.fill(counted(), 0, sizeof(counts));
       place.for_each(ref().capacity(), clear_slot<ref_type>{ref()});
       take_over({});
@@ -218,7 +218,7 @@ class frozen_table {
     place.copy_to_host(&sum, counted(), sizeof(sum));
     take_over(sum);
     if (!sum.failed()) return;
-    raise<build_error>({"roost::frozen_map::finish: the ", asked_,
+    raise<build_error>({"roost::frozen_map::finish: the ", given_,
                         " pairs of the last rebuild_async did not fit the regions that the map has, and it "
                         "is empty; call rebuild"});
   }
@@ -244,7 +244,7 @@ class frozen_table {
   static constexpr bool takes_inserts = requires { requires placed_table::takes_inserts; };
 
   frozen_table(const Place& place, const typename Layout::plan& plan, std::size_t n)
-      : memory_(place, plan), state_(place, 1), plan_(plan), most_(n), asked_(n) {
+      : memory_(place, plan), state_(place, 1), plan_(plan), most_(n), given_(n) {
     place.fill(state_.data(), 0, state_.bytes());
   }
 
@@ -274,7 +274,7 @@ class frozen_table {
       place.copy_to_host(&sum, counted(), sizeof(sum));  // the only readback by the host
       if (sum.overflowed != 0 && !comes_in_ranges<Source>) continue;
       if (sum.failed()) return false;
-      if constexpr (comes_in_ranges<Source>) most_ = asked_ = sum.placed;
+      if constexpr (comes_in_ranges<Source>) most_ = given_ = sum.placed;
       take_over(sum);
       if constexpr (!comes_in_ranges<Source> && has_values) {
         if (facts_.duplicates != 0 && !unparted(place, table)) {
@@ -389,7 +389,7 @@ class frozen_table {
               array<std::uint64_t, Place>& first) {
     const auto after = [&](outcome when, std::size_t n, const auto& f) {
       using kernel = for_each_after<std::remove_cvref_t<decltype(f)>>;
-      return stage<kernel>{ceil_div<std::size_t>(n, kernel::tile), {when, counted(), asked_, n, f}};
+      return stage<kernel>{ceil_div<std::size_t>(n, kernel::tile), {when, counted(), given_, n, f}};
     };
     const std::size_t slots = table.capacity();
     const auto empty = after(outcome::failed, slots, clear_slot<placed_table>{table});
@@ -417,7 +417,7 @@ class frozen_table {
     facts_.load_factor = memory_.load_factor(facts_.size);
     facts_.bytes = memory_.bytes() + state_.bytes();
     facts_.regions = plan_.regions;
-    facts_.duplicates = sum.failed() ? 0 : asked_ - sum.placed;
+    facts_.duplicates = sum.failed() ? 0 : given_ - sum.placed;
     facts_.region_restarts = sum.region_restarts;
     facts_.mean_rounds = static_cast<double>(sum.rounds) / plan_.regions;
   }
@@ -426,7 +426,7 @@ class frozen_table {
   array<build_state, Place> state_;
   typename Layout::plan plan_;
   std::size_t most_;   // pairs that it has room for
-  std::size_t asked_;  // pairs that the last build was given
+  std::size_t given_;  // pairs that the last build was given
   frozen_statistics facts_{};
 };
 

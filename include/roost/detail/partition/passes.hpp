@@ -284,8 +284,7 @@ auto checked_partition(const Place& place, const Source& source, const partition
 template <class Item, class Place, class Source>
 auto checked_partition(const Place& place, const Source& source, const partition_options& options) {
   if (options.regions < 2 || options.regions > 1u << 16) {
-    detail::raise<invalid_argument>(
-        {"roost::partition: ", options.regions, " regions asked for; give 2 to 65536"});
+    detail::raise<invalid_argument>({"roost::partition: ", options.regions, " regions; give 2 to 65536"});
   }
   return options.way_back ? checked_partition<Item, true>(place, source, options)
                           : checked_partition<Item, false>(place, source, options);

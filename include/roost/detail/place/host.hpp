@@ -42,7 +42,7 @@ inline host::state::state(int threads) {
 inline host::host(int threads, std::pmr::memory_resource* memory) : memory_(memory) {
   if (threads < 0) {
     detail::raise<invalid_argument>(
-        {"roost::host: ", threads, " threads asked for; give 1 or more, or 0 for all cores"});
+        {"roost::host: ", threads, " threads; give 1 or more, or 0 for all cores"});
   }
   state_ = std::make_shared<state>(threads);
 }

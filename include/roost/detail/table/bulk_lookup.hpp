@@ -474,13 +474,13 @@ struct is_true {
 /// it takes the direct path.
 template <class Place, class Ref, class Queries, class Way = all_regions<Place>>
 std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_bytes, const Queries& queries,
-                      path asked = path::automatic, const Way& way = {}) {
+                      path wanted = path::automatic, const Way& way = {}) {
   const auto sequence = sequence_as<typename Ref::key_type>(queries);
   const std::size_t n = sequence.size();
-  if (asks_for_regions(asked) || (asked == path::automatic && way.template pays<Ref>(table_bytes, n))) {
+  if (asks_for_regions(wanted) || (wanted == path::automatic && way.template pays<Ref>(table_bytes, n))) {
     try {
       array<bool, Place> answers(place, n);
-      probe_all(place, ref, table_bytes, sequence, write_contained{answers.data()}, {asked}, way);
+      probe_all(place, ref, table_bytes, sequence, write_contained{answers.data()}, {wanted}, way);
       return place.sum(n, is_true{answers.data()});
     } catch (const out_of_memory&) {
     }
