@@ -1,6 +1,7 @@
 #pragma once
 
-#include "roost/detail/groups/key_numbers.hpp"
+#include "roost/detail/partition/geometry.hpp"
+#include "roost/detail/place/copies.hpp"
 #include "roost/detail/place/numbers.hpp"
 #include "roost/partition.hpp"
 
@@ -76,7 +77,8 @@ struct find_frequent_keys {
   static constexpr std::uint32_t most = sample / least;
   using frequent_regions = regions_and_frequent_keys<Key>;
   static constexpr std::uint32_t slots = frequent_regions::slots;
-  static_assert(slots <= sample);
+  static constexpr std::uint32_t table_slots = 2 * sample, none = ~0u;
+  static_assert(slots <= table_slots);
 
   Source source;
   std::uint64_t step;       // see item_of_sample
@@ -87,71 +89,81 @@ struct find_frequent_keys {
   sample_outcome* outcome;
 
   struct pieces {
-    key_numbers<Key, sample> numbers;
-    std::uint32_t* counts;  // of each different key; then of each slot
-    std::uint32_t* rank;    // among those that are frequent
-    std::uint32_t* number;
-    std::uint32_t* chosen;
-    std::uint32_t* region;  // of each that was chosen
+    Key* key;              // of each item
+    std::uint32_t* owner;  // of each slot of a table of the keys: an item with the key
+    std::uint32_t* count;  // of its items; then of the frequent keys of each slot of `target`
+    sample_outcome* seen;
+    std::uint32_t* chosen;  // items of frequent keys
+    std::uint64_t* hash;    // of their keys
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    pieces parts;
-    parts.numbers = key_numbers<Key, sample>::take(memory, {target.spread.seed, 1});
-    parts.numbers.tile_key = memory.take<Key>(sample);
-    parts.counts = memory.take<std::uint32_t>(sample);
-    parts.rank = memory.take<std::uint32_t>(sample);
-    parts.number = memory.take<std::uint32_t>(std::is_same_v<Place, host> ? sample : 0);
-    parts.chosen = memory.take<std::uint32_t>(most);
-    parts.region = memory.take<std::uint32_t>(most);
-    return parts;
+    return {memory.take<Key>(sample),
+            memory.take<std::uint32_t>(table_slots),
+            memory.take<std::uint32_t>(table_slots),
+            memory.take<sample_outcome>(1),
+            memory.take<std::uint32_t>(most),
+            memory.take<std::uint64_t>(most)};
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
-    constexpr int per_worker = static_cast<int>(sample) / Team::size;
     scratch_memory all(memory);
     const pieces parts = scratch(all);
-    parts.numbers.clear(team);
-    for_each_of(team, sample, [&](std::uint32_t g) { parts.counts[g] = 0; });
-    team.sync();
     const item_of_sample<Source> items{source, step};
-    const held_items<per_worker, Team, item_of_sample<Source>, true> mine(team, items, 0, sample);
-    item_numbers<per_worker, Team> number(parts.number);
-    static_cast<void>(parts.numbers.add(team, mine, sample, number,
-                                        [](std::uint32_t, int, int) {}));  // they cannot be too many
-    for_each_held<per_worker, true>(
-        team, sample, [&](int held, int i) { team.fetch_add(parts.counts[number(held, i)], 1u); });
+    for_each_of(team, sample, [&](std::uint32_t i) { parts.key[i] = items[i].key; });
+    fill_words(team, parts.owner, table_slots, none);
+    fill_words(team, parts.count, table_slots, 0);
+    if (team.rank() == 0) *parts.seen = {0, 0};
     team.sync();
-    for_each_of(team, sample, [&](std::uint32_t g) { parts.rank[g] = parts.counts[g] >= at_least ? 1 : 0; });
+    for_each_of(team, sample,
+                [&](std::uint32_t i) { team.fetch_add(parts.count[slot_of(team, parts, i)], 1u); });
     team.sync();
-    team.exclusive_scan(parts.rank, parts.rank, sample);
-    team.sync();
-    const std::uint32_t found = parts.rank[sample - 1] + (parts.counts[sample - 1] >= at_least ? 1 : 0);
-    if (team.rank() == 0) *outcome = {found, *parts.numbers.size};
-    if (found == 0) return;
-    for_each_of(team, sample, [&](std::uint32_t g) {
-      if (parts.counts[g] < at_least) return;
-      parts.chosen[parts.rank[g]] = g;
-      parts.region[parts.rank[g]] = target.spread(parts.numbers.key[g]);
+    std::uint32_t different = 0;
+    for_each_of(team, table_slots, [&](std::uint32_t s) {
+      different += parts.owner[s] != none;
+      if (parts.count[s] >= at_least) parts.chosen[team.fetch_add(parts.seen->frequent, 1u)] = parts.owner[s];
     });
+    team.fetch_add(parts.seen->different, different);
     team.sync();
-    for_each_of(team, slots, [&](std::uint32_t s) { parts.counts[s] = 0; });
+    if (team.rank() == 0) *outcome = *parts.seen;
+    if (parts.seen->frequent != 0) write_frequent(team, parts, parts.seen->frequent);
+  }
+
+ private:
+  /// The slot of the key of an item.
+  template <class Team>
+  ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, std::uint32_t i) const {
+    const Key mine = parts.key[i];
+    auto s = static_cast<std::uint32_t>(split_hash(hash_of(mine, target.spread.seed), table_slots).digit);
+    for (;; s = s + 1 == table_slots ? 0 : s + 1) {
+      std::uint32_t seen = team.read(parts.owner[s]);  // most find their key: a read is cheaper
+      if (seen == none) seen = team.compare_exchange(parts.owner[s], none, i);
+      if (seen == none || same_key(parts.key[seen], mine)) return s;
+    }
+  }
+
+  /// Writes the chosen keys in hash order, whatever order they were found in.
+  template <class Team>
+  ROOST_FN void write_frequent(const Team& team, const pieces& parts, std::uint32_t found) const {
+    for_each_of(team, found, [&](std::uint32_t c) {
+      parts.hash[c] = hash_of(parts.key[parts.chosen[c]], target.spread.seed);
+    });
+    fill_words(team, parts.count, slots, 0);
     team.sync();
     for_each_of(team, found, [&](std::uint32_t c) {  // they are few
-      std::uint32_t place = 0;
+      const Key mine = parts.key[parts.chosen[c]];
+      std::uint32_t before = 0;
       for (std::uint32_t other = 0; other < found; ++other) {
-        place +=
-            parts.region[other] < parts.region[c] || (parts.region[other] == parts.region[c] && other < c)
-                ? 1
-                : 0;
+        before += parts.hash[other] < parts.hash[c] ||
+                  (parts.hash[other] == parts.hash[c] && key_less(parts.key[parts.chosen[other]], mine));
       }
-      frequent[place] = parts.numbers.key[parts.chosen[c]];
-      team.fetch_add(parts.counts[parts.region[c] >> target.shift], 1u);
+      frequent[before] = mine;
+      team.fetch_add(parts.count[target.spread(mine) >> target.shift], 1u);
     });
     team.sync();
-    team.exclusive_scan(parts.counts, parts.counts, slots);
+    team.exclusive_scan(parts.count, parts.count, slots);
     team.sync();
-    for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(parts.counts[s]); });
+    for_each_of(team, slots, [&](std::uint32_t s) { slot[s] = static_cast<std::uint16_t>(parts.count[s]); });
     if (team.rank() == 0) slot[slots] = static_cast<std::uint16_t>(found);
   }
 };

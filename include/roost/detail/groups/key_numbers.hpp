@@ -39,20 +39,6 @@ class item_numbers<PerWorker, serial_team> {
   std::uint32_t* number_;
 };
 
-/// Sets n words of scratch, a multiple of 4.
-template <class Team, class Word>
-ROOST_FN void fill_words(const Team& team, Word* words, std::uint32_t n, std::type_identity_t<Word> word) {
-#if ROOST_ON_DEVICE
-  if constexpr (sizeof(Word) == sizeof(std::uint32_t)) {
-    for_each_of(team, n / 4, [&](std::uint32_t i) {
-      reinterpret_cast<uint4*>(words)[i] = make_uint4(word, word, word, word);
-    });
-    return;
-  }
-#endif
-  for_each_of(team, n, [&](std::uint32_t i) { words[i] = word; });
-}
-
 /// Numbers the distinct keys of a team's items, tile after tile, by first occurrence.
 template <class Key, std::uint32_t Tile>
 struct key_numbers {
