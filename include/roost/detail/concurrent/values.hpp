@@ -44,13 +44,6 @@ class values_in_slots {
   }
 };
 
-/// first, first + 1, ...
-template <class Index>
-struct count_from {
-  Index first;
-  ROOST_FN Index operator()(std::size_t i) const { return static_cast<Index>(first + i); }
-};
-
 /// Writes the values of a batch to its entries.
 template <class Value, class Values, class Wanted>
 struct write_entries {
@@ -60,12 +53,6 @@ struct write_entries {
   ROOST_FN void operator()(std::size_t i) const {
     if (wanted(i)) target[i] = values[i];
   }
-};
-
-struct set_counter {
-  std::uint64_t* counter;
-  std::uint64_t value;
-  ROOST_FN void operator()(std::size_t) const { *counter = value; }
 };
 
 /// insert_or_apply of a batch: the new pair's entry becomes f(current value, new value), and replaces the
@@ -200,7 +187,7 @@ class values_in_entries {
   /// Each pair takes an entry. If there are too few for the batch, the values are first moved to a new array.
   template <class Source, class Wanted>
   auto store(const Place& place, const slots& table, const Source& source, const Wanted& wanted) {
-    using numbers = computed<count_from<stored>>;
+    using numbers = computed<number<stored>>;
     const std::size_t n = source.size(), first = take(place, table, n);
     place.for_each(n, write_entries<Value, decltype(source.values), Wanted>{source.values, wanted,
                                                                             values_.data() + first});
@@ -258,7 +245,7 @@ class values_in_entries {
       // Moving the values to the same number of entries is worthwhile only if it frees an eighth of them.
       move(place, table, array<Value, Place>(place, first + n <= room - room / 4 ? room : more));
     }
-    place.for_each(1, set_counter{taken_.data(), first + n});
+    write_numbers(place, 1, number<std::uint64_t>{first + n}, taken_.data());
     return first;
   }
 

@@ -100,7 +100,7 @@ struct join {
     }
     auto left = select_numbers<Row>(place, n, matches);
     array<Row, Place> matched(place, left.size());
-    write_numbers(place, left.size(), in_order<Row, Row>{right.data(), left.data()}, matched.data());
+    write_numbers(place, left.size(), gather<Row, Row>{right.data(), left.data()}, matched.data());
     place.synchronize();
     return {std::move(left), std::move(matched)};
   }

@@ -9,27 +9,11 @@
 namespace roost {
 namespace detail {
 
-/// source[order[i]]
-template <class T, class Number = std::uint32_t>
-struct in_order {
-  const T* source;
-  const Number* order;
-  ROOST_FN T operator()(std::size_t i) const { return source[order[i]]; }
-};
-
 template <class Key>
 struct key_with_index {
   const Key* keys;
   const std::uint32_t* indices;
   ROOST_FN auto operator()(std::size_t number) const { return make_pair(keys[number], indices[number]); }
-};
-
-/// indices[order[i]] = first + i
-struct write_index {
-  const std::uint32_t* order;
-  std::uint32_t first;
-  std::uint32_t* indices;
-  ROOST_FN void operator()(std::size_t i) const { indices[order[i]] = first + static_cast<std::uint32_t>(i); }
 };
 
 /// counts[indices[i]] += source[i], or = source[i] for keys that had no index: indices from `before` on.
@@ -42,12 +26,6 @@ struct add_counts {
     const std::uint32_t index = indices[i];
     counts[index] = (index < before ? counts[index] : 0) + source[i];
   }
-};
-
-template <class Sequence>
-struct element_at {
-  Sequence sequence;
-  ROOST_FN auto operator()(std::size_t i) const { return sequence[i]; }
 };
 
 /// An unsigned integer by which keys are ordered: integers by value, negative ones first.
@@ -216,12 +194,13 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
     if (order == index_order::by_key) sort_by_key(place, batch.keys, fresh, where);
     result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
     result.keys = array<Key, Place>(place, fresh.size());
-    write_numbers(place, fresh.size(), in_order<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
-    place.for_each(fresh.size(), write_index{fresh.data(), from_before, result.index_of.data()});
+    write_numbers(place, fresh.size(), gather<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
+    place.for_each(fresh.size(),
+                   scatter{fresh.data(), number<std::uint32_t>{from_before}, result.index_of.data()});
   } else if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
     if (all && batch.size == sequence.size()) {  // all are distinct: they are in order
       result.keys = array<Key, Place>(place, batch.size);
-      write_numbers(place, batch.size, element_at<Sequence>{sequence}, result.keys.data());
+      write_numbers(place, batch.size, element<Sequence>{sequence}, result.keys.data());
       result.index_of = std::move(batch.first);
       result.each_item = true;
       return result;
@@ -263,14 +242,6 @@ array<std::uint64_t, Place> counts_by_index(const Place& place, const array<std:
   return counts;
 }
 
-/// target[i] = source[the number of index i]
-struct by_index {
-  const std::uint32_t* source;
-  const std::uint32_t* index_of;
-  std::uint32_t* target;
-  ROOST_FN void operator()(std::size_t number) const { target[index_of[number]] = source[number]; }
-};
-
 /// Where the key of each index first occurs, for a batch whose keys are all new.
 template <class Place, class Batch, class Key>
 array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
@@ -280,7 +251,8 @@ array<std::uint32_t, Place> first_by_index(const Place& place, Batch& batch,
   if (fresh.each_item) {
     write_numbers(place, result.size(), number<std::uint32_t>(), result.data());
   } else {
-    place.for_each(batch.size, by_index{batch.first.data(), fresh.index_of.data(), result.data()});
+    place.for_each(batch.size, scatter{fresh.index_of.data(),
+                                       element<const std::uint32_t*>{batch.first.data()}, result.data()});
   }
   return result;
 }

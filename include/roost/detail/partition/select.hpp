@@ -1,6 +1,7 @@
 #pragma once
 
 #include "roost/detail/place/look_back.hpp"
+#include "roost/detail/place/numbers.hpp"
 #include "roost/place.hpp"
 
 // Selects the numbers for which a predicate holds, in order.
@@ -58,20 +59,6 @@ void select(const Place& place, std::size_t n, const Holds& holds, const Put& pu
 }
 
 template <class T>
-struct is_value {
-  const T* values;
-  T wanted;
-  ROOST_FN bool operator()(std::size_t i) const { return values[i] == wanted; }
-};
-
-template <class T>
-struct is_other_value {
-  const T* values;
-  T unwanted;
-  ROOST_FN bool operator()(std::size_t i) const { return values[i] != unwanted; }
-};
-
-template <class T>
 struct put_number {
   T* target;
   ROOST_FN void operator()(std::uint64_t position, std::uint64_t i) const {
@@ -79,16 +66,10 @@ struct put_number {
   }
 };
 
-template <class Holds>
-struct count_if_holds {
-  Holds holds;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return holds(i) ? 1 : 0; }
-};
-
 /// All i below n for which holds(i), ascending. Counts them first. Synchronises.
 template <class T, class Place, class Holds>
 array<T, Place> select_numbers(const Place& place, std::size_t n, const Holds& holds) {
-  array<T, Place> result(place, place.sum(n, count_if_holds<Holds>{holds}));
+  array<T, Place> result(place, place.sum(n, holds));
   if (result.size() != 0) select(place, n, holds, put_number<T>{result.data()});
   place.synchronize();
   return result;

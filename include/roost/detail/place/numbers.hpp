@@ -4,9 +4,51 @@
 
 namespace roost::detail {
 
+// Function objects of a number, for write_numbers, for_each and sum.
+
+/// first + i
 template <class T>
 struct number {
-  ROOST_FN T operator()(std::size_t i) const { return static_cast<T>(i); }
+  T first = 0;
+  ROOST_FN T operator()(std::size_t i) const { return static_cast<T>(first + i); }
+};
+
+/// elements[i]
+template <class Elements>
+struct element {
+  Elements elements;
+  ROOST_FN auto operator()(std::size_t i) const { return elements[i]; }
+};
+
+/// Whether values[i] is the wanted one.
+template <class T>
+struct is_value {
+  const T* values;
+  T wanted;
+  ROOST_FN bool operator()(std::size_t i) const { return values[i] == wanted; }
+};
+template <class T>
+struct is_other_value {
+  const T* values;
+  T unwanted;
+  ROOST_FN bool operator()(std::size_t i) const { return values[i] != unwanted; }
+};
+
+/// source[order[i]]
+template <class T, class Number = std::uint32_t>
+struct gather {
+  const T* source;
+  const Number* order;
+  ROOST_FN T operator()(std::size_t i) const { return source[order[i]]; }
+};
+
+/// target[order[i]] = f(i)
+template <class F, class T>
+struct scatter {
+  const std::uint32_t* order;
+  F f;
+  T* target;
+  ROOST_FN void operator()(std::size_t i) const { target[order[i]] = f(i); }
 };
 
 /// 0, 1, ... n - 1.

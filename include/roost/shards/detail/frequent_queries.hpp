@@ -107,7 +107,7 @@ class frequent_queries {
         select_numbers<std::uint32_t>(place, each.keys.size(), is_frequent{each.counts.data(), least});
     if (chosen.size() == 0) return;
     keys_ = {place, chosen.size()};
-    write_numbers(place, chosen.size(), in_order<Key>{each.keys.data(), chosen.data()}, keys_.data());
+    write_numbers(place, chosen.size(), gather<Key>{each.keys.data(), chosen.data()}, keys_.data());
     numbers_.emplace(place, keys_, numbers_to<std::uint32_t>(keys_.size()));
   }
 

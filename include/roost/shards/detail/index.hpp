@@ -93,10 +93,10 @@ auto share_of_keys(Me& me, const array<Key, typename Me::place_type>& keys,
   const auto first =
       select_numbers<std::uint32_t>(place, total.size(), is_other_value<Total>{total.data(), Total{}});
   result = {{place, first.size()}, {place, counted ? first.size() : 0}};
-  write_numbers(place, first.size(), in_order<Key, std::uint32_t>{keys.data(), first.data()},
+  write_numbers(place, first.size(), gather<Key, std::uint32_t>{keys.data(), first.data()},
                 result.keys.data());
   if constexpr (counted) {
-    write_numbers(place, first.size(), in_order<std::uint64_t, std::uint32_t>{total.data(), first.data()},
+    write_numbers(place, first.size(), gather<std::uint64_t, std::uint32_t>{total.data(), first.data()},
                   result.counts.data());
   }
   place.synchronize();
@@ -161,7 +161,7 @@ void sharded_index<Key, Shards>::number_keys(const Shards& shards, const Keys& k
     part& mine = detail::of_shard<Shards>(parts_, me);
     array<std::uint32_t, place_type> indices(me.place(), mine.indices.size());
     detail::write_numbers(me.place(), indices.size(),
-                          detail::in_order<std::uint32_t, std::uint32_t>{
+                          detail::gather<std::uint32_t, std::uint32_t>{
                               detail::of_shard<Shards>(found, me).data(), mine.indices.data()},
                           indices.data());
     me.place().synchronize();
