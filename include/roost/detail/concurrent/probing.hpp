@@ -166,11 +166,11 @@ class probing::reader {
   template <class Lanes>
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
     found<Value> result;
-    const int leader =
-        follow<detail::shared_access>(lanes, path_of(key), false, [&](std::uint64_t, const sight& here) {
-          result = here.template answer<detail::shared_access>();
-          return true;
-        });
+    const int leader = follow<detail::shared_access>(lanes, probes_of_key(key), false,
+                                                     [&](std::uint64_t, const sight& here) {
+                                                       result = here.template answer<detail::shared_access>();
+                                                       return true;
+                                                     });
     return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
@@ -232,15 +232,16 @@ class probing::reader {
   /// Calls visit(number) for the buckets of that probe sequence before bucket `target`, which holds the key,
   /// as long as visit returns true.
   template <class Visit>
-  ROOST_FN void walk_in_region(const word& w, std::uint64_t section, std::uint32_t target,
-                               const Visit& visit) const {
-    path way = path_of_hash(hash_in_section(w, section));
-    for (std::uint32_t step = 1; step < way.buckets && way.number != target && visit(way.number); ++step)
-      way.next();
+  ROOST_FN void probe_in_region(const word& w, std::uint64_t section, std::uint32_t target,
+                                const Visit& visit) const {
+    probe_sequence probes = probes_of_hash(hash_in_section(w, section));
+    for (std::uint32_t step = 1; step < probes.buckets && probes.number != target && visit(probes.number);
+         ++step)
+      probes.next();
   }
 
   /// The probe sequence of a key: the buckets where it may be.
-  struct path {
+  struct probe_sequence {
     bucket* section;  // the regions to probe
     std::uint32_t regions;
     std::uint32_t region;   // of those
@@ -347,7 +348,7 @@ class probing::reader {
   using format_of_neighbours = detail::paired_access;
 
   struct lookup {
-    path way;
+    probe_sequence probes;
     std::uint32_t steps;  // steps already taken
     seen_words here;      // of the bucket that was read
   };
@@ -357,43 +358,44 @@ class probing::reader {
     return f(detail::shared_access());
   }
 
-  ROOST_FN lookup start(const Key& key) const { return {path_of(key), 0, {}}; }
+  ROOST_FN lookup start(const Key& key) const { return {probes_of_key(key), 0, {}}; }
 
   template <class Access>
   ROOST_FN void read(Access, lookup& position) const {
-    look_at<Access>(position.way.section[position.way.here()], position.here);
+    look_at<Access>(position.probes.section[position.probes.here()], position.here);
   }
 
   /// The slot may be that of an erased key.
   template <class Access>
   ROOST_FN int match(Access, const lookup& position) const {
-    return detail::first_of(of_key<Access>(position.here, position.way.key));
+    return detail::first_of(of_key<Access>(position.here, position.probes.key));
   }
 
   template <class Access>
   ROOST_FN void take(Access, const lookup& position, int s, hit& result) const {
     const word there = word_at<Access>(position.here, s);
     if (!slot::is_there(there)) return;
-    const std::uint64_t b = static_cast<std::uint64_t>(position.way.section - buckets_) + position.way.here();
+    const std::uint64_t b =
+        static_cast<std::uint64_t>(position.probes.section - buckets_) + position.probes.here();
     result = {slot::value(there), b * bucket_slots + static_cast<unsigned>(s), position.steps + 1};
   }
 
   template <class Access>
   ROOST_FN bool passed(Access, const lookup& position) const {
-    return marked_in<Access>(position.here, position.way.key);
+    return marked_in<Access>(position.here, position.probes.key);
   }
 
   template <class Access>
   ROOST_FN bool goes_on(Access access, lookup& position, hit&) const {
-    const bool ends = !passed(access, position), all = ++position.steps == position.way.steps;
+    const bool ends = !passed(access, position), all = ++position.steps == position.probes.steps;
     if (ends | all) return false;  // | is one branch
-    position.way.next();
+    position.probes.next();
     return true;
   }
 
   ROOST_PREFETCH_FN void fetch([[maybe_unused]] const lookup& position) const {
 #if !ROOST_ON_DEVICE
-    __builtin_prefetch(position.way.section + position.way.here());
+    __builtin_prefetch(position.probes.section + position.probes.here());
 #endif
   }
 
@@ -404,8 +406,10 @@ class probing::reader {
                                                                      << (8 * sizeof(hash) - log2_sections);
   }
 
-  ROOST_FN path path_of(const Key& key) const { return path_of_hash(hash_of(key, plan_.seed)); }
-  ROOST_FN path path_of_hash(typename slot::hash h) const {
+  ROOST_FN probe_sequence probes_of_key(const Key& key) const {
+    return probes_of_hash(hash_of(key, plan_.seed));
+  }
+  ROOST_FN probe_sequence probes_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
     const std::uint32_t regions = plan_.regions / sections,
@@ -459,22 +463,23 @@ class probing::reader {
   /// sets the key's mark in all earlier buckets, and calls on_mark(bucket). Returns the lane that ended the
   /// walk, or none.
   template <class Access, class Lanes, class Settle, class OnMark = mark_in_silence>
-  ROOST_FN static int follow(const Lanes& lanes, const path& way, bool comes, const Settle& settle,
-                             const OnMark& on_mark = {}) {
-    path mine = way;
+  ROOST_FN static int follow(const Lanes& lanes, const probe_sequence& probes, bool comes,
+                             const Settle& settle, const OnMark& on_mark = {}) {
+    probe_sequence mine = probes;
     for (std::uint32_t r = 0; r < lanes.rank(); ++r) mine.next();
-    for (std::uint32_t step = lanes.rank(); step < way.steps + lanes.rank(); step += lanes.size()) {
+    for (std::uint32_t step = lanes.rank(); step < probes.steps + lanes.rank(); step += lanes.size()) {
       sight here;
       const std::uint64_t b = mine.here();
-      look_at<Access>(way.section[b], here.seen);
-      const bool looks = step < way.steps;
-      if (looks) here.template look<Access>(way.key);
-      const bool unmarked = looks && !marked_in<Access>(here.seen, way.key);
+      look_at<Access>(probes.section[b], here.seen);
+      const bool looks = step < probes.steps;
+      if (looks) here.template look<Access>(probes.key);
+      const bool unmarked = looks && !marked_in<Access>(here.seen, probes.key);
       // The mark is set before the key, and stays; order is not needed.
       const auto pass = [&] {
         if constexpr (std::is_same_v<OnMark, no_marks>) return;
         if (!comes || !unmarked) return;
-        Access::set_key_bits(way.section[b].slots + mark_slot(way.key), typename slot::part{slot::mark});
+        Access::set_key_bits(probes.section[b].slots + mark_slot(probes.key),
+                             typename slot::part{slot::mark});
         on_mark(b);
       };
       while (const unsigned votes = lanes.ballot((here.mine | here.free) != 0 || (unmarked && !comes))) {
@@ -523,7 +528,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->path_of(key), value, keep()).what;
+    return put_on<detail::shared_access>(lanes, this->probes_of_key(key), value, keep()).what;
   }
 
   /// Stores a pair, or gives a present key another value.
@@ -532,7 +537,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->path_of(key), value, assign()).what;
+    return put_on<detail::shared_access>(lanes, this->probes_of_key(key), value, assign()).what;
   }
 
   /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). `f` may be called
@@ -544,7 +549,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes, class F>
   ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
                                      const F& f) const {
-    return put_on<detail::shared_access>(lanes, this->path_of(key), value, apply<F>{f}).what;
+    return put_on<detail::shared_access>(lanes, this->probes_of_key(key), value, apply<F>{f}).what;
   }
 
   /// What insert_and_find returns.
@@ -558,7 +563,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
-    const put_result done = put_on<detail::shared_access>(lanes, this->path_of(key), value, keep());
+    const put_result done = put_on<detail::shared_access>(lanes, this->probes_of_key(key), value, keep());
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
   }
 
@@ -574,16 +579,16 @@ class probing::table : public probing::reader<Place, Key, Value> {
     requires(slot::has_value)
   {
     bool result = false;
-    const auto way = this->path_of(key);
+    const auto probes = this->probes_of_key(key);
     const auto wanted = slot::value_part(expected);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, way, false, [&](std::uint64_t b, const typename base::sight& here) {
+        lanes, probes, false, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine == 0) return true;
           // The unused bytes beside a short value may hold a carry of plus.
           for (word seen = here.template mine_seen<detail::shared_access>();
                !result && slot::is_there(seen) && slot::value_part(slot::value(seen)) == wanted;) {
             const word before = detail::shared_access::compare_exchange(
-                &way.section[b].slots[detail::first_of(here.mine)], seen,
+                &probes.section[b].slots[detail::first_of(here.mine)], seen,
                 slot::make(slot::key_part(seen), slot::value_part(desired)));
             result = before == seen;
             seen = before;
@@ -598,11 +603,11 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     bool result = false;
-    const auto way = this->path_of(key);
+    const auto probes = this->probes_of_key(key);
     const int leader = base::template follow<detail::shared_access>(
-        lanes, way, false, [&](std::uint64_t b, const typename base::sight& here) {
+        lanes, probes, false, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine != 0) {
-            word* const position = way.section[b].slots + detail::first_of(here.mine);
+            word* const position = probes.section[b].slots + detail::first_of(here.mine);
             result = (detail::shared_access::set_key_bits(position, slot::erased) & slot::erased) == 0;
           }
           return true;
@@ -622,7 +627,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   /// insert with any change: keep, assign, apply.
   template <class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change).what;
+    return put_on<detail::shared_access>(one_lane(), this->probes_of_key(key), value, change).what;
   }
   struct put_result {
     insertion what;        // also full if a change that does not insert does not find the key
@@ -635,26 +640,26 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Access, class Change, class OnMark>
   ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
                                     std::uint32_t first, std::uint32_t last, const OnMark& on_mark) const {
-    typename base::path way = this->path_of(key);
-    way.section = copy;
-    way.region = 0;
-    way.steps = detail::smaller(last, detail::smaller(way.steps, way.buckets)) - first;
-    if (first != 0) way.next();
-    return put_on<Access>(one_lane(), way, value, change, on_mark);
+    typename base::probe_sequence probes = this->probes_of_key(key);
+    probes.section = copy;
+    probes.region = 0;
+    probes.steps = detail::smaller(last, detail::smaller(probes.steps, probes.buckets)) - first;
+    if (first != 0) probes.next();
+    return put_on<Access>(one_lane(), probes, value, change, on_mark);
   }
   /// The same in a small table with the same number of sections that only one team uses.
   template <class Access, class Change>
   ROOST_FN insertion put_in_small(bucket* small, std::uint32_t section_buckets, const Key& key,
                                   const Value& value, const Change& change) const {
-    typename base::path way = this->path_of(key);
-    way.section =
-        small + (way.section - this->buckets_) / (std::uint64_t{way.regions} * way.buckets) * section_buckets;
-    way.region = 0;
-    way.buckets = section_buckets;
-    way.number = way.key % section_buckets;
-    way.stride = 1;
-    way.steps = 2;
-    return put_on<Access>(one_lane(), way, value, change, typename base::no_marks()).what;
+    typename base::probe_sequence probes = this->probes_of_key(key);
+    probes.section = small + (probes.section - this->buckets_) /
+                                 (std::uint64_t{probes.regions} * probes.buckets) * section_buckets;
+    probes.region = 0;
+    probes.buckets = section_buckets;
+    probes.number = probes.key % section_buckets;
+    probes.stride = 1;
+    probes.steps = 2;
+    return put_on<Access>(one_lane(), probes, value, change, typename base::no_marks()).what;
   }
   ROOST_FN bucket* region_of(std::uint32_t region) const {
     return this->buckets_ + std::uint64_t{region} * this->plan_.region_buckets;
@@ -720,16 +725,16 @@ class probing::table : public probing::reader<Place, Key, Value> {
   };
 
   ROOST_FN put_result run(const Key& key, const Value& value, const any& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->path_of(key), value, change);
+    return put_on<detail::shared_access>(one_lane(), this->probes_of_key(key), value, change);
   }
 
  private:
   /// The one insert. A key takes the first free slot of its probe sequence. Since occupied slots never become
   /// free again, all threads that insert the key meet at that slot.
   template <class Access, class Lanes, class Change, class OnMark = typename base::mark_in_silence>
-  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::path& way, const Value& value,
-                                    const Change& change, const OnMark& on_mark = {}) {
-    const word fresh = slot::make(way.key, slot::value_part(value));
+  ROOST_FN static put_result put_on(const Lanes& lanes, const typename base::probe_sequence& probes,
+                                    const Value& value, const Change& change, const OnMark& on_mark = {}) {
+    const word fresh = slot::make(probes.key, slot::value_part(value));
     put_result result{insertion::full, word{}, 0};
     const auto meet = [&](word* position, word seen) {  // the slot is the key's
       for (;;) {
@@ -751,9 +756,9 @@ class probing::table : public probing::reader<Place, Key, Value> {
       }
     };
     const int leader = base::template follow<Access>(
-        lanes, way, change.inserts(),
+        lanes, probes, change.inserts(),
         [&](std::uint64_t b, typename base::sight& here) {
-          word* const slots = way.section[b].slots;
+          word* const slots = probes.section[b].slots;
           result.bucket = static_cast<std::uint32_t>(b);
           if (here.mine != 0) {
             meet(slots + detail::first_of(here.mine), here.template mine_seen<Access>());
@@ -767,7 +772,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
             return true;
           }
           here.free &= ~(1u << s);
-          if (!slot::is_of(before, way.key)) return false;
+          if (!slot::is_of(before, probes.key)) return false;
           meet(slots + s, before);
           return true;
         },

@@ -214,7 +214,7 @@ struct fill_regions {
     const std::uint32_t own = number / Table::bucket_slots;
     auto& mine = parts.buckets[own].slots[number % Table::bucket_slots];  // no other thread changes it
     const auto moved = mine;
-    table.walk_in_region(moved, section, own, [&](std::uint32_t b) {
+    table.probe_in_region(moved, section, own, [&](std::uint32_t b) {
       std::uint32_t& word = parts.passed[b / 32];
       const std::uint32_t bit = 1u << b % 32;
       const bool passed = (team.read(word) & bit) != 0;

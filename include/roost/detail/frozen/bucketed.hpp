@@ -187,7 +187,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   }
 
   ROOST_FN lookup start(const Key& key) const {
-    const place_of_key position = home(key);
+    const bucket_of_key position = home(key);
     return {key, std::uint64_t{position.region} * region_buckets_, position.bucket, 0, {}};
   }
 
@@ -228,12 +228,12 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   template <class P, class K, class V>
   friend struct bucketed::builder;
 
-  struct place_of_key {
+  struct bucket_of_key {
     std::uint32_t region;
     std::uint32_t bucket;  // in the region
   };
 
-  ROOST_FN place_of_key home(const Key& key) const {
+  ROOST_FN bucket_of_key home(const Key& key) const {
     const auto region = split_hash(hash_of(key, seed_), regions_);
     return {static_cast<std::uint32_t>(region.digit),
             static_cast<std::uint32_t>(split_hash(region.rest, region_buckets_).digit)};
@@ -378,13 +378,13 @@ struct bucketed::builder {
   }
 
   /// The position of a pair in its probe sequence of buckets.
-  struct walk {
+  struct cursor {
     std::uint32_t bucket;
     ROOST_FN std::uint32_t unit() const { return bucket; }
     ROOST_FN void next(const builder& b) { bucket = bucket + 1 == b.target.region_buckets_ ? 0 : bucket + 1; }
   };
   template <class Pieces>
-  ROOST_FN walk home(const Key& key, std::uint32_t) const {
+  ROOST_FN cursor home(const Key& key, std::uint32_t) const {
     return {target.home(key).bucket};
   }
 
@@ -398,7 +398,7 @@ struct bucketed::builder {
     ROOST_FN void begin() { left += steps_of_stray; }
     ROOST_FN bool go_on() { return left != 0 && left-- != 0; }
   };
-  ROOST_FN steps walks(const pieces&) const { return {std::uint64_t{4} * target.region_buckets_}; }
+  ROOST_FN steps tries_of_stray(const pieces&) const { return {std::uint64_t{4} * target.region_buckets_}; }
 
   template <class Team>
   ROOST_FN void clear(const Team& team, std::uint32_t region, const pieces& parts) const {
@@ -413,15 +413,15 @@ struct bucketed::builder {
     for (int s = 0; s < slots_of_bucket; ++s) b.keys.key[s] = empty;
   }
 
-  ROOST_FN void put(const pieces& parts, const walk& position, std::uint32_t s, const item& mine) const {
+  ROOST_FN void put(const pieces& parts, const cursor& position, std::uint32_t s, const item& mine) const {
     parts.buckets[position.bucket].set(static_cast<int>(s), mine);
   }
 
   // The count of a bucket shows whether pairs continued past it; there is no stash.
   template <class Team>
-  ROOST_FN void pass(const Team&, const pieces&, const walk&) const {}
+  ROOST_FN void pass(const Team&, const pieces&, const cursor&) const {}
   template <class Team>
-  ROOST_FN bool put_aside(const Team&, const pieces&, const item*, std::uint32_t, const walk&) const {
+  ROOST_FN bool put_aside(const Team&, const pieces&, const item*, std::uint32_t, const cursor&) const {
     return false;
   }
 
@@ -431,7 +431,7 @@ struct bucketed::builder {
     const std::uint32_t last = place / slots_of_bucket;
     const Key key = parts.buckets[last].keys.key[place % slots_of_bucket];
     bool passed = false;
-    for (walk position = home<pieces>(key, region); position.bucket != last; position.next(*this)) {
+    for (cursor position = home<pieces>(key, region); position.bucket != last; position.next(*this)) {
       ROOST_UNROLL
       for (int s = 0; s < slots_of_bucket; ++s)
         passed |= same_key(parts.buckets[position.bucket].keys.key[s], key);

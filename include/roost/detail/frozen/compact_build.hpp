@@ -95,7 +95,7 @@ struct compact::builder {
 
   /// The position of a pair in its probe sequence of tries.
   template <class Pieces>
-  struct walk {
+  struct cursor {
     static constexpr int log2_marks = Pieces::format.log2_marks;
     std::uint32_t sector;  // of the region
     std::uint64_t tag;
@@ -124,12 +124,12 @@ struct compact::builder {
     ROOST_FN bool go_on() { return t++ < most; }
   };
   template <class Pieces>
-  ROOST_FN tries walks(const Pieces&) const {
+  ROOST_FN tries tries_of_stray(const Pieces&) const {
     return {target.tries_, 1};
   }
 
   template <class Pieces>
-  ROOST_FN walk<Pieces> home(const Key& key, std::uint32_t region) const {
+  ROOST_FN cursor<Pieces> home(const Key& key, std::uint32_t region) const {
     const auto position = split_hash(hash_of(key, target.seed_), target.all_sectors_);
     const auto remainder = static_cast<hash_type>(split_hash(position.rest, target.remainders_).digit);
     return {static_cast<std::uint32_t>(position.digit - std::uint64_t{region} * target.region_sectors_),
@@ -144,7 +144,7 @@ struct compact::builder {
   }
 
   template <class Pieces>
-  ROOST_FN void put(const Pieces& parts, const walk<Pieces>& position, std::uint32_t s,
+  ROOST_FN void put(const Pieces& parts, const cursor<Pieces>& position, std::uint32_t s,
                     const item& mine) const {
     const std::uint32_t slot = parts.slot(position.sector, s);
     parts.tag[slot] = static_cast<typename Pieces::tag_type>(position.tag);
@@ -153,7 +153,7 @@ struct compact::builder {
 
   /// Records that a pair continues past this sector.
   template <class Team, class Pieces>
-  ROOST_FN void pass(const Team& team, const Pieces& parts, const walk<Pieces>& position) const {
+  ROOST_FN void pass(const Team& team, const Pieces& parts, const cursor<Pieces>& position) const {
     team.fetch_or(parts.count[position.sector], position.mark());
   }
 
@@ -162,7 +162,7 @@ struct compact::builder {
   /// Puts a stray into the stash; returns false if the stash is full or has its key.
   template <class Team, class Pieces>
   ROOST_FN bool put_aside(const Team& team, const Pieces& parts, const item* items, std::uint32_t i,
-                          const walk<Pieces>& position) const {
+                          const cursor<Pieces>& position) const {
     pass(team, parts, position);
     const bool made = claim_stash(team, parts.stash, items, parts.stray[i]) == detail::claim::made;
     parts.stray[i] |= in_stash;
@@ -173,7 +173,7 @@ struct compact::builder {
   template <class Pieces>
   ROOST_FN bool passed_its_key(const Pieces& parts, const item* items, std::uint32_t place,
                                std::uint32_t region) const {
-    walk<Pieces> position;
+    cursor<Pieces> position;
     if ((place & in_stash) != 0) {
       position = home<Pieces>(items[place & ~in_stash].key, region);
       for (std::uint32_t t = 0; t < target.tries_; ++t) position.next(*this);

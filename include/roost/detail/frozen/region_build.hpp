@@ -179,11 +179,11 @@ class region_build {
     const std::uint32_t strays = *my_.strays;
     if (strays > my_.strays_most) return false;
     bool lost = false;
-    auto walks = layout_.walks(my_);
+    auto tries = layout_.tries_of_stray(my_);
     for_each_of(team_, strays, [&](std::uint32_t i) {
       const item mine = items_[my_.stray[i]];
       auto position = layout_.template home<Pieces>(mine.key, region_);
-      for (walks.begin(); walks.go_on();) {
+      for (tries.begin(); tries.go_on();) {
         layout_.pass(team_, my_, position);
         position.next(layout_);
         const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u) & Pieces::count_mask;

@@ -36,13 +36,13 @@ struct tile_map {
   static constexpr std::uint32_t no_parent = ~0u;
 };
 
-struct tile_place {
+struct tile_range {
   std::uint64_t first = 0;
   std::uint32_t count = 0;
   std::uint32_t parent = 0;
 };
 
-ROOST_FN tile_place locate(const tile_map& map, std::uint64_t tile, std::uint32_t tile_items) {
+ROOST_FN tile_range locate(const tile_map& map, std::uint64_t tile, std::uint32_t tile_items) {
   if (map.tiles_of_parent != 0) {
     const auto parent = static_cast<std::uint32_t>(map.first_parent + tile / map.tiles_of_parent);
     const std::uint64_t first = map.begin[parent] + tile % map.tiles_of_parent * tile_items;
@@ -120,7 +120,7 @@ struct count_tiles {
   ROOST_FN void operator()(const Team& team, std::size_t tile, std::byte* memory) const {
     scratch_memory pieces(memory);
     std::uint32_t* const count = scratch(pieces);
-    const tile_place range = locate(tiles, tile, tile_items<Place, Item>);
+    const tile_range range = locate(tiles, tile, tile_items<Place, Item>);
     const std::uint32_t first_child = range.parent << pass.fan_bits;
     for_each_of(team, pass.digits, [&](std::uint32_t d) { count[d] = 0; });
     team.sync();
@@ -194,7 +194,7 @@ struct scatter_tiles {
     if (unless != nullptr && *unless != 0) return;
     scratch_memory all(memory);
     const pieces parts = scratch(all);
-    const tile_place range = locate(tiles, tile, Tile);
+    const tile_range range = locate(tiles, tile, Tile);
     const std::uint32_t first_child = range.parent << pass.fan_bits;
 
     constexpr int per_worker = static_cast<int>(Tile) / Team::size;
@@ -348,7 +348,7 @@ struct restore_tiles {
     if (unless != nullptr && *unless != 0) return;
     scratch_memory all(memory);
     const pieces parts = scratch(all);
-    const tile_place range = locate(tiles, tile, tile_items<Place, Item>);
+    const tile_range range = locate(tiles, tile, tile_items<Place, Item>);
     [[maybe_unused]] const held_items<per_worker, Team, const std::uint16_t*> position(
         team, back.position, range.first, range.count);
     for_each_of(team, digits, [&](std::uint32_t d) {
