@@ -10,18 +10,14 @@ namespace roost::detail {
 
 /// The interface that put_tiles needs of a table that only bulk inserts change.
 template <class Table>
-struct board_filler {
-  using key_type = typename Table::key_type;
-  using value_type = typename Table::value_type;
+struct board_filler : Table {
   struct bucket {};
 
-  Table table;
-
   template <class Change>
-  ROOST_FN insertion put(const key_type& key, const value_type& value, const Change& change) const {
-    return table.template put<ticket_board::among_inserts>(key, value, change);
+  ROOST_FN insertion put(const typename Table::key_type& key, const typename Table::value_type& value,
+                         const Change& change) const {
+    return Table::template put<ticket_board::among_inserts>(key, value, change);
   }
-  ROOST_PREFETCH_FN void prefetch(const key_type& key) const { table.prefetch(key); }
 };
 
 /// The pairs of a table's slots, of which some are empty.
@@ -154,18 +150,16 @@ struct bring_keys_back {
   const region_sweep* regions;
   std::uint32_t* on_ways;  // a bit for each slot: a key passes it
   ROOST_FN void operator()(std::size_t slot) const {
-    const std::uint32_t slots = table.geometry().region_slots;
-    const auto region = static_cast<std::uint32_t>(slot / slots),
-               number = static_cast<std::uint32_t>(slot % slots);
-    if (regions[region].dirty == 0 || !table.there_in(region, number)) return;
-    const std::uint32_t passed_by = table.walk_to(region, number, [&](std::uint32_t on_way) {
-      if (table.erased_in(region, on_way) && table.move(region, number, on_way)) return false;
-      const std::size_t passed = slot - number + on_way;
+    const auto here = table.cursor_at(slot);
+    if (regions[here.region].dirty == 0 || !table.occupied_at(here)) return;
+    const std::uint32_t passed_by = table.walk_to(here, [&](const auto& earlier) {
+      if (table.erased_at(earlier) && table.move(here, earlier)) return false;
+      const std::size_t passed = slot - here.number + earlier.number;
       const std::uint32_t bit = 1u << passed % 32;
       if ((shared_access::load(on_ways + passed / 32) & bit) == 0) fetch_or(on_ways[passed / 32], bit);
       return true;
     });
-    fetch_max(table.where().heads[region].longest, passed_by + 1);
+    fetch_max(table.where().heads[here.region].longest, passed_by + 1);
   }
 };
 
@@ -176,13 +170,11 @@ struct free_slots {
   const region_sweep* regions;
   const std::uint32_t* on_ways;
   ROOST_FN void operator()(std::size_t slot) const {
-    const std::uint32_t slots = table.geometry().region_slots;
-    const auto region = static_cast<std::uint32_t>(slot / slots),
-               number = static_cast<std::uint32_t>(slot % slots);
-    if (regions[region].dirty == 0 || regions[region].passed != 0 ||
-        (on_ways[slot / 32] >> slot % 32 & 1) != 0)
-      return;
-    if (table.erased_in(region, number)) table.free(region, number);
+    const auto here = table.cursor_at(slot);
+    const region_sweep& region = regions[here.region];
+    if (region.dirty != 0 && region.passed == 0 && (on_ways[slot / 32] >> slot % 32 & 1) == 0 &&
+        table.erased_at(here))
+      table.free(here);
   }
 };
 
