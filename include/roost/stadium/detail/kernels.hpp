@@ -33,28 +33,20 @@ struct pairs_of_slots {
   }
 };
 
-/// Counts the keys of slots by their regions in the grown table.
+/// Counts the keys that may find no room when a table grows part by part: those that move to another part, as
+/// keys beyond their home region may, and those beyond the slots of their region.
 template <class Table>
-struct count_homes {
+struct count_left_most {
   Table source, target;
   std::uint64_t part_slots;    // that they come from,
   std::uint32_t part_regions;  // and move to
   std::uint32_t* keys;         // of each region
-  std::uint64_t* strays;       // keys that move to another part, as keys beyond their home region may
+  std::uint64_t* left;
   ROOST_FN void operator()(std::size_t slot) const {
     if (!source.occupied(slot)) return;
     const std::uint32_t home = target.first_step(source.key_at(slot)).home;
-    fetch_add(keys[home], 1u);
-    if (home / part_regions != slot / part_slots) fetch_add(*strays, std::uint64_t{1});
-  }
-};
-
-/// Keys of a region beyond its slots.
-struct keys_too_many {
-  const std::uint32_t* keys;
-  std::uint32_t slots;
-  ROOST_FN std::uint64_t operator()(std::size_t region) const {
-    return keys[region] - smaller(keys[region], slots);
+    const bool is_beyond = fetch_add(keys[home], 1u) >= target.geometry().region_slots;
+    if (is_beyond || home / part_regions != slot / part_slots) fetch_add(*left, std::uint64_t{1});
   }
 };
 

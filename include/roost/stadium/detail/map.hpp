@@ -450,19 +450,16 @@ class stadium_table {
     return result;
   }
 
-  /// Keys that find no room in their part of a larger table, at most: those that move to another part, and
-  /// those beyond the slots of their region.
-  std::size_t keys_left_most(const Place& place, const stadium_table& target, std::uint32_t parts) const {
+  /// How many keys may find no room in their part of a larger table.
+  std::size_t left_most(const Place& place, const stadium_table& target, std::uint32_t parts) const {
     array<std::uint32_t, Place> keys(place, target.plan_.regions);
-    array<std::uint64_t, Place> strays(place, 1);
+    array<std::uint64_t, Place> left(place, 1);
     place.fill(keys.data(), 0, keys.bytes());
-    place.fill(strays.data(), 0, strays.bytes());
+    place.fill(left.data(), 0, left.bytes());
     place.for_each(capacity(),
-                   count_homes<ref_type>{ref(), target.ref(), capacity() / parts,
-                                         target.plan_.regions / parts, keys.data(), strays.data()});
-    const std::uint64_t too_many =
-        place.sum(keys.size(), keys_too_many{keys.data(), target.plan_.region_slots});
-    return copy_to_host(place, strays)[0] + too_many;
+                   count_left_most<ref_type>{ref(), target.ref(), capacity() / parts,
+                                             target.plan_.regions / parts, keys.data(), left.data()});
+    return copy_to_host(place, left)[0];
   }
 
   /// Grows in place: moves the keys to more regions of the same number of slots. The host memory of the
@@ -477,7 +474,7 @@ class stadium_table {
     const std::size_t from_bytes = from_slots * sizeof(item), to_bytes = to_slots * sizeof(item);
 
     stadium_table target(place, plan, options_, body_memory<item, Place>(place, 0, 0));
-    array<item, Place> left(place, keys_left_most(place, target, parts));
+    array<item, Place> left(place, left_most(place, target, parts));
     counts_of_put counted(place, 1);
     put_counts sum;
     go_on_counting(place, counted, sum);
