@@ -74,50 +74,46 @@ auto* conv_memory(Range& range, std::uint64_t rows, std::size_t each, const char
   return data_of(range);
 }
 
+/// A convolution or, turned, the gradient of its input. `what_in` and `what_out`: the arguments' names.
+template <bool Turned, class Place, class Input, class Weights, class Output>
+void convolve(const Place& place, const kernel_map_view& map, const conv_channels& channels,
+              const Input& input, const char* what_in, const Weights& weights, Output& output,
+              const char* what_out, std::span<const element_of<Input>> bias, const char* where) {
+  using type = element_of<Input>;
+  using backend = conv_backend<Place>;
+  static_assert(check_conv_types<Place, type, Weights, Output>());
+  check_channels(channels, where);
+  const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
+                      outputs = backend::rows_of(map.device_outputs, map.outputs);
+  const std::size_t depth = Turned ? channels.out : channels.in,
+                    columns = Turned ? channels.in : channels.out;
+  const type *const from = conv_memory(input, inputs, depth, what_in, where), *const by = conv_memory(
+                                                                                  weights, map.volume,
+                                                                                  channels.in * channels.out,
+                                                                                  "weights", where);
+  type* const to = conv_memory(output, outputs, columns, what_out, where);
+  if (!bias.empty()) conv_memory(bias, 1, columns, "bias", where);
+  check_neighbours(map, outputs, where);
+  const type* const added = bias.empty() ? nullptr : bias.data();
+  if (outputs != 0) backend::convolve(place, map, outputs, channels, Turned, from, by, added, to);
+}
+
 }  // namespace detail
 
 template <class Place, class Input, class Weights, class Output>
 void sparse_conv(const Place& place, const kernel_map_view& map, const conv_channels& channels,
                  const Input& input, const Weights& weights, Output&& output,
                  std::span<const detail::element_of<Input>> bias) {
-  using type = detail::element_of<Input>;
-  using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<Place, type, Weights, Output>());
-  constexpr const char* where = "roost::sparse_conv";
-  detail::check_channels(channels, where);
-  const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
-                      outputs = backend::rows_of(map.device_outputs, map.outputs);
-  const auto *const from = detail::conv_memory(input, inputs, channels.in, "input", where),
-                    *const by = detail::conv_memory(weights, map.volume, channels.in * channels.out,
-                                                    "weights", where);
-  auto* const to = detail::conv_memory(output, outputs, channels.out, "output", where);
-  if (!bias.empty()) detail::conv_memory(bias, 1, channels.out, "bias", where);
-  detail::check_neighbours(map, outputs, where);
-  if (outputs == 0) return;
-  const type* const added = bias.empty() ? nullptr : bias.data();
-  backend::convolve(place, map, outputs, channels, false, from, by, added, to);
+  detail::convolve<false>(place, map, channels, input, "input", weights, output, "output", bias,
+                          "roost::sparse_conv");
 }
 
 template <class Place, class Gradient, class Weights, class Output>
 void sparse_conv_input_gradient(const Place& place, const kernel_map_view& reverse,
                                 const conv_channels& channels, const Gradient& output_gradient,
                                 const Weights& weights, Output&& input_gradient) {
-  using type = detail::element_of<Gradient>;
-  using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<Place, type, Weights, Output>());
-  constexpr const char* where = "roost::sparse_conv_input_gradient";
-  detail::check_channels(channels, where);
-  const std::uint64_t gradients = backend::rows_of(reverse.device_inputs, reverse.inputs),
-                      inputs = backend::rows_of(reverse.device_outputs, reverse.outputs);
-  const auto *const from = detail::conv_memory(output_gradient, gradients, channels.out, "output_gradient",
-                                               where),
-                    *const by = detail::conv_memory(weights, reverse.volume, channels.in * channels.out,
-                                                    "weights", where);
-  auto* const to = detail::conv_memory(input_gradient, inputs, channels.in, "input_gradient", where);
-  detail::check_neighbours(reverse, inputs, where);
-  if (inputs == 0) return;
-  const type* const no_bias = nullptr;
-  backend::convolve(place, reverse, inputs, channels, true, from, by, no_bias, to);
+  detail::convolve<true>(place, reverse, channels, output_gradient, "output_gradient", weights,
+                         input_gradient, "input_gradient", {}, "roost::sparse_conv_input_gradient");
 }
 
 template <class Place, class Input, class Gradient, class Output>
