@@ -27,9 +27,16 @@ struct shared_bytes {
                                             std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
   static constexpr int count = Bytes / sizeof(word);
 
-  ROOST_FN static void load(const void* source, void* target) { load_parts<false>(source, target); }
-  /// Load-acquire: comes before all accesses that follow.
-  ROOST_FN static void load_acquire(const void* source, void* target) { load_parts<true>(source, target); }
+  /// Acquire: comes before all accesses that follow.
+  template <bool Acquire>
+  ROOST_FN static void load(const void* source, void* target) {
+    if constexpr (Bytes > large) {
+      for_each_part(
+          [&](auto part, std::size_t i) { part.template load<Acquire>(at(source, i), at(target, i)); });
+    } else {
+      load_pieces<Acquire>(source, target);
+    }
+  }
   ROOST_FN static void store(void* target, const void* source) {
     if constexpr (Bytes > large) {
       for_each_part([&](auto part, std::size_t i) { part.store(at(target, i), at(source, i)); });
@@ -42,9 +49,6 @@ struct shared_bytes {
   }
 
  private:
-  template <std::size_t, std::size_t>
-  friend struct shared_bytes;
-
   /// A GPU loads the 16-byte pieces that contain them, if those are fewer than the words: an access to host
   /// memory costs the same whatever its size. The other bytes of a piece can be read: memory begins and ends
   /// with a whole piece.
@@ -65,16 +69,6 @@ struct shared_bytes {
   }
   ROOST_FN static const void* at(const void* memory, std::size_t byte) {
     return static_cast<const unsigned char*>(memory) + byte;
-  }
-
-  template <bool Acquire>
-  ROOST_FN static void load_parts(const void* source, void* target) {
-    if constexpr (Bytes > large) {
-      for_each_part(
-          [&](auto part, std::size_t i) { part.template load_parts<Acquire>(at(source, i), at(target, i)); });
-    } else {
-      load_pieces<Acquire>(source, target);
-    }
   }
 
   template <bool Acquire>
@@ -268,8 +262,7 @@ class ticket_board::reader {
   ROOST_FN found<Value> find(const Key& key) const {
     found<Value> result;
     const hashes mine = hashes_of(key);
-    cursor position = cursor_of(mine);
-    follow(position, [&](const cursor& here, std::uint64_t ticket) {
+    follow(cursor_of(mine), [&](const cursor& here, std::uint64_t ticket) {
       if (never_used(ticket)) return true;
       return ticket == mine.ticket && read(here, key, mine, result);
     });
@@ -320,8 +313,7 @@ class ticket_board::reader {
   ROOST_FN bool seems_there(const Key& key) const {
     const hashes mine = hashes_of(key);
     bool result = false;
-    cursor position = cursor_of(mine);
-    follow(position, [&](const cursor&, std::uint64_t ticket) {
+    follow(cursor_of(mine), [&](const cursor&, std::uint64_t ticket) {
       result = ticket == mine.ticket;
       return result || never_used(ticket);
     });
@@ -376,13 +368,8 @@ class ticket_board::reader {
     const auto region = split_hash(mine.first, plan_.regions);
     const auto home = static_cast<std::uint32_t>(region.digit);
     const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
-    return {home,
-            home,
-            0,
-            start,
-            1 + static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit),
-            start,
-            0};
+    const auto stride = static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit) + 1;
+    return {home, home, 0, start, stride, start, 0};
   }
   ROOST_FN void pass(cursor& position) const {
     position.number += position.stride;
@@ -396,12 +383,12 @@ class ticket_board::reader {
     position.step = 0;
   }
 
-  static constexpr std::uint32_t patience =
-      16;  // slots of a region that are probed before a check whether more can follow
+  /// Slots of a region that are probed before a check whether more can follow.
+  static constexpr std::uint32_t patience = 16;
 
   /// Follows a key's probe sequence until see(here, ticket) returns true, or the key cannot be further along.
   template <class See>
-  ROOST_FN void follow(cursor& position, const See& see) const {
+  ROOST_FN void follow(cursor position, const See& see) const {
     for (;;) {
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
       for (; position.step < bound ||
@@ -418,8 +405,7 @@ class ticket_board::reader {
   template <class OnHit>
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
     const hashes mine = hashes_of(key);
-    cursor position = cursor_of(mine);
-    follow(position, [&](const cursor& here, std::uint64_t ticket) {
+    follow(cursor_of(mine), [&](const cursor& here, std::uint64_t ticket) {
       if (counted != nullptr) ++counted->tickets;
       if (never_used(ticket)) return true;
       if (ticket != mine.ticket) return false;
@@ -455,10 +441,8 @@ class ticket_board::reader {
   ROOST_FN bool erased_at(const cursor& here) const { return is_erased(ticket_at(here)); }
   ROOST_FN cursor cursor_at(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
-    cursor position{};
-    position.region = region;
-    position.number = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
-    return position;
+    const auto number = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
+    return {0, region, 0, 0, 0, number, 0};
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
     if (slot - memory_.staged_first < memory_.staged_slots)
@@ -480,34 +464,37 @@ class ticket_board::reader {
   ROOST_FN static const unsigned char* value_bytes(const item* position) {
     return reinterpret_cast<const unsigned char*>(position) + value_at_byte;
   }
+  template <bool Acquire = false>
   ROOST_FN static item body_of(const item* position) {
     item body;
-    detail::shared_bytes<alignof(item), sizeof(item)>::load(position, &body);
+    detail::shared_bytes<alignof(item), sizeof(item)>::template load<Acquire>(position, &body);
     return body;
   }
   ROOST_FN static Key key_of(const item* position) {
     unsigned char bytes[key_bytes];
-    detail::shared_bytes<alignof(item), key_bytes>::load(position, bytes);
+    detail::shared_bytes<alignof(item), key_bytes>::template load<false>(position, bytes);
     Key key;
     memcpy(&key, bytes, sizeof(Key));
     return key;
   }
-
+  template <bool Acquire = false>
   ROOST_FN static Value value_of(const item* position) {
     Value value;
-    detail::shared_bytes<value_alignment, sizeof(Value)>::load(value_bytes(position), &value);
+    detail::shared_bytes<value_alignment, sizeof(Value)>::template load<Acquire>(value_bytes(position),
+                                                                                 &value);
     return value;
   }
 
   /// Loads the value of a body if the body has a given key; for a large body the key is read first.
+  template <bool Acquire = false>
   ROOST_FN static bool load_if_of(const item* position, const Key& key, Value& value) {
     if constexpr (small) {
-      const item body = body_of(position);
+      const item body = body_of<Acquire>(position);
       value = body.value;
       return same_key(body.key, key);
     } else {
       if (!same_key(key_of(position), key)) return false;
-      value = value_of(position);
+      value = value_of<Acquire>(position);
       return true;
     }
   }
@@ -535,16 +522,7 @@ class ticket_board::reader {
     }
     if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
       observe(here);
-      const item* const position = body_at(here);
-      if constexpr (small) {
-        item body;
-        detail::shared_bytes<alignof(item), sizeof(item)>::load_acquire(position, &body);
-        if (!same_key(body.key, key)) return false;
-        value = body.value;
-      } else {
-        if (!same_key(key_of(position), key)) return false;
-        detail::shared_bytes<value_alignment, sizeof(Value)>::load_acquire(value_bytes(position), &value);
-      }
+      if (!load_if_of<true>(body_at(here), key, value)) return false;
       if (ticket_at(here) == mine.ticket) result = found<Value>(value);
       return true;
     }
@@ -759,8 +737,8 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine,
                                  const Change& change) const {
     bool present = false, own = false, room = false;
-    cursor position = cursor_of(mine), target = position;
-    follow(position, [&](const cursor& here, std::uint64_t ticket) {
+    cursor target = cursor_of(mine);
+    follow(target, [&](const cursor& here, std::uint64_t ticket) {
       if (base::never_used(ticket)) {
         if (!room) target = here;
         room = true;
