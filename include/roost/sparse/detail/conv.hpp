@@ -95,7 +95,10 @@ void convolve(const Place& place, const kernel_map_view& map, const conv_channel
   if (!bias.empty()) conv_memory(bias, 1, columns, "bias", where);
   check_neighbours(map, outputs, where);
   const type* const added = bias.empty() ? nullptr : bias.data();
-  if (outputs != 0) backend::convolve(place, map, outputs, channels, Turned, from, by, added, to);
+  if (outputs == 0) return;
+  backend::template with_product<type>(channels, columns, [&](auto product) {
+    backend::convolve(product, place, map, outputs, channels, Turned, from, by, added, to);
+  });
 }
 
 }  // namespace detail
@@ -134,7 +137,9 @@ void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
       detail::conv_memory(weight_gradient, map.volume, channels.in * channels.out, "weight_gradient", where);
   detail::check_neighbours(map, outputs, where);
   if (map.volume == 0) return;
-  backend::weight_gradient(place, map, outputs, channels, from, by, to);
+  backend::template with_product<type>(channels, std::max(channels.in, channels.out), [&](auto product) {
+    backend::weight_gradient(product, place, map, outputs, channels, from, by, to);
+  });
 }
 
 template <class Place, class Gradient, class Output>

@@ -571,6 +571,10 @@ struct add_parts {
   }
 };
 
+/// The width of a tile, and whether the tensor cores multiply.
+template <int Columns, bool Tensor>
+struct conv_width {};
+
 template <>
 struct conv_backend<cuda> {
   template <class T>
@@ -581,55 +585,68 @@ struct conv_backend<cuda> {
   /// As far as the host knows.
   static std::uint64_t rows_of(const std::uint64_t*, std::uint64_t most) { return most; }
 
-  template <class T>
-  static void convolve(const cuda& place, const kernel_map_view& map, std::uint64_t outputs,
-                       const conv_channels& channels, bool turned, const T* input, const T* weights,
-                       const T* bias, T* output) {
-    const auto depth = static_cast<std::uint32_t>(turned ? channels.out : channels.in),
-               columns = static_cast<std::uint32_t>(turned ? channels.in : channels.out);
-    with_product<T>(channels, columns, [&](auto width, auto tensor) {
-      using kernel_type = convolve_rows<T, width(), tensor()>;
-      constexpr std::uint32_t slice = kernel_type::slice;
-      const std::uint32_t padded = ceil_div(depth, slice) * slice,
-                          panels = ceil_div<std::uint32_t>(columns, width());
-      const padded_rows<T> rows(place, input, map.inputs, depth);
-      array<T, cuda> packed;
-      const T* by = weights;
-      if (sizeof(T) == 2 || turned || padded != depth || columns != width() || !aligned(weights, 0)) {
-        packed = array<T, cuda>(place, std::size_t{map.volume} * panels * padded * width());
-        place.for_each(packed.size(), pack_for_cuda<T, width(), tensor()>{weights, depth, padded, columns,
-                                                                          panels, turned, packed.data()});
-        by = packed.data();
+  /// f(conv_width) for the widest of this number of columns.
+  template <class T, class F>
+  static void with_product(const conv_channels& channels, std::size_t columns, const F& f) {
+    const auto with = [&](auto tensor) {
+      if (columns <= 32) return f(conv_width<32, tensor()>());
+      if constexpr (tensor()) {
+        if (columns > 64) return f(conv_width<128, tensor()>());
       }
-      place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
-                   kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
-                               rows.numbers, by, bias, output});
-    });
+      f(conv_width<64, tensor()>());
+    };
+    if constexpr (sizeof(T) == 2) {
+      with(std::true_type());
+    } else if constexpr (std::is_same_v<T, float>) {
+      channels.tf32 ? with(std::true_type()) : with(std::false_type());
+    } else {
+      with(std::false_type());
+    }
   }
 
-  template <class T>
-  static void weight_gradient(const cuda& place, const kernel_map_view& map, std::uint64_t outputs,
-                              const conv_channels& channels, const T* input, const T* gradient,
-                              conv_sum<T>* result) {
-    const auto in = static_cast<std::uint32_t>(channels.in), out = static_cast<std::uint32_t>(channels.out);
-    with_product<T>(channels, std::max(in, out), [&](auto width, auto tensor) {
-      constexpr std::uint32_t side = width();
-      using kernel_type = add_weight_gradient_rows<T, side, tensor()>;
-      const std::uint32_t in_panels = ceil_div(in, side), out_panels = ceil_div(out, side);
-      const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
-                        size = std::size_t{map.volume} * in * out;
-      // Enough for a large device, each with enough work to justify separate sums; the same on all devices.
-      const auto parts = static_cast<std::uint32_t>(
-          std::clamp<std::size_t>(ceil_div<std::size_t>(1024, teams), 1,
-                                  std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
-      const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
-      array<conv_sum<T>, cuda> sums;
-      if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
-      place.launch(teams * parts, kernel_type::scratch_bytes(),
-                   kernel_type{map, in, out, in_panels, out_panels, parts, in_rows.stride, out_rows.stride,
-                               in_rows.numbers, out_rows.numbers, parts != 1 ? sums.data() : result});
-      if (parts != 1) place.for_each(size, add_parts<conv_sum<T>>{sums.data(), parts, size, result});
-    });
+  template <int Columns, bool Tensor, class T>
+  static void convolve(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
+                       std::uint64_t outputs, const conv_channels& channels, bool turned, const T* input,
+                       const T* weights, const T* bias, T* output) {
+    using kernel_type = convolve_rows<T, Columns, Tensor>;
+    constexpr std::uint32_t slice = kernel_type::slice;
+    const auto depth = static_cast<std::uint32_t>(turned ? channels.out : channels.in),
+               columns = static_cast<std::uint32_t>(turned ? channels.in : channels.out),
+               padded = ceil_div(depth, slice) * slice, panels = ceil_div<std::uint32_t>(columns, Columns);
+    const padded_rows<T> rows(place, input, map.inputs, depth);
+    array<T, cuda> packed;
+    const T* by = weights;
+    if (sizeof(T) == 2 || turned || padded != depth || columns != Columns || !aligned(weights, 0)) {
+      packed = array<T, cuda>(place, std::size_t{map.volume} * panels * padded * Columns);
+      place.for_each(packed.size(), pack_for_cuda<T, Columns, Tensor>{weights, depth, padded, columns, panels,
+                                                                      turned, packed.data()});
+      by = packed.data();
+    }
+    place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
+                 kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
+                             rows.numbers, by, bias, output});
+  }
+
+  template <int Columns, bool Tensor, class T>
+  static void weight_gradient(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
+                              std::uint64_t outputs, const conv_channels& channels, const T* input,
+                              const T* gradient, conv_sum<T>* result) {
+    using kernel_type = add_weight_gradient_rows<T, Columns, Tensor>;
+    constexpr std::uint32_t side = Columns;
+    const auto in = static_cast<std::uint32_t>(channels.in), out = static_cast<std::uint32_t>(channels.out),
+               in_panels = ceil_div(in, side), out_panels = ceil_div(out, side);
+    const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
+                      size = std::size_t{map.volume} * in * out;
+    // Enough for a large device, each with enough work to justify separate sums; the same on all devices.
+    const auto parts = static_cast<std::uint32_t>(std::clamp<std::size_t>(
+        ceil_div<std::size_t>(1024, teams), 1, std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
+    const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
+    array<conv_sum<T>, cuda> sums;
+    if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
+    place.launch(teams * parts, kernel_type::scratch_bytes(),
+                 kernel_type{map, in, out, in_panels, out_panels, parts, in_rows.stride, out_rows.stride,
+                             in_rows.numbers, out_rows.numbers, parts != 1 ? sums.data() : result});
+    if (parts != 1) place.for_each(size, add_parts<conv_sum<T>>{sums.data(), parts, size, result});
   }
 
   template <class T>
@@ -667,25 +684,6 @@ struct conv_backend<cuda> {
       numbers = copy.data();
     }
   };
-
-  /// Calls f(width of a tile, whether to use the tensor cores).
-  template <class T, class F>
-  static void with_product(const conv_channels& channels, std::size_t columns, const F& f) {
-    const auto with = [&](auto tensor) {
-      if (columns <= 32) return f(std::integral_constant<int, 32>(), tensor);
-      if constexpr (tensor()) {
-        if (columns > 64) return f(std::integral_constant<int, 128>(), tensor);
-      }
-      f(std::integral_constant<int, 64>(), tensor);
-    };
-    if constexpr (sizeof(T) == 2) {
-      with(std::true_type());
-    } else if constexpr (std::is_same_v<T, float>) {
-      channels.tf32 ? with(std::true_type()) : with(std::false_type());
-    } else {
-      with(std::false_type());
-    }
-  }
 
   /// Whether rows of this number of numbers can be read in pieces of 16 bytes.
   template <class T>

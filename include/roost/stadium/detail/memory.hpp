@@ -93,22 +93,18 @@ template <class Place>
 class reachable;
 
 template <>
-class reachable<host> {
+class reachable<host> : public pages {
  public:
   /// Throws out_of_memory.
-  reachable(const host&, std::size_t bytes) : pages_(bytes) {}
+  reachable(const host&, std::size_t bytes) : pages(bytes) {}
 
-  void* data() const { return pages_.data(); }
   /// Whether grow() can be called.
-  bool can_grow() const { return pages_.bytes() != 0; }
+  bool can_grow() const { return bytes() != 0; }
   /// Makes it larger: the contents stay, but may have another address, even if there is no memory for more
   /// (out_of_memory).
-  void grow(std::size_t bytes) { pages_.resize(bytes); }
+  void grow(std::size_t bytes) { resize(bytes); }
   /// Bytes of the place's memory that bodies may take.
   static std::size_t free_bytes(const host&) { return ~std::size_t{0}; }
-
- private:
-  pages pages_;
 };
 
 #if defined(__CUDACC__)
