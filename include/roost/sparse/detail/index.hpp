@@ -6,8 +6,8 @@
 
 #include "roost/detail/partition/select.hpp"
 #include "roost/detail/partition/sort.hpp"
-#include "roost/sparse/coordinate_options.hpp"
 #include "roost/sparse/detail/blocks.hpp"
+#include "roost/sparse/sparse_options.hpp"
 #include "roost/two_way_index.hpp"
 
 // The table of a coordinate_index, and its builds.

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "roost/sparse/detail/neighbours.hpp"
-#include "roost/sparse/kernel_map_options.hpp"
 
 #if defined(__CUDACC__)
 #include <cub/block/block_radix_sort.cuh>
