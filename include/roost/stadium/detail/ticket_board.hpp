@@ -721,11 +721,12 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     detail::fetch_or(*word_at(slot), plan_.tickets.mask() << bit_of(slot));
   }
 
- private:
+ protected:
   using base::bit_of, base::body_at, base::cursor_of, base::follow, base::guard_of, base::hashes_of;
   using base::holds, base::leave_region, base::look, base::memory_, base::observe, base::pass, base::plan_;
   using base::ticket_at, base::word_at;
 
+ private:
   /// The value of a body that others may read, while its guard is held.
   ROOST_FN static void store_value(item* position, const Value& value) {
     detail::publish(position);  // readers see the guard's odd number first
