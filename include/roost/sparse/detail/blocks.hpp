@@ -31,7 +31,7 @@ struct alignas(32) superblock {
 struct alignas(16) block {
   std::uint64_t voxels;
   std::uint32_t first_row;
-  std::uint32_t superblock;  // its number in the table
+  std::uint32_t superblock;  // its slot in the table
 
   /// The row of a present voxel.
   ROOST_FN std::uint32_t row(std::uint32_t voxel) const { return first_row + bits_before(voxels, voxel); }
@@ -112,31 +112,32 @@ struct block_table {
     return superblock::none;
   }
 
-  /// The number of a block in a superblock; superblock::none if the block is absent.
-  ROOST_FN static std::uint32_t number_of(const superblock& source, std::uint32_t block) {
+  /// The index of a block in a superblock; superblock::none if the block is absent.
+  ROOST_FN static std::uint32_t index_of(const superblock& source, std::uint32_t block) {
     return (source.blocks >> block & 1) != 0 ? source.first_block + bits_before(source.blocks, block)
                                              : superblock::none;
   }
 
   /// The row of a coordinate in the order of blocks, or nothing.
   ROOST_FN found<std::uint32_t> find(const coordinate<D>& c) const {
-    cell place;
-    if (!grid().locate(c, place)) return {};
-    const std::uint32_t slot = slot_of(place.key);
+    cell position;
+    if (!grid().locate(c, position)) return {};
+    const std::uint32_t slot = slot_of(position.key);
     if (slot == superblock::none) return {};
-    const std::uint32_t number = number_of(superblocks[slot], place.block());
-    if (number == superblock::none) return {};
-    const block here = load(blocks + number);
-    return here.has(place.voxel()) ? found<std::uint32_t>(here.row(place.voxel())) : found<std::uint32_t>();
+    const std::uint32_t index = index_of(superblocks[slot], position.block());
+    if (index == superblock::none) return {};
+    const block here = load(blocks + index);
+    return here.has(position.voxel()) ? found<std::uint32_t>(here.row(position.voxel()))
+                                      : found<std::uint32_t>();
   }
 
   /// Prefetches the block of a coordinate, on a host.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const coordinate<D>& c) const {
 #if !ROOST_ON_DEVICE
-    cell place;
-    if (!grid().locate(c, place)) return;
-    const superblock& there = superblocks[home(place.key)];  // most are in their first slot
-    __builtin_prefetch(blocks + there.first_block + bits_before(there.blocks, place.block()));
+    cell position;
+    if (!grid().locate(c, position)) return;
+    const superblock& there = superblocks[home(position.key)];  // most are in their first slot
+    __builtin_prefetch(blocks + there.first_block + bits_before(there.blocks, position.block()));
 #endif
   }
 };
@@ -253,11 +254,11 @@ struct insert_superblocks {
     if (!grid.fits()) return fail(too_wide);
     if (peek(table.state->failed) != 0) return;
     for_each_given<D>(team, source, count, index, tile, [&](const coordinate<D>& c) {
-      cell place;
-      grid.locate(c, place);
-      const std::uint32_t slot = insert(place.key);
+      cell position;
+      grid.locate(c, position);
+      const std::uint32_t slot = insert(position.key);
       if (slot == superblock::none) return;
-      const std::uint64_t bit = std::uint64_t{1} << place.block();
+      const std::uint64_t bit = std::uint64_t{1} << position.block();
       std::uint64_t& blocks = table.superblocks[slot].blocks;
       if ((peek(blocks) & bit) == 0) fetch_or(blocks, bit);
     });
@@ -275,9 +276,9 @@ struct insert_superblocks {
       if (here == 0) {
         here = shared_access::compare_exchange(&word, std::uint64_t{0}, key + 1);
         if (here == 0) {
-          const std::uint32_t number = fetch_add(table.state->superblocks, 1u);
-          if (number < most) {
-            taken[number] = slot;
+          const std::uint32_t index = fetch_add(table.state->superblocks, 1u);
+          if (index < most) {
+            taken[index] = slot;
           } else {
             fail(too_many);
           }
@@ -351,7 +352,7 @@ struct compare_superblocks {
   }
 
  private:
-  ROOST_FN superblock& sector(std::uint32_t number) const { return table.superblocks[taken[number]]; }
+  ROOST_FN superblock& sector(std::uint32_t index) const { return table.superblocks[taken[index]]; }
 };
 
 // The same by sorting.
@@ -424,11 +425,11 @@ struct mark_voxels {
     }
     const detail::grid<D> grid = table.grid();
     for_each_given<D>(team, source, count, index, tile, [&](const coordinate<D>& c) {
-      cell place;
-      grid.locate(c, place);
-      const std::uint32_t slot = table.slot_of(place.key);
-      block& target = table.blocks[table.number_of(table.superblocks[slot], place.block())];
-      const std::uint64_t bit = std::uint64_t{1} << place.voxel(), here = peek(target.voxels);
+      cell position;
+      grid.locate(c, position);
+      const std::uint32_t slot = table.slot_of(position.key);
+      block& target = table.blocks[table.index_of(table.superblocks[slot], position.block())];
+      const std::uint64_t bit = std::uint64_t{1} << position.voxel(), here = peek(target.voxels);
       if (here == 0)
         shared_access::store(&target.superblock, slot);  // all threads that see this write the same value
       if ((here & bit) == 0) fetch_or_near(target.voxels, bit);
@@ -504,13 +505,13 @@ struct write_coordinates {
   coordinate<D>* coordinates;
 
   ROOST_FN void operator()(std::size_t i) const {
-    const std::size_t number = i / parts;
+    const std::size_t index = i / parts;
     const index_state<D>& state = *table.state;
-    if (state.failed != 0 || number >= state.blocks) return;
-    const block mine = load(table.blocks + number);
+    if (state.failed != 0 || index >= state.blocks) return;
+    const block mine = load(table.blocks + index);
     const superblock& whole = table.superblocks[mine.superblock];
     const std::uint32_t block =
-        select_bit(whole.blocks, static_cast<std::uint32_t>(number) - whole.first_block);
+        select_bit(whole.blocks, static_cast<std::uint32_t>(index) - whole.first_block);
     constexpr std::uint32_t size = 64 / parts;
     const std::uint32_t begin = static_cast<std::uint32_t>(i % parts) * size;
     coordinate<D>* target = coordinates + mine.first_row + bits_before(mine.voxels, begin);

@@ -142,14 +142,14 @@ struct block_product {
 
   /// The positions in a stage of a number of a row, of the i-th piece of a slice of packed weights, and of a
   /// weight in such a slice.
-  ROOST_FN static constexpr std::uint32_t left_place(std::uint32_t row, std::uint32_t number) {
+  ROOST_FN static constexpr std::uint32_t left_index(std::uint32_t row, std::uint32_t number) {
     return row * left_stride + number;
   }
-  ROOST_FN static constexpr std::uint32_t right_place(std::uint32_t i) {
+  ROOST_FN static constexpr std::uint32_t right_index(std::uint32_t i) {
     constexpr std::uint32_t across = Columns / piece;
     return left_size + i / across * right_stride + i % across * piece;
   }
-  ROOST_FN static constexpr std::uint32_t packed_place(std::uint32_t depth, std::uint32_t column) {
+  ROOST_FN static constexpr std::uint32_t packed_index(std::uint32_t depth, std::uint32_t column) {
     return depth * Columns + column;
   }
 
@@ -239,7 +239,7 @@ struct pack_for_cuda {
     const bool there = d < depth && c < columns;
     const std::uint32_t in_slice = static_cast<std::uint32_t>(d % tile::slice);
     packed[i - i % Columns - in_slice * Columns +
-           tile::block::packed_place(in_slice, static_cast<std::uint32_t>(i % Columns))] =
+           tile::block::packed_index(in_slice, static_cast<std::uint32_t>(i % Columns))] =
         there ? weights[k * depth * columns + (turned ? c * depth + d : d * columns + c)] : T(0.f);
   }
 };
@@ -351,12 +351,12 @@ struct convolve_rows {
           }
           ROOST_UNROLL
           for (int i = 0; i < of_thread; ++i) {
-            fetch_piece(stage + block::left_place(row + i * (threads / pieces), at), from[i], there[i] > 0);
+            fetch_piece(stage + block::left_index(row + i * (threads / pieces), at), from[i], there[i] > 0);
             from[i] += block::slice, there[i] -= block::slice;
           }
           ROOST_UNROLL
           for (int i = 0; i < block::slice * Columns / piece / threads; ++i)
-            fetch_piece(stage + block::right_place(thread + i * threads), from_weights + i * threads * piece,
+            fetch_piece(stage + block::right_index(thread + i * threads), from_weights + i * threads * piece,
                         true);
           from_weights += block::slice * Columns;
           if (++slice == slices) slice = 0, left &= left - 1, from_sources += tile;

@@ -46,13 +46,13 @@ struct point_rows {
   const index_state<D>* state;
   Map map;
 
-  ROOST_FN static std::uint64_t key_of(const grid<D>& grid, const cell& place) {
-    return grid.order_of(place.key) << morton<D>::code_bits | place.code;
+  ROOST_FN static std::uint64_t key_of(const grid<D>& grid, const cell& position) {
+    return grid.order_of(position.key) << morton<D>::code_bits | position.code;
   }
   ROOST_FN found<std::uint32_t> find(const coordinate<D>& c) const {
-    cell place;
-    if (!state->grid.locate(c, place)) return {};
-    return map.find(key_of(state->grid, place));
+    cell position;
+    if (!state->grid.locate(c, position)) return {};
+    return map.find(key_of(state->grid, position));
   }
 };
 
@@ -61,11 +61,11 @@ struct point_key {
   Source source;
   const index_state<D>* state;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    cell place;
+    cell position;
     coordinate<D> c{};
     give(source, i, c);
-    state->grid.locate(c, place);
-    return Rows::key_of(state->grid, place);
+    state->grid.locate(c, position);
+    return Rows::key_of(state->grid, position);
   }
 };
 

@@ -204,18 +204,18 @@ struct read_neighbours {
         inside_box &= b >= 0 && b <= grid.last[a + 1] >> code::block_bits(a);
         distances[a + 1] = static_cast<std::uint32_t>(b << code::block_bits(a));
       }
-      cell place;
-      inside_box &= grid.locate(distances, place);
+      cell position;
+      inside_box &= grid.locate(distances, position);
       detail::block found{};
       if (inside_box) {
-        if (place.key != key) {
-          key = place.key;
+        if (position.key != key) {
+          key = position.key;
           const std::uint32_t slot = table.slot_of(key);
           blocks = slot == superblock::none ? 0 : table.superblocks[slot].blocks;
           first_block = slot == superblock::none ? 0 : table.superblocks[slot].first_block;
         }
-        if ((blocks >> place.block() & 1) != 0)
-          found = load(table.blocks + first_block + bits_before(blocks, place.block()));
+        if ((blocks >> position.block() & 1) != 0)
+          found = load(table.blocks + first_block + bits_before(blocks, position.block()));
       }
       mine.voxels[corner * workers()] = found.voxels;
       mine.first_row[corner * workers()] = found.first_row;

@@ -82,12 +82,12 @@ struct is_odd {
 
 /// 1 for a query whose body is read, in a sample of one in `step` queries.
 template <class Ref, class Queries>
-struct seems_to_be_there {
+struct may_be_present {
   Ref ref;
   Queries queries;
   std::size_t step;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    return ref.seems_there(queries[i * step]) ? 1 : 0;
+    return ref.may_contain(queries[i * step]) ? 1 : 0;
   }
 };
 
@@ -125,7 +125,7 @@ struct find_dirty_regions {
   }
 };
 
-struct forget_walks {
+struct reset_heads {
   const region_sweep* regions;
   ticket_board::region_head* heads;
   ROOST_FN void operator()(std::size_t r) const {
@@ -137,18 +137,19 @@ struct forget_walks {
 
 /// Moves keys back to slots of erased keys on their probe sequences, and records the slots that they pass.
 template <class Table>
-struct bring_keys_back {
+struct move_keys_back {
   Table table;
   const region_sweep* regions;
-  std::uint32_t* on_ways;  // a bit for each slot: a key passes it
+  std::uint32_t* passed_slots;  // a bit for each slot: a key passes it
   ROOST_FN void operator()(std::size_t slot) const {
     const auto here = table.cursor_at(slot);
     if (regions[here.region].dirty == 0 || !table.occupied_at(here)) return;
     const std::uint32_t passed_by = table.walk_to(here, [&](const auto& earlier) {
       if (table.erased_at(earlier) && table.move(here, earlier)) return false;
-      const std::size_t passed = slot - here.number + earlier.number;
+      const std::size_t passed = slot - here.slot + earlier.slot;
       const std::uint32_t bit = 1u << passed % 32;
-      if ((shared_access::load(on_ways + passed / 32) & bit) == 0) fetch_or(on_ways[passed / 32], bit);
+      if ((shared_access::load(passed_slots + passed / 32) & bit) == 0)
+        fetch_or(passed_slots[passed / 32], bit);
       return true;
     });
     fetch_max(table.where().heads[here.region].longest, passed_by + 1);
@@ -160,11 +161,11 @@ template <class Table>
 struct free_slots {
   Table table;
   const region_sweep* regions;
-  const std::uint32_t* on_ways;
+  const std::uint32_t* passed_slots;
   ROOST_FN void operator()(std::size_t slot) const {
     const auto here = table.cursor_at(slot);
     const region_sweep& region = regions[here.region];
-    if (region.dirty != 0 && region.passed == 0 && (on_ways[slot / 32] >> slot % 32 & 1) == 0 &&
+    if (region.dirty != 0 && region.passed == 0 && (passed_slots[slot / 32] >> slot % 32 & 1) == 0 &&
         table.erased_at(here))
       table.free(here);
   }

@@ -103,7 +103,7 @@ class stadium_table {
     const std::size_t n = sequence.size();
     return regions_for(place, n, how, known_.has_value(), {.in = true, .out = false}, [&] {
       const std::size_t sample = smaller(n, stadium_tuning<Place>::far_sample), step = n / sample;
-      using looks = seems_to_be_there<reader_type, std::remove_const_t<decltype(sequence)>>;
+      using looks = may_be_present<reader_type, std::remove_const_t<decltype(sequence)>>;
       return place.sum(sample, looks{lookups(), sequence, step}) * step;
     });
   }
@@ -189,16 +189,16 @@ class stadium_table {
 
   void sweep(const Place& place) {
     auto regions = copy_to(place, swept_regions(place));
-    array<std::uint32_t, Place> on_ways(place, ceil_div<std::size_t>(capacity(), 32));
-    place.fill(on_ways.data(), 0, on_ways.bytes());
+    array<std::uint32_t, Place> passed_slots(place, ceil_div<std::size_t>(capacity(), 32));
+    place.fill(passed_slots.data(), 0, passed_slots.bytes());
     forget();
     const calls_between_pieces none(nullptr);
     place.for_each(words_.size(),
                    find_dirty_regions{
                        {words_.data(), plan_.tickets.lowest(), true}, regions.data(), plan_.region_words});
-    place.for_each(plan_.regions, forget_walks{regions.data(), heads_.data()});
-    place.for_each(capacity(), bring_keys_back<ref_type>{ref(), regions.data(), on_ways.data()});
-    place.for_each(capacity(), free_slots<ref_type>{ref(), regions.data(), on_ways.data()});
+    place.for_each(plan_.regions, reset_heads{regions.data(), heads_.data()});
+    place.for_each(capacity(), move_keys_back<ref_type>{ref(), regions.data(), passed_slots.data()});
+    place.for_each(capacity(), free_slots<ref_type>{ref(), regions.data(), passed_slots.data()});
     count_slots(place);
     unswept_ = known_->erased;
   }

@@ -294,7 +294,7 @@ class ticket_board::reader {
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
     std::uint64_t result = no_slot;
-    look(key, [&](const cursor& here) { result = slot_number(here); });
+    look(key, [&](const cursor& here) { result = slot_at(here); });
     return result;
   }
 
@@ -310,7 +310,7 @@ class ticket_board::reader {
     return result;
   }
   /// True if the key is present, and sometimes if it is absent: the answer of the tickets alone.
-  ROOST_FN bool seems_there(const Key& key) const {
+  ROOST_FN bool may_contain(const Key& key) const {
     const hashes mine = hashes_of(key);
     bool result = false;
     follow(cursor_of(mine), [&](const cursor&, std::uint64_t ticket) {
@@ -361,7 +361,7 @@ class ticket_board::reader {
     std::uint32_t home, region;
     std::uint32_t distance;       // from home, in regions
     std::uint32_t start, stride;  // in a region
-    std::uint32_t number;         // of the slot there
+    std::uint32_t slot;           // in the region
     std::uint32_t step;           // slots passed in this region
   };
   ROOST_FN cursor cursor_of(const hashes& mine) const {
@@ -372,14 +372,14 @@ class ticket_board::reader {
     return {home, home, 0, start, stride, start, 0};
   }
   ROOST_FN void pass(cursor& position) const {
-    position.number += position.stride;
-    if (position.number >= plan_.region_slots) position.number -= plan_.region_slots;
+    position.slot += position.stride;
+    if (position.slot >= plan_.region_slots) position.slot -= plan_.region_slots;
     ++position.step;
   }
   ROOST_FN void leave_region(cursor& position) const {
     position.region = position.region + 1 == plan_.regions ? 0 : position.region + 1;
     ++position.distance;
-    position.number = position.start;
+    position.slot = position.start;
     position.step = 0;
   }
 
@@ -424,32 +424,32 @@ class ticket_board::reader {
 
   ROOST_FN std::uint64_t* word_at(const cursor& position) const {
     return memory_.words + std::uint64_t{position.region} * plan_.region_words +
-           plan_.tickets.word_of(position.number);
+           plan_.tickets.word_of(position.slot);
   }
   /// The lowest bit of a ticket in its word.
   ROOST_FN std::uint32_t bit_of(const cursor& position) const {
-    return (position.number - plan_.tickets.word_of(position.number) * plan_.tickets.per_word) *
+    return (position.slot - plan_.tickets.word_of(position.slot) * plan_.tickets.per_word) *
            plan_.tickets.width;
   }
   ROOST_FN std::uint64_t ticket_at(const cursor& position) const {
     return shared::load(word_at(position)) >> bit_of(position) & plan_.tickets.mask();
   }
-  ROOST_FN std::uint64_t slot_number(const cursor& position) const {
-    return std::uint64_t{position.region} * plan_.region_slots + position.number;
+  ROOST_FN std::uint64_t slot_at(const cursor& position) const {
+    return std::uint64_t{position.region} * plan_.region_slots + position.slot;
   }
   ROOST_FN bool occupied_at(const cursor& here) const { return is_there(ticket_at(here)); }
   ROOST_FN bool erased_at(const cursor& here) const { return is_erased(ticket_at(here)); }
   ROOST_FN cursor cursor_at(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
-    const auto number = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
-    return {0, region, 0, 0, 0, number, 0};
+    const auto rest = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
+    return {0, region, 0, 0, 0, rest, 0};
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
     if (slot - memory_.staged_first < memory_.staged_slots)
       return memory_.staged + (slot - memory_.staged_first);
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
-  ROOST_FN item* body_at(const cursor& position) const { return body_of_slot(slot_number(position)); }
+  ROOST_FN item* body_at(const cursor& position) const { return body_of_slot(slot_at(position)); }
   ROOST_FN std::uint32_t* guard_of(const hashes& mine) const {
     return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
   }
@@ -696,11 +696,11 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// The probe sequence of a slot's key in the slot's region, up to the slot: calls visit(cursor) for the
   /// earlier slots as long as visit returns true. Returns the number of slots passed.
   template <class Visit>
-  ROOST_FN std::uint32_t walk_to(const cursor& slot, const Visit& visit) const {
-    observe(slot);
-    cursor here = cursor_of(hashes_of(base::key_of(body_at(slot))));
-    here.region = slot.region;
-    while (here.number != slot.number && here.step < plan_.region_slots && visit(here)) pass(here);
+  ROOST_FN std::uint32_t walk_to(const cursor& last, const Visit& visit) const {
+    observe(last);
+    cursor here = cursor_of(hashes_of(base::key_of(body_at(last))));
+    here.region = last.region;
+    while (here.slot != last.slot && here.step < plan_.region_slots && visit(here)) pass(here);
     return here.step;
   }
   /// Moves the body of a slot to the slot of an erased key; false if another thread was faster.
