@@ -108,7 +108,7 @@ struct add_cost {
   }
 };
 
-// A sweep, in three steps over the whole table. Nothing else may touch it.
+// A sweep, in steps over the whole table. Nothing else may touch it.
 
 /// The state of a region during a sweep.
 struct region_sweep {
