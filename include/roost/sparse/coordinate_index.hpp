@@ -184,15 +184,8 @@ class coordinate_index {
   table table_;
 };
 
-namespace detail {
-template <class T>
-inline constexpr int axes_of = 0;
-template <int D>
-inline constexpr int axes_of<coordinate<D>> = D;
-}  // namespace detail
-
 template <class Place, class Coordinates>
 coordinate_index(const Place&, const Coordinates&, coordinate_options = {})
-    -> coordinate_index<detail::axes_of<detail::element_of<Coordinates>>, Place>;
+    -> coordinate_index<detail::element_of<Coordinates>::dimensions, Place>;
 
 }  // namespace roost

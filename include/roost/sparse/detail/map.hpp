@@ -27,18 +27,15 @@ void check_shape(const kernel_shape<D>& shape, bool strides, const char* where) 
   for (std::size_t a = 0; a < D; ++a) {
     const int size = shape.size[a], stride = shape.stride[a], dilation = shape.dilation[a],
               padding = shape.padding[a];
-    if (size < 1 || size > kernel_shape<D>::size_most)
-      detail::raise<invalid_argument>({where, ": a kernel of size ", size, " on axis ", a, "; give 1 to 5"});
-    if (stride < 1 || stride > most || (!strides && stride != 1)) {
-      detail::raise<invalid_argument>({where, ": a stride of ", stride, " on axis ", a,
-                                       strides ? "; give 1 to 2^20" : "; outputs are the inputs: give 1"});
-    }
-    if (dilation < 1 || dilation > most)
-      detail::raise<invalid_argument>(
-          {where, ": a dilation of ", dilation, " on axis ", a, "; give 1 to 2^20"});
-    if (padding < kernel_shape<D>::unset || padding > 5 * most)
-      detail::raise<invalid_argument>(
-          {where, ": a padding of ", padding, " on axis ", a, "; give 0 to 5 * 2^20, or leave it unset"});
+    const auto check = [&](bool good, const char* what, int number, const char* advice) {
+      if (!good) raise<invalid_argument>({where, ": a ", what, " ", number, " on axis ", a, "; ", advice});
+    };
+    check(size >= 1 && size <= kernel_shape<D>::size_most, "kernel of size", size, "give 1 to 5");
+    check(stride >= 1 && stride <= most && (strides || stride == 1), "stride of", stride,
+          strides ? "give 1 to 2^20" : "outputs are the inputs: give 1");
+    check(dilation >= 1 && dilation <= most, "dilation of", dilation, "give 1 to 2^20");
+    check(padding >= kernel_shape<D>::unset && padding <= 5 * most, "padding of", padding,
+          "give 0 to 5 * 2^20, or leave it unset");
   }
 }
 
