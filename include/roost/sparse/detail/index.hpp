@@ -325,7 +325,7 @@ class voxel_table {
           return true;
         }
         if ((counted.failed & too_many) != 0) break;
-        if (counted.failed != crowded || attempt == 3) check(counted, where);
+        if (counted.failed != crowded || attempt == 3) check(counted);
         ++statistics_.restarts;
       }
       ++statistics_.restarts;
@@ -370,7 +370,7 @@ class voxel_table {
     facts counted{};
     if (!is_fixed()) {
       counted = look(place);
-      if (counted.rows >= no_row) check(counted, where);
+      if (counted.rows >= no_row) check(counted);
       if (counted.failed != 0) return counted;
       coordinates_ = array<coordinate<D>, Place>(place, counted.rows);
       if (options_.order == order::input) row_of_ = row_array(place, counted.rows);
@@ -442,7 +442,7 @@ class voxel_table {
     state counted{look(place), {}};
     counted.grid = counted.measured();
     if (!counted.grid.fits()) counted.failed = too_wide;
-    check(counted, where);
+    check(counted);
     if (!points_hold(counted)) {
       raise<invalid_argument>({where, ": the box of the coordinates, ", text_of_box(counted),
                                ", is too wide for points; take another representation"});
@@ -487,26 +487,26 @@ class voxel_table {
   }
 
   /// Throws the exception for a failed build.
-  void check(const facts& counted, const char* where) const {
+  void check(const facts& counted, const char* call = where) const {
     if ((counted.failed & too_wide) != 0) {
-      raise<invalid_argument>({where, ": the box of the coordinates (batch; axes), ", text_of_box(counted),
+      raise<invalid_argument>({call, ": the box of the coordinates (batch; axes), ", text_of_box(counted),
                                ", takes ", counted.measured().key_bits, " bits, and there are ",
                                grid<D>::key_bits_most,
                                "; take coordinates that are less far apart, or fewer batches at once"});
     }
     if (counted.rows >= no_row)
-      raise<invalid_argument>({where, ": ", counted.rows, " voxels; an index takes at most 2^32 - 2"});
+      raise<invalid_argument>({call, ": ", counted.rows, " voxels; an index takes at most 2^32 - 2"});
     if (counted.failed == 0) return;
     if (is_fixed() && counted.failed == no_rows) {
-      raise<build_error>({where, ": there are more different voxels than a capacity of ", options_.capacity,
+      raise<build_error>({call, ": there are more different voxels than a capacity of ", options_.capacity,
                           " has rows for; give more capacity"});
     }
     if (is_fixed()) {
-      raise<build_error>({where, ": the coordinates make ", counted.superblocks, " superblocks and ",
+      raise<build_error>({call, ": the coordinates make ", counted.superblocks, " superblocks and ",
                           counted.blocks, " blocks, and a capacity of ", options_.capacity, " has room for ",
                           superblocks_most_, " and ", blocks_most_, "; give more capacity, or another seed"});
     }
-    raise<build_error>({where,
+    raise<build_error>({call,
                         ": coordinates that were chosen to collide? With 4 seeds some keys found "
                         "no slot; give another seed"});
   }
