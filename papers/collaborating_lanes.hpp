@@ -77,7 +77,7 @@ struct insert_tiles {
   /// A pair on its way. Aligned, so that few instructions copy it.
   struct alignas(16) job {
     std::uint32_t item;
-    typename Table::way at;
+    typename Table::cursor at;
   };
 
   Table table;

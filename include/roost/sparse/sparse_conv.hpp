@@ -1,19 +1,11 @@
 #pragma once
 
-#include "roost/sparse/kernel_map.hpp"
+#include "roost/sparse/detail/conv.hpp"
 
 /// \file
 /// Convolution over the voxels of a kernel map, and its gradients.
 
 namespace roost {
-
-/// The channels of a convolution, 1 to 2^16: how many numbers each input row and each output row has.
-struct conv_channels {
-  std::size_t in = 1, out = 1;
-  /// cuda, for float: the tensor cores multiply numbers rounded to 10 binary digits, as with
-  /// torch.backends.cudnn.allow_tf32. Several times as fast.
-  bool tf32 = false;
-};
 
 /// The convolution of torch.nn.functional.conv2d and conv3d (a cross-correlation) on existing voxels:
 ///
@@ -48,7 +40,10 @@ struct conv_channels {
 template <class Place, class Input, class Weights, class Output>
 void sparse_conv(const Place& place, const kernel_map_view& map, const conv_channels& channels,
                  const Input& input, const Weights& weights, Output&& output,
-                 std::span<const detail::element_of<Input>> bias = {});
+                 std::span<const detail::element_of<Input>> bias = {}) {
+  detail::convolve<false>(place, map, channels, input, "input", weights, output, "output", bias,
+                          "roost::sparse_conv");
+}
 
 /// The gradient of the input of sparse_conv(), from the gradient of its output. `reverse`: the opposite view
 /// of the map, which is map.transposed() for a convolution with map.view(), and map.view() for one with
@@ -57,7 +52,10 @@ void sparse_conv(const Place& place, const kernel_map_view& map, const conv_chan
 template <class Place, class Gradient, class Weights, class Output>
 void sparse_conv_input_gradient(const Place& place, const kernel_map_view& reverse,
                                 const conv_channels& channels, const Gradient& output_gradient,
-                                const Weights& weights, Output&& input_gradient);
+                                const Weights& weights, Output&& input_gradient) {
+  detail::convolve<true>(place, reverse, channels, output_gradient, "output_gradient", weights,
+                         input_gradient, "input_gradient", {}, "roost::sparse_conv_input_gradient");
+}
 
 /// The gradient of the weights, [offset][in][out], from the input of sparse_conv() and the gradient of its
 /// output; `map` is that of the convolution. The result is of type double for double, of type float for all
@@ -67,15 +65,17 @@ void sparse_conv_input_gradient(const Place& place, const kernel_map_view& rever
 template <class Place, class Input, class Gradient, class Output>
 void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
                                  const conv_channels& channels, const Input& input,
-                                 const Gradient& output_gradient, Output&& weight_gradient);
+                                 const Gradient& output_gradient, Output&& weight_gradient) {
+  detail::weight_gradient(place, map, channels, input, output_gradient, weight_gradient);
+}
 
 /// The gradient of the bias: the sum of the gradients of all output rows of the map, for each of
 /// channels.out, of the types of sparse_conv_weight_gradient(). The same from run to run. Otherwise as
 /// sparse_conv().
 template <class Place, class Gradient, class Output>
 void sparse_conv_bias_gradient(const Place& place, const kernel_map_view& map, const conv_channels& channels,
-                               const Gradient& output_gradient, Output&& bias_gradient);
+                               const Gradient& output_gradient, Output&& bias_gradient) {
+  detail::bias_gradient(place, map, channels, output_gradient, bias_gradient);
+}
 
 }  // namespace roost
-
-#include "roost/sparse/detail/conv.hpp"

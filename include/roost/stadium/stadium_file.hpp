@@ -40,8 +40,9 @@ namespace detail {
 template <class Key, class Value, class Place>
 struct stadium_file {
   using map = stadium_map<Key, Value, Place>;
-  using item = typename map::item;
-  using head = typename map::head;
+  using table = stadium_table<Key, Value, Place>;
+  using item = typename table::item;
+  using head = typename table::head;
   static constexpr std::string_view mark = "roost stadium_map\n";
 
   struct header {
@@ -55,21 +56,22 @@ struct stadium_file {
     double load_factor;
   };
 
-  static void save(const Place& place, const map& source, const std::filesystem::path& file,
+  static void save(const Place& place, const map& saved, const std::filesystem::path& file,
                    std::string_view types) {
+    const table& source = saved.table_;
     const auto& plan = source.plan_;
     const auto& options = source.options_;
-    header first{};
+    header first{.mark = {},
+                 .ticket_bits = static_cast<std::uint32_t>(options.ticket_bits),
+                 .grows = options.grows ? 1u : 0u,
+                 .option_region_slots = options.region_slots,
+                 .regions = plan.regions,
+                 .region_slots = plan.region_slots,
+                 .region_words = plan.region_words,
+                 .guards = plan.guards,
+                 .seed = plan.seed,
+                 .load_factor = options.load_factor};
     std::memcpy(first.mark, mark.data(), mark.size());
-    first.ticket_bits = static_cast<std::uint32_t>(options.ticket_bits);
-    first.grows = options.grows ? 1 : 0;
-    first.option_region_slots = options.region_slots;
-    first.regions = plan.regions;
-    first.region_slots = plan.region_slots;
-    first.region_words = plan.region_words;
-    first.guards = plan.guards;
-    first.seed = plan.seed;
-    first.load_factor = options.load_factor;
     if (!types.empty()) first.version = 2;
     const auto heads = copy_to_host(place, source.heads_);
     const auto words = copy_to_host(place, source.words_);
@@ -84,49 +86,33 @@ struct stadium_file {
     }
     target.write(heads.data(), heads.size() * sizeof(head));
     target.write(words.data(), words.size() * sizeof(words[0]));
-    for_each_piece(plan.slots(), source.bodies_.near_size(), [&](std::size_t slot, std::size_t n, bool near) {
+    const std::size_t near = source.bodies_.near_size(), slots = plan.slots(),
+                      most = larger<std::size_t>(file_end::block / sizeof(item), 1);
+    for (std::size_t slot = 0, n; slot < slots; slot += n) {
+      n = smaller(most, (slot < near ? near : slots) - slot);
       std::vector<item> bodies(n);
-      if (near) {
+      if (slot < near) {
         place.copy_to_host(bodies.data(), source.bodies_.near() + slot, n * sizeof(item));
       } else {
-        std::memcpy(static_cast<void*>(bodies.data()),
-                    source.bodies_.far() + (slot - source.bodies_.near_size()), n * sizeof(item));
+        std::memcpy(static_cast<void*>(bodies.data()), source.bodies_.far() + (slot - near),
+                    n * sizeof(item));
       }
       for (std::size_t i = 0; i < n; ++i) {  // do not write uninitialised memory
         if (!board.occupied(slot + i) && !board.erased(slot + i))
           std::memset(static_cast<void*>(&bodies[i]), 0, sizeof(item));
       }
       target.write(bodies.data(), n * sizeof(item));
-    });
+    }
     target.finish();
   }
 
   static map load(const Place& place, const std::filesystem::path& file, residence bodies, std::size_t budget,
                   std::string* types) {
     file_reader source(file, mark);
+    if (source.size() < sizeof(header)) throw_file_error(file, "is no saved stadium_map: it is too short");
     header first;
-    if (source.size() < sizeof(first)) throw_file_error(file, "is no saved stadium_map: it is too short");
     source.read(&first, sizeof(first));
-    const header own{};
-    if (first.byte_order != own.byte_order)
-      throw_file_error(file, "was saved by a machine with another order of bytes");
-    if (first.version != 1 && first.version != 2) {
-      throw_file_error(file, "is a stadium_map of version " + std::to_string(first.version) +
-                                 ", this program reads versions 1 and 2");
-    }
-    std::size_t parts = source.size() - sizeof(first);
-    const std::string saved = first.version == 2 ? text(source, file, parts) : "";
-    if (types != nullptr) {
-      if (!types->empty() && !saved.empty() && *types != saved)
-        throw_file_error(file, "has " + saved + ", asked for are " + *types);
-      *types = saved;
-    }
-    if (first.key_bytes != own.key_bytes || first.value_bytes != own.value_bytes ||
-        first.item_bytes != own.item_bytes) {
-      throw_file_error(file, "has keys of " + std::to_string(first.key_bytes) + " and values of " +
-                                 std::to_string(first.value_bytes) + " bytes, asked for are " +
-                                 std::to_string(own.key_bytes) + " and " + std::to_string(own.value_bytes));
-    }
+    const std::size_t parts = check_types(source, file, first, types);
     if (!makes_sense(first)) throw_file_error(file, "is no stadium_map: its head does not make sense");
     const stadium_options options{.load_factor = first.load_factor,
                                   .ticket_bits = static_cast<int>(first.ticket_bits),
@@ -141,6 +127,71 @@ struct stadium_file {
                                   first.region_words,
                                   first.guards,
                                   first.seed};
+    const auto heads = read_heads(source, file, plan, parts);
+    table target(place, plan, options);
+    target.forget();
+    place.copy_from_host(target.heads_.data(), heads.data(), target.heads_.bytes());
+    read(place, source, target.words_.data(), target.words_.bytes());
+    const std::size_t near = target.bodies_.near_size();
+    read(place, source, target.bodies_.near(), near * sizeof(item));
+    source.read(target.bodies_.far(), (plan.slots() - near) * sizeof(item));
+    target.count_slots(place);
+    if (!target.good_tickets(place))
+      throw_file_error(file, "is no stadium_map: its tickets do not make sense");
+    return map(std::move(target));
+  }
+
+ private:
+  /// Checks the version and the types of a file. `types` becomes what the file says of them. Returns the
+  /// bytes of the file that come next.
+  static std::size_t check_types(file_reader& source, const std::filesystem::path& file, const header& first,
+                                 std::string* types) {
+    const header own{};
+    if (first.byte_order != own.byte_order)
+      throw_file_error(file, "was saved by a machine with another order of bytes");
+    if (first.version != 1 && first.version != 2) {
+      throw_file_error(file, "is a stadium_map of version " + std::to_string(first.version) +
+                                 ", this program reads versions 1 and 2");
+    }
+    std::size_t left = source.size() - sizeof(first);
+    std::string saved;
+    if (first.version == 2) {
+      std::uint64_t bytes = 0;
+      if (left >= sizeof(bytes)) source.read(&bytes, sizeof(bytes));
+      if (bytes == 0 || bytes > left - sizeof(bytes))
+        throw_file_error(file, "is no stadium_map: the text behind its head does not make sense");
+      saved.resize(bytes);
+      source.read(saved.data(), bytes);
+      left -= sizeof(bytes) + bytes;
+    }
+    if (types != nullptr) {
+      if (!types->empty() && !saved.empty() && *types != saved)
+        throw_file_error(file, "has " + saved + ", asked for are " + *types);
+      *types = saved;
+    }
+    if (first.key_bytes != own.key_bytes || first.value_bytes != own.value_bytes ||
+        first.item_bytes != own.item_bytes) {
+      throw_file_error(file, "has keys of " + std::to_string(first.key_bytes) + " and values of " +
+                                 std::to_string(first.value_bytes) + " bytes, asked for are " +
+                                 std::to_string(own.key_bytes) + " and " + std::to_string(own.value_bytes));
+    }
+    return left;
+  }
+
+  /// Whether each number of a head, by itself, is possible for a table of some place.
+  static bool makes_sense(const header& it) {
+    return std::has_single_bit(it.ticket_bits) && it.ticket_bits <= 8 && it.grows <= 1 &&
+           it.load_factor > 0 && it.load_factor <= 1 && std::has_single_bit(it.guards) &&
+           it.guards <= stadium_tuning<cuda>::guards_most && it.regions != 0 && it.regions < 1u << 31 &&
+           it.region_slots > 2 && it.region_slots < 1u << 31 &&
+           prime_from(it.region_slots) == it.region_slots &&
+           it.region_words ==
+               ceil_div(it.region_slots, ticket_board::shape::of(static_cast<int>(it.ticket_bits)).per_word);
+  }
+
+  /// The heads of the regions of a file of which `parts` bytes are left.
+  static std::vector<head> read_heads(file_reader& source, const std::filesystem::path& file,
+                                      const ticket_board::plan& plan, std::size_t parts) {
     // Each part is compared before the parts are added: the sum of very large numbers could overflow to a
     // small one.
     if (plan.regions > parts / sizeof(head) || plan.words() > parts / sizeof(std::uint64_t) ||
@@ -158,42 +209,7 @@ struct stadium_file {
             file, "is no stadium_map: what it says of region " + std::to_string(r) + " does not make sense");
       }
     }
-
-    map target(place, plan, options);
-    target.known_ = std::nullopt;
-    place.copy_from_host(target.heads_.data(), heads.data(), target.heads_.bytes());
-    read(place, source, target.words_.data(), target.words_.bytes());
-    const std::size_t near = target.bodies_.near_size();
-    read(place, source, target.bodies_.near(), near * sizeof(item));
-    source.read(target.bodies_.far(), (plan.slots() - near) * sizeof(item));
-    target.count_slots(place);
-    if (place.sum(target.words_.size(), bad_word{target.words_.data(), plan, plan.tickets.lowest()}) != 0)
-      throw_file_error(file, "is no stadium_map: its tickets do not make sense");
-    return target;
-  }
-
- private:
-  /// The text behind the head. `left`: the bytes of the file that come now; becomes those behind the text.
-  static std::string text(file_reader& source, const std::filesystem::path& file, std::size_t& left) {
-    std::uint64_t bytes = 0;
-    if (left >= sizeof(bytes)) source.read(&bytes, sizeof(bytes));
-    if (bytes == 0 || bytes > left - sizeof(bytes))
-      throw_file_error(file, "is no stadium_map: the text behind its head does not make sense");
-    std::string result(bytes, '\0');
-    source.read(result.data(), bytes);
-    left -= sizeof(bytes) + bytes;
-    return result;
-  }
-
-  /// Whether each number of a head, by itself, is possible for a table of some place.
-  static bool makes_sense(const header& it) {
-    return std::has_single_bit(it.ticket_bits) && it.ticket_bits <= 8 && it.grows <= 1 &&
-           it.load_factor > 0 && it.load_factor <= 1 && std::has_single_bit(it.guards) &&
-           it.guards <= stadium_tuning<cuda>::guards_most && it.regions != 0 && it.regions < 1u << 31 &&
-           it.region_slots > 2 && it.region_slots < 1u << 31 &&
-           prime_from(it.region_slots) == it.region_slots &&
-           it.region_words ==
-               ceil_div(it.region_slots, ticket_board::shape::of(static_cast<int>(it.ticket_bits)).per_word);
+    return heads;
   }
 
   /// Reads to memory of the place.
@@ -208,16 +224,6 @@ struct stadium_file {
         place.copy_from_host(static_cast<char*>(target) + at, piece.data(), n);
         place.synchronize();
       }
-    }
-  }
-
-  /// Calls f(slot, n, whether they lie in memory of the place) for runs of n slots, in order.
-  template <class F>
-  static void for_each_piece(std::size_t slots, std::size_t near, const F& f) {
-    const std::size_t most = larger<std::size_t>(file_end::block / sizeof(item), 1);
-    for (std::size_t slot = 0, n; slot < slots; slot += n) {
-      n = smaller(most, (slot < near ? near : slots) - slot);
-      f(slot, n, slot < near);
     }
   }
 };

@@ -31,7 +31,7 @@ struct alignas(32) superblock {
 struct alignas(16) block {
   std::uint64_t voxels;
   std::uint32_t first_row;
-  std::uint32_t superblock;  // its number in the table
+  std::uint32_t superblock;  // its slot in the table
 
   /// The row of a present voxel.
   ROOST_FN std::uint32_t row(std::uint32_t voxel) const { return first_row + bits_before(voxels, voxel); }
@@ -112,31 +112,32 @@ struct block_table {
     return superblock::none;
   }
 
-  /// The number of a block in a superblock; superblock::none if the block is absent.
-  ROOST_FN static std::uint32_t number_of(const superblock& source, std::uint32_t block) {
+  /// The index of a block in a superblock; superblock::none if the block is absent.
+  ROOST_FN static std::uint32_t index_of(const superblock& source, std::uint32_t block) {
     return (source.blocks >> block & 1) != 0 ? source.first_block + bits_before(source.blocks, block)
                                              : superblock::none;
   }
 
   /// The row of a coordinate in the order of blocks, or nothing.
   ROOST_FN found<std::uint32_t> find(const coordinate<D>& c) const {
-    cell place;
-    if (!grid().locate(c, place)) return {};
-    const std::uint32_t slot = slot_of(place.key);
+    cell position;
+    if (!grid().locate(c, position)) return {};
+    const std::uint32_t slot = slot_of(position.key);
     if (slot == superblock::none) return {};
-    const std::uint32_t number = number_of(superblocks[slot], place.block());
-    if (number == superblock::none) return {};
-    const block here = load(blocks + number);
-    return here.has(place.voxel()) ? found<std::uint32_t>(here.row(place.voxel())) : found<std::uint32_t>();
+    const std::uint32_t index = index_of(superblocks[slot], position.block());
+    if (index == superblock::none) return {};
+    const block here = load(blocks + index);
+    return here.has(position.voxel()) ? found<std::uint32_t>(here.row(position.voxel()))
+                                      : found<std::uint32_t>();
   }
 
   /// Prefetches the block of a coordinate, on a host.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const coordinate<D>& c) const {
 #if !ROOST_ON_DEVICE
-    cell place;
-    if (!grid().locate(c, place)) return;
-    const superblock& there = superblocks[home(place.key)];  // most are in their first slot
-    __builtin_prefetch(blocks + there.first_block + bits_before(there.blocks, place.block()));
+    cell position;
+    if (!grid().locate(c, position)) return;
+    const superblock& there = superblocks[home(position.key)];  // most are in their first slot
+    __builtin_prefetch(blocks + there.first_block + bits_before(there.blocks, position.block()));
 #endif
   }
 };
@@ -164,15 +165,22 @@ ROOST_FN bool give(const Source& source, std::uint64_t i, coordinate<D>& result)
   }
 }
 
-/// Calls body(i, coordinate) for the coordinates of a team.
+/// Calls body(i) for the numbers i of a tile, whose first is below `count`.
+template <class Team, class Body>
+ROOST_FN void for_each_of_tile(const Team& team, std::size_t index, std::uint32_t tile, std::uint64_t count,
+                               const Body& body) {
+  const std::uint64_t first = index * tile;
+  for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first)),
+              [&](std::uint32_t i) { body(first + i); });
+}
+
+/// Calls body(coordinate) for the coordinates of a tile.
 template <int D, class Team, class Source, class Body>
 ROOST_FN void for_each_given(const Team& team, const Source& source, std::uint64_t count, std::size_t index,
                              std::uint32_t tile, const Body& body) {
-  const std::uint64_t first = index * tile;
-  const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - first));
-  for_each_of(team, n, [&](std::uint32_t i) {
+  for_each_of_tile(team, index, tile, count, [&](std::uint64_t i) {
     coordinate<D> c{};
-    if (give(source, first + i, c)) body(first + i, c);
+    if (give(source, i, c)) body(c);
   });
 }
 
@@ -203,7 +211,7 @@ struct measure_box {
     ROOST_UNROLL
     for (int k = 0; k < numbers; ++k) least[k] = ~0u;
     for (std::size_t t = index; t * tile < count; t += teams) {
-      for_each_given<D>(team, source, count, t, tile, [&](std::uint64_t, const coordinate<D>& c) {
+      for_each_given<D>(team, source, count, t, tile, [&](const coordinate<D>& c) {
         ROOST_UNROLL
         for (int a = 0; a <= D; ++a) {
           const std::uint32_t x =
@@ -245,12 +253,12 @@ struct insert_superblocks {
     if (index == 0 && team.rank() == 0) table.state->grid = grid;
     if (!grid.fits()) return fail(too_wide);
     if (peek(table.state->failed) != 0) return;
-    for_each_given<D>(team, source, count, index, tile, [&](std::uint64_t, const coordinate<D>& c) {
-      cell place;
-      grid.locate(c, place);
-      const std::uint32_t slot = insert(place.key);
+    for_each_given<D>(team, source, count, index, tile, [&](const coordinate<D>& c) {
+      cell position;
+      grid.locate(c, position);
+      const std::uint32_t slot = insert(position.key);
       if (slot == superblock::none) return;
-      const std::uint64_t bit = std::uint64_t{1} << place.block();
+      const std::uint64_t bit = std::uint64_t{1} << position.block();
       std::uint64_t& blocks = table.superblocks[slot].blocks;
       if ((peek(blocks) & bit) == 0) fetch_or(blocks, bit);
     });
@@ -268,9 +276,9 @@ struct insert_superblocks {
       if (here == 0) {
         here = shared_access::compare_exchange(&word, std::uint64_t{0}, key + 1);
         if (here == 0) {
-          const std::uint32_t number = fetch_add(table.state->superblocks, 1u);
-          if (number < most) {
-            taken[number] = slot;
+          const std::uint32_t index = fetch_add(table.state->superblocks, 1u);
+          if (index < most) {
+            taken[index] = slot;
           } else {
             fail(too_many);
           }
@@ -344,7 +352,7 @@ struct compare_superblocks {
   }
 
  private:
-  ROOST_FN superblock& sector(std::uint32_t number) const { return table.superblocks[taken[number]]; }
+  ROOST_FN superblock& sector(std::uint32_t index) const { return table.superblocks[taken[index]]; }
 };
 
 // The same by sorting.
@@ -416,16 +424,40 @@ struct mark_voxels {
       return;
     }
     const detail::grid<D> grid = table.grid();
-    for_each_given<D>(team, source, count, index, tile, [&](std::uint64_t, const coordinate<D>& c) {
-      cell place;
-      grid.locate(c, place);
-      const std::uint32_t slot = table.slot_of(place.key);
-      block& target = table.blocks[table.number_of(table.superblocks[slot], place.block())];
-      const std::uint64_t bit = std::uint64_t{1} << place.voxel(), here = peek(target.voxels);
+    for_each_given<D>(team, source, count, index, tile, [&](const coordinate<D>& c) {
+      cell position;
+      grid.locate(c, position);
+      const std::uint32_t slot = table.slot_of(position.key);
+      block& target = table.blocks[table.index_of(table.superblocks[slot], position.block())];
+      const std::uint64_t bit = std::uint64_t{1} << position.voxel(), here = peek(target.voxels);
       if (here == 0)
         shared_access::store(&target.superblock, slot);  // all threads that see this write the same value
       if ((here & bit) == 0) fetch_or_near(target.voxels, bit);
     });
+  }
+};
+
+/// The things of a tile and of all earlier ones, counted in one pass: teams take tiles as they begin.
+struct tile_counts {
+  std::uint64_t* shared;  // two words, one for each call of `turns`
+  std::uint32_t* before;  // each thing of the tile
+
+  ROOST_FN tile_counts(scratch_memory& memory, std::uint32_t tile)
+      : shared(memory.take<std::uint64_t>(2)), before(memory.take<std::uint32_t>(tile)) {}
+
+  /// before[i] = the sum of count(j) for all j < i, for all i < n. Returns what all earlier tiles count;
+  /// `of_tile`: what this one does.
+  template <class Team, class Count>
+  ROOST_FN std::uint64_t add_up(const Team& team, const earlier_teams& turns, std::uint64_t turn,
+                                std::uint32_t n, const Count& count, std::uint32_t& of_tile) const {
+    for_each_of(team, n, [&](std::uint32_t i) { before[i] = count(i); });
+    team.sync();
+    const std::uint32_t of_last = before[n - 1];
+    team.sync();
+    team.exclusive_scan(before, before, n);
+    team.sync();
+    of_tile = before[n - 1] + of_last;
+    return turns.sum_before(team, turn, of_tile, shared + 1);
   }
 };
 
@@ -439,39 +471,28 @@ struct number_blocks {
   std::uint64_t rows_most;
   earlier_teams turns;
 
-  struct pieces {
-    std::uint64_t* shared;  // two words, one for each call of `turns`
-    std::uint32_t* rows;
-  };
-  ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};
-  }
+  ROOST_FN tile_counts scratch(scratch_memory& memory) const { return {memory, tile}; }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     const index_state<D>& state = *table.state;
     if (state.failed != 0 || state.blocks > most) return;
     scratch_memory all(memory);
-    const pieces parts = scratch(all);
-    const std::uint64_t turn = turns.turn(team, parts.shared), first = turn * tile;
+    const tile_counts rows = scratch(all);
+    const std::uint64_t turn = turns.turn(team, rows.shared), first = turn * tile;
     if (first >= state.blocks) return;  // and so do all later teams
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, state.blocks - first));
-    for_each_of(team, n,
-                [&](std::uint32_t b) { parts.rows[b] = count_bits(table.blocks[first + b].voxels); });
-    team.sync();
-    const std::uint32_t of_last = parts.rows[n - 1];
-    team.sync();
-    team.exclusive_scan(parts.rows, parts.rows, n);
-    team.sync();
-    const std::uint32_t of_tile = parts.rows[n - 1] + of_last;
-    const std::uint64_t before = turns.sum_before(team, turn, of_tile, parts.shared + 1);
+    std::uint32_t of_tile = 0;
+    const std::uint64_t before = rows.add_up(
+        team, turns, turn, n, [&](std::uint32_t b) { return count_bits(table.blocks[first + b].voxels); },
+        of_tile);
     if (first + n == state.blocks && team.rank() == 0) {
       const bool fit = before + of_tile <= rows_most;
       if (!fit) fetch_or(table.state->failed, std::uint32_t{no_rows});
       table.state->rows = fit ? before + of_tile : 0;
     }
     for_each_of(team, n, [&](std::uint32_t b) {
-      table.blocks[first + b].first_row = static_cast<std::uint32_t>(before) + parts.rows[b];
+      table.blocks[first + b].first_row = static_cast<std::uint32_t>(before) + rows.before[b];
     });
   }
 };
@@ -484,13 +505,13 @@ struct write_coordinates {
   coordinate<D>* coordinates;
 
   ROOST_FN void operator()(std::size_t i) const {
-    const std::size_t number = i / parts;
+    const std::size_t index = i / parts;
     const index_state<D>& state = *table.state;
-    if (state.failed != 0 || number >= state.blocks) return;
-    const block mine = load(table.blocks + number);
+    if (state.failed != 0 || index >= state.blocks) return;
+    const block mine = load(table.blocks + index);
     const superblock& whole = table.superblocks[mine.superblock];
     const std::uint32_t block =
-        select_bit(whole.blocks, static_cast<std::uint32_t>(number) - whole.first_block);
+        select_bit(whole.blocks, static_cast<std::uint32_t>(index) - whole.first_block);
     constexpr std::uint32_t size = 64 / parts;
     const std::uint32_t begin = static_cast<std::uint32_t>(i % parts) * size;
     coordinate<D>* target = coordinates + mine.first_row + bits_before(mine.voxels, begin);
@@ -537,35 +558,24 @@ struct number_inputs {
   std::uint32_t* row_of;  // of each rank
   coordinate<D>* coordinates;
 
-  struct pieces {
-    std::uint64_t* shared;
-    std::uint32_t* before;
-  };
-  ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint64_t>(2), memory.take<std::uint32_t>(tile)};
-  }
+  ROOST_FN tile_counts scratch(scratch_memory& memory) const { return {memory, tile}; }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
     scratch_memory all(memory);
-    const pieces parts = scratch(all);
-    const std::uint64_t turn = turns.turn(team, parts.shared), begin = turn * tile;
+    const tile_counts counts = scratch(all);
+    const std::uint64_t turn = turns.turn(team, counts.shared), begin = turn * tile;
     const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - begin));
     const auto is_first = [&](std::uint32_t i) {
       const std::uint32_t rank = ranks[begin + i];
       return rank != ~0u && first[rank] == begin + i;
     };
-    for_each_of(team, n, [&](std::uint32_t i) { parts.before[i] = is_first(i) ? 1 : 0; });
-    team.sync();
-    const std::uint32_t of_last = parts.before[n - 1];
-    team.sync();
-    team.exclusive_scan(parts.before, parts.before, n);
-    team.sync();
+    std::uint32_t of_tile = 0;
     const auto before = static_cast<std::uint32_t>(
-        turns.sum_before(team, turn, parts.before[n - 1] + of_last, parts.shared + 1));
+        counts.add_up(team, turns, turn, n, [&](std::uint32_t i) { return is_first(i) ? 1u : 0u; }, of_tile));
     for_each_of(team, n, [&](std::uint32_t i) {
       if (!is_first(i)) return;
-      const std::uint32_t row = before + parts.before[i];
+      const std::uint32_t row = before + counts.before[i];
       row_of[ranks[begin + i]] = row;
       give(source, begin + i, coordinates[row]);
     });

@@ -1,11 +1,10 @@
 #pragma once
 
-// Bodies of roost/sparse/sparse_conv.hpp: the checks before a place's convolution runs.
+// The checks before a place's convolution runs.
 
-#include "roost/sparse/sparse_conv.hpp"
+#include "roost/sparse/kernel_map.hpp"
 
-namespace roost {
-namespace detail {
+namespace roost::detail {
 
 /// The convolution of a place: see conv_host.hpp and conv_cuda.hpp.
 template <class Place>
@@ -17,14 +16,12 @@ struct conv_backend {
 template <class T>
 using conv_sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-}  // namespace detail
-}  // namespace roost
+}  // namespace roost::detail
 
 #include "roost/sparse/detail/conv_cuda.hpp"
 #include "roost/sparse/detail/conv_host.hpp"
 
-namespace roost {
-namespace detail {
+namespace roost::detail {
 
 template <class T, class... Ranges>
 constexpr bool are_of_type = (std::is_same_v<element_of<Ranges>, T> && ...);
@@ -74,86 +71,64 @@ auto* conv_memory(Range& range, std::uint64_t rows, std::size_t each, const char
   return data_of(range);
 }
 
-}  // namespace detail
-
-template <class Place, class Input, class Weights, class Output>
-void sparse_conv(const Place& place, const kernel_map_view& map, const conv_channels& channels,
-                 const Input& input, const Weights& weights, Output&& output,
-                 std::span<const detail::element_of<Input>> bias) {
-  using type = detail::element_of<Input>;
-  using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<Place, type, Weights, Output>());
-  constexpr const char* where = "roost::sparse_conv";
-  detail::check_channels(channels, where);
+/// A convolution or, turned, the gradient of its input. `what_in` and `what_out`: the arguments' names.
+template <bool Turned, class Place, class Input, class Weights, class Output>
+void convolve(const Place& place, const kernel_map_view& map, const conv_channels& channels,
+              const Input& input, const char* what_in, const Weights& weights, Output& output,
+              const char* what_out, std::span<const element_of<Input>> bias, const char* where) {
+  using type = element_of<Input>;
+  using backend = conv_backend<Place>;
+  static_assert(check_conv_types<Place, type, Weights, Output>());
+  check_channels(channels, where);
   const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
                       outputs = backend::rows_of(map.device_outputs, map.outputs);
-  const auto *const from = detail::conv_memory(input, inputs, channels.in, "input", where),
-                    *const by = detail::conv_memory(weights, map.volume, channels.in * channels.out,
-                                                    "weights", where);
-  auto* const to = detail::conv_memory(output, outputs, channels.out, "output", where);
-  if (!bias.empty()) detail::conv_memory(bias, 1, channels.out, "bias", where);
-  detail::check_neighbours(map, outputs, where);
-  if (outputs == 0) return;
+  const std::size_t depth = Turned ? channels.out : channels.in,
+                    columns = Turned ? channels.in : channels.out;
+  const type* const from = conv_memory(input, inputs, depth, what_in, where);
+  const type* const by = conv_memory(weights, map.volume, channels.in * channels.out, "weights", where);
+  type* const to = conv_memory(output, outputs, columns, what_out, where);
+  if (!bias.empty()) conv_memory(bias, 1, columns, "bias", where);
+  check_neighbours(map, outputs, where);
   const type* const added = bias.empty() ? nullptr : bias.data();
-  backend::convolve(place, map, outputs, channels, false, from, by, added, to);
-}
-
-template <class Place, class Gradient, class Weights, class Output>
-void sparse_conv_input_gradient(const Place& place, const kernel_map_view& reverse,
-                                const conv_channels& channels, const Gradient& output_gradient,
-                                const Weights& weights, Output&& input_gradient) {
-  using type = detail::element_of<Gradient>;
-  using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<Place, type, Weights, Output>());
-  constexpr const char* where = "roost::sparse_conv_input_gradient";
-  detail::check_channels(channels, where);
-  const std::uint64_t gradients = backend::rows_of(reverse.device_inputs, reverse.inputs),
-                      inputs = backend::rows_of(reverse.device_outputs, reverse.outputs);
-  const auto *const from = detail::conv_memory(output_gradient, gradients, channels.out, "output_gradient",
-                                               where),
-                    *const by = detail::conv_memory(weights, reverse.volume, channels.in * channels.out,
-                                                    "weights", where);
-  auto* const to = detail::conv_memory(input_gradient, inputs, channels.in, "input_gradient", where);
-  detail::check_neighbours(reverse, inputs, where);
-  if (inputs == 0) return;
-  const type* const no_bias = nullptr;
-  backend::convolve(place, reverse, inputs, channels, true, from, by, no_bias, to);
+  if (outputs == 0) return;
+  backend::template with_product<type>(channels, columns, [&](auto product) {
+    backend::convolve(product, place, map, outputs, channels, Turned, from, by, added, to);
+  });
 }
 
 template <class Place, class Input, class Gradient, class Output>
-void sparse_conv_weight_gradient(const Place& place, const kernel_map_view& map,
-                                 const conv_channels& channels, const Input& input,
-                                 const Gradient& output_gradient, Output&& weight_gradient) {
-  using type = detail::element_of<Input>;
-  using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<Place, type, Gradient>() && detail::check_conv_sums<type, Output>());
+void weight_gradient(const Place& place, const kernel_map_view& map, const conv_channels& channels,
+                     const Input& input, const Gradient& output_gradient, Output& weight_gradient) {
+  using type = element_of<Input>;
+  using backend = conv_backend<Place>;
+  static_assert(check_conv_types<Place, type, Gradient>() && check_conv_sums<type, Output>());
   constexpr const char* where = "roost::sparse_conv_weight_gradient";
-  detail::check_channels(channels, where);
+  check_channels(channels, where);
   const std::uint64_t inputs = backend::rows_of(map.device_inputs, map.inputs),
                       outputs = backend::rows_of(map.device_outputs, map.outputs);
-  const auto *const from = detail::conv_memory(input, inputs, channels.in, "input", where),
-                    *const by =
-                        detail::conv_memory(output_gradient, outputs, channels.out, "output_gradient", where);
+  const auto* const from = conv_memory(input, inputs, channels.in, "input", where);
+  const auto* const by = conv_memory(output_gradient, outputs, channels.out, "output_gradient", where);
   auto* const to =
-      detail::conv_memory(weight_gradient, map.volume, channels.in * channels.out, "weight_gradient", where);
-  detail::check_neighbours(map, outputs, where);
+      conv_memory(weight_gradient, map.volume, channels.in * channels.out, "weight_gradient", where);
+  check_neighbours(map, outputs, where);
   if (map.volume == 0) return;
-  backend::weight_gradient(place, map, outputs, channels, from, by, to);
+  backend::template with_product<type>(channels, std::max(channels.in, channels.out), [&](auto product) {
+    backend::weight_gradient(product, place, map, outputs, channels, from, by, to);
+  });
 }
 
 template <class Place, class Gradient, class Output>
-void sparse_conv_bias_gradient(const Place& place, const kernel_map_view& map, const conv_channels& channels,
-                               const Gradient& output_gradient, Output&& bias_gradient) {
-  using type = detail::element_of<Gradient>;
-  using backend = detail::conv_backend<Place>;
-  static_assert(detail::check_conv_types<Place, type>() && detail::check_conv_sums<type, Output>());
+void bias_gradient(const Place& place, const kernel_map_view& map, const conv_channels& channels,
+                   const Gradient& output_gradient, Output& bias_gradient) {
+  using type = element_of<Gradient>;
+  using backend = conv_backend<Place>;
+  static_assert(check_conv_types<Place, type>() && check_conv_sums<type, Output>());
   constexpr const char* where = "roost::sparse_conv_bias_gradient";
-  detail::check_channels(channels, where);
+  check_channels(channels, where);
   const std::uint64_t outputs = backend::rows_of(map.device_outputs, map.outputs);
-  const auto* const from =
-      detail::conv_memory(output_gradient, outputs, channels.out, "output_gradient", where);
-  auto* const to = detail::conv_memory(bias_gradient, 1, channels.out, "bias_gradient", where);
+  const auto* const from = conv_memory(output_gradient, outputs, channels.out, "output_gradient", where);
+  auto* const to = conv_memory(bias_gradient, 1, channels.out, "bias_gradient", where);
   backend::bias_gradient(place, map.device_outputs, outputs, channels.out, from, to);
 }
 
-}  // namespace roost
+}  // namespace roost::detail

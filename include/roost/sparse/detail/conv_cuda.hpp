@@ -142,14 +142,14 @@ struct block_product {
 
   /// The positions in a stage of a number of a row, of the i-th piece of a slice of packed weights, and of a
   /// weight in such a slice.
-  ROOST_FN static constexpr std::uint32_t left_place(std::uint32_t row, std::uint32_t number) {
+  ROOST_FN static constexpr std::uint32_t left_index(std::uint32_t row, std::uint32_t number) {
     return row * left_stride + number;
   }
-  ROOST_FN static constexpr std::uint32_t right_place(std::uint32_t i) {
+  ROOST_FN static constexpr std::uint32_t right_index(std::uint32_t i) {
     constexpr std::uint32_t across = Columns / piece;
     return left_size + i / across * right_stride + i % across * piece;
   }
-  ROOST_FN static constexpr std::uint32_t packed_place(std::uint32_t depth, std::uint32_t column) {
+  ROOST_FN static constexpr std::uint32_t packed_index(std::uint32_t depth, std::uint32_t column) {
     return depth * Columns + column;
   }
 
@@ -239,7 +239,7 @@ struct pack_for_cuda {
     const bool there = d < depth && c < columns;
     const std::uint32_t in_slice = static_cast<std::uint32_t>(d % tile::slice);
     packed[i - i % Columns - in_slice * Columns +
-           tile::block::packed_place(in_slice, static_cast<std::uint32_t>(i % Columns))] =
+           tile::block::packed_index(in_slice, static_cast<std::uint32_t>(i % Columns))] =
         there ? weights[k * depth * columns + (turned ? c * depth + d : d * columns + c)] : T(0.f);
   }
 };
@@ -266,7 +266,6 @@ struct convolve_rows {
   template <class Team>
   ROOST_FN void operator()(const Team&, std::size_t index, std::byte* scratch) const {
 #if ROOST_ON_DEVICE
-    constexpr int piece = block::piece;
     scratch += -__cvta_generic_to_shared(scratch) % alignment;
     T* const memory = reinterpret_cast<T*>(scratch);
     auto* const offsets_of_warp = reinterpret_cast<std::uint32_t*>(scratch + layout::bytes);
@@ -288,15 +287,8 @@ struct convolve_rows {
     typename block::product sums;
     const int slices = static_cast<int>(padded_depth) / block::slice;
     for (std::uint32_t word = 0; word < map.words; ++word) {
-      const std::uint32_t of_warp = or_of_warp(mine ? map.masks[my_row * map.words + word] : 0);
-      if (thread % 32 == 0) offsets_of_warp[thread / 32] = of_warp;
-      __syncthreads();
       std::uint32_t offsets = 0, of_my_rows = 0;
-      ROOST_UNROLL
-      for (int w = 0; w < tile / 32; ++w) {
-        offsets |= offsets_of_warp[w];
-        if (block::has_row(w * 32)) of_my_rows |= offsets_of_warp[w];
-      }
+      find_offsets(mine ? map.masks[my_row * map.words + word] : 0, offsets_of_warp, offsets, of_my_rows);
       const std::uint32_t* from_row = neighbours + (word * 32) * map.stride + first + thread;
       std::uint32_t* to_row = sources + thread;
       for (std::uint32_t left = offsets; left != 0; left &= left - 1, to_row += tile)
@@ -306,58 +298,86 @@ struct convolve_rows {
       __pipeline_commit();
       __pipeline_wait_prior(0);
       __syncthreads();
+      add_products(sums, memory, sources, word, panel, offsets, of_my_rows, slices);
+    }
+    write(block::gather(sums, memory), rows, count, panel);
+#endif
+  }
 
-      // What this thread loads next: pieces of some rows, of the first remaining offset.
-      constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
-      const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
-      static_assert(block::slice * Columns / piece % threads == 0);
-      std::uint32_t left = offsets, used = offsets;
-      const std::uint32_t* from_sources = sources + row;
-      int slice = 0, slice_used = 0, there[of_thread];
-      const T *from[of_thread], *from_weights = nullptr;
-      block::add(
-          sums, memory, __popc(offsets) * slices,
-          [&](T* stage) {
-            if (slice == 0) {
-              ROOST_UNROLL
-              for (int i = 0; i < of_thread; ++i) {
-                const std::uint32_t source = from_sources[i * (threads / pieces)];
-                const bool one = source != row_of_none;
-                from[i] = input + std::size_t{one ? source : 0} * stride + at;
-                there[i] = one ? static_cast<int>(stride) - at : 0;
-              }
-              const std::uint32_t bit = word * 32 + first_of(left),
-                                  k = map.turned ? map.volume - 1 - bit : bit;
-              from_weights =
-                  weights + (std::size_t{k} * panels + panel) * padded_depth * Columns + thread * piece;
-            }
+#if ROOST_ON_DEVICE
+ private:
+  static constexpr int piece = block::piece;
+
+  /// The offsets of a mask's word at which some row of the tile, or of this warp's part, has a neighbour.
+  __device__ static void find_offsets(std::uint32_t mask, std::uint32_t* offsets_of_warp,
+                                      std::uint32_t& offsets, std::uint32_t& of_my_rows) {
+    const std::uint32_t of_warp = or_of_warp(mask);
+    if (threadIdx.x % 32 == 0) offsets_of_warp[threadIdx.x / 32] = of_warp;
+    __syncthreads();
+    ROOST_UNROLL
+    for (int w = 0; w < tile / 32; ++w) {
+      offsets |= offsets_of_warp[w];
+      if (block::has_row(w * 32)) of_my_rows |= offsets_of_warp[w];
+    }
+  }
+
+  /// Adds the products of the offsets of a mask's word.
+  __device__ void add_products(typename block::product& sums, T* memory, const std::uint32_t* sources,
+                               std::uint32_t word, std::uint32_t panel, std::uint32_t offsets,
+                               std::uint32_t of_my_rows, int slices) const {
+    const std::uint32_t thread = threadIdx.x;
+    // What this thread loads next: pieces of some rows, of the first remaining offset.
+    constexpr int pieces = block::slice / piece, of_thread = tile * pieces / threads;
+    const int row = static_cast<int>(thread) / pieces, at = static_cast<int>(thread) % pieces * piece;
+    static_assert(block::slice * Columns / piece % threads == 0);
+    std::uint32_t left = offsets, used = offsets;
+    const std::uint32_t* from_sources = sources + row;
+    int slice = 0, slice_used = 0, there[of_thread];
+    const T *from[of_thread], *from_weights = nullptr;
+    block::add(
+        sums, memory, __popc(offsets) * slices,
+        [&](T* stage) {
+          if (slice == 0) {
             ROOST_UNROLL
             for (int i = 0; i < of_thread; ++i) {
-              fetch_piece(stage + block::left_place(row + i * (threads / pieces), at), from[i], there[i] > 0);
-              from[i] += block::slice, there[i] -= block::slice;
+              const std::uint32_t source = from_sources[i * (threads / pieces)];
+              const bool one = source != row_of_none;
+              from[i] = input + std::size_t{one ? source : 0} * stride + at;
+              there[i] = one ? static_cast<int>(stride) - at : 0;
             }
-            ROOST_UNROLL
-            for (int i = 0; i < block::slice * Columns / piece / threads; ++i)
-              fetch_piece(stage + block::right_place(thread + i * threads),
-                          from_weights + i * threads * piece, true);
-            from_weights += block::slice * Columns;
-            if (++slice == slices) slice = 0, left &= left - 1, from_sources += tile;
-          },
-          [&] {
-            const bool needed = (of_my_rows & used & (~used + 1)) != 0;
-            if (++slice_used == slices) slice_used = 0, used &= used - 1;
-            return needed;
-          });
-    }
+            const std::uint32_t bit = word * 32 + first_of(left), k = map.turned ? map.volume - 1 - bit : bit;
+            from_weights =
+                weights + (std::size_t{k} * panels + panel) * padded_depth * Columns + thread * piece;
+          }
+          ROOST_UNROLL
+          for (int i = 0; i < of_thread; ++i) {
+            fetch_piece(stage + block::left_index(row + i * (threads / pieces), at), from[i], there[i] > 0);
+            from[i] += block::slice, there[i] -= block::slice;
+          }
+          ROOST_UNROLL
+          for (int i = 0; i < block::slice * Columns / piece / threads; ++i)
+            fetch_piece(stage + block::right_index(thread + i * threads), from_weights + i * threads * piece,
+                        true);
+          from_weights += block::slice * Columns;
+          if (++slice == slices) slice = 0, left &= left - 1, from_sources += tile;
+        },
+        [&] {
+          const bool needed = (of_my_rows & used & (~used + 1)) != 0;
+          if (++slice_used == slices) slice_used = 0, used &= used - 1;
+          return needed;
+        });
+  }
 
-    const auto* const all = block::gather(sums, memory);
+  /// Writes a panel of columns of the tile's rows.
+  __device__ void write(const typename block::sum* sums, const std::uint32_t* rows, std::uint32_t count,
+                        std::uint32_t panel) const {
     const std::uint32_t begin = panel * Columns, here = smaller<std::uint32_t>(Columns, columns - begin);
     const auto number = [&](std::uint32_t r, std::uint32_t c) {
       const auto added = bias != nullptr ? static_cast<typename block::sum>(bias[begin + c]) : 0;
-      return static_cast<T>(all[r * block::sum_stride + c] + added);
+      return static_cast<T>(sums[r * block::sum_stride + c] + added);
     };
     if (aligned_output) {
-      for (std::uint32_t i = thread; i < count * (Columns / piece); i += threads) {
+      for (std::uint32_t i = threadIdx.x; i < count * (Columns / piece); i += threads) {
         const std::uint32_t r = i / (Columns / piece), c = i % (Columns / piece) * piece;
         if (c >= here) continue;
         T numbers[piece];
@@ -368,13 +388,11 @@ struct convolve_rows {
         *reinterpret_cast<uint4*>(output + std::size_t{rows[r]} * columns + begin + c) = word;
       }
     } else {
-      for (std::uint32_t i = thread; i < count * here; i += threads)
+      for (std::uint32_t i = threadIdx.x; i < count * here; i += threads)
         output[std::size_t{rows[i / here]} * columns + begin + i % here] = number(i / here, i % here);
     }
-#endif
   }
 
-#if ROOST_ON_DEVICE
   __device__ static std::uint32_t or_of_warp(std::uint32_t bits) {
     for (int apart = 16; apart != 0; apart /= 2) bits |= __shfl_xor_sync(~0u, bits, apart);
     return bits;
@@ -407,8 +425,6 @@ struct add_weight_gradient_rows {
   template <class Team>
   ROOST_FN void operator()(const Team&, std::size_t index, std::byte* scratch) const {
 #if ROOST_ON_DEVICE
-    constexpr int warps = threads / 32, piece = block::piece, across = Side / piece;
-    static_assert(each * warps == 32 && block::slice * across % threads == 0);
     auto* const counts = reinterpret_cast<std::uint32_t*>(scratch);
     std::uint32_t* const sources = counts + 32;
     std::uint32_t* const targets = sources + chunk + block::slice;
@@ -416,7 +432,7 @@ struct add_weight_gradient_rows {
 
     const std::uint32_t out_begin = static_cast<std::uint32_t>(index % out_panels) * Side,
                         in_begin = static_cast<std::uint32_t>(index / out_panels % in_panels) * Side,
-                        thread = threadIdx.x, lane = thread % 32;
+                        thread = threadIdx.x;
     const std::size_t rest = index / out_panels / in_panels;
     // Teams that run at the same time read the same rows.
     const auto k = static_cast<std::uint32_t>(rest % map.volume),
@@ -428,57 +444,10 @@ struct add_weight_gradient_rows {
     typename block::product products;
     int held = 0;
     for (std::uint64_t o = outputs * part / parts; o < end; o += chunk) {
-      std::uint32_t mine[each], before[each];
-      ROOST_UNROLL
-      for (int i = 0; i < each; ++i) {
-        const std::uint64_t row = o + i * threads + thread;
-        mine[i] = row < end ? rows[row] : row_of_none;
-      }
-      ROOST_UNROLL
-      for (int i = 0; i < each; ++i) {
-        const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none);
-        before[i] = static_cast<std::uint32_t>(__popc(there & ((1u << lane) - 1)));
-        if (lane == 0)
-          counts[i * warps + static_cast<int>(thread / 32)] = static_cast<std::uint32_t>(__popc(there));
-      }
-      __syncthreads();
-      const std::uint32_t count = counts[lane], up_to = scan_warp(count);
-      ROOST_UNROLL
-      for (int i = 0; i < each; ++i) {
-        const int of = i * warps + static_cast<int>(thread / 32);
-        const std::uint32_t at =
-            static_cast<std::uint32_t>(held) + __shfl_sync(~0u, up_to - count, of) + before[i];
-        if (mine[i] == row_of_none) continue;
-        sources[at] = mine[i];
-        targets[at] = static_cast<std::uint32_t>(o + i * threads + thread);
-      }
-      held += static_cast<int>(__shfl_sync(~0u, up_to, 31));
-      __syncthreads();
-
+      held = list_pairs(rows, o, end, counts, sources, targets, held);
       const bool last = o + chunk >= end;
       const int steps = last ? (held + block::slice - 1) / block::slice : held / block::slice;
-      int begin = 0;
-      block::add(
-          products, memory, steps,
-          [&](T* left) {
-            T* const right = left + block::left_size;
-            ROOST_UNROLL
-            for (int i = 0; i < block::slice * across / threads; ++i) {
-              const int row = static_cast<int>(thread) / across + i * (threads / across),
-                        at = static_cast<int>(thread) % across * piece;
-              const bool one = begin + row < held;
-              const std::uint32_t source = one ? sources[begin + row] : 0,
-                                  target = one ? targets[begin + row] : 0,
-                                  in_at = in_begin + static_cast<unsigned>(at),
-                                  out_at = out_begin + static_cast<unsigned>(at);
-              fetch_piece(left + row * block::left_stride + at,
-                          input + std::size_t{source} * in_stride + in_at, one && in_at < in_stride);
-              fetch_piece(right + row * block::right_stride + at,
-                          gradient + std::size_t{target} * out_stride + out_at, one && out_at < out_stride);
-            }
-            begin += block::slice;
-          },
-          [] { return true; });
+      add_products(products, memory, steps, sources, targets, held, in_begin, out_begin);
       const int done = smaller(steps * block::slice, held), over = held - done;
       std::uint32_t source = 0, target = 0;
       if (static_cast<int>(thread) < over) source = sources[done + thread], target = targets[done + thread];
@@ -496,6 +465,77 @@ struct add_weight_gradient_rows {
     }
 #endif
   }
+
+#if ROOST_ON_DEVICE
+ private:
+  /// Appends the pairs of the rows from `first` on, a chunk at most, to the `held` ones. Returns how many
+  /// there are then.
+  __device__ static int list_pairs(const std::uint32_t* rows, std::uint64_t first, std::uint64_t end,
+                                   std::uint32_t* counts, std::uint32_t* sources, std::uint32_t* targets,
+                                   int held) {
+    constexpr int warps = threads / 32;
+    static_assert(each * warps == 32);
+    const std::uint32_t thread = threadIdx.x, lane = thread % 32;
+    std::uint32_t mine[each], before[each];
+    ROOST_UNROLL
+    for (int i = 0; i < each; ++i) {
+      const std::uint64_t row = first + i * threads + thread;
+      mine[i] = row < end ? rows[row] : row_of_none;
+    }
+    ROOST_UNROLL
+    for (int i = 0; i < each; ++i) {
+      const std::uint32_t there = __ballot_sync(~0u, mine[i] != row_of_none);
+      before[i] = static_cast<std::uint32_t>(__popc(there & ((1u << lane) - 1)));
+      if (lane == 0)
+        counts[i * warps + static_cast<int>(thread / 32)] = static_cast<std::uint32_t>(__popc(there));
+    }
+    __syncthreads();
+    const std::uint32_t count = counts[lane], up_to = scan_warp(count);
+    ROOST_UNROLL
+    for (int i = 0; i < each; ++i) {
+      const int of = i * warps + static_cast<int>(thread / 32);
+      const std::uint32_t at =
+          static_cast<std::uint32_t>(held) + __shfl_sync(~0u, up_to - count, of) + before[i];
+      if (mine[i] == row_of_none) continue;
+      sources[at] = mine[i];
+      targets[at] = static_cast<std::uint32_t>(first + i * threads + thread);
+    }
+    held += static_cast<int>(__shfl_sync(~0u, up_to, 31));
+    __syncthreads();
+    return held;
+  }
+
+  /// Adds the products of the first pairs, a slice of them in each step.
+  __device__ void add_products(typename block::product& products, T* memory, int steps,
+                               const std::uint32_t* sources, const std::uint32_t* targets, int held,
+                               std::uint32_t in_begin, std::uint32_t out_begin) const {
+    constexpr int piece = block::piece, across = Side / piece;
+    static_assert(block::slice * across % threads == 0);
+    const std::uint32_t thread = threadIdx.x;
+    int begin = 0;
+    block::add(
+        products, memory, steps,
+        [&](T* left) {
+          T* const right = left + block::left_size;
+          ROOST_UNROLL
+          for (int i = 0; i < block::slice * across / threads; ++i) {
+            const int row = static_cast<int>(thread) / across + i * (threads / across),
+                      at = static_cast<int>(thread) % across * piece;
+            const bool one = begin + row < held;
+            const std::uint32_t source = one ? sources[begin + row] : 0,
+                                target = one ? targets[begin + row] : 0,
+                                in_at = in_begin + static_cast<unsigned>(at),
+                                out_at = out_begin + static_cast<unsigned>(at);
+            fetch_piece(left + row * block::left_stride + at, input + std::size_t{source} * in_stride + in_at,
+                        one && in_at < in_stride);
+            fetch_piece(right + row * block::right_stride + at,
+                        gradient + std::size_t{target} * out_stride + out_at, one && out_at < out_stride);
+          }
+          begin += block::slice;
+        },
+        [] { return true; });
+  }
+#endif
 };
 
 /// sums[group][c]: column sums over a group of rows of a matrix, in row order.
@@ -531,6 +571,10 @@ struct add_parts {
   }
 };
 
+/// The width of a tile, and whether the tensor cores multiply.
+template <int Columns, bool Tensor>
+struct conv_width {};
+
 template <>
 struct conv_backend<cuda> {
   template <class T>
@@ -541,55 +585,68 @@ struct conv_backend<cuda> {
   /// As far as the host knows.
   static std::uint64_t rows_of(const std::uint64_t*, std::uint64_t most) { return most; }
 
-  template <class T>
-  static void convolve(const cuda& place, const kernel_map_view& map, std::uint64_t outputs,
-                       const conv_channels& channels, bool turned, const T* input, const T* weights,
-                       const T* bias, T* output) {
-    const auto depth = static_cast<std::uint32_t>(turned ? channels.out : channels.in),
-               columns = static_cast<std::uint32_t>(turned ? channels.in : channels.out);
-    with_product<T>(channels, columns, [&](auto width, auto tensor) {
-      using kernel_type = convolve_rows<T, width(), tensor()>;
-      constexpr std::uint32_t slice = kernel_type::slice;
-      const std::uint32_t padded = ceil_div(depth, slice) * slice,
-                          panels = ceil_div<std::uint32_t>(columns, width());
-      const padded_rows<T> rows(place, input, map.inputs, depth);
-      array<T, cuda> packed;
-      const T* by = weights;
-      if (sizeof(T) == 2 || turned || padded != depth || columns != width() || !aligned(weights, 0)) {
-        packed = array<T, cuda>(place, std::size_t{map.volume} * panels * padded * width());
-        place.for_each(packed.size(), pack_for_cuda<T, width(), tensor()>{weights, depth, padded, columns,
-                                                                          panels, turned, packed.data()});
-        by = packed.data();
+  /// f(conv_width) for the widest of this number of columns.
+  template <class T, class F>
+  static void with_product(const conv_channels& channels, std::size_t columns, const F& f) {
+    const auto with = [&](auto tensor) {
+      if (columns <= 32) return f(conv_width<32, tensor()>());
+      if constexpr (tensor()) {
+        if (columns > 64) return f(conv_width<128, tensor()>());
       }
-      place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
-                   kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
-                               rows.numbers, by, bias, output});
-    });
+      f(conv_width<64, tensor()>());
+    };
+    if constexpr (sizeof(T) == 2) {
+      with(std::true_type());
+    } else if constexpr (std::is_same_v<T, float>) {
+      channels.tf32 ? with(std::true_type()) : with(std::false_type());
+    } else {
+      with(std::false_type());
+    }
   }
 
-  template <class T>
-  static void weight_gradient(const cuda& place, const kernel_map_view& map, std::uint64_t outputs,
-                              const conv_channels& channels, const T* input, const T* gradient,
-                              conv_sum<T>* result) {
-    const auto in = static_cast<std::uint32_t>(channels.in), out = static_cast<std::uint32_t>(channels.out);
-    with_product<T>(channels, std::max(in, out), [&](auto width, auto tensor) {
-      constexpr std::uint32_t side = width();
-      using kernel_type = add_weight_gradient_rows<T, side, tensor()>;
-      const std::uint32_t in_panels = ceil_div(in, side), out_panels = ceil_div(out, side);
-      const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
-                        size = std::size_t{map.volume} * in * out;
-      // Enough for a large device, each with enough work to justify separate sums; the same on all devices.
-      const auto parts = static_cast<std::uint32_t>(
-          std::clamp<std::size_t>(ceil_div<std::size_t>(1024, teams), 1,
-                                  std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
-      const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
-      array<conv_sum<T>, cuda> sums;
-      if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
-      place.launch(teams * parts, kernel_type::scratch_bytes(),
-                   kernel_type{map, in, out, in_panels, out_panels, parts, in_rows.stride, out_rows.stride,
-                               in_rows.numbers, out_rows.numbers, parts != 1 ? sums.data() : result});
-      if (parts != 1) place.for_each(size, add_parts<conv_sum<T>>{sums.data(), parts, size, result});
-    });
+  template <int Columns, bool Tensor, class T>
+  static void convolve(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
+                       std::uint64_t outputs, const conv_channels& channels, bool turned, const T* input,
+                       const T* weights, const T* bias, T* output) {
+    using kernel_type = convolve_rows<T, Columns, Tensor>;
+    constexpr std::uint32_t slice = kernel_type::slice;
+    const auto depth = static_cast<std::uint32_t>(turned ? channels.out : channels.in),
+               columns = static_cast<std::uint32_t>(turned ? channels.in : channels.out),
+               padded = ceil_div(depth, slice) * slice, panels = ceil_div<std::uint32_t>(columns, Columns);
+    const padded_rows<T> rows(place, input, map.inputs, depth);
+    array<T, cuda> packed;
+    const T* by = weights;
+    if (sizeof(T) == 2 || turned || padded != depth || columns != Columns || !aligned(weights, 0)) {
+      packed = array<T, cuda>(place, std::size_t{map.volume} * panels * padded * Columns);
+      place.for_each(packed.size(), pack_for_cuda<T, Columns, Tensor>{weights, depth, padded, columns, panels,
+                                                                      turned, packed.data()});
+      by = packed.data();
+    }
+    place.launch(ceil_div<std::size_t>(outputs, kernel_type::tile) * panels, kernel_type::scratch_bytes(),
+                 kernel_type{map, rows.stride, padded, columns, panels, aligned(output, columns),
+                             rows.numbers, by, bias, output});
+  }
+
+  template <int Columns, bool Tensor, class T>
+  static void weight_gradient(conv_width<Columns, Tensor>, const cuda& place, const kernel_map_view& map,
+                              std::uint64_t outputs, const conv_channels& channels, const T* input,
+                              const T* gradient, conv_sum<T>* result) {
+    using kernel_type = add_weight_gradient_rows<T, Columns, Tensor>;
+    constexpr std::uint32_t side = Columns;
+    const auto in = static_cast<std::uint32_t>(channels.in), out = static_cast<std::uint32_t>(channels.out),
+               in_panels = ceil_div(in, side), out_panels = ceil_div(out, side);
+    const std::size_t teams = std::size_t{map.volume} * in_panels * out_panels,
+                      size = std::size_t{map.volume} * in * out;
+    // Enough for a large device, each with enough work to justify separate sums; the same on all devices.
+    const auto parts = static_cast<std::uint32_t>(std::clamp<std::size_t>(
+        ceil_div<std::size_t>(1024, teams), 1, std::max<std::size_t>(1, outputs / (2 * kernel_type::chunk))));
+    const padded_rows<T> in_rows(place, input, map.inputs, in), out_rows(place, gradient, outputs, out);
+    array<conv_sum<T>, cuda> sums;
+    if (parts != 1) sums = array<conv_sum<T>, cuda>(place, parts * size);
+    place.launch(teams * parts, kernel_type::scratch_bytes(),
+                 kernel_type{map, in, out, in_panels, out_panels, parts, in_rows.stride, out_rows.stride,
+                             in_rows.numbers, out_rows.numbers, parts != 1 ? sums.data() : result});
+    if (parts != 1) place.for_each(size, add_parts<conv_sum<T>>{sums.data(), parts, size, result});
   }
 
   template <class T>
@@ -627,25 +684,6 @@ struct conv_backend<cuda> {
       numbers = copy.data();
     }
   };
-
-  /// Calls f(width of a tile, whether to use the tensor cores).
-  template <class T, class F>
-  static void with_product(const conv_channels& channels, std::size_t columns, const F& f) {
-    const auto with = [&](auto tensor) {
-      if (columns <= 32) return f(std::integral_constant<int, 32>(), tensor);
-      if constexpr (tensor()) {
-        if (columns > 64) return f(std::integral_constant<int, 128>(), tensor);
-      }
-      f(std::integral_constant<int, 64>(), tensor);
-    };
-    if constexpr (sizeof(T) == 2) {
-      with(std::true_type());
-    } else if constexpr (std::is_same_v<T, float>) {
-      channels.tf32 ? with(std::true_type()) : with(std::false_type());
-    } else {
-      with(std::false_type());
-    }
-  }
 
   /// Whether rows of this number of numbers can be read in pieces of 16 bytes.
   template <class T>

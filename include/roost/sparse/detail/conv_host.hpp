@@ -64,16 +64,6 @@ struct conv_product : conv_block<T, Bytes> {
   }
 };
 
-/// f(conv_product) for this processor.
-template <class T, class F>
-void with_conv_product(const F& f) {
-#if ROOST_LANES
-  static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (wide) return f(conv_product<T, 32>());
-#endif
-  f(conv_product<T, 16>());
-}
-
 /// Packs weights [offset][in][out] as [offset][panel][depth][width]: depth is in and columns are out, or the
 /// reverse if turned. Columns beyond the last are 0.
 template <class T, class Product>
@@ -168,10 +158,10 @@ struct add_weight_gradient {
     const std::size_t k = index / parts, part = index % parts, row = row_size();
     T* const left = reinterpret_cast<T*>(scratch);  // [in][chunk_stride]
     T* const right = left + in * chunk_stride;      // [panel][chunk][width]
-    T* const nobodys = right + chunk * row;
+    T* const unused = right + chunk * row;
     T* const mine = sums + index * in * row;
     for (std::size_t i = 0; i < in * row; ++i) mine[i] = T{};
-    for (std::size_t i = 0; i < Product::width; ++i) nobodys[i] = T{};
+    for (std::size_t i = 0; i < Product::width; ++i) unused[i] = T{};
     const std::uint32_t* const rows = map.neighbours + (map.turned ? map.volume - 1 - k : k) * map.stride;
     const std::uint64_t end = outputs * (part + 1) / parts;
     for (std::uint64_t o = outputs * part / parts; o < end;) {
@@ -193,7 +183,7 @@ struct add_weight_gradient {
           for (std::size_t r = 0; r < Product::rows; ++r) {
             const bool there = i + r < in;
             from[r] = left + (there ? i + r : i) * chunk_stride;
-            to[r] = there ? mine + (i + r) * row + c : nobodys;
+            to[r] = there ? mine + (i + r) * row + c : unused;
           }
           Product::add(from, right + c * chunk, pairs, to);
         }
@@ -212,21 +202,14 @@ struct conv_backend<host> {
     return counted != nullptr ? *counted : most;
   }
 
-  template <class T>
-  static void convolve(const host& place, const kernel_map_view& map, std::uint64_t outputs,
-                       const conv_channels& channels, bool turned, const T* input, const T* weights,
-                       const T* bias, T* output) {
-    with_conv_product<T>([&](auto product) {
-      convolve(product, place, map, outputs, channels, turned, input, weights, bias, output);
-    });
-  }
-
-  template <class T>
-  static void weight_gradient(const host& place, const kernel_map_view& map, std::uint64_t outputs,
-                              const conv_channels& channels, const T* input, const T* gradient, T* result) {
-    with_conv_product<T>([&](auto product) {
-      weight_gradient(product, place, map, outputs, channels, input, gradient, result);
-    });
+  /// f(conv_product) for this processor.
+  template <class T, class F>
+  static void with_product(const conv_channels&, std::size_t, const F& f) {
+#if ROOST_LANES
+    static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (wide) return f(conv_product<T, 32>());
+#endif
+    f(conv_product<T, 16>());
   }
 
   /// Turned: the gradient of the input.

@@ -72,16 +72,16 @@ struct warp_group_product {
 
   /// Rows have 64 bytes, whose 16-byte pieces are swizzled by row, so that 8 rows are in different banks; the
   /// descriptor below tells the tensor cores.
-  ROOST_FN static constexpr std::uint32_t place(std::uint32_t row, std::uint32_t number) {
+  ROOST_FN static constexpr std::uint32_t swizzled(std::uint32_t row, std::uint32_t number) {
     return row * slice + (number ^ (row / 2 % 4 * piece));
   }
-  ROOST_FN static constexpr std::uint32_t left_place(std::uint32_t row, std::uint32_t number) {
-    return place(row, number);
+  ROOST_FN static constexpr std::uint32_t left_index(std::uint32_t row, std::uint32_t number) {
+    return swizzled(row, number);
   }
   /// The position of the i-th piece of packed weights, which are stored as needed: column by column.
-  ROOST_FN static constexpr std::uint32_t right_place(std::uint32_t i) { return rows * slice + i * piece; }
-  ROOST_FN static constexpr std::uint32_t packed_place(std::uint32_t depth, std::uint32_t column) {
-    return place(column, depth);
+  ROOST_FN static constexpr std::uint32_t right_index(std::uint32_t i) { return rows * slice + i * piece; }
+  ROOST_FN static constexpr std::uint32_t packed_index(std::uint32_t depth, std::uint32_t column) {
+    return swizzled(column, depth);
   }
 
 #if ROOST_WGMMA

@@ -19,6 +19,7 @@ namespace roost {
 /// memory it is D + 1 numbers, like a row of the (n, D + 1) tensors of libraries for sparse convolution.
 template <int D>
 struct alignas(D == 3 ? 16 : 4) coordinate {
+  static constexpr int dimensions = D;
   std::int32_t batch;
   std::int32_t at[D];
 

@@ -88,29 +88,28 @@ struct look_up_neighbours {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
-    const std::uint64_t first = index * tile, all = *count;
-    if (first >= all) return;
-    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, all - first)),
-                [&](std::uint32_t i) {
-                  const coordinate<D> mine = targets[first + i];
-                  neighbour_writer write(target, first + i);
-                  coordinate<D> asked{mine.batch, {}};
-                  walk<0>(mine, asked, true, write);
-                  write.end();
-                });
+    const std::uint64_t rows = *count;
+    if (index * tile >= rows) return;
+    for_each_of_tile(team, index, tile, rows, [&](std::uint64_t row) {
+      const coordinate<D> mine = targets[row];
+      neighbour_writer write(target, row);
+      coordinate<D> query{mine.batch, {}};
+      walk<0>(mine, query, true, write);
+      write.end();
+    });
   }
 
  private:
   template <int Axis>
-  ROOST_FN void walk(const coordinate<D>& mine, coordinate<D>& asked, bool may_be,
+  ROOST_FN void walk(const coordinate<D>& mine, coordinate<D>& query, bool may_be,
                      neighbour_writer& write) const {
     ROOST_ROLLED
     for (int k = 0; k < window.size[Axis]; ++k) {
-      const bool here = window.template source<Backward>(Axis, mine.at[Axis], k, asked.at[Axis]) && may_be;
+      const bool here = window.template source<Backward>(Axis, mine.at[Axis], k, query.at[Axis]) && may_be;
       if constexpr (Axis + 1 < D) {
-        walk<Axis + 1>(mine, asked, here, write);
+        walk<Axis + 1>(mine, query, here, write);
       } else {
-        write.write(here ? source.find(asked).value_or(std::uint32_t{row_of_none}) : row_of_none);
+        write.write(here ? source.find(query).value_or(std::uint32_t{row_of_none}) : row_of_none);
       }
     }
   }
@@ -153,19 +152,18 @@ struct read_neighbours {
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
-    const std::uint64_t first = index * tile, all = *count;
-    if (first >= all) return;
+    const std::uint64_t rows = *count;
+    if (index * tile >= rows) return;
     scratch_memory scratch_of_team(memory);
     pieces mine = scratch(scratch_of_team);
     mine.voxels += team.rank(), mine.first_row += team.rank();
-    for_each_of(team, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, all - first)),
-                [&](std::uint32_t i) {
-                  std::uint32_t inside[D];
-                  find_corners(targets[first + i], mine, inside);
-                  neighbour_writer write(target, first + i);
-                  walk<0>(mine, inside, 0, 0, write);
-                  write.end();
-                });
+    for_each_of_tile(team, index, tile, rows, [&](std::uint64_t row) {
+      std::uint32_t inside[D];
+      find_corners(targets[row], mine, inside);
+      neighbour_writer write(target, row);
+      walk<0>(mine, inside, 0, 0, write);
+      write.end();
+    });
   }
 
  private:
@@ -206,18 +204,18 @@ struct read_neighbours {
         inside_box &= b >= 0 && b <= grid.last[a + 1] >> code::block_bits(a);
         distances[a + 1] = static_cast<std::uint32_t>(b << code::block_bits(a));
       }
-      cell place;
-      inside_box &= grid.locate(distances, place);
+      cell position;
+      inside_box &= grid.locate(distances, position);
       detail::block found{};
       if (inside_box) {
-        if (place.key != key) {
-          key = place.key;
+        if (position.key != key) {
+          key = position.key;
           const std::uint32_t slot = table.slot_of(key);
           blocks = slot == superblock::none ? 0 : table.superblocks[slot].blocks;
           first_block = slot == superblock::none ? 0 : table.superblocks[slot].first_block;
         }
-        if ((blocks >> place.block() & 1) != 0)
-          found = load(table.blocks + first_block + bits_before(blocks, place.block()));
+        if ((blocks >> position.block() & 1) != 0)
+          found = load(table.blocks + first_block + bits_before(blocks, position.block()));
       }
       mine.voxels[corner * workers()] = found.voxels;
       mine.first_row[corner * workers()] = found.first_row;

@@ -10,18 +10,14 @@ namespace roost::detail {
 
 /// The interface that put_tiles needs of a table that only bulk inserts change.
 template <class Table>
-struct board_filler {
-  using key_type = typename Table::key_type;
-  using value_type = typename Table::value_type;
+struct board_filler : Table {
   struct bucket {};
 
-  Table table;
-
   template <class Change>
-  ROOST_FN insertion put(const key_type& key, const value_type& value, const Change& change) const {
-    return table.template put<ticket_board::among_inserts>(key, value, change);
+  ROOST_FN insertion put(const typename Table::key_type& key, const typename Table::value_type& value,
+                         const Change& change) const {
+    return Table::template put<ticket_board::among_inserts>(key, value, change);
   }
-  ROOST_PREFETCH_FN void prefetch(const key_type& key) const { table.prefetch(key); }
 };
 
 /// The pairs of a table's slots, of which some are empty.
@@ -37,28 +33,20 @@ struct pairs_of_slots {
   }
 };
 
-/// Counts the keys of slots by their regions in the grown table.
+/// Counts the keys that may find no room when a table grows part by part: those that move to another part, as
+/// keys beyond their home region may, and those beyond the slots of their region.
 template <class Table>
-struct count_homes {
+struct count_left_most {
   Table source, target;
   std::uint64_t part_slots;    // that they come from,
   std::uint32_t part_regions;  // and move to
   std::uint32_t* keys;         // of each region
-  std::uint64_t* strays;       // keys that move to another part, as keys beyond their home region may
+  std::uint64_t* left;
   ROOST_FN void operator()(std::size_t slot) const {
     if (!source.occupied(slot)) return;
     const std::uint32_t home = target.first_step(source.key_at(slot)).home;
-    fetch_add(keys[home], 1u);
-    if (home / part_regions != slot / part_slots) fetch_add(*strays, std::uint64_t{1});
-  }
-};
-
-/// Keys of a region beyond its slots.
-struct keys_too_many {
-  const std::uint32_t* keys;
-  std::uint32_t slots;
-  ROOST_FN std::uint64_t operator()(std::size_t region) const {
-    return keys[region] - smaller(keys[region], slots);
+    const bool is_beyond = fetch_add(keys[home], 1u) >= target.geometry().region_slots;
+    if (is_beyond || home / part_regions != slot / part_slots) fetch_add(*left, std::uint64_t{1});
   }
 };
 
@@ -94,12 +82,12 @@ struct is_odd {
 
 /// 1 for a query whose body is read, in a sample of one in `step` queries.
 template <class Ref, class Queries>
-struct seems_to_be_there {
+struct may_be_present {
   Ref ref;
   Queries queries;
   std::size_t step;
   ROOST_FN std::uint64_t operator()(std::size_t i) const {
-    return ref.seems_there(queries[i * step]) ? 1 : 0;
+    return ref.may_contain(queries[i * step]) ? 1 : 0;
   }
 };
 
@@ -120,7 +108,7 @@ struct add_cost {
   }
 };
 
-// A sweep, in three steps over the whole table. Nothing else may touch it.
+// A sweep, in steps over the whole table. Nothing else may touch it.
 
 /// The state of a region during a sweep.
 struct region_sweep {
@@ -137,7 +125,7 @@ struct find_dirty_regions {
   }
 };
 
-struct forget_walks {
+struct reset_heads {
   const region_sweep* regions;
   ticket_board::region_head* heads;
   ROOST_FN void operator()(std::size_t r) const {
@@ -149,23 +137,22 @@ struct forget_walks {
 
 /// Moves keys back to slots of erased keys on their probe sequences, and records the slots that they pass.
 template <class Table>
-struct bring_keys_back {
+struct move_keys_back {
   Table table;
   const region_sweep* regions;
-  std::uint32_t* on_ways;  // a bit for each slot: a key passes it
+  std::uint32_t* passed_slots;  // a bit for each slot: a key passes it
   ROOST_FN void operator()(std::size_t slot) const {
-    const std::uint32_t slots = table.geometry().region_slots;
-    const auto region = static_cast<std::uint32_t>(slot / slots),
-               number = static_cast<std::uint32_t>(slot % slots);
-    if (regions[region].dirty == 0 || !table.there_in(region, number)) return;
-    const std::uint32_t passed_by = table.walk_to(region, number, [&](std::uint32_t on_way) {
-      if (table.erased_in(region, on_way) && table.move(region, number, on_way)) return false;
-      const std::size_t passed = slot - number + on_way;
+    const auto here = table.cursor_at(slot);
+    if (regions[here.region].dirty == 0 || !table.occupied_at(here)) return;
+    const std::uint32_t passed_by = table.walk_to(here, [&](const auto& earlier) {
+      if (table.erased_at(earlier) && table.move(here, earlier)) return false;
+      const std::size_t passed = slot - here.slot + earlier.slot;
       const std::uint32_t bit = 1u << passed % 32;
-      if ((shared_access::load(on_ways + passed / 32) & bit) == 0) fetch_or(on_ways[passed / 32], bit);
+      if ((shared_access::load(passed_slots + passed / 32) & bit) == 0)
+        fetch_or(passed_slots[passed / 32], bit);
       return true;
     });
-    fetch_max(table.where().heads[region].longest, passed_by + 1);
+    fetch_max(table.where().heads[here.region].longest, passed_by + 1);
   }
 };
 
@@ -174,15 +161,13 @@ template <class Table>
 struct free_slots {
   Table table;
   const region_sweep* regions;
-  const std::uint32_t* on_ways;
+  const std::uint32_t* passed_slots;
   ROOST_FN void operator()(std::size_t slot) const {
-    const std::uint32_t slots = table.geometry().region_slots;
-    const auto region = static_cast<std::uint32_t>(slot / slots),
-               number = static_cast<std::uint32_t>(slot % slots);
-    if (regions[region].dirty == 0 || regions[region].passed != 0 ||
-        (on_ways[slot / 32] >> slot % 32 & 1) != 0)
-      return;
-    if (table.erased_in(region, number)) table.free(region, number);
+    const auto here = table.cursor_at(slot);
+    const region_sweep& region = regions[here.region];
+    if (region.dirty != 0 && region.passed == 0 && (passed_slots[slot / 32] >> slot % 32 & 1) == 0 &&
+        table.erased_at(here))
+      table.free(here);
   }
 };
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
+#include <memory>
 #include <utility>
 
 #include "roost/detail/place/host_memory.hpp"
@@ -19,24 +19,14 @@ namespace roost::detail {
 class pages {
  public:
   /// Throws out_of_memory.
-  explicit pages(std::size_t bytes = 0) : bytes_(bytes) {
+  explicit pages(std::size_t bytes = 0) {
     if (bytes == 0) return;
     expect_room(bytes);
-    memory_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory_ == MAP_FAILED) throw_no_memory(bytes);
-    wish();
-  }
-  pages(pages&& other) noexcept { swap(other); }
-  pages& operator=(pages&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~pages() {
-    if (bytes_ != 0) static_cast<void>(munmap(memory_, bytes_));
+    hold(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), bytes);
   }
 
-  void* data() const { return memory_; }
-  std::size_t bytes() const { return bytes_; }
+  void* data() const { return memory_.get(); }
+  std::size_t bytes() const { return memory_ ? memory_.get_deleter().bytes : 0; }
 
   /// Lets the system allocate all pages at once, zeroed by all processors. Pages for which this fails are
   /// allocated when they are first written.
@@ -44,31 +34,32 @@ class pages {
 #if defined(MADV_POPULATE_WRITE)
     constexpr std::size_t piece = std::size_t{64} << 20;
     const auto populate_piece = [&](const auto&, std::size_t i, std::byte*) {
-      static_cast<void>(madvise(static_cast<std::byte*>(memory_) + i * piece,
-                                smaller(piece, bytes_ - i * piece), MADV_POPULATE_WRITE));
+      static_cast<void>(madvise(static_cast<std::byte*>(data()) + i * piece,
+                                smaller(piece, bytes() - i * piece), MADV_POPULATE_WRITE));
     };
-    host().launch(ceil_div(bytes_, piece), 0, populate_piece);
+    host().launch(ceil_div(bytes(), piece), 0, populate_piece);
 #endif
   }
 
   /// Changes their number: the contents stay, but may have another address. Throws out_of_memory, and then
   /// nothing has changed.
-  void resize(std::size_t bytes) {
-    expect_room(bytes);
+  void resize(std::size_t size) {
+    expect_room(size);
 #if ROOST_TSAN  // which does not know what moves memory
-    pages others(bytes);
-    std::memcpy(others.memory_, memory_, std::min(bytes, bytes_));
-    swap(others);
+    pages others(size);
+    std::memcpy(others.data(), data(), std::min(size, bytes()));
+    std::swap(memory_, others.memory_);
 #else
-    void* const memory = mremap(memory_, bytes_, bytes, MREMAP_MAYMOVE);
-    if (memory == MAP_FAILED) throw_no_memory(bytes);
-    memory_ = memory;
-    bytes_ = bytes;
-    wish();
+    hold(mremap(data(), bytes(), size, MREMAP_MAYMOVE), size);
 #endif
   }
 
  private:
+  struct unmap {
+    std::size_t bytes;
+    void operator()(void* memory) const { static_cast<void>(munmap(memory, bytes)); }
+  };
+
   [[noreturn]] static void throw_no_memory(std::size_t bytes) {
     detail::raise<out_of_memory>({"roost::stadium_map: the system has no memory for ", bytes,
                                   " bytes of keys and values, ", bytes_of_host(),
@@ -77,15 +68,16 @@ class pages {
   static void expect_room(std::size_t bytes) {
     if (bytes > bytes_of_host()) throw_no_memory(bytes);
   }
-  void swap(pages& other) {
-    std::swap(memory_, other.memory_);
-    std::swap(bytes_, other.bytes_);
+  /// Takes memory that the system has given, instead of what it has moved.
+  void hold(void* memory, std::size_t bytes) {
+    if (memory == MAP_FAILED) throw_no_memory(bytes);
+    static_cast<void>(memory_.release());
+    memory_ = {memory, unmap{bytes}};
+    // Tables are read at random: with small pages every read would also miss the processor's list of pages.
+    static_cast<void>(madvise(memory, bytes, MADV_HUGEPAGE));
   }
-  /// Tables are read at random: with small pages every read would also miss the processor's list of pages.
-  void wish() const { static_cast<void>(madvise(memory_, bytes_, MADV_HUGEPAGE)); }
 
-  void* memory_ = nullptr;
-  std::size_t bytes_ = 0;
+  std::unique_ptr<void, unmap> memory_;
 };
 
 /// Memory of the host that work of a place can reach. Can be moved.
@@ -93,22 +85,18 @@ template <class Place>
 class reachable;
 
 template <>
-class reachable<host> {
+class reachable<host> : public pages {
  public:
   /// Throws out_of_memory.
-  reachable(const host&, std::size_t bytes) : pages_(bytes) {}
+  reachable(const host&, std::size_t bytes) : pages(bytes) {}
 
-  void* data() const { return pages_.data(); }
   /// Whether grow() can be called.
-  bool can_grow() const { return pages_.bytes() != 0; }
+  bool can_grow() const { return bytes() != 0; }
   /// Makes it larger: the contents stay, but may have another address, even if there is no memory for more
   /// (out_of_memory).
-  void grow(std::size_t bytes) { pages_.resize(bytes); }
+  void grow(std::size_t bytes) { resize(bytes); }
   /// Bytes of the place's memory that bodies may take.
   static std::size_t free_bytes(const host&) { return ~std::size_t{0}; }
-
- private:
-  pages pages_;
 };
 
 #if defined(__CUDACC__)

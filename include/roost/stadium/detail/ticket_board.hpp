@@ -27,16 +27,19 @@ struct shared_bytes {
                                             std::conditional_t<unit == 2, std::uint16_t, std::uint8_t>>>;
   static constexpr int count = Bytes / sizeof(word);
 
-  ROOST_FN static void load(const void* source, void* target) { load_parts<false>(source, target); }
-  /// Load-acquire: comes before all accesses that follow.
-  ROOST_FN static void load_acquire(const void* source, void* target) { load_parts<true>(source, target); }
+  /// Acquire: comes before all accesses that follow.
+  template <bool Acquire>
+  ROOST_FN static void load(const void* source, void* target) {
+    if constexpr (Bytes > large) {
+      for_each_part(
+          [&](auto part, std::size_t i) { part.template load<Acquire>(at(source, i), at(target, i)); });
+    } else {
+      load_pieces<Acquire>(source, target);
+    }
+  }
   ROOST_FN static void store(void* target, const void* source) {
     if constexpr (Bytes > large) {
-      using part = shared_bytes<Alignment, part_bytes>;
-      for (std::size_t i = 0; i + part_bytes <= Bytes; i += part_bytes)
-        part::store(at(target, i), at(source, i));
-      if constexpr (rest_bytes != 0)
-        rest::store(at(target, Bytes - rest_bytes), at(source, Bytes - rest_bytes));
+      for_each_part([&](auto part, std::size_t i) { part.store(at(target, i), at(source, i)); });
     } else {
       word words[count];
       memcpy(words, source, Bytes);
@@ -46,9 +49,6 @@ struct shared_bytes {
   }
 
  private:
-  template <std::size_t, std::size_t>
-  friend struct shared_bytes;
-
   /// A GPU loads the 16-byte pieces that contain them, if those are fewer than the words: an access to host
   /// memory costs the same whatever its size. The other bytes of a piece can be read: memory begins and ends
   /// with a whole piece.
@@ -58,7 +58,12 @@ struct shared_bytes {
   /// Large ones are copied part by part: registers hold no more, and a compiler takes minutes for code
   /// without a loop.
   static constexpr std::size_t large = 256, part_bytes = 128, rest_bytes = Bytes % part_bytes;
-  using rest = shared_bytes<Alignment, rest_bytes == 0 ? part_bytes : rest_bytes>;
+  template <class F>
+  ROOST_FN static void for_each_part(const F& f) {
+    for (std::size_t i = 0; i + part_bytes <= Bytes; i += part_bytes)
+      f(shared_bytes<Alignment, part_bytes>(), i);
+    if constexpr (rest_bytes != 0) f(shared_bytes<Alignment, rest_bytes>(), Bytes - rest_bytes);
+  }
   ROOST_FN static void* at(void* memory, std::size_t byte) {
     return static_cast<unsigned char*>(memory) + byte;
   }
@@ -66,20 +71,7 @@ struct shared_bytes {
     return static_cast<const unsigned char*>(memory) + byte;
   }
 
-  template <bool First>
-  ROOST_FN static void load_parts(const void* source, void* target) {
-    if constexpr (Bytes > large) {
-      using part = shared_bytes<Alignment, part_bytes>;
-      for (std::size_t i = 0; i + part_bytes <= Bytes; i += part_bytes)
-        part::template load_parts<First>(at(source, i), at(target, i));
-      if constexpr (rest_bytes != 0)
-        rest::template load_parts<First>(at(source, Bytes - rest_bytes), at(target, Bytes - rest_bytes));
-    } else {
-      load_pieces<First>(source, target);
-    }
-  }
-
-  template <bool First>
+  template <bool Acquire>
   ROOST_FN static void load_pieces(const void* source, void* target) {
 #if ROOST_ON_DEVICE
     if constexpr (pieces < count) {
@@ -90,8 +82,8 @@ struct shared_bytes {
       ROOST_UNROLL
       for (int i = 0; i < pieces; ++i) {
         std::uint64_t both[2] = {};
-        load_piece<First>(static_cast<const unsigned char*>(source) - skipped + i * piece,
-                          i * piece < skipped + Bytes, both);
+        load_piece<Acquire>(static_cast<const unsigned char*>(source) - skipped + i * piece,
+                            i * piece < skipped + Bytes, both);
         memcpy(words + i * words_of_piece, both, piece);
       }
       // Moved to the front, by half a piece, by a word and by bytes.
@@ -112,15 +104,15 @@ struct shared_bytes {
       ROOST_UNROLL
       for (int i = 0; i < count; ++i) {
         const word* const position = static_cast<const word*>(source) + i;
-        words[i] = First ? shared_access::load_acquire(position) : shared_access::load(position);
+        words[i] = Acquire ? shared_access::load_acquire(position) : shared_access::load(position);
       }
       memcpy(target, words, Bytes);
     }
   }
 #if ROOST_ON_DEVICE
-  template <bool First>
+  template <bool Acquire>
   ROOST_FN static void load_piece(const void* source, bool wanted, std::uint64_t* target) {
-    if constexpr (First) {
+    if constexpr (Acquire) {
       asm volatile("{ .reg .pred p; setp.ne.u32 p, %3, 0; @p ld.acquire.gpu.v2.b64 {%0, %1}, [%2]; }"
                    : "+l"(target[0]), "+l"(target[1])
                    : "l"(source), "r"(static_cast<std::uint32_t>(wanted))
@@ -156,6 +148,7 @@ struct shared_bytes {
 /// has not changed meanwhile. Lookups of absent keys, erase and insert_new never read a guard.
 struct ticket_board {
   static constexpr const char* name = "ticket_board";
+  using shared = detail::shared_access;
 
   /// Tickets in words of the board. The lowest bit of a ticket: the slot is available. The next: it has had
   /// no body yet (the paper's access bit the other way round). Above: info bits of the key's hash. Slots that
@@ -269,8 +262,7 @@ class ticket_board::reader {
   ROOST_FN found<Value> find(const Key& key) const {
     found<Value> result;
     const hashes mine = hashes_of(key);
-    way position = way_of(mine);
-    follow(position, [&](const way& here, std::uint64_t ticket) {
+    follow(cursor_of(mine), [&](const cursor& here, std::uint64_t ticket) {
       if (never_used(ticket)) return true;
       return ticket == mine.ticket && read(here, key, mine, result);
     });
@@ -288,7 +280,7 @@ class ticket_board::reader {
   /// Prefetches a key's first ticket and body. Does nothing on a GPU, where other threads hide the latency.
   ROOST_PREFETCH_FN void prefetch([[maybe_unused]] const Key& key) const {
 #if !ROOST_ON_DEVICE
-    const way position = way_of(hashes_of(key));
+    const cursor position = cursor_of(hashes_of(key));
     __builtin_prefetch(word_at(position));
     __builtin_prefetch(body_at(position));
 #endif
@@ -302,7 +294,7 @@ class ticket_board::reader {
   /// The slot of a key, or no_slot.
   ROOST_FN std::uint64_t slot_of(const Key& key) const {
     std::uint64_t result = no_slot;
-    look(key, [&](const way& here) { result = slot_number(here); });
+    look(key, [&](const cursor& here) { result = slot_at(here); });
     return result;
   }
 
@@ -314,15 +306,14 @@ class ticket_board::reader {
   };
   ROOST_FN cost cost_of(const Key& key) const {
     cost result;
-    look(key, [&](const way&) { result.found = true; }, &result);
+    look(key, [&](const cursor&) { result.found = true; }, &result);
     return result;
   }
   /// True if the key is present, and sometimes if it is absent: the answer of the tickets alone.
-  ROOST_FN bool seems_there(const Key& key) const {
+  ROOST_FN bool may_contain(const Key& key) const {
     const hashes mine = hashes_of(key);
     bool result = false;
-    way position = way_of(mine);
-    follow(position, [&](const way&, std::uint64_t ticket) {
+    follow(cursor_of(mine), [&](const cursor&, std::uint64_t ticket) {
       result = ticket == mine.ticket;
       return result || never_used(ticket);
     });
@@ -334,15 +325,15 @@ class ticket_board::reader {
     return it.found ? static_cast<std::uint32_t>(it.tickets) : 0;
   }
 
-  ROOST_FN bool occupied(std::uint64_t slot) const { return is_there(ticket_of_slot(slot)); }
-  ROOST_FN bool erased(std::uint64_t slot) const { return is_erased(ticket_of_slot(slot)); }
+  ROOST_FN bool occupied(std::uint64_t slot) const { return occupied_at(cursor_at(slot)); }
+  ROOST_FN bool erased(std::uint64_t slot) const { return erased_at(cursor_at(slot)); }
   ROOST_FN Key key_at(std::uint64_t slot) const { return key_of(body_of_slot(slot)); }
   ROOST_FN Value value_at(std::uint64_t slot) const { return value_of(body_of_slot(slot)); }
   /// Calls f(key, value) with the pair of a slot, if there is one; the pair is consistent, whatever others
   /// change meanwhile.
   template <class F>
   ROOST_FN void visit(std::uint64_t slot, const F& f) const {
-    const way here = way_to(slot);
+    const cursor here = cursor_at(slot);
     if (!is_there(ticket_at(here))) return;
     observe(here);
     const Key key = key_of(body_at(here));
@@ -366,51 +357,46 @@ class ticket_board::reader {
   }
 
   /// A position in a key's probe sequence.
-  struct way {
+  struct cursor {
     std::uint32_t home, region;
     std::uint32_t distance;       // from home, in regions
     std::uint32_t start, stride;  // in a region
-    std::uint32_t number;         // of the slot there
+    std::uint32_t slot;           // in the region
     std::uint32_t step;           // slots passed in this region
   };
-  ROOST_FN way way_of(const hashes& mine) const {
+  ROOST_FN cursor cursor_of(const hashes& mine) const {
     const auto region = split_hash(mine.first, plan_.regions);
     const auto home = static_cast<std::uint32_t>(region.digit);
     const auto start = static_cast<std::uint32_t>(split_hash(region.rest, plan_.region_slots).digit);
-    return {home,
-            home,
-            0,
-            start,
-            1 + static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit),
-            start,
-            0};
+    const auto stride = static_cast<std::uint32_t>(split_hash(mine.second, plan_.region_slots - 1).digit) + 1;
+    return {home, home, 0, start, stride, start, 0};
   }
-  ROOST_FN void pass(way& position) const {
-    position.number += position.stride;
-    if (position.number >= plan_.region_slots) position.number -= plan_.region_slots;
+  ROOST_FN void pass(cursor& position) const {
+    position.slot += position.stride;
+    if (position.slot >= plan_.region_slots) position.slot -= plan_.region_slots;
     ++position.step;
   }
-  ROOST_FN void leave_region(way& position) const {
+  ROOST_FN void leave_region(cursor& position) const {
     position.region = position.region + 1 == plan_.regions ? 0 : position.region + 1;
     ++position.distance;
-    position.number = position.start;
+    position.slot = position.start;
     position.step = 0;
   }
 
-  static constexpr std::uint32_t patience =
-      16;  // slots of a region that are probed before a check whether more can follow
+  /// Slots of a region that are probed before a check whether more can follow.
+  static constexpr std::uint32_t patience = 16;
 
   /// Follows a key's probe sequence until see(here, ticket) returns true, or the key cannot be further along.
   template <class See>
-  ROOST_FN void follow(way& position, const See& see) const {
+  ROOST_FN void follow(cursor position, const See& see) const {
     for (;;) {
       std::uint32_t bound = detail::smaller(patience, plan_.region_slots);
       for (; position.step < bound ||
-             position.step < (bound = detail::shared_access::load(&memory_.heads[position.region].longest));
+             position.step < (bound = shared::load(&memory_.heads[position.region].longest));
            pass(position)) {
         if (see(position, ticket_at(position))) return;
       }
-      if (position.distance >= detail::shared_access::load(&memory_.heads[position.home].far)) return;
+      if (position.distance >= shared::load(&memory_.heads[position.home].far)) return;
       leave_region(position);
     }
   }
@@ -419,8 +405,7 @@ class ticket_board::reader {
   template <class OnHit>
   ROOST_FN void look(const Key& key, const OnHit& on_hit, cost* counted = nullptr) const {
     const hashes mine = hashes_of(key);
-    way position = way_of(mine);
-    follow(position, [&](const way& here, std::uint64_t ticket) {
+    follow(cursor_of(mine), [&](const cursor& here, std::uint64_t ticket) {
       if (counted != nullptr) ++counted->tickets;
       if (never_used(ticket)) return true;
       if (ticket != mine.ticket) return false;
@@ -437,35 +422,34 @@ class ticket_board::reader {
   ROOST_FN static bool is_there(std::uint64_t ticket) { return (ticket & 3) == 0; }
   ROOST_FN static bool is_erased(std::uint64_t ticket) { return (ticket & 3) == shape::available; }
 
-  ROOST_FN std::uint64_t* word_at(const way& position) const {
+  ROOST_FN std::uint64_t* word_at(const cursor& position) const {
     return memory_.words + std::uint64_t{position.region} * plan_.region_words +
-           plan_.tickets.word_of(position.number);
+           plan_.tickets.word_of(position.slot);
   }
   /// The lowest bit of a ticket in its word.
-  ROOST_FN std::uint32_t bit_of(const way& position) const {
-    return (position.number - plan_.tickets.word_of(position.number) * plan_.tickets.per_word) *
+  ROOST_FN std::uint32_t bit_of(const cursor& position) const {
+    return (position.slot - plan_.tickets.word_of(position.slot) * plan_.tickets.per_word) *
            plan_.tickets.width;
   }
-  ROOST_FN std::uint64_t ticket_at(const way& position) const {
-    return detail::shared_access::load(word_at(position)) >> bit_of(position) & plan_.tickets.mask();
+  ROOST_FN std::uint64_t ticket_at(const cursor& position) const {
+    return shared::load(word_at(position)) >> bit_of(position) & plan_.tickets.mask();
   }
-  ROOST_FN std::uint64_t slot_number(const way& position) const {
-    return std::uint64_t{position.region} * plan_.region_slots + position.number;
+  ROOST_FN std::uint64_t slot_at(const cursor& position) const {
+    return std::uint64_t{position.region} * plan_.region_slots + position.slot;
   }
-  ROOST_FN std::uint64_t ticket_of_slot(std::uint64_t slot) const { return ticket_at(way_to(slot)); }
-  ROOST_FN way way_to(std::uint64_t slot) const {
+  ROOST_FN bool occupied_at(const cursor& here) const { return is_there(ticket_at(here)); }
+  ROOST_FN bool erased_at(const cursor& here) const { return is_erased(ticket_at(here)); }
+  ROOST_FN cursor cursor_at(std::uint64_t slot) const {
     const auto region = static_cast<std::uint32_t>(slot / plan_.region_slots);
-    way position{};
-    position.region = region;
-    position.number = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
-    return position;
+    const auto rest = static_cast<std::uint32_t>(slot - std::uint64_t{region} * plan_.region_slots);
+    return {0, region, 0, 0, 0, rest, 0};
   }
   ROOST_FN item* body_of_slot(std::uint64_t slot) const {
     if (slot - memory_.staged_first < memory_.staged_slots)
       return memory_.staged + (slot - memory_.staged_first);
     return slot < memory_.near_slots ? memory_.near + slot : memory_.far + (slot - memory_.near_slots);
   }
-  ROOST_FN item* body_at(const way& position) const { return body_of_slot(slot_number(position)); }
+  ROOST_FN item* body_at(const cursor& position) const { return body_of_slot(slot_at(position)); }
   ROOST_FN std::uint32_t* guard_of(const hashes& mine) const {
     return memory_.guards + (static_cast<std::uint32_t>(mine.second >> 8) & (plan_.guards - 1));
   }
@@ -480,53 +464,56 @@ class ticket_board::reader {
   ROOST_FN static const unsigned char* value_bytes(const item* position) {
     return reinterpret_cast<const unsigned char*>(position) + value_at_byte;
   }
+  template <bool Acquire = false>
   ROOST_FN static item body_of(const item* position) {
     item body;
-    detail::shared_bytes<alignof(item), sizeof(item)>::load(position, &body);
+    detail::shared_bytes<alignof(item), sizeof(item)>::template load<Acquire>(position, &body);
     return body;
   }
   ROOST_FN static Key key_of(const item* position) {
     unsigned char bytes[key_bytes];
-    detail::shared_bytes<alignof(item), key_bytes>::load(position, bytes);
+    detail::shared_bytes<alignof(item), key_bytes>::template load<false>(position, bytes);
     Key key;
     memcpy(&key, bytes, sizeof(Key));
     return key;
   }
-
+  template <bool Acquire = false>
   ROOST_FN static Value value_of(const item* position) {
     Value value;
-    detail::shared_bytes<value_alignment, sizeof(Value)>::load(value_bytes(position), &value);
+    detail::shared_bytes<value_alignment, sizeof(Value)>::template load<Acquire>(value_bytes(position),
+                                                                                 &value);
     return value;
   }
 
   /// Loads the value of a body if the body has a given key; for a large body the key is read first.
+  template <bool Acquire = false>
   ROOST_FN static bool load_if_of(const item* position, const Key& key, Value& value) {
     if constexpr (small) {
-      const item body = body_of(position);
+      const item body = body_of<Acquire>(position);
       value = body.value;
       return same_key(body.key, key);
     } else {
       if (!same_key(key_of(position), key)) return false;
-      value = value_of(position);
+      value = value_of<Acquire>(position);
       return true;
     }
   }
 
   /// Whether the body of a slot that has one has a given key.
-  ROOST_FN bool holds(const way& here, const Key& key) const {
+  ROOST_FN bool holds(const cursor& here, const Key& key) const {
     observe(here);
     return same_key(key_of(body_at(here)), key);
   }
 
   /// Orders reading a ticket before reading its body. A second load, with acquire, is cheaper than acquire
   /// loads for every ticket, or a fence.
-  ROOST_FN void observe(const way& here) const {
-    if (!memory_.at_rest) static_cast<void>(detail::shared_access::load_acquire(word_at(here)));
+  ROOST_FN void observe(const cursor& here) const {
+    if (!memory_.at_rest) static_cast<void>(shared::load_acquire(word_at(here)));
   }
 
   /// Whether a slot belongs to the key; if so, also its value, or nothing if the key was erased meanwhile. A
   /// value of one word is right as read if the key is still present then; larger values need the guard.
-  ROOST_FN bool read(const way& here, const Key& key, const hashes& mine, found<Value>& result) const {
+  ROOST_FN bool read(const cursor& here, const Key& key, const hashes& mine, found<Value>& result) const {
     Value value;
     if (memory_.at_rest) {
       if (!load_if_of(body_at(here), key, value)) return false;
@@ -535,27 +522,18 @@ class ticket_board::reader {
     }
     if constexpr (sizeof(Value) == alignof(Value) && sizeof(Value) <= 8) {
       observe(here);
-      const item* const position = body_at(here);
-      if constexpr (small) {
-        item body;
-        detail::shared_bytes<alignof(item), sizeof(item)>::load_acquire(position, &body);
-        if (!same_key(body.key, key)) return false;
-        value = body.value;
-      } else {
-        if (!same_key(key_of(position), key)) return false;
-        detail::shared_bytes<value_alignment, sizeof(Value)>::load_acquire(value_bytes(position), &value);
-      }
+      if (!load_if_of<true>(body_at(here), key, value)) return false;
       if (ticket_at(here) == mine.ticket) result = found<Value>(value);
       return true;
     }
     std::uint32_t* const guard = guard_of(mine);
     const item* const position = body_at(here);
     for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
-      const std::uint32_t before = detail::shared_access::load(guard);
+      const std::uint32_t before = shared::load(guard);
       detail::observe(position);  // the body to which ticket and guard refer
       if (!load_if_of(position, key, value)) return false;
       detail::observe(position);  // later reads come after it
-      if (before % 2 == 0 && detail::shared_access::load(guard) == before) {
+      if (before % 2 == 0 && shared::load(guard) == before) {
         result = found<Value>(value);
         return true;
       }
@@ -564,7 +542,7 @@ class ticket_board::reader {
         if (ticket_at(here) == mine.ticket) result = found<Value>(value_of(position));
       };
       if (pause > 4096 && hold(guard, take_value)) return true;
-      detail::shared_access::wait(pause);
+      shared::wait(pause);
       if (ticket_at(here) != mine.ticket) return true;
     }
   }
@@ -574,12 +552,10 @@ class ticket_board::reader {
   ROOST_FN static bool hold(std::uint32_t* guard, const F& f) {
     std::uint32_t before = 0;
     const auto take = [&] {
-      before = detail::shared_access::load(guard);
-      return before % 2 == 0 &&
-             detail::shared_access::compare_exchange_first(guard, before, before + 1) == before;
+      before = shared::load(guard);
+      return before % 2 == 0 && shared::compare_exchange_first(guard, before, before + 1) == before;
     };
-    return detail::shared_access::in_turn(guard, take, f,
-                                          [&] { detail::shared_access::store_release(guard, before + 2); });
+    return shared::in_turn(guard, take, f, [&] { shared::store_release(guard, before + 2); });
   }
 
   memory memory_;
@@ -597,7 +573,7 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
 
  public:
   using base::base;
-  using typename base::item;
+  using typename base::cursor, typename base::item;
 
   /// Stores a pair whose key is absent and not inserted by any other thread; the caller guarantees both. The
   /// paper's insert: it reads no body.
@@ -637,12 +613,11 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// Erases a key; false if it is absent. Its slot is available to this key only, until the next bulk insert.
   ROOST_FN bool erase(const Key& key) const {
     bool result = false;
-    this->look(key, [&](const way& here) {
-      const std::uint32_t bit = this->bit_of(here);
-      result =
-          (detail::fetch_or(*this->word_at(here), shape::available << bit) >> bit & shape::available) == 0;
-      auto& flags = this->memory_.heads[here.region].flags;
-      if (result && (detail::shared_access::load(&flags) & region_head::packed) != 0)
+    look(key, [&](const cursor& here) {
+      const std::uint32_t bit = bit_of(here);
+      result = (detail::fetch_or(*word_at(here), shape::available << bit) >> bit & shape::available) == 0;
+      auto& flags = memory_.heads[here.region].flags;
+      if (result && (shared::load(&flags) & region_head::packed) != 0)
         detail::fetch_and(flags, ~std::uint32_t{region_head::packed});
     });
     return result;
@@ -685,87 +660,73 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   /// The one insert.
   template <class Mode, class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
-    const hashes mine = this->hashes_of(key);
-    if (stays<Mode>() && !is_staged(this->way_of(mine).home)) return insertion::full;
+    const hashes mine = hashes_of(key);
+    if (stays<Mode>() && !is_staged(cursor_of(mine).home)) return insertion::full;
     if constexpr (!Change::searches) {
-      return settle<Mode, Mode::reuses>(this->way_of(mine), mine, key,
+      return settle<Mode, Mode::reuses>(cursor_of(mine), mine, key,
                                         value);  // an insert of only new keys reads no body
     } else {
-      std::uint32_t* const guard = this->guard_of(mine);
+      std::uint32_t* const guard = guard_of(mine);
       insertion what = insertion::full;
-      if (stays<Mode>() &&
-          detail::shared_access::load(&this->memory_.heads[this->way_of(mine).home].far) != 0)
-        return what;
+      if (stays<Mode>() && shared::load(&memory_.heads[cursor_of(mine).home].far) != 0) return what;
       for (unsigned pause = 32;; pause = detail::smaller(2 * pause, 32768u)) {
         if (base::hold(guard, [&] { what = put_guarded<Mode>(key, value, mine, change); })) return what;
         if (Change::keeps && this->contains(key)) return insertion::present;  // copies of a key need not wait
-        detail::shared_access::wait(pause);
+        shared::wait(pause);
       }
     }
   }
 
   // An insert of a new key in steps, for callers that do other work between the steps.
 
-  using typename base::way;
-  ROOST_FN way first_step(const Key& key) const { return this->way_of(this->hashes_of(key)); }
+  ROOST_FN cursor first_step(const Key& key) const { return cursor_of(hashes_of(key)); }
   /// Tries the next slot of a probe sequence: true if it is now reserved, or if the whole table has no slot.
   template <class Mode>
-  ROOST_FN bool reserve(way& position) const {
+  ROOST_FN bool reserve(cursor& position) const {
     return reserve<Mode>(position, reserved());
   }
   /// Stores the pair in the slot that reserve() has found.
-  ROOST_FN insertion fill(const way& position, const Key& key, const Value& value) const {
-    return fill(position, this->hashes_of(key), key, value);
+  ROOST_FN insertion fill(const cursor& position, const Key& key, const Value& value) const {
+    return fill(position, hashes_of(key), key, value);
   }
 
   // The building blocks of a sweep, which overlaps with nothing else.
 
-  /// The probe sequence of a slot's key in its region, up to the slot: calls visit(number) for the earlier
-  /// slots as long as visit returns true. Returns the number of slots passed.
+  using base::cursor_at, base::erased_at, base::occupied_at;
+  /// The probe sequence of a slot's key in the slot's region, up to the slot: calls visit(cursor) for the
+  /// earlier slots as long as visit returns true. Returns the number of slots passed.
   template <class Visit>
-  ROOST_FN std::uint32_t walk_to(std::uint32_t region, std::uint32_t number, const Visit& visit) const {
-    const std::uint64_t slot = std::uint64_t{region} * this->plan_.region_slots + number;
-    this->observe(in_region(region, number));
-    way position = this->way_of(this->hashes_of(this->key_at(slot)));
-    position.region = region;
-    while (position.number != number && position.step < this->plan_.region_slots && visit(position.number))
-      this->pass(position);
-    return position.step;
+  ROOST_FN std::uint32_t walk_to(const cursor& last, const Visit& visit) const {
+    observe(last);
+    cursor here = cursor_of(hashes_of(base::key_of(body_at(last))));
+    here.region = last.region;
+    while (here.slot != last.slot && here.step < plan_.region_slots && visit(here)) pass(here);
+    return here.step;
   }
   /// Moves the body of a slot to the slot of an erased key; false if another thread was faster.
-  ROOST_FN bool move(std::uint32_t region, std::uint32_t source_number, std::uint32_t target_number) const {
-    const way source = in_region(region, source_number), target = in_region(region, target_number);
+  ROOST_FN bool move(const cursor& source, const cursor& target) const {
     for (taking now{}; !now.is_done;) {
       now = take<among_inserts>(target, reserved());
       if (!now.is_available) return false;
     }
-    const item body = base::body_of(this->body_at(source));
-    item* const to_body = this->body_at(target);
+    const item body = base::body_of(body_at(source));
+    item* const to_body = body_at(target);
     write_body(to_body, body);
-    announce(target, this->hashes_of(body.key).ticket);
+    announce(target, hashes_of(body.key).ticket);
     detail::publish(to_body);  // a thread that takes the slot writes to it only after this read
-    detail::fetch_or(*this->word_at(source), shape::available << this->bit_of(source));
+    detail::fetch_or(*word_at(source), shape::available << bit_of(source));
     return true;
   }
-  ROOST_FN void free(std::uint32_t region, std::uint32_t number) const {
-    const way position = in_region(region, number);
-    detail::fetch_or(*this->word_at(position), this->plan_.tickets.mask() << this->bit_of(position));
+  ROOST_FN void free(const cursor& slot) const {
+    detail::fetch_or(*word_at(slot), plan_.tickets.mask() << bit_of(slot));
   }
-  ROOST_FN bool erased_in(std::uint32_t region, std::uint32_t number) const {
-    return base::is_erased(this->ticket_at(in_region(region, number)));
-  }
-  ROOST_FN bool there_in(std::uint32_t region, std::uint32_t number) const {
-    return base::is_there(this->ticket_at(in_region(region, number)));
-  }
+
+ protected:
+  using base::bit_of, base::body_at, base::cursor_of, base::follow, base::guard_of, base::hashes_of;
+  using base::holds, base::leave_region, base::look, base::memory_, base::observe, base::pass, base::plan_;
+  using base::ticket_at, base::word_at;
 
  private:
-  ROOST_FN static way in_region(std::uint32_t region, std::uint32_t number) {
-    way position{};
-    position.region = region;
-    position.number = number;
-    return position;
-  }
-
   /// The value of a body that others may read, while its guard is held.
   ROOST_FN static void store_value(item* position, const Value& value) {
     detail::publish(position);  // readers see the guard's odd number first
@@ -777,20 +738,20 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
   ROOST_FN insertion put_guarded(const Key& key, const Value& value, const hashes& mine,
                                  const Change& change) const {
     bool present = false, own = false, room = false;
-    way position = this->way_of(mine), target = position;
-    this->follow(position, [&](const way& here, std::uint64_t ticket) {
+    cursor target = cursor_of(mine);
+    follow(target, [&](const cursor& here, std::uint64_t ticket) {
       if (base::never_used(ticket)) {
         if (!room) target = here;
         room = true;
         return true;
       }
-      if (ticket == mine.ticket && this->holds(here, key)) {
-        change.change(this->body_at(here), value);
+      if (ticket == mine.ticket && holds(here, key)) {
+        change.change(body_at(here), value);
         present = true;
         return true;
       }
       if (!room && base::is_erased(ticket)) {
-        own = !Mode::reuses && ticket == (mine.ticket | shape::available) && this->holds(here, key);
+        own = !Mode::reuses && ticket == (mine.ticket | shape::available) && holds(here, key);
         room = own || Mode::reuses;
         if (room) target = here;
       }
@@ -798,55 +759,52 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     });
     if (present) return insertion::present;
     if (!own) {
-      const insertion what = settle<Mode>(room ? target : this->way_of(mine), mine, key, value);
+      const insertion what = settle<Mode>(room ? target : cursor_of(mine), mine, key, value);
       // If other threads were faster, earlier slots may be available that were skipped: then start again.
-      return what == insertion::full && room ? settle<Mode>(this->way_of(mine), mine, key, value) : what;
+      return what == insertion::full && room ? settle<Mode>(cursor_of(mine), mine, key, value) : what;
     }
-    item* const body = this->body_at(target);
+    item* const body = body_at(target);
     store_value(body, value);
-    detail::shared_access::clear_release(this->word_at(target), shape::available << this->bit_of(target));
+    shared::clear_release(word_at(target), shape::available << bit_of(target));
     return insertion::inserted;
   }
 
   /// Stores a pair in the first available slot of its key's probe sequence, from `position` on. At once: the
   /// ticket announces the body before it is written, since no thread reads bodies.
   template <class Mode, bool AtOnce = false>
-  ROOST_FN insertion settle(way position, const hashes& mine, const Key& key, const Value& value) const {
+  ROOST_FN insertion settle(cursor position, const hashes& mine, const Key& key, const Value& value) const {
     while (!reserve<Mode>(position, AtOnce ? mine.ticket : reserved())) {
     }
     return fill<AtOnce>(position, mine, key, value);
   }
 
   /// A ticket that has no body and info bits yet; announce() clears its bits.
-  ROOST_FN std::uint64_t reserved() const { return this->plan_.tickets.mask() & ~shape::available; }
+  ROOST_FN std::uint64_t reserved() const { return plan_.tickets.mask() & ~shape::available; }
 
   /// Whether only regions whose bodies are staged may be touched.
   template <class Mode>
   ROOST_FN bool stays() const {
-    return Mode::reuses && this->memory_.staged_slots != 0;
+    return Mode::reuses && memory_.staged_slots != 0;
   }
   ROOST_FN bool is_staged(std::uint32_t region) const {
-    return std::uint64_t{region} * this->plan_.region_slots - this->memory_.staged_first <
-           this->memory_.staged_slots;
+    return std::uint64_t{region} * plan_.region_slots - memory_.staged_first < memory_.staged_slots;
   }
 
   template <class Mode>
-  ROOST_FN bool reserve(way& position, std::uint64_t ticket) const {
-    if (position.distance == this->plan_.regions) return true;
+  ROOST_FN bool reserve(cursor& position, std::uint64_t ticket) const {
+    if (position.distance == plan_.regions) return true;
     const taking now = take<Mode>(position, ticket);
     if (now.is_available) return now.is_done;
-    this->pass(position);
-    const bool all_seen = position.step == this->plan_.region_slots;
+    pass(position);
+    const bool all_seen = position.step == plan_.region_slots;
     if (!all_seen && position.step % base::patience != 0) return false;
-    auto& flags = this->memory_.heads[position.region].flags;
+    auto& flags = memory_.heads[position.region].flags;
     if (all_seen) detail::fetch_or(flags, Mode::no_room | region_head::used_up);
-    if (all_seen || (detail::shared_access::load(&flags) & Mode::no_room) != 0) {
+    if (all_seen || (shared::load(&flags) & Mode::no_room) != 0) {
       do {
-        stays<Mode>() ? static_cast<void>(position.distance = this->plan_.regions)
-                      : this->leave_region(position);
-      } while (position.distance < this->plan_.regions &&
-               (detail::shared_access::load(&this->memory_.heads[position.region].flags) & Mode::no_room) !=
-                   0);
+        stays<Mode>() ? static_cast<void>(position.distance = plan_.regions) : leave_region(position);
+      } while (position.distance < plan_.regions &&
+               (shared::load(&memory_.heads[position.region].flags) & Mode::no_room) != 0);
     }
     return false;
   }
@@ -858,32 +816,33 @@ class ticket_board::table : public ticket_board::reader<Place, Key, Value> {
     bool is_done;  // if false although the slot is available: another ticket in the same word has changed
   };
   template <class Mode>
-  ROOST_FN taking take(const way& position, std::uint64_t ticket) const {
-    std::uint64_t* const word = this->word_at(position);
-    const std::uint32_t bit = this->bit_of(position);
-    const std::uint64_t seen = detail::shared_access::load(word);
-    const std::uint64_t next = (seen & ~(this->plan_.tickets.mask() << bit)) | ticket << bit;
+  ROOST_FN taking take(const cursor& position, std::uint64_t ticket) const {
+    std::uint64_t* const word = word_at(position);
+    const std::uint32_t bit = bit_of(position);
+    const std::uint64_t seen = shared::load(word);
+    const std::uint64_t next = (seen & ~(plan_.tickets.mask() << bit)) | ticket << bit;
     const bool is_available =
         Mode::reuses ? (seen >> bit & shape::available) != 0 : base::never_used(seen >> bit);
-    return {is_available, is_available && detail::shared_access::compare_exchange(word, seen, next) == seen};
+    return {is_available, is_available && shared::compare_exchange(word, seen, next) == seen};
   }
 
   template <bool Announced = false>
-  ROOST_FN insertion fill(const way& position, const hashes& mine, const Key& key, const Value& value) const {
-    if (position.distance == this->plan_.regions) return insertion::full;
-    item* const target = this->body_at(position);
+  ROOST_FN insertion fill(const cursor& position, const hashes& mine, const Key& key,
+                          const Value& value) const {
+    if (position.distance == plan_.regions) return insertion::full;
+    item* const target = body_at(position);
     write_body(target, item{key, value});
     if (position.step >= base::patience)
-      detail::fetch_max(this->memory_.heads[position.region].longest, position.step + 1);
-    if (position.distance != 0) detail::fetch_max(this->memory_.heads[position.home].far, position.distance);
+      detail::fetch_max(memory_.heads[position.region].longest, position.step + 1);
+    if (position.distance != 0) detail::fetch_max(memory_.heads[position.home].far, position.distance);
     if (!Announced) announce(position, mine.ticket);
     return insertion::inserted;
   }
 
   /// Announces the body of a reserved slot.
-  ROOST_FN void announce(const way& position, std::uint64_t ticket) const {
-    const std::uint64_t cleared = ~ticket & this->plan_.tickets.mask() & ~shape::available;
-    detail::shared_access::clear_release(this->word_at(position), cleared << this->bit_of(position));
+  ROOST_FN void announce(const cursor& position, std::uint64_t ticket) const {
+    const std::uint64_t cleared = ~ticket & plan_.tickets.mask() & ~shape::available;
+    shared::clear_release(word_at(position), cleared << bit_of(position));
   }
 
   /// Writes a body that no other thread sees yet. 16 bytes at a time if the type allows it: a write to host
