@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "roost/frozen_multimap.hpp"
-#include "roost/shards/detail/arrivals.hpp"
+#include "roost/shards/detail/queries.hpp"
 #include "roost/shards/shards.hpp"
 
 // Shared by all sharded tables: a table for each shard of this process.
