@@ -1,10 +1,13 @@
 #pragma once
 
-#include <dlfcn.h>
-
-#include "roost/shards/gpus.hpp"
+#include "roost/shards/detail/gpus.hpp"
+#include "roost/shards/detail/ranks.hpp"
 
 // Ranks of an NCCL communicator.
+
+#if defined(__CUDACC__)
+
+#include <dlfcn.h>
 
 namespace roost::detail {
 
@@ -171,14 +174,13 @@ class nccl_transport final : public rank_transport {
   }
 
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in) override {
-    check(cudaEventRecord(lanes_->ready[0], place_.stream()), "cudaEventRecord");
-    check(cudaStreamWaitEvent(stream(), lanes_->ready[0]), "cudaStreamWaitEvent");
+    run_after(stream(), place_.stream(), lanes_->ready[0].get());
     start(out, in);
     return record();
   }
   void wait(std::uint64_t ticket) override {
     wait_for(ticket);
-    check(cudaStreamWaitEvent(place_.stream(), arrived(ticket)), "cudaStreamWaitEvent");
+    check(cudaStreamWaitEvent(place_.stream(), lanes_->arrival(ticket)), "cudaStreamWaitEvent");
   }
   void finish() override {
     if (all_ != nullptr) wait_for(record());
@@ -188,10 +190,9 @@ class nccl_transport final : public rank_transport {
   }
 
  private:
-  cudaStream_t stream() const { return lanes_->lane[0]; }
-  cudaEvent_t arrived(std::uint64_t ticket) const { return lanes_->arrived[ticket % gpu_lanes::tickets]; }
+  cudaStream_t stream() const { return lanes_->lane[0].get(); }
   std::uint64_t record() {
-    check(cudaEventRecord(arrived(++tickets_), stream()), "cudaEventRecord");
+    check(cudaEventRecord(lanes_->arrival(++tickets_), stream()), "cudaEventRecord");
     return tickets_;
   }
   void copy(void* target, const void* source, std::size_t bytes) const {
@@ -233,7 +234,7 @@ class nccl_transport final : public rank_transport {
   void wait_for(std::uint64_t ticket) {
     const auto end = clock::now() + deadline_;
     for (std::uint32_t looks = 1;; ++looks) {
-      const cudaError_t state = cudaEventQuery(arrived(ticket));
+      const cudaError_t state = cudaEventQuery(lanes_->arrival(ticket));
       if (state == cudaSuccess) return;
       if (state != cudaErrorNotReady) check(state, "cudaEventQuery");
       if (looks % 64 != 0) continue;
@@ -267,3 +268,5 @@ class nccl_transport final : public rank_transport {
 };
 
 }  // namespace roost::detail
+
+#endif  // __CUDACC__

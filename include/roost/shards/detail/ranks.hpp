@@ -1,12 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
 
-#include "roost/place.hpp"
 #include "roost/shards/detail/crew.hpp"
 
 #if defined(__CUDACC__)
@@ -39,6 +37,47 @@ class rank_transport {
   virtual void finish() = 0;
   virtual void abort() noexcept = 0;
 };
+
+/// A user's roost::communicator.
+template <class Communicator, class Place>
+class communicator_transport final : public rank_transport {
+ public:
+  communicator_transport(Communicator& all, const Place& place)
+      : all_(all), place_(place), out_(all.size()), in_(all.size()) {}
+
+  std::uint32_t rank() const override { return all_.rank(); }
+  std::uint32_t size() const override { return all_.size(); }
+  void all_gather(std::span<const std::uint64_t> mine, std::span<std::uint64_t> all) override {
+    all_.all_gather(std::as_bytes(mine), std::as_writable_bytes(all));
+  }
+  std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in) override {
+    const std::uint32_t my = rank();
+    for (std::uint32_t r = 0; r < size(); ++r) {
+      if (r == my) continue;
+      out_[r] = {static_cast<const std::byte*>(out[r].memory), out[r].bytes};
+      in_[r] = {static_cast<std::byte*>(const_cast<void*>(in[r].memory)), in[r].bytes};
+    }
+    if (in[my].bytes != 0) place_.copy(const_cast<void*>(in[my].memory), out[my].memory, in[my].bytes);
+    place_.synchronize();
+    all_.exchange(out_, in_);
+    return 0;
+  }
+  void wait(std::uint64_t) override {}
+  void finish() override {}
+  void abort() noexcept override { all_.abort(); }
+
+ private:
+  Communicator& all_;
+  const Place place_;
+  std::vector<std::span<const std::byte>> out_;
+  std::vector<std::span<std::byte>> in_;
+};
+
+inline void check_rank(std::uint32_t rank, std::uint32_t size) {
+  check_shards(size, "roost::rank");
+  if (rank < size) return;
+  raise<invalid_argument>({"roost::rank: rank ", rank, " of ", size, " asked for; they count from 0"});
+}
 
 /// The permanent state of a process in a group.
 template <class Place>
