@@ -107,8 +107,8 @@ void send_back(Me& me, const arrived<Item, Place>& items, const Result* results,
   swap_pieces(me, pieces_of(results, items.begins), pieces_of(target, mine.begins));
 }
 
-/// The begins and ends of the queries of each region of all shards, counted from the first region of the
-/// shard: for each shard first the begins, then the ends.
+/// The begins and ends of each region of all shards in partitioned items, counted from the first region of
+/// the shard: for each shard first the begins, then the ends.
 struct write_bounds {
   const std::uint64_t* ends;
   std::uint64_t room;  // of a region
@@ -123,6 +123,118 @@ struct write_bounds {
   }
 };
 
+/// Neighbouring regions, which are sent at once.
+struct region_range {
+  std::uint32_t first, count;
+  std::uint32_t end() const { return first + count; }
+};
+
+/// Items of a shard, split by the shards that own them and by region, each with the same room; and the items
+/// that arrive from other shards, for the regions of this one. Asynchronous.
+template <class Me, class Item, partition_kind Kind>
+class items_by_region {
+  using place_type = typename Me::place_type;
+
+ public:
+  /// `rooms`: of a region, for the items of each shard. The items are sent in `ranges` ranges of regions.
+  /// `overflowed`, `unless`: as in a partitioner.
+  template <class Source>
+  items_by_region(Me& me, const Source& source, const owners& order, std::uint32_t ranges,
+                  std::vector<std::uint64_t> rooms, std::uint32_t* overflowed,
+                  const std::uint32_t* unless = nullptr)
+      : me_(me),
+        my_(me.number()),
+        regions_(order.parts()),
+        rooms_(std::move(rooms)),
+        parts_(partitioner<place_type, Item, Kind>(me.place(), order.shards * regions_, room::slack,
+                                                   overflowed, rooms_[my_], 1, unless)
+                   .run(source, order)),
+        bounds_(me.place(), std::size_t{2} * order.shards * regions_),
+        arrivals_(ranges),
+        out_(order.shards),
+        in_(order.shards) {
+    const place_type& place = me.place();
+    place.for_each(std::size_t{order.shards} * regions_,
+                   write_bounds{parts_.ends(), rooms_[my_], regions_, bounds_.data()});
+    for (std::uint32_t s = 0; s < order.shards; ++s) {
+      if (s == my_) {
+        from_.push_back({});
+      } else {
+        from_.push_back({{place, slots_from(s)}, {place, std::size_t{2} * regions_}});
+      }
+    }
+  }
+
+  std::uint32_t regions() const { return regions_; }
+  std::uint32_t ranges() const { return static_cast<std::uint32_t>(arrivals_.size()); }
+  region_range range(std::uint32_t k) const {
+    const std::uint32_t first = regions_ * k / ranges();
+    return {first, regions_ * (k + 1) / ranges() - first};
+  }
+
+  /// The items of this shard, for all shards.
+  const partitioned<Item, place_type>& parts() const { return parts_; }
+  // The items from a shard: they lie in slots, so many in each region; their begins, and then their ends.
+  std::uint64_t room_from(std::uint32_t s) const { return rooms_[s]; }
+  std::uint64_t slots_from(std::uint32_t s) const { return regions_ * rooms_[s]; }
+  const Item* items_from(std::uint32_t s) const {
+    return s == my_ ? parts_.items() + s * slots_from(my_) : from_[s].items.data();
+  }
+  const std::uint64_t* bounds_from(std::uint32_t s) const {
+    return s == my_ ? bounds_.data() + s * 2 * regions_ : from_[s].bounds.data();
+  }
+  /// Of the bounds, and of what arrives.
+  std::size_t bytes() const {
+    std::size_t result = bounds_.bytes();
+    for (const auto& theirs : from_) result += theirs.items.bytes() + theirs.bounds.bytes();
+    return result;
+  }
+
+  /// Sends the items to their owners: wait_for(range) lets the place wait for those of a range.
+  void send() const {
+    exchange([&](std::uint32_t s) { return piece{bounds_.data() + s * 2 * regions_, 2 * regions_ * 8}; },
+             [&](std::uint32_t s) { return piece{from_[s].bounds.data(), from_[s].bounds.bytes()}; }, 0);
+    for (std::uint32_t k = 0; k < ranges(); ++k) {
+      arrivals_[k] = exchange(
+          [&](std::uint32_t s) { return piece_of(parts_.items() + s * slots_from(my_), my_, range(k)); },
+          [&](std::uint32_t s) { return piece_of(from_[s].items.data(), s, range(k)); }, 0);
+      me_.mark("items have come", k, 0);
+    }
+  }
+  void wait_for(std::uint32_t k) const { me_.wait(arrivals_[k]); }
+
+  /// Sends out(s) to each other shard s and receives in(s) from it.
+  template <class Out, class In>
+  std::uint64_t exchange(const Out& out, const In& in, int lane) const {
+    for (std::uint32_t s = 0; s < me_.count(); ++s) {
+      if (s == my_) continue;
+      out_[s] = out(s);
+      in_[s] = in(s);
+    }
+    return me_.exchange(out_, in_, lane);
+  }
+  /// The regions of a range, in slots like those for the items of shard s.
+  template <class Slot>
+  piece piece_of(const Slot* slots, std::uint32_t s, const region_range& r) const {
+    return {slots + r.first * rooms_[s], r.count * rooms_[s] * sizeof(Slot)};
+  }
+
+ private:
+  struct arriving {
+    array<Item, place_type> items;
+    array<std::uint64_t, place_type> bounds;
+  };
+
+  Me& me_;
+  const std::uint32_t my_, regions_;
+  const std::vector<std::uint64_t> rooms_;
+  partitioned<Item, place_type> parts_;
+  array<std::uint64_t, place_type> bounds_;
+  std::vector<arriving> from_;
+  mutable std::vector<std::uint64_t> arrivals_;  // of each range
+  mutable std::vector<piece> out_, in_;          // of an exchange
+};
+
 // Builds from pairs with distinct keys. One pass splits them by owner and by the first digit of their region;
 // while ranges of these parts are sent, others are split into regions, and regions are built.
 
@@ -131,6 +243,7 @@ struct write_bounds {
 template <class Me, class Item>
 class arriving_items {
   using place_type = typename Me::place_type;
+  using tuned = shards_tuning<place_type>;
   static constexpr std::uint32_t digits_most = partition_tuning<place_type>::digits_most;
 
  public:
@@ -154,30 +267,12 @@ class arriving_items {
   arriving_items(Me& me, const Source& source, const owners& order, const gathered& sizes)
       : me_(me),
         order_(order),
-        sizes_(sizes),
+        size_(expected(sizes, order.shards)),
         flags_(zeros(me.place(), 1)),
-        mine_(partitioner<place_type, Item, partition_kind{.one_pass = true, .may_count = false}>(
-                  me.place(), order.shards * order.parts(), room::slack, flag(), room_of(me.number()))
-                  .run(source, order)),
-        bounds_(me.place(), std::size_t{2} * order.shards * order.parts()) {
-    const std::uint32_t parts = order.parts();
-    me.place().for_each(std::size_t{order.shards} * parts,
-                        write_bounds{mine_.ends(), room_of(me.number()), parts, bounds_.data()});
-    for (std::uint32_t s = 0; s < order.shards; ++s) {
-      if (s == me.number()) {
-        from_.push_back({mine_.items() + s * parts * room_of(s), bounds_.data() + s * 2 * parts, {}, {}});
-      } else {
-        visitor guest{
-            nullptr, nullptr, {me.place(), parts * room_of(s)}, {me.place(), std::size_t{2} * parts}};
-        guest.first = guest.items.data();
-        guest.edges = guest.bounds.data();
-        from_.push_back(std::move(guest));
-      }
-    }
-  }
+        items_(me, source, order, ranges_of(order, sizes), rooms_of(order, sizes), flag()) {}
 
   /// The number of pairs for which the table is created.
-  std::size_t size() const { return expected(sizes_, order_.shards); }
+  std::size_t size() const { return size_; }
 
   /// Whether a part had too many pairs, so that some were not sent. Synchronises.
   bool overflowed() const {
@@ -191,102 +286,84 @@ class arriving_items {
   /// scratch.
   template <class Plan, class Build>
   std::size_t into_regions(const Plan& plan, std::uint32_t* overflowed, const Build& build) const {
-    using tuned = shards_tuning<place_type>;
     const place_type& place = me_.place();
-    const std::uint32_t shards = order_.shards, parts = order_.parts(), my = me_.number();
     const std::uint64_t room = plan.room_for_region != 0
                                    ? plan.room_for_region
                                    : with_slack(static_cast<double>(size()) / plan.regions, size());
     array<Item, place_type> items(place, plan.regions * room);
     array<std::uint64_t, place_type> begins(place, plan.regions), ends(place, plan.regions);
     place.for_each(plan.regions, begin_with_slack{room, begins.data(), ends.data()});
-    const auto ranges = static_cast<std::uint32_t>(std::clamp<std::size_t>(
-        sizes_.most() * sizeof(Item) / shards / tuned::range_bytes, 1, smaller(tuned::ranges_most, parts)));
-    const auto first_of = [&](std::uint32_t k) { return parts * k / ranges; };
-    std::vector<piece> out(shards), in(shards);
-    std::vector<std::uint64_t> arrival(ranges);
     me_.agree();
     in_use_by_others scope(me_);
-
-    const auto exchange = [&](const auto& piece_out, const auto& piece_in) {
-      for (std::uint32_t s = 0; s < shards; ++s) {
-        if (s == my) continue;
-        out[s] = piece_out(s);
-        in[s] = piece_in(s);
-      }
-      return me_.exchange(out, in, 0);
-    };
-    exchange([&](std::uint32_t s) { return piece{bounds_.data() + s * 2 * parts, 2 * parts * 8}; },
-             [&](std::uint32_t s) { return piece{from_[s].bounds.data(), from_[s].bounds.bytes()}; });
-    for (std::uint32_t k = 0; k < ranges; ++k) {
-      const auto range = [&](const Item* first, std::uint32_t shard) {
-        return piece{first + first_of(k) * room_of(shard),
-                     (first_of(k + 1) - first_of(k)) * room_of(shard) * sizeof(Item)};
-      };
-      arrival[k] =
-          exchange([&](std::uint32_t s) { return range(mine_.items() + s * parts * room_of(my), my); },
-                   [&](std::uint32_t s) { return range(from_[s].items.data(), s); });
-    }
+    items_.send();
     scope.all_sent();
-
-    constexpr std::uint32_t tile = tile_items<place_type, Item>;
-    using kernel =
-        scatter_tiles<place_type, Item, sequence<const Item*>, leading_bits, shared_cursors, no_way_back>;
-    const partition_pass pass{0, order_.shift, smaller(1u << order_.shift, plan.regions), plan.regions};
-    const auto split = [&](std::uint32_t s, std::uint32_t first, std::uint32_t end) {
-      const auto tiles = static_cast<std::uint32_t>(ceil_div<std::uint64_t>(room_of(s), tile));
-      tile_map map;
-      map.begin = from_[s].edges;
-      map.end = from_[s].edges + parts;
-      map.tiles_of_parent = tiles;
-      map.first_parent = first;
-      const kernel run{{from_[s].first, parts * room_of(s)},
-                       plan.region_of,
-                       map,
-                       pass,
-                       {ends.data()},
-                       room,
-                       items.data(),
-                       overflowed,
-                       {}};
-      place.launch(std::size_t{tiles} * (end - first), scratch_bytes_of(run), run);
+    const auto split = [&](std::uint32_t s, const region_range& parts) {
+      split_parts(s, parts, plan, {ends.data()}, room, items.data(), overflowed);
     };
-    split(my, 0, parts);
-    for (std::uint32_t k = 0; k < ranges; ++k) {
-      me_.wait(arrival[k]);
-      for (std::uint32_t s = 0; s < shards; ++s) {
-        if (s != my) split(s, first_of(k), first_of(k + 1));
+    split(me_.number(), {0, order_.parts()});
+    for (std::uint32_t k = 0; k < items_.ranges(); ++k) {
+      const region_range parts = items_.range(k);
+      items_.wait_for(k);
+      for (std::uint32_t s = 0; s < order_.shards; ++s) {
+        if (s != me_.number()) split(s, parts);
       }
-      const std::uint32_t first = first_of(k) << order_.shift,
-                          end = smaller(first_of(k + 1) << order_.shift, plan.regions);
+      const std::uint32_t first = parts.first << order_.shift,
+                          end = smaller(parts.end() << order_.shift, plan.regions);
       build(items.data(), begins.data(), ends.data(), first, end - first);
     }
     place.synchronize();
-    return mine_.scratch_bytes() + items.bytes() + begins.bytes() + ends.bytes();
+    return items_.parts().scratch_bytes() + items.bytes() + begins.bytes() + ends.bytes();
   }
 
  private:
-  struct visitor {
-    const Item* first;           // of the parts from a shard
-    const std::uint64_t* edges;  // their begins, then their ends
-    array<Item, place_type> items;
-    array<std::uint64_t, place_type> bounds;
-  };
-
-  std::uint64_t room_of(std::uint32_t shard) const {
-    const std::uint64_t n = larger<std::uint64_t>(sizes_(shard), 16);
-    const double part = static_cast<double>(std::uint64_t{1} << order_.shift) / order_.regions;
-    return with_slack(static_cast<double>(n) / order_.shards * std::min(part, 1.0), n);
+  static std::uint32_t ranges_of(const owners& order, const gathered& sizes) {
+    const std::size_t ranges = sizes.most() * sizeof(Item) / order.shards / tuned::range_bytes;
+    return static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, order.parts())));
+  }
+  static std::vector<std::uint64_t> rooms_of(const owners& order, const gathered& sizes) {
+    const double part = static_cast<double>(std::uint64_t{1} << order.shift) / order.regions;
+    std::vector<std::uint64_t> result;
+    for (std::uint32_t s = 0; s < order.shards; ++s) {
+      const std::uint64_t n = larger<std::uint64_t>(sizes(s), 16);
+      result.push_back(with_slack(static_cast<double>(n) / order.shards * std::min(part, 1.0), n));
+    }
+    return result;
   }
   std::uint32_t* flag() { return reinterpret_cast<std::uint32_t*>(flags_.data()); }
 
+  /// Splits some parts of the pairs from a shard into regions.
+  template <class Plan>
+  void split_parts(std::uint32_t s, const region_range& parts, const Plan& plan,
+                   const shared_cursors& cursors, std::uint64_t room, Item* target,
+                   std::uint32_t* overflowed) const {
+    constexpr std::uint32_t tile = tile_items<place_type, Item>;
+    using kernel =
+        scatter_tiles<place_type, Item, sequence<const Item*>, leading_bits, shared_cursors, no_way_back>;
+    const auto tiles = static_cast<std::uint32_t>(ceil_div<std::uint64_t>(items_.room_from(s), tile));
+    tile_map map;
+    map.begin = items_.bounds_from(s);
+    map.end = map.begin + order_.parts();
+    map.tiles_of_parent = tiles;
+    map.first_parent = parts.first;
+    const partition_pass pass{0, order_.shift, smaller(1u << order_.shift, plan.regions), plan.regions};
+    const kernel run{{items_.items_from(s), items_.slots_from(s)},
+                     plan.region_of,
+                     map,
+                     pass,
+                     cursors,
+                     room,
+                     target,
+                     overflowed,
+                     {}};
+    me_.place().launch(std::size_t{tiles} * parts.count, scratch_bytes_of(run), run);
+  }
+
   Me& me_;
   const owners order_;
-  const gathered sizes_;
+  const std::size_t size_;
   array<std::uint64_t, place_type> flags_;
-  partitioned<Item, place_type> mine_;
-  array<std::uint64_t, place_type> bounds_;
-  std::vector<visitor> from_;
+  items_by_region<Me, Item, partition_kind{.one_pass = true, .may_count = false}> items_;
 };
 
 /// Builds a map from pairs with distinct keys while they are sent. Returns nothing, on all shards, if there

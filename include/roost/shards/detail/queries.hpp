@@ -6,6 +6,7 @@
 #include "roost/detail/partition/select.hpp"
 #include "roost/detail/table/bulk_lookup.hpp"
 #include "roost/shards/detail/exchange.hpp"
+#include "roost/shards/detail/gpus.hpp"
 #include "roost/two_way_index.hpp"
 
 // Lookups in a sharded table. Queries are sent to the shards that own their keys, by ranges of regions;
@@ -38,30 +39,23 @@ class reading<T, cuda> {
       place.copy_to_host(&value_, source, sizeof(T));
       return;
     }
-    check(cudaEventCreateWithFlags(&there_.event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    there_ = make_event();
     place.copy_to_word(word_.get(), source, sizeof(T));
-    check(cudaEventRecord(there_.event, place.stream()), "cudaEventRecord");
+    check(cudaEventRecord(there_.get(), place.stream()), "cudaEventRecord");
+  }
+  reading(const reading&) = delete;
+  ~reading() {  // the word must not be reused before
+    if (there_) static_cast<void>(cudaEventSynchronize(there_.get()));
   }
 
   T get() {
-    if (there_.event == nullptr) return value_;
-    check(cudaEventSynchronize(there_.event), "cudaEventSynchronize");
+    if (!there_) return value_;
+    check(cudaEventSynchronize(there_.get()), "cudaEventSynchronize");
     std::memcpy(&value_, word_.get(), sizeof(T));
     return value_;
   }
 
  private:
-  struct owned_event {
-    cudaEvent_t event = nullptr;
-    owned_event() = default;
-    owned_event(const owned_event&) = delete;
-    ~owned_event() {
-      if (event == nullptr) return;
-      static_cast<void>(cudaEventSynchronize(event));  // the word must not be reused before
-      static_cast<void>(cudaEventDestroy(event));
-    }
-  };
-
   T value_{};
   pinned_word word_;
   owned_event there_;
@@ -142,13 +136,16 @@ struct is_frequent {
   ROOST_FN bool operator()(std::size_t i) const { return counts[i] >= least; }
 };
 
-/// The keys of many queries of a shard, and a table of their numbers.
+/// The keys of many queries of a shard.
 template <class Key, class Place>
-class frequent_queries {
+struct frequent_queries {
   static constexpr std::size_t least = 8;  // in the sample
   static constexpr std::size_t sample_most = 1 << 18;
 
- public:
+  array<Key, Place> keys;
+  std::optional<frozen_map<Key, std::uint32_t, Place>> numbers;  // of the keys, if there are any
+  std::uint64_t copies = 1;  // of keys that are not frequent: see copies_of_items
+
   template <class Queries>
   frequent_queries(const Place& place, const Queries& queries) {
     const std::size_t n = queries.size();
@@ -160,27 +157,17 @@ class frequent_queries {
         unique_all(place, as_sequence(sample), {.order = index_order::any, .counts = true}, "roost::find");
     const std::uint64_t rare = place.sum(each.keys.size(), rare_counts{each.counts.data(), least});
     const auto rare_items = static_cast<double>(rare & 0xffffffff);
-    copies_ = copies_of_items(n, static_cast<double>(size), rare_items,
-                              static_cast<double>(rare >> 32) - rare_items);
+    copies = copies_of_items(n, static_cast<double>(size), rare_items,
+                             static_cast<double>(rare >> 32) - rare_items);
     const auto chosen =
         select_numbers<std::uint32_t>(place, each.keys.size(), is_frequent{each.counts.data(), least});
     if (chosen.size() == 0) return;
-    keys_ = {place, chosen.size()};
-    write_numbers(place, chosen.size(), in_order<Key>{each.keys.data(), chosen.data()}, keys_.data());
-    numbers_.emplace(place, keys_, numbers_to<std::uint32_t>(keys_.size()));
+    keys = {place, chosen.size()};
+    write_numbers(place, chosen.size(), in_order<Key>{each.keys.data(), chosen.data()}, keys.data());
+    numbers.emplace(place, keys, numbers_to<std::uint32_t>(keys.size()));
   }
 
-  const array<Key, Place>& keys() const { return keys_; }
-  /// Of keys that are not frequent: see copies_of_items.
-  std::uint64_t copies() const { return copies_; }
-  /// The table of the keys' numbers, if there are such keys.
-  auto numbers() const { return numbers_->ref(); }
-  std::size_t bytes() const { return keys_.bytes() + (numbers_ ? numbers_->bytes() : 0); }
-
- private:
-  array<Key, Place> keys_;
-  std::optional<frozen_map<Key, std::uint32_t, Place>> numbers_;
-  std::uint64_t copies_ = 1;
+  std::size_t bytes() const { return keys.bytes() + (numbers ? numbers->bytes() : 0); }
 };
 
 /// Answers queries of frequent keys, and lists the others.
@@ -238,53 +225,7 @@ struct answer_frequent {
   }
 };
 
-/// The queries of a batch whose keys are not frequent; the others have been answered.
-template <class Key, class Place>
-class rare_queries {
- public:
-  template <class Queries, class Result, class Target>
-  rare_queries(const Place& place, const frequent_queries<Key, Place>& frequent,
-               const array<Result, Place>& answers, const Queries& queries, const Target& target)
-      : keys_(place, queries.size()), numbers_(place, queries.size()) {
-    auto size = zeros(place, 1);
-    using kernel = answer_frequent<Place, decltype(frequent.numbers()), Queries, Result, Target>;
-    const kernel run{frequent.numbers(), answers.data(),  queries,    queries.size(), target,
-                     keys_.data(),       numbers_.data(), size.data()};
-    place.launch(ceil_div<std::size_t>(queries.size(), kernel::tile), scratch_bytes_of(run), run);
-    std::uint64_t left = 0;
-    place.copy_to_host(&left, size.data(), sizeof(left));
-    size_ = left;
-  }
-
-  auto queries() const { return slice(as_sequence(keys_), 0, size_); }
-  /// Their numbers in the batch.
-  const std::uint32_t* numbers() const { return numbers_.data(); }
-  std::size_t bytes() const { return keys_.bytes() + numbers_.bytes(); }
-
- private:
-  array<Key, Place> keys_;
-  array<std::uint32_t, Place> numbers_;
-  std::size_t size_ = 0;
-};
-
 // The exchange of queries and answers.
-
-/// Queries that have arrived from another shard, and their answers.
-template <class Query, class Result, class Place>
-struct visiting {
-  std::uint64_t room = 0;  // of a region
-  array<pair<Query, none>, Place> queries;
-  array<std::uint64_t, Place> bounds;
-  array<Result, Place> answers;
-};
-
-/// A table of this shard that all shards query.
-template <class Ref>
-struct asked_table {
-  Ref ref;
-  std::size_t bytes;
-  std::uint64_t seed;  // of the owners
-};
 
 /// The plan of a batch of all shards.
 struct sharded_batch {
@@ -294,17 +235,23 @@ struct sharded_batch {
   std::uint64_t copies = 1;            // of most queries, for which regions have room; or room_for_all
   std::vector<std::uint64_t> sizes{};  // how many queries each shard has
 
-  /// The sizes that all shards have told.
-  void set_sizes(const gathered& all) {
+  /// Takes a part of the queries, of which each shard has told how many it has.
+  void take(const gathered& all, std::size_t first = 0, std::size_t most = ~std::size_t{0}) {
     sizes.clear();
-    for (std::uint32_t s = 0; s < order.shards; ++s) sizes.push_back(all(s));
+    for (std::uint32_t s = 0; s < order.shards; ++s)
+      sizes.push_back(smaller(all(s) - smaller(all(s), first), most));
+  }
+  /// The room of a region, for the queries of each shard.
+  std::vector<std::uint64_t> rooms() const {
+    std::vector<std::uint64_t> result;
+    for (const std::uint64_t size : sizes) {
+      const std::uint64_t n = larger<std::uint64_t>(size, 16);
+      const double mean = static_cast<double>(n) / (order.shards * order.regions);
+      result.push_back(copies == room_for_all ? n : with_slack(mean, n, static_cast<double>(copies)));
+    }
+    return result;
   }
 };
-
-/// How many of n queries are in a given part.
-inline std::size_t count_in_part(std::size_t n, std::size_t first, std::size_t count) {
-  return smaller(n - smaller(n, first), count);
-}
 
 /// Where the answers to a part of a batch are written: to queries from `first` on, or to those with given
 /// numbers.
@@ -318,143 +265,6 @@ struct answers_to {
   }
 };
 
-/// Always goes on.
-struct go_on {
-  bool operator()() const { return true; }
-};
-
-/// Sends a shard's queries to the owners of their keys, and writes the answers to `target`; all shards do so
-/// at once. Returns false on a shard that has too many queries of one region: then that shard has no answers.
-/// `looks_good()` is called when the partition has begun; if it returns false, on all shards, nothing is
-/// sent. Queries are not partitioned if `unless`, on the place, is not 0.
-template <class Me, class Ref, class Queries, class Answer, class Target, class LooksGood = go_on>
-bool ask_once(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries, const Answer& answer_of,
-              const Target& target, std::size_t& scratch_bytes, const LooksGood& looks_good = {},
-              const std::uint32_t* unless = nullptr) {
-  using place_type = typename Me::place_type;
-  using query = element_of<Queries>;
-  using item = pair<query, none>;
-  using result = typename Answer::result;
-  using kernel = probe_region_tiles<place_type, Ref, query, Answer, shards_tuning<place_type>::batches>;
-  const place_type& place = me.place();
-  const std::uint32_t shards = me.count(), my = me.number(), regions = batch.order.regions;
-  const auto room_of = [&](std::uint32_t shard) {
-    const std::uint64_t n = larger<std::uint64_t>(batch.sizes[shard], 16);
-    if (batch.copies == batch.room_for_all) return n;
-    return with_slack(static_cast<double>(n) / (shards * regions), n, static_cast<double>(batch.copies));
-  };
-
-  std::optional<reading<std::uint32_t, place_type>> overflowed;
-  {                                                    // freed in stream order before the wait
-    array<std::uint32_t, place_type> flags(place, 2);  // a region has overflowed; nothing
-    place.fill(flags.data(), 0, flags.bytes());
-    constexpr partition_kind kind{.way_back = true, .one_pass = true, .may_count = false};
-    const std::uint64_t my_room = room_of(my), my_slot = regions * my_room;
-    partitioner<place_type, item, kind> partitioner(place, shards * regions, room::slack, flags.data(),
-                                                    my_room, 1, unless);
-    const auto parts = partitioner.run(alone<Queries>{queries}, batch.order);
-    array<std::uint64_t, place_type> bounds(place, std::size_t{2} * shards * regions);
-    place.for_each(std::size_t{shards} * regions,
-                   write_bounds{parts.ends(), my_room, regions, bounds.data()});
-    me.mark("partitioned");
-    array<result, place_type> answers(place, parts.extent());
-    scratch_bytes = parts.scratch_bytes() + answers.bytes() + bounds.bytes();
-    std::vector<visiting<query, result, place_type>> from(shards);
-    for (std::uint32_t s = 0; s < shards; ++s) {
-      if (s == my) continue;
-      from[s].room = room_of(s);
-      from[s].queries = {place, regions * from[s].room};
-      from[s].bounds = {place, std::size_t{2} * regions};
-      from[s].answers = {place, regions * from[s].room};
-      scratch_bytes += from[s].queries.bytes() + from[s].answers.bytes() + from[s].bounds.bytes();
-    }
-    if (!looks_good()) return false;
-    std::vector<piece> out(shards), in(shards);
-    std::vector<std::uint64_t> arrival(batch.ranges);
-    me.agree();
-    in_use_by_others scope(me);
-
-    const auto to_others = [&](const auto& piece_out, const auto& piece_in, int lane) {
-      for (std::uint32_t s = 0; s < shards; ++s) {
-        if (s == my) continue;
-        out[s] = piece_out(s);
-        in[s] = piece_in(s);
-      }
-      return me.exchange(out, in, lane);
-    };
-    struct region_range {
-      std::uint32_t first, count;
-    };
-    const auto range = [&](std::uint32_t k) {
-      const std::uint32_t first = regions * k / batch.ranges;
-      return region_range{first, regions * (k + 1) / batch.ranges - first};
-    };
-    // The regions of a range, in order.
-    const auto piece_of = [](const auto* slot, std::uint64_t room, const region_range& r) {
-      return piece{slot + r.first * room, r.count * room * sizeof(*slot)};
-    };
-    to_others([&](std::uint32_t s) { return piece{bounds.data() + s * 2 * regions, 2 * regions * 8}; },
-              [&](std::uint32_t s) { return piece{from[s].bounds.data(), from[s].bounds.bytes()}; }, 0);
-    for (std::uint32_t k = 0; k < batch.ranges; ++k) {
-      arrival[k] = to_others(
-          [&](std::uint32_t s) { return piece_of(parts.items() + s * my_slot, my_room, range(k)); },
-          [&](std::uint32_t s) { return piece_of(from[s].queries.data(), from[s].room, range(k)); }, 0);
-      me.mark("queries have come", k, 0);
-    }
-
-    const auto batch_of = [&](std::uint32_t s, std::uint32_t first) -> typename kernel::batch {
-      const std::uint64_t* const begins =
-          (s == my ? bounds.data() + my * 2 * regions : from[s].bounds.data()) + first;
-      if (s == my)
-        return {parts.items() + my * my_slot, begins, begins + regions, answers.data() + my * my_slot};
-      return {from[s].queries.data(), begins, begins + regions, from[s].answers.data()};
-    };
-    const auto answer = [&](const region_range& r, bool mine, bool others) {
-      kernel run{ref, answer_of, flags.data() + 1, 0, 0, {}};
-      const auto launch = [&] {
-        me.place().launch(run.tiles_of_region * run.count * r.count, scratch_bytes_of(run), run);
-        run.count = 0;
-        run.tiles_of_region = 0;
-      };
-      for (std::uint32_t i = 0; i < shards; ++i) {
-        const std::uint32_t s = (my + i) % shards;
-        if (!(s == my ? mine : others)) continue;
-        run.batches[run.count++] = batch_of(s, r.first);
-        run.tiles_of_region = larger(run.tiles_of_region, ceil_div<std::uint64_t>(room_of(s), kernel::tile));
-        if (run.count == kernel::batches_most) launch();
-      }
-      if (run.count != 0) launch();
-    };
-    // This shard's own queries are answered with those of others in the same regions, which read the same
-    // part of the table; but its first range is answered while queries are sent, and its last range while the
-    // last answers are sent.
-    me.fork();
-    answer(range(0), true, false);
-    me.mark("own queries answered");
-    std::uint64_t back = 0;
-    for (std::uint32_t k = 0; k < batch.ranges; ++k) {
-      me.turn(k + 1);
-      me.wait(arrival[k]);
-      answer(range(k), k != 0 && k + 1 != batch.ranges, true);
-      me.mark("range answered", k);
-      back = to_others(
-          [&](std::uint32_t s) { return piece_of(from[s].answers.data(), from[s].room, range(k)); },
-          [&](std::uint32_t s) { return piece_of(answers.data() + s * my_slot, my_room, range(k)); }, 1);
-      me.mark("answers are back", k, 1);
-    }
-    scope.all_sent();
-    me.turn(batch.ranges + 1);
-    if (batch.ranges > 1) answer(range(batch.ranges - 1), true, false);
-    me.mark("own queries answered", 1);
-    me.join();
-    me.wait(back);
-    parts.template restore_each<true>(place, answers.data(), target, flags.data());
-    me.mark("answers in order");
-    overflowed.emplace(place, flags.data());
-  }
-  return overflowed->get() == 0;
-}
-
 /// Gives each query the answer of its key.
 template <class Answer>
 struct put_kept {
@@ -464,125 +274,248 @@ struct put_kept {
   ROOST_FN void operator()(std::size_t i) const { target.put(i, kept[number[i]]); }
 };
 
-/// The same for queries that overload a region, with keys that were chosen to collide: each shard requests
-/// each of its distinct keys once, in parts so small that all fit in one region.
-template <class Me, class Ref, class Queries, class Answer>
-void ask_each_key_once(Me& me, const Ref& ref, const owners& order, const Queries& queries,
-                       const answers_to<Answer>& target, std::size_t& scratch_bytes) {
-  using place_type = typename Me::place_type;
-  using result = typename Answer::result;
-  const auto each = unique_inverse(me.place(), queries, index_order::any);
-  array<result, place_type> kept(me.place(), each.keys.size());
-  const auto keys = as_sequence(each.keys);
-  sharded_batch batch{{order.seed, order.shards}, 1, sharded_batch::room_for_all};
-  const gathered all = me.gather({keys.size()});
-  const std::size_t part = ceil_div<std::size_t>(all.most(), me.count());
-  for (std::size_t first = 0; first < all.most(); first += part) {
-    batch.set_sizes(all);
-    for (std::uint64_t& size : batch.sizes) size = count_in_part(size, first, part);
-    const std::size_t mine = smaller(first, keys.size());
-    ask_once(me, ref, batch, slice(keys, mine, batch.sizes[me.number()]), target.answer,
-             put_to<result>{kept.data() + mine}, scratch_bytes);
-  }
-  me.place().for_each(queries.size(), put_kept<Answer>{target, kept.data(), each.inverse.data()});
-  me.place().synchronize();
-  scratch_bytes += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
-}
-
-/// The same for queries with some frequent keys.
-template <class Me, class Ref, class Queries, class Answer>
-void ask_skewed(Me& me, const Ref& ref, sharded_batch batch, const Queries& queries,
-                const answers_to<Answer>& target, std::size_t& scratch_bytes) {
-  using place_type = typename Me::place_type;
-  using query = element_of<Queries>;
-  using result = typename Answer::result;
-  const frequent_queries<query, place_type> frequent(me.place(), queries);
-  const auto ask_rest = [&](const auto& rest, const answers_to<Answer>& to) {
-    const gathered all = me.gather({rest.size(), frequent.copies()});
-    if (all.sum(0) == 0) return;
-    batch.set_sizes(all);
-    batch.copies = all.most(1);
-    std::size_t bytes = 0;
-    const bool good = ask_once(me, ref, batch, rest, target.answer, to, bytes);
-    if (me.gather({good ? 0u : 1u}).sum() != 0)
-      ask_each_key_once(me, ref, batch.order, slice(rest, 0, good ? 0 : rest.size()), to, bytes);
-    scratch_bytes += bytes;
-  };
-  const gathered all = me.gather({frequent.keys().size()});
-  if (all.sum() == 0) return ask_rest(queries, target);
-
-  array<result, place_type> kept(me.place(), frequent.keys().size());
-  sharded_batch few{{batch.order.seed, batch.order.shards}, 1, sharded_batch::room_for_all};
-  few.set_sizes(all);
-  ask_once(me, ref, few, as_sequence(frequent.keys()), target.answer, put_to<result>{kept.data()},
-           scratch_bytes);
-  if (kept.size() == 0) return ask_rest(queries, target);
-  const rare_queries<query, place_type> rest(me.place(), frequent, kept, queries, target);
-  scratch_bytes = frequent.bytes() + kept.bytes() + rest.bytes();
-  ask_rest(rest.queries(), answers_to<Answer>{target.answer, target.first, rest.numbers()});
-}
-
-/// Every bulk lookup in a sharded table that exchanges queries. `all`: of each shard the number of queries,
-/// and the bytes of its table.
-template <class Me, class Ref, class Queries, class Answer>
-bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const gathered& all, const Queries& queries,
-                       const Answer& answer, const bulk_options& how) {
+/// A bulk lookup in a sharded table whose queries are sent to the owners of their keys; all shards do it at
+/// once.
+template <class Me, class Ref, class Query, class Answer>
+class lookup_by_owners {
   using place_type = typename Me::place_type;
   using tuned = shards_tuning<place_type>;
-  using query = element_of<Queries>;
-  constexpr std::size_t bytes_of_query = 2 * (sizeof(query) + sizeof(typename Answer::result)) + 4;
-  const std::size_t n = queries.size();
-  const std::size_t n_most = all.most(0),
-                    fit = larger(how.scratch_bytes_or(tuned::scratch_bytes) / bytes_of_query,
-                                 find_tuning<place_type>::chunk_least);
-  const std::size_t chunks = larger<std::size_t>(ceil_div(n_most, fit), 1), chunk = ceil_div(n_most, chunks);
-  sharded_batch batch{{table.seed, me.count()}};
-  if (asks_for_regions(how.path) || by_region_pays<place_type, Ref>(all.most(1), chunk)) {
-    const std::size_t windows = ceil_div(all.most(1), find_tuning<place_type>::window_bytes);
-    const std::size_t most = partition_tuning<place_type>::digits_most / me.count();
+  using result = typename Answer::result;
+  using kernel = probe_region_tiles<place_type, Ref, Query, Answer, tuned::batches>;
+  using sent_queries =
+      items_by_region<Me, pair<Query, none>,
+                      partition_kind{.way_back = true, .one_pass = true, .may_count = false}>;
+
+ public:
+  /// `ref`: of the table of this shard. `seed`: of the owners. `sizes`: of each shard the number of queries,
+  /// and the bytes of its table.
+  lookup_by_owners(Me& me, const Ref& ref, std::uint64_t seed, const gathered& sizes, const Answer& answer)
+      : me_(me), place_(me.place()), ref_(ref), seed_(seed), sizes_(sizes), answer_(answer) {}
+
+  template <class Queries>
+  bulk_report run(const Queries& queries, const bulk_options& how) {
+    const std::size_t n = queries.size(), chunks = chunks_of(how),
+                      chunk = ceil_div<std::size_t>(sizes_.most(0), chunks);
+    sharded_batch batch = batch_of(chunk, how);
+    sample_of_queries<Query, place_type> sample(place_, queries, smaller(chunk, n),
+                                                std::uint64_t{me_.count()} * batch.order.regions, seed_);
+    me_.mark("sampled");
+    const std::uint64_t copies_tried = sample.copies_expected(chunk);
+    std::uint64_t copies = copies_tried;
+    bool is_skewed = false;
+    // While the place partitions the first queries, with room for the number of copies that a sample is
+    // likely to show.
+    const auto looks_good = [&] {
+      const spread_of_queries spread = sample.spread();
+      const gathered all = me_.gather({spread.copies, spread.is_skewed});
+      is_skewed = all.sum(1) != 0;
+      copies = all.most(0);
+      return !is_skewed && copies <= copies_tried;
+    };
+    bulk_report report{path::regional};
+    for (std::size_t c = 0; c < chunks; ++c, ++report.chunks) {
+      batch.take(sizes_, c * chunk, chunk);
+      const std::size_t first = smaller(c * chunk, n), count = batch.sizes[me_.number()];
+      const answers_to<Answer> target{answer_, first};
+      const auto part = slice(queries, first, count);
+      bool good = false;
+      held_ = 0;
+      if (c == 0) {
+        batch.copies = copies_tried;
+        good = send(batch, part, target, looks_good, sample.is_skewed());
+        batch.copies = copies;
+      }
+      if (!is_skewed && (c != 0 || copies > copies_tried)) good = send(batch, part, target);
+      if (is_skewed || !all_are(good)) send_skewed(batch, slice(part, 0, good ? 0 : count), target);
+    }
+    report.scratch_bytes = scratch_bytes_;
+    return report;
+  }
+
+ private:
+  std::size_t chunks_of(const bulk_options& how) const {
+    constexpr std::size_t bytes_of_query = 2 * (sizeof(Query) + sizeof(result)) + 4;
+    const std::size_t fit = larger(how.scratch_bytes_or(tuned::scratch_bytes) / bytes_of_query,
+                                   find_tuning<place_type>::chunk_least);
+    return larger<std::size_t>(ceil_div<std::size_t>(sizes_.most(0), fit), 1);
+  }
+
+  sharded_batch batch_of(std::size_t chunk, const bulk_options& how) const {
+    sharded_batch batch{{seed_, me_.count()}};
+    const std::size_t table_bytes = sizes_.most(1);
+    if (!asks_for_regions(how.path) && !by_region_pays<place_type, Ref>(table_bytes, chunk)) return batch;
+    const std::size_t windows = ceil_div(table_bytes, find_tuning<place_type>::window_bytes);
+    const std::size_t most = partition_tuning<place_type>::digits_most / me_.count();
     batch.order.regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, most));
-    const std::size_t ranges = chunk * sizeof(query) / me.count() / tuned::range_bytes;
+    const std::size_t ranges = chunk * sizeof(Query) / me_.count() / tuned::range_bytes;
     batch.ranges = static_cast<std::uint32_t>(
         std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, batch.order.regions)));
+    return batch;
   }
-  sample_of_queries<query, place_type> sample(me.place(), queries, smaller(chunk, n),
-                                              std::uint64_t{me.count()} * batch.order.regions, table.seed);
-  me.mark("sampled");
-  const std::uint64_t copies_tried = sample.copies_expected(chunk);
-  bool is_skewed = false;
-  // While the place partitions the first queries, with room for the number of copies that a sample is likely
-  // to show.
-  const auto looks_good = [&] {
-    const spread_of_queries spread = sample.spread();
-    const gathered all_spreads = me.gather({spread.copies, spread.is_skewed});
-    is_skewed = all_spreads.sum(1) != 0;
-    batch.copies = all_spreads.most(0);
-    return !is_skewed && batch.copies <= copies_tried;
-  };
-  bulk_report report{path::regional};
-  for (std::size_t c = 0; c < chunks; ++c, ++report.chunks) {
-    batch.set_sizes(all);
-    for (std::uint64_t& size : batch.sizes) size = count_in_part(size, c * chunk, chunk);
-    const std::size_t first = smaller(c * chunk, n), count = batch.sizes[me.number()];
-    std::size_t bytes = 0;
-    const answers_to<Answer> target{answer, first};
-    const auto part = slice(queries, first, count);
-    const auto try_once = [&](const auto&... tried) {
-      return ask_once(me, table.ref, batch, part, answer, target, bytes, tried...);
-    };
-    bool good = false;
-    if (c == 0) {
-      batch.copies = copies_tried;
-      good = try_once(looks_good, sample.is_skewed());
-      if (!is_skewed && batch.copies > copies_tried) good = try_once();
-    } else if (!is_skewed) {
-      good = try_once();
+
+  bool all_are(bool good) { return me_.gather({good ? 0u : 1u}).sum() == 0; }
+  void note_scratch(std::size_t bytes) { scratch_bytes_ = larger(scratch_bytes_, held_ + bytes); }
+
+  /// Sends a shard's queries to the owners of their keys, and writes the answers to `target`. Returns false
+  /// on a shard that has too many queries of one region: then that shard has no answers.
+  template <class Queries, class Target>
+  bool send(const sharded_batch& batch, const Queries& queries, const Target& target) {
+    return send(batch, queries, target, [] { return true; }, nullptr);
+  }
+  /// `looks_good()` is called when the partition has begun; if it returns false, on all shards, nothing is
+  /// sent. Queries are not partitioned if `unless`, on the place, is not 0.
+  template <class Queries, class Target, class LooksGood>
+  bool send(const sharded_batch& batch, const Queries& queries, const Target& target,
+            const LooksGood& looks_good, const std::uint32_t* unless) {
+    std::optional<reading<std::uint32_t, place_type>> overflowed;
+    {                                                     // freed in stream order before the wait
+      array<std::uint32_t, place_type> flags(place_, 2);  // a region has overflowed; nothing
+      place_.fill(flags.data(), 0, flags.bytes());
+      const sent_queries items(me_, alone<Queries>{queries}, batch.order, batch.ranges, batch.rooms(),
+                               flags.data(), unless);
+      me_.mark("partitioned");
+      std::vector<array<result, place_type>> answers(me_.count());  // to the queries from each shard
+      std::size_t bytes = items.parts().scratch_bytes() + items.bytes();
+      for (std::uint32_t s = 0; s < me_.count(); ++s) {
+        answers[s] = {place_, s == me_.number() ? items.parts().extent() : items.slots_from(s)};
+        bytes += answers[s].bytes();
+      }
+      note_scratch(bytes);
+      if (!looks_good()) return false;
+      me_.agree();
+      in_use_by_others scope(me_);
+      items.send();
+      answer_all(items, answers, flags.data() + 1, scope);
+      items.parts().template restore_each<true>(place_, answers[me_.number()].data(), target, flags.data());
+      me_.mark("answers in order");
+      overflowed.emplace(place_, flags.data());
     }
-    if (is_skewed || me.gather({good ? 0u : 1u}).sum() != 0)
-      ask_skewed(me, table.ref, batch, slice(part, 0, good ? 0 : count), target, bytes);
-    report.scratch_bytes = larger(report.scratch_bytes, bytes);
+    return overflowed->get() == 0;
   }
-  return report;
-}
+
+  /// Answers what arrives, range by range, and sends the answers back. This shard's own queries are answered
+  /// with those of others in the same regions, which read the same part of the table; but its first range is
+  /// answered while queries are sent, and its last range while the last answers are sent.
+  void answer_all(const sent_queries& items, std::vector<array<result, place_type>>& answers,
+                  const std::uint32_t* nothing, in_use_by_others<Me>& scope) {
+    const std::uint32_t my = me_.number(), last = items.ranges() - 1;
+    result* const mine = answers[my].data();
+    const auto answer = [&](std::uint32_t k, bool own, bool others) {
+      answer_range(items, answers, nothing, items.range(k), own, others);
+    };
+    me_.fork();
+    answer(0, true, false);
+    me_.mark("own queries answered");
+    std::uint64_t back = 0;
+    for (std::uint32_t k = 0; k <= last; ++k) {
+      me_.turn(k + 1);
+      items.wait_for(k);
+      answer(k, k != 0 && k != last, true);
+      me_.mark("range answered", k);
+      const region_range range = items.range(k);
+      back = items.exchange(
+          [&](std::uint32_t s) { return items.piece_of(answers[s].data(), s, range); },
+          [&](std::uint32_t s) { return items.piece_of(mine + s * items.slots_from(my), my, range); }, 1);
+      me_.mark("answers are back", k, 1);
+    }
+    scope.all_sent();
+    me_.turn(last + 2);
+    if (last != 0) answer(last, true, false);
+    me_.mark("own queries answered", 1);
+    me_.join();
+    me_.wait(back);
+  }
+
+  void answer_range(const sent_queries& items, std::vector<array<result, place_type>>& answers,
+                    const std::uint32_t* nothing, const region_range& range, bool own, bool others) {
+    const std::uint32_t my = me_.number();
+    kernel run{ref_, answer_, nothing, 0, 0, {}};
+    const auto launch = [&] {
+      me_.place().launch(run.tiles_of_region * run.count * range.count, scratch_bytes_of(run), run);
+      run.count = 0;
+      run.tiles_of_region = 0;
+    };
+    for (std::uint32_t i = 0; i < me_.count(); ++i) {
+      const std::uint32_t s = (my + i) % me_.count();
+      if (!(s == my ? own : others)) continue;
+      const std::uint64_t* const begins = items.bounds_from(s) + range.first;
+      run.batches[run.count++] = {items.items_from(s), begins, begins + items.regions(),
+                                  answers[s].data() + (s == my ? s * items.slots_from(s) : 0)};
+      run.tiles_of_region =
+          larger(run.tiles_of_region, ceil_div<std::uint64_t>(items.room_from(s), kernel::tile));
+      if (run.count == kernel::batches_most) launch();
+    }
+    if (run.count != 0) launch();
+  }
+
+  /// The same for queries with some frequent keys.
+  template <class Queries>
+  void send_skewed(const sharded_batch& batch, const Queries& queries, const answers_to<Answer>& target) {
+    const frequent_queries<Query, place_type> frequent(place_, queries);
+    const gathered all = me_.gather({frequent.keys.size()});
+    if (all.sum() == 0) return send_rare(batch, frequent.copies, queries, target);
+
+    array<result, place_type> kept(place_, frequent.keys.size());
+    sharded_batch few{{seed_, me_.count()}, 1, sharded_batch::room_for_all};
+    few.take(all);
+    send(few, as_sequence(frequent.keys), put_to<result>{kept.data()});
+    if (kept.size() == 0) return send_rare(batch, frequent.copies, queries, target);
+    const std::size_t n = queries.size();
+    array<Query, place_type> rest(place_, n);
+    array<std::uint32_t, place_type> numbers(place_, n);
+    auto size = zeros(place_, 1);
+    using numbers_ref = typename frozen_map<Query, std::uint32_t, place_type>::ref_type;
+    using answering = answer_frequent<place_type, numbers_ref, Queries, result, answers_to<Answer>>;
+    const answering run{frequent.numbers->ref(), kept.data(), queries, n, target, rest.data(),
+                        numbers.data(),          size.data()};
+    place_.launch(ceil_div<std::size_t>(n, answering::tile), scratch_bytes_of(run), run);
+    std::uint64_t left = 0;
+    place_.copy_to_host(&left, size.data(), sizeof(left));
+    held_ = frequent.bytes() + kept.bytes() + rest.bytes() + numbers.bytes();
+    send_rare(batch, frequent.copies, slice(as_sequence(rest), 0, left),
+              {answer_, target.first, numbers.data()});
+  }
+
+  /// The same for queries without frequent keys, of which most have this many copies at most.
+  template <class Queries>
+  void send_rare(sharded_batch batch, std::uint64_t copies, const Queries& queries,
+                 const answers_to<Answer>& target) {
+    const gathered all = me_.gather({queries.size(), copies});
+    if (all.sum(0) == 0) return;
+    batch.take(all);
+    batch.copies = all.most(1);
+    const bool good = send(batch, queries, target);
+    if (!all_are(good)) send_each_key_once(slice(queries, 0, good ? 0 : queries.size()), target);
+  }
+
+  /// The same for queries that overload a region, with keys that were chosen to collide: each shard requests
+  /// each of its distinct keys once, in parts so small that all fit in one region.
+  template <class Queries>
+  void send_each_key_once(const Queries& queries, const answers_to<Answer>& target) {
+    const auto each = unique_inverse(place_, queries, index_order::any);
+    array<result, place_type> kept(place_, each.keys.size());
+    held_ += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
+    const auto keys = as_sequence(each.keys);
+    sharded_batch batch{{seed_, me_.count()}, 1, sharded_batch::room_for_all};
+    const gathered all = me_.gather({keys.size()});
+    const std::size_t part = ceil_div<std::size_t>(all.most(), me_.count());
+    for (std::size_t first = 0; first < all.most(); first += part) {
+      batch.take(all, first, part);
+      const std::size_t mine = smaller(first, keys.size());
+      send(batch, slice(keys, mine, batch.sizes[me_.number()]), put_to<result>{kept.data() + mine});
+    }
+    place_.for_each(queries.size(), put_kept<Answer>{target, kept.data(), each.inverse.data()});
+    place_.synchronize();
+  }
+
+  Me& me_;
+  const place_type& place_;
+  const Ref& ref_;
+  const std::uint64_t seed_;
+  const gathered& sizes_;
+  const Answer answer_;
+  std::size_t held_ = 0;  // scratch memory while others send
+  std::size_t scratch_bytes_ = 0;
+};
 
 }  // namespace roost::detail

@@ -130,6 +130,21 @@ struct with_value_of_slot {
   ROOST_FN void put(std::size_t i, const result& it) const { answer.put(i, it); }
 };
 
+/// A table of this shard that all shards query.
+template <class Ref>
+struct asked_table {
+  Ref ref;
+  std::size_t bytes;
+  std::uint64_t seed;  // of the owners
+};
+
+template <class Me, class Ref, class Queries, class Answer>
+bulk_report ask_owners(Me& me, const asked_table<Ref>& table, const gathered& all, const Queries& queries,
+                       const Answer& answer, const bulk_options& how) {
+  return lookup_by_owners<Me, Ref, element_of<Queries>, Answer>(me, table.ref, table.seed, all, answer)
+      .run(queries, how);
+}
+
 /// Answers a shard's queries from the tables of all shards: by exchanging queries, or by reading the tables
 /// in place. `ref_of(shard)`: the ref of each table, if this shard can read them all.
 template <class Shards, class Ref, class Queries, class Answer, class RefOf>
