@@ -32,6 +32,7 @@
 #include "roost/shards/sharded_map.hpp"
 #include "roost/shards/sharded_multimap.hpp"
 #include "roost/shards/sharded_set.hpp"
+#include "roost/shards/sharded_table.hpp"
 #include "roost/shards/shards.hpp"
 #include "roost/sparse/coordinate_index.hpp"
 #include "roost/sparse/kernel_map.hpp"

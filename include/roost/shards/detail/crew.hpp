@@ -30,21 +30,22 @@ class gathered {
   gathered(std::uint32_t shards, std::size_t each) : each_(each), words_(shards * each) {}
   std::uint64_t* of(std::uint32_t shard) { return words_.data() + shard * each_; }
   const std::uint64_t* of(std::uint32_t shard) const { return words_.data() + shard * each_; }
-  std::uint64_t operator()(std::uint32_t shard, std::size_t word = 0) const {
-    return words_[shard * each_ + word];
-  }
+  std::uint64_t operator()(std::uint32_t shard, std::size_t word = 0) const { return of(shard)[word]; }
   std::uint64_t sum(std::size_t word = 0) const {
-    std::uint64_t result = 0;
-    for (std::size_t i = word; i < words_.size(); i += each_) result += words_[i];
-    return result;
+    return fold(word, [](std::uint64_t a, std::uint64_t b) { return a + b; });
   }
   std::uint64_t most(std::size_t word = 0) const {
-    std::uint64_t result = 0;
-    for (std::size_t i = word; i < words_.size(); i += each_) result = std::max(result, words_[i]);
-    return result;
+    return fold(word, [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
   }
 
  private:
+  template <class F>
+  std::uint64_t fold(std::size_t word, const F& f) const {
+    std::uint64_t result = 0;
+    for (std::size_t i = word; i < words_.size(); i += each_) result = f(result, words_[i]);
+    return result;
+  }
+
   std::size_t each_;
   std::vector<std::uint64_t> words_;
 };
@@ -58,8 +59,7 @@ class crew {
   /// `patience`: how often a waiting thread polls before it sleeps. A sleeping thread wakes up some 10 us
   /// late.
   explicit crew(std::uint32_t count, int patience = 0)
-      : count_(count), patience_(patience), scopes_left_(count), errors_(count), pieces_(2 * count) {
-    for (auto& pieces : pieces_) pieces.resize(count);
+      : count_(count), patience_(patience), scopes_left_(count), errors_(count) {
     notes_.resize(2 * std::size_t{count} * words_most());
     try {
       for (std::uint32_t number = 1; number < count; ++number)
@@ -139,10 +139,6 @@ class crew {
   std::size_t words_most() const { return count_ + 8; }
   std::uint64_t* notes(std::uint32_t number, std::uint64_t turn) {
     return notes_.data() + (turn % 2 * count_ + number) * words_most();
-  }
-  /// What a shard shows to each other one.
-  std::vector<piece>& pieces(std::uint32_t number, std::uint64_t turn) {
-    return pieces_[turn % 2 * count_ + number];
   }
 
  private:
@@ -227,12 +223,19 @@ class crew {
   // What shards show each other, in two alternating turns: no shard is two turns ahead of another, since they
   // meet in each.
   std::vector<std::uint64_t> notes_;
-  std::vector<std::vector<piece>> pieces_;
   std::vector<std::thread> threads_;
 };
 
+/// What a shard does whose place has one stream, and whose steps are not recorded: see gpu_shard.
+struct one_stream {
+  void fork() {}
+  void turn(std::uint32_t) {}
+  void join() {}
+  void mark(const char*, std::uint32_t = 0, int = -1) {}
+};
+
 /// A shard of a crew: what the transports of one process share.
-class crew_shard {
+class crew_shard : public one_stream {
  public:
   crew_shard(crew& all, std::uint32_t number) : all_(&all), number_(number) {}
 
@@ -255,21 +258,19 @@ class crew_shard {
 
   /// A shard that fails is noticed at the next meeting.
   void agree() {}
-  // See gpu_shard.
-  void fork() {}
-  void turn(std::uint32_t) {}
-  void join() {}
-  /// A step has been queued on the place, or on a lane: see gpus::trace.
-  void mark(const char*, std::uint32_t = 0, int = -1) {}
 
  protected:
-  /// Shows each shard a piece, and returns when all have shown theirs.
-  void show(std::span<const piece> all) {
-    std::copy(all.begin(), all.end(), all_->pieces(number_, ++exchanges_).begin());
-    all_->meet();
+  /// Shows each shard the address of its piece; returns those that all shards have shown this one.
+  std::vector<void*> show(std::span<const piece> pieces) {
+    std::vector<std::uint64_t> mine;
+    for (const piece& each : pieces) mine.push_back(reinterpret_cast<std::uintptr_t>(each.memory));
+    const gathered all = gather(mine);
+    std::vector<void*> shown;
+    for (std::uint32_t s = 0; s < count(); ++s)
+      shown.push_back(reinterpret_cast<void*>(static_cast<std::uintptr_t>(all(s, number_))));
+    ++exchanges_;
+    return shown;
   }
-  /// What shard s has shown this one.
-  const piece& shown_by(std::uint32_t s) const { return all_->pieces(s, exchanges_)[number_]; }
 
   crew* all_;
   std::uint32_t number_;
@@ -304,7 +305,7 @@ class in_use_by_others {
 template <class Number>
 std::size_t check_shards(Number shards, const char* where) {
   if (shards >= 1 && shards <= 64) return static_cast<std::size_t>(shards);
-  raise<invalid_argument>({where, ": ", shards, " shards asked for; give 1 to 64"});
+  raise<invalid_argument>({where, ": ", shards, " shards; give 1 to 64"});
 }
 
 /// A shard whose memory is in this process, as is that of the others: an exchange is a copy.
@@ -317,9 +318,9 @@ class host_shard : public crew_shard {
 
   /// Sends out[s] to shard s and receives in[s] from it.
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
-    show(out);
+    const std::vector<void*> sources = show(out);
     for (std::uint32_t s = 0; s < count(); ++s)
-      place_->copy(const_cast<void*>(in[s].memory), shown_by(s).memory, in[s].bytes);
+      place_->copy(const_cast<void*>(in[s].memory), sources[s], in[s].bytes);
     return exchanges_;
   }
   void wait(std::uint64_t) const {}
@@ -350,12 +351,16 @@ using each_shard = std::conditional_t<one_shard_a_process<Shards>, T, std::vecto
 
 /// The part of one shard in a collection with one element for each shard of this process.
 template <class Shards, class Parts>
-decltype(auto) of_shard(Parts& parts, const typename Shards::shard_type& me) {
+decltype(auto) of_shard(Parts& parts, [[maybe_unused]] std::size_t local) {
   if constexpr (one_shard_a_process<Shards>) {
     return (parts);
   } else {
-    return (*(std::ranges::begin(parts) + me.local()));
+    return (*(std::ranges::begin(parts) + static_cast<std::ptrdiff_t>(local)));
   }
+}
+template <class Shards, class Parts>
+decltype(auto) of_shard(Parts& parts, const typename Shards::shard_type& me) {
+  return of_shard<Shards>(parts, me.local());
 }
 
 /// The type of a shard's part of a user's range.
@@ -378,7 +383,7 @@ void check_part([[maybe_unused]] const Shards& shards, [[maybe_unused]] const Ra
 
 /// Throws invalid_argument unless there is a range for each shard.
 template <class Shards, class... Ranges>
-void check_parts(const Shards& shards, const char* where, const Ranges&... ranges) {
+void check_parts(const Shards& shards, [[maybe_unused]] const char* where, const Ranges&... ranges) {
   (check_part(shards, ranges, where), ...);
 }
 

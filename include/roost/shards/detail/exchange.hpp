@@ -89,11 +89,18 @@ void swap_pieces(Me& me, const std::vector<piece>& out, const std::vector<piece>
   me.place().synchronize();
 }
 
+/// Where what arrives from each shard begins, and the end. `all`: how much each shard sends to each.
+template <class Me>
+std::vector<std::uint64_t> begins_of_arrivals(const Me& me, const gathered& all) {
+  std::vector<std::uint64_t> begins(me.count() + 1, 0);
+  for (std::uint32_t s = 0; s < me.count(); ++s) begins[s + 1] = begins[s] + all(s, me.number());
+  return begins;
+}
+
 /// Sends items to the owners of their keys. `all`: the counts of all shards.
 template <class Me, class Item, class Place>
 arrived<Item, Place> deliver(Me& me, const outgoing<Item, Place>& mine, const gathered& all) {
-  std::vector<std::uint64_t> begins(me.count() + 1, 0);
-  for (std::uint32_t s = 0; s < me.count(); ++s) begins[s + 1] = begins[s] + all(s, me.number());
+  auto begins = begins_of_arrivals(me, all);
   arrived<Item, Place> result{{me.place(), begins.back()}, std::move(begins)};
   swap_pieces(me, pieces_of(mine.parts.items(), mine.begins), pieces_of(result.items.data(), result.begins));
   return result;
@@ -123,6 +130,32 @@ struct write_bounds {
   }
 };
 
+/// What all shards send at once.
+struct sharded_batch {
+  static constexpr std::uint64_t room_for_all = ~std::uint64_t{0};
+  owners order;
+  std::uint64_t copies = 1;            // of most items, for which regions have room; or room_for_all
+  std::vector<std::uint64_t> sizes{};  // how many items each shard has
+
+  /// Takes a part of the items, of which each shard has told how many it has.
+  void take(const gathered& all, std::size_t first = 0, std::size_t most = ~std::size_t{0}) {
+    sizes.clear();
+    for (std::uint32_t s = 0; s < order.shards; ++s)
+      sizes.push_back(smaller(all(s) - smaller(all(s), first), most));
+  }
+  /// The room of a part of the regions, for the items of each shard.
+  std::vector<std::uint64_t> rooms() const {
+    const double part = static_cast<double>(std::uint64_t{1} << order.shift) / order.regions;
+    std::vector<std::uint64_t> result;
+    for (const std::uint64_t size : sizes) {
+      const std::uint64_t n = larger<std::uint64_t>(size, 16);
+      const double mean = static_cast<double>(n) / order.shards * std::min(part, 1.0);
+      result.push_back(copies == room_for_all ? n : with_slack(mean, n, static_cast<double>(copies)));
+    }
+    return result;
+  }
+};
+
 /// Neighbouring regions, which are sent at once.
 struct region_range {
   std::uint32_t first, count;
@@ -134,29 +167,30 @@ struct region_range {
 template <class Me, class Item, partition_kind Kind>
 class items_by_region {
   using place_type = typename Me::place_type;
+  using tuned = shards_tuning<place_type>;
 
  public:
-  /// `rooms`: of a region, for the items of each shard. The items are sent in `ranges` ranges of regions.
-  /// `overflowed`, `unless`: as in a partitioner.
+  /// `unless`: as in a partitioner.
   template <class Source>
-  items_by_region(Me& me, const Source& source, const owners& order, std::uint32_t ranges,
-                  std::vector<std::uint64_t> rooms, std::uint32_t* overflowed,
+  items_by_region(Me& me, const Source& source, const sharded_batch& batch,
                   const std::uint32_t* unless = nullptr)
       : me_(me),
         my_(me.number()),
-        regions_(order.parts()),
-        rooms_(std::move(rooms)),
-        parts_(partitioner<place_type, Item, Kind>(me.place(), order.shards * regions_, room::slack,
-                                                   overflowed, rooms_[my_], 1, unless)
-                   .run(source, order)),
-        bounds_(me.place(), std::size_t{2} * order.shards * regions_),
-        arrivals_(ranges),
-        out_(order.shards),
-        in_(order.shards) {
+        regions_(batch.order.parts()),
+        rooms_(batch.rooms()),
+        flags_(zeros(me.place(), 1)),
+        parts_(partitioner<place_type, Item, Kind>(me.place(), me.count() * regions_, room::slack,
+                                                   reinterpret_cast<std::uint32_t*>(flags_.data()),
+                                                   rooms_[my_], 1, unless)
+                   .run(source, batch.order)),
+        bounds_(me.place(), std::size_t{2} * me.count() * regions_),
+        arrivals_(ranges_of(batch)),
+        out_(me.count()),
+        in_(me.count()) {
     const place_type& place = me.place();
-    place.for_each(std::size_t{order.shards} * regions_,
+    place.for_each(std::size_t{me.count()} * regions_,
                    write_bounds{parts_.ends(), rooms_[my_], regions_, bounds_.data()});
-    for (std::uint32_t s = 0; s < order.shards; ++s) {
+    for (std::uint32_t s = 0; s < me.count(); ++s) {
       if (s == my_) {
         from_.push_back({});
       } else {
@@ -166,12 +200,16 @@ class items_by_region {
   }
 
   std::uint32_t regions() const { return regions_; }
+  /// They are sent in ranges of regions.
   std::uint32_t ranges() const { return static_cast<std::uint32_t>(arrivals_.size()); }
   region_range range(std::uint32_t k) const {
     const std::uint32_t first = regions_ * k / ranges();
     return {first, regions_ * (k + 1) / ranges() - first};
   }
 
+  /// On the place: whether a region had too many items, so that some are missing; and a word that is 0.
+  const std::uint32_t* overflowed() const { return reinterpret_cast<const std::uint32_t*>(flags_.data()); }
+  const std::uint32_t* nothing() const { return overflowed() + 1; }
   /// The items of this shard, for all shards.
   const partitioned<Item, place_type>& parts() const { return parts_; }
   // The items from a shard: they lie in slots, so many in each region; their begins, and then their ends.
@@ -220,6 +258,12 @@ class items_by_region {
   }
 
  private:
+  static std::size_t ranges_of(const sharded_batch& batch) {
+    const std::uint64_t most = *std::max_element(batch.sizes.begin(), batch.sizes.end());
+    return std::clamp<std::size_t>(most * sizeof(Item) / batch.order.shards / tuned::range_bytes, 1,
+                                   smaller(tuned::ranges_most, batch.order.parts()));
+  }
+
   struct arriving {
     array<Item, place_type> items;
     array<std::uint64_t, place_type> bounds;
@@ -228,6 +272,7 @@ class items_by_region {
   Me& me_;
   const std::uint32_t my_, regions_;
   const std::vector<std::uint64_t> rooms_;
+  array<std::uint64_t, place_type> flags_;
   partitioned<Item, place_type> parts_;
   array<std::uint64_t, place_type> bounds_;
   std::vector<arriving> from_;
@@ -243,41 +288,21 @@ class items_by_region {
 template <class Me, class Item>
 class arriving_items {
   using place_type = typename Me::place_type;
-  using tuned = shards_tuning<place_type>;
-  static constexpr std::uint32_t digits_most = partition_tuning<place_type>::digits_most;
 
  public:
   static constexpr bool comes_in_ranges = true;
 
-  /// The most pairs that arrive at any shard, if owners and regions are random.
-  static std::size_t expected(const gathered& sizes, std::uint32_t shards) {
-    return with_slack(static_cast<double>(sizes.sum()) / shards, sizes.sum());
-  }
-
-  /// The parts into which the regions of such a table are split; nothing if two passes cannot reach them.
-  static std::optional<owners> parts_of(std::uint64_t seed, std::uint32_t shards, std::uint32_t regions) {
-    owners result{seed, shards, regions};
-    while (result.parts() > digits_most / shards) ++result.shift;
-    if (std::uint64_t{1} << result.shift > digits_most) return {};
-    return result;
-  }
-
-  /// Splits a shard's pairs. `sizes`: how many each shard has.
+  /// Splits a shard's pairs. `size`: for which the table is created.
   template <class Source>
-  arriving_items(Me& me, const Source& source, const owners& order, const gathered& sizes)
-      : me_(me),
-        order_(order),
-        size_(expected(sizes, order.shards)),
-        flags_(zeros(me.place(), 1)),
-        items_(me, source, order, ranges_of(order, sizes), rooms_of(order, sizes), flag()) {}
+  arriving_items(Me& me, const Source& source, const sharded_batch& batch, std::size_t size)
+      : me_(me), shift_(batch.order.shift), size_(size), items_(me, source, batch) {}
 
-  /// The number of pairs for which the table is created.
   std::size_t size() const { return size_; }
 
   /// Whether a part had too many pairs, so that some were not sent. Synchronises.
   bool overflowed() const {
-    std::uint64_t word = 0;
-    me_.place().copy_to_host(&word, flags_.data(), sizeof(word));
+    std::uint32_t word = 0;
+    me_.place().copy_to_host(&word, items_.overflowed(), sizeof(word));
     return word != 0;
   }
 
@@ -286,6 +311,9 @@ class arriving_items {
   /// scratch.
   template <class Plan, class Build>
   std::size_t into_regions(const Plan& plan, std::uint32_t* overflowed, const Build& build) const {
+    constexpr std::uint32_t tile = tile_items<place_type, Item>;
+    using kernel =
+        scatter_tiles<place_type, Item, sequence<const Item*>, leading_bits, shared_cursors, no_way_back>;
     const place_type& place = me_.place();
     const std::uint64_t room = plan.room_for_region != 0
                                    ? plan.room_for_region
@@ -297,18 +325,26 @@ class arriving_items {
     in_use_by_others scope(me_);
     items_.send();
     scope.all_sent();
+    const partition_pass pass{0, shift_, smaller(1u << shift_, plan.regions), plan.regions};
     const auto split = [&](std::uint32_t s, const region_range& parts) {
-      split_parts(s, parts, plan, {ends.data()}, room, items.data(), overflowed);
+      const auto tiles = static_cast<std::uint32_t>(ceil_div<std::uint64_t>(items_.room_from(s), tile));
+      tile_map map;
+      map.begin = items_.bounds_from(s);
+      map.end = map.begin + items_.regions();
+      map.tiles_of_parent = tiles;
+      map.first_parent = parts.first;
+      const sequence<const Item*> source{items_.items_from(s), items_.slots_from(s)};
+      const kernel run{source, plan.region_of, map, pass, {ends.data()}, room, items.data(), overflowed, {}};
+      place.launch(std::size_t{tiles} * parts.count, scratch_bytes_of(run), run);
     };
-    split(me_.number(), {0, order_.parts()});
+    split(me_.number(), {0, items_.regions()});
     for (std::uint32_t k = 0; k < items_.ranges(); ++k) {
       const region_range parts = items_.range(k);
       items_.wait_for(k);
-      for (std::uint32_t s = 0; s < order_.shards; ++s) {
+      for (std::uint32_t s = 0; s < me_.count(); ++s) {
         if (s != me_.number()) split(s, parts);
       }
-      const std::uint32_t first = parts.first << order_.shift,
-                          end = smaller(parts.end() << order_.shift, plan.regions);
+      const std::uint32_t first = parts.first << shift_, end = smaller(parts.end() << shift_, plan.regions);
       build(items.data(), begins.data(), ends.data(), first, end - first);
     }
     place.synchronize();
@@ -316,53 +352,9 @@ class arriving_items {
   }
 
  private:
-  static std::uint32_t ranges_of(const owners& order, const gathered& sizes) {
-    const std::size_t ranges = sizes.most() * sizeof(Item) / order.shards / tuned::range_bytes;
-    return static_cast<std::uint32_t>(
-        std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, order.parts())));
-  }
-  static std::vector<std::uint64_t> rooms_of(const owners& order, const gathered& sizes) {
-    const double part = static_cast<double>(std::uint64_t{1} << order.shift) / order.regions;
-    std::vector<std::uint64_t> result;
-    for (std::uint32_t s = 0; s < order.shards; ++s) {
-      const std::uint64_t n = larger<std::uint64_t>(sizes(s), 16);
-      result.push_back(with_slack(static_cast<double>(n) / order.shards * std::min(part, 1.0), n));
-    }
-    return result;
-  }
-  std::uint32_t* flag() { return reinterpret_cast<std::uint32_t*>(flags_.data()); }
-
-  /// Splits some parts of the pairs from a shard into regions.
-  template <class Plan>
-  void split_parts(std::uint32_t s, const region_range& parts, const Plan& plan,
-                   const shared_cursors& cursors, std::uint64_t room, Item* target,
-                   std::uint32_t* overflowed) const {
-    constexpr std::uint32_t tile = tile_items<place_type, Item>;
-    using kernel =
-        scatter_tiles<place_type, Item, sequence<const Item*>, leading_bits, shared_cursors, no_way_back>;
-    const auto tiles = static_cast<std::uint32_t>(ceil_div<std::uint64_t>(items_.room_from(s), tile));
-    tile_map map;
-    map.begin = items_.bounds_from(s);
-    map.end = map.begin + order_.parts();
-    map.tiles_of_parent = tiles;
-    map.first_parent = parts.first;
-    const partition_pass pass{0, order_.shift, smaller(1u << order_.shift, plan.regions), plan.regions};
-    const kernel run{{items_.items_from(s), items_.slots_from(s)},
-                     plan.region_of,
-                     map,
-                     pass,
-                     cursors,
-                     room,
-                     target,
-                     overflowed,
-                     {}};
-    me_.place().launch(std::size_t{tiles} * parts.count, scratch_bytes_of(run), run);
-  }
-
   Me& me_;
-  const owners order_;
+  const std::uint32_t shift_;
   const std::size_t size_;
-  array<std::uint64_t, place_type> flags_;
   items_by_region<Me, Item, partition_kind{.one_pass = true, .may_count = false}> items_;
 };
 
@@ -371,18 +363,24 @@ class arriving_items {
 template <class Map, class Me, class Source>
 std::optional<Map> build_as_they_come(Me& me, const Source& source, const typename Map::options& options) {
   using place_type = typename Me::place_type;
-  using items_type = arriving_items<Me, std::remove_cvref_t<decltype(source[0])>>;
+  constexpr std::uint32_t digits_most = partition_tuning<place_type>::digits_most;
   const gathered sizes = me.gather({source.size()});
   if (me.count() == 1 || sizes.sum() < shards_tuning<place_type>::build_pairs) return {};
-  const auto plan = frozen_source::plan<Map, place_type>(items_type::expected(sizes, me.count()), options);
-  const auto order = items_type::parts_of(options.seed, me.count(), plan.regions);
-  if (!order) return {};
+  // The most pairs that arrive at any shard, if owners and regions are random.
+  const std::size_t expected = with_slack(static_cast<double>(sizes.sum()) / me.count(), sizes.sum());
+  const auto plan = frozen_source::plan<Map, place_type>(expected, options);
+  sharded_batch batch{{options.seed, me.count(), plan.regions}};
+  std::uint32_t& shift = batch.order.shift;
+  while (batch.order.parts() > digits_most / me.count()) ++shift;
+  if (std::uint64_t{1} << shift > digits_most) return {};  // two passes cannot reach all regions
+  batch.take(sizes);
   typename Map::options once = options;
   once.max_restarts = 0;
   std::optional<Map> result;
   bool good = true;
   {
-    const items_type items(me, source, *order, sizes);
+    using item = std::remove_cvref_t<decltype(source[0])>;
+    const arriving_items<Me, item> items(me, source, batch, expected);
     try {
       result.emplace(frozen_source::build<Map>(me.place(), items, once));
     } catch (const build_error&) {

@@ -108,7 +108,7 @@ class gpu_shard : public crew_shard {
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int lane) {
     const std::uint64_t turn = (exchanges_ + 1) % 2;
     check(cudaEventRecord(mine_.ready[turn].get(), place().stream()), "cudaEventRecord");
-    show(in);
+    const std::vector<void*> targets = show(in);
     given_ = exchanges_ - 1;
     const cudaStream_t stream = mine_.lane[lane].get();
     const auto after = [&](std::uint32_t s) {
@@ -119,8 +119,8 @@ class gpu_shard : public crew_shard {
       const std::uint32_t s = (number_ + i) % count();  // so that not all send to the same one at once
       if (out[s].bytes == 0) continue;
       if (s != number_) after(s);
-      check(cudaMemcpyPeerAsync(const_cast<void*>(shown_by(s).memory), places_[s].device(), out[s].memory,
-                                place().device(), out[s].bytes, stream),
+      check(cudaMemcpyPeerAsync(targets[s], places_[s].device(), out[s].memory, place().device(),
+                                out[s].bytes, stream),
             "cudaMemcpyPeerAsync");
     }
     check(cudaEventRecord(mine_.arrival(exchanges_), stream), "cudaEventRecord");

@@ -227,32 +227,6 @@ struct answer_frequent {
 
 // The exchange of queries and answers.
 
-/// The plan of a batch of all shards.
-struct sharded_batch {
-  static constexpr std::uint64_t room_for_all = ~std::uint64_t{0};
-  owners order;
-  std::uint32_t ranges = 1;
-  std::uint64_t copies = 1;            // of most queries, for which regions have room; or room_for_all
-  std::vector<std::uint64_t> sizes{};  // how many queries each shard has
-
-  /// Takes a part of the queries, of which each shard has told how many it has.
-  void take(const gathered& all, std::size_t first = 0, std::size_t most = ~std::size_t{0}) {
-    sizes.clear();
-    for (std::uint32_t s = 0; s < order.shards; ++s)
-      sizes.push_back(smaller(all(s) - smaller(all(s), first), most));
-  }
-  /// The room of a region, for the queries of each shard.
-  std::vector<std::uint64_t> rooms() const {
-    std::vector<std::uint64_t> result;
-    for (const std::uint64_t size : sizes) {
-      const std::uint64_t n = larger<std::uint64_t>(size, 16);
-      const double mean = static_cast<double>(n) / (order.shards * order.regions);
-      result.push_back(copies == room_for_all ? n : with_slack(mean, n, static_cast<double>(copies)));
-    }
-    return result;
-  }
-};
-
 /// Where the answers to a part of a batch are written: to queries from `first` on, or to those with given
 /// numbers.
 template <class Answer>
@@ -347,9 +321,6 @@ class lookup_by_owners {
     const std::size_t windows = ceil_div(table_bytes, find_tuning<place_type>::window_bytes);
     const std::size_t most = partition_tuning<place_type>::digits_most / me_.count();
     batch.order.regions = static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, most));
-    const std::size_t ranges = chunk * sizeof(Query) / me_.count() / tuned::range_bytes;
-    batch.ranges = static_cast<std::uint32_t>(
-        std::clamp<std::size_t>(ranges, 1, smaller(tuned::ranges_most, batch.order.regions)));
     return batch;
   }
 
@@ -358,21 +329,14 @@ class lookup_by_owners {
 
   /// Sends a shard's queries to the owners of their keys, and writes the answers to `target`. Returns false
   /// on a shard that has too many queries of one region: then that shard has no answers.
-  template <class Queries, class Target>
-  bool send(const sharded_batch& batch, const Queries& queries, const Target& target) {
-    return send(batch, queries, target, [] { return true; }, nullptr);
-  }
   /// `looks_good()` is called when the partition has begun; if it returns false, on all shards, nothing is
   /// sent. Queries are not partitioned if `unless`, on the place, is not 0.
-  template <class Queries, class Target, class LooksGood>
+  template <class Queries, class Target, class LooksGood = std::true_type>
   bool send(const sharded_batch& batch, const Queries& queries, const Target& target,
-            const LooksGood& looks_good, const std::uint32_t* unless) {
+            const LooksGood& looks_good = {}, const std::uint32_t* unless = nullptr) {
     std::optional<reading<std::uint32_t, place_type>> overflowed;
-    {                                                     // freed in stream order before the wait
-      array<std::uint32_t, place_type> flags(place_, 2);  // a region has overflowed; nothing
-      place_.fill(flags.data(), 0, flags.bytes());
-      const sent_queries items(me_, alone<Queries>{queries}, batch.order, batch.ranges, batch.rooms(),
-                               flags.data(), unless);
+    {  // freed in stream order before the wait
+      const sent_queries items(me_, alone<Queries>{queries}, batch, unless);
       me_.mark("partitioned");
       std::vector<array<result, place_type>> answers(me_.count());  // to the queries from each shard
       std::size_t bytes = items.parts().scratch_bytes() + items.bytes();
@@ -385,10 +349,11 @@ class lookup_by_owners {
       me_.agree();
       in_use_by_others scope(me_);
       items.send();
-      answer_all(items, answers, flags.data() + 1, scope);
-      items.parts().template restore_each<true>(place_, answers[me_.number()].data(), target, flags.data());
+      answer_all(items, answers, scope);
+      items.parts().template restore_each<true>(place_, answers[me_.number()].data(), target,
+                                                items.overflowed());
       me_.mark("answers in order");
-      overflowed.emplace(place_, flags.data());
+      overflowed.emplace(place_, items.overflowed());
     }
     return overflowed->get() == 0;
   }
@@ -397,11 +362,11 @@ class lookup_by_owners {
   /// with those of others in the same regions, which read the same part of the table; but its first range is
   /// answered while queries are sent, and its last range while the last answers are sent.
   void answer_all(const sent_queries& items, std::vector<array<result, place_type>>& answers,
-                  const std::uint32_t* nothing, in_use_by_others<Me>& scope) {
+                  in_use_by_others<Me>& scope) {
     const std::uint32_t my = me_.number(), last = items.ranges() - 1;
     result* const mine = answers[my].data();
     const auto answer = [&](std::uint32_t k, bool own, bool others) {
-      answer_range(items, answers, nothing, items.range(k), own, others);
+      answer_range(items, answers, items.range(k), own, others);
     };
     me_.fork();
     answer(0, true, false);
@@ -427,9 +392,9 @@ class lookup_by_owners {
   }
 
   void answer_range(const sent_queries& items, std::vector<array<result, place_type>>& answers,
-                    const std::uint32_t* nothing, const region_range& range, bool own, bool others) {
+                    const region_range& range, bool own, bool others) {
     const std::uint32_t my = me_.number();
-    kernel run{ref_, answer_, nothing, 0, 0, {}};
+    kernel run{ref_, answer_, items.nothing(), 0, 0, {}};
     const auto launch = [&] {
       me_.place().launch(run.tiles_of_region * run.count * range.count, scratch_bytes_of(run), run);
       run.count = 0;
@@ -456,7 +421,7 @@ class lookup_by_owners {
     if (all.sum() == 0) return send_rare(batch, frequent.copies, queries, target);
 
     array<result, place_type> kept(place_, frequent.keys.size());
-    sharded_batch few{{seed_, me_.count()}, 1, sharded_batch::room_for_all};
+    sharded_batch few{{seed_, me_.count()}, sharded_batch::room_for_all};
     few.take(all);
     send(few, as_sequence(frequent.keys), put_to<result>{kept.data()});
     if (kept.size() == 0) return send_rare(batch, frequent.copies, queries, target);
@@ -496,7 +461,7 @@ class lookup_by_owners {
     array<result, place_type> kept(place_, each.keys.size());
     held_ += each.keys.bytes() + each.inverse.bytes() + kept.bytes();
     const auto keys = as_sequence(each.keys);
-    sharded_batch batch{{seed_, me_.count()}, 1, sharded_batch::room_for_all};
+    sharded_batch batch{{seed_, me_.count()}, sharded_batch::room_for_all};
     const gathered all = me_.gather({keys.size()});
     const std::size_t part = ceil_div<std::size_t>(all.most(), me_.count());
     for (std::size_t first = 0; first < all.most(); first += part) {
