@@ -83,12 +83,8 @@ class sharded_index : sharded_map<Key, std::uint32_t, Shards> {
   bool valid(const Shards& shards) const {
     if (empty()) return true;
     if (!map::valid(shards)) return false;
-    auto keys = detail::make_each<Shards, std::span<const Key>>(shards);
-    auto found = detail::make_each<Shards, numbers>(shards);
-    shards.run([&](auto& me) {
-      detail::of_shard<Shards>(keys, me) = of(me).keys.span();
-      detail::of_shard<Shards>(found, me) = {me.place(), of(me).keys.size()};
-    });
+    const auto keys = detail::collect(shards, [&](auto& me) { return of(me).keys.span(); });
+    auto found = detail::collect(shards, [&](auto& me) { return numbers(me.place(), of(me).keys.size()); });
     find(shards, keys, found);
     return this->tables_.sum(shards, "valid", [&](auto& me, const auto&) {
       const part& mine = of(me);
@@ -170,16 +166,12 @@ sharded_index(const Shards&, const Keys&,
 template <detail::shards_place Shards, class Keys>
 auto unique(const Shards& shards, const Keys& keys, index_order order = index_order::first_occurrence) {
   constexpr const char* where = "roost::unique";
-  using key = detail::element_of<detail::range_of_shard<Shards, const Keys>>;
   detail::check_order(order, where);
   detail::check_parts(shards, where, keys);
-  auto result = detail::make_each<Shards, array<key, typename Shards::place_type>>(shards);
-  shards.run([&](auto& me) {
+  return detail::collect(shards, [&](auto& me) {
     const auto mine = unique(me.place(), detail::of_shard<Shards>(keys, me), order);
-    detail::of_shard<Shards>(result, me) =
-        std::move(detail::share_of_keys<bool>(me, mine, {}, order, 0).keys);
+    return std::move(detail::share_of_keys<bool>(me, mine, {}, order, 0).keys);
   });
-  return result;
 }
 
 }  // namespace roost

@@ -33,18 +33,13 @@ detail::each_shard<Shards, joined_rows<Row, typename Shards::place_type>> inner_
 template <detail::shards_place Shards, class Keys, class Values, class F>
 auto group_by(const Shards& shards, const Keys& keys, const Values& values, const F& f) {
   constexpr const char* where = "roost::group_by";
-  using key = detail::element_of<detail::range_of_shard<Shards, const Keys>>;
-  using value = detail::element_of<detail::range_of_shard<Shards, const Values>>;
   detail::check_parts(shards, where, keys, values);
-  auto result = detail::make_each<Shards, aggregated<key, value, typename Shards::place_type>>(shards);
-  shards.run([&](auto& me) {
+  return detail::collect(shards, [&](auto& me) {
     const auto source =
         detail::zip_checked(detail::of_shard<Shards>(keys, me), detail::of_shard<Shards>(values, me), where);
     const auto items = detail::bring_items(me, source, 0);
-    detail::of_shard<Shards>(result, me) =
-        detail::group_by(me.place(), detail::keys_of(items), detail::values_of(items), f, where);
+    return detail::group_by(me.place(), detail::keys_of(items), detail::values_of(items), f, where);
   });
-  return result;
 }
 
 }  // namespace roost

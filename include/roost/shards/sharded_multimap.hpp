@@ -102,32 +102,24 @@ class sharded_multimap
   template <class Queries>
   detail::each_shard<Shards, retrieved> retrieve(const Shards& shards, const Queries& queries) const {
     tables_.check(shards, "retrieve", queries);
-    auto result = detail::make_each<Shards, retrieved>(shards);
-    shards.run([&](auto& me) {
-      const auto sequence = detail::sequence_as<Key>(detail::of_shard<Shards>(queries, me));
-      auto& mine = detail::of_shard<Shards>(result, me);
-      if (tables_.empty()) {
-        mine.offsets = detail::zeros(me.place(), sequence.size() + 1);
-      } else {
-        mine = detail::fetch_values(me, tables_.of(me), options_.seed, sequence,
-                                    "roost::sharded_multimap::retrieve");
-      }
+    return detail::collect(shards, [&](auto& me) {
+      const auto mine = detail::sequence_as<Key>(detail::of_shard<Shards>(queries, me));
+      if (tables_.empty()) return retrieved{detail::zeros(me.place(), mine.size() + 1), {}};
+      return detail::fetch_values(me, tables_.of(me), options_.seed, mine,
+                                  "roost::sharded_multimap::retrieve");
     });
-    return result;
   }
   /// The same, with the number of the query (of its shard) beside each value.
   template <class Queries>
   detail::each_shard<Shards, retrieved_pairs> retrieve_pairs(const Shards& shards,
                                                              const Queries& queries) const {
     auto found = retrieve(shards, queries);
-    auto result = detail::make_each<Shards, retrieved_pairs>(shards);
-    shards.run([&](auto& me) {
+    return detail::collect(shards, [&](auto& me) {
       auto& mine = detail::of_shard<Shards>(found, me);
-      detail::of_shard<Shards>(result, me) = {
+      return retrieved_pairs{
           detail::queries_of_matches<std::uint64_t>(me.place(), mine.offsets, mine.values.size()),
           std::move(mine.values)};
     });
-    return result;
   }
 
   /// Of all shards together.

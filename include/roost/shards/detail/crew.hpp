@@ -368,23 +368,20 @@ template <class Shards, class Ranges>
 using range_of_shard = std::remove_cvref_t<decltype(of_shard<Shards>(
     std::declval<Ranges&>(), std::declval<const typename Shards::shard_type&>()))>;
 
-template <class Shards, class Ranges>
-void check_part([[maybe_unused]] const Shards& shards, [[maybe_unused]] const Ranges& ranges,
-                [[maybe_unused]] const char* where) {
-  if constexpr (!one_shard_a_process<Shards>) {
-    static_assert(
-        std::ranges::random_access_range<const Ranges>,
-        "a call for several shards takes a range for each: pass a vector of vectors, spans, arrays");
-    if (std::ranges::size(ranges) == shards.size()) return;
-    raise<invalid_argument>(
-        {where, ": ", std::ranges::size(ranges), " ranges for ", shards.size(), " shards; give one a shard"});
-  }
-}
-
 /// Throws invalid_argument unless there is a range for each shard.
 template <class Shards, class... Ranges>
-void check_parts(const Shards& shards, [[maybe_unused]] const char* where, const Ranges&... ranges) {
-  (check_part(shards, ranges, where), ...);
+void check_parts([[maybe_unused]] const Shards& shards, [[maybe_unused]] const char* where,
+                 [[maybe_unused]] const Ranges&... ranges) {
+  if constexpr (!one_shard_a_process<Shards>) {
+    static_assert(
+        (std::ranges::random_access_range<const Ranges> && ...),
+        "a call for several shards takes a range for each: pass a vector of vectors, spans, arrays");
+    for (const std::size_t count : {shards.size(), static_cast<std::size_t>(std::ranges::size(ranges))...}) {
+      if (count == shards.size()) continue;
+      raise<invalid_argument>(
+          {where, ": ", count, " ranges for ", shards.size(), " shards; give one a shard"});
+    }
+  }
 }
 
 /// A default-constructed T for each shard of this process.
@@ -395,6 +392,14 @@ each_shard<Shards, T> make_each(const Shards& shards) {
   } else {
     return std::vector<T>(shards.size());
   }
+}
+
+/// f(shard) of each shard of this process.
+template <class Shards, class F>
+auto collect(const Shards& shards, const F& f) {
+  auto all = make_each<Shards, std::invoke_result_t<const F&, typename Shards::shard_type&>>(shards);
+  shards.run([&](typename Shards::shard_type& me) { of_shard<Shards>(all, me) = f(me); });
+  return all;
 }
 
 }  // namespace roost::detail

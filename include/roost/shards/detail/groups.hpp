@@ -260,7 +260,7 @@ class sharded_join {
   using key = element_of<range_of_shard<Shards, const Right>>;
   using on_one_place =
       join<Row, place_type, range_of_shard<Shards, const Left>, range_of_shard<Shards, const Right>>;
-  using result_type = each_shard<Shards, joined_rows<Row, place_type>>;
+  using result = joined_rows<Row, place_type>;
 
  public:
   sharded_join(const Shards& shards, const Left& left, const Right& right)
@@ -268,22 +268,23 @@ class sharded_join {
         left_(left),
         right_(right),
         left_rows_(make_each<Shards, numbers_from<Row>>(shards)),
-        right_rows_(left_rows_),
-        result_(make_each<Shards, joined_rows<Row, place_type>>(shards)) {
+        right_rows_(left_rows_) {
     check_parts(shards, where, left, right);
   }
 
-  result_type run() {
-    if (!number_rows() && join_different_keys()) return std::move(result_);
+  auto run() {
+    if (!number_rows()) {
+      const sharded_map<key, Row, Shards> map(shards_, right_, right_rows_);
+      if (map.size() == right_size_) return join_different_keys(map);
+    }
     const sharded_multimap<key, Row, Shards> map(shards_, right_, right_rows_);
     auto found = map.retrieve(shards_, left_);
-    shards_.run([&](shard_type& me) {
+    return collect(shards_, [&](shard_type& me) {
       auto& mine = of_shard<Shards>(found, me);
-      of_shard<Shards>(result_, me) = {queries_of_matches(me.place(), mine.offsets, mine.values.size(),
-                                                          of_shard<Shards>(left_rows_, me).first),
-                                       std::move(mine.values)};
+      const Row first = of_shard<Shards>(left_rows_, me).first;
+      return result{queries_of_matches(me.place(), mine.offsets, mine.values.size(), first),
+                    std::move(mine.values)};
     });
-    return std::move(result_);
   }
 
  private:
@@ -313,25 +314,21 @@ class sharded_join {
     return copies;
   }
 
-  /// False if the right side has duplicate keys.
-  bool join_different_keys() {
-    const sharded_map<key, Row, Shards> map(shards_, right_, right_rows_);
-    if (map.size() != right_size_) return false;
-    auto found = make_each<Shards, array<Row, place_type>>(shards_);
-    shards_.run([&](shard_type& me) {
-      of_shard<Shards>(found, me) = {me.place(), of_shard<Shards>(left_rows_, me).count};
+  /// If the right side has no duplicate keys. `map`: of its rows.
+  auto join_different_keys(const sharded_map<key, Row, Shards>& map) {
+    auto found = collect(shards_, [&](shard_type& me) {
+      return array<Row, place_type>(me.place(), of_shard<Shards>(left_rows_, me).count);
     });
     map.find(shards_, left_, found, no_row<Row>);
-    shards_.run([&](shard_type& me) {
+    return collect(shards_, [&](shard_type& me) {
       const auto [n, first] = of_shard<Shards>(left_rows_, me);
-      auto& mine = of_shard<Shards>(result_, me);
-      mine = on_one_place::pairs_of_unique(me.place(), n, false, [&](array<Row, place_type>& rows) {
+      result mine = on_one_place::pairs_of_unique(me.place(), n, false, [&](array<Row, place_type>& rows) {
         rows = std::move(of_shard<Shards>(found, me));
       });
       me.place().for_each(mine.left.size(), add_to_row<Row>{mine.left.data(), first});
       me.place().synchronize();
+      return mine;
     });
-    return true;
   }
 
   const Shards& shards_;
@@ -339,7 +336,6 @@ class sharded_join {
   const Right& right_;
   each_shard<Shards, numbers_from<Row>> left_rows_, right_rows_;
   std::uint64_t right_size_ = 0;
-  result_type result_;
 };
 
 }  // namespace roost::detail

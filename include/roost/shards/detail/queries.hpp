@@ -268,8 +268,11 @@ class lookup_by_owners {
 
   template <class Queries>
   bulk_report run(const Queries& queries, const bulk_options& how) {
-    const std::size_t n = queries.size(), chunks = chunks_of(how),
-                      chunk = ceil_div<std::size_t>(sizes_.most(0), chunks);
+    constexpr std::size_t bytes_of_query = 2 * (sizeof(Query) + sizeof(result)) + 4;
+    const std::size_t fit = larger(how.scratch_bytes_or(tuned::scratch_bytes) / bytes_of_query,
+                                   find_tuning<place_type>::chunk_least);
+    const std::size_t n = queries.size(), most = sizes_.most(0),
+                      chunks = larger<std::size_t>(ceil_div(most, fit), 1), chunk = ceil_div(most, chunks);
     sharded_batch batch = batch_of(chunk, how);
     sample_of_queries<Query, place_type> sample(place_, queries, smaller(chunk, n),
                                                 std::uint64_t{me_.count()} * batch.order.regions, seed_);
@@ -307,13 +310,6 @@ class lookup_by_owners {
   }
 
  private:
-  std::size_t chunks_of(const bulk_options& how) const {
-    constexpr std::size_t bytes_of_query = 2 * (sizeof(Query) + sizeof(result)) + 4;
-    const std::size_t fit = larger(how.scratch_bytes_or(tuned::scratch_bytes) / bytes_of_query,
-                                   find_tuning<place_type>::chunk_least);
-    return larger<std::size_t>(ceil_div<std::size_t>(sizes_.most(0), fit), 1);
-  }
-
   sharded_batch batch_of(std::size_t chunk, const bulk_options& how) const {
     sharded_batch batch{{seed_, me_.count()}};
     const std::size_t table_bytes = sizes_.most(1);
