@@ -32,20 +32,17 @@ class gathered {
   const std::uint64_t* of(std::uint32_t shard) const { return words_.data() + shard * each_; }
   std::uint64_t operator()(std::uint32_t shard, std::size_t word = 0) const { return of(shard)[word]; }
   std::uint64_t sum(std::size_t word = 0) const {
-    return fold(word, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+    std::uint64_t result = 0;
+    for (std::size_t i = word; i < words_.size(); i += each_) result += words_[i];
+    return result;
   }
   std::uint64_t most(std::size_t word = 0) const {
-    return fold(word, [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
-  }
-
- private:
-  template <class F>
-  std::uint64_t fold(std::size_t word, const F& f) const {
     std::uint64_t result = 0;
-    for (std::size_t i = word; i < words_.size(); i += each_) result = f(result, words_[i]);
+    for (std::size_t i = word; i < words_.size(); i += each_) result = std::max(result, words_[i]);
     return result;
   }
 
+ private:
   std::size_t each_;
   std::vector<std::uint64_t> words_;
 };
@@ -349,18 +346,17 @@ constexpr bool one_shard_a_process = requires { Shards::one_a_process; };
 template <class Shards, class T>
 using each_shard = std::conditional_t<one_shard_a_process<Shards>, T, std::vector<T>>;
 
-/// The part of one shard in a collection with one element for each shard of this process.
-template <class Shards, class Parts>
-decltype(auto) of_shard(Parts& parts, [[maybe_unused]] std::size_t local) {
+/// The part of one shard in a collection with one element for each shard of this process. `which`: the shard,
+/// or its number in this process.
+template <class Shards, class Parts, class Which>
+decltype(auto) of_shard(Parts& parts, [[maybe_unused]] const Which& which) {
   if constexpr (one_shard_a_process<Shards>) {
     return (parts);
+  } else if constexpr (std::is_integral_v<Which>) {
+    return (*(std::ranges::begin(parts) + static_cast<std::ptrdiff_t>(which)));
   } else {
-    return (*(std::ranges::begin(parts) + static_cast<std::ptrdiff_t>(local)));
+    return (*(std::ranges::begin(parts) + which.local()));
   }
-}
-template <class Shards, class Parts>
-decltype(auto) of_shard(Parts& parts, const typename Shards::shard_type& me) {
-  return of_shard<Shards>(parts, me.local());
 }
 
 /// The type of a shard's part of a user's range.

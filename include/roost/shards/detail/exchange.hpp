@@ -136,12 +136,14 @@ struct sharded_batch {
   owners order;
   std::uint64_t copies = 1;            // of most items, for which regions have room; or room_for_all
   std::vector<std::uint64_t> sizes{};  // how many items each shard has
+  std::uint64_t most = 0;              // of these
 
   /// Takes a part of the items, of which each shard has told how many it has.
-  void take(const gathered& all, std::size_t first = 0, std::size_t most = ~std::size_t{0}) {
+  void take(const gathered& all, std::size_t first = 0, std::size_t count = ~std::size_t{0}) {
     sizes.clear();
     for (std::uint32_t s = 0; s < order.shards; ++s)
-      sizes.push_back(smaller(all(s) - smaller(all(s), first), most));
+      sizes.push_back(smaller(all(s) - smaller(all(s), first), count));
+    most = *std::max_element(sizes.begin(), sizes.end());
   }
   /// The room of a part of the regions, for the items of each shard.
   std::vector<std::uint64_t> rooms() const {
@@ -169,73 +171,79 @@ class items_by_region {
   using place_type = typename Me::place_type;
   using tuned = shards_tuning<place_type>;
 
+  Me& me_;
+  const std::vector<std::uint64_t> rooms_;  // of a region, for the items of each shard
+  array<std::uint64_t, place_type> flags_;
+
  public:
   /// `unless`: as in a partitioner.
   template <class Source>
   items_by_region(Me& me, const Source& source, const sharded_batch& batch,
                   const std::uint32_t* unless = nullptr)
       : me_(me),
-        my_(me.number()),
-        regions_(batch.order.parts()),
         rooms_(batch.rooms()),
         flags_(zeros(me.place(), 1)),
-        parts_(partitioner<place_type, Item, Kind>(me.place(), me.count() * regions_, room::slack,
-                                                   reinterpret_cast<std::uint32_t*>(flags_.data()),
-                                                   rooms_[my_], 1, unless)
-                   .run(source, batch.order)),
-        bounds_(me.place(), std::size_t{2} * me.count() * regions_),
-        arrivals_(ranges_of(batch)),
+        regions(batch.order.parts()),
+        ranges(static_cast<std::uint32_t>(
+            std::clamp<std::size_t>(batch.most * sizeof(Item) / me.count() / tuned::range_bytes, 1,
+                                    smaller(tuned::ranges_most, regions)))),
+        parts(partitioner<place_type, Item, Kind>(me.place(), me.count() * regions, room::slack,
+                                                  reinterpret_cast<std::uint32_t*>(flags_.data()),
+                                                  rooms_[me.number()], 1, unless)
+                  .run(source, batch.order)),
+        bounds_(me.place(), std::size_t{2} * me.count() * regions),
+        arriving_(me.count()),
+        arrivals_(ranges),
         out_(me.count()),
         in_(me.count()) {
-    const place_type& place = me.place();
-    place.for_each(std::size_t{me.count()} * regions_,
-                   write_bounds{parts_.ends(), rooms_[my_], regions_, bounds_.data()});
+    const std::uint32_t my = me.number();
+    me.place().for_each(std::size_t{me.count()} * regions,
+                        write_bounds{parts.ends(), rooms_[my], regions, bounds_.data()});
+    scratch_bytes = parts.scratch_bytes() + bounds_.bytes();
     for (std::uint32_t s = 0; s < me.count(); ++s) {
-      if (s == my_) {
-        from_.push_back({});
-      } else {
-        from_.push_back({{place, slots_from(s)}, {place, std::size_t{2} * regions_}});
+      const std::uint64_t slots = regions * rooms_[s];
+      const Item* items = parts.items() + s * slots;
+      const std::uint64_t* bounds = bounds_.data() + s * 2 * regions;
+      if (s != my) {
+        arriving_[s] = {{me.place(), slots}, {me.place(), std::size_t{2} * regions}};
+        items = arriving_[s].items.data();
+        bounds = arriving_[s].bounds.data();
+        scratch_bytes += arriving_[s].items.bytes() + arriving_[s].bounds.bytes();
       }
+      from.push_back({items, bounds, bounds + regions, rooms_[s], slots});
     }
   }
 
-  std::uint32_t regions() const { return regions_; }
-  /// They are sent in ranges of regions.
-  std::uint32_t ranges() const { return static_cast<std::uint32_t>(arrivals_.size()); }
-  region_range range(std::uint32_t k) const {
-    const std::uint32_t first = regions_ * k / ranges();
-    return {first, regions_ * (k + 1) / ranges() - first};
-  }
+  /// Where the items from a shard are: `room` slots for each region.
+  struct part {
+    const Item* items;
+    const std::uint64_t* begins;
+    const std::uint64_t* ends;
+    std::uint64_t room, slots;
+  };
 
-  /// On the place: whether a region had too many items, so that some are missing; and a word that is 0.
+  const std::uint32_t regions, ranges;        // items are sent in so many ranges of regions
+  const partitioned<Item, place_type> parts;  // the items of this shard, for all
+  std::vector<part> from;                     // each shard
+  std::size_t scratch_bytes = 0;
+
+  region_range range(std::uint32_t k) const {
+    const std::uint32_t first = regions * k / ranges;
+    return {first, regions * (k + 1) / ranges - first};
+  }
+  /// On the place: whether a region had too many items, so that some are missing; then a word that is 0.
   const std::uint32_t* overflowed() const { return reinterpret_cast<const std::uint32_t*>(flags_.data()); }
-  const std::uint32_t* nothing() const { return overflowed() + 1; }
-  /// The items of this shard, for all shards.
-  const partitioned<Item, place_type>& parts() const { return parts_; }
-  // The items from a shard: they lie in slots, so many in each region; their begins, and then their ends.
-  std::uint64_t room_from(std::uint32_t s) const { return rooms_[s]; }
-  std::uint64_t slots_from(std::uint32_t s) const { return regions_ * rooms_[s]; }
-  const Item* items_from(std::uint32_t s) const {
-    return s == my_ ? parts_.items() + s * slots_from(my_) : from_[s].items.data();
-  }
-  const std::uint64_t* bounds_from(std::uint32_t s) const {
-    return s == my_ ? bounds_.data() + s * 2 * regions_ : from_[s].bounds.data();
-  }
-  /// Of the bounds, and of what arrives.
-  std::size_t bytes() const {
-    std::size_t result = bounds_.bytes();
-    for (const auto& theirs : from_) result += theirs.items.bytes() + theirs.bounds.bytes();
-    return result;
-  }
 
   /// Sends the items to their owners: wait_for(range) lets the place wait for those of a range.
   void send() const {
-    exchange([&](std::uint32_t s) { return piece{bounds_.data() + s * 2 * regions_, 2 * regions_ * 8}; },
-             [&](std::uint32_t s) { return piece{from_[s].bounds.data(), from_[s].bounds.bytes()}; }, 0);
-    for (std::uint32_t k = 0; k < ranges(); ++k) {
+    const std::uint32_t my = me_.number();
+    exchange([&](std::uint32_t s) { return piece{bounds_.data() + s * 2 * regions, 2 * regions * 8}; },
+             [&](std::uint32_t s) { return piece{arriving_[s].bounds.data(), arriving_[s].bounds.bytes()}; },
+             0);
+    for (std::uint32_t k = 0; k < ranges; ++k) {
       arrivals_[k] = exchange(
-          [&](std::uint32_t s) { return piece_of(parts_.items() + s * slots_from(my_), my_, range(k)); },
-          [&](std::uint32_t s) { return piece_of(from_[s].items.data(), s, range(k)); }, 0);
+          [&](std::uint32_t s) { return piece_of(parts.items() + s * from[my].slots, my, range(k)); },
+          [&](std::uint32_t s) { return piece_of(from[s].items, s, range(k)); }, 0);
       me_.mark("items have come", k, 0);
     }
   }
@@ -245,7 +253,7 @@ class items_by_region {
   template <class Out, class In>
   std::uint64_t exchange(const Out& out, const In& in, int lane) const {
     for (std::uint32_t s = 0; s < me_.count(); ++s) {
-      if (s == my_) continue;
+      if (s == me_.number()) continue;
       out_[s] = out(s);
       in_[s] = in(s);
     }
@@ -258,24 +266,13 @@ class items_by_region {
   }
 
  private:
-  static std::size_t ranges_of(const sharded_batch& batch) {
-    const std::uint64_t most = *std::max_element(batch.sizes.begin(), batch.sizes.end());
-    return std::clamp<std::size_t>(most * sizeof(Item) / batch.order.shards / tuned::range_bytes, 1,
-                                   smaller(tuned::ranges_most, batch.order.parts()));
-  }
-
   struct arriving {
     array<Item, place_type> items;
     array<std::uint64_t, place_type> bounds;
   };
 
-  Me& me_;
-  const std::uint32_t my_, regions_;
-  const std::vector<std::uint64_t> rooms_;
-  array<std::uint64_t, place_type> flags_;
-  partitioned<Item, place_type> parts_;
   array<std::uint64_t, place_type> bounds_;
-  std::vector<arriving> from_;
+  std::vector<arriving> arriving_;               // from each other shard
   mutable std::vector<std::uint64_t> arrivals_;  // of each range
   mutable std::vector<piece> out_, in_;          // of an exchange
 };
@@ -327,18 +324,26 @@ class arriving_items {
     scope.all_sent();
     const partition_pass pass{0, shift_, smaller(1u << shift_, plan.regions), plan.regions};
     const auto split = [&](std::uint32_t s, const region_range& parts) {
-      const auto tiles = static_cast<std::uint32_t>(ceil_div<std::uint64_t>(items_.room_from(s), tile));
+      const auto& from = items_.from[s];
+      const auto tiles = static_cast<std::uint32_t>(ceil_div<std::uint64_t>(from.room, tile));
       tile_map map;
-      map.begin = items_.bounds_from(s);
-      map.end = map.begin + items_.regions();
+      map.begin = from.begins;
+      map.end = from.ends;
       map.tiles_of_parent = tiles;
       map.first_parent = parts.first;
-      const sequence<const Item*> source{items_.items_from(s), items_.slots_from(s)};
-      const kernel run{source, plan.region_of, map, pass, {ends.data()}, room, items.data(), overflowed, {}};
+      const kernel run{{from.items, from.slots},
+                       plan.region_of,
+                       map,
+                       pass,
+                       {ends.data()},
+                       room,
+                       items.data(),
+                       overflowed,
+                       {}};
       place.launch(std::size_t{tiles} * parts.count, scratch_bytes_of(run), run);
     };
-    split(me_.number(), {0, items_.regions()});
-    for (std::uint32_t k = 0; k < items_.ranges(); ++k) {
+    split(me_.number(), {0, items_.regions});
+    for (std::uint32_t k = 0; k < items_.ranges; ++k) {
       const region_range parts = items_.range(k);
       items_.wait_for(k);
       for (std::uint32_t s = 0; s < me_.count(); ++s) {
@@ -348,7 +353,7 @@ class arriving_items {
       build(items.data(), begins.data(), ends.data(), first, end - first);
     }
     place.synchronize();
-    return items_.parts().scratch_bytes() + items.bytes() + begins.bytes() + ends.bytes();
+    return items_.scratch_bytes + items.bytes() + begins.bytes() + ends.bytes();
   }
 
  private:

@@ -321,7 +321,6 @@ class lookup_by_owners {
   }
 
   bool all_are(bool good) { return me_.gather({good ? 0u : 1u}).sum() == 0; }
-  void note_scratch(std::size_t bytes) { scratch_bytes_ = larger(scratch_bytes_, held_ + bytes); }
 
   /// Sends a shard's queries to the owners of their keys, and writes the answers to `target`. Returns false
   /// on a shard that has too many queries of one region: then that shard has no answers.
@@ -335,19 +334,19 @@ class lookup_by_owners {
       const sent_queries items(me_, alone<Queries>{queries}, batch, unless);
       me_.mark("partitioned");
       std::vector<array<result, place_type>> answers(me_.count());  // to the queries from each shard
-      std::size_t bytes = items.parts().scratch_bytes() + items.bytes();
+      std::size_t bytes = held_ + items.scratch_bytes;
       for (std::uint32_t s = 0; s < me_.count(); ++s) {
-        answers[s] = {place_, s == me_.number() ? items.parts().extent() : items.slots_from(s)};
+        answers[s] = {place_, s == me_.number() ? items.parts.extent() : items.from[s].slots};
         bytes += answers[s].bytes();
       }
-      note_scratch(bytes);
+      scratch_bytes_ = larger(scratch_bytes_, bytes);
       if (!looks_good()) return false;
       me_.agree();
       in_use_by_others scope(me_);
       items.send();
       answer_all(items, answers, scope);
-      items.parts().template restore_each<true>(place_, answers[me_.number()].data(), target,
-                                                items.overflowed());
+      items.parts.template restore_each<true>(place_, answers[me_.number()].data(), target,
+                                              items.overflowed());
       me_.mark("answers in order");
       overflowed.emplace(place_, items.overflowed());
     }
@@ -359,7 +358,7 @@ class lookup_by_owners {
   /// answered while queries are sent, and its last range while the last answers are sent.
   void answer_all(const sent_queries& items, std::vector<array<result, place_type>>& answers,
                   in_use_by_others<Me>& scope) {
-    const std::uint32_t my = me_.number(), last = items.ranges() - 1;
+    const std::uint32_t my = me_.number(), last = items.ranges - 1;
     result* const mine = answers[my].data();
     const auto answer = [&](std::uint32_t k, bool own, bool others) {
       answer_range(items, answers, items.range(k), own, others);
@@ -376,7 +375,7 @@ class lookup_by_owners {
       const region_range range = items.range(k);
       back = items.exchange(
           [&](std::uint32_t s) { return items.piece_of(answers[s].data(), s, range); },
-          [&](std::uint32_t s) { return items.piece_of(mine + s * items.slots_from(my), my, range); }, 1);
+          [&](std::uint32_t s) { return items.piece_of(mine + s * items.from[my].slots, my, range); }, 1);
       me_.mark("answers are back", k, 1);
     }
     scope.all_sent();
@@ -390,7 +389,7 @@ class lookup_by_owners {
   void answer_range(const sent_queries& items, std::vector<array<result, place_type>>& answers,
                     const region_range& range, bool own, bool others) {
     const std::uint32_t my = me_.number();
-    kernel run{ref_, answer_, items.nothing(), 0, 0, {}};
+    kernel run{ref_, answer_, items.overflowed() + 1, 0, 0, {}};
     const auto launch = [&] {
       me_.place().launch(run.tiles_of_region * run.count * range.count, scratch_bytes_of(run), run);
       run.count = 0;
@@ -399,11 +398,10 @@ class lookup_by_owners {
     for (std::uint32_t i = 0; i < me_.count(); ++i) {
       const std::uint32_t s = (my + i) % me_.count();
       if (!(s == my ? own : others)) continue;
-      const std::uint64_t* const begins = items.bounds_from(s) + range.first;
-      run.batches[run.count++] = {items.items_from(s), begins, begins + items.regions(),
-                                  answers[s].data() + (s == my ? s * items.slots_from(s) : 0)};
-      run.tiles_of_region =
-          larger(run.tiles_of_region, ceil_div<std::uint64_t>(items.room_from(s), kernel::tile));
+      const auto& from = items.from[s];
+      run.batches[run.count++] = {from.items, from.begins + range.first, from.ends + range.first,
+                                  answers[s].data() + (s == my ? s * from.slots : 0)};
+      run.tiles_of_region = larger(run.tiles_of_region, ceil_div<std::uint64_t>(from.room, kernel::tile));
       if (run.count == kernel::batches_most) launch();
     }
     if (run.count != 0) launch();
