@@ -103,6 +103,11 @@ TEST(gpus, tell_the_steps_of_a_lookup) {
   for (const auto& mine : shards.steps()) EXPECT_TRUE(mine.empty());
 }
 
+struct numbers_from {
+  u32 first;
+  ROOST_FN u32 operator()(std::size_t i) const { return first + static_cast<u32>(i); }
+};
+
 /// Pieces that are as large as those of large batches, from each shard to each, on both lanes.
 TEST(gpus, exchange_large) {
   const auto& shards = test_shards(3);
@@ -113,8 +118,7 @@ TEST(gpus, exchange_large) {
     for (int turn = 0; turn < 20; ++turn) {
       const u32 mark = static_cast<u32>(turn) * 16 + me.number() * 4;
       for (u32 s = 0; s < 3; ++s) {
-        roost::detail::write_numbers(me.place(), n, roost::detail::number_from<u32>{mark + s},
-                                     sent.data() + s * n);
+        roost::detail::write_numbers(me.place(), n, numbers_from{mark + s}, sent.data() + s * n);
         out[s] = {sent.data() + s * n, n * sizeof(u32)};
         in[s] = {come.data() + s * n, n * sizeof(u32)};
       }

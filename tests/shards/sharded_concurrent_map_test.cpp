@@ -68,11 +68,11 @@ class checked_map {
   }
 
   void check() {
-    std::vector<key> asked;
-    for (const auto& [k, v] : oracle_) asked.push_back(k);
+    std::vector<key> queried;
+    for (const auto& [k, v] : oracle_) queried.push_back(k);
     for (const std::uint64_t number : random_numbers(100, oracle_.size()))
-      asked.push_back(from_number<key>(number));
-    const auto parts = split(asked, shards_.size());
+      queried.push_back(from_number<key>(number));
+    const auto parts = split(queried, shards_.size());
     const auto queries = upload(shards_, parts);
     const value missing = from_number<value>(12345), untouched = from_number<value>(54321);
     auto results = filled_like<value>(shards_, parts, untouched);

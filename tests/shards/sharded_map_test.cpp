@@ -40,7 +40,7 @@ struct count_pair {
 /// Builds a map and compares all that it says with an oracle.
 template <class T>
 void check(const shards_type& shards, const column<typename T::key>& keys,
-           const column<typename T::value>& values, const std::vector<typename T::key>& asked) {
+           const column<typename T::value>& values, const std::vector<typename T::key>& all_queries) {
   using key = typename T::key;
   using value = typename T::value;
   SCOPED_TRACE(std::to_string(shards.size()) + " shards, " + std::to_string(flat(keys).size()) + " pairs");
@@ -52,7 +52,7 @@ void check(const shards_type& shards, const column<typename T::key>& keys,
   EXPECT_EQ(map.size(), oracle.size());
   EXPECT_TRUE(map.valid(shards));
 
-  const auto queries = split(asked, shards.size());
+  const auto queries = split(all_queries, shards.size());
   const auto order = flat(queries);
   const auto there = upload(shards, queries);
   const value missing = from_number<value>(77), untouched = from_number<value>(1);
@@ -137,7 +137,7 @@ TYPED_TEST(sharded_map, with_more_shards_than_keys) {
 }
 
 /// A batch in which a few keys are frequent, or one is alone.
-TYPED_TEST(sharded_map, is_asked_for_few_keys) {
+TYPED_TEST(sharded_map, answers_queries_of_few_keys) {
   using key = typename TypeParam::key;
   const auto keys = split(from_numbers<key>(multiples(3000, 5)), 3);
   const auto values = split(numbered_values<typename TypeParam::value>(3000), 3);
@@ -152,8 +152,8 @@ TYPED_TEST(sharded_map, is_asked_for_few_keys) {
 using map_type = roost::sharded_map<u32, u32, shards_type>;
 using set_type = roost::sharded_set<u32, shards_type>;
 
-/// Many queries of few keys, and few of many: one of some keys that are not there is asked for most.
-TEST(sharded_map_class, is_asked_for_skewed_keys) {
+/// Many queries of few keys, and few of many: one of some keys that are not there is queried most.
+TEST(sharded_map_class, answers_skewed_queries) {
   const std::size_t n = sanitized ? 30000 : 100000;
   auto queries = from_numbers<u32>(skewed_numbers(n, 1, 20000));
   for (std::size_t i = 0; i < n; i += 5) queries[i] = 12345678;
@@ -169,7 +169,7 @@ TEST(sharded_map_class, is_asked_for_skewed_keys) {
 }
 
 /// Different keys whose hashes begin with the same bits: their queries crowd a region of each shard.
-TEST(sharded_map_class, is_asked_for_keys_that_collide) {
+TEST(sharded_map_class, answers_queries_of_keys_that_collide) {
   const u32 n = sanitized ? 4000 : 40000;
   std::vector<u32> colliding(n);
   for (u32 i = 0; i < n; ++i) colliding[i] = roost::key_of_hash<u32>(i);
@@ -237,7 +237,7 @@ struct find_by_ref {
   ROOST_FN void operator()(std::size_t i) const { results[i] = ref.find(queries[i]).value_or(9); }
 };
 
-TEST(sharded_map_class, can_be_asked_in_kernels) {
+TEST(sharded_map_class, can_be_queried_in_kernels) {
   const auto& shards = test_shards(3);
   const auto keys = split(from_numbers<u32>(multiples(3000, 7)), 3);
   const auto there = upload(shards, keys);
@@ -260,7 +260,7 @@ TEST(sharded_map_class, visits_each_pair) {
   EXPECT_EQ(download(count)[0], 3000u);
 }
 
-TEST(sharded_map_class, is_asked_by_several_threads) {
+TEST(sharded_map_class, can_be_queried_by_several_threads) {
   const auto& shards = test_shards(3);
   const auto keys = split(from_numbers<u32>(multiples(3000, 7)), 3);
   const auto there = upload(shards, keys);
@@ -369,13 +369,13 @@ TEST(sharded_set_class, answers_as_one_set) {
     const auto& shards = test_shards(count);
     const auto keys = from_numbers<u32>(random_numbers(sanitized ? 2000 : 20000, 3, 15000));
     const auto queries = present_and_others(keys);
-    const auto there = upload(shards, split(keys, count)), asked = upload(shards, split(queries, count));
+    const auto there = upload(shards, split(keys, count)), queried = upload(shards, split(queries, count));
     const oracle_set<u32> oracle(keys.begin(), keys.end());
     set_type set(shards, there, {.load_factor = 0.7});
     EXPECT_EQ(set.size(), oracle.size());
     EXPECT_TRUE(set.valid(shards));
-    auto results = filled_like<bool>(shards, asked, true);
-    set.contains(shards, asked, results, {.path = path::regional});
+    auto results = filled_like<bool>(shards, queried, true);
+    set.contains(shards, queried, results, {.path = path::regional});
     const auto answers = flat(shards, results);
     const auto order = flat(split(queries, count));
     std::size_t wrong = 0, found = 0;
@@ -385,14 +385,14 @@ TEST(sharded_set_class, answers_as_one_set) {
       found += here;
     }
     EXPECT_EQ(wrong, 0u);
-    EXPECT_EQ(set.count_found(shards, asked), found);
+    EXPECT_EQ(set.count_found(shards, queried), found);
     column_of_shards<u32> out;
     for (std::size_t s = 0; s < count; ++s) out.emplace_back(shards[s], set.shard(s).size());
     EXPECT_EQ(set.retrieve_all(shards, out), oracle.size());
     const auto all = flat(shards, out);
     EXPECT_TRUE((oracle_set<u32>(all.begin(), all.end()) == oracle));
     set.rebuild(shards, out);
-    EXPECT_EQ(set.count_found(shards, asked), found);
+    EXPECT_EQ(set.count_found(shards, queried), found);
   }
 }
 

@@ -75,7 +75,7 @@ TEST_P(ranks, answer_as_one_map) {
   const auto keys = GetParam().keys(), queries = GetParam().queries();
   on_ranks(GetParam().ranks, [&](const rank_type& all) {
     const auto values = numbered_values<u32>(keys.size());
-    const auto mine = part_of(all, keys), asked = part_of(all, queries);
+    const auto mine = part_of(all, keys), queried = part_of(all, queries);
     const roost::frozen_map one(test_place(), upload(in_order(all, keys)), upload(in_order(all, values)));
     const auto whole = upload(in_order(all, queries));
     auto wanted = filled<u32>(whole.size(), 0);
@@ -85,24 +85,24 @@ TEST_P(ranks, answer_as_one_map) {
     EXPECT_EQ(map.size(), one.size());
     EXPECT_TRUE(map.valid(all));
     for (const path way : {path::automatic, path::direct, path::regional}) {
-      auto results = filled<u32>(asked.size(), 0);
-      map.find(all, asked, results, 7, {.path = way, .scratch_bytes_most = 1});
+      auto results = filled<u32>(queried.size(), 0);
+      map.find(all, queried, results, 7, {.path = way, .scratch_bytes_most = 1});
       EXPECT_TRUE(download(results) == share_of(all, download(wanted)));
     }
-    EXPECT_EQ(map.count_found(all, asked), one.count_found(test_place(), whole));
-    auto found = filled<bool>(asked.size(), true);
-    map.contains(all, asked, found);
+    EXPECT_EQ(map.count_found(all, queried), one.count_found(test_place(), whole));
+    auto found = filled<bool>(queried.size(), true);
+    map.contains(all, queried, found);
     memory_of<u32> out_keys(test_place(), map.shard(0).size()), out_values(test_place(), out_keys.size());
     EXPECT_EQ(map.retrieve_all(all, out_keys, out_values), one.size());
     map.rebuild(all, out_keys, out_values);
-    auto again = filled<bool>(asked.size(), false);
-    auto results = filled<u32>(asked.size(), 7);
-    map.find(all, asked, results, again);
+    auto again = filled<bool>(queried.size(), false);
+    auto results = filled<u32>(queried.size(), 7);
+    map.find(all, queried, results, again);
     EXPECT_TRUE(download(results) == share_of(all, download(wanted)));
     EXPECT_TRUE(download(found) == download(again));
     const map_type none;
-    none.find(all, asked, results, 3);
-    EXPECT_TRUE(download(results) == std::vector<u32>(asked.size(), 3));
+    none.find(all, queried, results, 3);
+    EXPECT_TRUE(download(results) == std::vector<u32>(queried.size(), 3));
   });
 }
 
@@ -118,18 +118,18 @@ TEST_P(ranks, answer_as_one_multimap_and_join) {
       all_keys = in_order(all, keys), all_queries = in_order(all, queries);
       all_numbers = in_order(all, numbers);
     }
-    const auto mine = part_of(all, keys), asked = part_of(all, queries);
+    const auto mine = part_of(all, keys), queried = part_of(all, queries);
     const multimap_type map(all, mine, part_of(all, numbers));
     EXPECT_TRUE(map.valid(all));
-    values.put(all, map.retrieve(all, asked).values);
-    const auto rows = roost::inner_join(all, asked, mine);
+    values.put(all, map.retrieve(all, queried).values);
+    const auto rows = roost::inner_join(all, queried, mine);
     left.put(all, rows.left);
     right.put(all, rows.right);
   });
-  const auto whole = upload(all_keys), asked = upload(all_queries);
+  const auto whole = upload(all_keys), queried = upload(all_queries);
   const roost::frozen_multimap one(test_place(), whole, upload(all_numbers));
-  EXPECT_TRUE(values.whole() == download(one.retrieve(test_place(), asked).values));
-  const auto rows = roost::inner_join(test_place(), asked, whole);
+  EXPECT_TRUE(values.whole() == download(one.retrieve(test_place(), queried).values));
+  const auto rows = roost::inner_join(test_place(), queried, whole);
   EXPECT_TRUE(left.whole() == download(rows.left));
   EXPECT_TRUE(right.whole() == download(rows.right));
 }
@@ -173,7 +173,7 @@ TEST_P(ranks, number_and_sum_as_one_place) {
   for (std::size_t i = 0; i < some_keys.size(); ++i) EXPECT_EQ(some_sums[i], wanted.at(some_keys[i]));
 }
 
-/// Queries of frequent keys are answered where they are asked.
+/// Queries of frequent keys are answered where they are.
 TEST(rank_class, frequent_keys_do_not_travel) {
   const auto numbers = multiples(3000, 7);
   const auto keys = from_numbers<u32>(numbers);
@@ -184,14 +184,14 @@ TEST(rank_class, frequent_keys_do_not_travel) {
       const auto mine = part_of(all, keys);
       const map_type map(all, mine, mine);
       const multimap_type multimap(all, mine, mine);
-      const auto asked = filled<u32>(n, 70);
+      const auto queried = filled<u32>(n, 70);
       auto results = filled<u32>(n, 0);
       const std::size_t before = group.carried();
-      map.find(all, asked, results, 1);
+      map.find(all, queried, results, 1);
       EXPECT_TRUE(download(results) == std::vector<u32>(n, 70));
-      multimap.count(all, asked, results);
+      multimap.count(all, queried, results);
       EXPECT_TRUE(download(results) == std::vector<u32>(n, 1));
-      EXPECT_EQ(map.count_found(all, asked), n * count);
+      EXPECT_EQ(map.count_found(all, queried), n * count);
       EXPECT_LT(group.carried() - before, n);
 
       std::vector<u32> others = from_numbers<u32>(skewed_numbers(n, all.number(), 30000));

@@ -1,93 +1,14 @@
 #pragma once
 
-#include <chrono>
+#include <numeric>
 #include <string>
 
+#include "roost/shards/detail/gpus.hpp"
 #include "roost/shards/shards.hpp"
 
 #if defined(__CUDACC__)
 
 namespace roost {
-
-namespace detail {
-
-/// The resources of one of several GPUs for exchanges: two lanes (streams that send data to other GPUs), a
-/// stream for work concurrent with that of its place, and events.
-class gpu_lanes {
- public:
-  static constexpr std::size_t tickets = 64;  // more than can be waited for at once
-  static constexpr std::size_t lanes = 2;
-
-  /// Of the device that is current.
-  gpu_lanes();
-  ~gpu_lanes();
-  gpu_lanes(const gpu_lanes&) = delete;
-  gpu_lanes& operator=(const gpu_lanes&) = delete;
-
-  cudaStream_t lane[lanes] = {};
-  cudaStream_t side = nullptr;
-  cudaEvent_t ready[2] = {};  // of data for other shards, alternating as those of a crew
-  cudaEvent_t arrived[tickets] = {};
-  cudaEvent_t turn = nullptr;  // where the place's stream and the side meet
-
-  /// A step that has been queued on a stream.
-  struct mark {
-    const char* what;
-    std::uint32_t number;
-    std::chrono::steady_clock::time_point given;
-    cudaEvent_t done;
-  };
-  std::vector<mark> marks;
-  bool traced = false;
-  void forget_marks() noexcept;
-
- private:
-  void destroy() noexcept;
-};
-
-/// One of several GPUs of this process. The copy engines of the sending GPU move the data.
-class gpu_shard : public crew_shard {
- public:
-  using place_type = cuda;
-
-  gpu_shard(crew& all, std::uint32_t number, const std::vector<cuda>& places,
-            const std::vector<std::unique_ptr<gpu_lanes>>& lanes)
-      : crew_shard(all, number),
-        places_(places),
-        lanes_(lanes),
-        side_(lanes[number]->side, places[number].memory()) {}
-
-  const cuda& place() const { return on_side_ ? side_ : places_[number_]; }
-
-  // Kernels that do not wait for each other: one begins while the last teams of another are still running.
-
-  /// After this, turn(k) makes place() alternate between two streams with the same memory, until join(). Both
-  /// run after all work queued on the place so far.
-  void fork();
-  void turn(std::uint32_t k) { on_side_ = k % 2 != 0; }
-  /// From here on the place's work runs after all work of both streams.
-  void join();
-
-  /// Sends out[s] to shard s and receives in[s] from it, after the work queued on the place's stream so far.
-  /// Data of one lane arrives in order.
-  std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int lane);
-  /// Lets the place's stream wait for the data of an exchange.
-  void wait(std::uint64_t ticket);
-  void settle();
-  void leave(bool failed);
-  /// Records that step k has been queued on the place's stream, or on a lane.
-  void mark(const char* what, std::uint32_t k = 0, int lane = -1);
-
- private:
-  const std::vector<cuda>& places_;
-  const std::vector<std::unique_ptr<gpu_lanes>>& lanes_;
-  const cuda side_;
-  bool on_side_ = false;
-  std::uint64_t last_[gpu_lanes::lanes] = {};  // last exchange of each lane
-  std::uint64_t given_ = 0;                    // exchanges that all shards have queued on their lanes
-};
-
-}  // namespace detail
 
 /// A step of a lookup on several GPUs: when the host had queued it, and when the GPU had finished it, in
 /// milliseconds since the call began on that GPU.
@@ -115,14 +36,28 @@ class gpus {
   using shard_type = detail::gpu_shard;
 
   /// Every CUDA device, each with a stream of its own. Throws device_error if there is none.
-  gpus();
+  gpus() : gpus(all_devices()) {}
   /// These CUDA devices. A device that is listed several times has several shards. Throws invalid_argument,
   /// device_error.
-  explicit gpus(const std::vector<int>& devices);
+  explicit gpus(const std::vector<int>& devices) {
+    std::vector<cuda> places;
+    std::vector<detail::owned_stream> streams;
+    for (const int device : devices) {
+      if (device < 0 || device >= cuda_devices()) {
+        detail::raise<invalid_argument>(
+            {"roost::gpus: there is no CUDA device ", device, "; devices are 0 to ", cuda_devices() - 1});
+      }
+      const detail::device_guard guard(device);
+      streams.push_back(detail::make_stream());
+      places.emplace_back(streams.back().get());
+    }
+    state_ = std::make_shared<state>(std::move(places), std::move(streams));
+  }
   explicit gpus(std::initializer_list<int> devices) : gpus(std::vector<int>(devices)) {}
   /// The devices of these places, with their streams and memory resources: calls run after the work already
   /// queued on the streams.
-  explicit gpus(std::vector<cuda> places);
+  explicit gpus(std::vector<cuda> places)
+      : state_(std::make_shared<state>(std::move(places), std::vector<detail::owned_stream>())) {}
 
   /// How many GPUs there are.
   std::size_t size() const { return state_->places.size(); }
@@ -145,9 +80,30 @@ class gpus {
 
   /// Starts or stops recording the steps of bulk lookups, and clears those recorded so far. For finding lost
   /// time: `roost bench --timeline` prints them. Must not overlap with other calls. Throws device_error.
-  void trace(bool on) const;
+  void trace(bool on) const {
+    synchronize();
+    for (const auto& lanes : state_->lanes) {
+      lanes->marks.clear();
+      lanes->traced = on;
+    }
+  }
   /// The steps of each GPU since trace(true). Waits for them. Throws device_error.
-  std::vector<std::vector<gpu_step>> steps() const;
+  std::vector<std::vector<gpu_step>> steps() const {
+    std::vector<std::vector<gpu_step>> result(size());
+    for (std::size_t s = 0; s < size(); ++s) {
+      const detail::device_guard guard(state_->places[s].device());
+      const auto& marks = state_->lanes[s]->marks;
+      for (const auto& step : marks) {
+        float done = 0;
+        detail::check(cudaEventSynchronize(step.done.get()), "cudaEventSynchronize");
+        detail::check(cudaEventElapsedTime(&done, marks[0].done.get(), step.done.get()),
+                      "cudaEventElapsedTime");
+        const std::chrono::duration<double, std::milli> given = step.given - marks[0].given;
+        result[s].push_back({step.what + (" " + std::to_string(step.number)), given.count(), done});
+      }
+    }
+    return result;
+  }
 
   /// Runs f(shard) for all shards at once, each in its own thread, with the shard's device current: the basis
   /// of all sharded tables.
@@ -161,33 +117,42 @@ class gpus {
   }
 
  private:
-  struct owned_streams {
-    std::vector<cudaStream_t> all;
-    owned_streams() = default;
-    owned_streams(owned_streams&&) = default;
-    ~owned_streams() {
-      for (const cudaStream_t stream : all) static_cast<void>(cudaStreamDestroy(stream));
-    }
-  };
   struct state {
     static constexpr int patience = 100;  // spins for about as long as a thread takes to wake up
 
-    state(std::vector<cuda> all, owned_streams mine);
+    state(std::vector<cuda> all, std::vector<detail::owned_stream> mine)
+        : streams(std::move(mine)),
+          places(std::move(all)),
+          threads(static_cast<std::uint32_t>(detail::check_shards(places.size(), "roost::gpus")), patience) {
+      for (const cuda& place : places) {
+        for (const cuda& other : places)
+          access.push_back(detail::enable_access(place.device(), other.device()) ? 1 : 0);
+        const detail::device_guard guard(place.device());
+        lanes.push_back(std::make_unique<detail::gpu_lanes>());
+      }
+    }
 
-    owned_streams streams;  // destroyed last
+    std::vector<detail::owned_stream> streams;  // destroyed last
     std::vector<cuda> places;
     std::vector<char> access;  // [from * count + to]
     std::vector<std::unique_ptr<detail::gpu_lanes>> lanes;
     detail::crew threads;
   };
 
-  static std::vector<int> all_devices();
+  static std::vector<int> all_devices() {
+    std::vector<int> result(static_cast<std::size_t>(cuda_devices()));
+    std::iota(result.begin(), result.end(), 0);
+    if (result.empty()) {
+      detail::raise<device_error>(
+          {"roost::gpus: no CUDA device can be used here; use roost::host_shards, or check the driver with "
+           "nvidia-smi"});
+    }
+    return result;
+  }
 
   std::shared_ptr<state> state_;
 };
 
 }  // namespace roost
-
-#include "roost/shards/detail/gpus.hpp"
 
 #endif  // __CUDACC__

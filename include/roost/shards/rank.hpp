@@ -1,6 +1,7 @@
 #pragma once
 
-#include "roost/shards/detail/rank_shard.hpp"
+#include "roost/shards/detail/nccl.hpp"
+#include "roost/shards/detail/ranks.hpp"
 #include "roost/shards/shards.hpp"
 
 /// \file
@@ -63,7 +64,11 @@ class rank {
   static constexpr bool one_a_process = true;
 
   /// `all` must outlive all copies of this. Throws invalid_argument.
-  rank(communicator& all, const Place& place);
+  rank(communicator& all, const Place& place) {
+    detail::check_rank(all.rank(), all.size());
+    state_ = std::make_shared<detail::rank_state<Place>>(
+        place, std::make_unique<detail::communicator_transport<communicator, Place>>(all, place));
+  }
 
 #if defined(__CUDACC__)
   /// Ranks of an NCCL communicator. You keep its ownership: it must outlive all copies of this, and nothing
@@ -74,7 +79,13 @@ class rank {
   /// see broken()) and the call throws device_error. NCCL is not linked: it is looked up in the process, or
   /// else loaded as libnccl.so.2. Throws invalid_argument, and device_error if there is no NCCL.
   rank(ncclComm* all, const Place& place, std::chrono::seconds deadline = std::chrono::seconds(120))
-    requires std::is_same_v<Place, cuda>;
+    requires std::is_same_v<Place, cuda>
+  {
+    auto transport = std::make_unique<detail::nccl_transport>(all, place, deadline);
+    detail::check_rank(transport->rank(), transport->size());
+    transport->connect();
+    state_ = std::make_shared<detail::rank_state<Place>>(place, std::move(transport));
+  }
 #endif
 
   /// The number of this process, and how many there are.
@@ -106,5 +117,3 @@ rank(ncclComm*, const cuda&, std::chrono::seconds) -> rank<cuda>;
 #endif
 
 }  // namespace roost
-
-#include "roost/shards/detail/rank.hpp"

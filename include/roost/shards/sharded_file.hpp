@@ -1,11 +1,6 @@
 #pragma once
 
-#include <chrono>
-#include <cstdio>
-#include <random>
-#include <thread>
-
-#include "roost/file.hpp"
+#include "roost/shards/detail/file.hpp"
 #include "roost/shards/sharded_map.hpp"
 #include "roost/shards/sharded_set.hpp"
 
@@ -25,9 +20,13 @@ namespace roost {
 /// scratch memory of the pairs. Throws file_error, out_of_memory.
 template <class Key, class Value, class Shards>
 void save(const Shards& shards, const sharded_map<Key, Value, Shards>& map,
-          const std::filesystem::path& folder);
+          const std::filesystem::path& folder) {
+  detail::save_shards<Key, Value>(shards, map, folder);
+}
 template <class Key, class Shards>
-void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::filesystem::path& folder);
+void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::filesystem::path& folder) {
+  detail::save_shards<Key, none>(shards, set, folder);
+}
 
 /// Loads a map that save() has written, on any number of shards: it need not be the number that it was saved
 /// with. The map is built again, with the load factor and the seed of the saved map. Key and Value must be
@@ -35,11 +34,19 @@ void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::
 /// file_error for a folder without a saved map, and for files that are missing, truncated or damaged, or
 /// become so meanwhile; out_of_memory.
 template <class Key, class Value, class Shards>
-sharded_map<Key, Value, Shards> load_sharded_map(const Shards& shards, const std::filesystem::path& folder);
+sharded_map<Key, Value, Shards> load_sharded_map(const Shards& shards, const std::filesystem::path& folder) {
+  return detail::load_shards<Key, Value>(
+      shards, folder, [&](const auto& head, const auto& keys, const auto& values) {
+        return sharded_map<Key, Value, Shards>(shards, keys, values,
+                                               {.load_factor = head.load_factor, .seed = head.seed});
+      });
+}
 /// The same for a set.
 template <class Key, class Shards>
-sharded_set<Key, Shards> load_sharded_set(const Shards& shards, const std::filesystem::path& folder);
+sharded_set<Key, Shards> load_sharded_set(const Shards& shards, const std::filesystem::path& folder) {
+  return detail::load_shards<Key, none>(shards, folder, [&](const auto& head, const auto& keys, const auto&) {
+    return sharded_set<Key, Shards>(shards, keys, {.load_factor = head.load_factor, .seed = head.seed});
+  });
+}
 
 }  // namespace roost
-
-#include "roost/shards/detail/file.hpp"

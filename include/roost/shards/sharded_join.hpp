@@ -1,7 +1,6 @@
 #pragma once
 
 #include "roost/group_by.hpp"
-#include "roost/join.hpp"
 #include "roost/shards/sharded_map.hpp"
 #include "roost/shards/sharded_multimap.hpp"
 
@@ -12,8 +11,8 @@ namespace roost {
 
 /// All pairs of a left and a right row with the same key, of columns that are spread over several shards.
 ///
-///     const auto rows = roost::inner_join(all, orders_customer, customer_id);   // a column: one range per
-///     shard
+///     // a column: one range per shard
+///     const auto rows = roost::inner_join(all, orders_customer, customer_id);
 ///     // rows[s].left and rows[s].right are arrays of shard s
 ///
 /// Rows have numbers over all shards: those of shard 0 first. A pair is on the shard of its left row; the
@@ -22,17 +21,25 @@ namespace roost {
 /// side or, if its keys have duplicates, a sharded_multimap, and looks up the left side in it. Throws as
 /// inner_join does.
 template <class Row = std::uint32_t, detail::shards_place Shards, class Left, class Right>
-detail::each_shard<Shards, joined_rows<Row, typename Shards::place_type>> inner_join(const Shards& shards,
-                                                                                     const Left& left_keys,
-                                                                                     const Right& right_keys);
+detail::each_shard<Shards, joined_rows<Row, typename Shards::place_type>> inner_join(
+    const Shards& shards, const Left& left_keys, const Right& right_keys) {
+  return detail::sharded_join<Row, Shards, Left, Right>(shards, left_keys, right_keys).run();
+}
 
 /// Combines all values of each key into one: see roost::group_by. The hash of a key determines its shard. The
 /// values of a key are combined in the order of the input, those of shard 0 first, with the same calls of f
 /// as on one place, so floating-point sums are the same to the last bit. Returns an aggregated for each
 /// shard. Sends all pairs to the owners of their keys.
 template <detail::shards_place Shards, class Keys, class Values, class F>
-auto group_by(const Shards& shards, const Keys& keys, const Values& values, const F& f);
+auto group_by(const Shards& shards, const Keys& keys, const Values& values, const F& f) {
+  constexpr const char* where = "roost::group_by";
+  detail::check_parts(shards, where, keys, values);
+  return detail::collect(shards, [&](auto& me) {
+    const auto source =
+        detail::zip_checked(detail::of_shard<Shards>(keys, me), detail::of_shard<Shards>(values, me), where);
+    const auto items = detail::bring_items(me, source, 0);
+    return detail::group_by(me.place(), detail::keys_of(items), detail::values_of(items), f, where);
+  });
+}
 
 }  // namespace roost
-
-#include "roost/shards/detail/join.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "roost/frozen_map.hpp"
-#include "roost/shards/detail/tables.hpp"
+#include "roost/shards/sharded_table.hpp"
 
 /// \file
 /// sharded_map: a frozen_map over several shards.
@@ -14,12 +14,11 @@ namespace roost {
 ///
 ///     roost::gpus all;                                            // or roost::host_shards, roost::rank
 ///     roost::sharded_map map(all, keys, values);                  // keys[s]: a range of GPU s
-///     map.find(all, queries, results, missing_value);             // results[s]: of queries[s], in their
-///     order
+///     map.find(all, queries, results, missing_value);             // results[s]: of queries[s]
 ///
-/// Calls, types, options, duplicates and answers are those of frozen_map; shards.hpp says what several ranges
-/// mean. If a key appears several times, its first pair wins: the first one in the lowest shard that has the
-/// key.
+/// Calls, types, options, duplicates and answers are those of frozen_map; sharded_table.hpp has what all
+/// sharded tables have, and shards.hpp says what several ranges mean. If a key appears several times, its
+/// first pair wins: the first one in the lowest shard that has the key.
 ///
 /// Cost: a build sends each pair once to its owner, which then builds its table. A bulk lookup partitions
 /// queries by owner and region in one step, sends them by ranges of regions while earlier ranges are
@@ -30,81 +29,35 @@ namespace roost {
 ///
 /// Threads and failure: shards.hpp.
 template <class Key, class Value, class Shards = host_shards>
-class sharded_map {
+class sharded_map : public sharded_table<frozen_map<Key, Value, typename Shards::place_type>, Shards> {
   static_assert(detail::check_types<Key, Value>());
+  using table = sharded_table<frozen_map<Key, Value, typename Shards::place_type>, Shards>;
 
  public:
-  using key_type = Key;
-  using mapped_type = Value;
-  using place_type = typename Shards::place_type;
-  using table_type = frozen_map<Key, Value, place_type>;  ///< of a shard
-  using options = typename table_type::options;
-  using ref_type = sharded_ref<typename table_type::ref_type>;
+  using typename table::table_type, typename table::options;
 
   /// Builds a map of keys[s][i] -> values[s][i]: for each shard a range of keys and one of values, of equal
   /// length, in memory of the shard. Throws invalid_argument, out_of_memory, device_error, build_error.
   template <class Keys, class Values>
   sharded_map(const Shards& shards, const Keys& keys, const Values& values, options chosen = {})
-      : options_(chosen) {
+      : sharded_map(chosen) {
     rebuild(shards, keys, values);
   }
 
   /// An empty map without memory; rebuild() fills it. Bulk calls find nothing in it.
-  sharded_map() = default;
-  explicit sharded_map(options chosen) : options_(chosen) {}
+  sharded_map() : sharded_map(options{}) {}
+  explicit sharded_map(options chosen) : table("roost::sharded_map", chosen) {}
 
   /// Builds the map again with the same options. Both maps exist until all shards have succeeded; if one
   /// fails, the map is unchanged.
   template <class Keys, class Values>
-  void rebuild(const Shards& shards, const Keys& keys, const Values& values);
-
-  /// results[s][i] = the value of queries[s][i], or `missing`. `results`: contiguous memory of each shard, at
-  /// least as long as its queries (invalid_argument otherwise). With path::direct, the tables of other shards
-  /// are read in place, if possible; with path::regional, all queries are sent.
-  template <class Queries, class Results>
-  bulk_report find(const Shards& shards, const Queries& queries, Results&& results, Value missing,
-                   bulk_options how = {}) const;
-
-  /// found[s][i] = whether queries[s][i] is present, as bool; if so, results[s][i] = its value. Other results
-  /// are unchanged.
-  template <class Queries, class Results, class Found>
-    requires(!std::is_convertible_v<Found, Value>)
-  bulk_report find(const Shards& shards, const Queries& queries, Results&& results, Found&& found,
-                   bulk_options how = {}) const;
-
-  /// results[s][i] = whether queries[s][i] is present, as bool.
-  template <class Queries, class Results>
-  bulk_report contains(const Shards& shards, const Queries& queries, Results&& results,
-                       bulk_options how = {}) const;
-
-  /// Returns how many of the queries of all shards are present. Takes one byte of scratch memory per query
-  /// more than contains().
-  template <class Queries>
-  std::size_t count_found(const Shards& shards, const Queries& queries, bulk_options how = {}) const;
-
-  /// Writes the pairs that each shard owns, in no defined order, to its memory, with room for
-  /// shard(s).size() of each (invalid_argument otherwise). Returns size().
-  template <class Keys, class Values>
-  std::size_t retrieve_all(const Shards& shards, Keys&& keys, Values&& values) const;
-
-  /// Calls f(key, value) for every pair, in parallel on the shard that owns it, in no defined order.
-  template <class F>
-  void for_each(const Shards& shards, const F& f) const {
-    tables_.each(shards, "roost::sharded_map::for_each",
-                 [&](auto& me, const table_type& mine) { mine.for_each(me.place(), f); });
+  void rebuild(const Shards& shards, const Keys& keys, const Values& values) {
+    detail::check_parts(shards, tables_.name(), keys, values);
+    build(shards, [&](auto& me) {
+      return detail::zip_as<Key, Value>(detail::of_shard<Shards>(keys, me),
+                                        detail::of_shard<Shards>(values, me), tables_.name());
+    });
   }
-
-  /// The handle for kernels and host loops, which reads the tables of all shards in place. Throws
-  /// invalid_argument if the map is empty, or has more than 16 shards. (Needs roost::gpus that can read each
-  /// other's memory. A roost::rank has no refs.)
-  ref_type ref() const
-    requires(!detail::one_shard_a_process<Shards>)
-  {
-    return tables_.ref("roost::sharded_map::ref");
-  }
-
-  /// The ordinary map of a shard of this process, with the pairs that it owns: its statistics, size, ref.
-  const table_type& shard(std::size_t number) const { return tables_[number]; }
 
   /// Of all shards together.
   std::size_t size() const { return tables_.size(); }
@@ -116,35 +69,34 @@ class sharded_map {
   /// The options of its builds.
   const options& build_options() const { return options_; }
 
-  /// Checks the invariants: the map of each shard is valid, and has only keys that the shard owns.
-  bool valid(const Shards& shards) const { return tables_.valid(shards, "roost::sharded_map::valid"); }
-
- private:
-  template <class K, class S>
-  friend class sharded_set;
-  template <class K, class S>
-  friend class sharded_index;
+ protected:
+  using table::options_, table::tables_;
 
   /// Builds the map from source_of(me), the pairs of each shard.
   template <class SourceOf>
-  void build(const Shards& shards, const SourceOf& source_of);
-
-  options options_{};
-  detail::tables_of_shards<table_type, Shards> tables_;
+  void build(const Shards& shards, const SourceOf& source_of) {
+    tables_.build(shards, options_, [&](auto& me) {
+      const auto source = source_of(me);
+      if constexpr (detail::is_large_value<Value>) {
+        const auto items = detail::bring_first_items(me, source, options_.seed);
+        return table_type(me.place(), detail::keys_of(items), detail::values_of(items), options_);
+      } else {
+        auto map = detail::build_as_they_come<table_type>(me, source, options_);
+        if (map) return std::move(*map);
+        const auto items = detail::bring_first_items(me, source, options_.seed);
+        return detail::frozen_source::build<table_type>(me.place(), detail::as_sequence(items.items),
+                                                        options_);
+      }
+    });
+  }
 };
 
-template <class Shards, class Keys, class Values>
-sharded_map(const Shards&, const Keys&, const Values&)
-    -> sharded_map<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                   detail::element_of<detail::range_of_shard<Shards, const Values>>, Shards>;
 template <class Shards, class Keys, class Values>
 sharded_map(
     const Shards&, const Keys&, const Values&,
     typename default_layout<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
-                            detail::element_of<detail::range_of_shard<Shards, const Values>>>::options)
+                            detail::element_of<detail::range_of_shard<Shards, const Values>>>::options = {})
     -> sharded_map<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
                    detail::element_of<detail::range_of_shard<Shards, const Values>>, Shards>;
 
 }  // namespace roost
-
-#include "roost/shards/detail/map.hpp"

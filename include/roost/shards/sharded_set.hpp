@@ -46,10 +46,10 @@ class sharded_set : sharded_map<Key, none, Shards> {
   /// shard(s).size(). Returns size().
   template <class Keys>
   std::size_t retrieve_all(const Shards& shards, Keys&& keys) const {
-    constexpr const char* where = "roost::sharded_set::retrieve_all";
-    detail::check_parts(shards, where, keys);
-    this->tables_.each(shards, where, [&](auto& me, const table_type& mine) {
-      Key* const target = detail::output<Key>(detail::of_shard<Shards>(keys, me), mine.size(), where);
+    this->tables_.check(shards, "retrieve_all", keys);
+    this->tables_.each(shards, "retrieve_all", [&](auto& me, const table_type& mine) {
+      Key* const target = detail::output<Key>(detail::of_shard<Shards>(keys, me), mine.size(),
+                                              "roost::sharded_set::retrieve_all");
       detail::retrieve_pairs(me.place(), mine.ref(), target, nullptr, mine.size());
     });
     return size();
@@ -61,12 +61,9 @@ class sharded_set : sharded_map<Key, none, Shards> {
 };
 
 template <class Shards, class Keys>
-sharded_set(const Shards&, const Keys&)
-    -> sharded_set<detail::element_of<detail::range_of_shard<Shards, const Keys>>, Shards>;
-template <class Shards, class Keys>
-sharded_set(
-    const Shards&, const Keys&,
-    typename default_layout<detail::element_of<detail::range_of_shard<Shards, const Keys>>, none>::options)
+sharded_set(const Shards&, const Keys&,
+            typename default_layout<detail::element_of<detail::range_of_shard<Shards, const Keys>>,
+                                    none>::options = {})
     -> sharded_set<detail::element_of<detail::range_of_shard<Shards, const Keys>>, Shards>;
 
 }  // namespace roost

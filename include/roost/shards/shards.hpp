@@ -24,47 +24,6 @@
 
 namespace roost {
 
-namespace detail {
-
-/// A place that consists of shards.
-template <class T>
-concept shards_place = requires { typename T::shard_type; };
-
-template <class Number>
-std::size_t check_shards(Number shards, const char* where) {
-  if (shards >= 1 && shards <= 64) return static_cast<std::size_t>(shards);
-  raise<invalid_argument>({where, ": ", shards, " shards asked for; give 1 to 64"});
-}
-
-/// A shard whose memory is in this process, as is that of the others: an exchange is a copy.
-class host_shard : public crew_shard {
- public:
-  using place_type = host;
-
-  host_shard(crew& all, std::uint32_t number, const host& place) : crew_shard(all, number), place_(&place) {}
-  const host& place() const { return *place_; }
-
-  /// Sends out[s] to shard s and receives in[s] from it.
-  std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
-    show(out);
-    for (std::uint32_t s = 0; s < count(); ++s)
-      place_->copy(const_cast<void*>(in[s].memory), shown_by(s).memory, in[s].bytes);
-    return exchanges_;
-  }
-  void wait(std::uint64_t) const {}
-
-  void settle() { all_->leave(number_); }
-  void leave(bool failed) {
-    if (failed) all_->fail();
-    settle();
-  }
-
- private:
-  const host* place_;
-};
-
-}  // namespace detail
-
 /// Several shards in this machine's memory, with one thread for each. For programs and tests on machines
 /// without GPUs: every step except the transport is the same as on several GPUs. One table on a roost::host
 /// is faster.
@@ -112,59 +71,4 @@ class host_shards {
   std::shared_ptr<detail::crew> crew_;
 };
 
-namespace detail {
-
-/// Whether each process has one shard, so that ranges are plain ranges.
-template <class Shards>
-constexpr bool one_shard_a_process = requires { Shards::one_a_process; };
-
-/// A T for each shard of this process.
-template <class Shards, class T>
-using each_shard = std::conditional_t<one_shard_a_process<Shards>, T, std::vector<T>>;
-
-/// The part of one shard in a collection with one element for each shard of this process.
-template <class Shards, class Parts>
-decltype(auto) of_shard(Parts& parts, const typename Shards::shard_type& me) {
-  if constexpr (one_shard_a_process<Shards>) {
-    return (parts);
-  } else {
-    return (*(std::ranges::begin(parts) + me.local()));
-  }
-}
-
-/// The type of a shard's part of a user's range.
-template <class Shards, class Ranges>
-using range_of_shard = std::remove_cvref_t<decltype(of_shard<Shards>(
-    std::declval<Ranges&>(), std::declval<const typename Shards::shard_type&>()))>;
-
-template <class Shards, class Ranges>
-void check_part([[maybe_unused]] const Shards& shards, [[maybe_unused]] const Ranges& ranges,
-                [[maybe_unused]] const char* where) {
-  if constexpr (!one_shard_a_process<Shards>) {
-    static_assert(
-        std::ranges::random_access_range<const Ranges>,
-        "a call for several shards takes a range for each: pass a vector of vectors, spans, arrays");
-    if (std::ranges::size(ranges) == shards.size()) return;
-    raise<invalid_argument>(
-        {where, ": ", std::ranges::size(ranges), " ranges for ", shards.size(), " shards; give one a shard"});
-  }
-}
-
-/// Throws invalid_argument unless there is a range for each shard.
-template <class Shards, class... Ranges>
-void check_parts(const Shards& shards, const char* where, const Ranges&... ranges) {
-  (check_part(shards, ranges, where), ...);
-}
-
-/// A default-constructed T for each shard of this process.
-template <class Shards, class T>
-each_shard<Shards, T> make_each(const Shards& shards) {
-  if constexpr (one_shard_a_process<Shards>) {
-    return T();
-  } else {
-    return std::vector<T>(shards.size());
-  }
-}
-
-}  // namespace detail
 }  // namespace roost

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "roost/place.hpp"
+
 // The shards of one process: one thread per shard runs the same function, and they meet in it at barriers.
 
 namespace roost::detail {
@@ -28,9 +30,7 @@ class gathered {
   gathered(std::uint32_t shards, std::size_t each) : each_(each), words_(shards * each) {}
   std::uint64_t* of(std::uint32_t shard) { return words_.data() + shard * each_; }
   const std::uint64_t* of(std::uint32_t shard) const { return words_.data() + shard * each_; }
-  std::uint64_t operator()(std::uint32_t shard, std::size_t word = 0) const {
-    return words_[shard * each_ + word];
-  }
+  std::uint64_t operator()(std::uint32_t shard, std::size_t word = 0) const { return of(shard)[word]; }
   std::uint64_t sum(std::size_t word = 0) const {
     std::uint64_t result = 0;
     for (std::size_t i = word; i < words_.size(); i += each_) result += words_[i];
@@ -56,8 +56,7 @@ class crew {
   /// `patience`: how often a waiting thread polls before it sleeps. A sleeping thread wakes up some 10 us
   /// late.
   explicit crew(std::uint32_t count, int patience = 0)
-      : count_(count), patience_(patience), scopes_left_(count), errors_(count), pieces_(2 * count) {
-    for (auto& pieces : pieces_) pieces.resize(count);
+      : count_(count), patience_(patience), scopes_left_(count), errors_(count) {
     notes_.resize(2 * std::size_t{count} * words_most());
     try {
       for (std::uint32_t number = 1; number < count; ++number)
@@ -137,10 +136,6 @@ class crew {
   std::size_t words_most() const { return count_ + 8; }
   std::uint64_t* notes(std::uint32_t number, std::uint64_t turn) {
     return notes_.data() + (turn % 2 * count_ + number) * words_most();
-  }
-  /// What a shard shows to each other one.
-  std::vector<piece>& pieces(std::uint32_t number, std::uint64_t turn) {
-    return pieces_[turn % 2 * count_ + number];
   }
 
  private:
@@ -225,12 +220,19 @@ class crew {
   // What shards show each other, in two alternating turns: no shard is two turns ahead of another, since they
   // meet in each.
   std::vector<std::uint64_t> notes_;
-  std::vector<std::vector<piece>> pieces_;
   std::vector<std::thread> threads_;
 };
 
+/// What a shard does whose place has one stream, and whose steps are not recorded: see gpu_shard.
+struct one_stream {
+  void fork() {}
+  void turn(std::uint32_t) {}
+  void join() {}
+  void mark(const char*, std::uint32_t = 0, int = -1) {}
+};
+
 /// A shard of a crew: what the transports of one process share.
-class crew_shard {
+class crew_shard : public one_stream {
  public:
   crew_shard(crew& all, std::uint32_t number) : all_(&all), number_(number) {}
 
@@ -253,21 +255,19 @@ class crew_shard {
 
   /// A shard that fails is noticed at the next meeting.
   void agree() {}
-  // See gpu_shard.
-  void fork() {}
-  void turn(std::uint32_t) {}
-  void join() {}
-  /// A step has been queued on the place, or on a lane: see gpus::trace.
-  void mark(const char*, std::uint32_t = 0, int = -1) {}
 
  protected:
-  /// Shows each shard a piece, and returns when all have shown theirs.
-  void show(std::span<const piece> all) {
-    std::copy(all.begin(), all.end(), all_->pieces(number_, ++exchanges_).begin());
-    all_->meet();
+  /// Shows each shard the address of its piece; returns those that all shards have shown this one.
+  std::vector<void*> show(std::span<const piece> pieces) {
+    std::vector<std::uint64_t> mine;
+    for (const piece& each : pieces) mine.push_back(reinterpret_cast<std::uintptr_t>(each.memory));
+    const gathered all = gather(mine);
+    std::vector<void*> shown;
+    for (std::uint32_t s = 0; s < count(); ++s)
+      shown.push_back(reinterpret_cast<void*>(static_cast<std::uintptr_t>(all(s, number_))));
+    ++exchanges_;
+    return shown;
   }
-  /// What shard s has shown this one.
-  const piece& shown_by(std::uint32_t s) const { return all_->pieces(s, exchanges_)[number_]; }
 
   crew* all_;
   std::uint32_t number_;
@@ -298,5 +298,104 @@ class in_use_by_others {
   int exceptions_;
   bool all_sent_ = false;
 };
+
+template <class Number>
+std::size_t check_shards(Number shards, const char* where) {
+  if (shards >= 1 && shards <= 64) return static_cast<std::size_t>(shards);
+  raise<invalid_argument>({where, ": ", shards, " shards; give 1 to 64"});
+}
+
+/// A shard whose memory is in this process, as is that of the others: an exchange is a copy.
+class host_shard : public crew_shard {
+ public:
+  using place_type = host;
+
+  host_shard(crew& all, std::uint32_t number, const host& place) : crew_shard(all, number), place_(&place) {}
+  const host& place() const { return *place_; }
+
+  /// Sends out[s] to shard s and receives in[s] from it.
+  std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
+    const std::vector<void*> sources = show(out);
+    for (std::uint32_t s = 0; s < count(); ++s)
+      place_->copy(const_cast<void*>(in[s].memory), sources[s], in[s].bytes);
+    return exchanges_;
+  }
+  void wait(std::uint64_t) const {}
+
+  void settle() { all_->leave(number_); }
+  void leave(bool failed) {
+    if (failed) all_->fail();
+    settle();
+  }
+
+ private:
+  const host* place_;
+};
+
+// What each shard has, in the collections of a call.
+
+/// A place that consists of shards.
+template <class T>
+concept shards_place = requires { typename T::shard_type; };
+
+/// Whether each process has one shard, so that ranges are plain ranges.
+template <class Shards>
+constexpr bool one_shard_a_process = requires { Shards::one_a_process; };
+
+/// A T for each shard of this process.
+template <class Shards, class T>
+using each_shard = std::conditional_t<one_shard_a_process<Shards>, T, std::vector<T>>;
+
+/// The part of one shard in a collection with one element for each shard of this process. `which`: the shard,
+/// or its number in this process.
+template <class Shards, class Parts, class Which>
+decltype(auto) of_shard(Parts& parts, [[maybe_unused]] const Which& which) {
+  if constexpr (one_shard_a_process<Shards>) {
+    return (parts);
+  } else if constexpr (std::is_integral_v<Which>) {
+    return (*(std::ranges::begin(parts) + static_cast<std::ptrdiff_t>(which)));
+  } else {
+    return (*(std::ranges::begin(parts) + which.local()));
+  }
+}
+
+/// The type of a shard's part of a user's range.
+template <class Shards, class Ranges>
+using range_of_shard = std::remove_cvref_t<decltype(of_shard<Shards>(
+    std::declval<Ranges&>(), std::declval<const typename Shards::shard_type&>()))>;
+
+/// Throws invalid_argument unless there is a range for each shard.
+template <class Shards, class... Ranges>
+void check_parts([[maybe_unused]] const Shards& shards, [[maybe_unused]] const char* where,
+                 [[maybe_unused]] const Ranges&... ranges) {
+  if constexpr (!one_shard_a_process<Shards>) {
+    static_assert(
+        (std::ranges::random_access_range<const Ranges> && ...),
+        "a call for several shards takes a range for each: pass a vector of vectors, spans, arrays");
+    for (const std::size_t count : {shards.size(), static_cast<std::size_t>(std::ranges::size(ranges))...}) {
+      if (count == shards.size()) continue;
+      raise<invalid_argument>(
+          {where, ": ", count, " ranges for ", shards.size(), " shards; give one a shard"});
+    }
+  }
+}
+
+/// A default-constructed T for each shard of this process.
+template <class Shards, class T>
+each_shard<Shards, T> make_each(const Shards& shards) {
+  if constexpr (one_shard_a_process<Shards>) {
+    return T();
+  } else {
+    return std::vector<T>(shards.size());
+  }
+}
+
+/// f(shard) of each shard of this process.
+template <class Shards, class F>
+auto collect(const Shards& shards, const F& f) {
+  auto all = make_each<Shards, std::invoke_result_t<const F&, typename Shards::shard_type&>>(shards);
+  shards.run([&](typename Shards::shard_type& me) { of_shard<Shards>(all, me) = f(me); });
+  return all;
+}
 
 }  // namespace roost::detail

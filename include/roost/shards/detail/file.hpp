@@ -1,11 +1,16 @@
 #pragma once
 
-// Bodies of roost/shards/sharded_file.hpp.
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <thread>
 
-#include "roost/shards/sharded_file.hpp"
+#include "roost/file.hpp"
+#include "roost/shards/detail/tables.hpp"
 
-namespace roost {
-namespace detail {
+// The folder of a saved sharded table.
+
+namespace roost::detail {
 
 /// The beginning of the files of a saved table: of the manifest, and of the file of each shard.
 struct sharded_head {
@@ -23,47 +28,6 @@ struct sharded_head {
   double load_factor = 0;
 
   sharded_head() { std::memcpy(its_mark, mark.data(), mark.size()); }
-};
-
-/// A folder while a table is saved in it. Several saves may run at once, each with a lock. If a save is alone
-/// in the folder, files that belong to no table must be from a killed save.
-class saving_folder {
-  using path = std::filesystem::path;
-
- public:
-  /// Creates the folder if it does not exist.
-  explicit saving_folder(const path& folder) {
-    std::error_code failed;
-    for (path part = folder; !part.empty() && !std::filesystem::exists(part, failed);
-         part = part.parent_path())
-      made_.push_back(part);
-    std::filesystem::create_directories(folder, failed);
-    if (failed) {
-      forsake();
-      throw_file_error(folder, "cannot be made: " + failed.message());
-    }
-    lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-
-  /// Whether no other save runs here. Also false if the file system has no locks.
-  bool alone() const { return ::flock(lock_->get(), LOCK_EX | LOCK_NB) == 0; }
-  /// Keeps others from being alone.
-  void share() const {
-    for (int i = 0; i < 1000; ++i) {  // a save that is alone removes some files, in less than 10 s
-      if (::flock(lock_->get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  }
-  /// Removes what was created.
-  void forsake() const {
-    std::error_code ignored;
-    for (const path& part : made_)
-      std::filesystem::remove(part, ignored);  // a folder that is not empty stays
-  }
-
- private:
-  std::vector<path> made_;
-  std::optional<descriptor> lock_;
 };
 
 /// The files of a saved table in a folder.
@@ -123,23 +87,11 @@ class sharded_files {
   }
   /// Writes a shard's pairs: keys, then values.
   void write(std::uint32_t shard, std::uint64_t pairs, const void* keys, const void* values) const {
-    sharded_head mine = head_;
-    mine.shard = shard;
-    mine.pairs = pairs;
-    file_writer target(file_of(shard));
-    target.write(&mine, sizeof(mine));
-    target.write(keys, pairs * mine.key_bytes);
-    target.write(values, pairs * mine.value_bytes);
-    target.finish();
+    write_file(file_of(shard), shard, pairs,
+               {{keys, pairs * head_.key_bytes}, {values, pairs * head_.value_bytes}});
   }
   /// Makes the written files the folder's table.
-  void commit(std::uint64_t pairs) const {
-    sharded_head mine = head_;
-    mine.pairs = pairs;
-    file_writer target(manifest());
-    target.write(&mine, sizeof(mine));
-    target.finish();
-  }
+  void commit(std::uint64_t pairs) const { write_file(manifest(), head_.shards, pairs, {}); }
   /// The table that the folder holds, if there is one.
   std::optional<sharded_head> held() const {
     try {
@@ -158,8 +110,6 @@ class sharded_files {
     for (std::uint32_t shard = 0; shard < smaller(table.shards, 64u); ++shard)
       std::filesystem::remove(folder_ / name_of(table, shard), ignored);
   }
-  /// The same of the one that was begun.
-  void remove() const { remove(head_); }
   /// If the folder holds a table, removes shard files that do not belong to it. No other save may run there.
   void clear() const {
     const auto table = held();
@@ -181,6 +131,16 @@ class sharded_files {
   }
 
  private:
+  void write_file(const path& file, std::uint32_t shard, std::uint64_t pairs,
+                  std::initializer_list<piece> columns) const {
+    sharded_head head = head_;
+    head.shard = shard;
+    head.pairs = pairs;
+    file_writer target(file);
+    target.write(&head, sizeof(head));
+    for (const piece& column : columns) target.write(column.memory, column.bytes);
+    target.finish();
+  }
   static std::string name_of(const sharded_head& head, std::uint32_t shard) {
     char name[64];
     std::snprintf(name, sizeof(name), "shard-%u-of-%u-%016llx.roost", shard, head.shards,
@@ -212,6 +172,57 @@ class sharded_files {
   sharded_head head_;
 };
 
+/// A folder while a table is saved in it. Several saves may run at once, each with a lock. If a save is alone
+/// in the folder, files that belong to no table must be from a killed save. Unless the table is kept, what
+/// was created is removed again.
+class saving_folder {
+  using path = std::filesystem::path;
+
+ public:
+  /// Creates the folder if it does not exist. `files`: of the table, which begins them.
+  saving_folder(const path& folder, const sharded_files& files) : files_(files) {
+    std::error_code failed;
+    for (path part = folder; !part.empty() && !std::filesystem::exists(part, failed);
+         part = part.parent_path())
+      made_.push_back(part);
+    std::filesystem::create_directories(folder, failed);
+    if (failed) {
+      remove_made();
+      throw_file_error(folder, "cannot be made: " + failed.message());
+    }
+    lock_.emplace(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    clear();
+    for (int i = 0; i < 1000; ++i) {  // a save that is alone removes some files, in less than 10 s
+      if (::flock(lock_->get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  saving_folder(const saving_folder&) = delete;
+  ~saving_folder() {
+    if (kept_) return;
+    files_.remove(files_.head());
+    remove_made();
+  }
+  void keep() { kept_ = true; }
+
+  /// If no other save runs here, removes files of killed saves. (Keeps them if the file system has no locks.)
+  void clear() const {
+    if (::flock(lock_->get(), LOCK_EX | LOCK_NB) == 0) files_.clear();
+  }
+
+ private:
+  void remove_made() const {
+    std::error_code ignored;
+    for (const path& part : made_)
+      std::filesystem::remove(part, ignored);  // a folder that is not empty stays
+  }
+
+  const sharded_files& files_;
+  std::vector<path> made_;
+  std::optional<descriptor> lock_;
+  bool kept_ = false;
+};
+
 template <class Value>
 constexpr std::size_t bytes_of_value = std::is_same_v<Value, none> ? 0 : sizeof(Value);
 
@@ -220,55 +231,44 @@ sharded_files sharded_files_of(const std::filesystem::path& folder) {
   return {folder, sizeof(Key), bytes_of_value<Value>, default_layout<Key, Value>::load_factor_most};
 }
 
+/// Writes the pairs of a shard.
+template <class Key, class Value, class Me, class Table>
+void write_shard(const Me& me, const Table& table, const sharded_files& files) {
+  using place_type = typename Me::place_type;
+  if (table.empty()) return files.write(me.number(), 0, nullptr, nullptr);
+  const auto& mine = table.shard(me.local());
+  const place_type& place = me.place();
+  array<Key, place_type> keys(place, mine.size());
+  array<Value, place_type> values(place, bytes_of_value<Value> == 0 ? 0 : mine.size());
+  retrieve_pairs(place, mine.ref(), keys.data(), values.data(), mine.size());
+  files.write(me.number(), mine.size(), copy_to_host(place, keys).data(), copy_to_host(place, values).data());
+}
+
 template <class Key, class Value, class Shards, class Table>
 void save_shards(const Shards& shards, const Table& table, const std::filesystem::path& folder) {
-  using place_type = typename Shards::place_type;
   std::random_device random;
   const std::uint64_t number = random() + (std::uint64_t{random()} << 32);
   shards.run([&](auto& me) {
-    const bool leads = me.number() == 0;
     sharded_files files = sharded_files_of<Key, Value>(folder);
-    std::optional<saving_folder> here;
-    if (leads) {
-      here.emplace(folder);
-      if (here->alone()) files.clear();
-      here->share();
-    }
+    std::optional<saving_folder> here;  // of the shard that leads
+    if (me.number() == 0) here.emplace(folder, files);
+    const gathered all = me.gather({number, table.size()});
+    files.begin(me.count(), all(0), table.build_options().seed, table.build_options().load_factor);
     std::exception_ptr why;
-    std::optional<sharded_head> before;
     try {
-      const gathered all = me.gather({number, table.size()});
-      files.begin(me.count(), all(0), table.build_options().seed, table.build_options().load_factor);
-      try {
-        if (!table.empty()) {
-          const auto& mine = table.shard(me.local());
-          const place_type& place = me.place();
-          array<Key, place_type> keys(place, mine.size());
-          array<Value, place_type> values(place, bytes_of_value<Value> == 0 ? 0 : mine.size());
-          retrieve_pairs(place, mine.ref(), keys.data(), values.data(), mine.size());
-          files.write(me.number(), mine.size(), copy_to_host(place, keys).data(),
-                      copy_to_host(place, values).data());
-        } else {
-          files.write(me.number(), 0, nullptr, nullptr);
-        }
-      } catch (...) {
-        why = std::current_exception();
-      }
-      const bool good = me.gather({why ? 1u : 0u}).sum() == 0;  // all shards have finished writing
-      if (good && leads) {
-        before = files.held();
-        files.commit(all(0, 1));
-      }
-      if (!good && leads) files.remove();
-      if (!good && leads) here->forsake();
+      write_shard<Key, Value>(me, table, files);
     } catch (...) {
-      if (leads) files.remove();
-      if (leads) here->forsake();
-      throw;
+      why = std::current_exception();
+    }
+    const bool good = me.gather({why ? 1u : 0u}).sum() == 0;  // all shards have finished writing
+    if (good && here) {
+      const auto before = files.held();
+      files.commit(all(0, 1));
+      here->keep();
+      if (before) files.remove(*before);
     }
     if (why) std::rethrow_exception(why);
-    if (before) files.remove(*before);
-    if (leads && here->alone()) files.clear();
+    if (here) here->clear();
     me.gather({0});
   });
 }
@@ -304,33 +304,4 @@ auto load_shards(const Shards& shards, const std::filesystem::path& folder, cons
   return result;
 }
 
-}  // namespace detail
-
-template <class Key, class Value, class Shards>
-void save(const Shards& shards, const sharded_map<Key, Value, Shards>& map,
-          const std::filesystem::path& folder) {
-  detail::save_shards<Key, Value>(shards, map, folder);
-}
-
-template <class Key, class Shards>
-void save(const Shards& shards, const sharded_set<Key, Shards>& set, const std::filesystem::path& folder) {
-  detail::save_shards<Key, none>(shards, set, folder);
-}
-
-template <class Key, class Value, class Shards>
-sharded_map<Key, Value, Shards> load_sharded_map(const Shards& shards, const std::filesystem::path& folder) {
-  return detail::load_shards<Key, Value>(
-      shards, folder, [&](const auto& head, const auto& keys, const auto& values) {
-        return sharded_map<Key, Value, Shards>(shards, keys, values,
-                                               {.load_factor = head.load_factor, .seed = head.seed});
-      });
-}
-
-template <class Key, class Shards>
-sharded_set<Key, Shards> load_sharded_set(const Shards& shards, const std::filesystem::path& folder) {
-  return detail::load_shards<Key, none>(shards, folder, [&](const auto& head, const auto& keys, const auto&) {
-    return sharded_set<Key, Shards>(shards, keys, {.load_factor = head.load_factor, .seed = head.seed});
-  });
-}
-
-}  // namespace roost
+}  // namespace roost::detail

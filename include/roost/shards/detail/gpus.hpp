@@ -1,140 +1,187 @@
 #pragma once
 
-// Bodies of roost/shards/gpus.hpp.
+#include <chrono>
+#include <memory>
 
-#include "roost/shards/gpus.hpp"
+#include "roost/shards/detail/crew.hpp"
 
-namespace roost {
-namespace detail {
+// A shard on each of several GPUs of one process. The copy engines of the sending GPU move the data.
 
-inline gpu_lanes::gpu_lanes() {
-  const auto make = [](cudaEvent_t& event) {
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+#if defined(__CUDACC__)
+
+namespace roost::detail {
+
+struct destroys_of_cuda {
+  void operator()(cudaStream_t stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
+  void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
+};
+using owned_stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, destroys_of_cuda>;
+using owned_event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, destroys_of_cuda>;
+
+// Of the device that is current.
+inline owned_stream make_stream(int priority = 0) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority),
+        "cudaStreamCreateWithPriority");
+  return owned_stream(stream);
+}
+inline owned_event make_event(unsigned flags = cudaEventDisableTiming) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");
+  return owned_event(event);
+}
+
+/// Later work of `later` runs after all work queued on `earlier` so far.
+inline void run_after(cudaStream_t later, cudaStream_t earlier, cudaEvent_t event) {
+  check(cudaEventRecord(event, earlier), "cudaEventRecord");
+  check(cudaStreamWaitEvent(later, event), "cudaStreamWaitEvent");
+}
+
+/// The resources of one of several GPUs for exchanges: two lanes (streams that send data to other GPUs), a
+/// stream for work concurrent with that of its place, and events.
+struct gpu_lanes {
+  static constexpr std::size_t tickets = 64;  // more than can be waited for at once
+  static constexpr std::size_t lanes = 2;
+
+  /// A step that has been queued on a stream.
+  struct mark {
+    const char* what;
+    std::uint32_t number;
+    std::chrono::steady_clock::time_point given;
+    owned_event done;
   };
-  try {
+
+  owned_stream lane[lanes];
+  owned_stream side = make_stream();
+  owned_event ready[2] = {make_event(), make_event()};  // of data for other shards, alternating as in a crew
+  owned_event arrived[tickets];
+  owned_event turn = make_event();  // where the place's stream and the side meet
+  std::vector<mark> marks;
+  bool traced = false;
+
+  /// Of the device that is current.
+  gpu_lanes() {
     int low = 0, high = 0;  // a sending kernel must not wait for the blocks of a computing one
     check(cudaDeviceGetStreamPriorityRange(&low, &high), "cudaDeviceGetStreamPriorityRange");
-    for (cudaStream_t& stream : lane) {
-      check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high),
-            "cudaStreamCreateWithPriority");
+    for (owned_stream& stream : lane) stream = make_stream(high);
+    for (owned_event& event : arrived) event = make_event();
+  }
+
+  cudaEvent_t arrival(std::uint64_t ticket) const { return arrived[ticket % tickets].get(); }
+  /// Waits for all streams, whether or not they have failed.
+  void finish() const noexcept {
+    for (const owned_stream* stream : {&lane[0], &lane[1], &side})
+      static_cast<void>(cudaStreamSynchronize(stream->get()));
+  }
+};
+
+/// One of several GPUs of this process.
+class gpu_shard : public crew_shard {
+  using all_lanes = std::vector<std::unique_ptr<gpu_lanes>>;
+
+ public:
+  using place_type = cuda;
+
+  gpu_shard(crew& all, std::uint32_t number, const std::vector<cuda>& places, const all_lanes& lanes)
+      : crew_shard(all, number),
+        places_(places),
+        lanes_(lanes),
+        mine_(*lanes[number]),
+        side_(mine_.side.get(), places[number].memory()) {}
+
+  const cuda& place() const { return on_side_ ? side_ : places_[number_]; }
+
+  // Kernels that do not wait for each other: one begins while the last teams of another are still running.
+
+  /// After this, turn(k) makes place() alternate between two streams with the same memory, until join(). Both
+  /// run after all work queued on the place so far.
+  void fork() { run_after(side_.stream(), places_[number_].stream(), mine_.turn.get()); }
+  void turn(std::uint32_t k) { on_side_ = k % 2 != 0; }
+  /// From here on the place's work runs after all work of both streams.
+  void join() {
+    on_side_ = false;
+    run_after(place().stream(), side_.stream(), mine_.turn.get());
+  }
+
+  /// Sends out[s] to shard s and receives in[s] from it, after the work queued on the place's stream so far.
+  /// Data of one lane arrives in order.
+  std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int lane) {
+    const std::uint64_t turn = (exchanges_ + 1) % 2;
+    check(cudaEventRecord(mine_.ready[turn].get(), place().stream()), "cudaEventRecord");
+    const std::vector<void*> targets = show(in);
+    given_ = exchanges_ - 1;
+    const cudaStream_t stream = mine_.lane[lane].get();
+    const auto after = [&](std::uint32_t s) {
+      check(cudaStreamWaitEvent(stream, lanes_[s]->ready[turn].get()), "cudaStreamWaitEvent");
+    };
+    after(number_);
+    for (std::uint32_t i = 0; i < count(); ++i) {
+      const std::uint32_t s = (number_ + i) % count();  // so that not all send to the same one at once
+      if (out[s].bytes == 0) continue;
+      if (s != number_) after(s);
+      check(cudaMemcpyPeerAsync(targets[s], places_[s].device(), out[s].memory, place().device(),
+                                out[s].bytes, stream),
+            "cudaMemcpyPeerAsync");
     }
-    check(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    make(turn);
-    for (cudaEvent_t& event : ready) make(event);
-    for (cudaEvent_t& event : arrived) make(event);
-  } catch (...) {
-    destroy();
-    throw;
+    check(cudaEventRecord(mine_.arrival(exchanges_), stream), "cudaEventRecord");
+    last_[lane] = exchanges_;
+    return exchanges_;
   }
-}
 
-inline gpu_lanes::~gpu_lanes() { destroy(); }
-
-inline void gpu_lanes::forget_marks() noexcept {
-  for (const mark& step : marks) static_cast<void>(cudaEventDestroy(step.done));
-  marks.clear();
-}
-
-inline void gpu_lanes::destroy() noexcept {
-  forget_marks();
-  for (const cudaStream_t stream : {lane[0], lane[1], side}) {
-    if (stream != nullptr) static_cast<void>(cudaStreamDestroy(stream));
-  }
-  const auto end = [](cudaEvent_t event) {
-    if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
-  };
-  end(turn);
-  for (const cudaEvent_t event : ready) end(event);
-  for (const cudaEvent_t event : arrived) end(event);
-}
-
-inline void gpu_shard::fork() {
-  check(cudaEventRecord(lanes_[number_]->turn, places_[number_].stream()), "cudaEventRecord");
-  check(cudaStreamWaitEvent(side_.stream(), lanes_[number_]->turn), "cudaStreamWaitEvent");
-}
-
-inline void gpu_shard::join() {
-  on_side_ = false;
-  check(cudaEventRecord(lanes_[number_]->turn, side_.stream()), "cudaEventRecord");
-  check(cudaStreamWaitEvent(place().stream(), lanes_[number_]->turn), "cudaStreamWaitEvent");
-}
-
-inline std::uint64_t gpu_shard::exchange(std::span<const piece> out, std::span<const piece> in, int lane) {
-  const std::uint64_t turn = (exchanges_ + 1) % 2;
-  check(cudaEventRecord(lanes_[number_]->ready[turn], place().stream()), "cudaEventRecord");
-  show(in);
-  given_ = exchanges_ - 1;
-  const cudaStream_t stream = lanes_[number_]->lane[lane];
-  const auto after = [&](std::uint32_t s) {
-    check(cudaStreamWaitEvent(stream, lanes_[s]->ready[turn]), "cudaStreamWaitEvent");
-  };
-  after(number_);
-  for (std::uint32_t i = 0; i < count(); ++i) {
-    const std::uint32_t s = (number_ + i) % count();  // so that not all send to the same one at once
-    if (out[s].bytes == 0) continue;
-    if (s != number_) after(s);
-    check(cudaMemcpyPeerAsync(const_cast<void*>(shown_by(s).memory), places_[s].device(), out[s].memory,
-                              place().device(), out[s].bytes, stream),
-          "cudaMemcpyPeerAsync");
-  }
-  check(cudaEventRecord(lanes_[number_]->arrived[exchanges_ % gpu_lanes::tickets], stream),
-        "cudaEventRecord");
-  last_[lane] = exchanges_;
-  return exchanges_;
-}
-
-inline void gpu_shard::wait(std::uint64_t ticket) {
-  if (ticket > given_) {
-    all_->meet();
-    given_ = exchanges_;
-  }
-  for (const auto& theirs : lanes_) {
-    check(cudaStreamWaitEvent(place().stream(), theirs->arrived[ticket % gpu_lanes::tickets]),
-          "cudaStreamWaitEvent");
-  }
-}
-
-inline void gpu_shard::settle() {
-  const gpu_lanes& mine = *lanes_[number_];
-  for (std::size_t lane = 0; lane < gpu_lanes::lanes;
-       ++lane) {  // others have received what this one has sent
-    if (last_[lane] == 0) continue;
-    if (cudaStreamWaitEvent(place().stream(), mine.arrived[last_[lane] % gpu_lanes::tickets]) == cudaSuccess)
-      continue;
-    static_cast<void>(cudaGetLastError());  // then the host waits; other calls report what has failed there
-    static_cast<void>(cudaStreamSynchronize(mine.lane[lane]));
-  }
-  all_->pass(number_);
-}
-
-inline void gpu_shard::leave(bool failed) {
-  if (failed) {
-    all_->fail();
-  } else if (given_ != exchanges_) {  // if others wait for the last exchange, they meet: see wait()
-    try {
+  /// Lets the place's stream wait for the data of an exchange.
+  void wait(std::uint64_t ticket) {
+    if (ticket > given_) {
       all_->meet();
-    } catch (const stopped_by_another&) {
+      given_ = exchanges_;
     }
+    for (const auto& theirs : lanes_)
+      check(cudaStreamWaitEvent(place().stream(), theirs->arrival(ticket)), "cudaStreamWaitEvent");
   }
-  on_side_ = false;
-  const auto finish = [](const gpu_lanes& lanes) {
-    for (const cudaStream_t stream : {lanes.lane[0], lanes.lane[1], lanes.side})
-      static_cast<void>(cudaStreamSynchronize(stream));
-  };
-  finish(*lanes_[number_]);
-  static_cast<void>(cudaStreamSynchronize(place().stream()));
-  all_->leave(number_);
-  for (const auto& theirs : lanes_) finish(*theirs);  // they may still send
-}
 
-inline void gpu_shard::mark(const char* what, std::uint32_t k, int lane) {
-  gpu_lanes& mine = *lanes_[number_];
-  if (!mine.traced) return;
-  mine.marks.push_back({what, k, std::chrono::steady_clock::now(), nullptr});
-  cudaEvent_t& done = mine.marks.back().done;
-  check(cudaEventCreate(&done), "cudaEventCreate");
-  check(cudaEventRecord(done, lane < 0 ? place().stream() : mine.lane[lane]), "cudaEventRecord");
-}
+  void settle() {
+    for (std::size_t lane = 0; lane < gpu_lanes::lanes; ++lane) {  // others have received what it has sent
+      if (last_[lane] == 0) continue;
+      if (cudaStreamWaitEvent(place().stream(), mine_.arrival(last_[lane])) == cudaSuccess) continue;
+      static_cast<void>(cudaGetLastError());  // then the host waits; other calls report what has failed there
+      static_cast<void>(cudaStreamSynchronize(mine_.lane[lane].get()));
+    }
+    all_->pass(number_);
+  }
+
+  void leave(bool failed) {
+    if (failed) {
+      all_->fail();
+    } else if (given_ != exchanges_) {  // if others wait for the last exchange, they meet: see wait()
+      try {
+        all_->meet();
+      } catch (const stopped_by_another&) {
+      }
+    }
+    on_side_ = false;
+    mine_.finish();
+    static_cast<void>(cudaStreamSynchronize(place().stream()));
+    all_->leave(number_);
+    for (const auto& theirs : lanes_) theirs->finish();  // they may still send
+  }
+
+  /// Records that step k has been queued on the place's stream, or on a lane.
+  void mark(const char* what, std::uint32_t k = 0, int lane = -1) {
+    if (!mine_.traced) return;
+    mine_.marks.push_back({what, k, std::chrono::steady_clock::now(), make_event(cudaEventDefault)});
+    check(
+        cudaEventRecord(mine_.marks.back().done.get(), lane < 0 ? place().stream() : mine_.lane[lane].get()),
+        "cudaEventRecord");
+  }
+
+ private:
+  const std::vector<cuda>& places_;
+  const all_lanes& lanes_;
+  gpu_lanes& mine_;
+  const cuda side_;
+  bool on_side_ = false;
+  std::uint64_t last_[gpu_lanes::lanes] = {};  // last exchange of each lane
+  std::uint64_t given_ = 0;                    // exchanges that all shards have queued on their lanes
+};
 
 /// Gives a device access to the memory of another one; false if that is not possible.
 inline bool enable_access(int device, int other) {
@@ -150,78 +197,6 @@ inline bool enable_access(int device, int other) {
   return true;
 }
 
-}  // namespace detail
+}  // namespace roost::detail
 
-inline gpus::state::state(std::vector<cuda> all, owned_streams mine)
-    : streams(std::move(mine)),
-      places(std::move(all)),
-      threads(static_cast<std::uint32_t>(places.size()), patience) {
-  for (const cuda& place : places) {
-    for (const cuda& other : places)
-      access.push_back(detail::enable_access(place.device(), other.device()) ? 1 : 0);
-    const detail::device_guard guard(place.device());
-    lanes.push_back(std::make_unique<detail::gpu_lanes>());
-  }
-}
-
-inline std::vector<int> gpus::all_devices() {
-  std::vector<int> result(static_cast<std::size_t>(cuda_devices()));
-  std::iota(result.begin(), result.end(), 0);
-  if (result.empty()) {
-    detail::raise<device_error>(
-        {"roost::gpus: no CUDA device can be used here; use roost::host_shards, or check the driver with "
-         "nvidia-smi"});
-  }
-  return result;
-}
-
-inline void gpus::trace(bool on) const {
-  synchronize();
-  for (const auto& lanes : state_->lanes) {
-    lanes->forget_marks();
-    lanes->traced = on;
-  }
-}
-
-inline std::vector<std::vector<gpu_step>> gpus::steps() const {
-  std::vector<std::vector<gpu_step>> result(size());
-  for (std::size_t s = 0; s < size(); ++s) {
-    const detail::device_guard guard(state_->places[s].device());
-    const auto& marks = state_->lanes[s]->marks;
-    for (const auto& step : marks) {
-      float done = 0;
-      detail::check(cudaEventSynchronize(step.done), "cudaEventSynchronize");
-      detail::check(cudaEventElapsedTime(&done, marks[0].done, step.done), "cudaEventElapsedTime");
-      const std::chrono::duration<double, std::milli> given = step.given - marks[0].given;
-      result[s].push_back({step.what + (" " + std::to_string(step.number)), given.count(), done});
-    }
-  }
-  return result;
-}
-
-inline gpus::gpus() : gpus(all_devices()) {}
-
-inline gpus::gpus(const std::vector<int>& devices) {
-  std::vector<cuda> places;
-  owned_streams streams;
-  for (const int device : devices) {
-    if (device < 0 || device >= cuda_devices()) {
-      detail::raise<invalid_argument>(
-          {"roost::gpus: there is no CUDA device ", device, "; devices are 0 to ", cuda_devices() - 1});
-    }
-    const detail::device_guard guard(device);
-    streams.all.push_back(nullptr);
-    detail::check(cudaStreamCreateWithFlags(&streams.all.back(), cudaStreamNonBlocking),
-                  "cudaStreamCreateWithFlags");
-    places.emplace_back(streams.all.back());
-  }
-  detail::check_shards(places.size(), "roost::gpus");
-  state_ = std::make_shared<state>(std::move(places), std::move(streams));
-}
-
-inline gpus::gpus(std::vector<cuda> places) {
-  detail::check_shards(places.size(), "roost::gpus");
-  state_ = std::make_shared<state>(std::move(places), owned_streams());
-}
-
-}  // namespace roost
+#endif  // __CUDACC__

@@ -1,10 +1,13 @@
 #pragma once
 
-#include <dlfcn.h>
-
-#include "roost/shards/gpus.hpp"
+#include "roost/shards/detail/gpus.hpp"
+#include "roost/shards/detail/ranks.hpp"
 
 // Ranks of an NCCL communicator.
+
+#if defined(__CUDACC__)
+
+#include <dlfcn.h>
 
 namespace roost::detail {
 
@@ -20,16 +23,6 @@ class nccl {
     return all;
   }
 
-  int (*group_start)();
-  int (*group_end)();
-  int (*send)(const void*, std::size_t, int type, int peer, ncclComm*, cudaStream_t);
-  int (*receive)(void*, std::size_t, int type, int peer, ncclComm*, cudaStream_t);
-  int (*async_error)(ncclComm*, int*);
-  int (*abort)(ncclComm*);
-  int (*count)(const ncclComm*, int*);
-  int (*user_rank)(const ncclComm*, int*);
-  int (*device)(const ncclComm*, int*);
-  const char* (*error_string)(int);
   /// The identity of a new communicator, which one rank sends to all others.
   struct identity {
     char bytes[128];
@@ -40,27 +33,31 @@ class nccl {
     unsigned magic = 0xcafebeef, version = 21400;
     int blocking = 0, unused = 0;
   };
-  int (*new_identity)(identity*);
-  int (*new_rank)(ncclComm**, int size, identity, int rank, const config*);
+  int (*const group_start)() = find("ncclGroupStart");
+  int (*const group_end)() = find("ncclGroupEnd");
+  int (*const send)(const void*, std::size_t, int type, int peer, ncclComm*, cudaStream_t) = find("ncclSend");
+  int (*const receive)(void*, std::size_t, int type, int peer, ncclComm*, cudaStream_t) = find("ncclRecv");
+  int (*const async_error)(ncclComm*, int*) = find("ncclCommGetAsyncError");
+  int (*const abort)(ncclComm*) = find("ncclCommAbort");
+  int (*const count)(const ncclComm*, int*) = find("ncclCommCount");
+  int (*const user_rank)(const ncclComm*, int*) = find("ncclCommUserRank");
+  int (*const device)(const ncclComm*, int*) = find("ncclCommCuDevice");
+  const char* (*const error_string)(int) = find("ncclGetErrorString");
+  int (*const new_identity)(identity*) = find("ncclGetUniqueId");
+  int (*const new_rank)(ncclComm**, int size, identity, int rank,
+                        const config*) = find("ncclCommInitRankConfig");
 
  private:
-  nccl() {
-    find(group_start, "ncclGroupStart");
-    find(group_end, "ncclGroupEnd");
-    find(send, "ncclSend");
-    find(receive, "ncclRecv");
-    find(async_error, "ncclCommGetAsyncError");
-    find(abort, "ncclCommAbort");
-    find(count, "ncclCommCount");
-    find(user_rank, "ncclCommUserRank");
-    find(device, "ncclCommCuDevice");
-    find(error_string, "ncclGetErrorString");
-    find(new_identity, "ncclGetUniqueId");
-    find(new_rank, "ncclCommInitRankConfig");
-  }
+  nccl() = default;
 
-  template <class F>
-  void find(F*& function, const char* name) {
+  struct symbol {
+    void* address;
+    template <class F>
+    operator F*() const {
+      return reinterpret_cast<F*>(address);
+    }
+  };
+  static symbol find(const char* name) {
     void* address = dlsym(RTLD_DEFAULT, name);
     if (address == nullptr) {
       // The loaded one, if any: two libraries would not know each other's communicators.
@@ -71,7 +68,7 @@ class nccl {
       raise<device_error>({"roost::rank: there is no ", name,
                            " in this process or in libnccl.so.2; link NCCL, or put it on LD_LIBRARY_PATH"});
     }
-    function = reinterpret_cast<F*>(address);
+    return {address};
   }
 };
 
@@ -88,8 +85,8 @@ class nccl_communicator {
     const auto end = std::chrono::steady_clock::now() + deadline;
     while (state == nccl::in_progress && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();
-      const int asked = library.async_error(all_, &state);
-      if (asked != nccl::success) state = asked;
+      const int status = library.async_error(all_, &state);
+      if (status != nccl::success) state = status;
     }
     if (state == nccl::success) return;
     abort();
@@ -171,14 +168,13 @@ class nccl_transport final : public rank_transport {
   }
 
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in) override {
-    check(cudaEventRecord(lanes_->ready[0], place_.stream()), "cudaEventRecord");
-    check(cudaStreamWaitEvent(stream(), lanes_->ready[0]), "cudaStreamWaitEvent");
+    run_after(stream(), place_.stream(), lanes_->ready[0].get());
     start(out, in);
     return record();
   }
   void wait(std::uint64_t ticket) override {
     wait_for(ticket);
-    check(cudaStreamWaitEvent(place_.stream(), arrived(ticket)), "cudaStreamWaitEvent");
+    check(cudaStreamWaitEvent(place_.stream(), lanes_->arrival(ticket)), "cudaStreamWaitEvent");
   }
   void finish() override {
     if (all_ != nullptr) wait_for(record());
@@ -188,10 +184,9 @@ class nccl_transport final : public rank_transport {
   }
 
  private:
-  cudaStream_t stream() const { return lanes_->lane[0]; }
-  cudaEvent_t arrived(std::uint64_t ticket) const { return lanes_->arrived[ticket % gpu_lanes::tickets]; }
+  cudaStream_t stream() const { return lanes_->lane[0].get(); }
   std::uint64_t record() {
-    check(cudaEventRecord(arrived(++tickets_), stream()), "cudaEventRecord");
+    check(cudaEventRecord(lanes_->arrival(++tickets_), stream()), "cudaEventRecord");
     return tickets_;
   }
   void copy(void* target, const void* source, std::size_t bytes) const {
@@ -233,7 +228,7 @@ class nccl_transport final : public rank_transport {
   void wait_for(std::uint64_t ticket) {
     const auto end = clock::now() + deadline_;
     for (std::uint32_t looks = 1;; ++looks) {
-      const cudaError_t state = cudaEventQuery(arrived(ticket));
+      const cudaError_t state = cudaEventQuery(lanes_->arrival(ticket));
       if (state == cudaSuccess) return;
       if (state != cudaErrorNotReady) check(state, "cudaEventQuery");
       if (looks % 64 != 0) continue;
@@ -267,3 +262,5 @@ class nccl_transport final : public rank_transport {
 };
 
 }  // namespace roost::detail
+
+#endif  // __CUDACC__

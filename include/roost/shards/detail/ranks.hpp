@@ -1,12 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
 
-#include "roost/place.hpp"
 #include "roost/shards/detail/crew.hpp"
 
 #if defined(__CUDACC__)
@@ -40,6 +38,47 @@ class rank_transport {
   virtual void abort() noexcept = 0;
 };
 
+/// A user's roost::communicator.
+template <class Communicator, class Place>
+class communicator_transport final : public rank_transport {
+ public:
+  communicator_transport(Communicator& all, const Place& place)
+      : all_(all), place_(place), out_(all.size()), in_(all.size()) {}
+
+  std::uint32_t rank() const override { return all_.rank(); }
+  std::uint32_t size() const override { return all_.size(); }
+  void all_gather(std::span<const std::uint64_t> mine, std::span<std::uint64_t> all) override {
+    all_.all_gather(std::as_bytes(mine), std::as_writable_bytes(all));
+  }
+  std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in) override {
+    const std::uint32_t my = rank();
+    for (std::uint32_t r = 0; r < size(); ++r) {
+      if (r == my) continue;
+      out_[r] = {static_cast<const std::byte*>(out[r].memory), out[r].bytes};
+      in_[r] = {static_cast<std::byte*>(const_cast<void*>(in[r].memory)), in[r].bytes};
+    }
+    if (in[my].bytes != 0) place_.copy(const_cast<void*>(in[my].memory), out[my].memory, in[my].bytes);
+    place_.synchronize();
+    all_.exchange(out_, in_);
+    return 0;
+  }
+  void wait(std::uint64_t) override {}
+  void finish() override {}
+  void abort() noexcept override { all_.abort(); }
+
+ private:
+  Communicator& all_;
+  const Place place_;
+  std::vector<std::span<const std::byte>> out_;
+  std::vector<std::span<std::byte>> in_;
+};
+
+inline void check_rank(std::uint32_t rank, std::uint32_t size) {
+  check_shards(size, "roost::rank");
+  if (rank < size) return;
+  raise<invalid_argument>({"roost::rank: rank ", rank, " of ", size, "; ranks count from 0"});
+}
+
 /// The permanent state of a process in a group.
 template <class Place>
 struct rank_state {
@@ -66,7 +105,7 @@ struct current_device<cuda> : device_guard {
 /// where the others send data, and all end together. Everything that may fail must do so before agree(); a
 /// later failure leaves others waiting for data: then the group is broken for good.
 template <class Place>
-class rank_shard {
+class rank_shard : public one_stream {
  public:
   using place_type = Place;
 
@@ -83,10 +122,6 @@ class rank_shard {
   gathered gather(std::span<const std::uint64_t> words) { return tell(words, nullptr); }
   /// Returns when no rank can fail any more before the next gather().
   void agree() { tell({}, nullptr); }
-  void mark(const char*, std::uint32_t = 0, int = -1) {}
-  void fork() {}
-  void turn(std::uint32_t) {}
-  void join() {}
 
   std::uint64_t exchange(std::span<const piece> out, std::span<const piece> in, int) {
     return carry([&] { return transport().exchange(out, in); });
@@ -148,26 +183,20 @@ class rank_shard {
   gathered tell(std::span<const std::uint64_t> words, const char* failure) {
     constexpr std::size_t head = rank_head_words;
     const std::size_t each = head + count() + 8;
-    std::vector<std::uint64_t> mine(each, 0), all(each * count());
+    std::vector<std::uint64_t> mine(each, 0);
+    gathered all(count(), each), result(count(), words.size());
     mine[0] = failure != nullptr;
     mine[1] = words.size();
     std::copy(words.begin(), words.end(), mine.begin() + head);
-    carry([&] { transport().all_gather(mine, all); });
-    const auto of = [&](std::uint32_t rank) {
-      return all.begin() + static_cast<std::ptrdiff_t>(rank * each);
+    carry([&] { transport().all_gather(mine, {all.of(0), each * count()}); });
+    const auto first_with = [&](const auto& holds) {
+      std::uint32_t r = 0;
+      while (r < count() && !holds(r)) ++r;
+      return r;
     };
-    gathered result(count(), words.size());
-    std::uint32_t failed = count(), other = count();
-    for (std::uint32_t r = 0; r < count(); ++r) {
-      if (of(r)[0] != 0) {
-        failed = std::min(failed, r);
-      } else if (of(r)[1] != all[1]) {
-        other = std::min(other, r);
-      } else {
-        std::copy_n(of(r) + head, std::min<std::size_t>(of(r)[1], words.size()), result.of(r));
-      }
-    }
+    const std::uint32_t failed = first_with([&](std::uint32_t r) { return all(r, 0) != 0; });
     if (failed != count()) throw_failure(failed, failure);
+    const std::uint32_t other = first_with([&](std::uint32_t r) { return all(r, 1) != all(0, 1); });
     if (other != count()) {
       all_know_ = true;
       throw rank_error("roost::rank: rank " + std::to_string(other) +
@@ -175,6 +204,7 @@ class rank_shard {
                            "order",
                        other);
     }
+    for (std::uint32_t r = 0; r < count(); ++r) std::copy_n(all.of(r) + head, words.size(), result.of(r));
     return result;
   }
 
