@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <roost/shards/sharded_concurrent_map.hpp>
 #include <roost/shards/sharded_file.hpp>
 #include <roost/shards/sharded_index.hpp>
 #include <roost/shards/sharded_join.hpp>
