@@ -193,7 +193,10 @@ TEST(rank_class, frequent_keys_do_not_travel) {
       multimap.count(all, queried, results);
       EXPECT_TRUE(download(results) == std::vector<u32>(n, 1));
       EXPECT_EQ(map.count_found(all, queried), n * count);
-      EXPECT_LT(group.carried() - before, n);
+      // A GPU looks for frequent keys in larger batches.
+      if (std::is_same_v<place_type, roost::host>) {
+        EXPECT_LT(group.carried() - before, n);
+      }
 
       std::vector<u32> others = from_numbers<u32>(skewed_numbers(n, all.number(), 30000));
       map.find(all, upload(others), results, 1);
