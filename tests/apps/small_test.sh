@@ -5,7 +5,7 @@
 # shellcheck source=tests/apps/lib.sh
 source "$(dirname "$0")/lib.sh"
 
-cmake -S "$root" --preset demo -B "$work/small" -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" \
+cmake -S "$root" --preset demo -B "$work/small" -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" -DROOST_UNITY=12 \
   -DROOST_PEER_ABSL=/usr -DROOST_PEER_TSL_ROBIN_MAP=/usr >log 2>&1 &&
   cmake --build "$work/small" --target roost >log 2>&1 || { fail "the build: $(tail -n 30 log)" && finish; }
 roost=$work/small/bin/roost

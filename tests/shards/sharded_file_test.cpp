@@ -82,7 +82,7 @@ TEST_F(sharded_file, that_is_damaged_is_refused) {
   roost::save(test_shards(3), made(3, keys), folder_);
   expect_error<roost::file_error>(
       [&] { static_cast<void>(roost::load_sharded_map<u32, u64>(test_shards(2), folder_)); },
-      {"keys of 4 and values of 4 bytes, asked for are 4 and 8"});
+      {"keys of 4 and values of 4 bytes; expected 4 and 8"});
   for (const auto& file : files()) {
     std::ifstream in(file, std::ios::binary);
     const std::string good(std::istreambuf_iterator<char>(in), {});
@@ -157,8 +157,8 @@ TEST_F(sharded_file, whose_manifest_makes_no_sense_is_refused) {
   for (const u32 bad : {0u, 2u, ~0u}) with(manifest, offsetof(head, version), bad, "version");
   with(manifest, offsetof(head, byte_order), 0x04030201u, "order of bytes");
   for (const u32 bad : {0u, 8u, ~0u}) {
-    with(manifest, offsetof(head, key_bytes), bad, "asked for are 4 and 4");
-    with(manifest, offsetof(head, value_bytes), bad, "asked for are 4 and 4");
+    with(manifest, offsetof(head, key_bytes), bad, "expected 4 and 4");
+    with(manifest, offsetof(head, value_bytes), bad, "expected 4 and 4");
   }
   write_checked(manifest, good + "and more");
   expect_error<roost::file_error>(load, {manifest.string(), "no manifest"});

@@ -226,7 +226,7 @@ TEST(stadium_files, that_are_something_else_are_refused) {
   const auto keys = from_numbers<u64>(different_numbers(100, 1));
   roost::save(test_place(), made<roost::stadium_map<u64, u64, place_type>>(test_place(), keys, keys),
               here / "other");
-  expect_refused(here / "other", "has keys of 8 and values of 8 bytes, asked for are 4 and 8");
+  expect_refused(here / "other", "has keys of 8 and values of 8 bytes; expected 4 and 8");
   for (const char* const device : {"/dev/zero", "/dev/null", "/dev/full"}) {
     expect_refused(device, "is not a regular file");
     EXPECT_THROW(roost::save(test_place(), small(1), device), roost::file_error);
@@ -369,7 +369,7 @@ TEST(stadium_files, keep_a_text_that_names_the_types) {
   EXPECT_EQ(load_as("named", ""), "keys of u32");
   EXPECT_EQ(load_as("plain", "keys of u32"), "");
   expect_error<roost::file_error>([&] { load_as("named", "keys of i32"); },
-                                  {(here / "named").string(), "has keys of u32, asked for are keys of i32"});
+                                  {(here / "named").string(), "has keys of u32; expected keys of i32"});
   EXPECT_EQ(load(here / "named").size(test_place()), 20000u);
   EXPECT_EQ(bytes_of(here / "named").size(), bytes_of(here / "plain").size() + 8 + 11);
 

@@ -166,13 +166,13 @@ struct stadium_file {
     }
     if (types != nullptr) {
       if (!types->empty() && !saved.empty() && *types != saved)
-        throw_file_error(file, "has " + saved + ", asked for are " + *types);
+        throw_file_error(file, "has " + saved + "; expected " + *types);
       *types = saved;
     }
     if (first.key_bytes != own.key_bytes || first.value_bytes != own.value_bytes ||
         first.item_bytes != own.item_bytes) {
       throw_file_error(file, "has keys of " + std::to_string(first.key_bytes) + " and values of " +
-                                 std::to_string(first.value_bytes) + " bytes, asked for are " +
+                                 std::to_string(first.value_bytes) + " bytes; expected " +
                                  std::to_string(own.key_bytes) + " and " + std::to_string(own.value_bytes));
     }
     return left;

@@ -160,7 +160,7 @@ class sharded_files {
     }
     if (result.key_bytes != head_.key_bytes || result.value_bytes != head_.value_bytes) {
       throw_file_error(file, "has keys of " + std::to_string(result.key_bytes) + " and values of " +
-                                 std::to_string(result.value_bytes) + " bytes, asked for are " +
+                                 std::to_string(result.value_bytes) + " bytes; expected " +
                                  std::to_string(head_.key_bytes) + " and " +
                                  std::to_string(head_.value_bytes));
     }

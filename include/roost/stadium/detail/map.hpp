@@ -226,8 +226,8 @@ class stadium_table {
 
   static ticket_board::plan plan_for(std::size_t n, const stadium_options& options) {
     if (!(options.load_factor > 0 && options.load_factor <= 1)) {
-      raise<invalid_argument>({"roost::stadium_map: load factor ", options.load_factor,
-                               " asked for; give more than 0 and at most 1"});
+      raise<invalid_argument>(
+          {"roost::stadium_map: load factor ", options.load_factor, "; give more than 0 and at most 1"});
     }
     const std::uint32_t region_slots =
         options.region_slots != 0 ? options.region_slots : stadium_tuning<Place>::region_slots;

@@ -172,8 +172,8 @@ class reachable<cuda> {
 
   [[noreturn]] static void throw_no_memory(std::size_t bytes, std::size_t available) {
     detail::raise<out_of_memory>(
-        {"roost::stadium_map: ", bytes, " bytes of pinned host memory asked for, about ", available,
-         " can be had; let more bodies lie in GPU memory (stadium_options::bodies, budget), "
+        {"roost::stadium_map: ", bytes, " bytes of pinned host memory are more than the ", available,
+         " that can be had; let more bodies lie in GPU memory (stadium_options::bodies, budget), "
          "or use fewer keys or a higher load factor"});
   }
   /// True if work of the place can now access the pages, at the host's addresses.

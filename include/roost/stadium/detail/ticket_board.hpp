@@ -874,7 +874,7 @@ inline ticket_board::shape ticket_board::shape::of(int ticket_bits) {
       return {9, 7, 2454267027u, 34};
   }
   detail::raise<invalid_argument>(
-      {"roost::ticket_board: tickets of ", ticket_bits, " bits asked for; give 1, 2, 4 or 8"});
+      {"roost::ticket_board: tickets of ", ticket_bits, " bits; give 1, 2, 4 or 8"});
 }
 
 template <class Place>
