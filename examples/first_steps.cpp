@@ -1,4 +1,4 @@
-// The six lines of the README: build a map, ask it in bulk, ask it for one key, walk over it.
+// The six lines of the README: build a map, query it in bulk, look up one key, go over all pairs.
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>

@@ -29,7 +29,7 @@ int main() {
     }
   }
 
-  // To ask more than once, keep the table that a join makes.
+  // For more than one lookup, keep the table that a join makes.
   const roost::frozen_multimap parcels(cpu, sent, grams);
   const auto parcels_of = parcels.ref();
   rows of_1005;
