@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <map>
 #include <roost/roost.hpp>
-#include <roost/shards/shards.hpp>
 #include <roost/shards/sharded_index.hpp>
 #include <roost/shards/sharded_join.hpp>
 #include <roost/shards/sharded_multimap.hpp>
+#include <roost/shards/shards.hpp>
 #include <set>
 #include <vector>
 
