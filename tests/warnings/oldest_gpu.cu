@@ -1,6 +1,7 @@
 // Compiled for the oldest GPUs that nvcc knows, sm_75: every header, and products that their tensor cores
 // lack.
 #include <roost/roost.hpp>
+#include <roost/sparse/sparse_conv.hpp>
 
 template <class T>
 __global__ void multiply(const T* numbers, float* sums) {
