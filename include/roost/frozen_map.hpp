@@ -226,10 +226,7 @@ class frozen_map {
   /// rebuild_async, for pairs and for keys alone.
   template <class Source>
   void refill(const Place& place, const Source& source) {
-    if (!table_) {
-      detail::raise<invalid_argument>({"roost::frozen_map::rebuild_async: ", source.size(),
-                                       " pairs, but the map was built for 0; call rebuild"});
-    }
+    if (!table_) table::refuse(source.size(), 0);
     table_->rebuild_async(place, source);
   }
 

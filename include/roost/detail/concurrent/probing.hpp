@@ -166,11 +166,11 @@ class probing::reader {
   template <class Lanes>
   ROOST_FN found<Value> find(const Lanes& lanes, const Key& key) const {
     found<Value> result;
-    const int leader = follow<detail::shared_access>(lanes, probes_of_key(key), false,
-                                                     [&](std::uint64_t, const sight& here) {
-                                                       result = here.template answer<detail::shared_access>();
-                                                       return true;
-                                                     });
+    const int leader =
+        follow<detail::shared_access>(lanes, sequence_of(key), false, [&](std::uint64_t, const sight& here) {
+          result = here.template answer<detail::shared_access>();
+          return true;
+        });
     return leader == no_lane ? result : lanes.from_lane(static_cast<unsigned>(leader), result);
   }
 
@@ -234,7 +234,7 @@ class probing::reader {
   template <class Visit>
   ROOST_FN void probe_in_region(const word& w, std::uint64_t section, std::uint32_t target,
                                 const Visit& visit) const {
-    probe_sequence probes = probes_of_hash(hash_in_section(w, section));
+    probe_sequence probes = sequence_of_hash(hash_in_section(w, section));
     for (std::uint32_t step = 1; step < probes.buckets && probes.number != target && visit(probes.number);
          ++step)
       probes.next();
@@ -358,7 +358,7 @@ class probing::reader {
     return f(detail::shared_access());
   }
 
-  ROOST_FN lookup start(const Key& key) const { return {probes_of_key(key), 0, {}}; }
+  ROOST_FN lookup start(const Key& key) const { return {sequence_of(key), 0, {}}; }
 
   template <class Access>
   ROOST_FN void read(Access, lookup& position) const {
@@ -406,10 +406,10 @@ class probing::reader {
                                                                      << (8 * sizeof(hash) - log2_sections);
   }
 
-  ROOST_FN probe_sequence probes_of_key(const Key& key) const {
-    return probes_of_hash(hash_of(key, plan_.seed));
+  ROOST_FN probe_sequence sequence_of(const Key& key) const {
+    return sequence_of_hash(hash_of(key, plan_.seed));
   }
-  ROOST_FN probe_sequence probes_of_hash(typename slot::hash h) const {
+  ROOST_FN probe_sequence sequence_of_hash(typename slot::hash h) const {
     const auto region = split_hash(h, plan_.regions);
     const auto home = split_hash(region.rest, plan_.region_buckets);
     const std::uint32_t regions = plan_.regions / sections,
@@ -528,7 +528,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->probes_of_key(key), value, keep()).what;
+    return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, keep()).what;
   }
 
   /// Stores a pair, or gives a present key another value.
@@ -537,7 +537,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN insertion insert_or_assign(const Lanes& lanes, const Key& key, const Value& value) const {
-    return put_on<detail::shared_access>(lanes, this->probes_of_key(key), value, assign()).what;
+    return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, assign()).what;
   }
 
   /// Stores a pair; if the key is present with value v0, the value becomes f(v0, value). `f` may be called
@@ -549,7 +549,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes, class F>
   ROOST_FN insertion insert_or_apply(const Lanes& lanes, const Key& key, const Value& value,
                                      const F& f) const {
-    return put_on<detail::shared_access>(lanes, this->probes_of_key(key), value, apply<F>{f}).what;
+    return put_on<detail::shared_access>(lanes, this->sequence_of(key), value, apply<F>{f}).what;
   }
 
   /// What insert_and_find returns.
@@ -563,7 +563,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   }
   template <class Lanes>
   ROOST_FN inserted_or_found insert_and_find(const Lanes& lanes, const Key& key, const Value& value) const {
-    const put_result done = put_on<detail::shared_access>(lanes, this->probes_of_key(key), value, keep());
+    const put_result done = put_on<detail::shared_access>(lanes, this->sequence_of(key), value, keep());
     return {done.what, done.what == insertion::present ? slot::value(done.seen) : value};
   }
 
@@ -579,7 +579,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
     requires(slot::has_value)
   {
     bool result = false;
-    const auto probes = this->probes_of_key(key);
+    const auto probes = this->sequence_of(key);
     const auto wanted = slot::value_part(expected);
     const int leader = base::template follow<detail::shared_access>(
         lanes, probes, false, [&](std::uint64_t b, const typename base::sight& here) {
@@ -603,7 +603,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Lanes>
   ROOST_FN bool erase(const Lanes& lanes, const Key& key) const {
     bool result = false;
-    const auto probes = this->probes_of_key(key);
+    const auto probes = this->sequence_of(key);
     const int leader = base::template follow<detail::shared_access>(
         lanes, probes, false, [&](std::uint64_t b, const typename base::sight& here) {
           if (here.mine != 0) {
@@ -627,7 +627,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   /// insert with any change: keep, assign, apply.
   template <class Change>
   ROOST_FN insertion put(const Key& key, const Value& value, const Change& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->probes_of_key(key), value, change).what;
+    return put_on<detail::shared_access>(one_lane(), this->sequence_of(key), value, change).what;
   }
   struct put_result {
     insertion what;        // also full if a change that does not insert does not find the key
@@ -640,7 +640,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Access, class Change, class OnMark>
   ROOST_FN put_result put_in_region(bucket* copy, const Key& key, const Value& value, const Change& change,
                                     std::uint32_t first, std::uint32_t last, const OnMark& on_mark) const {
-    typename base::probe_sequence probes = this->probes_of_key(key);
+    typename base::probe_sequence probes = this->sequence_of(key);
     probes.section = copy;
     probes.region = 0;
     probes.steps = detail::smaller(last, detail::smaller(probes.steps, probes.buckets)) - first;
@@ -651,7 +651,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   template <class Access, class Change>
   ROOST_FN insertion put_in_small(bucket* small, std::uint32_t section_buckets, const Key& key,
                                   const Value& value, const Change& change) const {
-    typename base::probe_sequence probes = this->probes_of_key(key);
+    typename base::probe_sequence probes = this->sequence_of(key);
     probes.section = small + (probes.section - this->buckets_) /
                                  (std::uint64_t{probes.regions} * probes.buckets) * section_buckets;
     probes.region = 0;
@@ -725,7 +725,7 @@ class probing::table : public probing::reader<Place, Key, Value> {
   };
 
   ROOST_FN put_result run(const Key& key, const Value& value, const any& change) const {
-    return put_on<detail::shared_access>(one_lane(), this->probes_of_key(key), value, change);
+    return put_on<detail::shared_access>(one_lane(), this->sequence_of(key), value, change);
   }
 
  private:

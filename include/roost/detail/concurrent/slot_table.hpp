@@ -115,7 +115,7 @@ class slot_table {
     array<bool, Place> erased(place, sequence.size());
     const auto before = std::exchange(most_, std::nullopt);
     probe_all(place, table(), bytes(), sequence, write_erased{erased.data()}, how);
-    const std::size_t count = place.sum(sequence.size(), is_true{erased.data()});
+    const std::size_t count = place.sum(sequence.size(), is_value<bool>{erased.data(), true});
     note_erased(before, count);
     return count;
   }

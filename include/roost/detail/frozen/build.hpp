@@ -181,13 +181,16 @@ class frozen_table {
                         " attempts; give a lower load factor or more max_restarts"});
   }
 
+  /// For a rebuild_async of n pairs in a map that was built for `most`.
+  [[noreturn]] static void refuse(std::size_t n, std::size_t most) {
+    raise<invalid_argument>({"roost::frozen_map::rebuild_async: ", n, " pairs, but the map was built for ",
+                             most, "; call rebuild"});
+  }
+
   /// frozen_map::rebuild_async.
   template <class Source>
   void rebuild_async(const Place& place, const Source& source) {
-    if (source.size() > most_) {
-      raise<invalid_argument>({"roost::frozen_map::rebuild_async: ", source.size(),
-                               " pairs, but the map was built for ", most_, "; call rebuild"});
-    }
+    if (source.size() > most_) refuse(source.size(), most_);
     array<std::uint64_t, Place> first(place, has_values ? facts_.capacity : 0);
     const auto fill_table = [&](const placed_table& table, const auto& pairs) {
       facts_.scratch_bytes = fill(place, pairs, table, rooms_of(plan_).front()) + first.bytes();

@@ -465,11 +465,6 @@ struct is_contained {
   ROOST_FN std::uint64_t operator()(std::size_t i) const { return ref.contains(queries[i]) ? 1 : 0; }
 };
 
-struct is_true {
-  const bool* answers;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return answers[i] ? 1 : 0; }
-};
-
 /// The number of queries whose key is present. By region it needs memory for each answer; without such memory
 /// it takes the direct path.
 template <class Place, class Ref, class Queries, class Way = all_regions<Place>>
@@ -481,7 +476,7 @@ std::size_t count_all(const Place& place, const Ref& ref, std::size_t table_byte
     try {
       array<bool, Place> answers(place, n);
       probe_all(place, ref, table_bytes, sequence, write_contained{answers.data()}, {wanted}, way);
-      return place.sum(n, is_true{answers.data()});
+      return place.sum(n, is_value<bool>{answers.data(), true});
     } catch (const out_of_memory&) {
     }
   }

@@ -142,7 +142,7 @@ class stadium_table {
     const auto regions = regions_for(place, keys, how);
     const auto before = std::exchange(known_, std::nullopt);
     probe_all(place, ref(), bytes(), keys, write_erased{erased.data()}, how, regions);
-    return note_erased(before, place.sum(keys.size(), is_true{erased.data()}));
+    return note_erased(before, place.sum(keys.size(), is_value<bool>{erased.data(), true}));
   }
   template <class F>
   std::size_t erase_if(const Place& place, const F& f) {
