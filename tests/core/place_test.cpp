@@ -332,11 +332,6 @@ TEST(place, host_refuses_more_memory_than_the_machine_has) {
     const roost::array<char, roost::host> some(place, 100 << 20);
     EXPECT_EQ(some.size(), 100u << 20);
   }
-  expect_error<roost::out_of_memory>([&] { roost::detail::pages{all + 1}; },
-                                     {std::to_string(all + 1) + " bytes", std::to_string(all)});
-  roost::detail::pages grows(4096);
-  expect_error<roost::out_of_memory>([&] { grows.resize(all + 1); }, {std::to_string(all)});
-  EXPECT_EQ(grows.bytes(), 4096u);
   boundless_memory boundless;
   const roost::host place(1, &boundless);
   EXPECT_EQ(place.allocate(all + 1), &boundless) << "a resource of one's own knows what it has";
