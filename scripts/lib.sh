@@ -24,7 +24,7 @@ plot_packages=(python3-matplotlib) unit_test_packages=(libgtest-dev librapidchec
 test_packages=(
   "${tool_packages[@]}" "${unit_test_packages[@]}" "${plot_packages[@]}" glmark2-data
   libabsl-dev robin-map-dev
-  clang-19 clang-format-19 python3-venv python3-dev chromium zstd
+  clang-19 libclang-rt-19-dev clang-format-19 python3-venv python3-dev chromium zstd
 )
 
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
