@@ -69,7 +69,9 @@ set_up() {
       die "packages are missing and there is no sudo; run as root: apt-get install ${missing[*]}"
     as_root=(sudo)
   fi
-  apt() { quietly build/install.log "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
+  # Waits for up to five minutes where another program installs packages.
+  local apt_get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300)
+  apt() { quietly build/install.log "${apt_get[@]}" "$@"; }
   local install=(install -y --no-install-recommends "${missing[@]}")
   echo "installing ${missing[*]}"
   # The package lists may be absent or out of date: then they are fetched and the install is tried once more.
