@@ -967,7 +967,8 @@ class Store(_Changing):
     --------
     >>> import numpy, roost
     >>> rows = roost.Store("int64", "float32", 3)
-    >>> rows.insert_or_assign(numpy.array([70, 8]), numpy.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    >>> values = numpy.array([[1, 2, 3], [4, 5, 6]], "float32")
+    >>> rows.insert_or_assign(numpy.array([70, 8]), values)
     2
     >>> rows.find(numpy.array([8, 9]), missing=-1)
     array([[ 4.,  5.,  6.],

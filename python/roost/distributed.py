@@ -1,7 +1,8 @@
 """Tables of several processes, each with a part of the data: a map, distinct keys, joins.
 
     >>> import numpy as np, roost.distributed
-    >>> alone = roost.distributed.Group(0, 1, lambda mine, all: np.copyto(all, mine), lambda out, into: None)
+    >>> alone = roost.distributed.Group(
+    ...     0, 1, lambda mine, all: np.copyto(all, mine), lambda out, into: None)
     >>> roost.distributed.unique(np.array([30, 10, 30]), group=alone)
     array([30, 10])
 
