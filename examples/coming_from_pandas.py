@@ -29,6 +29,18 @@ assert (
 )
 assert len(joined) == 3
 
+# Rows of both, matched or not.
+every = orders.merge(customers, left_on="customer", right_on="id", how="outer")
+
+left, right = roost.join(orders["customer"], customers["id"], "outer")
+# Row -1 stands for no match: reindex makes NaN of it.
+left, right = orders.reindex(left), customers.reindex(right)
+outer = pd.concat([left.reset_index(drop=True), right.reset_index(drop=True)], axis=1)
+
+order = ["customer", "amount", "id", "region"]
+a, b = (frame[order].sort_values(order, ignore_index=True) for frame in (every, outer))
+assert a.equals(b) and len(outer) == 5
+
 # Keys as numbers, and keys that are in another column.
 codes, uniques = pd.factorize(orders["customer"])
 known = orders["customer"].isin(customers["id"])
