@@ -126,6 +126,24 @@ def _operations(work, libraries, threads):
             sums,
         )
 
+    column = values[: len(work.distinct)]
+
+    def found(result):
+        return round(float(np.nansum(result)), 3)
+
+    yield "Map", "roost", lambda: roost.Map(work.distinct, column), count
+    if pandas:
+
+        def series():
+            made = pandas.Series(column, pandas.Index(work.distinct))
+            made.index.get_indexer(queries[:1])  # builds its table
+            return made
+
+        yield "Map", "pandas", series, count
+    yield "Map.find", "roost", (lambda map: lambda: map.find(queries))(roost.Map(work.distinct, column)), found
+    if pandas:
+        yield "Map.find", "pandas", (lambda made: lambda: made.reindex(queries).to_numpy())(series()), found
+
     yield (
         "get_indexer",
         "roost (Index made before)",
