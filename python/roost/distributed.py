@@ -239,7 +239,7 @@ class Map(_Table):
         Parameters
         ----------
         keys : array of m keys
-        missing : a value
+        missing : a value, by default 0
 
         Returns
         -------
