@@ -135,14 +135,16 @@ def _operations(work, libraries, threads):
     if pandas:
 
         def series():
-            made = pandas.Series(column, pandas.Index(work.distinct))
-            made.index.get_indexer(queries[:1])  # builds its table
-            return made
+            result = pandas.Series(column, pandas.Index(work.distinct))
+            result.index.get_indexer(queries[:1])  # builds its table
+            return result
 
         yield "Map", "pandas", series, count
-    yield "Map.find", "roost", (lambda map: lambda: map.find(queries))(roost.Map(work.distinct, column)), found
+    made = roost.Map(work.distinct, column)
+    yield "Map.find", "roost (Map made before)", lambda: made.find(queries), found
     if pandas:
-        yield "Map.find", "pandas", (lambda made: lambda: made.reindex(queries).to_numpy())(series()), found
+        other_made = series()
+        yield "Map.find", "pandas", lambda: other_made.reindex(queries).to_numpy(), found
 
     yield (
         "get_indexer",
