@@ -1,4 +1,4 @@
-set(ROOST_UNITY 0 CACHE STRING "Compile so many files of the command, or of the Python module, at a time")
+set(ROOST_UNITY 0 CACHE STRING "Compile so many files of the command at a time")
 
 # roost_unity(target): its sources may be compiled together, and then share headers and instances.
 function(roost_unity target)

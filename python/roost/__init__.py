@@ -15,9 +15,7 @@ that numpy.asarray takes; results are arrays of the library that the (first) arg
 device. See docs/python.md.
 """
 
-import sys
-
-from . import _host
+from . import _gpu, _host
 from ._functions import (
     GroupBy,
     _whole_number,
@@ -70,7 +68,7 @@ def set_threads(threads):
 
 def trim():
     """Gives memory that roost keeps for its next call back to the system."""
-    for module in (_host, sys.modules.get("roost._cuda")):
+    for module in (_host, _gpu.loaded()):
         if module:
             module.trim()
 
@@ -78,9 +76,7 @@ def trim():
 def info():
     """What this build is: a dict of version, threads, whether it has CUDA, and how many devices there are."""
     try:
-        from . import _cuda
-
-        devices = _cuda.devices()
+        devices = _gpu.module().devices()
     except ImportError:
         devices = None
     return {

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from . import _host
+from . import _gpu, _host
 from ._exact import NO_TIME_ZONES, of_python, plural, whole_floats
 
 _HOST_PLACE = _host.Place()
@@ -325,12 +325,10 @@ class _Device(Library):
     _most_places = 64  # then the streams are forgotten: a program may make and drop many
 
     def __init__(self, index):
-        from . import _cuda
-
-        self.module = _cuda
+        self.module = _gpu.module()
         self.index = index
         self.where = f"cuda:{index}"
-        self.memory = _cuda.make_memory(index, self.make_bytes)
+        self.memory = self.module.make_memory(index, self.make_bytes)
         atexit.register(self.memory.close)  # or what it refers to, all of roost, would outlive Python
         self._places = {}
 
@@ -586,11 +584,9 @@ class _JaxCuda(_Device):
     name = "jax"
 
     def __init__(self, jax, index, device):
-        from . import _cuda
-
-        self.jax, self.index, self.device, self.module = jax, index, device, _cuda
+        self.jax, self.index, self.device, self.module = jax, index, device, _gpu.module()
         self.where = f"cuda:{index}"
-        self._place = _cuda.place_with_own_stream(index)
+        self._place = self.module.place_with_own_stream(index)
 
     def place(self):
         return self._place
@@ -673,8 +669,7 @@ def _library(key, make, *arguments):
             library = make(*arguments)
         except ImportError as error:
             raise NotImplementedError(
-                "roost: an array on a GPU, but this build of roost has no CUDA module; build it where nvcc "
-                f"is, or copy the array to the CPU ({error})"
+                f"roost: an array on a GPU, but {error}, or copy the array to the CPU"
             ) from None
         library = _libraries.setdefault(key, library)
     return library

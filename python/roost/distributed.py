@@ -6,9 +6,8 @@
     >>> roost.distributed.unique(np.array([30, 10, 30]), group=alone)
     array([30, 10])
 
-Processes are those of a group of torch.distributed, which torchrun or something else has started:
-
-    torchrun --nproc-per-node 4 program.py
+Processes are those of a group of torch.distributed, which torchrun or something else has started, for
+instance with `torchrun --nproc-per-node 4 program.py`::
 
     torch.distributed.init_process_group("gloo")
     prices = roost.distributed.Map(ids, values)    # each process: the rows that it has

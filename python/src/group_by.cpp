@@ -197,7 +197,7 @@ class grouping {
 
 /// The distinct keys, and the grouping that numbers them.
 template <class Place>
-nb::tuple group(const call_place<Place>& at, const column& keys) {
+nb::tuple group_rows(const call_place<Place>& at, const column& keys) {
   return with_keys(keys, [&]<class Key>(Key) {
     const auto column = span_of<Key>(keys);
     auto all = without_gil(at, [&](const Place& place) {
@@ -221,7 +221,7 @@ void bind_group_by(nb::module_& m) {
       .def("counts", &all::counts)
       .def("first_rows", &all::first_rows)
       .def("reduce", &all::reduce);
-  m.def("group", &group<Place>);
+  m.def("group", &group_rows<Place>);
 }
 
 template void bind_group_by<ROOST_PYTHON_PLACE>(nb::module_&);

@@ -29,10 +29,6 @@ class map {
   virtual bool valid(at_place at) const = 0;
 };
 
-struct row_number {
-  ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i); }
-};
-
 template <class Table, class Key, class Value, class Place>
 class map_of final : public map<Place> {
   static constexpr bool is_set = std::is_same_v<Value, none>;
@@ -130,15 +126,33 @@ std::unique_ptr<map<Place>> own(const Place& place, Table&& table) {
   return std::make_unique<map_of<Table, Key, Value, Place>>(place, std::move(table));
 }
 
+/// Values as they lie in memory, or, without any, the numbers of their rows: so that an index and a map of
+/// such values are built by the same code.
+struct value_or_row {
+  const std::uint32_t* values;
+  ROOST_FN std::uint32_t operator()(std::size_t i) const {
+    return values == nullptr ? static_cast<std::uint32_t>(i) : values[i];
+  }
+};
+
+template <class Key, class Value, class Place, class Values>
+std::unique_ptr<map<Place>> map_with(const call_place<Place>& at, std::span<const Key> keys,
+                                     const Values& values) {
+  return without_gil(at, [&](const Place& place) {
+    return own<Key, Value>(place, frozen_map<Key, Value, Place>(place, keys, values));
+  });
+}
+
 template <class Place>
 std::unique_ptr<map<Place>> make_map(const call_place<Place>& at, const column& keys, const column& values) {
   return with_keys(keys, [&]<class Key>(Key) {
     return with_bytes<4, 8, 16>(values.row_bytes, "values", [&]<class Value>(Value) {
-      const auto key_column = span_of<Key>(keys);
-      const auto value_column = span_of<Value>(values);
-      return without_gil(at, [&](const Place& place) {
-        return own<Key, Value>(place, frozen_map<Key, Value, Place>(place, key_column, value_column));
-      });
+      const auto all = span_of<Value>(values);
+      if constexpr (std::is_same_v<Value, std::uint32_t>) {
+        return map_with<Key, Value>(at, span_of<Key>(keys), computed(all.size(), value_or_row{all.data()}));
+      } else {
+        return map_with<Key, Value>(at, span_of<Key>(keys), all);
+      }
     });
   });
 }
@@ -147,11 +161,7 @@ std::unique_ptr<map<Place>> make_map(const call_place<Place>& at, const column& 
 template <class Place>
 std::unique_ptr<map<Place>> make_index(const call_place<Place>& at, const column& keys) {
   return with_keys(keys, [&]<class Key>(Key) {
-    const auto column = span_of<Key>(keys);
-    return without_gil(at, [&](const Place& place) {
-      return own<Key, std::uint32_t>(
-          place, frozen_map<Key, std::uint32_t, Place>(place, column, computed(column.size(), row_number())));
-    });
+    return map_with<Key, std::uint32_t>(at, span_of<Key>(keys), computed(keys.rows, value_or_row{nullptr}));
   });
 }
 
