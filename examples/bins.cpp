@@ -17,17 +17,22 @@ struct count_values {
   }
 
   template <class Team>
-  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+  ROOST_FN void operator()(const Team& team, std::size_t index,
+                           std::byte* memory) const {
     using namespace roost::kernels;
     scratch_memory all(memory);
     std::uint32_t* const mine = scratch(all);
     for_each_of(team, bins, [&](std::uint32_t b) { mine[b] = 0; });
     team.sync();
     const std::size_t first = index * tile;
-    const auto count = static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first));
-    for_each_of(team, count, [&](std::uint32_t i) { team.fetch_add(mine[values[first + i] % bins], 1u); });
+    const auto count =
+        static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first));
+    for_each_of(team, count, [&](std::uint32_t i) {
+      team.fetch_add(mine[values[first + i] % bins], 1u);
+    });
     team.sync();
-    for_each_of(team, bins, [&](std::uint32_t b) { fetch_add(counts[b], std::uint64_t{mine[b]}); });
+    for_each_of(team, bins,
+                [&](std::uint32_t b) { fetch_add(counts[b], std::uint64_t{mine[b]}); });
   }
 };
 
@@ -43,7 +48,8 @@ int main() {
   place.synchronize();
 
   bool right = true;
-  for (const std::uint64_t count : counts) right &= count == values.size() / count_values::bins;
+  for (const std::uint64_t count : counts)
+    right &= count == values.size() / count_values::bins;
   std::puts(right ? "bins: right" : "bins: wrong answers");
   return right ? 0 : 1;
 }

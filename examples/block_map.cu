@@ -20,7 +20,8 @@ struct add_to {
   }
 };
 
-__global__ void count_words(const std::uint32_t* words, int n, all_counts::ref_type all) {
+__global__ void count_words(const std::uint32_t* words, int n,
+                            all_counts::ref_type all) {
   using small_map = roost::block_map<std::uint32_t, std::uint32_t, 2048>;
   __shared__ small_map::storage memory;
   const small_map mine(memory);
@@ -42,14 +43,16 @@ int main() {
   bool good = true;
   {
     const roost::cuda gpu(stream);
-    roost::array<std::uint32_t, roost::cuda> words(gpu, n), keys(gpu, 1000), counts(gpu, 1000);
+    roost::array<std::uint32_t, roost::cuda> words(gpu, n), keys(gpu, 1000),
+        counts(gpu, 1000);
     std::uint32_t* const to = words.data();
     gpu.for_each(n, [=] __device__(std::size_t i) { to[i] = word_of{}(i); });
     all_counts all(gpu, 1000);
     count_words<<<100, 256, 0, gpu.stream()>>>(words.data(), n, all.ref());
     if (cudaGetLastError() != cudaSuccess) return 1;
     good = all.retrieve_all(gpu, keys, counts) == 1000;
-    for (const std::uint32_t count : roost::copy_to_host(gpu, counts)) good &= count == n / 1000;
+    for (const std::uint32_t count : roost::copy_to_host(gpu, counts))
+      good &= count == n / 1000;
   }
   std::printf("%s\n", good ? "1000 words, 1000 times each" : "wrong");
   return cudaStreamDestroy(stream) == cudaSuccess && good ? 0 : 1;

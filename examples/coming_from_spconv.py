@@ -1,9 +1,12 @@
-"""What a net of spconv is with roost.sparse.nn; spconv's side is in docs/coming-from.md."""
+"""A net of spconv with roost.sparse.nn; spconv's side is in docs/coming-from.md."""
 
 import torch
 from roost.sparse import nn
 
-coordinates = torch.tensor([[0, 1, 1, 1], [0, 1, 1, 2], [0, 4, 4, 4]], dtype=torch.int32)  # batch, x, y, z
+# batch, x, y, z
+coordinates = torch.tensor(
+    [[0, 1, 1, 1], [0, 1, 1, 2], [0, 4, 4, 4]], dtype=torch.int32
+)
 features = torch.randn(3, 16)
 
 x = nn.SparseTensor(features, coordinates)

@@ -18,9 +18,11 @@ struct key_of {
 
 using map_type = roost::concurrent_map<std::uint32_t, std::uint32_t, roost::cuda>;
 
-__global__ void visit(map_type::ref_type seen, const std::uint32_t* keys, int n, int* fresh) {
+__global__ void visit(map_type::ref_type seen, const std::uint32_t* keys, int n,
+                      int* fresh) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < n && seen.insert(keys[i], 1) == roost::insertion::inserted) atomicAdd(fresh, 1);
+  if (i < n && seen.insert(keys[i], 1) == roost::insertion::inserted)
+    atomicAdd(fresh, 1);
 }
 
 int main() {
@@ -43,13 +45,16 @@ int main() {
     roost::array<int, roost::cuda> fresh(gpu, 1);
     gpu.fill(fresh.data(), 0, fresh.bytes());
     map_type map(gpu, n);
-    visit<<<(n + 255) / 256, 256, 0, gpu.stream()>>>(map.ref(), keys.data(), n, fresh.data());
+    visit<<<(n + 255) / 256, 256, 0, gpu.stream()>>>(map.ref(), keys.data(), n,
+                                                     fresh.data());
     check(cudaGetLastError());
-    // Kernels with refs may run on both streams at the same time; count must see everything that visit did.
+    // Kernels with refs may run on both streams at the same time; count must see
+    // everything that visit did.
     check(cudaEventRecord(filled, gpu.stream()));
     check(cudaStreamWaitEvent(other.stream(), filled, 0));
     const std::size_t found = map.count_found(other, keys);
-    good = found == n && roost::copy_to_host(gpu, fresh)[0] == n / 2 && map.size(gpu) == n / 2;
+    good = found == n && roost::copy_to_host(gpu, fresh)[0] == n / 2 &&
+           map.size(gpu) == n / 2;
   }
   std::printf("%s\n", good ? "half of the keys were new" : "wrong");
   check(cudaEventDestroy(filled));

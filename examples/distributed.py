@@ -1,9 +1,10 @@
-"""Tables of several processes: visits to a site, of which each process has those of some servers.
+"""Tables of several processes: visits to a site, logged by several servers.
 
     torchrun --nproc-per-node 4 examples/distributed.py
     python examples/distributed.py                       # starts two processes itself
 
-Each process makes its part of the data, on a GPU of its own if there are as many, and checks what it gets.
+Each process makes its part of the data, on a GPU of its own if there are as many, and
+checks what it gets.
 """
 
 import os
@@ -19,7 +20,7 @@ def main():
     import torch.distributed as dist
 
     gpu = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpu else torch.device("cpu")
+    device = torch.device(f"cuda:{os.environ['LOCAL_RANK']}" if gpu else "cpu")
     if gpu:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if gpu else "gloo")
@@ -29,11 +30,12 @@ def main():
         return np.random.default_rng(of).integers(0, 40_000, 100_000)  # ids of visitors
 
     mine = torch.from_numpy(visits(rank)).to(device)
-    places = torch.arange(rank, 40_000, size, device=device)           # ids whose place this process knows
+    # The ids whose place this process knows.
+    places = torch.arange(rank, 40_000, size, device=device)
     place_of = roost.distributed.Map(places, (places * 7 % 1000).float())
-    found = place_of.find(mine, missing=-1.0)                          # from all processes
-    distinct = roost.distributed.unique(mine)                          # those that came here first
-    left, right = roost.distributed.join(mine, places)                 # rows of all processes
+    found = place_of.find(mine, missing=-1.0)  # from all processes
+    distinct = roost.distributed.unique(mine)  # that came here first
+    left, right = roost.distributed.join(mine, places)  # rows of all processes
 
     every = np.concatenate([visits(of) for of in range(size)])
     total = [None] * size
@@ -46,7 +48,9 @@ def main():
         and torch.equal(left.cpu(), torch.arange(len(mine)) + rank * len(mine))
     )
     answer = "right" if right_answers else "wrong"
-    print(f"rank {rank} of {size} on {device}: {answer}, {len(distinct)} came here first")
+    print(
+        f"rank {rank} of {size} on {device}: {answer}, {len(distinct)} came here first"
+    )
     dist.barrier()
     dist.destroy_process_group()
     return 0 if right_answers else 1
@@ -55,5 +59,6 @@ def main():
 if __name__ == "__main__":
     if "RANK" in os.environ:
         sys.exit(main())
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", __file__]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    run = [*launcher, "--nproc-per-node=2", __file__]
     sys.exit(subprocess.run(run).returncode)

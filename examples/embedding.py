@@ -1,9 +1,10 @@
-"""Learns vectors of users and items by their ids, which are any 64-bit numbers, with torch.
+"""Learns vectors of users and items by their ids, which are any 64-bit numbers, with
+torch.
 
     python examples/embedding.py [--steps 200] [--plot embedding.png]
 
-Ratings are made up: the product of two hidden vectors. Users and items come as they like; rows grow. The
-picture shows how the error falls while the number of rows grows.
+Ratings are made up: the product of two hidden vectors. Users and items come as they
+like; rows grow. The picture shows how the error falls while the number of rows grows.
 """
 
 import argparse
@@ -24,7 +25,9 @@ def main():
     hidden = torch.randn(2, 2000, 3)
 
     users, items = roost.torch.Embedding(8), roost.torch.Embedding(8)
-    optimizer = torch.optim.SparseAdam([*users.parameters(), *items.parameters()], lr=0.02)
+    optimizer = torch.optim.SparseAdam(
+        [*users.parameters(), *items.parameters()], lr=0.02
+    )
     users.follow(optimizer)  # so that what the optimizer keeps of each row grows, too
     items.follow(optimizer)
 
@@ -39,7 +42,10 @@ def main():
         optimizer.step()
         errors.append(error.item())
         rows.append(len(users))
-    print(f"{len(users)} users and {len(items)} items; squared error {errors[0]:.2f}, then {errors[-1]:.2f}")
+    print(
+        f"{len(users)} users and {len(items)} items; "
+        f"squared error {errors[0]:.2f}, then {errors[-1]:.2f}"
+    )
     assert len(users) > 1000 and users.weight.grad.is_sparse
     assert torch.equal(users.rows(users.keys[: len(users)]), torch.arange(len(users)))
 
@@ -55,7 +61,12 @@ def main():
         other = axes.twinx()
         (right,) = other.plot(rows, color="C1")
         other.set(ylabel="rows of users", ylim=(0, None))
-        axes.legend([left, right], ["squared error", "rows of users"], loc="upper center", frameon=False)
+        axes.legend(
+            [left, right],
+            ["squared error", "rows of users"],
+            loc="upper center",
+            frameon=False,
+        )
         axes.set_title("embeddings by 64-bit ids that nobody numbered")
         figure.savefig(options.plot, dpi=120)
 

@@ -1,4 +1,5 @@
-// What goes wrong is thrown, with one line that says what to do, and leaves the table as it was.
+// What goes wrong is thrown, with one line that says what to do, and leaves the table
+// as it was.
 #include <cstdint>
 #include <cstdio>
 #include <memory_resource>
@@ -20,7 +21,9 @@ class limited_memory : public std::pmr::memory_resource {
     left += bytes;
     std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
 };
 
 int main() {
@@ -51,7 +54,8 @@ int main() {
     ++caught;
   }
 
-  const bool right = caught == 3 && map.valid(cpu) && map.count_found(cpu, many) == 1000;
+  const bool right =
+      caught == 3 && map.valid(cpu) && map.count_found(cpu, many) == 1000;
   std::puts(right ? "errors: right" : "errors: wrong answers");
   return right ? 0 : 1;
 }

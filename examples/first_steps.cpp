@@ -1,4 +1,5 @@
-// The six lines of the README: build a map, query it in bulk, look up one key, go over all pairs.
+// The six lines of the README: build a map, query it in bulk, look up one key, go over
+// all pairs.
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
@@ -16,7 +17,8 @@ int main() {
   for (auto [key, value] : map) sum += value;        // all pairs, in no defined order
   std::printf("%zu pairs, %.0f %% full\n", map.size(), 100 * map.load_factor());
 
-  const bool right = results == std::vector<std::uint32_t>{40, 99, 30} && one == 10 && sum == 80;
+  const bool right =
+      results == std::vector<std::uint32_t>{40, 99, 30} && one == 10 && sum == 80;
   std::puts(right ? "first_steps: right" : "first_steps: wrong answers");
   return right ? 0 : 1;
 }

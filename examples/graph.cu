@@ -1,5 +1,6 @@
-// A CUDA graph that builds a map and looks it up, captured once and replayed on new data: no wait and
-// no look from the host in between, as a simulation or a renderer needs it in every step.
+// A CUDA graph that builds a map and looks it up, captured once and replayed on new
+// data: no wait and no look from the host in between, as a simulation or a renderer
+// needs it in every step.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +20,8 @@ int main() {
   bool right = true;
   {
     roost::cuda gpu(stream);
-    roost::array<std::uint32_t, roost::cuda> keys(gpu, n), values(gpu, n), answers(gpu, n);
+    roost::array<std::uint32_t, roost::cuda> keys(gpu, n), values(gpu, n),
+        answers(gpu, n);
     std::vector<std::uint32_t> host_keys(n), host_values(n);
     const auto step = [&](std::uint32_t number) {  // the data of a step
       for (std::uint32_t i = 0; i < n; ++i) {
@@ -31,7 +33,8 @@ int main() {
     };
 
     step(0);
-    roost::frozen_map map(gpu, keys, values);  // this one fixes memory and hash function
+    // This one fixes memory and hash function.
+    roost::frozen_map map(gpu, keys, values);
     cudaGraph_t graph;
     cudaGraphExec_t ready;
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -44,7 +47,8 @@ int main() {
       step(number);
       check(cudaGraphLaunch(ready, stream));
       map.finish(gpu);  // waits, and throws if the pairs did not fit
-      right = right && map.size() == n && roost::copy_to_host(gpu, answers) == host_values;
+      right =
+          right && map.size() == n && roost::copy_to_host(gpu, answers) == host_values;
     }
     check(cudaGraphExecDestroy(ready));
     check(cudaGraphDestroy(graph));

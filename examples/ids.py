@@ -1,10 +1,12 @@
-"""Deduplicates the ids of a batch, so that each embedding row is fetched once, beside numpy and torch.
+"""Deduplicates the ids of a batch, so that each embedding row is fetched once, beside
+numpy and torch.
 
     python examples/ids.py [--rows 1000000] [--device cuda] [--plot ids.png]
 
-Ids come as in logs: a few of them very often. Each library returns the distinct ids and, for each id of the
-batch, which of them it is. Libraries that are not installed are left out; with `--device cuda` (and torch)
-torch and roost work on the GPU, where 10^8 rows fit. All answers must agree.
+Ids come as in logs: a few of them very often. Each library returns the distinct ids
+and, for each id of the batch, which of them it is. Libraries that are not installed are
+left out; with `--device cuda` (and torch) torch and roost work on the GPU, where 10^8
+rows fit. All answers must agree.
 """
 
 import argparse
@@ -21,7 +23,8 @@ def main():
     parser.add_argument("--plot")
     options = parser.parse_args()
     rng = np.random.default_rng(9)
-    rank = (options.rows ** rng.random(options.rows)).astype(np.int64)  # the k-th id comes about n / k times
+    # The k-th id comes about n / k times.
+    rank = (options.rows ** rng.random(options.rows)).astype(np.int64)
     ids = (rank.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)).view(np.int64)
     try:
         import torch
@@ -50,7 +53,10 @@ def main():
         mine = ids if name == "numpy" else there
         assert bool((values[inverse] == mine).all()) and distinct in (None, len(values))
         distinct = len(values)
-    print(f"{options.rows} ids, {distinct} distinct: {1 - distinct / options.rows:.0%} of the fetches saved")
+    print(
+        f"{options.rows} ids, {distinct} distinct: "
+        f"{1 - distinct / options.rows:.0%} of the fetches saved"
+    )
     for name, took in seconds.items():
         print(f"{name:7} {options.rows / took / 1e6:8.1f} million ids a second")
 
@@ -61,12 +67,17 @@ def main():
         from matplotlib import pyplot
 
         figure, axes = pyplot.subplots(figsize=(6, 2.5), constrained_layout=True)
-        bars = axes.barh(list(seconds), [options.rows / s / 1e6 for s in seconds.values()])
+        bars = axes.barh(
+            list(seconds), [options.rows / s / 1e6 for s in seconds.values()]
+        )
         axes.bar_label(bars, fmt="%.1f", padding=3)
         axes.invert_yaxis()
         axes.margins(x=0.1)
         axes.set(xlabel="million ids a second")
-        axes.set_title(f"distinct ids and inverse of {options.rows} ids on the {options.device.upper()}")
+        axes.set_title(
+            f"distinct ids and inverse of {options.rows} ids "
+            f"on the {options.device.upper()}"
+        )
         axes.spines[["top", "right"]].set_visible(False)
         figure.savefig(options.plot, dpi=120)
 

@@ -1,5 +1,6 @@
-// A join: orders find their customers. Keys are computed from the records where they are needed; no
-// array of keys is made. The key is a struct: a customer's number counts within his country.
+// A join: orders find their customers. Keys are computed from the records where they
+// are needed; no array of keys is made. The key is a struct: a customer's number counts
+// within his country.
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
@@ -22,7 +23,8 @@ struct order {
 constexpr std::uint32_t nobody = ~0u;
 
 int main() {
-  // 50 countries with 2000 customers each. Every fifth order is from someone we do not know.
+  // 50 countries with 2000 customers each. Every fifth order is from someone we do not
+  // know.
   std::vector<customer> customers;
   for (std::uint32_t i = 0; i < 100000; ++i) {
     customers.push_back({{i / 2000, i % 2000}, static_cast<int>(i % 10)});
@@ -50,14 +52,16 @@ int main() {
   for (std::size_t i = 0; i < orders.size(); ++i) {
     if (rows[i] == nobody) continue;
     const customer& c = customers[rows[i]];
-    wrong += c.key.country != orders[i].who.country || c.key.number != orders[i].who.number;
+    wrong +=
+        c.key.country != orders[i].who.country || c.key.number != orders[i].who.number;
     cents += orders[i].cents * (100 - c.discount) / 100;
     ++joined;
   }
-  std::printf("%zu of %zu orders have a known customer; they pay %lld.%02lld\n", known, orders.size(),
-              cents / 100, cents % 100);
+  std::printf("%zu of %zu orders have a known customer; they pay %lld.%02lld\n", known,
+              orders.size(), cents / 100, cents % 100);
 
-  const bool right = wrong == 0 && joined == known && known == 400000 && row_of.valid(cpu);
+  const bool right =
+      wrong == 0 && joined == known && known == 400000 && row_of.valid(cpu);
   std::puts(right ? "join: right" : "join: wrong answers");
   return right ? 0 : 1;
 }

@@ -1,5 +1,6 @@
-// A map inside device code: its ref in a kernel of your own, and in a functor that for_each runs on
-// either place. The map holds the filled voxels of a ball, and how heavy each one is.
+// A map inside device code: its ref in a kernel of your own, and in a functor that
+// for_each runs on either place. The map holds the filled voxels of a ball, and how
+// heavy each one is.
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
@@ -7,7 +8,8 @@
 
 constexpr std::uint32_t side = 64;
 
-__host__ __device__ std::uint32_t voxel(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+__host__ __device__ std::uint32_t voxel(std::uint32_t x, std::uint32_t y,
+                                        std::uint32_t z) {
   return (x * side + y) * side + z;
 }
 
@@ -37,7 +39,8 @@ struct count_free_faces {
 };
 
 template <class Place>
-std::vector<std::uint32_t> free_faces(const Place& place, const std::vector<std::uint32_t>& voxels,
+std::vector<std::uint32_t> free_faces(const Place& place,
+                                      const std::vector<std::uint32_t>& voxels,
                                       const std::vector<std::uint32_t>& weights) {
   const auto keys = roost::copy_to(place, voxels);
   const auto values = roost::copy_to(place, weights);
@@ -63,14 +66,16 @@ bool check(cudaStream_t stream) {
   }
 
   roost::cuda gpu{stream};
-  const roost::frozen_map map(gpu, roost::copy_to(gpu, voxels), roost::copy_to(gpu, weights));
+  const roost::frozen_map map(gpu, roost::copy_to(gpu, voxels),
+                              roost::copy_to(gpu, weights));
   auto total = roost::copy_to(gpu, std::vector<unsigned long long>{0});
   const std::uint32_t all = side * side * side;
   add_weights<<<(all + 255) / 256, 256, 0, stream>>>(map.ref(), all, total.data());
   sum = roost::copy_to_host(gpu, total).front();
   std::printf("%zu voxels weigh %llu\n", voxels.size(), sum);
 
-  return sum == expected && free_faces(gpu, voxels, weights) == free_faces(roost::host(), voxels, weights);
+  return sum == expected &&
+         free_faces(gpu, voxels, weights) == free_faces(roost::host(), voxels, weights);
 }
 
 int main() {

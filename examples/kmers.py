@@ -2,8 +2,9 @@
 
     python examples/kmers.py [--fasta FILE] [-k 21] [--plot kmers.png]
 
-Without a file, a made-up genome with repeats is read. The picture shows how many k-mers come how often: in
-real reads errors come once, and the genome's own k-mers as often as it was read.
+Without a file, a made-up genome with repeats is read. The picture shows how many k-mers
+come how often: in real reads errors come once, and the genome's own k-mers as often as
+it was read.
 """
 
 import argparse
@@ -30,11 +31,12 @@ def made_up(length, reads, rng):
     letters = genome[starts[:, None] + np.arange(100)]
     wrong = rng.random(letters.shape) < 0.01
     letters[wrong] = (letters[wrong] + rng.integers(1, 4, wrong.sum())) % 4
-    return np.pad(letters, ((0, 0), (0, 1)), constant_values=4).ravel()  # no word spans two reads
+    # No word spans two reads.
+    return np.pad(letters, ((0, 0), (0, 1)), constant_values=4).ravel()
 
 
 def words(letters, k):
-    """Each word of k letters as a number; those with a letter that is none of ACGT are left out."""
+    """Each word of k letters as a number, without those of letters beside ACGT."""
     n = len(letters) - k + 1
     if n <= 0:
         return np.empty(0, np.uint64)
@@ -52,17 +54,25 @@ def spell(number, k):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fasta")
-    parser.add_argument("-k", type=int, default=21, choices=range(1, 32), metavar="1..31")
+    parser.add_argument(
+        "-k", type=int, default=21, choices=range(1, 32), metavar="1..31"
+    )
     parser.add_argument("--plot")
     options = parser.parse_args()
-    letters = read(options.fasta) if options.fasta else made_up(50_000, 10_000, np.random.default_rng(1))
+    letters = (
+        read(options.fasta)
+        if options.fasta
+        else made_up(50_000, 10_000, np.random.default_rng(1))
+    )
 
     found = words(letters, options.k)
-    kmers, counts = roost.unique(found, return_counts=True)  # the whole count is this line
+    # The whole count is this line.
+    kmers, counts = roost.unique(found, return_counts=True)
 
     often = np.argsort(-counts, kind="stable")[:3]
     print(
-        f"{len(letters)} letters, {len(found)} words of {options.k}, {len(kmers)} distinct; the most"
+        f"{len(letters)} letters, {len(found)} words of {options.k}, "
+        f"{len(kmers)} distinct; the most"
         " frequent: "
         + ", ".join(f"{spell(kmers[i], options.k)} ({counts[i]})" for i in often)
     )
@@ -76,7 +86,12 @@ def main():
 
         figure, axes = pyplot.subplots(figsize=(7, 4), constrained_layout=True)
         axes.bar(times, number, width=1)
-        axes.set(xlabel=f"occurrences of a {options.k}-mer", ylabel="k-mers", yscale="log", xlim=(0, None))
+        axes.set(
+            xlabel=f"occurrences of a {options.k}-mer",
+            ylabel="k-mers",
+            yscale="log",
+            xlim=(0, None),
+        )
         axes.set_title(f"{len(kmers)} distinct {options.k}-mers")
         figure.savefig(options.plot, dpi=120)
 

@@ -1,5 +1,5 @@
-// A table that is larger than the memory it may have on the GPU: tickets and as many pairs as fit
-// lie there, the other pairs in host memory behind it.
+// A table that is larger than the memory it may have on the GPU: tickets and as many
+// pairs as fit lie there, the other pairs in host memory behind it.
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
@@ -19,8 +19,9 @@ struct fill {
   }
 };
 
-// Kernels look up, insert and erase as they like, all at once. An erased key keeps its slot until a bulk call
-// makes it free, so the map has room for half as many keys again.
+// Kernels look up, insert and erase as they like, all at once. An erased key keeps its
+// slot until a bulk call makes it free, so the map has room for half as many keys
+// again.
 __global__ void move_half(map_type::ref_type map, const key* keys, std::uint32_t n) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n || i % 2 == 0) return;
@@ -49,14 +50,16 @@ bool check(cudaStream_t stream) {
   map_type map(gpu, n + n / 2, {.budget = 32 << 20, .region_slots = 1 << 20});
   const auto report = map.insert(gpu, keys, values);
   const auto facts = map.statistics(gpu);
-  std::printf("%zu pairs: %zu MiB on the GPU and %zu MiB of tickets, %zu MiB in host memory\n", facts.size,
-              facts.place_bytes >> 20, facts.board_bytes >> 20, facts.host_bytes >> 20);
+  std::printf(
+      "%zu pairs: %zu MiB on the GPU and %zu MiB of tickets, %zu MiB in host memory\n",
+      facts.size, facts.place_bytes >> 20, facts.board_bytes >> 20,
+      facts.host_bytes >> 20);
 
   move_half<<<n / 256, 256, 0, stream>>>(map.ref(), keys.data(), n);
   const auto lookups = std::as_const(map).ref();
   const auto wrong = gpu.sum(n, is_wrong{lookups, keys.data()});
-  return wrong == 0 && report.inserted == n && facts.host_bytes > facts.place_bytes && map.size(gpu) == n &&
-         map.valid(gpu);
+  return wrong == 0 && report.inserted == n && facts.host_bytes > facts.place_bytes &&
+         map.size(gpu) == n && map.valid(gpu);
 }
 
 int main() {

@@ -1,6 +1,7 @@
-// The memory of a cuda place from a memory resource of RMM or of CUDA's core libraries (CCCL): an adapter of
-// some lines. What it is given needs the calls allocate(stream, bytes, alignment) and deallocate(stream,
-// memory, bytes, alignment). Older resources take (bytes, stream).
+// The memory of a cuda place from a memory resource of RMM or of CUDA's core libraries
+// (CCCL): an adapter of some lines. What it is given needs the calls allocate(stream,
+// bytes, alignment) and deallocate(stream, memory, bytes, alignment). Older resources
+// take (bytes, stream).
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -18,7 +19,8 @@ class adapted_memory : public roost::device_memory_resource {
   } catch (const std::bad_alloc& e) {  // rmm::out_of_memory is one
     throw roost::out_of_memory(e.what());
   }
-  void deallocate(void* memory, std::size_t bytes, cudaStream_t stream) noexcept override {
+  void deallocate(void* memory, std::size_t bytes,
+                  cudaStream_t stream) noexcept override {
     resource_.deallocate(stream, memory, bytes, 256);
   }
 
@@ -35,7 +37,8 @@ class counted_memory {
     void* memory = nullptr;
     if (bytes > most) throw std::bad_alloc();
     if (!on_device_) {
-      memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+      memory = std::aligned_alloc(alignment,
+                                  (bytes + alignment - 1) / alignment * alignment);
     } else if (cudaMallocAsync(&memory, bytes, stream) != cudaSuccess) {
       throw std::bad_alloc();
     }
@@ -43,7 +46,8 @@ class counted_memory {
     total += bytes;
     return memory;
   }
-  void deallocate(cudaStream_t stream, void* memory, std::size_t bytes, std::size_t) noexcept {
+  void deallocate(cudaStream_t stream, void* memory, std::size_t bytes,
+                  std::size_t) noexcept {
     right = right && given_.count(memory) == 1 && given_[memory] == bytes;
     given_.erase(memory);
     if (on_device_) {
@@ -77,7 +81,8 @@ bool adapter_is_right() {  // without a device
   memory.deallocate(a, 1000, nullptr);
   const bool one_is_out = !upstream.nothing_is_out();
   memory.deallocate(b, 1, nullptr);
-  return refused && one_is_out && upstream.nothing_is_out() && upstream.right && upstream.total == 1001;
+  return refused && one_is_out && upstream.nothing_is_out() && upstream.right &&
+         upstream.total == 1001;
 }
 
 bool place_is_right() {
@@ -97,7 +102,8 @@ bool place_is_right() {
 }
 
 int main() {
-  const bool right = adapter_is_right() && (!roost::cuda_available() || place_is_right());
+  const bool right =
+      adapter_is_right() && (!roost::cuda_available() || place_is_right());
   std::puts(right ? "memory_resource: right" : "memory_resource: wrong answers");
   return right ? 0 : 1;
 }

@@ -1,10 +1,10 @@
-"""Joins two tables that lie in many Parquet files: Dask brings equal keys together, roost joins them.
+"""Joins two tables in many Parquet files: Dask brings equal keys together, roost joins.
 
     python examples/parquet.py [--rows 200000] [--workers 2]
 
-Dask reads the files, and shuffles rows between its workers by their keys: processes here, and any number of
-machines with a scheduler of Dask (dask.distributed). Each worker then calls roost for its partitions. The
-result is checked against pandas.
+Dask reads the files, and shuffles rows between its workers by their keys: processes
+here, and any number of machines with a scheduler of Dask (dask.distributed). Each
+worker then calls roost for its partitions. The result is checked against pandas.
 """
 
 import argparse
@@ -36,10 +36,15 @@ def main():
     options = parser.parse_args()
     rng = np.random.default_rng(3)
     n = options.rows
-    orders = pd.DataFrame({"id": rng.integers(0, n, n), "amount": rng.random(n).astype("f4")})
-    customers = pd.DataFrame({"id": rng.permutation(n)[: n // 2], "country": rng.integers(0, 90, n // 2)})
-    with tempfile.TemporaryDirectory() as folder, dask.config.set(
-        scheduler="processes", num_workers=options.workers
+    orders = pd.DataFrame(
+        {"id": rng.integers(0, n, n), "amount": rng.random(n).astype("f4")}
+    )
+    customers = pd.DataFrame(
+        {"id": rng.permutation(n)[: n // 2], "country": rng.integers(0, 90, n // 2)}
+    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        dask.config.set(scheduler="processes", num_workers=options.workers),
     ):
         dd.from_pandas(orders, npartitions=7).to_parquet(f"{folder}/orders")
         dd.from_pandas(customers, npartitions=3).to_parquet(f"{folder}/customers")
@@ -52,9 +57,14 @@ def main():
         found = joined.compute()
 
     columns = ["id", "amount", "country"]
-    wanted = orders.merge(customers, on="id")[columns].sort_values(columns, ignore_index=True)
+    wanted = orders.merge(customers, on="id")[columns].sort_values(
+        columns, ignore_index=True
+    )
     right_rows = found[columns].sort_values(columns, ignore_index=True).equals(wanted)
-    print(f"{len(found)} rows of {left.npartitions} partitions: {'right' if right_rows else 'wrong'}")
+    print(
+        f"{len(found)} rows of {left.npartitions} partitions: "
+        f"{'right' if right_rows else 'wrong'}"
+    )
     return 0 if right_rows else 1
 
 

@@ -1,5 +1,6 @@
-// One table of several processes, which exchange bytes through sockets here; with MPI or NCCL they may be on
-// several machines. Each process has the visits of one server, and looks up those of all servers.
+// One table of several processes, which exchange bytes through sockets here; with MPI
+// or NCCL they may be on several machines. Each process has the visits of one server,
+// and looks up those of all servers.
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -31,7 +32,8 @@ class sockets : public roost::communicator {
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     std::vector<std::span<const std::byte>> out(size(), mine);
     std::vector<std::span<std::byte>> in;
-    for (std::size_t r = 0; r < size(); ++r) in.push_back(all.subspan(r * mine.size(), mine.size()));
+    for (std::size_t r = 0; r < size(); ++r)
+      in.push_back(all.subspan(r * mine.size(), mine.size()));
     std::copy(mine.begin(), mine.end(), in[rank_].begin());
     exchange(out, in);
   }
@@ -40,7 +42,8 @@ class sockets : public roost::communicator {
                 std::span<const std::span<std::byte>> in) override {
     std::uint32_t gone = size();
     {
-      std::jthread sends([&] {  // while this thread receives: nobody waits for another one to read first
+      // while this thread receives: nobody waits for another one to read first
+      std::jthread sends([&] {
         for (std::uint32_t i = 1; i < size(); ++i) send_all((rank_ + i) % size(), out);
       });
       for (std::uint32_t i = 1; i < size(); ++i) {
@@ -55,7 +58,8 @@ class sockets : public roost::communicator {
       }
     }
     if (gone == size()) return;
-    const auto head = static_cast<std::byte>(gone);  // so that all know who it was, not only its neighbours
+    // so that all know who it was, not only its neighbours
+    const auto head = static_cast<std::byte>(gone);
     for (const int socket : to_) send(socket, &head, 1, MSG_NOSIGNAL);
     abort();
     throw roost::rank_error("rank " + std::to_string(gone) + " is gone", gone);
@@ -67,9 +71,11 @@ class sockets : public roost::communicator {
   }
 
  private:
-  static constexpr std::byte data{0xff};  // comes before them; or the number of a rank that is gone
+  // comes before them; or the number of a rank that is gone
+  static constexpr std::byte data{0xff};
 
-  void send_all(std::uint32_t r, std::span<const std::span<const std::byte>> out) const {
+  void send_all(std::uint32_t r,
+                std::span<const std::span<const std::byte>> out) const {
     if (out[r].empty() || send(to_[r], &data, 1, MSG_NOSIGNAL) != 1) return;
     for (std::span<const std::byte> rest = out[r]; !rest.empty();) {
       const ssize_t n = send(to_[r], rest.data(), rest.size(), MSG_NOSIGNAL);
@@ -98,20 +104,22 @@ bool run(roost::communicator& others) {
     visitors.push_back((i * all.number() + i) % 30011);
     visits.push_back(1);
   }
-  const auto sums = roost::group_by(all, visitors, visits, roost::plus());  // of keys that this process has
+  // Sums of keys that this process has.
+  const auto sums = roost::group_by(all, visitors, visits, roost::plus());
   const roost::sharded_map map(all, sums.keys, sums.values);
   const std::vector<std::uint32_t> queries{7, 8, 30010, 99999};
   std::vector<std::uint32_t> answers(queries.size());
-  map.find(all, queries, answers, 0);  // each query goes to the process that owns its key
+  map.find(all, queries, answers, 0);  // each query goes to the owner of its key
 
   std::uint32_t expected[4] = {};
   for (std::uint32_t server = 0; server < all.size(); ++server) {
     for (std::uint32_t i = 0; i < 100000; ++i) {
-      for (std::size_t q = 0; q < 4; ++q) expected[q] += (i * server + i) % 30011 == queries[q];
+      for (std::size_t q = 0; q < 4; ++q)
+        expected[q] += (i * server + i) % 30011 == queries[q];
     }
   }
-  std::printf("process %u of %zu has %zu of %zu visitors\n", all.number(), all.size(), map.shard(0).size(),
-              map.size());
+  std::printf("process %u of %zu has %zu of %zu visitors\n", all.number(), all.size(),
+              map.shard(0).size(), map.size());
   return std::equal(answers.begin(), answers.end(), expected);
 }
 
@@ -129,7 +137,8 @@ int main() {
     if (fork() != 0) continue;
     for (std::uint32_t r = 0; r < processes; ++r) {
       for (const int other : sockets_of[r]) {
-        if (r != rank && other >= 0) close(other);  // so that it closes when its process ends
+        // so that it closes when its process ends
+        if (r != rank && other >= 0) close(other);
       }
     }
     sockets mine(rank, sockets_of[rank]);

@@ -1,4 +1,5 @@
-// One map over all GPUs of this machine. Each GPU brings its own keys and looks up keys of all GPUs.
+// One map over all GPUs of this machine. Each GPU brings its own keys and looks up keys
+// of all GPUs.
 #include <cstdint>
 #include <cstdio>
 #include <roost/roost.hpp>
@@ -28,15 +29,17 @@ int main() {
   constexpr std::size_t n = 1 << 22;  // on each GPU
   roost::gpus all;
   const auto gpus = static_cast<std::uint32_t>(all.size());
-  std::vector<roost::computed<key_of>> keys, queries;  // arrays of the GPU, or what it computes
+  // arrays of the GPU, or what it computes
+  std::vector<roost::computed<key_of>> keys, queries;
   std::vector<roost::computed<value_of>> values;
   std::vector<roost::array<std::uint32_t, roost::cuda>> results;
   for (std::uint32_t s = 0; s < gpus; ++s) {
     const std::uint32_t other = (s + 1) % gpus;
     keys.emplace_back(n, key_of{s, gpus});
     values.emplace_back(n, value_of{s});
-    queries.emplace_back(n, key_of{other, gpus});  // the keys that another one has brought
-    results.emplace_back(all[s], n);               // in the memory of GPU s
+    // the keys that another one has brought
+    queries.emplace_back(n, key_of{other, gpus});
+    results.emplace_back(all[s], n);  // in the memory of GPU s
   }
 
   const roost::sharded_map map(all, keys, values);

@@ -1,5 +1,6 @@
-// One table in several parts, here of this machine's memory: visits to a site, logged by three servers. With
-// roost::gpus in place of roost::host_shards the parts are on GPUs (several_gpus.cu).
+// One table in several parts, here of this machine's memory: visits to a site, logged
+// by three servers. With roost::gpus in place of roost::host_shards the parts are on
+// GPUs (several_gpus.cu).
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -21,19 +22,23 @@ int main() {
     costs[i % servers].push_back(static_cast<float>(i % 100));
   }
 
-  roost::host_shards shards(servers);  // a range for each: visitors[0], visitors[1], visitors[2]
-  const auto distinct = roost::unique(shards, visitors);                      // an array for each
-  const auto sums = roost::group_by(shards, visitors, costs, roost::plus());  // of all servers together
-  const roost::sharded_index index(shards, visitors);                         // 0, 1, ... for all servers
+  // Each shard has a range: visitors[0], visitors[1], visitors[2].
+  roost::host_shards shards(servers);
+  const auto distinct = roost::unique(shards, visitors);  // an array for each
+  // Sums of all servers together.
+  const auto sums = roost::group_by(shards, visitors, costs, roost::plus());
+  const roost::sharded_index index(shards, visitors);  // 0, 1, ... for all servers
   const roost::sharded_multimap visits(shards, visitors, costs);
   std::vector<std::vector<std::uint32_t>> counts{{0}, {}, {0, 0}};
-  const std::vector<std::vector<std::uint64_t>> queries{{7}, {}, {8, 99999}};  // may differ in length
+  // The queries of each shard, as many as it has.
+  const std::vector<std::vector<std::uint64_t>> queries{{7}, {}, {8, 99999}};
   visits.count(shards, queries, counts);
 
   std::set<std::uint64_t> different;
   std::map<std::uint64_t, double> cost_of;
   for (std::size_t s = 0; s < servers; ++s) {
-    for (std::size_t i = 0; i < visitors[s].size(); ++i) cost_of[visitors[s][i]] += costs[s][i];
+    for (std::size_t i = 0; i < visitors[s].size(); ++i)
+      cost_of[visitors[s][i]] += costs[s][i];
     for (const std::uint64_t v : distinct[s]) different.insert(v);
   }
   std::size_t groups = 0, wrong = 0;
@@ -42,11 +47,12 @@ int main() {
     for (std::size_t g = 0; g < of_shard.size(); ++g)
       wrong += of_shard.values[g] != static_cast<float>(cost_of[of_shard.keys[g]]);
   }
-  std::printf("%zu visitors; number 7 came %u times, number 8 %u times\n", index.size(), counts[0][0],
-              counts[2][0]);
+  std::printf("%zu visitors; number 7 came %u times, number 8 %u times\n", index.size(),
+              counts[0][0], counts[2][0]);
 
-  const bool right = wrong == 0 && groups == cost_of.size() && different.size() == groups &&
-                     index.size() == groups && counts[2][1] == 0 && counts[0][0] > 0 && index.valid(shards);
+  const bool right = wrong == 0 && groups == cost_of.size() &&
+                     different.size() == groups && index.size() == groups &&
+                     counts[2][1] == 0 && counts[0][0] > 0 && index.valid(shards);
   std::puts(right ? "shards: right" : "shards: wrong answers");
   return right ? 0 : 1;
 }

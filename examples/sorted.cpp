@@ -1,5 +1,6 @@
-// Ordered access: a sorted_map answers what a hash table cannot. Here: what was the price at a
-// given moment, that is, at the last change before it; and how many changes fall into an interval.
+// Ordered access: a sorted_map answers what a hash table cannot. Here: what was the
+// price at a given moment, that is, at the last change before it; and how many changes
+// fall into an interval.
 #include <cstdint>
 #include <cstdio>
 #include <iterator>
@@ -27,8 +28,8 @@ int main() {
     return next == 0 ? 0.0f : ref.value_at(next - 1);
   };
   const std::size_t changes = ref.lower_bound(600000) - ref.lower_bound(500000);
-  std::printf("%zu changes between 500000 and 600000; at 550000 the price is %.0f\n", changes,
-              price_at(550000));
+  std::printf("%zu changes between 500000 and 600000; at 550000 the price is %.0f\n",
+              changes, price_at(550000));
 
   bool right = history.valid(cpu) && history.size() == expected.size();
   std::size_t i = 0;
@@ -38,10 +39,12 @@ int main() {
   }
   for (std::uint64_t second = 0; second < 1100000; second += 9973) {
     const auto next = expected.upper_bound(second);
-    right = right && price_at(second) == (next == expected.begin() ? 0 : std::prev(next)->second);
+    right = right && price_at(second) ==
+                         (next == expected.begin() ? 0 : std::prev(next)->second);
   }
-  right = right && changes == static_cast<std::size_t>(
-                                  std::distance(expected.lower_bound(500000), expected.lower_bound(600000)));
+  right = right &&
+          changes == static_cast<std::size_t>(std::distance(
+                         expected.lower_bound(500000), expected.lower_bound(600000)));
   std::puts(right ? "sorted: right" : "sorted: wrong answers");
   return right ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Records of any size under keys of any size: a stadium_map, changed by all threads at once, kept
-// in a file and loaded from there.
+// Records of any size under keys of any size: a stadium_map, changed by all threads at
+// once, kept in a file and loaded from there.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +15,9 @@ struct page {
   std::uint32_t visits;
 };
 
-digest digest_of(std::uint64_t number) { return {roost::mix64(number), roost::mix64(number, 1)}; }
+digest digest_of(std::uint64_t number) {
+  return {roost::mix64(number), roost::mix64(number, 1)};
+}
 page page_of(std::uint64_t number) {
   page result{};
   std::snprintf(result.url, sizeof(result.url), "https://example.org/%llu",
@@ -48,8 +50,9 @@ int main() {
   std::vector<digest> strangers(n);
   for (std::size_t i = 0; i < n; ++i) strangers[i] = digest_of(n + i);
   const roost::lookup_costs costs = map.costs(cpu, strangers);
-  std::printf("%zu strangers: %.1f tickets and %.3f pages read for each\n", costs.queries,
-              static_cast<double>(costs.tickets) / n, static_cast<double>(costs.bodies) / n);
+  std::printf("%zu strangers: %.1f tickets and %.3f pages read for each\n",
+              costs.queries, static_cast<double>(costs.tickets) / n,
+              static_cast<double>(costs.bodies) / n);
   right = right && costs.found == 0 && costs.bodies < n / 5;
 
   const auto file = std::filesystem::temp_directory_path() / "roost_example_pages";

@@ -1,10 +1,10 @@
-"""Keeps vectors by their ids in a Store: more of them than fit in the memory of a GPU, and in a file.
+"""Keeps vectors by their ids in a Store: more than fit in a GPU, and in a file.
 
     python examples/store.py [--rows 100000] [--device cuda] [--plot store.png]
 
-On a GPU (with torch) the store may use a quarter of the memory that its rows need; the other rows lie in
-memory of the CPU, where the GPU reads them. The picture shows how fast rows go in and come out while the
-store grows: it doubles where inserts are slow.
+On a GPU (with torch) the store may use a quarter of the memory that its rows need; the
+other rows lie in memory of the CPU, where the GPU reads them. The picture shows how
+fast rows go in and come out while the store grows: it doubles where inserts are slow.
 """
 
 import argparse
@@ -28,7 +28,10 @@ def main():
     if options.device == "cuda":
         import torch
 
-        here, back = (lambda array: torch.from_numpy(array).cuda()), (lambda tensor: tensor.cpu().numpy())
+        here, back = (
+            (lambda array: torch.from_numpy(array).cuda()),
+            (lambda tensor: tensor.cpu().numpy()),
+        )
         wait = torch.cuda.synchronize
         budget = options.rows * 64 * 4 // 4
 
@@ -56,16 +59,20 @@ def main():
         gets.append(len(batch) / get / 1e6)
     memory = store.memory
     print(
-        f"{len(store)} rows of 256 bytes: {memory['device'] >> 20} MiB of memory of the "
-        f"{options.device.upper()}, {memory['cpu'] >> 20} MiB behind it; the last {len(batch)} rows went in "
+        f"{len(store)} rows of 256 bytes: {memory['device'] >> 20} MiB of memory "
+        f"of the {options.device.upper()}, {memory['cpu'] >> 20} MiB behind it; "
+        f"the last {len(batch)} rows went in "
         f"at {puts[-1]:.1f} and came out at {gets[-1]:.1f} million a second"
     )
 
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "vectors.roost"
         store.save(file)
-        again = roost.Store.load(file, "int64", "float32", 64)  # on the CPU, wherever it came from
-    assert len(again) == options.rows and np.array_equal(again[ids[:100]], vectors(ids[:100]))
+        # On the CPU, wherever it came from.
+        again = roost.Store.load(file, "int64", "float32", 64)
+    assert len(again) == options.rows and np.array_equal(
+        again[ids[:100]], vectors(ids[:100])
+    )
     assert (again.find(ids[:3] + 1, missing=-1) == -1).all()
 
     if options.plot:
@@ -77,8 +84,15 @@ def main():
         figure, axes = pyplot.subplots(figsize=(7, 4), constrained_layout=True)
         axes.plot(sizes, puts, "o-", label="insert")
         axes.plot(sizes, gets, "s-", label="find")
-        axes.set(xlabel="thousand rows in the store", ylabel="million rows a second", ylim=(0, None))
-        axes.set_title(f"rows of 64 float32 on the {options.device.upper()}, {len(ids) // 20} at a time")
+        axes.set(
+            xlabel="thousand rows in the store",
+            ylabel="million rows a second",
+            ylim=(0, None),
+        )
+        axes.set_title(
+            f"rows of 64 float32 on the {options.device.upper()}, "
+            f"{len(ids) // 20} at a time"
+        )
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
         figure.savefig(options.plot, dpi=120)

@@ -1,10 +1,12 @@
-"""Learns to tell spheres, boxes and rings in scenes of voxels: a U-Net of sparse convolutions, with torch.
+"""Learns to tell spheres, boxes and rings in scenes of voxels: a U-Net of sparse
+convolutions, with torch.
 
     python examples/unet.py [--steps 240] [--device cuda] [--plot unet.png]
 
-Scenes are made up: shapes of any size, turned any way, of which only the surface is there. The net sees where
-voxels are and nothing else. The picture shows how the loss falls, and a scene that it has not seen, by what
-the net says of each voxel. On two cores it takes about 25 seconds.
+Scenes are made up: shapes of any size, turned any way, of which only the surface is
+there. The net sees where voxels are and nothing else. The picture shows how the loss
+falls, and a scene that it has not seen, by what the net says of each voxel. On two
+cores it takes about 25 seconds.
 """
 
 import argparse
@@ -23,7 +25,9 @@ def shape(rng, kind, points=2500):
     if kind == 0:
         return unit
     if kind == 1:
-        return 0.8 * normal.clip(-1, 1) / abs(normal).max(1, keepdims=True).clip(None, 1)
+        return (
+            0.8 * normal.clip(-1, 1) / abs(normal).max(1, keepdims=True).clip(None, 1)
+        )
     circle = normal * [1, 1, 0] / np.linalg.norm(normal[:, :2], axis=1, keepdims=True)
     return 0.75 * circle + 0.3 * unit
 
@@ -39,7 +43,8 @@ def scenes(rng, count, device):
             kinds.append(np.full(len(at), kind))
     voxels = torch.from_numpy(np.concatenate(voxels)).to(device)
     kinds = torch.from_numpy(np.concatenate(kinds)).to(device)
-    x = nn.SparseTensor(torch.ones(len(voxels), 1, device=device), voxels)  # copies become one voxel
+    # Copies become one voxel.
+    x = nn.SparseTensor(torch.ones(len(voxels), 1, device=device), voxels)
     kind = torch.zeros(len(x), dtype=torch.int64, device=device)
     kind[x.index.rows_of_input()] = kinds
     return x, kind
@@ -47,7 +52,9 @@ def scenes(rng, count, device):
 
 def block(before, after, layer=nn.SubmanifoldConv3d, *shape):
     return nn.Sequential(
-        layer(before, after, *shape, bias=False), torch.nn.BatchNorm1d(after), torch.nn.ReLU()
+        layer(before, after, *shape, bias=False),
+        torch.nn.BatchNorm1d(after),
+        torch.nn.ReLU(),
     )
 
 
@@ -57,9 +64,12 @@ class UNet(torch.nn.Module):
         pairs = list(zip(channels, channels[1:]))
         self.first = block(1, channels[0])
         self.down = torch.nn.ModuleList(
-            nn.Sequential(block(a, b, nn.SparseConv3d, 2, 2), block(b, b)) for a, b in pairs
+            nn.Sequential(block(a, b, nn.SparseConv3d, 2, 2), block(b, b))
+            for a, b in pairs
         )
-        self.up = torch.nn.ModuleList(nn.SparseConvTranspose3d(b, a, 2, 2) for a, b in pairs)
+        self.up = torch.nn.ModuleList(
+            nn.SparseConvTranspose3d(b, a, 2, 2) for a, b in pairs
+        )
         self.merge = torch.nn.ModuleList(block(2 * a, a) for a, _ in pairs)
         self.last = torch.nn.Linear(channels[0], classes)
 
@@ -70,7 +80,8 @@ class UNet(torch.nn.Module):
             x = down(x)
         for up, merge in zip(reversed(self.up), reversed(self.merge)):
             like = finer.pop()
-            x = merge(nn.cat([up(x, like), like]))  # at the voxels that were there on the way down
+            # At the voxels that were there on the way down.
+            x = merge(nn.cat([up(x, like), like]))
         return self.last(x.features)
 
 
@@ -84,7 +95,9 @@ def main():
     rng = np.random.default_rng(2)
     net = UNet((16, 32, 64), len(SHAPES)).to(options.device)
     optimizer = torch.optim.Adam(net.parameters())
-    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=options.steps)
+    rate = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, 0.01, total_steps=options.steps
+    )
 
     losses = []
     for _ in range(options.steps):
@@ -101,10 +114,15 @@ def main():
     with torch.no_grad():
         said = net(x).argmax(1)
     right = (said == kind).float().mean().item()
-    print(f"{len(x)} voxels of new scenes, {right:.1%} right; loss {losses[0]:.3f}, then {losses[-1]:.3f}")
+    print(
+        f"{len(x)} voxels of new scenes, {right:.1%} right; "
+        f"loss {losses[0]:.3f}, then {losses[-1]:.3f}"
+    )
     assert min(losses[-5:]) < 0.9 * losses[0] and (right > 0.8 or options.steps < 200)
     if options.plot:
-        draw(options.plot, losses, x.coordinates.cpu().numpy(), said.cpu().numpy(), right)
+        draw(
+            options.plot, losses, x.coordinates.cpu().numpy(), said.cpu().numpy(), right
+        )
 
 
 def draw(file, losses, voxels, said, right):
@@ -119,7 +137,12 @@ def draw(file, losses, voxels, said, right):
     left.plot(losses, color="C0", alpha=0.3, label="a step: two new scenes")
     left.plot(range(9, 9 + len(mean)), mean, color="C0", label="mean of ten steps")
     left.legend(frameon=False)
-    left.set(xlabel="step", ylabel="cross entropy of a voxel", ylim=(0, None), title="training")
+    left.set(
+        xlabel="step",
+        ylabel="cross entropy of a voxel",
+        ylim=(0, None),
+        title="training",
+    )
     axes = figure.add_subplot(1, 2, 2, projection="3d")
     one = voxels[:, 0] == 0
     for kind, name in enumerate(SHAPES):

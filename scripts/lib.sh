@@ -24,7 +24,7 @@ plot_packages=(python3-matplotlib) unit_test_packages=(libgtest-dev librapidchec
 test_packages=(
   "${tool_packages[@]}" "${unit_test_packages[@]}" "${plot_packages[@]}" glmark2-data
   libabsl-dev robin-map-dev
-  clang-19 clang-format-19 python3-venv python3-dev chromium zstd
+  clang-19 libclang-rt-19-dev clang-format-19 python3-venv python3-dev chromium zstd
 )
 
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
@@ -69,7 +69,9 @@ set_up() {
       die "packages are missing and there is no sudo; run as root: apt-get install ${missing[*]}"
     as_root=(sudo)
   fi
-  apt() { quietly build/install.log "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
+  # Waits for up to five minutes where another program installs packages.
+  local apt_get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300)
+  apt() { quietly build/install.log "${apt_get[@]}" "$@"; }
   local install=(install -y --no-install-recommends "${missing[@]}")
   echo "installing ${missing[*]}"
   # The package lists may be absent or out of date: then they are fetched and the install is tried once more.

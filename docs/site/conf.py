@@ -1,37 +1,51 @@
-"""The site: what Sphinx is to do, and how its pages are made from this repository. scripts/docs runs it.
+"""The site: what Sphinx is to do. scripts/docs runs it.
 
 The pages are README.md (as the first one), docs/*.md and others of the root as they are; a page for each
 public header, from what Doxygen has read; a page for each Python module; and the source of what they link to.
+stage.py writes them, stub.py knows the types of Python's functions, names.py makes links of names in prose.
 """
 
-import os
 import re
-import shutil
 import sys
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-from xml.etree import ElementTree
 
+from docutils import nodes
+from sphinx.addnodes import desc
 from sphinx.domains.cpp import CPPDomain
 from sphinx.errors import SphinxError
 from sphinx.ext.autodoc.mock import _MockObject
+from sphinx.ext.napoleon import GoogleDocstring
+from sphinx.transforms import SphinxTransform
 
 ROOT = Path(__file__).resolve().parents[2]
-XML = ROOT / "build/docs/xml"
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "docs/site")]
+import stage  # noqa: E402
 
-project = "roost"
-extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+package = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+repository = package.get("urls", {}).get("Repository")
+
+project, release, language = "roost", package["version"], "en"
+author = copyright = "The roost maintainers"
+extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "names"]
 html_theme = "furo"
-html_title = "roost"
+html_title = f"roost {release}"
 html_static_path = [str(ROOT / "docs/site/static")]
+html_favicon = str(ROOT / "docs/site/static/favicon.svg")
+html_search_scorer = str(ROOT / "docs/site/static/scorer.js")
 html_css_files = ["roost.css"]
 html_copy_source = html_use_index = html_domain_indices = False
 myst_heading_anchors = 4
 pygments_style, pygments_dark_style = "friendly", "monokai"
+if repository:
+    html_theme_options = {
+        "announcement": None,
+        "footer_icons": [{"name": "Repository", "url": repository, "html": "Repository", "class": ""}],
+    }
 
-breathe_projects, breathe_default_project = {"roost": str(XML)}, "roost"
+breathe_projects, breathe_default_project = {"roost": str(ROOT / "build/docs/xml")}, "roost"
 breathe_show_include = False
 maximum_signature_line_length = 70
 suppress_warnings = [
@@ -39,163 +53,31 @@ suppress_warnings = [
     "myst.header",  # a page whose sections are of the third level
 ]
 
-autodoc_mock_imports = ["roost._host", "roost._cuda", "torch"]  # so that nothing need be built
-napoleon_use_param = napoleon_use_rtype = False  # types are words, no links
+default_role = "py:obj"  # a name in a docstring
+autodoc_mock_imports = stage.MOCKED
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "undoc-members": True}
+napoleon_use_param = napoleon_use_rtype = False  # types are words, no links
+python_display_short_literal_types = True
+toc_object_entries_show_parents = "hide"
 
 # What stands for torch in annotations goes with `| None`, too.
 _MockObject.__or__ = _MockObject.__ror__ = lambda self, other: self
 
-# Parameters are no names to search for.
+# The docstring of a property is prose, also where it has a colon; the stubs have its type.
+GoogleDocstring._parse_attribute_docstring = GoogleDocstring._consume_to_end
+
+# Parameters are no names to search for, and a constructor has the name of its class.
 _all_objects = CPPDomain.get_objects
-CPPDomain.get_objects = lambda self: (each for each in _all_objects(self) if not each[2].endswith("Param"))
-
-MODULES = ("roost", "roost.torch", "roost.sparse", "roost.sparse.nn", "roost.distributed")
-CONTENTS = {
-    "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/groups docs/concurrent docs/stadium "
-    "docs/several-gpus docs/sparse",
-    "Applications": "docs/voxels docs/matching",
-    "Reference": "cpp/index python/index",
-    "Results": "docs/performance apps/bench/peers/README docs/reproduction",
-    "Project": "packaging/README CONTRIBUTING docs/internals docs/mutants CHANGELOG SECURITY CODE_OF_CONDUCT",
-}
-# Pages of the reference that are no public headers: a table names its layout.
-LAYOUT_FILES = {
-    Path(f"include/roost/{name}.hpp")
-    for name in ("detail/table/ref", "detail/frozen/bucketed", "detail/frozen/compact",
-                 "detail/concurrent/indexed", "detail/concurrent/probing", "stadium/detail/ticket_board")
-}
-LAYOUTS = [f"roost::{name}" for name in "compact bucketed probing indexed ticket_board".split()]
-LAYOUT_NAMES = f"roost::lookups|roost::(probing|ticket_board)::table|({'|'.join(LAYOUTS)})(::options)?"
-LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
 
 
-def toctree(names, *options):
-    return "\n".join(["", "```{toctree}", *options, "", *names, "```", ""])
+def _objects(self):
+    for each in _all_objects(self):
+        *scope, name = re.sub(r"<.*>", "", each[0]).split("::")
+        if not each[2].endswith("Param") and (not scope or scope[-1] != name):
+            yield each
 
 
-class Stage:
-    """Writes the pages to the folder that Sphinx reads."""
-
-    def __init__(self, to):
-        self.to, self.made = to, set()  # pages of the repository, and its sources that have one
-        shutil.rmtree(to, ignore_errors=True)
-        self.headers = {
-            path.relative_to(ROOT): f"cpp/{path.stem}.md" for path in (ROOT / "include/roost").rglob("*.hpp")
-            if "detail" not in path.parts and path.stem != "roost"
-        } | {path: f"cpp/{path.stem}.md" for path in LAYOUT_FILES}
-        of_contents = [ROOT / f"{name}.md" for names in CONTENTS.values() for name in names.split()]
-        for page in [ROOT / "README.md", *of_contents, *sorted((ROOT / "docs").glob("*.md"))]:
-            if page.is_file():  # pages of the reference are made below
-                self.page(page.relative_to(ROOT))
-        shutil.copytree(ROOT / "docs/pictures", to / "docs/pictures")
-        self.cpp()
-        self.write("python/index.md", "# Python reference\n" + toctree(MODULES))
-        for module in MODULES:
-            text = f"# `{module}`\n\n```{{eval-rst}}\n.. automodule:: {module}\n```\n"
-            self.write(f"python/{module}.md", text)
-
-    def write(self, name, text):
-        path = self.to / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-    def page(self, page):
-        """A page of the repository, with links to what the site has."""
-        if page in self.made:
-            return
-        self.made.add(page)
-        staged = Path("index.md") if page == Path("README.md") else page
-
-        def place(path):
-            return os.path.relpath(self.place_of(path), staged.parent)
-
-        def link(match):
-            target = (ROOT / page.parent / match[1]).resolve()
-            if not match[1] or not target.exists() or target.suffix in (".png", ".svg"):
-                return match[0]
-            return f"]({place(target.relative_to(ROOT))}{match[2] or ''})"
-
-        def excerpt(match):  # a block of code, and where it is from
-            source = place(Path(match[1]))
-            return f"```{{code-block}} {match[2]}\n:caption: '[{match[1]}]({source})'\n\n{match[3]}"
-
-        text = (ROOT / page).read_text(encoding="utf-8")
-        text = re.sub(r"\]\(([\w./-]*)(#[\w-]*)?\)", link, text)
-        text = re.sub(r"^<!-- (\S+/\S+) -->\n```(\w+)\n(.*?^```)$", excerpt, text, flags=re.M | re.S)
-        if staged.name == "index.md":
-            text += "".join(
-                toctree(names.split(), ":hidden:", f":caption: {part}") for part, names in CONTENTS.items()
-            )
-        elif not any(str(page.with_suffix("")) in names.split() for names in CONTENTS.values()):
-            text = "---\norphan: true\n---\n\n" + text
-        self.write(staged, text)
-
-    def place_of(self, path):
-        """The page of a file or folder of the repository."""
-        if path == Path("README.md"):
-            return Path("index.md")
-        if path.suffix == ".md":
-            self.page(path)
-            return path
-        if path == Path("include/roost"):
-            return Path("cpp/index.md")
-        return Path(self.headers.get(path) or self.source(path))
-
-    def source(self, path):
-        """Makes the page that shows a file or a folder."""
-        page = Path(f"source/{path}.md")
-        if path in self.made:
-            return page
-        self.made.add(path)
-        text = f"---\norphan: true\nnosearch: true\n---\n\n# {path}\n\n"
-        if (ROOT / path).is_dir():
-            for inner in sorted((ROOT / path).iterdir()):
-                if inner.suffix in LANGUAGES:
-                    shown = os.path.relpath(self.source(inner.relative_to(ROOT)), page.parent)
-                    text += f"- [{inner.name}]({shown})\n"
-        else:
-            language = LANGUAGES.get(path.suffix, "python" if path.parts[0] == "scripts" else "text")
-            file = os.path.relpath(ROOT / path, (self.to / page).parent)
-            text += f"```{{literalinclude}} {file}\n:language: {language}\n```\n"
-        self.write(page, text)
-        return page
-
-    def cpp(self):
-        """The C++ reference: a page for each public header."""
-        free = {}  # what is in no class, by header
-        for member in ElementTree.parse(XML / "namespaceroost.xml").iter("memberdef"):
-            free.setdefault(member.find("location").get("file"), set()).add(member.findtext("name"))
-        rows = []
-        for path, page in sorted(self.headers.items(), key=lambda pair: Path(pair[1]).stem):
-            header = path.relative_to("include").as_posix()
-            xml = XML / (path.name.replace("_", "__").replace(".", "_8") + ".xml")
-            file = ElementTree.parse(xml).find("compounddef")
-            classes = [c for c in file.findall("innerclass") if re.fullmatch(r"roost::\w+", c.text)]
-            if path in LAYOUT_FILES:  # what else is in there is no user's
-                classes = [c for c in file.findall("innerclass") if re.fullmatch(LAYOUT_NAMES, c.text)]
-            classes.sort(key=lambda each: each.text != f"roost::{path.stem}")  # which names the page
-            source = os.path.relpath(self.source(path), "cpp")
-            text = f"# {path.stem}\n\n`#include <{header}>` · [source]({source})\n\n"
-            text += f"```{{doxygenfile}} {path.name}\n:sections: briefdescription detaileddescription\n```\n"
-            for each in classes:
-                kind = re.match("class|struct", each.get("refid"))[0]
-                members = ":members:\n" if each.text not in LAYOUTS else ""
-                members += ":undoc-members:\n" if path not in LAYOUT_FILES else ""
-                text += f"\n```{{doxygen{kind}}} {each.text}\n{members}```\n"
-            if header in free:
-                sections = "innernamespace enum typedef var func"
-                text += f"\n```{{doxygenfile}} {path.name}\n:sections: {sections}\n```\n"
-            self.write(page, text)
-            names = [each.text.removeprefix("roost::") for each in classes] + sorted(free.get(header, ()))
-            brief = "".join(file.find("briefdescription").itertext()).strip()
-            names = ", ".join(f"`{name}`" for name in names)
-            rows.append(f"| [{path.stem}]({Path(page).name}) | {names} | {brief} |\n")
-        text = "# C++ reference\n\nEach header of `roost/`, and what it has.\n\n"
-        text += "| header | names | |\n|---|---|---|\n" + "".join(rows)
-        pages = sorted(Path(page).stem for page in self.headers.values())
-        self.write("cpp/index.md", text + toctree(pages, ":hidden:"))
+CPPDomain.get_objects = _objects
 
 
 class Links(HTMLParser):
@@ -239,6 +121,35 @@ def check_links(app, exception):
         raise SphinxError("\n".join(sorted(wrong)))
 
 
+def describe(app, page, template, context, tree):
+    """Gives a page its description: its first paragraph."""
+    first = tree and next((each for each in tree.findall(nodes.paragraph) if len(each.astext()) > 40), None)
+    text = " ".join(first.astext().split()) if first else package["description"]
+    text = text if len(text) <= 160 else text[:157].rsplit(" ", 1)[0] + " ..."
+    text = text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    context["metatags"] = context.get("metatags", "") + f'<meta name="description" content="{text}"/>\n'
+
+
+class Unwrap(SphinxTransform):
+    """Takes what is declared in namespace roost out of the box that Breathe draws around it."""
+
+    default_priority = 300
+
+    def apply(self):
+        for each in list(self.document.findall(desc)):
+            if each["objtype"] == "type" and each[0].astext() == "namespace roost":
+                ids = [name for node in each[0].findall(nodes.Element) for name in node["ids"]]
+                each.replace_self([nodes.target("", "", ids=ids), *each[-1].children])
+
+
+def link_pages(app, what, name, obj, options, lines):
+    """Pages of docs/ that docstrings name become links."""
+    lines[:] = [re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`/docs/\1`", line) for line in lines]
+
+
 def setup(app):
-    app.connect("builder-inited", lambda app: Stage(Path(app.srcdir)))
+    app.connect("builder-inited", lambda app: stage.Stage(Path(app.srcdir)))
+    app.connect("autodoc-process-docstring", link_pages)
+    app.add_transform(Unwrap)
+    app.connect("html-page-context", describe)
     app.connect("build-finished", check_links)

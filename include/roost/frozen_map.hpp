@@ -31,10 +31,10 @@ struct frozen_source {
 /// dictionaries. When the data changes, build it again, which is as fast as inserting into other tables
 /// (Alcantara et al. 2009). To insert into a live table, use a concurrent_map.
 ///
-///     roost::host cpu;                                            // or roost::cuda gpu{stream};
-///     roost::frozen_map map(cpu, keys, values);                   // vectors, spans, arrays of the place
-///     map.find(cpu, queries, results, missing_value);             // in bulk
-///     if (auto value = map.ref().find(key)) use(*value);          // one by one, in kernels too
+///     roost::host cpu;                                    // or roost::cuda gpu{stream};
+///     roost::frozen_map map(cpu, keys, values);           // vectors, spans, arrays
+///     map.find(cpu, queries, results, missing_value);     // in bulk
+///     if (auto value = map.ref().find(key)) use(*value);  // one by one, in kernels too
 ///
 /// Key and Value: any trivially copyable types with a default constructor; keys are compared by their bytes
 /// (roost::is_bitwise_comparable). 4- and 8-byte types are the fast path. Every key and every value can be

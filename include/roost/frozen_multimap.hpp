@@ -111,10 +111,9 @@ class multimap_matches {
 /// would probe all of them (Alcantara et al. 2009, section 4.2).
 ///
 ///     roost::frozen_multimap map(gpu, keys, values);
-///     for (const auto& v : map.ref().find(key)) use(v);           // in kernels too
-///     auto found = map.match(gpu, queries);                       // in bulk: found.size() is known;
-///     found.retrieve(gpu, results);                               // then retrieve the values, in query
-///     order
+///     for (const auto& v : map.ref().find(key)) use(v);  // in kernels too
+///     auto found = map.match(gpu, queries);              // in bulk: found.size() is known
+///     found.retrieve(gpu, results);                      // their values, in query order
 ///
 /// Key: any trivially copyable type that is compared by its bytes; up to 8 bytes are fastest. Value: any
 /// trivially copyable type. The values of a key keep input order, on every place and with any number of

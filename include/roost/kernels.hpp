@@ -20,7 +20,8 @@
 ///         return memory.take<std::uint32_t>(64);
 ///       }
 ///       template <class Team>
-///       ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const;
+///       ROOST_FN void operator()(const Team& team, std::size_t index,
+///                                std::byte* memory) const;
 ///     };
 ///     const count_values run{values, n, counts};
 ///     place.launch(teams, roost::kernels::scratch_bytes_of(run), run);

@@ -19,7 +19,7 @@ namespace roost {
 ///
 ///     roost::sorted_map map(gpu, keys, values);
 ///     map.find(gpu, queries, results, missing_value);
-///     map.keys();                                         // ascending, in the memory of the place
+///     map.keys();  // ascending, in the memory of the place
 ///
 /// Key: an integer type of up to 8 bytes. Value: any trivially copyable type. If a key appears several times,
 /// the first pair in input order wins. Builds use CUB's stable radix sort on cuda, with scratch memory of

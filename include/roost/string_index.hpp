@@ -34,9 +34,9 @@ struct string_hash {
 /// one that has its key, and restarts with another seed if they differ; a lookup compares its text with the
 /// one found. Texts are equal if their bytes are.
 ///
-///     roost::string_index words(cpu, texts);            // vectors of std::string, std::string_view, ...
-///     words.size();                                     // number of distinct texts
-///     words.indices();                                  // of each text of the batch, its number
+///     roost::string_index words(cpu, texts);  // vectors of std::string, std::string_view, ...
+///     words.size();                           // number of distinct texts
+///     words.indices();                        // of each text of the batch, its number
 ///     if (auto number = words.find("rook")) use(values[*number]);
 ///
 /// The texts are not copied: they must stay where they are while the index lives.

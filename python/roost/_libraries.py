@@ -131,6 +131,11 @@ class Library:
         return result
 
     @staticmethod
+    def concatenate(one, other):
+        """The rows of two arrays, one after the other."""
+        return np.concatenate([one, other])
+
+    @staticmethod
     def copy(array):
         """A copy that nobody else changes."""
         return array.copy()
@@ -250,6 +255,9 @@ class _TorchCpu(Library):
 
     def full(self, shape, value):
         return value.expand(shape)
+
+    def concatenate(self, one, other):
+        return self.torch.cat([one, other])
 
     @staticmethod
     def copy(array):
@@ -449,6 +457,10 @@ class _Cupy(_Device):
         with self._here():
             return self.cupy.broadcast_to(value, shape)
 
+    def concatenate(self, one, other):
+        with self._here():
+            return self.cupy.concatenate([one, other])
+
     def copy(self, array):
         with self._here():
             return array.copy()
@@ -509,6 +521,9 @@ class _JaxCpu(Library):
 
     def of_numpy(self, array):
         return _to_jax(self, array)
+
+    def concatenate(self, one, other):
+        return self.of_numpy(Library.concatenate(one, other))
 
     need = _Device.need
 
@@ -617,6 +632,9 @@ class _JaxCuda(_Device):
 
     def full(self, shape, value):
         return self.jax.numpy.broadcast_to(value, shape)
+
+    def concatenate(self, one, other):
+        return self.jax.numpy.concatenate([one, other])
 
     @staticmethod
     def copy(array):

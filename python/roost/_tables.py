@@ -3,12 +3,13 @@
 import contextlib
 import numbers
 import os
+from typing import NoReturn
 
 import numpy as np
 
 from . import _host, _strings
 from ._exact import alike, convert, is_python, keeps_every_value, plural, shown, whole_floats
-from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _rows_type, _whole_number
+from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _integer, _rows_type, _whole_number
 from ._keys import Keys, encode, encode_like, encode_one, encode_row, kind_of, numpy_dtype
 from ._libraries import NUMPY, same_device, take, take_values
 
@@ -246,6 +247,11 @@ def _scalar(x):
     return x.ndim == 0 if hasattr(x, "ndim") else isinstance(x, (str, bytes)) or not hasattr(x, "__len__")
 
 
+def _is_one(key):
+    """Whether what stands in brackets is one key: a number, or a row as a tuple."""
+    return _scalar(key) or isinstance(key, tuple)
+
+
 class _Table:
     """What all tables have in common, those of several processes too."""
 
@@ -331,6 +337,37 @@ class _Keyed(_Table):
         except (OverflowError, TypeError, ValueError):  # what no key of this type is
             return None
         return keys if self._contains(keys)[0] else None
+
+    def _one_there(self, key):
+        """The Keys of one key; KeyError if it is absent."""
+        try:
+            keys = self._query(key)
+        except OverflowError:  # a number that no key of this type is
+            raise KeyError(key) from None
+        if not self._contains(keys)[0]:
+            raise KeyError(key)
+        return keys
+
+    def _all_there(self, keys, instead):
+        """The Keys of an array of keys; KeyError if one is absent. `instead`: what takes absent keys."""
+        keys = self._queries(keys, f"roost.{type(self).__name__}")
+        found = self._contains(keys)
+        if not found.all():
+            raise KeyError(f"{int((~found).sum())} of {len(found)} keys are absent; {instead}")
+        return keys
+
+    __reversed__ = None  # or Python would look up the keys 0, 1, ...
+
+    def __setitem__(self, key, value) -> NoReturn:
+        self._never_changes()
+
+    def __delitem__(self, key) -> NoReturn:
+        self._never_changes()
+
+    def _never_changes(self):
+        raise TypeError(
+            f"roost.{type(self).__name__}: it never changes; build another, or use a ConcurrentMap or Store"
+        )
 
     def _pickled(self, *arrays):
         """What pickle stores for arrays of the table."""
@@ -474,6 +511,18 @@ class Index(_Keyed):
         """The key of each row, copies included."""
         return self._iterate(self._array)
 
+    def __getitem__(self, row):
+        """The key of one row; IndexError if there is no such row. Rows begin at 0, and -1 is no row, since
+        `get_indexer` has it for absent keys."""
+        if not _scalar(row) or isinstance(row, slice):
+            raise TypeError(
+                "roost.Index[row]: give one row number; for several rows, index the array of keys itself"
+            )
+        row = _integer(row, "roost.Index", "row")
+        if not 0 <= row < len(self):
+            raise IndexError(f"roost.Index: there is no row {row}; give 0 or more, and less than {len(self)}")
+        return next(self._iterate(self._array[row : row + 1]))
+
     def __reduce__(self):
         return Index, self._pickled(self._array)
 
@@ -488,6 +537,8 @@ class _Mapping(_Keyed):
         ----------
         keys : array of m keys
         missing : a value
+            By default 0, which for dates is 1970-01-01, and for bytes is empty. If a stored value can be 0,
+            pass another one to tell absent keys apart, or use `contains`; ``table[keys]`` raises KeyError.
 
         Returns
         -------
@@ -503,21 +554,9 @@ class _Mapping(_Keyed):
 
     def __getitem__(self, key):
         """The value of one key, or of each of an array of keys; KeyError if one is absent."""
-        if _scalar(key) or isinstance(key, tuple):
-            try:
-                keys = self._query(key)
-            except OverflowError:  # a number that no key of this type is
-                raise KeyError(key) from None
-            if not self._contains(keys)[0]:
-                raise KeyError(key)
-            return self._one_value(keys)
-        keys = self._queries(key, f"roost.{type(self).__name__}")
-        found = self._contains(keys)
-        if not found.all():
-            raise KeyError(
-                f"{int((~found).sum())} of {len(found)} keys are absent; find() has a value for these"
-            )
-        return self._find(keys, self._values.one(0, ""))
+        if _is_one(key):
+            return self._one_value(self._one_there(key))
+        return self._find(self._all_there(key, "find() has a value for these"), self._values.one(0, ""))
 
     def _one_value(self, keys):
         value, values = self._find(keys, self._values.one(0, ""))[0], self._values
@@ -551,7 +590,7 @@ class Map(_Mapping):
     ----------
     keys : array of n keys
         Integers, bools, floats, dates, fixed-size bytes of at most 32, or rows of integers of at most 32
-        bytes. If a key comes several times, its first value counts.
+        bytes. If a key comes several times, its first value counts. Or a dict, which has the values, too.
     values : array of n values
         Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes lie in the table; of larger ones
         the map keeps a copy beside it.
@@ -570,8 +609,12 @@ class Map(_Mapping):
     1.5
     """
 
-    def __init__(self, keys, values):
+    def __init__(self, keys, values=None):
         what = "roost.Map"
+        if values is None:
+            if not isinstance(keys, dict):
+                raise TypeError(f"{what}: no values; pass an array of them, one for each key, or a dict")
+            keys, values = list(keys), list(keys.values())
         keys = encode(keys, what)
         self._kind, self._library = keys.kind, keys.library
         values = self._values = _Values(values, keys, what)
@@ -631,7 +674,11 @@ class MultiMap(_Keyed):
     >>> parcels = roost.MultiMap(numpy.array([1, 2, 1]), numpy.array([10., 20., 30.]))
     >>> parcels.find(numpy.array([1, 5, 2]))
     (array([0, 2, 2, 3]), array([10., 30., 20.]))
+    >>> parcels[1]
+    array([10., 30.])
     """
+
+    __iter__ = None  # of keys or of pairs? `items` has both
 
     def __init__(self, keys, values):
         what = "roost.MultiMap"
@@ -677,6 +724,13 @@ class MultiMap(_Keyed):
         library = keys.library
         offsets, values = self._table.find(library.place(), keys.words)
         return library.adopt(offsets, _INT64), self._values.decode(values, library)
+
+    def __getitem__(self, key):
+        """All values of one key, in the order of the input; KeyError if it is absent."""
+        if not _is_one(key):
+            raise TypeError("roost.MultiMap[key]: give one key; find() has the values of several keys")
+        _, values = self._table.find(self._library.place(), self._one_there(key).words)
+        return self._values.decode(values, self._library)
 
     def find_pairs(self, keys):
         """All values of m keys, beside the number of each one's key in `keys`: (int64 array, values)."""
@@ -776,6 +830,11 @@ class _Changing(_Mapping):
 
     def __setitem__(self, keys, values):
         self.insert_or_assign([keys] if _scalar(keys) else keys, values)
+
+    def __delitem__(self, key):
+        """Takes out one key, or each of an array of keys; KeyError, and no change, if one is absent."""
+        keys = self._one_there(key) if _is_one(key) else self._all_there(key, "erase() takes these, too")
+        self._table.erase(keys.library.place(), keys.words)
 
     def reserve(self, n):
         """Makes room for n keys, those included that are there."""
@@ -908,7 +967,8 @@ class Store(_Changing):
     --------
     >>> import numpy, roost
     >>> rows = roost.Store("int64", "float32", 3)
-    >>> rows.insert_or_assign(numpy.array([70, 8]), numpy.array([[1, 2, 3], [4, 5, 6]], "float32"))
+    >>> values = numpy.array([[1, 2, 3], [4, 5, 6]], "float32")
+    >>> rows.insert_or_assign(numpy.array([70, 8]), values)
     2
     >>> rows.find(numpy.array([8, 9]), missing=-1)
     array([[ 4.,  5.,  6.],

@@ -126,6 +126,9 @@ def _operations(work, libraries, threads):
             sums,
         )
 
+    if len(work.distinct) == len(keys):  # pandas has no values of keys that come several times
+        yield from _map_operations(work, libraries, count)
+
     yield (
         "get_indexer",
         "roost (Index made before)",
@@ -155,6 +158,29 @@ def _operations(work, libraries, threads):
             lambda: db.execute("select row from o join u using (k)").fetchnumpy()["row"],
             joined,
         )
+
+
+def _map_operations(work, libraries, count):
+    """The same of a map from keys to values."""
+    keys, queries, values = work.keys, work.queries, work.values
+    pandas = libraries.get("pandas")
+
+    def series():
+        result = pandas.Series(values, pandas.Index(keys))
+        result.index.get_indexer(queries[:1])  # builds its table
+        return result
+
+    def total(result):
+        return round(float(np.nansum(result)), 3)
+
+    yield "Map", "roost", lambda: roost.Map(keys, values), count
+    if pandas:
+        yield "Map", "pandas", series, count
+    ours = roost.Map(keys, values)
+    yield "Map.find", "roost (Map made before)", lambda: ours.find(queries), total
+    if pandas:
+        theirs = series()
+        yield "Map.find", "pandas", lambda: theirs.reindex(queries).to_numpy(), total
 
 
 def main(arguments=None):

@@ -1,13 +1,13 @@
 """Tables of several processes, each with a part of the data: a map, distinct keys, joins.
 
     >>> import numpy as np, roost.distributed
-    >>> alone = roost.distributed.Group(0, 1, lambda mine, all: np.copyto(all, mine), lambda out, into: None)
+    >>> alone = roost.distributed.Group(
+    ...     0, 1, lambda mine, all: np.copyto(all, mine), lambda out, into: None)
     >>> roost.distributed.unique(np.array([30, 10, 30]), group=alone)
     array([30, 10])
 
-Processes are those of a group of torch.distributed, which torchrun or something else has started:
-
-    torchrun --nproc-per-node 4 program.py
+Processes are those of a group of torch.distributed, which torchrun or something else has started, for
+instance with `torchrun --nproc-per-node 4 program.py`::
 
     torch.distributed.init_process_group("gloo")
     prices = roost.distributed.Map(ids, values)    # each process: the rows that it has
@@ -238,7 +238,7 @@ class Map(_Table):
         Parameters
         ----------
         keys : array of m keys
-        missing : a value
+        missing : a value, by default 0
 
         Returns
         -------

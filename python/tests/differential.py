@@ -388,7 +388,7 @@ def pairs(w):
     known.order = np.argsort(b, kind="stable")
     known.begins = np.concatenate([[0], np.cumsum(known.counts)]).astype(np.int64)
     begins, rows = known.matches(a) if known.counts[a].sum() < 8 * MOST else (None, None)
-    for how in rng.permutation(["inner", "left", "semi", "anti"])[:2]:
+    for how in rng.permutation(["inner", "left", "right", "outer", "semi", "anti"])[:2]:
         w.doing(f"join({x}, {y}, {how!r})")
         if how in ("semi", "anti"):
             got = back(roost.join(x.given, y.given, str(how)), x)
@@ -397,10 +397,17 @@ def pairs(w):
             got = back(roost.join(x.given, y.given, str(how), index_dtype=pick(rng, ["int64", "int32"])), x)
             counts = np.diff(begins)
             left, right = np.repeat(np.arange(len(a)), counts), rows
-            if how == "left":
+            matched = np.bincount(right, minlength=len(b))
+            if how in ("left", "outer"):
                 left = np.repeat(np.arange(len(a)), np.maximum(counts, 1))
                 right = np.full(len(left), -1)
                 right[np.repeat(counts > 0, np.maximum(counts, 1))] = rows
+            if how in ("right", "outer"):
+                rest = np.flatnonzero(matched == 0)
+                left, right = np.append(left, np.full(len(rest), -1)), np.append(right, rest)
+            if how == "right":
+                order = np.lexsort((left, right))
+                left, right = left[order], right[order]
             expect("left rows", got[0].astype("i8"), left)
             expect("right rows", got[1].astype("i8"), right)
 
@@ -484,6 +491,9 @@ def tables(w):
                 got = back(table.get_indexer(asked.given, index_dtype=index_dtype), asked)
                 expect("type of rows", got.dtype, np.dtype(index_dtype))
                 expect("rows", got, rows)
+                there = rows[rows >= 0][:3]
+                listed = keys.truth[there].tolist() if keys.truth.dtype.kind == "V" else keys.truth[there]
+                expect("keys of rows", [exact(table[r]) for r in there], [exact(v) for v in listed])
             elif n < 3000:
                 expect("keys", codes(keys.truth, _listed(table, keys.truth))[1], numbers)
         elif name == "Set":
@@ -558,6 +568,10 @@ def _use_multimap(w, table, known, values, use, asked, of, keys):
     got_begins, got = back(table.find(asked.given), asked)
     expect("offsets", got_begins, begins)
     expect("values", raw(got), raw(values[rows]))
+    if asked.truth.ndim == 1 and asked.truth.dtype == keys.truth.dtype:
+        for i in w.rng.permutation(np.flatnonzero(np.diff(begins)))[:3]:
+            got = back(table[asked.truth[i]], keys)
+            expect(f"[{said(asked.truth[i])}]", raw(got), raw(values[rows[begins[i] : begins[i + 1]]]))
     numbers, got = back(table.find_pairs(asked.given), asked)
     expect("numbers of pairs", numbers, np.repeat(np.arange(len(of)), np.diff(begins)))
     expect("values of pairs", raw(got), raw(values[rows]))
@@ -604,8 +618,15 @@ def changing(w):
         of_key = np.broadcast_to(of_key.reshape(-1, *[1] * len(tail)), (d, *tail))
         values = w.like(home, np.ascontiguousarray(of_key[batch]))
         if use == "erase":
-            expect("erased", table.erase(keys.given), len(different) - len(absent))
-            present[batch] = False
+            if rng.integers(2) or isinstance(keys.given, tuple):  # which in brackets is one key
+                expect("erased", table.erase(keys.given), len(different) - len(absent))
+                present[batch] = False
+            else:
+                try:
+                    del table[keys.given]
+                    present[batch] = False
+                except KeyError:
+                    expect("keys that are absent", len(absent) > 0, True)
         elif use == "reserve":
             table.reserve(len(batch))
         elif use == "add":

@@ -5,11 +5,12 @@ import importlib
 import importlib.util
 import inspect
 import pathlib
+from typing import NoReturn
 
 import pytest
 import roost
 
-SPECIAL = {f"__{name}__" for name in "init len contains getitem setitem iter add".split()}
+SPECIAL = {f"__{name}__" for name in "init len contains getitem setitem delitem iter add".split()}
 
 
 class Stub:
@@ -61,13 +62,19 @@ def parameters_of(function):
 
 
 def members_of(cls):
-    """The public members of a class, with those of its bases in roost."""
-    return {
+    """The public members of a class, with those of its bases in roost. Those that only say why not are in no
+    stub, so that type checkers say it, too."""
+    members = {
         name: member
         for base in reversed(cls.__mro__)
         if base.__module__.startswith("roost")
         for name, member in vars(base).items()
         if (not name.startswith("_") or name in SPECIAL) and (callable(member) or hasattr(member, "__get__"))
+    }
+    return {
+        name: member
+        for name, member in members.items()
+        if getattr(member, "__annotations__", {}).get("return") is not NoReturn
     }
 
 

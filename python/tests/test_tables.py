@@ -64,6 +64,64 @@ def test_index_is_pandas(on, x, y):
     assert index.is_unique == (len(first) == len(x)) and len(index) == len(list(index)) == len(x)
 
 
+@pytest.mark.parametrize("type", ["u1", "i8", "u8", "f4", "?", "M8[s]", "S3", "U3", "O"])
+def test_index_has_the_key_of_a_row(on, type):
+    if not on.is_numpy and np.dtype(type).kind not in "biuf":
+        pytest.skip("of numpy alone")
+    x = np.array(["1", "0", "1"], object) if type == "O" else np.array([1, 0, 1]).astype(type)
+    index = roost.Index(on(x))
+    assert [index[0], index[np.uint8(1)], index[2]] == list(index) == [index[i] for i in range(3)]
+    if type == "i8":
+        rows = roost.Index(on(np.array([[1, 2], [3, 4]])))
+        assert rows[1] == [3, 4] and index[on(np.array([0, 1]))[1]] == 0
+    for row in (-1, 3, 2**70):
+        with pytest.raises(IndexError, match=f"roost.Index: there is no row {row}; .* less than 3"):
+            index[row]
+    for row in ([0, 1], on(np.array([0])), slice(2), "0", 1.0, True, None):
+        with pytest.raises(TypeError, match="roost.Index.*give"):
+            index[row]
+
+
+def test_a_dict_is_a_map():
+    table = roost.Map({7: 2.5, 8: 3.5})
+    assert table[8] == 3.5 and table.find([7, 9], missing=-1).tolist() == [2.5, -1] and len(table) == 2
+    assert roost.Map({(1, 2): [3, 4]})[1, 2].tolist() == [3, 4] and len(roost.Map({})) == 0
+    date = np.datetime64("2024-05-01")
+    assert roost.Map({date: date})[date] == date
+    for call, words in (
+        (lambda: roost.Map([1]), "roost.Map: no values; "),
+        (lambda: roost.Map({1: 2}, [3]), "roost.Map: a dict; "),
+        (lambda: roost.Map({"a": 2}), "strings work in Index"),
+        (lambda: roost.Map({1: "a"}), "values of type <U1"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            call()
+
+
+def test_what_never_changes_says_so(on):
+    x = on(np.arange(3))
+    for table in (roost.Index(x), roost.Set(x), roost.Map(x, x), roost.MultiMap(x, x)):
+        with pytest.raises(TypeError, match=r"roost.\w+: it never changes; .* ConcurrentMap"):
+            table[1] = 2
+        with pytest.raises(TypeError, match=r"roost.\w+: it never changes; .* ConcurrentMap"):
+            del table[1]
+        with pytest.raises(TypeError, match="reversible"):
+            reversed(table)
+        assert 1 in table and 3 not in table
+
+
+def test_multimap_in_brackets(on):
+    table = roost.MultiMap(on(np.array([5, 6, 5])), on(np.array([1, 2, 3])))
+    assert on.back(table[5]).tolist() == [1, 3]
+    for key in (7, 2**70, 5.5):
+        with pytest.raises(KeyError):
+            table[key]
+    with pytest.raises(TypeError, match="give one key; find"):
+        table[on(np.array([5]))]
+    with pytest.raises(TypeError, match="not iterable"):
+        list(table)
+
+
 @given(
     st.lists(st.text(max_size=4), max_size=40),
     st.lists(st.text(max_size=4), max_size=40),
@@ -99,6 +157,9 @@ def test_multimap(on, x, dtype, tail):
     assert np.array_equal(on.back(table.count(asked)), np.diff(offsets))
     for i, key in enumerate(queries):
         assert np.array_equal(found[offsets[i] : offsets[i + 1]], values[x == key])
+        if i < 3 and offsets[i] < offsets[i + 1]:
+            one = on.back(table[key])
+            assert one.dtype == dtype and np.array_equal(one, values[x == key])
     assert len(table) == len(x) and table.key_count == len(set(x.tolist())) and table.valid()
     all_keys, all_values = on.back(table.items())
     for key in set(x.tolist()):
@@ -152,6 +213,22 @@ def machine(on, make, *types):
             assert self.table.erase(self.arrays(batch)[0]) == there
             for k, _ in batch:
                 self.model.pop(k, None)
+
+        @rule(batch=batch, one=st.integers(-45, 45))
+        def delete(self, batch, one):
+            if one in self.model:
+                del self.table[one], self.model[one]
+            else:
+                with pytest.raises(KeyError, match=str(one)):
+                    del self.table[one]
+            absent = sum(k not in self.model for k, _ in batch)
+            if absent:
+                with pytest.raises(KeyError, match=f"{absent} of {len(batch)} keys are absent; erase"):
+                    del self.table[self.arrays(batch)[0]]
+                return
+            del self.table[self.arrays(batch)[0]]
+            for k, _ in batch:
+                del self.model[k]
 
         @rule()
         def clear(self):

@@ -1,23 +1,62 @@
 """Looks at the site in a browser: browse_docs.py SITE [PICTURES].
 
-Every page fits a phone and a wide screen, without errors, and the search finds what is looked for. Writes a
-picture of some pages to the folder PICTURES.
+Every page fits a phone and a wide screen, without errors, has an icon, a description and the version; its
+code has the right colours and is not cut off; what scrolls shows that it does; names are links; and a search
+finds first what is looked for. Writes a picture of some pages to the folder PICTURES.
 """
 
 import functools
 import http.server
 import sys
 import threading
+import tomllib
 from pathlib import Path
+from urllib.parse import quote
 
 from browser import Browser
 
+# What is searched, and what comes first: the text of the result, and its page.
 SEARCHES = {
-    "frozen_map": "cpp/frozen_map.html",
-    "insert_or_apply": "cpp/concurrent_map.html",
-    "group_by": "python/roost.html",
-    "duplicates": "docs/guide.html",
+    "frozen_map": ("roost::frozen_map", "cpp/frozen_map.html"),
+    "group_by": ("roost::group_by", "cpp/group_by.html"),
+    "Store": ("roost.Store", "python/roost.html"),
+    "insert_or_apply": ("roost::concurrent_map::insert_or_apply", "cpp/concurrent_map.html"),
+    "frozen map": ("roost::frozen_map", "cpp/frozen_map.html"),
+    "install": ("Install", "install.html"),
 }
+# Pages, and where a link on each leads.
+LINKS = {
+    "index.html": (
+        *("install.html", "quickstart.html", "cpp/frozen_map.html", "python/roost.html"),
+        "https://github.com/NVIDIA/cuCollections",
+    ),
+    "docs/guide.html": ("cpp/place.html", "https://doi.org/10.1145/1618452.1618500"),
+    "docs/python.html": ("python/roost.html", "https://numpy.org/"),
+    "docs/coming-from.html": ("https://github.com/traveller59/spconv",),
+    "python/roost.html": ("https://numpy.org/doc/stable/reference/generated/numpy.unique.html",),
+    "cpp/index.html": ("cpp/operation.html", "cpp/kernel_map.html"),
+}
+LANGUAGES = {"cpp": {"cpp"}, "python": {"default"}}  # by folder: these are doctests, coloured as Python
+OTHER_LANGUAGES = {"cpp", "cuda", "python", "console", "cmake", "text", "none"}
+
+LOOK = """({
+  width: document.documentElement.scrollWidth,
+  languages: [...new Set([...document.querySelectorAll('div[class*="highlight-"]')]
+    .map(block => block.className.match(/highlight-([-+\\w]+)/)[1]))],
+  cut: [...document.querySelectorAll('.highlight pre')]
+    .filter(code => code.scrollWidth > code.clientWidth).map(code => code.innerText.split('\\n')[0]),
+  silent: [...document.querySelectorAll('.highlight pre, .table-wrapper')]
+    .filter(one => one.scrollWidth > one.clientWidth)
+    .filter(one => !getComputedStyle(one).backgroundAttachment.includes('local'))
+    .map(one => one.innerText.split('\\n')[0]),
+  description: document.querySelector('meta[name=description]')?.content ?? null,
+  icon: document.querySelector('link[rel~=icon]')?.href ?? null,
+  name: document.querySelector('.sidebar-brand-text')?.innerText ?? null,
+  links: [...document.querySelectorAll('article a')].map(link => link.href),
+  functions: document.querySelector('article dl.function')?.getBoundingClientRect().top ?? null,
+  misread: [...document.querySelectorAll('dl.py.property dl.field-list dt')].map(field => field.innerText),
+  classes: document.querySelector('article dl.py.class')?.getBoundingClientRect().top ?? null,
+})"""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -25,8 +64,54 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+def faults(page, seen, width, root, version):
+    """What is wrong with a page of which `seen` is what LOOK says."""
+    if seen["width"] > width:
+        yield f"{seen['width']} pixels wide on a screen of {width}"
+    folder = page.partition("/")[0]
+    if extra := set(seen["languages"]) - LANGUAGES.get(folder, OTHER_LANGUAGES):
+        yield f"code coloured as {', '.join(sorted(extra))}"
+    if width > 600 and folder != "source" and seen["cut"]:
+        yield f"code is cut off: {seen['cut']}"
+    if seen["silent"]:
+        yield f"nothing shows that these scroll: {seen['silent']}"
+    if not seen["description"] and page not in ("search.html",):
+        yield "no description"
+    if not (seen["icon"] or "").startswith(root):
+        yield f"no icon of its own, but {seen['icon']}"
+    if version not in (seen["name"] or ""):
+        yield f"the sidebar says {seen['name']}, and not version {version}"
+    for link in LINKS.get(page, ()):
+        target = link if link.startswith("https:") else root + link
+        if not any(one.startswith(target) for one in seen["links"]):
+            yield f"no link to {link}"
+    if seen["misread"]:
+        yield f"the docstring of a property is read as {', '.join(seen['misread'])}"
+    if folder == "python" and None not in (seen["functions"], seen["classes"]):
+        if seen["functions"] > seen["classes"]:
+            yield "classes come before functions"
+
+
+def search(tab, root, word, first, pictures):
+    """What is wrong with the results of a search."""
+    address = f"{root}search.html?q={quote(word)}"
+    tab.call("Page.navigate", url=address)
+    done = "document.querySelector('#search-results .search-summary')?.innerText.includes('found')"
+    tab.wait(f"location.href == {address!r} && {done}")
+    links = "[...document.querySelectorAll('#search-results li > a')]"
+    found = tab.evaluate(f"{links}.map(link => [link.innerText, link.pathname.slice(1)])")
+    for folder in pictures:
+        (folder / f"search-{word}.png").write_bytes(tab.png())
+    if tuple(found[0]) != first:
+        yield f"a search for {word} finds first {found[:3]}, and not {first}"
+
+
 def main():
     site, pictures = Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]]
+    for folder in pictures:
+        folder.mkdir(parents=True, exist_ok=True)
+    package = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    version = tomllib.loads(package.read_text(encoding="utf-8"))["project"]["version"]
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     root = f"http://127.0.0.1:{server.server_port}/"
@@ -40,23 +125,14 @@ def main():
             for page in pages:
                 tab.call("Page.navigate", url=root + page)
                 tab.wait(f"location.href == {root + page!r} && {ready}")
-                if (wide := tab.evaluate("document.documentElement.scrollWidth")) > width:
-                    wrong.append(f"{page}: {wide} pixels wide on a screen of {width}")
+                seen = tab.evaluate(LOOK)
+                wrong += [f"{page}: {fault}" for fault in faults(page, seen, width, root, version)]
                 for folder in pictures:
                     if not page.startswith("source/"):
-                        folder.mkdir(parents=True, exist_ok=True)
                         (folder / f"{page.replace('/', '-')}-{width}.png").write_bytes(tab.png())
-        for word, page in SEARCHES.items():
-            tab.call("Page.navigate", url=f"{root}search.html?q={word}")
-            done = "document.querySelector('#search-results .search-summary')?.innerText.includes('found')"
-            tab.wait(f"location.search.endsWith({word!r}) && {done}")
-            links = "[...document.querySelectorAll('#search-results li a')].map(a => a.pathname.slice(1))"
-            found = tab.evaluate(links)
-            if page not in found[:10]:
-                wrong.append(f"a search for {word} does not find {page}, but {found[:10]}")
-            for folder in pictures:
-                (folder / f"search-{word}.png").write_bytes(tab.png())
-        wrong += [f"the browser says {entry}" for entry in browser.log if "favicon" not in str(entry)]
+        for word, first in SEARCHES.items():
+            wrong += search(tab, root, word, first, pictures)
+        wrong += [f"the browser says {entry}" for entry in browser.log]
     print("\n".join(wrong) or f"browse_docs: {len(pages)} pages, {len(SEARCHES)} searches, all right")
     return 1 if wrong else 0
 

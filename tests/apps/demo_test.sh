@@ -15,6 +15,7 @@ refuses "unknown option --nonsense; try --help" --nonsense
 refuses "one mesh is shown at a time: a, or b" a b
 refuses "$work/missing.obj: there is no such file" missing.obj
 refuses "--up needs a value; try --help" --up
+refuses "--serve draws no plots; leave --serve or --plots out" --serve --plots
 
 # With the package: rates, which all agree on the ids. Without: the two commands.
 timeout 60 "$demo" --python >stdout 2>stderr || fail "demo --python: $(cat stderr)"

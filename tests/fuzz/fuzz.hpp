@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 
-/// A file in memory that one process of a fuzzer writes again and again.
+/// A file, in memory if possible, that one process of a fuzzer writes again and again.
 class fuzzed_file {
  public:
   explicit fuzzed_file(const std::string& extension)
-      : path_("/dev/shm/roost_fuzz_" + std::to_string(getpid()) + extension) {}
+      : path_(folder() / ("roost_fuzz_" + std::to_string(getpid()) + extension)) {}
   ~fuzzed_file() { std::filesystem::remove(path_); }
 
   const std::filesystem::path& path() const { return path_; }
@@ -24,6 +24,11 @@ class fuzzed_file {
   }
 
  private:
+  static std::filesystem::path folder() {
+    const std::filesystem::path memory = "/dev/shm";  // which OSS-Fuzz has not
+    return std::filesystem::exists(memory) ? memory : std::filesystem::temp_directory_path();
+  }
+
   std::filesystem::path path_;
 };
 

@@ -16,8 +16,10 @@ std::string saved(const std::filesystem::path& file) {
   map filled(cpu, keys.size());
   filled.insert(cpu, keys, values);
   save(cpu, filled, file);
-  const roost::file_reader source(file, "roost stadium_map\n");
-  return {source.data(), source.size()};
+  roost::file_reader source(file, "roost stadium_map\n");
+  std::string contents(source.size(), '\0');
+  source.read(contents.data(), contents.size());
+  return contents;
 }
 
 }  // namespace

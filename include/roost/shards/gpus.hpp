@@ -19,9 +19,9 @@ struct gpu_step {
 
 /// Several GPUs of this machine in one process, with one shard and one host thread for each.
 ///
-///     roost::gpus all;                       // every CUDA device
+///     roost::gpus all;  // every CUDA device
 ///     roost::gpus two({0, 1});
-///     auto keys = std::vector{roost::copy_to(two[0], half), roost::copy_to(two[1], other_half)};
+///     std::vector keys{roost::copy_to(two[0], half), roost::copy_to(two[1], other_half)};
 ///     roost::sharded_map map(two, keys, values);
 ///
 /// The copy engines of the GPUs move data between them, over NVLink where it is present. GPUs that cannot

@@ -40,10 +40,10 @@ class communicator {
 /// This process as one of several with one shard each, on any number of machines: a place for sharded tables
 /// (shards.hpp).
 ///
-///     roost::rank all(communicator, roost::host());        // a roost::communicator, of any transport
-///     roost::rank all(nccl, roost::cuda{stream});          // an ncclComm_t: one GPU a process
-///     roost::sharded_map map(all, keys, values);           // keys: a range, in memory of this process
-///     map.find(all, queries, results, 0);                  // results: of this process's queries
+///     roost::rank all(communicator, roost::host());  // a roost::communicator
+///     roost::rank all(nccl, roost::cuda{stream});    // an ncclComm_t: one GPU a process
+///     roost::sharded_map map(all, keys, values);     // a range of this process
+///     map.find(all, queries, results, 0);            // results: of this process's queries
 ///
 /// Ranges and results are plain ranges of this process. Every process must make the same calls in the same
 /// order with the same options; each call waits for all processes. Answers are those of one table that was

@@ -13,9 +13,9 @@ namespace roost {
 /// of one GPU. Each key is owned by one shard, which its hash determines; a shard has an ordinary
 /// concurrent_map of the keys that it owns.
 ///
-///     roost::gpus all;                                                  // or roost::host_shards
+///     roost::gpus all;                                         // or roost::host_shards
 ///     roost::sharded_concurrent_map<int, int, roost::gpus> map(all, 1000000);
-///     map.insert_or_apply(all, words, counts, roost::plus());           // words[s]: a range of GPU s
+///     map.insert_or_apply(all, words, counts, roost::plus());  // words[s]: a range of GPU s
 ///     map.find(all, queries, results, missing_value);
 ///
 /// Calls, types, options and answers are those of concurrent_map; sharded_table.hpp has what all

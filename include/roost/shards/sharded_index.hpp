@@ -10,9 +10,9 @@ namespace roost {
 
 /// A two_way_index over several shards: numbers the distinct keys of all ranges 0, 1, ... m - 1.
 ///
-///     roost::sharded_index index(all, ids);       // ids[s]: a range of shard s
-///     index.indices(s);                           // of each id of shard s, its index
-///     index.keys(s);                              // the ids of indices index.first(s) and following
+///     roost::sharded_index index(all, ids);  // ids[s]: a range of shard s
+///     index.indices(s);                      // of each id of shard s, its index
+///     index.keys(s);                         // the ids of index.first(s) and following
 ///     index.find(all, queries, results);
 ///
 /// The keys of a shard have consecutive indices, those of shard 0 first. With index_order::first_occurrence,

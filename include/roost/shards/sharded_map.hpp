@@ -12,9 +12,9 @@ namespace roost {
 /// rates above one GPU's. Each key is owned by one shard, which its hash determines; a shard has an ordinary
 /// frozen_map of the keys that it owns.
 ///
-///     roost::gpus all;                                            // or roost::host_shards, roost::rank
-///     roost::sharded_map map(all, keys, values);                  // keys[s]: a range of GPU s
-///     map.find(all, queries, results, missing_value);             // results[s]: of queries[s]
+///     roost::gpus all;                                 // or roost::host_shards, roost::rank
+///     roost::sharded_map map(all, keys, values);       // keys[s]: a range of GPU s
+///     map.find(all, queries, results, missing_value);  // results[s]: of queries[s]
 ///
 /// Calls, types, options, duplicates and answers are those of frozen_map; sharded_table.hpp has what all
 /// sharded tables have, and shards.hpp says what several ranges mean. If a key appears several times, its

@@ -12,9 +12,9 @@ namespace roost {
 /// A frozen_multimap that is spread over several shards: all values of a key are on the shard that owns it,
 /// in input order (those of the lowest shard first).
 ///
-///     roost::sharded_multimap map(all, keys, values);     // keys[s], values[s]: ranges of shard s
+///     roost::sharded_multimap map(all, keys, values);  // keys[s], values[s]: of shard s
 ///     map.count(all, queries, counts);
-///     const auto found = map.retrieve(all, queries);      // found[s].offsets, found[s].values
+///     const auto found = map.retrieve(all, queries);   // found[s].offsets, found[s].values
 ///
 /// Calls, types and options are those of frozen_multimap; sharded_table.hpp has what all sharded tables have,
 /// and shards.hpp says what several ranges mean. Cost: a

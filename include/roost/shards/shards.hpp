@@ -29,7 +29,7 @@ namespace roost {
 /// is faster.
 ///
 ///     roost::host_shards shards(3);
-///     roost::sharded_map map(shards, keys, values);  // keys: std::vector<std::vector<int>> with 3 elements
+///     roost::sharded_map map(shards, keys, values);  // keys: a vector of 3 vectors
 ///
 /// Copies share the threads. Several threads may use it at once.
 class host_shards {

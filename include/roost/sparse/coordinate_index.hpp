@@ -13,12 +13,12 @@ namespace roost {
 /// clouds. A lookup maps a coordinate to its row, and an array maps a row to its coordinate. Kernel maps
 /// (kernel_map.hpp) find the neighbours of all voxels with it.
 ///
-///     roost::coordinate_index index(gpu, coordinates);    // roost::coordinate<3>: batch, x, y, z
-///     index.size();                                       // distinct voxels
-///     index.coordinates();                                // of each row, its coordinate
-///     index.rows_of_input();                              // of each input coordinate, its row
-///     index.find(gpu, queries, rows);                     // no_row<std::uint32_t> for absent ones
-///     if (auto row = index.ref().find({0, {x, y, z}})) use(*row);   // in kernels too
+///     roost::coordinate_index index(gpu, coordinates);  // coordinate<3>: batch, x, y, z
+///     index.size();                                     // distinct voxels
+///     index.coordinates();                              // of each row, its coordinate
+///     index.rows_of_input();                            // of each input coordinate, its row
+///     index.find(gpu, queries, rows);                   // roost::no_row for absent ones
+///     if (auto row = index.ref().find({0, {x, y, z}})) use(*row);  // in kernels too
 ///
 /// D: 2, 3 or 4 axes, besides the batch. Coordinates are any 32-bit integers, including negative ones. They
 /// are compared, not only hashed, so two different ones never share a row. The only limit is the bounding

@@ -9,13 +9,16 @@ namespace roost {
 
 /// The convolution of torch.nn.functional.conv2d and conv3d (a cross-correlation) on existing voxels:
 ///
-///     output[o][c] = bias[c] + the sum over k and i of input[neighbour(k, o)][i] * weights[k][i][c]
+///     output[o][c] = bias[c] + the sum over k and i of
+///                    input[neighbour(k, o)][i] * weights[k][i][c]
 ///
 /// for each output row o of the map; offsets that reach no voxel add nothing.
 ///
-///     const auto map = roost::submanifold(cpu, index);                       // 3 x 3 x 3
-///     roost::sparse_conv(cpu, map.view(), {.in = 16, .out = 32}, features, weights, outputs, bias);
-///     roost::sparse_conv(cpu, map.transposed(), {.in = 32, .out = 16}, ...);   // the transposed convolution
+///     const auto map = roost::submanifold(cpu, index);  // 3 x 3 x 3
+///     roost::sparse_conv(cpu, map.view(), {.in = 16, .out = 32}, features, weights,
+///                        outputs, bias);
+///     // The transposed convolution.
+///     roost::sparse_conv(cpu, map.transposed(), {.in = 32, .out = 16}, ...);
 ///
 /// `map`: view() or transposed() of a kernel_map that has neighbours (not only pairs). `input`: its input
 /// rows of channels.in numbers each, contiguous. `weights`: [offset][in][out], the last fastest: torch's

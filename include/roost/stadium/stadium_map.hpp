@@ -14,11 +14,11 @@ namespace roost {
 /// one key at a time or in bulk. For keys and values of up to 8 bytes in GPU memory, a concurrent_map is
 /// faster.
 ///
-///     roost::stadium_map<std::uint64_t, record, roost::cuda> map(gpu, 1000000000,
-///                                                                {.budget = std::size_t{20} << 30});
-///     map.insert(gpu, keys, records);                             // in bulk
+///     roost::stadium_map<std::uint64_t, record, roost::cuda> map(
+///         gpu, 1000000000, {.budget = std::size_t{20} << 30});
+///     map.insert(gpu, keys, records);  // in bulk
 ///     map.find(gpu, queries, results, missing);
-///     auto ref = map.ref();                                       // in kernels, all at once:
+///     auto ref = map.ref();            // in kernels, all at once:
 ///     ref.insert(k, v);  ref.erase(k);  if (auto value = ref.find(k)) use(*value);
 ///
 /// Key: trivially copyable, of any size, without padding, compared by its bytes. Value: trivially copyable,

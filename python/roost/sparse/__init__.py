@@ -1,11 +1,11 @@
 """Voxels: rows for coordinates, neighbours of each, and convolution over those that are there.
 
     >>> import numpy as np, roost.sparse
-    >>> voxels = np.array([[0, 5, 5, 5], [0, 5, 5, 6], [0, 9, 9, 9]], np.int32)    # batch, x, y, z
-    >>> index = roost.sparse.CoordinateIndex(voxels)
+    >>> voxels = np.array([[0, 5, 5, 5], [0, 5, 5, 6], [0, 9, 9, 9]], np.int32)
+    >>> index = roost.sparse.CoordinateIndex(voxels)  # batch, x, y, z
     >>> index.find(np.array([[0, 5, 5, 6], [0, 0, 0, 0]], np.int32))
     array([ 1, -1])
-    >>> map = roost.sparse.kernel_map(index)                                       # 3 x 3 x 3
+    >>> map = roost.sparse.kernel_map(index)  # 3 x 3 x 3
     >>> ones = np.ones((3, 1), np.float32)
     >>> roost.sparse.sparse_conv(map, ones, np.ones((27, 1, 1), np.float32)).ravel()
     array([2., 2., 1.], dtype=float32)
@@ -97,7 +97,8 @@ class CoordinateIndex:
     Examples
     --------
     >>> import numpy, roost.sparse
-    >>> index = roost.sparse.CoordinateIndex(numpy.array([[0, 3, 4], [0, -1, 4], [0, 3, 4]], numpy.int32))
+    >>> coordinates = numpy.array([[0, 3, 4], [0, -1, 4], [0, 3, 4]], numpy.int32)
+    >>> index = roost.sparse.CoordinateIndex(coordinates)
     >>> len(index), index.duplicates, index.bounds
     (2, 1, ((0, -1, 4), (0, 3, 4)))
     >>> index.rows_of_input()
@@ -398,7 +399,8 @@ def kernel_map(
     Examples
     --------
     >>> import numpy, roost.sparse
-    >>> index = roost.sparse.CoordinateIndex(numpy.array([[0, 4, 4], [0, 5, 4], [0, -1, 0]], numpy.int32))
+    >>> coordinates = numpy.array([[0, 4, 4], [0, 5, 4], [0, -1, 0]], numpy.int32)
+    >>> index = roost.sparse.CoordinateIndex(coordinates)
     >>> down = roost.sparse.kernel_map(index, 2, stride=2, kind="convolution")
     >>> down.outputs.coordinates
     array([[ 0, -1,  0],

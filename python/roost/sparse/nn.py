@@ -3,7 +3,8 @@
     >>> import torch, roost.sparse.nn as nn
     >>> voxels = torch.tensor([[0, 5, 5, 5], [0, 5, 5, 6], [0, 9, 9, 9]], dtype=torch.int32)
     >>> x = nn.SparseTensor(torch.ones(3, 4), voxels)
-    >>> net = nn.Sequential(nn.SubmanifoldConv3d(4, 8), torch.nn.ReLU(), nn.SparseConv3d(8, 16, 2, stride=2))
+    >>> first, down = nn.SubmanifoldConv3d(4, 8), nn.SparseConv3d(8, 16, 2, stride=2)
+    >>> net = nn.Sequential(first, torch.nn.ReLU(), down)
     >>> net(x)
     SparseTensor(3 voxels on 3 axes, 16 channels of torch.float32 on cpu)
 
@@ -187,7 +188,8 @@ class SparseTensor:
     Examples
     --------
     >>> import torch, roost.sparse.nn as nn
-    >>> x = nn.SparseTensor(torch.tensor([[1.], [3.]]), torch.tensor([[0, 2, 2], [0, 2, 2]]).int())
+    >>> twice = torch.tensor([[0, 2, 2], [0, 2, 2]]).int()
+    >>> x = nn.SparseTensor(torch.tensor([[1.], [3.]]), twice)
     >>> x.features, x.coordinates
     (tensor([[2.]]), tensor([[0, 2, 2]], dtype=torch.int32))
     """
@@ -555,7 +557,8 @@ class SparseConvTranspose3d(_Transposed):
     Examples
     --------
     >>> import torch, roost.sparse.nn as nn
-    >>> x = nn.SparseTensor(torch.ones(2, 4), torch.tensor([[0, 5, 5, 5], [0, 9, 9, 9]]).int())
+    >>> voxels = torch.tensor([[0, 5, 5, 5], [0, 9, 9, 9]]).int()
+    >>> x = nn.SparseTensor(torch.ones(2, 4), voxels)
     >>> down, up = nn.SparseConv3d(4, 8, 2, 2), nn.SparseConvTranspose3d(8, 4, 2, 2)
     >>> up(down(x), x) + x
     SparseTensor(2 voxels on 3 axes, 4 channels of torch.float32 on cpu)

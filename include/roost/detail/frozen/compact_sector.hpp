@@ -16,8 +16,8 @@ namespace roost::detail {
 ///
 /// A sector of 32 bytes for keys and values of 4 bytes, with five slots and eight marks:
 ///
-///     bit 0     17      34      51      68      85    88      96                                    256
-///         | tag 0 | tag 1 | tag 2 | tag 3 | tag 4 |     | marks | value 0 | value 1 | ... | value 4 |
+///     bit 0     17      34      51      68      85  88      96                          256
+///         | tag 0 | tag 1 | tag 2 | tag 3 | tag 4 |   | marks | value 0 | ... | value 4 |
 struct sector_format {
   int bytes = 0;  // of a sector
   int slots = 0;
