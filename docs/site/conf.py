@@ -7,7 +7,6 @@ stage.py writes them, stub.py knows the types of Python's functions, names.py ma
 
 import re
 import sys
-import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -24,9 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "docs/site")]
 import stage  # noqa: E402
 
-package = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-repository = package.get("urls", {}).get("Repository")
-
+package = stage.PACKAGE
 project, release, language = "roost", package["version"], "en"
 author = copyright = "The roost maintainers"
 extensions = ["myst_parser", "breathe", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "names"]
@@ -39,10 +36,9 @@ html_css_files = ["roost.css"]
 html_copy_source = html_use_index = html_domain_indices = False
 myst_heading_anchors = 4
 pygments_style, pygments_dark_style = "friendly", "monokai"
-if repository:
+if stage.REPOSITORY:
     html_theme_options = {
-        "announcement": None,
-        "footer_icons": [{"name": "Repository", "url": repository, "html": "Repository", "class": ""}],
+        "footer_icons": [{"name": "Repository", "url": stage.REPOSITORY, "html": "Repository", "class": ""}]
     }
 
 breathe_projects, breathe_default_project = {"roost": str(ROOT / "build/docs/xml")}, "roost"

@@ -4,6 +4,7 @@ import importlib
 import os
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +13,8 @@ from stub import Stub
 
 ROOT = Path(__file__).resolve().parents[2]
 XML = ROOT / "build/docs/xml"
+PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY = PACKAGE.get("urls", {}).get("Repository")  # its address, if it has one
 
 CONTENTS = {
     "Start": "install quickstart",
@@ -22,8 +25,8 @@ CONTENTS = {
     "Results": "docs/performance apps/bench/peers/README docs/reproduction",
     "Project": "packaging/README CONTRIBUTING docs/internals docs/mutants CHANGELOG SECURITY CODE_OF_CONDUCT",
 }
-# Pages that sections of others make: the page, which of its sections (or None: all of it), and their heading
-# if it is not their own.
+# Pages that sections of others make, each up to its first picture: the page, which of its sections (or None:
+# what stands before them), and their heading if it is not their own.
 PARTS = {
     "install": [
         ("README.md", "^install$|^use it from", None),
@@ -74,10 +77,10 @@ def toctree(names, *options):
 
 
 def sections(page, wanted):
-    """Headings and texts of the sections of the second level whose headings match; of the page, if None."""
+    """Headings and texts of the sections whose headings match, or of what stands before all of them."""
     text = (ROOT / page).read_text(encoding="utf-8").partition("\n")[2]
     if wanted is None:
-        return [(page, text)]
+        return [(page, text.partition("\n## ")[0])]
     parts = re.split(r"^## (.+)$", text, flags=re.M)
     found = [(name, body) for name, body in zip(parts[1::2], parts[2::2]) if re.search(wanted, name, re.I)]
     if not found:
@@ -125,6 +128,7 @@ class Stage:
             title, _, rest = text.partition("\n")
             ways = "[Install](install.md) · [Quickstart](quickstart.md) · [Guide](docs/guide.md) · "
             ways += "[C++ reference](cpp/index.md) · [Python reference](python/index.md)"
+            ways += f" · [Repository]({REPOSITORY})" if REPOSITORY else ""
             text = f"{title}\n\n{ways}\n{rest}" + "".join(
                 toctree(names.split(), ":hidden:", f":caption: {part}") for part, names in CONTENTS.items()
             )
@@ -132,8 +136,8 @@ class Stage:
             text = "---\norphan: true\n---\n\n" + text
         self.write(staged, text)
 
-    def with_links(self, text, page, staged):
-        """Text of a page of the repository as it stands in a page of the site."""
+    def with_links(self, text, page, staged, here=()):
+        """Text of a page of the repository in a page of the site, which has the anchors `here` of it."""
 
         def place(path):
             return os.path.relpath(self.place_of(path), staged.parent)
@@ -142,7 +146,8 @@ class Stage:
             target = (ROOT / page.parent / match[2]).resolve() if match[2] else ROOT / page
             if target.suffix in (".png", ".svg"):
                 return f"[{match[1]}]({os.path.relpath(target.relative_to(ROOT), staged.parent)})"
-            if not target.exists() or (not match[2] and staged in (page, Path("index.md"))):
+            stays = staged in (page, Path("index.md")) or match[3] in here
+            if not target.exists() or (not match[2] and stays):
                 return match[0]
             text = match[1]
             if text.endswith(".md") and target.suffix == ".md":  # on the site a page is called as its heading
@@ -161,9 +166,12 @@ class Stage:
         for name, parts in PARTS.items():
             text = f"# {name.capitalize()}\n"
             for page, wanted, title in parts:
-                for heading, body in sections(page, wanted):
+                found = sections(page, wanted)
+                here = {"#" + re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each, _ in found}
+                for heading, body in found:
                     text += f"\n## {title or heading}\n" if heading.lower() != name or title else ""
-                    text += self.with_links(body, Path(page), Path(f"{name}.md"))
+                    body = body.partition("\n![")[0] + "\n"
+                    text += self.with_links(body, Path(page), Path(f"{name}.md"), here)
             if name == "quickstart":
                 text = text.replace("\n", "\n\n[Install roost](install.md) first.\n", 1)
                 text += "\n## Whole programs\n\nThe blocks above are excerpts of these. Each program checks "

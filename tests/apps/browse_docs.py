@@ -110,8 +110,10 @@ def main():
     site, pictures = Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]]
     for folder in pictures:
         folder.mkdir(parents=True, exist_ok=True)
-    package = Path(__file__).resolve().parents[2] / "pyproject.toml"
-    version = tomllib.loads(package.read_text(encoding="utf-8"))["project"]["version"]
+    file = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    package = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    if repository := package.get("urls", {}).get("Repository"):
+        LINKS["index.html"] += (repository,)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     root = f"http://127.0.0.1:{server.server_port}/"
@@ -126,7 +128,7 @@ def main():
                 tab.call("Page.navigate", url=root + page)
                 tab.wait(f"location.href == {root + page!r} && {ready}")
                 seen = tab.evaluate(LOOK)
-                wrong += [f"{page}: {fault}" for fault in faults(page, seen, width, root, version)]
+                wrong += [f"{page}: {fault}" for fault in faults(page, seen, width, root, package["version"])]
                 for folder in pictures:
                     if not page.startswith("source/"):
                         (folder / f"{page.replace('/', '-')}-{width}.png").write_bytes(tab.png())
