@@ -2,11 +2,12 @@
 #   ROOST_HAS_CUDA  CUDA is on: .cu sources are compiled
 #   ROOST_HAS_GPU   this machine can also run them
 #   ROOST_ONLY_PTX  they are only compiled to PTX, which checks them in half of the time: no program has them
+#   ROOST_COMPRESS  the option of nvcc for small programs
 
 set(ROOST_CUDA AUTO CACHE STRING
     "Build the cuda place: AUTO (if nvcc is found), PTX (only checked), ON or OFF")
 set_property(CACHE ROOST_CUDA PROPERTY STRINGS AUTO PTX ON OFF)
-set(roost_cuda_minimum 13.0)
+set(roost_cuda_minimum 12.4)
 
 set(ROOST_HAS_CUDA OFF)
 set(ROOST_HAS_GPU OFF)
@@ -48,6 +49,14 @@ if(CMAKE_CUDA_COMPILER)
     endif()
     if(ROOST_CUDA STREQUAL "PTX")
       set(ROOST_ONLY_PTX ON)
+      if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
+        add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>")
+      endif()
+    endif()
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
+      set(ROOST_COMPRESS -Xfatbin=-compress-all)
+    else()
+      set(ROOST_COMPRESS --compress-mode=size)
     endif()
     set(why "nvcc ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
   else()

@@ -13,7 +13,7 @@ function(roost_program target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")  # apps/ and papers/
   target_compile_options(
     ${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
-                      "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-Wall,-Wextra;--compress-mode=size>")
+                      "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-Wall,-Wextra;${ROOST_COMPRESS}>")
   if(ROOST_HAS_CUDA)
     if(NOT ROOST_ONLY_PTX)
       target_compile_definitions(${target} PRIVATE ROOST_WITH_CUDA=1)

@@ -172,7 +172,7 @@ class connection : public std::enable_shared_from_this<connection> {
  private:
   static constexpr std::uint32_t most_head = 16 << 10, most_body = 64 << 10;
   static constexpr std::size_t most_left_over = 1 << 20;
-  static constexpr auto patience = std::chrono::seconds(5), to_write = std::chrono::minutes(10);
+  static constexpr std::chrono::seconds patience{5}, to_write{600};
 
   void have_read(beast::error_code failure) {
     if (failure == http::error::end_of_stream || failure == beast::error::timeout) return;

@@ -1,5 +1,9 @@
 #pragma once
 
+// clang-format off
+#include "roost/detail/place/config.hpp"  // before <immintrin.h>, which oneTBB includes
+// clang-format on
+
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>

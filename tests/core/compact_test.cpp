@@ -173,8 +173,8 @@ double homeless(std::size_t sectors, double mean, int slots, u32 tries) {
 }
 
 TEST(compact, the_stash_has_room_for_as_many_as_find_no_place) {
-  for (const auto& [mean, slots, tries] :
-       {std::tuple{3.2, 4, 3u}, {4.5, 6, 8u}, {5.2, 6, 3u}, {20.0, 22, 3u}, {22.0, 25, 8u}}) {
+  for (const auto& [mean, slots, tries] : std::initializer_list<std::tuple<double, int, unsigned>>{
+           {3.2, 4, 3}, {4.5, 6, 8}, {5.2, 6, 3}, {20.0, 22, 3}, {22.0, 25, 8}}) {
     const double expected = roost::detail::expected_homeless(mean, slots, tries),
                  seen = homeless(1 << 18, mean, slots, tries);
     EXPECT_NEAR(seen, expected, 0.03 * expected + 2e-4)

@@ -1,4 +1,4 @@
-#include <roost/stadium/detail/memory.hpp>
+#include <roost/stadium/stadium_map.hpp>
 
 #include "support/keys.hpp"
 #include "support/place.hpp"

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "roost/pair.hpp"
 #include "roost/sparse/detail/grid.hpp"
 
 /// \file

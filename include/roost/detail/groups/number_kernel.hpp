@@ -1,6 +1,7 @@
 #pragma once
 
 #include "roost/detail/groups/frequent_keys.hpp"
+#include "roost/detail/groups/key_numbers.hpp"
 #include "roost/detail/place/look_back.hpp"
 
 // The kernel of numbering: see numbering.hpp. A team inserts the keys of a region into a table whose layout

@@ -23,14 +23,13 @@ struct digit_at {
 template <class Place, class Source>
 auto sort_pairs(const Place& place, const Source& source, std::uint32_t bits) {
   using item = std::remove_cvref_t<decltype(source[0])>;
-  constexpr partition_kind kind{.stable = true, .one_pass = true};
+  using one_digit = partitioner<Place, item, partition_kind{.stable = true, .one_pass = true}>;
   constexpr auto bits_most =
       static_cast<std::uint32_t>(std::bit_width(partition_tuning<Place>::digits_most) - 1);
   const std::uint32_t passes = larger(1u, ceil_div(bits, bits_most)),
                       width = larger(1u, ceil_div(bits, passes));
   const auto pass = [&](const auto& items, std::uint32_t number) {
-    return partitioner<Place, item, kind>(place, 1u << width, room::exact, nullptr)
-        .run(items, digit_at{number * width, width});
+    return one_digit(place, 1u << width, room::exact, nullptr).run(items, digit_at{number * width, width});
   };
   auto sorted = pass(source, 0);
   for (std::uint32_t i = 1; i < passes; ++i)

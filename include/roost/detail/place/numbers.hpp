@@ -50,6 +50,8 @@ struct scatter {
   T* target;
   ROOST_FN void operator()(std::size_t i) const { target[order[i]] = f(i); }
 };
+template <class F, class T>  // which clang 16 does not find
+scatter(const std::uint32_t*, F, T*) -> scatter<F, T>;
 
 /// 0, 1, ... n - 1.
 template <class T>
