@@ -118,7 +118,8 @@ TEST(frozen_map_class, refs_take_lanes_as_those_of_concurrent_maps_do) {
   roost::concurrent_map<u32, u32, place_type> concurrent(test_place(), keys.size());
   concurrent.insert(test_place(), device, device);
   const auto wrong = [&](const auto& ref) {
-    return test_place().sum(keys.size(), count_wrong_by_lanes{ref, device.data()});
+    using kernel = count_wrong_by_lanes<std::remove_cvref_t<decltype(ref)>>;
+    return test_place().sum(keys.size(), kernel{ref, device.data()});
   };
   EXPECT_EQ(wrong(frozen.ref()), 0u);
   EXPECT_EQ(wrong(std::as_const(concurrent).ref()), 0u);

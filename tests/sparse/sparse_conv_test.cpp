@@ -480,7 +480,7 @@ TEST(sparse_conv_errors, say_what_is_wrong) {
     roost::sparse_conv(test_place(), view, c, x, w, y, b.span());
   };
   run(map.view(), {2, 3}, input, weights, output, bias);
-  for (const auto& channels : {conv_channels{0, 3}, {2, 0}, {2, 65537}})
+  for (const conv_channels channels : {conv_channels{0, 3}, conv_channels{2, 0}, conv_channels{2, 65537}})
     expect_error<invalid_argument>([&] { run(map.view(), channels, input, weights, output, bias); },
                                    {"roost::sparse_conv", "channels", "1 to 65536"});
   const auto few = zeros(n * 2 - 1);
