@@ -513,6 +513,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   ROOST_FN static std::uint32_t matches(const Seen& here, std::uint64_t tag) {
     constexpr detail::sector_format f = Format()();
     if constexpr (on_host && f.by_lanes()) {
+      static_assert(f.stride == 32 || !f.aligned(), "lanes of 16 bits are compared as a whole");
       return detail::equal_lanes_for<Format, f.stride, f.slots>(here.word, static_cast<std::uint32_t>(tag),
                                                                 static_cast<std::uint32_t>(f.empty_tag()));
     } else if constexpr (f.by_bits()) {

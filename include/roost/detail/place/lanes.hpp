@@ -27,9 +27,9 @@
 
 namespace roost::detail {
 
-/// A bit for each of the first `Count` numbers of `Bits` bits that is equal to `wanted`, of the bits that
-/// `care` has. Apart = 2: every second number is looked at. Reads whole pieces of 16 bytes, at an address
-/// that is a multiple of 16.
+/// A bit for each of the first `Count` numbers of `Bits` bits that is equal to `wanted`: of 32 bits in those
+/// that `care` has, of 16 as a whole. Apart = 2: every second number is looked at. Reads whole pieces of 16
+/// bytes, at an address that is a multiple of 16.
 template <int Bits, int Count, int Apart = 1>
 ROOST_FN std::uint32_t equal_lanes(const void* numbers, std::uint32_t wanted, std::uint32_t care) {
   static_assert((Bits == 32 || (Bits == 16 && Apart == 1)) && Count <= 16);
@@ -58,7 +58,7 @@ ROOST_FN std::uint32_t equal_lanes(const void* numbers, std::uint32_t wanted, st
   for (int i = 0; i < Count; ++i) {
     number_type number;
     std::memcpy(&number, static_cast<const number_type*>(numbers) + i * Apart, sizeof(number));
-    mask |= std::uint32_t{(number & care) == wanted} << i;
+    mask |= std::uint32_t{(Bits == 16 ? number : number & care) == wanted} << i;
   }
   return mask;
 #endif
