@@ -16,8 +16,9 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """Makes a package with a stand-in for the module: package(name, version)."""
-    known = {"roost_cu12", "roost_cu13", "roost_cu12._cuda", "roost_cu13._cuda"}
-    if known & set(sys.modules) or any(importlib.util.find_spec(name) for name in ("roost_cu12", "roost_cu13")):
+    names = "roost_cu12", "roost_cu13"
+    known = {*names, *(f"{name}._cuda" for name in names)}
+    if known & set(sys.modules) or any(map(importlib.util.find_spec, names)):
         pytest.skip("a package with the module is installed")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -50,7 +51,8 @@ def test_it_is_taken_from_its_package(package, name):
 
 def test_it_is_of_another_version(package):
     package("roost_cu12", "0.0.1")
-    with pytest.raises(ImportError, match=rf"roost_cu12, is 0.0.1; pip install 'roost\[cu12\]=={roost.__version__}'"):
+    advice = rf"roost_cu12, is 0.0.1; pip install 'roost\[cu12\]=={roost.__version__}'"
+    with pytest.raises(ImportError, match=advice):
         _gpu.module()
     with pytest.raises(NotImplementedError, match="an array on a GPU, but roost is .* to the CPU$"):
         _libraries._library(("a test", 0), _gpu.module)
