@@ -103,10 +103,12 @@ struct cuckoo {
     storage(const Place& place, const plan& p)
         : slots_(place, std::size_t{p.regions} * region_slots),
           seeds_(place, p.regions),
+          state_(place, 1),
           table_(slots_.data(), seeds_.data(), p.region_of, detail::find_empty_keys<Key>(p.region_of)) {}
 
     const table<Place, Key, Value>& ref() const { return table_; }
-    std::size_t bytes() const { return slots_.bytes() + seeds_.bytes(); }
+    detail::build_state* state() { return state_.data(); }
+    std::size_t bytes() const { return slots_.bytes() + seeds_.bytes() + state_.bytes(); }
     double load_factor(std::size_t size) const {
       return static_cast<double>(size) / static_cast<double>(table_.capacity());
     }
@@ -114,6 +116,7 @@ struct cuckoo {
    private:
     array<pair<Key, Value>, Place> slots_;
     array<std::uint32_t, Place> seeds_;
+    array<detail::build_state, Place> state_;
     table<Place, Key, Value> table_;
   };
 };

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,22 @@
 #include "roost/error.hpp"
 
 namespace roost {
+
+namespace detail {
+class pinned_word;
+struct cuda_report;
+
+/// See pinned_word.
+struct report_words {
+  struct word {
+    std::byte* pinned;
+    std::uint64_t* counts;
+  };
+  std::mutex lock;
+  std::vector<word> free;
+  std::size_t count = 0;
+};
+}  // namespace detail
 
 /// Where a cuda place gets its memory. Derive from it to bring your own pool: both calls are ordered on the
 /// stream, as cudaMallocAsync and cudaFreeAsync are, and may come from several threads.
@@ -54,8 +71,10 @@ class device_memory_pool : public device_memory_resource {
   void share_with(int device);
 
  private:
+  friend class detail::pinned_word;
   explicit device_memory_pool(int device);
   cudaMemPool_t pool_ = nullptr;
+  detail::report_words words_;
 };
 
 /// How many CUDA devices can be used here; 0 if there is no driver.
@@ -91,6 +110,8 @@ class cuda {
 
   // What the algorithms of roost are built on; the same names as in roost::host.
 
+  using report = detail::cuda_report;
+
   void expect_room(std::size_t) const {}  // a device grants nothing that it does not have
   void* allocate(std::size_t bytes) const { return memory_->allocate(bytes, stream_); }
   void deallocate(void* memory, std::size_t bytes) const noexcept {
@@ -99,21 +120,31 @@ class cuda {
   void copy(void* target, const void* source, std::size_t bytes) const;
   void copy_from_host(void* target, const void* source, std::size_t bytes) const;
   void copy_to_host(void* target, const void* source, std::size_t bytes) const;  // synchronises
-  void copy_to_word(void* word, const void* source, std::size_t bytes) const;    // of detail::pinned_word
+  void copy_to_word(const detail::pinned_word& word, const void* source, std::size_t bytes) const;
   void fill(void* memory, int byte, std::size_t bytes) const;
 
   /// Runs kernel(team, i, scratch) for every i in [0, teams); a team is a block of Kernel::threads threads.
   /// Scratch is shared memory if `scratch_bytes` fit there, else device memory if the kernel has a member
   /// `large_scratch` that is true. Throws device_error for others.
-  template <class Kernel>
-  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
+  template <class Kernel, class... Report>
+  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel,
+              const Report&... report) const;
 
   /// Runs several kernels in order in one launch, with a barrier between them; the launch has no more blocks
   /// than can run at once. Cheaper where there is little work: a launch costs 4 us, a barrier 1 us.
   /// `barrier`: a word of the place that is 0 before its first use; launches that may run at the same time
   /// need different words.
   template <class... Kernels>
-  void launch_in_turn(std::uint32_t* barrier, const detail::stage<Kernels>&... stages) const;
+  void launch_in_turn(std::uint32_t* barrier, const report& to,
+                      const detail::stage<Kernels>&... stages) const;
+
+  /// Calls launch(counts, report), whose last launch takes the report, and returns what the kernels have
+  /// added to `counts`, numbers that are 0 at first. One wait, and nothing is copied or cleared. `keep`:
+  /// where another copy stays, in memory of the place. Synchronises.
+  template <class Counts, class Launch>
+  Counts count(const Launch& launch, Counts* keep = nullptr) const;
+  /// A launch that only reports, if the report is not empty.
+  void tell(report to) const;
 
   /// Whether launch_in_turn has enough shared memory for a kernel.
   template <class Kernel>
@@ -132,6 +163,8 @@ class cuda {
  private:
   static constexpr std::size_t static_shared_bytes = 4 << 10;  // room for what a team's scan takes for itself
 
+  /// Waits for the mark of a word, which the last launch sets.
+  void wait_for(const detail::pinned_word& word) const;
   void start(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes, void** arguments,
              const char* what, bool waits = false) const;
 

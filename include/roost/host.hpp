@@ -162,6 +162,9 @@ class host {
 
   // What the algorithms of roost are built on; the same names as in roost::cuda.
 
+  /// What a launch tells a caller that waits: nothing, since it has finished when it returns.
+  struct report {};
+
   /// Throws out_of_memory if this number of bytes cannot be allocated at the same time. Called before the
   /// first of several allocations.
   void expect_room(std::size_t bytes) const;
@@ -183,15 +186,29 @@ class host {
   /// Runs kernel(team, i, scratch) for every i in [0, teams), each team with `scratch_bytes` of memory.
   template <class Kernel>
   void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const;
+  template <class Kernel>
+  void launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel, report) const {
+    launch(teams, scratch_bytes, kernel);
+  }
 
   /// Runs several kernels in order.
   template <class... Kernels>
-  void launch_in_turn(std::uint32_t*, const detail::stage<Kernels>&... stages) const {
+  void launch_in_turn(std::uint32_t*, report, const detail::stage<Kernels>&... stages) const {
     const auto run = [&](const auto& stage) {
       if (stage.needed()) launch(stage.teams, detail::scratch_bytes_of(stage.kernel), stage.kernel);
     };
     (run(stages), ...);
   }
+
+  /// Calls launch(counts, report) and returns the counts, 0 at first; `keep`: another copy, or null.
+  template <class Counts, class Launch>
+  Counts count(const Launch& launch, Counts* keep = nullptr) const {
+    Counts sum{};
+    launch(&sum, report());
+    if (keep != nullptr) *keep = sum;
+    return sum;
+  }
+  void tell(report) const {}
 
   /// target[i] = source[0] + ... + source[i - 1], for sums below 2^62. `target` may be `source`.
   void exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const {

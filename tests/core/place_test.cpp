@@ -140,7 +140,7 @@ TEST(place, launches_kernels_in_turn) {
       using first = roost::detail::stage<write_from>;
       using second = roost::detail::stage<write_if>;
       for (int i = 0; i < 3; ++i) {
-        test_place().launch_in_turn(const_cast<std::uint32_t*>(barrier.data()),
+        test_place().launch_in_turn(const_cast<std::uint32_t*>(barrier.data()), {},
                                     first{teams, {nullptr, place_of(one), n}},
                                     second{teams, {{place_of(one), place_of(two), n}, wanted.data()}},
                                     second{1, {{place_of(one), place_of(one), 0}, wanted.data()}},
@@ -151,6 +151,81 @@ TEST(place, launches_kernels_in_turn) {
         ASSERT_EQ(result[i], flag == 0 ? 1 : ((i * 7919 + 1) % n * 7919 + 1) % n + 2) << n << " " << i;
     }
   }
+}
+
+/// Counts its teams and what they see, after some work.
+struct several_counts {
+  u64 teams = 0, workers = 0;
+  u32 largest = 0, odd = 0;
+  u64 more[4] = {};
+};
+struct count_teams {
+  static constexpr int threads = 64;
+  several_counts* counts;
+  u32 rounds;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    u32 mixed = static_cast<u32>(index);
+    for (u32 i = 0; i < rounds; ++i) mixed = mixed * 0x9e3779b1u + 1;
+    roost::detail::fetch_add(counts->workers, u64{1} + (mixed == 0 && rounds > 1));
+    if (team.rank() != 0) return;
+    roost::detail::fetch_add(counts->teams, u64{1});
+    roost::detail::fetch_max(counts->largest, static_cast<u32>(index));
+    roost::detail::fetch_add(counts->odd, static_cast<u32>(index % 2));
+    roost::detail::fetch_add(counts->more[3], static_cast<u64>(index));
+  }
+};
+
+void expect_counts(const several_counts& sum, std::size_t teams) {
+  EXPECT_EQ(sum.teams, teams);
+  EXPECT_EQ(sum.workers % teams, 0u);
+  EXPECT_EQ(sum.largest, teams - 1);
+  EXPECT_EQ(sum.odd, teams / 2);
+  EXPECT_EQ(sum.more[2], 0u);
+  EXPECT_EQ(sum.more[3], teams * (teams - 1) / 2);
+}
+
+TEST(place, counts_from_0_each_time) {
+  for (const u32 rounds : {1, 300000}) {  // the second takes longer than the host watches for the end
+    for (const std::size_t teams : {1, 2, 131, 5000, 3}) {
+      const auto kept = filled<several_counts>(1, several_counts{.teams = 99});
+      const auto launch = [&](several_counts* counts, const auto& report) {
+        test_place().launch(teams, 0, count_teams{counts, rounds}, report);
+      };
+      expect_counts(test_place().count<several_counts>(launch), teams);
+      expect_counts(test_place().count<several_counts>(launch, const_cast<several_counts*>(kept.data())),
+                    teams);
+      expect_counts(download(kept)[0], teams);
+    }
+    if (std::is_same_v<place_type, roost::host>) break;
+  }
+}
+
+TEST(place, counts_over_several_launches_and_in_turn) {
+  const auto barrier = filled<std::uint32_t>(1, 0);
+  for (const std::size_t teams : {1, 700}) {
+    using stage = roost::detail::stage<count_teams>;
+    const auto sum = test_place().count<several_counts>([&](several_counts* counts, const auto& report) {
+      test_place().launch(teams, 0, count_teams{counts, 1});
+      test_place().launch_in_turn(const_cast<std::uint32_t*>(barrier.data()), report,
+                                  stage{teams, {counts, 1}}, stage{1, {counts, 1}});
+    });
+    EXPECT_EQ(sum.teams, 2 * teams + 1);
+    EXPECT_EQ(sum.more[3], teams * (teams - 1));
+  }
+}
+
+TEST(place, counts_from_0_after_a_failure) {
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_THROW(test_place().count<several_counts>([&](several_counts* counts, const auto&) {
+      test_place().launch(50, 0, count_teams{counts, 1});
+      throw std::runtime_error("between two launches");
+    }),
+                 std::runtime_error);
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(test_place().sum(1000, odd{}), u64{1000} * 1000) << i;
+  EXPECT_EQ(test_place().sum(0, odd{}), 0u);
 }
 
 /// A team's own operations.

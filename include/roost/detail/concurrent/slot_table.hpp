@@ -260,17 +260,15 @@ class slot_table {
     }
   }
 
-  /// Launches inserts that add their counts to `counted`, which equals `sum` before and after.
-  template <class Launch>
-  void launch_put(const Place& place, array<counts, Place>& counted, counts& sum, insert_report& report,
-                  const Launch& launch) {
-    go_on_counting(place, counted, sum);
+  /// Inserts by insert(), which returns what its teams counted. If it fails, that is not known.
+  template <class Insert>
+  counts noting_inserted(insert_report& report, const Insert& insert) {
     const auto before = std::exchange(most_, std::nullopt);
-    launch();
-    place.copy_to_host(&sum, counted.data(), sizeof(sum));
+    const counts sum = insert();
     most_ = before;
     note_inserted(sum);
     report.inserted += sum.inserted;
+    return sum;
   }
 
   /// Inserts by region the pairs of a source that is already split by region, into an empty table or in

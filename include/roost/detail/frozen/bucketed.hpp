@@ -63,18 +63,22 @@ struct bucketed {
   class storage {
    public:
     storage(const Place& place, const plan& p)
-        : buckets_(place, std::size_t{p.regions} * p.region_buckets),
+        : buckets_(place, std::size_t{p.regions} * p.region_buckets +
+                              detail::ceil_div(sizeof(detail::build_state), sizeof(bucket))),
           table_(buckets_.data(), p.regions, p.region_buckets, p.region_of.seed,
                  detail::find_empty_keys<Key>(p.region_of)) {}
 
     const table<Place, Key, Value>& ref() const { return table_; }
+    /// Of asynchronous builds.
+    detail::build_state* state() { return reinterpret_cast<detail::build_state*>(buckets_.end()) - 1; }
     std::size_t bytes() const { return buckets_.bytes(); }
     double load_factor(std::size_t size) const {
       return static_cast<double>(size) / static_cast<double>(table_.capacity());
     }
 
    private:
-    array<typename table<Place, Key, Value>::bucket, Place> buckets_;
+    using bucket = typename table<Place, Key, Value>::bucket;
+    array<bucket, Place> buckets_;
     table<Place, Key, Value> table_;
   };
 };

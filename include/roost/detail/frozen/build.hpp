@@ -62,7 +62,7 @@ struct for_each_after {
   }
 };
 
-/// Sets the begins of regions with slack, and clears the counts.
+/// Sets the begins of regions with slack, and clears the counts of an earlier build.
 struct begin_build {
   static constexpr int threads = 512;
 
@@ -193,7 +193,8 @@ class frozen_table {
     if (source.size() > most_) refuse(source.size(), most_);
     array<std::uint64_t, Place> first(place, has_values ? facts_.capacity : 0);
     const auto fill_table = [&](const placed_table& table, const auto& pairs) {
-      facts_.scratch_bytes = fill(place, pairs, table, rooms_of(plan_).front()) + first.bytes();
+      facts_.scratch_bytes =
+          fill(place, pairs, table, rooms_of(plan_).front(), memory_.state(), {}) + first.bytes();
       settle(place, pairs, table, first);
     };
     given_ = source.size();
@@ -208,7 +209,7 @@ class frozen_table {
       }
     } catch (...) {
       given_ = 0;
-      place.fill(counted(), 0, sizeof(counts));
+      place.fill(memory_.state(), 0, sizeof(build_state));
       place.for_each(ref().capacity(), clear_slot<ref_type>{ref()});
       take_over({});
       throw;
@@ -218,7 +219,7 @@ class frozen_table {
   /// frozen_map::finish.
   void finish(const Place& place) {
     counts sum;
-    place.copy_to_host(&sum, counted(), sizeof(sum));
+    place.copy_to_host(&sum, &memory_.state()->counts, sizeof(sum));
     take_over(sum);
     if (!sum.failed()) return;
     raise<build_error>({"roost::frozen_map::finish: the ", given_,
@@ -247,12 +248,7 @@ class frozen_table {
   static constexpr bool takes_inserts = requires { requires placed_table::takes_inserts; };
 
   frozen_table(const Place& place, const typename Layout::plan& plan, std::size_t n)
-      : memory_(place, plan), state_(place, 1), plan_(plan), most_(n), given_(n) {
-    place.fill(state_.data(), 0, state_.bytes());
-  }
-
-  counts* counted() { return &state_.data()->counts; }
-  std::uint32_t* barrier() { return &state_.data()->barrier; }
+      : memory_(place, plan), plan_(plan), most_(n), given_(n) {}
 
   template <class Source>
   bool is_built(const Place& place, const Source& source) {
@@ -272,9 +268,10 @@ class frozen_table {
   template <class Source>
   bool is_filled(const Place& place, const placed_table& table, const Source& pairs) {
     for (const room room : rooms_of(plan_)) {
-      facts_.scratch_bytes = fill(place, pairs, table, room);
-      counts sum;
-      place.copy_to_host(&sum, counted(), sizeof(sum));  // the only readback by the host
+      const auto launch = [&](build_state* state, const auto& to) {
+        facts_.scratch_bytes = fill(place, pairs, table, room, state, to);
+      };
+      const counts sum = place.template count<build_state>(launch, memory_.state()).counts;
       if (sum.overflowed != 0 && !comes_in_ranges<Source>) continue;
       if (sum.failed()) return false;
       if constexpr (comes_in_ranges<Source>) most_ = given_ = sum.placed;
@@ -301,17 +298,27 @@ class frozen_table {
     }
   }
 
-  /// Partitions the pairs, unless they are already in regions of the plan or arrive in ranges of them, and
-  /// builds every region; returns the bytes of scratch. Does not wait, unless the pairs arrive in ranges.
+  /// Builds every region; returns the bytes of scratch. Does not wait, unless the pairs arrive in ranges.
   template <class Source>
-  std::size_t fill(const Place& place, const Source& source, const placed_table& table, room room) {
+  std::size_t fill(const Place& place, const Source& source, const placed_table& table, room room,
+                   build_state* const state, const typename Place::report& to) {
+    if constexpr (runs_in_turn<Source>) {
+      if (const auto scratch_bytes = fill_in_turn(place, source, table, room, state, to))
+        return *scratch_bytes;
+    }
+    if (state == memory_.state()) place.fill(&state->counts, 0, sizeof(counts));  // those of an earlier build
+    const std::size_t scratch_bytes = fill_in_passes(place, source, table, room, &state->counts);
+    place.tell(to);
+    return scratch_bytes;
+  }
+
+  /// Partitions the pairs, unless they are already in regions of the plan or arrive in ranges of them, and
+  /// builds the regions.
+  template <class Source>
+  std::size_t fill_in_passes(const Place& place, const Source& source, const placed_table& table, room room,
+                             counts* const sum) {
     using builder = std::conditional_t<takes_inserts, fill_units<placed_table, placed_item>,
                                        typename Layout::template builder<Place, Key, placed>>;
-    counts* const sum = counted();
-    if constexpr (runs_in_turn<Source>) {
-      if (const auto scratch_bytes = fill_in_turn(place, source, table, room)) return *scratch_bytes;
-    }
-    place.fill(sum, 0, sizeof(counts));
     constexpr bool comes = comes_in_ranges<Source>;
     if constexpr (takes_inserts && !comes) {
       if (unparted(place, table)) {
@@ -349,7 +356,8 @@ class frozen_table {
   /// The same in one launch, for small tables; returns nothing if that is not possible.
   template <class Source>
   std::optional<std::size_t> fill_in_turn(const Place& place, const Source& source, const placed_table& table,
-                                          room room) {
+                                          room room, build_state* const state,
+                                          const typename Place::report& to) {
     using tuned = build_tuning<Place>;
     using builder = typename Layout::template small_builder<Place, Key, placed>;
     using scatter = scatter_tiles<Place, placed_item, Source, leading_bits, shared_cursors, no_way_back,
@@ -371,7 +379,7 @@ class frozen_table {
     };
     array<std::byte, Place> memory(place, take(scratch_memory(nullptr)));
     take(scratch_memory(memory.data()));
-    counts* const sum = counted();
+    counts* const sum = &state->counts;
     const scatter split{source, plan_.region_of,
                         {n},    {0, static_cast<std::uint32_t>(std::bit_width(regions)), regions, regions},
                         {ends}, room_for_region,
@@ -379,9 +387,9 @@ class frozen_table {
                         {}};
     const builder build(table, {items, begins, ends, sum});
     if (!place.can_run_in_turn(split) || !place.can_run_in_turn(build)) return {};
-    place.launch_in_turn(barrier(), stage<begin_build>{1, {sum, regions, {room_for_region, begins, ends}}},
-                         stage<scatter>{ceil_div<std::size_t>(n, tuned::in_turn_tile), split},
-                         stage<builder>{regions, build});
+    place.launch_in_turn(
+        &state->barrier, to, stage<begin_build>{1, {sum, regions, {room_for_region, begins, ends}}},
+        stage<scatter>{ceil_div<std::size_t>(n, tuned::in_turn_tile), split}, stage<builder>{regions, build});
     return memory.bytes();
   }
 
@@ -392,15 +400,16 @@ class frozen_table {
               array<std::uint64_t, Place>& first) {
     const auto after = [&](outcome when, std::size_t n, const auto& f) {
       using kernel = for_each_after<std::remove_cvref_t<decltype(f)>>;
-      return stage<kernel>{ceil_div<std::size_t>(n, kernel::tile), {when, counted(), given_, n, f}};
+      return stage<kernel>{ceil_div<std::size_t>(n, kernel::tile),
+                           {when, &memory_.state()->counts, given_, n, f}};
     };
     const std::size_t slots = table.capacity();
     const auto empty = after(outcome::failed, slots, clear_slot<placed_table>{table});
     if constexpr (!has_values) {
-      place.launch_in_turn(barrier(), empty);
+      place.launch_in_turn(&memory_.state()->barrier, {}, empty);
     } else {
       place.launch_in_turn(
-          barrier(), empty, after(outcome::copies, slots, forget_first{first.data()}),
+          &memory_.state()->barrier, {}, empty, after(outcome::copies, slots, forget_first{first.data()}),
           after(outcome::copies, source.size(),
                 find_first<placed_table, Source>{table, source, first.data()}),
           after(outcome::copies, slots, write_first<placed_table, Source>{table, source, first.data()}));
@@ -418,7 +427,7 @@ class frozen_table {
     facts_.size = sum.failed() ? 0 : sum.placed;
     facts_.capacity = memory_.ref().capacity();
     facts_.load_factor = memory_.load_factor(facts_.size);
-    facts_.bytes = memory_.bytes() + state_.bytes();
+    facts_.bytes = memory_.bytes();
     facts_.regions = plan_.regions;
     facts_.duplicates = sum.failed() ? 0 : given_ - sum.placed;
     facts_.region_restarts = sum.region_restarts;
@@ -426,7 +435,6 @@ class frozen_table {
   }
 
   typename Layout::template storage<Place, Key, Value> memory_;
-  array<build_state, Place> state_;
   typename Layout::plan plan_;
   std::size_t most_;   // pairs that it has room for
   std::size_t given_;  // pairs that the last build was given

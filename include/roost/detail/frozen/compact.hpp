@@ -78,16 +78,20 @@ struct compact {
    public:
     using table_type = table<Place, Key, Value>;
     storage(const Place& place, const plan& p)
-        : memory_(place,
-                  sector_bytes(p) + std::size_t{p.regions} * p.region_stash * sizeof(pair<Key, Value>)),
+        : bytes_(sector_bytes(p) + std::size_t{p.regions} * p.region_stash * sizeof(pair<Key, Value>)),
+          memory_(place, state_at() + sizeof(detail::build_state)),
           table_(reinterpret_cast<sector*>(memory_.data()),
                  reinterpret_cast<pair<Key, Value>*>(memory_.data() + sector_bytes(p)), p,
                  detail::find_empty_keys<Key>(p.region_of)) {}
 
     const table_type& ref() const { return table_; }
+    /// Of asynchronous builds.
+    detail::build_state* state() {
+      return reinterpret_cast<detail::build_state*>(memory_.data() + state_at());
+    }
     std::size_t bytes() const { return memory_.bytes(); }
     double load_factor(std::size_t size) const {
-      return static_cast<double>(size * table_type::pair_bytes) / static_cast<double>(bytes());
+      return static_cast<double>(size * table_type::pair_bytes) / static_cast<double>(bytes_);
     }
 
    private:
@@ -96,7 +100,10 @@ struct compact {
       return std::size_t{p.regions} * p.region_sectors * sizeof(sector);
     }
 
-    array<std::byte, Place> memory_;  // the sectors, and then the stashes: one piece, as pieces cost time
+    std::size_t state_at() const { return (bytes_ + 15) / 16 * 16; }
+
+    std::size_t bytes_;               // of sectors and stashes
+    array<std::byte, Place> memory_;  // these, and then the state: one piece, as pieces cost time
     table_type table_;
   };
 };

@@ -19,7 +19,7 @@ struct build_counts {
   ROOST_FN bool failed() const { return overfull != 0 || overflowed != 0; }
 };
 
-/// The state of builds that a table keeps in memory of the place.
+/// The state of a build, in memory of the place.
 struct build_state {
   build_counts counts;
   std::uint32_t barrier = 0;  // see launch_in_turn

@@ -51,64 +51,120 @@ class scratch_block {
   void* memory_;
 };
 
-template <int Threads>
-__global__ void copy_bytes_kernel(std::byte* target, const std::byte* source, std::size_t bytes) {
-  if (threadIdx.x < bytes) target[threadIdx.x] = source[threadIdx.x];
-}
-
-/// A few bytes of pinned memory, which a kernel can write to: a copy by the device's copy engine that waits
-/// for a kernel takes up to 8 us longer. The memory is kept for the next one. Nothing if more bytes are
-/// wanted, or there is no such memory.
+/// What a call reports through: a few bytes of pinned memory that a kernel writes, and then a mark that the
+/// host watches (the copy engine takes up to 8 us longer, and a kernel's end shows 2 us after its last
+/// write); and words of the device to count in, which are 0 before and after. All are kept for the next call.
+/// Nothing if more bytes are wanted, or there is no such memory.
 class pinned_word {
  public:
   static constexpr std::size_t bytes_most = 64;
 
-  explicit pinned_word(std::size_t bytes) {
+  pinned_word(int device, std::size_t bytes) : all_(device_memory_pool::of(device).words_) {
     if (bytes == 0 || bytes > bytes_most) return;
-    const std::lock_guard hold(words().lock);
-    if (words().free.empty()) more();
-    if (words().free.empty()) return;
-    word_ = words().free.back();
-    words().free.pop_back();
+    const std::lock_guard hold(all_.lock);
+    if (all_.free.empty()) more();
+    if (all_.free.empty()) return;
+    mine_ = all_.free.back();
+    all_.free.pop_back();
+    __atomic_store_n(mark(), 0, __ATOMIC_RELAXED);
   }
   ~pinned_word() {
-    if (word_ == nullptr) return;
-    const std::lock_guard hold(words().lock);
-    words().free.push_back(word_);
+    if (mine_.pinned == nullptr) return;
+    const std::lock_guard hold(all_.lock);
+    all_.free.push_back(mine_);
   }
   pinned_word(const pinned_word&) = delete;
   pinned_word& operator=(const pinned_word&) = delete;
 
-  void* get() const { return word_; }
+  void* get() const { return mine_.pinned; }
+  std::uint64_t* counts() const { return mine_.counts; }
+  std::uint32_t* mark() const { return reinterpret_cast<std::uint32_t*>(mine_.pinned + bytes_most); }
+  bool is_marked() const { return __atomic_load_n(mark(), __ATOMIC_ACQUIRE) != 0; }
+
+  /// After launches that did not report. If this fails, too, nobody gets the word again.
+  void clear(cudaStream_t stream) noexcept {
+    if (cudaMemsetAsync(mine_.counts, 0, bytes_most, stream) != cudaSuccess ||
+        cudaStreamSynchronize(stream) != cudaSuccess)
+      mine_.pinned = nullptr;
+  }
 
  private:
-  static constexpr std::size_t at_once = 64;  // words
-  struct all {
-    std::mutex lock;
-    std::vector<void*> free;
-    std::size_t count = 0;
-  };
-  static all& words() {
-    static all& the_words = *new all;  // never destroyed, as the pools
-    return the_words;
-  }
-  static void more() {
-    words().free.reserve(words().count + at_once);              // so that none is lost in the destructor
+  void more() {
+    constexpr std::size_t at_once = 64, step = 2 * bytes_most;
+    all_.free.reserve(all_.count + at_once);                    // so that none is lost in the destructor
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // other threads may be capturing graphs
     static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
-    void* memory = nullptr;
-    if (cudaHostAlloc(&memory, at_once * bytes_most, cudaHostAllocPortable) == cudaSuccess) {
+    void *pinned = nullptr, *counts = nullptr;
+    cudaStream_t own = nullptr;  // that of the call may be capturing, too
+    if (cudaHostAlloc(&pinned, at_once * step, cudaHostAllocPortable) == cudaSuccess &&
+        cudaMalloc(&counts, at_once * bytes_most) == cudaSuccess &&
+        cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking) == cudaSuccess &&
+        cudaMemsetAsync(counts, 0, at_once * bytes_most, own) == cudaSuccess &&
+        cudaStreamSynchronize(own) == cudaSuccess) {
       for (std::size_t i = 0; i < at_once; ++i)
-        words().free.push_back(static_cast<std::byte*>(memory) + i * bytes_most);
-      words().count += at_once;
+        all_.free.push_back({static_cast<std::byte*>(pinned) + i * step,
+                             static_cast<std::uint64_t*>(counts) + i * bytes_most / 8});
+      all_.count += at_once;
     } else {
       static_cast<void>(cudaGetLastError());
     }
+    if (own != nullptr) static_cast<void>(cudaStreamDestroy(own));
     static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
   }
 
-  void* word_ = nullptr;
+  report_words& all_;
+  report_words::word mine_{};
 };
+
+/// How a launch tells the host what it has counted: its last block writes that to pinned memory. Null: the
+/// host does not wait.
+struct cuda_report {
+  static constexpr int words_most = 7;
+
+  std::uint64_t* counts = nullptr;  // of the device, words_most of them, and a ticket: 0 before and after
+  std::uint64_t* keep = nullptr;    // of the device: another copy, of so many words; or null
+  std::uint32_t keep_words = 0;
+  std::uint64_t* target = nullptr;  // pinned
+  std::uint32_t* mark = nullptr;
+
+  /// Called by all threads of all blocks at their end.
+  ROOST_FN void tell() const {
+#if ROOST_ON_DEVICE
+    if (counts == nullptr) return;
+    __syncthreads();
+    bool last = false;
+    if (threadIdx.x == 0) {
+      __threadfence();
+      last = atomicInc(reinterpret_cast<unsigned*>(counts + words_most), gridDim.x - 1) == gridDim.x - 1;
+      __threadfence();
+    }
+    if (!__syncthreads_or(last) || threadIdx.x >= words_most) return;
+    const std::uint64_t word = peek(counts[threadIdx.x]);  // one for each thread, to save registers
+    counts[threadIdx.x] = 0;
+    target[threadIdx.x] = word;
+    if (threadIdx.x < keep_words) keep[threadIdx.x] = word;
+    __syncwarp((1u << words_most) - 1);
+    if (threadIdx.x != 0) return;
+    __threadfence_system();
+    *static_cast<volatile std::uint32_t*>(mark) = 1;
+#endif
+  }
+};
+
+template <class Report>
+__global__ void tell_kernel(const Report report) {
+  report.tell();
+}
+
+template <int Threads>
+__global__ void copy_bytes_kernel(std::byte* target, const std::byte* source, std::size_t bytes,
+                                  std::uint32_t* mark) {
+  if (threadIdx.x < bytes) target[threadIdx.x] = source[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence_system();
+  *static_cast<volatile std::uint32_t*>(mark) = 1;
+}
 
 template <class F>
 __global__ void for_each_kernel(std::size_t n, const F f) {
@@ -126,10 +182,13 @@ constexpr int teams_at_once = [] {
   }
 }();
 
-template <class Kernel>
-__global__ void __launch_bounds__(Kernel::threads, teams_at_once<Kernel>) team_kernel(const Kernel kernel) {
+/// `report`: none, or one cuda_report.
+template <class Kernel, class... Report>
+__global__ void __launch_bounds__(Kernel::threads, teams_at_once<Kernel>)
+    team_kernel(const Kernel kernel, const Report... report) {
   extern __shared__ __align__(16) std::byte shared[];
   kernel(block_team<Kernel::threads>{}, std::size_t{blockIdx.x}, shared);
+  (report.tell(), ...);
 }
 
 /// Blocks of a launch in turn that a multiprocessor has.
@@ -148,19 +207,21 @@ constexpr bool has_large_scratch = [] {
 
 /// For scratch that shared memory cannot hold: fewer blocks, each with its own piece of device memory, share
 /// the teams' work.
-template <class Kernel>
+template <class Kernel, class... Report>
 __global__ void __launch_bounds__(Kernel::threads)
-    wide_team_kernel(const Kernel kernel, std::size_t teams, std::byte* scratch, std::size_t scratch_bytes) {
+    wide_team_kernel(const Kernel kernel, std::size_t teams, std::byte* scratch, std::size_t scratch_bytes,
+                     const Report... report) {
   for (std::size_t i = blockIdx.x; i < teams; i += gridDim.x) {
     kernel(block_team<Kernel::threads>{}, i, scratch + blockIdx.x * scratch_bytes);
     __syncthreads();
   }
+  (report.tell(), ...);
 }
 
 /// Runs stages in turn: blocks share each one's teams, and wait for each other before the next.
 template <int Threads, class... Kernels>
 __global__ void __launch_bounds__(Threads, in_turn_blocks)
-    stages_kernel(std::uint32_t* barrier, const stage<Kernels>... stages) {
+    stages_kernel(std::uint32_t* barrier, const cuda_report report, const stage<Kernels>... stages) {
 #if ROOST_ON_DEVICE
   extern __shared__ __align__(16) std::byte shared[];
   const block_team<Threads> team;
@@ -175,6 +236,7 @@ __global__ void __launch_bounds__(Threads, in_turn_blocks)
     }
   };
   (run(stages), ...);
+  report.tell();
 #endif
 }
 
@@ -351,23 +413,66 @@ inline void cuda::copy_from_host(void* target, const void* source, std::size_t b
 
 inline void cuda::copy_to_host(void* target, const void* source, std::size_t bytes) const {
   if (bytes == 0) return synchronize();
-  const detail::pinned_word word(bytes);
-  void* const pinned = word.get();
-  if (pinned != nullptr) {
-    copy_to_word(pinned, source, bytes);
+  const detail::pinned_word word(device_, bytes);
+  if (word.get() != nullptr) {
+    copy_to_word(word, source, bytes);
+    wait_for(word);
+    std::memcpy(target, word.get(), bytes);
   } else {
     detail::check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream_),
                   "cudaMemcpyAsync to the host");
+    synchronize();
   }
-  synchronize();
-  if (pinned != nullptr) std::memcpy(target, pinned, bytes);
 }
 
-inline void cuda::copy_to_word(void* word, const void* source, std::size_t bytes) const {
+inline void cuda::copy_to_word(const detail::pinned_word& word, const void* source, std::size_t bytes) const {
+  void *target = word.get(), *mark = word.mark();
+  void* arguments[] = {&target, &source, &bytes, &mark};
   constexpr int threads = detail::pinned_word::bytes_most;
-  void* arguments[] = {&word, &source, &bytes};
   start(reinterpret_cast<const void*>(&detail::copy_bytes_kernel<threads>), 1, threads, 0, arguments,
         "launch of a copy to the host");
+}
+
+inline void cuda::wait_for(const detail::pinned_word& word) const {
+  using clock = std::chrono::steady_clock;
+  // Of longer calls 2 us are little. They often have large scratch memory, which the pool gives again sooner
+  // once the driver has seen the stream at rest: 0.1 ms of an insert of 2^24 pairs.
+  const auto enough = clock::now() + std::chrono::microseconds(25);
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (word.is_marked()) return;
+    }
+  } while (clock::now() < enough);
+  synchronize();
+}
+
+template <class Counts, class Launch>
+Counts cuda::count(const Launch& launch, Counts* keep) const {
+  using words = std::uint64_t;
+  static_assert(sizeof(Counts) % sizeof(words) == 0 && sizeof(Counts) <= detail::cuda_report::words_most * 8);
+  detail::pinned_word word(device_, sizeof(Counts));
+  if (word.get() == nullptr)
+    detail::raise<out_of_memory>({"roost::cuda: no memory for the counts of a call; use fewer keys"});
+  try {
+    launch(reinterpret_cast<Counts*>(word.counts()),
+           report{word.counts(), reinterpret_cast<words*>(keep),
+                  keep == nullptr ? 0 : static_cast<std::uint32_t>(sizeof(Counts) / sizeof(words)),
+                  static_cast<words*>(word.get()), word.mark()});
+    wait_for(word);
+  } catch (...) {
+    word.clear(stream_);
+    throw;
+  }
+  Counts sum;
+  std::memcpy(&sum, word.get(), sizeof(sum));
+  return sum;
+}
+
+inline void cuda::tell(report to) const {
+  if (to.counts == nullptr) return;
+  void* arguments[] = {&to};
+  start(reinterpret_cast<const void*>(&detail::tell_kernel<report>), 1, 32, 0, arguments,
+        "launch of a report");
 }
 
 inline void cuda::fill(void* memory, int byte, std::size_t bytes) const {
@@ -392,13 +497,14 @@ inline void cuda::start(const void* kernel, std::size_t blocks, int threads, std
 }
 
 template <class... Kernels>
-void cuda::launch_in_turn(std::uint32_t* barrier, const detail::stage<Kernels>&... stages) const {
+void cuda::launch_in_turn(std::uint32_t* barrier, const report& to,
+                          const detail::stage<Kernels>&... stages) const {
   constexpr int threads = std::max({Kernels::threads...});
   const std::size_t teams = std::max({stages.teams...});
   const std::size_t shared = std::max({detail::scratch_bytes_of(stages.kernel)...});
   const std::size_t at_once = shared * detail::in_turn_blocks <= shared_bytes_ ? detail::in_turn_blocks : 1;
   if (teams == 0) return;
-  void* arguments[] = {&barrier, const_cast<detail::stage<Kernels>*>(&stages)...};
+  void* arguments[] = {&barrier, const_cast<report*>(&to), const_cast<detail::stage<Kernels>*>(&stages)...};
   start(reinterpret_cast<const void*>(&detail::stages_kernel<threads, Kernels...>),
         detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * at_once), threads, shared,
         arguments, "launch of kernels in turn", true);
@@ -413,24 +519,29 @@ void cuda::for_each(std::size_t n, const F& f) const {
         threads, 0, arguments, "launch of for_each");
 }
 
-template <class Kernel>
-void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel) const {
+template <class Kernel, class... Report>
+void cuda::launch(std::size_t teams, std::size_t scratch_bytes, const Kernel& kernel,
+                  const Report&... report) const {
   if (teams == 0) return;
+  if ((... || (report.counts != nullptr && teams > static_cast<std::size_t>(processors_) * 8))) {
+    launch(teams, scratch_bytes, kernel, Report()...);  // a report would cost each of these blocks 1 us
+    return (tell(report), ...);
+  }
   constexpr const char* what = "launch of a team kernel";
   auto* const self = const_cast<Kernel*>(&kernel);
   if (scratch_bytes + static_shared_bytes <= shared_bytes_) {
-    void* arguments[] = {self};
-    start(reinterpret_cast<const void*>(&detail::team_kernel<Kernel>), teams, Kernel::threads, scratch_bytes,
-          arguments, what);
+    void* arguments[] = {self, const_cast<Report*>(&report)...};
+    start(reinterpret_cast<const void*>(&detail::team_kernel<Kernel, Report...>), teams, Kernel::threads,
+          scratch_bytes, arguments, what);
   } else if constexpr (detail::has_large_scratch<Kernel>) {
     std::size_t bytes = (scratch_bytes + 255) / 256 * 256;
     const std::size_t blocks = detail::smaller<std::size_t>(teams, static_cast<std::size_t>(processors_) * 2);
     const detail::scratch_block scratch(*this, blocks * bytes);
     fill(scratch.get(), 0, blocks * bytes);  // a team may copy slots that it has not filled yet
     auto* memory = static_cast<std::byte*>(scratch.get());
-    void* arguments[] = {self, &teams, &memory, &bytes};
-    start(reinterpret_cast<const void*>(&detail::wide_team_kernel<Kernel>), blocks, Kernel::threads, 0,
-          arguments, what);
+    void* arguments[] = {self, &teams, &memory, &bytes, const_cast<Report*>(&report)...};
+    start(reinterpret_cast<const void*>(&detail::wide_team_kernel<Kernel, Report...>), blocks,
+          Kernel::threads, 0, arguments, what);
   } else {
     detail::raise<device_error>({"roost::cuda: a kernel needs ", scratch_bytes,
                                  " bytes of shared memory, and a block of this device has ", shared_bytes_,
@@ -460,12 +571,10 @@ std::uint64_t cuda::sum(std::size_t n, const F& f) const {
   using kernel = detail::sum_numbers<F>;
   const std::size_t teams = detail::smaller<std::size_t>(detail::ceil_div<std::size_t>(n, kernel::threads),
                                                          static_cast<std::size_t>(processors_) * 8);
-  const detail::scratch_block total(*this, sizeof(std::uint64_t));
-  fill(total.get(), 0, sizeof(std::uint64_t));
-  launch(teams, 0, kernel{n, teams * kernel::threads, f, static_cast<std::uint64_t*>(total.get())});
-  std::uint64_t result = 0;
-  copy_to_host(&result, total.get(), sizeof(result));
-  return result;
+  if (n == 0) return 0;
+  return count<std::uint64_t>([&](std::uint64_t* total, const detail::cuda_report& report) {
+    launch(teams, 0, kernel{n, teams * kernel::threads, f, total}, report);
+  });
 }
 
 }  // namespace roost

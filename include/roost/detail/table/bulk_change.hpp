@@ -17,16 +17,7 @@ struct put_counts {
   std::uint32_t put_off = 0;     // tiles that were not begun, because enough was inserted
   std::uint32_t overflowed = 0;  // the partition overflowed its slack, and nothing was inserted
   std::uint64_t freed = 0;       // slots of erased keys that became free
-
-  friend bool operator==(const put_counts&, const put_counts&) = default;
 };
-
-/// Copies the counts so far to where teams continue counting.
-template <class Place>
-void go_on_counting(const Place& place, array<put_counts, Place>& counted, const put_counts& sum) {
-  if (sum == put_counts{}) return place.fill(counted.data(), 0, counted.bytes());  // cheaper
-  place.copy_from_host(counted.data(), &sum, sizeof(sum));
-}
 
 /// Pairs that found no room, for another try.
 template <class Item>
@@ -210,20 +201,25 @@ struct tile_inserter {
   static put_counts run(const Place& place, Map& map, const Source& source, const Change& change, bool grows,
                         array<Item, Place>& left, insert_report& report) {
     using kernel = put_tiles<Place, std::remove_cvref_t<decltype(map.inserter())>, Source, Change>;
-    array<put_counts, Place> counted(place, 1);
     array<std::uint32_t, Place> tiles;
     put_counts sum;
     const std::uint32_t tile = kernel::tile_for(source.size());
     for (std::size_t n = ceil_div<std::size_t>(source.size(), tile); n != 0; n = sum.put_off) {
-      array<std::uint32_t, Place> put_off(place, grows ? n : 0);
-      sum.inserted = sum.put_off = 0;
-      const kernel run{map.inserter(),
-                       source,
-                       change,
-                       tile,
-                       {tiles.data(), put_off.data(), map.room()},
-                       {left.data(), left.size(), counted.data()}};
-      map.launch_put(place, counted, sum, report, [&] { place.launch(n, scratch_bytes_of(run), run); });
+      const std::size_t room = map.room();
+      array<std::uint32_t, Place> put_off(place, grows && room < source.size() ? n : 0);
+      const std::size_t listed = smaller<std::size_t>(sum.left, left.size()), left_before = sum.left;
+      sum = map.noting_inserted(report, [&] {
+        return place.template count<put_counts>([&](put_counts* counted, const auto& to) {
+          const kernel run{map.inserter(),
+                           source,
+                           change,
+                           tile,
+                           {tiles.data(), put_off.data(), room},
+                           {left.data() + listed, left.size() - listed, counted}};
+          place.launch(n, scratch_bytes_of(run), run, to);
+        });
+      });
+      sum.left += left_before;
       if (sum.put_off == 0) break;
       const std::size_t begun = n - sum.put_off;  // these show how many of the others are new
       const double share =

@@ -34,13 +34,13 @@ class reading {
 template <class T>
 class reading<T, cuda> {
  public:
-  reading(const cuda& place, const T* source) : word_(sizeof(T)) {
+  reading(const cuda& place, const T* source) : word_(place.device(), sizeof(T)) {
     if (word_.get() == nullptr) {
       place.copy_to_host(&value_, source, sizeof(T));
       return;
     }
     there_ = make_event();
-    place.copy_to_word(word_.get(), source, sizeof(T));
+    place.copy_to_word(word_, source, sizeof(T));
     check(cudaEventRecord(there_.get(), place.stream()), "cudaEventRecord");
   }
   reading(const reading&) = delete;

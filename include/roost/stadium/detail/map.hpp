@@ -306,17 +306,14 @@ class stadium_table {
     place.launch(larger(teams_least, ceil_div<std::size_t>(source.size(), tile)), scratch_bytes_of(run), run);
   }
 
-  /// Launches inserts that add their counts to `counted`, which equals `sum` before and after.
-  template <class Launch>
-  void launch_put(const Place& place, counts_of_put& counted, put_counts& sum, insert_report& report,
-                  const Launch& launch) {
-    const std::size_t inserted = sum.inserted;
-    go_on_counting(place, counted, sum);
+  /// Inserts by insert(), which returns what its teams counted. If it fails, that is not known.
+  template <class Insert>
+  put_counts noting_inserted(insert_report& report, const Insert& insert) {
     const auto before = std::exchange(known_, std::nullopt);
-    launch();
-    place.copy_to_host(&sum, counted.data(), sizeof(sum));
-    known_ = {before->live + (sum.inserted - inserted), before->erased};
-    report.inserted += sum.inserted - inserted;
+    const put_counts sum = insert();
+    known_ = {before->live + sum.inserted, before->erased};
+    report.inserted += sum.inserted;
+    return sum;
   }
 
   /// Inserts the pairs of a source. If the map grows, it does so when it reaches its load factor.
@@ -383,15 +380,18 @@ class stadium_table {
     array<item, Place> left(
         place, Change::repeatable ? larger<std::size_t>(4096, parts.extent() / 64) : parts.extent());
     counts_of_put counted(place, 1);
-    put_counts sum;
+    place.fill(counted.data(), 0, counted.bytes());
     begun = true;
-    launch_put(place, counted, sum, report, [&] {
+    const put_counts sum = noting_inserted(report, [&] {
       regions.run(ref(), parts.regions(),
                   [&](const ref_type& here, std::uint32_t first, std::uint32_t count) {
                     const std::uint64_t begin = begins[first], n = ends[first + count - 1] - begin;
                     launch_tiles(place, here, some_items{parts.items(), {}, begin, n}, change,
                                  {left.data(), left.size(), counted.data()});
                   });
+      put_counts all;
+      place.copy_to_host(&all, counted.data(), sizeof(all));
+      return all;
     });
     if (sum.left == 0) return;
     if (sum.left <= left.size())
@@ -477,7 +477,7 @@ class stadium_table {
     array<item, Place> left(place, left_most(place, target, parts));
     counts_of_put counted(place, 1);
     put_counts sum;
-    go_on_counting(place, counted, sum);
+    place.fill(counted.data(), 0, counted.bytes());
     staging<Place> staging(place, from_bytes + to_bytes);
     const auto put_some = [&](const ref_type& there, const auto& source) {
       launch_tiles(place, there, source, typename ref_type::fresh(),
