@@ -30,4 +30,24 @@ struct maximum {
   }
 };
 
+/// The bits that both have, either has, or one of them has: of integers.
+struct bit_and {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct bit_or {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return static_cast<T>(a | b);
+  }
+};
+struct bit_xor {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return static_cast<T>(a ^ b);
+  }
+};
+
 }  // namespace roost
