@@ -149,7 +149,7 @@ void check_functions(const std::vector<Key>& keys, const std::vector<Value>& val
     ++k;
   };
   (check_one(f), ...);
-  const auto again = roost::group_by(test_place(), columns, numbers, std::get<0>(std::tuple(f...)), options);
+  const auto again = roost::group_by(test_place(), columns, numbers, std::tuple(f...), options);
   EXPECT_EQ(download(again.keys), of) << "another order";
 }
 

@@ -348,8 +348,9 @@ struct aggregate_regions {
   template <class Team>
   static constexpr std::uint32_t tile = per_worker<Team> * static_cast<std::uint32_t>(Team::size);
 
+  /// Keys at home in the last of these slots may take the ones behind.
   ROOST_FN std::uint32_t home_of(word w) const {
-    return static_cast<std::uint32_t>(std::uint64_t{words::leading(w)} * (slots - slots / 32) >> 31);
+    return static_cast<std::uint32_t>(std::uint64_t{words::leading(w)} * (slots - slots / 32 - 48) >> 31);
   }
 
   /// Adds n items. A thread of a block reads the first slots of all its items before it needs them.
@@ -588,7 +589,7 @@ class aggregator {
   /// The slots for that many keys: twice as many, or what is left if two teams run at once, or one does.
   std::uint32_t slots_for(double keys) const {
     const std::uint32_t half = slots_that_fit(bytes_most() / 2);
-    if (2 * keys < half) return static_cast<std::uint32_t>(keys / 16) * 32 + 64;
+    if (2 * keys < half) return smaller(static_cast<std::uint32_t>(keys / 16) * 32 + 96, half);
     return keys <= 0.75 * half ? half : slots_that_fit(bytes_most());
   }
   /// The keys that a region should have: two teams at once are faster than one.
