@@ -41,6 +41,7 @@ class _Values:
             self.size *= d
         self.bytes = self._in_table()
         self._zero = np.zeros((1, self.bytes or self.size), np.uint8)
+        self._last = None, None, None  # the last `missing`: its type, itself, and the array for it
 
     def _in_table(self):
         """The bytes that a value has in the table; None: it lies beside it."""
@@ -101,11 +102,19 @@ class _Values:
         source = self.library.column(self.array)
         return library.gather(source, self.dtype, self.tail, library.column(rows), len(rows), missing)
 
-    @whole_floats
     def one(self, value, what):
         """The value for absent keys, as an array of one value on the CPU, by its bytes."""
-        if type(value) is int and value == 0:
+        if value.__class__ is int and value == 0:
             return self._zero
+        kind, last, array = self._last
+        if value.__class__ is not kind or value != last:
+            array = self._one(value, what)
+            if value.__class__ is int or (value.__class__ is float and value and value.is_integer()):
+                self._last = value.__class__, value, array
+        return array
+
+    @whole_floats
+    def _one(self, value, what):
         dtype = self.dtype
         if not isinstance(dtype, np.dtype):
             return self._one_of_torch(value, what)

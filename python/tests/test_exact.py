@@ -387,6 +387,16 @@ def test_an_empty_list_is_of_any_type(dtype):
         )
 
 
+def test_one_missing_value_after_another():
+    ints, floats = (roost.Map(np.arange(2), np.ones(2, dtype)) for dtype in ("int64", "float64"))
+    for missing in (-1, -1, 2**40, 0, -1.0, -1, True, 1, 1.0):
+        assert ints.find([7], missing=missing)[0] == missing
+    for missing in (0.0, -0.0, -1.0, -1, -0.0, 0, 5e-324, 1e-323, 0.5, -1.0, True, 1):
+        found = floats.find([7], missing=missing)[0]
+        assert found == missing and np.signbit(found) == np.signbit(float(missing))
+    assert np.isnan(floats.find([7], missing=float("nan"))[0]) and floats.find([7], missing=0.5)[0] == 0.5
+
+
 def test_missing_is_kept():
     def find(values, missing):
         return roost.Map(np.arange(2), np.array([values] * 2)).find([7], missing=missing)[0]
