@@ -102,6 +102,11 @@ def _operations(rows, copies, dtype):
         "roost, int32 rows": lambda: index.get_indexer(queries, index_dtype="int32"),
         "torch": search,
     }, lambda r: torch.equal(r.long(), position)
+    table = roost.Map(known, order)
+    yield "Map.find (the table, or sorted keys, made before)", {
+        "roost": lambda: table.find(queries, missing=-1),
+        "torch": lambda: torch.where((at := search()) >= 0, order[at], -1),
+    }, lambda r: torch.equal(r, torch.where(position >= 0, order[position], -1))
     yield "the table, or sorting", {
         "roost": lambda: roost.Index(known),
         "torch": lambda: torch.sort(known),
@@ -182,22 +187,25 @@ def main(sizes, dtypes, copies, repeats):
     bad = 0
     name = torch.cuda.get_device_name()
     versions = f"torch {torch.__version__}" + (f", CuPy {cupy.__version__}" if cupy else "")
-    print(f"{name}, roost {roost.__version__}, {versions}; billions of rows a second\n")
+    print(f"{name}, roost {roost.__version__}, {versions}\n")
     for rows in sizes:
         columns = [f"{d}, {c} copies" for d in dtypes for c in copies]
-        print(f"{rows} rows\n\n| operation | library | {' | '.join(columns)} |")
+        small = rows < 1 << 20
+        unit = "microseconds a call" if small else "billions of rows a second"
+        print(f"{rows} rows: {unit}\n\n| operation | library | {' | '.join(columns)} |")
         print("|---|---|" + "---|" * len(columns))
         cells = {}
         for dtype in dtypes:
             for c in copies:
                 for operation, functions, right in _operations(rows, c, getattr(torch, dtype)):
                     for library, function in functions.items():
-                        result, seconds = _best(function, repeats)
+                        result, seconds = _best(function, max(repeats, 100) if small else repeats)
                         ok = right(result)
                         bad += not ok
                         del result
+                        figure = f"{seconds * 1e6:.0f}" if small else f"{rows / seconds / 1e9:.2f}"
                         cells.setdefault((operation, library), []).append(
-                            f"{rows / seconds / 1e9:.2f}" + ("" if ok else " (another answer!)")
+                            figure + ("" if ok else " (another answer!)")
                         )
                 torch.cuda.empty_cache()
                 if cupy:

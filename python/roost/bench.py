@@ -187,7 +187,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m roost.bench", description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument(
-        "--rows", type=int, help="default: 10^7; on a GPU 2^20, then 2^26; under torchrun 10^6, 2^27"
+        "--rows", type=int, help="default: 10^7; on a GPU 2^12, 2^16, 2^20, 2^26; under torchrun 10^6, 2^27"
     )
     parser.add_argument(
         "--copies", type=int, help="how often a key occurs on average; default: 8; on a GPU 1, then 8"
@@ -215,7 +215,7 @@ def main(arguments=None):
         from . import _bench_cuda
 
         return _bench_cuda.main(
-            [options.rows] if options.rows else [1 << 20, 1 << 26],
+            [options.rows] if options.rows else [1 << 12, 1 << 16, 1 << 20, 1 << 26],
             [options.dtype] if options.dtype else ["int32", "int64"],
             [options.copies] if options.copies else [1, 8],
             options.repeats,
