@@ -266,11 +266,11 @@ TEST(aggregates_calls, of_floating_point_numbers_in_any_order) {
       whole.push_back(static_cast<float>(roost::mix64(i) % 100));  // their sums are exact
       small.push_back(i % 3 ? -0.0 : static_cast<double>(roost::mix64(i) % 100) / 4);
     }
-    check_functions(keys, whole, {.order = roost::order::any}, roost::plus(), roost::maximum());
-    check_functions(keys, small, {.order = roost::order::any}, roost::plus());
+    check_functions(keys, whole, {.order = roost::value_order::any}, roost::plus(), roost::maximum());
+    check_functions(keys, small, {.order = roost::value_order::any}, roost::plus());
     const auto columns = upload(keys);
     const auto numbers = upload(whole);
-    const auto means = roost::group_means(test_place(), columns, numbers, {roost::order::any, false});
+    const auto means = roost::group_means(test_place(), columns, numbers, {roost::value_order::any, false});
     EXPECT_EQ(means.counts.size(), 0u);
     const numbered<u32> oracle(keys);
     const auto sums = oracle.in_input_order(whole, roost::plus());
