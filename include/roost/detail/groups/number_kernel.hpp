@@ -103,6 +103,10 @@ struct numbering_outcome {
   std::uint32_t failed;      // regions with too many different keys
   std::uint32_t copies;      // regions with copies of a key although all keys should be distinct
   std::uint64_t size;        // different keys
+  std::uint32_t items_of_few, keys_of_few;  // of a few regions, which are counted before any are marked
+
+  /// If keys have few copies, those are marked instead of the first items: fewer marks.
+  ROOST_FN bool marks_copies() const { return items_of_few < 2 * std::uint64_t{keys_of_few}; }
 };
 
 /// What numbering writes besides the keys. Null: not requested.
