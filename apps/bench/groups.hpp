@@ -214,7 +214,7 @@ struct add_to_group {
   }
 };
 template <class Value>
-struct wrong_sum {
+struct wrong_group {
   const Value *sums, *expected;
   const std::uint64_t *counts, *expected_counts;
   ROOST_FN std::uint64_t operator()(std::size_t g) const {
@@ -453,7 +453,7 @@ class groups_measurement {
     return place_.sum(n_,
                       add_to_group<std::remove_const_t<decltype(ref)>, Key, Value>{
                           ref, keys_.data(), values_.data(), expected.data(), counted.data()}) +
-           place_.sum(size, wrong_sum<Value>{sums.data(), expected.data(), counts.data(), counted.data()});
+           place_.sum(size, wrong_group<Value>{sums.data(), expected.data(), counts.data(), counted.data()});
   }
 
   /// Numbers of all items, against the keys that they number.
