@@ -13,10 +13,11 @@ namespace roost {
 
 /// The order in which group_by combines the values of a key.
 enum class value_order {
-  input,  ///< that of the input: f(f(first, second), third) and so on
-  any  ///< any order: sums of floating-point numbers are faster, but differ in their last bits between calls
+  input,  ///< that of the input; how the calls are nested depends only on the number of values
+  any     ///< any: sums of floating-point numbers are faster, but their last bits differ between calls
 };
 
+/// How group_by works, and what it returns.
 struct group_options {
   value_order order = value_order::input;
   bool counts = true;  ///< whether the result has counts
@@ -24,9 +25,8 @@ struct group_options {
 
 /// The result of group_by. Group g has key keys[g] and value values[g], combined from counts[g] values. The
 /// arrays are in memory of the place. `values` is an array, or, of a std::tuple of N > 1 functions, a
-/// std::array of N arrays. Two calls with the same keys, number of values and options have the same groups in
-/// the same order; calls with values of other types, or other functions, may have them in another one. To
-/// combine several columns, see group_by.
+/// std::array of N arrays. The same call has the groups in the same order each time; with values of other
+/// types, or other functions, the order may be another one. To combine several columns, see group_by.
 template <class Key, class Value, class Place, std::size_t N = 1>
 struct aggregated {
   array<Key, Place> keys;
@@ -41,8 +41,8 @@ struct aggregated {
 ///
 ///     const auto sums = roost::group_by(gpu, customers, amounts, roost::plus());
 ///     // sums.keys, sums.values, sums.counts
-///     const auto all = roost::group_by(gpu, customers, amounts, std::tuple(roost::plus(),
-///     roost::maximum()));
+///     const std::tuple both(roost::plus(), roost::maximum());
+///     const auto all = roost::group_by(gpu, customers, amounts, both);
 ///     // all.values[0]: sums, all.values[1]: maxima
 ///
 /// `f`: plus, minimum, maximum, bit_and, bit_or, bit_xor, or any associative function of two values, which is
@@ -55,9 +55,9 @@ struct aggregated {
 /// two_way_index, and group by its indices.
 ///
 /// Where the order cannot matter (the functions named above, of integers; minimum and maximum of
-/// floating-point numbers; with value_order::any plus, too) and keys have up to 8 bytes, values are combined
-/// in tables as they are read: two or three passes over the batch, and the faster the fewer keys there are.
-/// Else this costs the build of a frozen_multimap without its table, and one read of the values.
+/// floating-point numbers without NaN; with value_order::any plus, too) and keys have up to 8 bytes, values
+/// are combined in tables as they are read: two or three passes over the batch, and the faster the fewer keys
+/// there are. Else this costs the build of a frozen_multimap without its table, and one read of the values.
 /// Synchronises. Throws invalid_argument, out_of_memory, build_error, device_error.
 template <class Place, class Keys, class Values, class F>
 auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f,
