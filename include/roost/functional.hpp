@@ -8,11 +8,17 @@
 
 namespace roost {
 
-/// The sum. On integers, insert_or_apply performs it as one atomic instruction.
+/// The sum; of integers it wraps around, those with a sign, too. On integers, insert_or_apply performs it as
+/// one atomic instruction.
 struct plus {
   template <class T>
   ROOST_FN T operator()(const T& a, const T& b) const {
-    return static_cast<T>(a + b);
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using bits = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<bits>(a) + static_cast<bits>(b));
+    } else {
+      return static_cast<T>(a + b);
+    }
   }
 };
 /// The smaller value; of equal values, the first.
