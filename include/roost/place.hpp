@@ -74,8 +74,8 @@ class array {
   const T* end() const { return data_ + size_; }
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
-  /// Keeps the first n <= size() elements, in the same memory.
-  void shrink(std::size_t n) { size_ = n; }
+  /// Keeps at most the first n elements, in the same memory.
+  void shrink(std::size_t n) { size_ = n < size_ ? n : size_; }
   /// The place; the array must have one.
   const Place& place() const { return *place_; }
 

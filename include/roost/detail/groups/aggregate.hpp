@@ -172,6 +172,7 @@ struct hot_keys {
 
   leading_bits spread;
   regions_and_frequent_keys<Key> found;  // by other regions
+  std::uint32_t slots;                   // of a tile's table of these keys, a power of two: slots_for()
   typename reduce::words values;         // of each frequent key, in memory of the place
   std::uint32_t* counts;
 
@@ -179,6 +180,9 @@ struct hot_keys {
   ROOST_FN bool absorbs_key(const Key& key) const { return found.is_frequent(key); }
   const leading_bits& after_absorbing() const { return spread; }
 
+  static std::uint32_t slots_for(std::uint32_t keys) {
+    return keys == 0 ? 0 : larger(256u, std::bit_ceil(4 * keys));
+  }
   /// Scratch bytes of a tile.
   static std::size_t bytes(std::uint32_t keys) {
     return slots_for(keys) * sizeof(std::uint16_t) +
@@ -192,13 +196,13 @@ struct hot_keys {
     std::uint32_t* count;
   };
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint16_t>(slots_for(found.count)), memory.take<Key>(found.count),
+    return {memory.take<std::uint16_t>(slots), memory.take<Key>(found.count),
             reduce::take(memory, found.count), memory.take<std::uint32_t>(found.count)};
   }
   template <class Team>
   ROOST_FN void begin(const Team& team, const pieces& parts) const {
     if (found.count == 0) return;
-    for_each_of(team, slots_for(found.count), [&](std::uint32_t s) { parts.slot[s] = none; });
+    for_each_of(team, slots, [&](std::uint32_t s) { parts.slot[s] = none; });
     for_each_of(team, found.count, [&](std::uint32_t f) {
       parts.key[f] = found.frequent[f];
       parts.count[f] = 0;
@@ -226,6 +230,7 @@ struct hot_keys {
   }
   template <class Team>
   ROOST_FN void end(const Team& team, const pieces& parts) const {
+    if (found.count == 0) return;
     team.sync();
     for_each_of(team, found.count, [&](std::uint32_t f) {
       if (parts.count[f] == 0) return;
@@ -235,15 +240,10 @@ struct hot_keys {
   }
 
  private:
-  ROOST_FN static std::uint32_t slots_for(std::uint32_t keys) {
-    std::uint32_t slots = keys == 0 ? 0 : 256;
-    while (slots < 4 * keys) slots *= 2;
-    return slots;
-  }
   ROOST_FN std::uint32_t home(const Key& key) const {  // by the last bits: the first ones are the region's
-    return static_cast<std::uint32_t>(hash_of(key, spread.seed)) & (slots_for(found.count) - 1);
+    return static_cast<std::uint32_t>(hash_of(key, spread.seed)) & (slots - 1);
   }
-  ROOST_FN std::uint32_t next(std::uint32_t s) const { return (s + 1) & (slots_for(found.count) - 1); }
+  ROOST_FN std::uint32_t next(std::uint32_t s) const { return (s + 1) & (slots - 1); }
 };
 
 template <class Reduce>
@@ -640,7 +640,8 @@ class aggregator {
     leading_bits spread{0, wanted.coarse << wanted.fine_bits};
     regions_and_frequent_keys<Key> found(spread);
     if (frequent_) found = frequent_->region_of;
-    const hot_keys<Key, Value, F...> hot{spread, found, hot_words(), hot_counts_.data()};
+    const hot_keys<Key, Value, F...> hot{spread, found, hot_keys<Key, Value, F...>::slots_for(found.count),
+                                         hot_words(), hot_counts_.data()};
     place_.for_each(found.count, clear_hot<reduce>{hot.values, hot.counts});
     constexpr std::size_t head = ceil_div(sizeof(aggregation_outcome), sizeof(std::uint64_t));
     auto state = zeros(place_, head + earlier_teams::words(std::size_t{spread.regions}));

@@ -127,10 +127,7 @@ auto with_some_seed(std::uint64_t seed, const char* where, const Attempt& attemp
 /// Keeps the first n elements of an array that had room for more, and frees the rest if that is most of it.
 template <class T, class Place>
 void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
-  if (n >= values.size() / 2) {
-    if (n < values.size()) values.shrink(n);
-    return;
-  }
+  if (n >= values.size() / 2) return values.shrink(n);
   array<T, Place> kept(place, n);
   place.copy(kept.data(), values.data(), kept.bytes());
   values = std::move(kept);
