@@ -66,6 +66,7 @@ const std::map<std::string, std::vector<std::string>> operations_of_tables{
     {"sparse_conv", {"conv", "map_conv", "stride_2_conv", "gradients"}},
     {"frozen_multimap", {"group", "count_hit", "count_half", "count_miss", "retrieve"}},
     {"two_way_index", {"group"}},
+    {"group_by", {"group"}},
     {"sorted_groups", {"group"}},
     {"std_unordered_multimap", {"group"}},
     {"sharded_multimap", {"group", "count_hit"}},

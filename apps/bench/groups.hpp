@@ -194,6 +194,34 @@ struct wrong_unique_key {
   }
 };
 
+struct group_number {
+  ROOST_FN std::uint32_t operator()(std::size_t i) const { return static_cast<std::uint32_t>(i); }
+};
+/// Adds a pair's value to the sum of its key, by another way; 1 if the key has no group.
+template <class Ref, class Key, class Value>
+struct add_to_group {
+  Ref group_of;
+  const Key* keys;
+  const Value* values;
+  Value* sums;
+  std::uint64_t* counts;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    const auto group = group_of.find(keys[i]);
+    if (!group) return 1;
+    kernels::fetch_add(sums[*group], values[i]);
+    kernels::fetch_add(counts[*group], std::uint64_t{1});
+    return 0;
+  }
+};
+template <class Value>
+struct wrong_group {
+  const Value *sums, *expected;
+  const std::uint64_t *counts, *expected_counts;
+  ROOST_FN std::uint64_t operator()(std::size_t g) const {
+    return sums[g] != expected[g] || counts[g] != expected_counts[g];
+  }
+};
+
 #if !defined(__CUDACC__)
 /// The pairs that are not in the map once, under their key, and the keys that a lookup does not find.
 template <class Key, class Value>
@@ -225,10 +253,12 @@ class groups_measurement {
  public:
   static constexpr const char* multimap_name = "frozen_multimap";
   static constexpr const char* index_name = "two_way_index";
+  static constexpr const char* sums_name = "group_by";
   static constexpr const char* sorted_name = "sorted_groups";
   static constexpr const char* std_name = "std_unordered_multimap";
   static constexpr std::array<const char*, 3> counts{"count_hit", "count_half", "count_miss"};
-  static constexpr std::array<const char*, 4> tables{multimap_name, index_name, sorted_name, std_name};
+  static constexpr std::array<const char*, 5> tables{multimap_name, index_name, sums_name, sorted_name,
+                                                     std_name};
 
   static bool is_asked(const settings& options) {
     const auto asks = [&](const char* name, const char* op) {
@@ -262,6 +292,7 @@ class groups_measurement {
     if (options_.wants(index_name)) {
       for (const index_order order : {index_order::any, index_order::first_occurrence}) measure_index(order);
     }
+    if (options_.wants(sums_name)) measure_sums();
     if (options_.wants(sorted_name)) {
       std::optional<sorted_groups<Place, Key, Value>> groups;
       const row line =
@@ -393,6 +424,36 @@ class groups_measurement {
                ? n_
                : place_.sum(different_, wrong_unique_key<index_ref, Key>{index->ref(), unique_keys->data(),
                                                                          seen_.data(), in_order}));
+  }
+
+  /// Sums and counts; then minimum and maximum, too.
+  void measure_sums() {
+    std::optional<aggregated<Key, Value, Place>> sums;
+    row line = built(sums_name, "group", n_, sums,
+                     [&] { sums.emplace(group_by(place_, all_keys(), all_values(), plus())); });
+    report(line, wrong_sums(sums->keys, sums->values, sums->counts));
+    sums.reset();
+    std::optional<aggregated<Key, Value, Place, 3>> all;
+    line = built("group_by_all", "group", n_, all, [&] {
+      all.emplace(group_by(place_, all_keys(), all_values(), std::tuple(plus(), minimum(), maximum())));
+    });
+    report(line, wrong_sums(all->keys, all->values[0], all->counts));
+  }
+  std::uint64_t wrong_sums(const array<Key, Place>& keys, const array<Value, Place>& sums,
+                           const array<std::uint64_t, Place>& counts) const {
+    const std::size_t size = keys.size();
+    if (size != different_) return n_;
+    const computed numbers(size, group_number());
+    const frozen_map<Key, std::uint32_t, Place> group_of(place_, keys, numbers);
+    array<Value, Place> expected(place_, size);
+    array<std::uint64_t, Place> counted(place_, size);
+    place_.fill(expected.data(), 0, expected.bytes());
+    place_.fill(counted.data(), 0, counted.bytes());
+    const auto ref = group_of.ref();
+    return place_.sum(n_,
+                      add_to_group<std::remove_const_t<decltype(ref)>, Key, Value>{
+                          ref, keys_.data(), values_.data(), expected.data(), counted.data()}) +
+           place_.sum(size, wrong_group<Value>{sums.data(), expected.data(), counts.data(), counted.data()});
   }
 
   /// Numbers of all items, against the keys that they number.

@@ -152,6 +152,9 @@ class cuda {
     return detail::scratch_bytes_of(kernel) + static_shared_bytes <= shared_bytes_;
   }
 
+  /// Bytes of shared memory that a team can have.
+  std::size_t scratch_most() const { return shared_bytes_ - static_shared_bytes; }
+
   /// target[i] = source[0] + ... + source[i - 1], for sums below 2^62. `target` may be `source`.
   /// Asynchronous.
   void exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const;

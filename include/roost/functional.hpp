@@ -8,11 +8,17 @@
 
 namespace roost {
 
-/// The sum. On integers, insert_or_apply performs it as one atomic instruction.
+/// The sum; of integers it wraps around, those with a sign, too. On integers, insert_or_apply performs it as
+/// one atomic instruction.
 struct plus {
   template <class T>
   ROOST_FN T operator()(const T& a, const T& b) const {
-    return static_cast<T>(a + b);
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using bits = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<bits>(a) + static_cast<bits>(b));
+    } else {
+      return static_cast<T>(a + b);
+    }
   }
 };
 /// The smaller value; of equal values, the first.
@@ -27,6 +33,26 @@ struct maximum {
   template <class T>
   ROOST_FN T operator()(const T& a, const T& b) const {
     return a < b ? b : a;
+  }
+};
+
+/// The bits that both have, either has, or one of them has: of integers.
+struct bit_and {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return static_cast<T>(a & b);
+  }
+};
+struct bit_or {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return static_cast<T>(a | b);
+  }
+};
+struct bit_xor {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return static_cast<T>(a ^ b);
   }
 };
 

@@ -210,6 +210,9 @@ class host {
   }
   void tell(report) const {}
 
+  /// Bytes of scratch that a team can have.
+  std::size_t scratch_most() const { return std::size_t{1} << 30; }
+
   /// target[i] = source[0] + ... + source[i - 1], for sums below 2^62. `target` may be `source`.
   void exclusive_scan(const std::uint64_t* source, std::uint64_t* target, std::size_t n) const {
     std::exclusive_scan(source, source + n, target, std::uint64_t{0});

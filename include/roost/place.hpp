@@ -28,7 +28,7 @@ class array {
 
  public:
   array() = default;
-  array(const Place& place, std::size_t n) : place_(place), size_(n) {
+  array(const Place& place, std::size_t n) : place_(place), size_(n), room_(n) {
     if (n > std::size_t(-1) / 2 / sizeof(T)) {
       detail::raise<out_of_memory>(
           {"roost::array: ", n, " elements of ", sizeof(T), " bytes are more than any memory holds"});
@@ -38,17 +38,19 @@ class array {
   array(array&& other) noexcept
       : place_(other.place_),
         data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)) {}
+        size_(std::exchange(other.size_, 0)),
+        room_(std::exchange(other.room_, 0)) {}
   array& operator=(array&& other) noexcept {
     std::swap(place_, other.place_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(room_, other.room_);
     return *this;
   }
   array(const array&) = delete;  // use roost::copy_to_host or Place::copy
   array& operator=(const array&) = delete;
   ~array() {
-    if (data_ != nullptr && place_) place_->deallocate(data_, size_ * sizeof(T));  // g++ asks for the latter
+    if (data_ != nullptr && place_) place_->deallocate(data_, room_ * sizeof(T));  // g++ asks for the latter
   }
 
   T* data() { return data_; }
@@ -72,6 +74,8 @@ class array {
   const T* end() const { return data_ + size_; }
   std::span<T> span() { return {data_, size_}; }
   std::span<const T> span() const { return {data_, size_}; }
+  /// Keeps at most the first n elements, in the same memory.
+  void shrink(std::size_t n) { size_ = n < size_ ? n : size_; }
   /// The place; the array must have one.
   const Place& place() const { return *place_; }
 
@@ -79,6 +83,7 @@ class array {
   std::optional<Place> place_;
   T* data_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t room_ = 0;
 };
 
 /// Copies host memory to a new array of a place. Synchronises, so the source may be freed afterwards.

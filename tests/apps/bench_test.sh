@@ -138,8 +138,8 @@ refused "ticket-bits" bench --ticket-bits 3
 refused "bodies" bench --bodies moon
 refused "budget" bench --budget much
 
-# Keys that come several times: two tables that group, beside sorting and the standard library's map.
-[[ $(ok_rows --log2n 0,5,14,20 --ops group --copies 1,8,zipf,half --reps 1) -eq 135 ]] || fail "groups: $(cat stdout stderr)"
+# Keys that come several times: tables that group, and sums, beside sorting and the standard library's map.
+[[ $(ok_rows --log2n 0,5,14,20 --ops group --copies 1,8,zipf,half --reps 1) -eq 165 ]] || fail "groups: $(cat stdout stderr)"
 [[ $(ok_rows --log2n 14 --key-bits 64 --value-bits 64 --ops count_hit,count_half,count_miss,retrieve,join --copies 1,8 --reps 1) -eq 9 ]] || fail "matches: $(cat stdout stderr)"
 refused "--copies '0'" bench --copies 0
 refused "--copies 'often'" bench --copies often
@@ -157,7 +157,7 @@ refused "voxels" bench --voxels cheese
 refused "channels" bench --channels 0
 
 # Without --ops, what the tables do.
-for table in partition partition_stable kernel_map sparse_conv frozen_multimap two_way_index sorted_groups std_unordered_multimap; do
+for table in partition partition_stable kernel_map sparse_conv frozen_multimap two_way_index group_by sorted_groups std_unordered_multimap; do
   [[ $(ok_rows --log2n 8 --table $table --voxels shell --channels 4 --reps 1) -gt 0 && ! -s stderr ]] || fail "$table without --ops: $(cat stdout stderr)"
 done
 for table in sharded_multimap sharded_join sharded_map; do

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <roost/group_by.hpp>
 
 #include "support/keys.hpp"
@@ -70,6 +73,214 @@ TYPED_TEST(group_by, of_groups_of_any_size) {
   for (const std::size_t n : {0, 1, 2, 31, 32, 33, 1000, 30000}) check<TypeParam>(random_numbers(n, n));
   for (const u64 groups : {1, 2, 30, 1000}) check<TypeParam>(random_numbers(30000, 3, groups));
   for (const std::size_t n : {32, 33, 1024, 1025, 40000}) check<TypeParam>(std::vector<u64>(n, 7));
+}
+
+// Aggregates without grouping: bit by bit what combining the values in input order gives.
+
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+/// The distinct keys, numbered by first occurrence, and the number of each item's key.
+template <class Key>
+struct numbered {
+  oracle_map<Key, std::size_t> number;
+  std::vector<std::size_t> of_item;
+  std::vector<u64> counts;
+
+  explicit numbered(const std::vector<Key>& keys) {
+    for (const Key& key : keys) {
+      const auto [at, fresh] = number.emplace(key, counts.size());
+      if (fresh) counts.push_back(0);
+      of_item.push_back(at->second);
+      ++counts[at->second];
+    }
+  }
+
+  template <class Value, class F>
+  std::vector<Value> in_input_order(const std::vector<Value>& values, const F& f) const {
+    std::vector<Value> result(counts.size());
+    std::vector<char> seen(counts.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      Value& mine = result[of_item[i]];
+      mine = seen[of_item[i]] ? f(mine, values[i]) : values[i];
+      seen[of_item[i]] = 1;
+    }
+    return result;
+  }
+};
+
+template <class Key, class Value, class... F>
+void check_functions(const std::vector<Key>& keys, const std::vector<Value>& values,
+                     const roost::group_options& options, const F&... f) {
+  const auto columns = upload(keys);
+  const auto numbers = upload(values);
+  const auto all = roost::group_by(test_place(), columns, numbers, std::tuple(f...), options);
+  const auto of = download(all.keys);
+  const auto counts = download(all.counts);
+  const numbered<Key> oracle(keys);
+  ASSERT_EQ(of.size(), oracle.counts.size());
+  ASSERT_EQ(counts.size(), options.counts ? of.size() : 0);
+  std::vector<std::size_t> number;
+  std::vector<char> seen(of.size());
+  for (const Key& key : of) {
+    const auto at = oracle.number.find(key);
+    ASSERT_TRUE(at != oracle.number.end() && !seen[at->second]) << "a key that is not there, or twice";
+    seen[at->second] = 1;
+    number.push_back(at->second);
+  }
+  std::size_t k = 0;
+  const auto check_one = [&](const auto& function) {
+    const auto expected = oracle.in_input_order(values, function);
+    const auto results = [&] {
+      if constexpr (sizeof...(F) == 1) {
+        return download(all.values);
+      } else {
+        return download(all.values[k]);
+      }
+    }();
+    std::size_t wrong = 0;
+    for (std::size_t g = 0; g < of.size(); ++g) {
+      wrong += same_bits(expected[number[g]], results[g]) ? 0 : 1;
+      if (options.counts) wrong += counts[g] == oracle.counts[number[g]] ? 0 : 1;
+    }
+    EXPECT_EQ(wrong, 0u) << keys.size() << " items, " << of.size() << " groups, function " << k;
+    ++k;
+  };
+  (check_one(f), ...);
+  const auto again = roost::group_by(test_place(), columns, numbers, std::tuple(f...), options);
+  EXPECT_EQ(download(again.keys), of) << "another order";
+}
+
+template <class Key, class Value>
+void check_aggregates(const std::vector<u64>& numbers) {
+  std::vector<Key> keys;
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    keys.push_back(from_number<Key>(numbers[i]));
+    values.push_back(static_cast<Value>(roost::mix64(i + 7)));
+    if (i % 5 == 0)
+      values.back() = i % 2 ? std::numeric_limits<Value>::max() : std::numeric_limits<Value>::lowest();
+  }
+  const roost::group_options counted, alone{.counts = false};
+  if constexpr (std::is_integral_v<Value>) {
+    check_functions(keys, values, counted, roost::plus(), roost::minimum(), roost::maximum(),
+                    roost::bit_and(), roost::bit_or(), roost::bit_xor());
+    check_functions(keys, values, alone, roost::plus());
+    check_functions(keys, values, counted, roost::minimum(), roost::plus());
+  } else {
+    check_functions(keys, values, counted, roost::minimum(), roost::maximum());
+    check_functions(keys, values, alone, roost::maximum());
+  }
+}
+
+/// Numbers of which half are one of `hot`, and the others one of `groups`.
+std::vector<u64> skewed_numbers(std::size_t n, u64 hot, u64 groups) {
+  auto numbers = random_numbers(n, 5, groups);
+  for (std::size_t i = 0; i < n; i += 2) numbers[i] = roost::mix64(i) % hot;
+  return numbers;
+}
+
+// From 32768 items on frequent keys are looked for on the host, on cuda from 2^23; regions have 2560 or 8192
+// keys; more keys than tables of one pass can have are split twice.
+template <class Value>
+class aggregates : public testing::Test {};
+using aggregated_values = axis<u32, std::int8_t, std::int64_t, double>;
+TYPED_TEST_SUITE(aggregates, aggregated_values);
+
+TYPED_TEST(aggregates, are_those_of_the_input_order) {
+  for (const std::size_t n : {1, 2, 2559, 2561, 5121, 8191, 8193, 32767, 32768, 100000}) {
+    check_aggregates<u32, TypeParam>(random_numbers(n, n));
+    check_aggregates<u64, TypeParam>(random_numbers(n, 9, n / 3 + 1));
+  }
+  for (const u64 groups : {1, 2, 100, 3000, 20000}) {
+    check_aggregates<u32, TypeParam>(random_numbers(60000, 3, groups));
+    check_aggregates<u64, TypeParam>(skewed_numbers(60000, 300, groups));
+  }
+}
+
+TEST(aggregates_calls, of_many_items) {
+  const bool on_host = std::is_same_v<place_type, roost::host>;
+  for (const std::size_t n :
+       on_host ? std::vector<std::size_t>{1 << 18} : std::vector<std::size_t>{1 << 20, (1 << 23) + 1}) {
+    const auto check_sums = [&]<class Value>(const std::vector<u64>& numbers, Value) {
+      std::vector<Value> values;
+      for (std::size_t i = 0; i < n; ++i) values.push_back(static_cast<Value>(roost::mix64(i)));
+      check_functions(from_numbers<u32>(numbers), values, {}, roost::plus(), roost::maximum());
+    };
+    check_sums(random_numbers(n, 3), u32());
+    check_sums(random_numbers(n, 4, n / 8), std::int64_t());
+    check_sums(random_numbers(n, 5, 1000), u32());
+    check_sums(skewed_numbers(n, 1, n), u32());
+    check_sums(skewed_numbers(n, 500, n / 4), std::int64_t());
+    check_sums(std::vector<u64>(n, 7), u32());
+  }
+}
+
+TEST(aggregates_calls, of_the_first_and_the_last_keys_and_hashes) {
+  std::vector<u64> numbers;
+  std::vector<u32> words;
+  for (u64 i = 0; i < 300; ++i) {
+    for (const u64 end : {i, ~i}) {
+      numbers.push_back(end);
+      numbers.push_back(roost::key_of_hash<u64>(end));
+      words.push_back(static_cast<u32>(end));
+      words.push_back(roost::key_of_hash<u32>(static_cast<u32>(end)));
+    }
+  }
+  numbers.insert(numbers.end(), numbers.begin(), numbers.end());
+  words.insert(words.end(), words.begin(), words.end());
+  const std::vector<std::int64_t> values(words.size(), -3);
+  check_functions(numbers, values, {}, roost::plus(), roost::minimum());
+  check_functions(words, values, {}, roost::plus(), roost::maximum());
+}
+
+TEST(aggregates_calls, of_keys_of_one_region) {
+  std::vector<u64> keys;
+  for (u64 i = 0; i < 100000; ++i) keys.push_back(roost::key_of_hash<u64>(roost::mix64(i) >> 12));
+  keys.insert(keys.end(), keys.begin(), keys.begin() + 1000);
+  check_functions(keys, std::vector<u32>(keys.size(), 5), {}, roost::plus());
+}
+
+TEST(aggregates_calls, keep_the_sign_of_zero_and_what_a_NaN_does) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::size_t n : {100, 40000}) {
+    for (const float special : {nan, -0.0f}) {
+      const auto keys = from_numbers<u32>(skewed_numbers(n, 2, 50));
+      std::vector<float> values;
+      for (std::size_t i = 0; i < n; ++i) values.push_back(static_cast<float>(roost::mix64(i) % 3));
+      check_functions(keys, values, {}, roost::minimum(), roost::maximum());
+      values[n / 2] = special;
+      check_functions(keys, values, {}, roost::minimum(), roost::maximum());
+    }
+  }
+}
+
+TEST(aggregates_calls, of_floating_point_numbers_in_any_order) {
+  for (const u64 groups : {1, 10, 5000, 60000}) {
+    const auto keys = from_numbers<u32>(skewed_numbers(60000, 2, groups));
+    std::vector<float> whole;
+    std::vector<double> small;
+    for (u64 i = 0; i < keys.size(); ++i) {
+      whole.push_back(static_cast<float>(roost::mix64(i) % 100));  // their sums are exact
+      small.push_back(i % 3 ? -0.0 : static_cast<double>(roost::mix64(i) % 100) / 4);
+    }
+    check_functions(keys, whole, {.order = roost::value_order::any}, roost::plus(), roost::maximum());
+    check_functions(keys, small, {.order = roost::value_order::any}, roost::plus());
+    const auto columns = upload(keys);
+    const auto numbers = upload(whole);
+    const auto means = roost::group_means(test_place(), columns, numbers, {roost::value_order::any, false});
+    EXPECT_EQ(means.counts.size(), 0u);
+    const numbered<u32> oracle(keys);
+    const auto sums = oracle.in_input_order(whole, roost::plus());
+    const auto of = download(means.keys);
+    const auto values = download(means.values);
+    for (std::size_t g = 0; g < of.size(); ++g) {
+      const std::size_t number = oracle.number.at(of[g]);
+      ASSERT_EQ(values[g], static_cast<double>(sums[number]) / static_cast<double>(oracle.counts[number]));
+    }
+  }
 }
 
 TEST(group_by_calls, add_up_floating_point_numbers_the_same_every_time) {

@@ -72,7 +72,8 @@ class sharded_concurrent_map
     constexpr const char* where = "roost::sharded_concurrent_map::insert_or_apply";
     const auto bring = [&](auto& me, const auto& source) {
       return detail::bring_items_or(me, source, options_.seed, [&] {
-        const auto combined = detail::group_by(me.place(), source.keys, source.values, f, where);
+        const auto combined =
+            detail::group_by(me.place(), source.keys, source.values, f, {.counts = false}, where);
         return detail::bring_items(me, detail::zip_as<Key, Value>(combined.keys, combined.values, where),
                                    options_.seed);
       });

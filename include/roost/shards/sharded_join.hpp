@@ -31,14 +31,15 @@ detail::each_shard<Shards, joined_rows<Row, typename Shards::place_type>> inner_
 /// as on one place, so floating-point sums are the same to the last bit. Returns an aggregated for each
 /// shard. Sends all pairs to the owners of their keys.
 template <detail::shards_place Shards, class Keys, class Values, class F>
-auto group_by(const Shards& shards, const Keys& keys, const Values& values, const F& f) {
+auto group_by(const Shards& shards, const Keys& keys, const Values& values, const F& f,
+              const group_options& options = {}) {
   constexpr const char* where = "roost::group_by";
   detail::check_parts(shards, where, keys, values);
   return detail::collect(shards, [&](auto& me) {
     const auto source =
         detail::zip_checked(detail::of_shard<Shards>(keys, me), detail::of_shard<Shards>(values, me), where);
     const auto items = detail::bring_items(me, source, 0);
-    return detail::group_by(me.place(), detail::keys_of(items), detail::values_of(items), f, where);
+    return detail::group_by(me.place(), detail::keys_of(items), detail::values_of(items), f, options, where);
   });
 }
 

@@ -56,6 +56,7 @@ struct regions_and_frequent_keys {
 struct sample_outcome {
   std::uint32_t frequent;
   std::uint32_t different;  // keys of the sample
+  std::uint32_t pairs;      // of items of the sample with the same key, which is not frequent
 };
 
 /// Item i of a sample: one from each piece of the items, at varying positions in the pieces.
@@ -113,17 +114,23 @@ struct find_frequent_keys {
     for_each_of(team, sample, [&](std::uint32_t i) { parts.key[i] = items[i].key; });
     fill_words(team, parts.owner, table_slots, none);
     fill_words(team, parts.count, table_slots, 0);
-    if (team.rank() == 0) *parts.seen = {0, 0};
+    if (team.rank() == 0) *parts.seen = {0, 0, 0};
     team.sync();
     for_each_of(team, sample,
                 [&](std::uint32_t i) { team.fetch_add(parts.count[slot_of(team, parts, i)], 1u); });
     team.sync();
-    std::uint32_t different = 0;
+    std::uint32_t different = 0, pairs = 0;
     for_each_of(team, table_slots, [&](std::uint32_t s) {
-      different += parts.owner[s] != none;
-      if (parts.count[s] >= at_least) parts.chosen[team.fetch_add(parts.seen->frequent, 1u)] = parts.owner[s];
+      const std::uint32_t count = parts.count[s];
+      different += count != 0 ? 1 : 0;
+      if (count >= at_least) {
+        parts.chosen[team.fetch_add(parts.seen->frequent, 1u)] = parts.owner[s];
+      } else {
+        pairs += count * (count - 1) / 2;
+      }
     });
     team.fetch_add(parts.seen->different, different);
+    team.fetch_add(parts.seen->pairs, pairs);
     team.sync();
     if (team.rank() == 0) *outcome = *parts.seen;
     if (parts.seen->frequent != 0) write_frequent(team, parts, parts.seen->frequent);
@@ -154,8 +161,10 @@ struct find_frequent_keys {
       const Key mine = parts.key[parts.chosen[c]];
       std::uint32_t before = 0;
       for (std::uint32_t other = 0; other < found; ++other) {
-        before += parts.hash[other] < parts.hash[c] ||
-                  (parts.hash[other] == parts.hash[c] && key_less(parts.key[parts.chosen[other]], mine));
+        before += parts.hash[other] < parts.hash[c] ? 1 : 0;
+        if constexpr (sizeof(Key) > 8) {  // the hashes of shorter keys differ
+          before += parts.hash[other] == parts.hash[c] && key_less(parts.key[parts.chosen[other]], mine);
+        }
       }
       frequent[before] = mine;
       team.fetch_add(parts.count[target.spread(mine) >> target.shift], 1u);

@@ -65,19 +65,22 @@ class region_words {
   {
     hash inside = source.word;
     if constexpr (sizeof(word) < sizeof(hash)) inside = static_cast<hash>(inside << 32) | source.rest;
-    const hash fraction = static_cast<hash>(inside * odd_inverse(multiplier_) & mask) << 1;
+    const hash fraction = static_cast<hash>(inside * back_ & mask) << 1;
     // Both halves of the product, divided by the regions: by a power of two, and by an odd number.
     const hash product = static_cast<hash>(hash{region} << (hash_bits - shift_)) | fraction >> shift_;
     return key_of_hash<Key>(static_cast<hash>(product * inverse_), region_of_.seed);
   }
 
-  ROOST_FN void try_others() { multiplier_ = static_cast<hash>(multiplier_ * odd); }
+  ROOST_FN void try_others() {
+    multiplier_ = static_cast<hash>(multiplier_ * odd);
+    back_ = odd_inverse(multiplier_);
+  }
 
  private:
   leading_bits region_of_;
-  std::uint32_t shift_;  // regions = odd number << shift
-  hash inverse_;         // of the odd number
-  hash multiplier_ = 1;
+  std::uint32_t shift_;             // regions = odd number << shift
+  hash inverse_;                    // of the odd number
+  hash multiplier_ = 1, back_ = 1;  // and its inverse
 };
 
 /// The keys that numbering writes. Null: not requested.
@@ -100,6 +103,10 @@ struct numbering_outcome {
   std::uint32_t failed;      // regions with too many different keys
   std::uint32_t copies;      // regions with copies of a key although all keys should be distinct
   std::uint64_t size;        // different keys
+  std::uint32_t items_of_few, keys_of_few;  // of a few regions, which are counted before any are marked
+
+  /// If keys have few copies, those are marked instead of the first items: fewer marks.
+  ROOST_FN bool marks_copies() const { return items_of_few < 2 * std::uint64_t{keys_of_few}; }
 };
 
 /// What numbering writes besides the keys. Null: not requested.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "roost/detail/groups/number_kernel.hpp"
+#include "roost/detail/groups/first_items.hpp"
 #include "roost/frozen_map.hpp"
 
 // Numbering: each distinct key of a batch gets a number, in hash order. The batch is partitioned by the
@@ -21,6 +21,7 @@ struct numbering_kind {
   bool numbers = false;    // of items
   bool begins = false;     // of each region's keys
   bool different = false;  // all keys are distinct, or the result is nothing
+  bool marks = false;      // of first items, and nothing else: keys of up to 8 bytes, values are positions
 };
 
 struct of_number {
@@ -38,6 +39,7 @@ class numbered {
   array<pair<Key, std::uint32_t>, Place> pairs;
   array<std::uint64_t, Place> counts;
   array<Value, Place> first;
+  std::optional<marked_positions<Place>> marked;  // ranked, unless all keys are distinct
   leading_bits region_of{};
   array<std::uint64_t, Place> begins;  // of each region's keys, and the end
 
@@ -122,10 +124,10 @@ auto with_some_seed(std::uint64_t seed, const char* where, const Attempt& attemp
        "chosen to collide?"});
 }
 
-/// Keeps the first n elements of an array that had room for more, and frees the rest.
+/// Keeps the first n elements of an array that had room for more, and frees the rest if that is most of it.
 template <class T, class Place>
 void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
-  if (n >= values.size()) return;
+  if (n >= values.size() / 2) return values.shrink(n);
   array<T, Place> kept(place, n);
   place.copy(kept.data(), values.data(), kept.bytes());
   values = std::move(kept);
@@ -137,6 +139,7 @@ class numberer {
   using kernel = number_regions<Place, Key, Value>;
   using item = typename kernel::item;
   using result_type = numbered<Key, Value, Place>;
+  static constexpr bool can_mark = std::is_same_v<Value, std::uint32_t> && sizeof(Key) <= 8;
   static constexpr double copies = 8;  // of most keys: more overflow the slack of their region
 
  public:
@@ -146,33 +149,47 @@ class numberer {
   /// Returns nothing if some region has too many keys.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
-    const leading_bits spread{seed_, regions_for(n_, tighter_)};
+    const leading_bits spread{seed_, regions_for(n_, tile(), tighter_)};
     result_.frequent = frequent_keys<Key, Place>(spread);
     const auto sample = [&] {
-      if (!kind_.different)
-        result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * kernel::tile);
+      if (!kind_.different) result_.frequent.sample(place_, source, group_tuning<Place>::tiles_most * tile());
     };
     // A small batch is first tried without a sample.
     const bool samples_first = n_ > group_tuning<Place>::tried_most;
     if (samples_first) sample();
     for (const room room : {room::slack, room::exact}) {
-      if (room == room::slack && result_.frequent.region_of.count != 0) continue;
+      if (room == room::slack && (result_.frequent.region_of.count != 0 || has_many_copies())) continue;
       if (room == room::exact && !samples_first) sample();
       const numbering_outcome outcome =
           kind_.numbers ? attempt<true>(source, room) : attempt<false>(source, room);
       if (outcome.overflowed != 0 && !kind_.different) continue;
       if (outcome.overflowed + outcome.failed + outcome.copies != 0) return {};
-      finish(outcome.size);
+      kind_.marks ? finish_marks(outcome) : finish(outcome.size);
       return std::move(result_);
     }
     return {};
   }
 
  private:
+  /// Whether the sample says that regions would overflow their slack.
+  bool has_many_copies() const {
+    constexpr double sample = group_tuning<cuda>::sample;
+    constexpr std::uint32_t least = 8;  // in the sample: fewer are not significant
+    const std::uint32_t seen = result_.frequent.copies;
+    return seen >= least && 2 * seen * static_cast<double>(n_) > 3 * copies * sample * sample;
+  }
+
+  std::uint32_t tile() const {
+    if constexpr (can_mark) {
+      if (kind_.marks) return mark_first_items<Place, Key>::tile;
+    }
+    return kernel::tile;
+  }
+
   /// The slack for copies fills a tile.
-  static std::uint32_t regions_for(std::size_t n, double tighter) {
+  static std::uint32_t regions_for(std::size_t n, std::uint32_t tile, double tighter) {
     const double half = 3 * std::sqrt(copies);
-    const double root = std::sqrt(half * half + kernel::tile - 32) - half;
+    const double root = std::sqrt(half * half + tile - 32) - half;
     return group_regions_of(static_cast<double>(n) / (root * root) * tighter);
   }
 
@@ -186,6 +203,9 @@ class numberer {
     partitioner<Place, item, partition_kind{.way_back = WayBack}> partitioner(
         place_, regions, room, &outcome->overflowed, 0, copies);
     result_.parts.emplace(partitioner.run(source, frequent.region_of));
+    if constexpr (can_mark && !WayBack) {
+      if (kind_.marks) return mark(outcome);
+    }
     result_.keys_before = array<std::uint64_t, Place>(place_, std::size_t{regions} + 1);
     result_.keys = array<Key, Place>(place_, kind_.keys ? n_ : 0);
     result_.pairs = array<pair<Key, std::uint32_t>, Place>(place_, kind_.pairs ? n_ : 0);
@@ -207,6 +227,40 @@ class numberer {
     numbering_outcome seen{};
     place_.copy_to_host(&seen, outcome, sizeof(seen));
     return seen;
+  }
+
+  /// Marks first items or, if a few regions show that these are fewer, all others.
+  numbering_outcome mark(numbering_outcome* outcome) {
+    using marker = mark_first_items<Place, Key>;
+    const auto& frequent = result_.frequent;
+    result_.marked.emplace(place_, n_);
+    marker mark{result_.parts->items(),
+                result_.parts->begins(),
+                result_.parts->ends(),
+                frequent.region_of,
+                true,
+                result_.marked->ref(),
+                outcome};
+    if (frequent.region_of.count == 0 && frequent.regions() >= marker::many)
+      place_.launch(marker::few, scratch_bytes_of(mark), mark);
+    mark.counts_few = false;
+    place_.launch(frequent.regions(), scratch_bytes_of(mark), mark);
+    numbering_outcome seen{};
+    place_.copy_to_host(&seen, outcome, sizeof(seen));
+    return seen;
+  }
+
+  void finish_marks(const numbering_outcome& outcome) {
+    if constexpr (can_mark) {
+      const auto& region_of = result_.frequent.region_of;
+      array<std::uint32_t, Place> least(place_, region_of.count == 0 ? 0 : result_.frequent.regions());
+      place_.fill(least.data(), 0xff, least.bytes());
+      for_each_frequent_item(place_, *result_.parts, region_of, n_,
+                             least_position<Key>{result_.parts->items(), least.data()});
+      place_.for_each(region_of.count, mark_frequent<Key>{region_of, least.data(), result_.marked->ref()});
+    }
+    result_.size = outcome.size;
+    if (outcome.size != n_) result_.marked->rank(place_, outcome.marks_copies());
   }
 
   void finish(std::size_t size) {

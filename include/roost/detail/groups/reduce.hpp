@@ -2,6 +2,7 @@
 
 // Bodies of roost/group_by.hpp.
 
+#include "roost/detail/groups/aggregate.hpp"
 #include "roost/group_by.hpp"
 
 namespace roost {
@@ -98,33 +99,83 @@ struct divide_by_count {
   ROOST_FN void operator()(std::size_t i) const { values[i] /= static_cast<double>(counts[i]); }
 };
 
-template <class Place, class Keys, class Values, class F>
-auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f, const char* where) {
+/// The groups, with the values of each of N functions.
+template <class Place, class Keys, class Values, class... F>
+auto group_by_all(const Place& place, const Keys& keys, const Values& values, const group_options& options,
+                  const char* where, const F&... f) {
+  using key = element_of<Keys>;
   using value = element_of<Values>;
-  auto all = group(place, zip_checked(keys, values, where), 0, false, where);
-  aggregated<element_of<Keys>, value, Place> result{
-      std::move(all.keys), array<value, Place>(place, all.offsets.size() - 1),
-      array<std::uint64_t, Place>(place, all.offsets.size() - 1)};
-  reduce_lists(place, all.values.data(), all.offsets.data(), result.size(), f, result.values.data(),
-               result.counts.data());
+  const auto source = zip_checked(keys, values, where);
+  if constexpr (has_words<key, value, F...>) {
+    constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
+    if (source.size() != 0 && source.size() <= most &&
+        (options.order == value_order::any || !sums_floats<value, F...>)) {
+      auto all = aggregator<Place, key, value, F...>(place, source.size(), options.counts).run(source);
+      if (all) return std::move(*all);
+    }
+  }
+  auto grouped = group(place, source, 0, false, where);
+  aggregates<key, value, Place, sizeof...(F)> result;
+  const std::size_t size = grouped.size();
+  result.keys = std::move(grouped.keys);
+  if (options.counts) result.counts = array<std::uint64_t, Place>(place, size);
+  std::size_t k = 0;
+  const auto reduce = [&](const auto& function) {
+    result.values[k] = array<value, Place>(place, size);
+    reduce_lists(place, grouped.values.data(), grouped.offsets.data(), size, function,
+                 result.values[k].data(), k == 0 ? result.counts.data() : nullptr);
+    ++k;
+  };
+  (reduce(f), ...);
+  return result;
+}
+
+template <class F>
+auto as_tuple(const F& f) {
+  return std::tuple<F>(f);
+}
+template <class... F>
+auto as_tuple(const std::tuple<F...>& functions) {
+  static_assert(sizeof...(F) != 0, "give at least one function");
+  return functions;
+}
+
+template <class Place, class Keys, class Values, class F>
+auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f,
+              const group_options& options, const char* where) {
+  const auto functions = as_tuple(f);
+  auto all = std::apply(
+      [&](const auto&... g) { return group_by_all(place, keys, values, options, where, g...); }, functions);
+  constexpr std::size_t count = std::tuple_size_v<decltype(all.values)>;
+  aggregated<element_of<Keys>, element_of<Values>, Place, count> result;
+  result.keys = std::move(all.keys);
+  result.counts = std::move(all.counts);
+  if constexpr (count == 1) {
+    result.values = std::move(all.values[0]);
+  } else {
+    result.values = std::move(all.values);
+  }
   return result;
 }
 
 }  // namespace detail
 
 template <class Place, class Keys, class Values, class F>
-auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f) {
-  return detail::group_by(place, keys, values, f, "roost::group_by");
+auto group_by(const Place& place, const Keys& keys, const Values& values, const F& f,
+              const group_options& options) {
+  return detail::group_by(place, keys, values, f, options, "roost::group_by");
 }
 
 template <class Place, class Keys, class Values>
-auto group_means(const Place& place, const Keys& keys, const Values& values) {
+auto group_means(const Place& place, const Keys& keys, const Values& values, const group_options& options) {
   const auto sequence = detail::as_sequence(values);
   const computed doubles(sequence.size(),
                          detail::as_double<std::remove_const_t<decltype(sequence)>>{sequence});
-  auto result = detail::group_by(place, keys, doubles, plus(), "roost::group_means");
+  auto result =
+      detail::group_by(place, keys, doubles, plus(), {.order = options.order}, "roost::group_means");
   place.for_each(result.size(), detail::divide_by_count{result.values.data(), result.counts.data()});
   place.synchronize();
+  if (!options.counts) result.counts = {};
   return result;
 }
 

@@ -2,8 +2,7 @@
 
 // Bodies of roost/two_way_index.hpp.
 
-#include "roost/detail/partition/select.hpp"
-#include "roost/detail/partition/sort.hpp"
+#include "roost/detail/groups/sort_distinct.hpp"
 #include "roost/two_way_index.hpp"
 
 namespace roost {
@@ -28,55 +27,45 @@ struct add_counts {
   }
 };
 
-/// An unsigned integer by which keys are ordered: integers by value, negative ones first.
+/// Each key with its number, as sort_pairs takes them.
 template <class Key>
 struct number_by_key {
   const Key* keys;
   const std::uint32_t* numbers;
   ROOST_FN auto operator[](std::size_t i) const {
-    const auto bits = key_bits(keys[numbers[i]]);
-    constexpr auto sign = static_cast<decltype(bits)>(std::is_signed_v<Key> ? 1 : 0) << (8 * sizeof(Key) - 1);
-    return make_pair(bits ^ sign, numbers[i]);
+    return make_pair(in_order<Key>::number(keys[numbers[i]]), numbers[i]);
   }
 };
 
-template <class Item>
-struct sorted_number {
+template <class Key, class Item>
+struct write_sorted {
   const Item* sorted;
-  ROOST_FN std::uint32_t operator()(std::size_t i) const { return sorted[i].value; }
+  Key* keys;
+  std::uint32_t* numbers;
+  ROOST_FN void operator()(std::size_t i) const {
+    keys[i] = in_order<Key>::key(sorted[i].key);
+    numbers[i] = sorted[i].value;
+  }
 };
 
-/// Orders numbers of keys by their keys.
-template <class Key, class Place>
-void sort_by_key(const Place& place, const array<Key, Place>& keys, array<std::uint32_t, Place>& numbers,
-                 const char* where) {
-  if constexpr (std::is_integral_v<Key>) {
-    const sized<number_by_key<Key>> pairs{{keys.data(), numbers.data()}, numbers.size()};
-    const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
-    write_numbers(place, numbers.size(),
-                  sorted_number<std::remove_cvref_t<decltype(*sorted.items())>>{sorted.items()},
-                  numbers.data());
-  } else {
+/// Throws for keys without an order.
+template <class Key>
+void check_order(index_order order, const char* where) {
+  if (order == index_order::by_key && !std::is_integral_v<Key>)
     detail::raise<invalid_argument>({where,
                                      ": keys that are not integers cannot be put in order by_key; take "
                                      "first_occurrence or any"});
-  }
 }
 
-/// A bitmap of marked positions of a batch, and the number of marks before each 64 positions.
-struct marks {
-  std::uint64_t* words;
-  std::uint64_t* before;
-
-  ROOST_FN void set(std::uint32_t position) const {
-    fetch_or(words[position / 64], std::uint64_t{1} << position % 64);
-  }
-  ROOST_FN bool has(std::size_t position) const { return (words[position / 64] >> position % 64 & 1) != 0; }
-  ROOST_FN std::uint32_t rank(std::size_t position) const {
-    const std::uint64_t here = words[position / 64] & ((std::uint64_t{1} << position % 64) - 1);
-    return static_cast<std::uint32_t>(before[position / 64]) + count_bits(here);
-  }
-};
+/// Orders numbers of keys by their keys, and writes these.
+template <class Key, class Place>
+void sort_by_key(const Place& place, const array<Key, Place>& keys, array<std::uint32_t, Place>& numbers,
+                 Key* target) {
+  const sized<number_by_key<Key>> pairs{{keys.data(), numbers.data()}, numbers.size()};
+  const auto sorted = sort_pairs(place, pairs, 8 * sizeof(Key));
+  using item = std::remove_cvref_t<decltype(*sorted.items())>;
+  place.for_each(numbers.size(), write_sorted<Key, item>{sorted.items(), target, numbers.data()});
+}
 
 /// Marks where keys without an index occur first.
 struct mark_first {
@@ -86,11 +75,6 @@ struct mark_first {
   ROOST_FN void operator()(std::size_t number) const {
     if (indices == nullptr || indices[number] == ~0u) target.set(first[number]);
   }
-};
-
-struct count_marks {
-  const std::uint64_t* words;
-  ROOST_FN std::uint64_t operator()(std::size_t i) const { return count_bits(words[i]); }
 };
 
 /// The index of a new key is its rank by first occurrence, after all existing indices.
@@ -105,55 +89,66 @@ struct index_by_rank {
   }
 };
 
-template <class Sequence, class Key>
-struct write_marked {
-  Sequence source;
-  marks marked;
-  Key* target;
-  ROOST_FN void operator()(std::size_t i) const {
-    if (marked.has(i)) target[marked.rank(i)] = source[i];
-  }
-};
-
-/// Marks of positions below n.
-template <class Place>
-struct marked_positions {
-  array<std::uint64_t, Place> words, before;
-  std::size_t count = 0;
-
-  marks ref() { return {words.data(), before.data()}; }
-
-  /// Marks where keys without an index occur first (all keys if `indices` is null).
-  marked_positions(const Place& place, std::size_t n, const array<std::uint32_t, Place>& first,
-                   const std::uint32_t* indices)
-      : words(place, n / 64 + 1), before(place, words.size() + 1) {
-    place.fill(words.data(), 0, words.bytes());
-    place.for_each(first.size(), mark_first{first.data(), indices, ref()});
-    place.fill(before.data() + words.size(), 0, sizeof(std::uint64_t));
-    write_numbers(place, words.size(), count_marks{words.data()}, before.data());
-    place.exclusive_scan(before.data(), before.data(), before.size());
-    std::uint64_t all = 0;
-    place.copy_to_host(&all, before.data() + words.size(), sizeof(all));
-    count = all;
-  }
-};
+inline void check_batch(std::size_t n, const char* where) {
+  constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
+  if (n > most)
+    detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
+}
 
 /// Numbers a batch; with positions, if first occurrences are requested.
 template <class Position, class Place, class Sequence>
 auto number_batch(const Place& place, const Sequence& keys, std::uint64_t seed, const numbering_kind& kind,
                   const char* where) {
-  constexpr std::size_t most = ~std::uint32_t{0} - std::size_t{1};
-  const std::size_t n = keys.size();
-  if (n > most)
-    detail::raise<invalid_argument>({where, ": a batch of ", n, " keys; give at most 2^32 - 2 at once"});
+  check_batch(keys.size(), where);
   if constexpr (std::is_same_v<Position, none>) {
     return number_keys<none>(place, alone<Sequence>{keys}, seed, kind, where);
   } else {
-    const auto positions = numbers_to<Position>(n);
+    const auto positions = numbers_to<Position>(keys.size());
     return number_keys<Position>(place,
                                  zipped<Sequence, std::remove_const_t<decltype(positions)>>{keys, positions},
                                  seed, kind, where);
   }
+}
+
+/// The distinct keys of a batch by first occurrence and, if requested, where these are.
+template <class Place, class Sequence>
+auto distinct_by_first(const Place& place, const Sequence& sequence, bool first, const char* where) {
+  using Key = element_of<Sequence>;
+  const std::size_t n = sequence.size();
+  unique_keys<Key, Place> result;
+  auto found = number_batch<std::uint32_t>(place, sequence, 0, {.marks = true}, where);
+  const auto write = [&]<class Source>(const Source& source, auto& target) {
+    target = std::remove_cvref_t<decltype(target)>(place, found.size);
+    if (found.size != n) {
+      write_marked_elements(place, source, found.marked->ref(), target.data());
+    } else if constexpr (std::is_same_v<Source, roost::detail::sequence<const Key*>>) {
+      place.copy(target.data(), source.first, target.bytes());
+    } else {
+      write_numbers(place, n, element<Source>{source}, target.data());
+    }
+  };
+  write(sequence, result.keys);
+  if (first) write(numbers_to<std::uint32_t>(n), result.first);
+  place.synchronize();
+  return result;
+}
+
+/// The distinct keys of a batch of integers, ascending.
+template <class Place, class Sequence>
+auto distinct_by_key(const Place& place, const Sequence& sequence, const char* where) {
+  using Key = element_of<Sequence>;
+  const std::size_t n = sequence.size();
+  check_batch(n, where);
+  // Keys are sorted with their copies if they are few, or bits, or if a sample of many shows no copies.
+  bool all = sorts_bits<Place, Key>(n) || n <= 1 << 17;
+  if (!all && n > group_tuning<Place>::tried_most) {
+    frequent_keys<Key, Place> seen(leading_bits{0, 2});
+    seen.sample(place, alone<Sequence>{sequence}, 1 << 16);
+    all = seen.copies == 0;
+  }
+  if (all) return sort_distinct(place, sequence, false);
+  const auto batch = number_batch<none>(place, sequence, 0, {.keys = true}, where);
+  return sort_distinct(place, as_sequence(batch.keys), true);
 }
 
 /// The new keys of a batch, in the order of their indices.
@@ -191,10 +186,13 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
       return every;
     }();
     check(fresh.size());
-    if (order == index_order::by_key) sort_by_key(place, batch.keys, fresh, where);
     result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
     result.keys = array<Key, Place>(place, fresh.size());
-    write_numbers(place, fresh.size(), gather<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
+    if constexpr (std::is_integral_v<Key>) {
+      if (order == index_order::by_key) sort_by_key(place, batch.keys, fresh, result.keys.data());
+    }
+    if (order == index_order::any)
+      write_numbers(place, fresh.size(), gather<Key>{batch.keys.data(), fresh.data()}, result.keys.data());
     place.for_each(fresh.size(),
                    scatter{fresh.data(), number<std::uint32_t>{from_before}, result.index_of.data()});
   } else if constexpr (std::is_same_v<decltype(batch.first), array<std::uint32_t, Place>>) {
@@ -205,13 +203,17 @@ auto order_new_keys(const Place& place, const Sequence& sequence, Batch& batch, 
       result.each_item = true;
       return result;
     }
-    marked_positions<Place> marked(place, sequence.size(), batch.first, all ? nullptr : indices.data());
-    check(marked.count);
+    marked_positions<Place> marked(place, sequence.size());
+    place.for_each(batch.size, mark_first{batch.first.data(), all ? nullptr : indices.data(), marked.ref()});
+    marked.rank(place, false);
+    std::uint64_t count = 0;
+    place.copy_to_host(&count, marked.before.data() + marked.words.size(), sizeof(count));
+    check(count);
     result.index_of = all ? array<std::uint32_t, Place>(place, batch.size) : std::move(indices);
     place.for_each(batch.size,
                    index_by_rank{batch.first.data(), marked.ref(), from_before, result.index_of.data(), all});
-    result.keys = array<Key, Place>(place, marked.count);
-    place.for_each(sequence.size(), write_marked<Sequence, Key>{sequence, marked.ref(), result.keys.data()});
+    result.keys = array<Key, Place>(place, count);
+    write_marked_elements(place, sequence, marked.ref(), result.keys.data());
   }
   return result;
 }
@@ -271,6 +273,17 @@ template <class Place, class Keys>
 auto unique_all(const Place& place, const Keys& keys, const unique_options& wanted, const char* where) {
   using key = element_of<Keys>;
   const auto sequence = as_sequence(keys);
+  check_order<key>(wanted.order, where);
+  if (!wanted.inverse && !wanted.counts) {
+    if constexpr (sizeof(key) <= 8) {
+      if (wanted.order == index_order::first_occurrence)
+        return distinct_by_first(place, sequence, wanted.first, where);
+    }
+    if constexpr (std::is_integral_v<key>) {
+      if (wanted.order == index_order::by_key && !wanted.first)
+        return unique_keys<key, Place>{distinct_by_key(place, sequence, where), {}, {}, {}};
+    }
+  }
   const numbering_kind kind{
       .keys = true, .counts = wanted.counts, .first = wanted.first, .numbers = wanted.inverse};
   return with_numbered(place, sequence, 0, wanted.order, kind, where, [&](auto batch) {
@@ -306,6 +319,7 @@ template <class Keys>
 array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, const Keys& keys) {
   constexpr const char* where = "roost::two_way_index";
   const auto sequence = detail::sequence_as<Key>(keys);
+  detail::check_order<Key>(options_.order, where);
   const std::size_t before = size();
   if (before != 0 && sequence.size() == 0) return {};
   const bool in_hash_order = before == 0 && options_.order == index_order::any;

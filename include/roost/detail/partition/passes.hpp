@@ -102,9 +102,15 @@ class partitioner {
         overflowed_(overflowed),
         unless_(unless) {}
 
-  /// region_of(key) must be below `regions`. Asynchronous.
+  /// region_of(key) must be below `regions`. If it absorbs items, the first pass does. Asynchronous.
   template <class Source, class RegionOf>
   result run(const Source& source, const RegionOf& region_of) {
+    return run(source, region_of, 0, [](const result&) { return false; });
+  }
+
+  /// The same. `first_bits`: of the first pass, if not 0; stop(regions so far) says whether they suffice.
+  template <class Source, class RegionOf, class Stop>
+  result run(const Source& source, const RegionOf& region_of, std::uint32_t first_bits, const Stop& stop) {
     std::uint32_t bits = 1;
     while ((std::uint64_t{1} << bits) < regions_) ++bits;
     const std::uint32_t passes =
@@ -112,7 +118,7 @@ class partitioner {
     result_.input_items_ = source.size();
     std::uint32_t shift = bits;
     for (std::uint32_t i = 0; i < passes; ++i) {
-      const std::uint32_t fan_bits = ceil_div(shift, passes - i);
+      const std::uint32_t fan_bits = i == 0 && first_bits != 0 ? first_bits : ceil_div(shift, passes - i);
       shift -= fan_bits;
       const std::uint64_t children = (std::uint64_t{regions_ - 1} >> shift) + 1;
       const partition_pass pass{shift, fan_bits,
@@ -121,8 +127,14 @@ class partitioner {
       if (i == 0) {
         split(source, pass, region_of, i + 1 == passes);
       } else if constexpr (!Kind.one_pass) {
+        if (stop(result_)) break;
         const array<Item, Place> items = std::move(result_.items_);  // freed after the pass
-        split(sequence<const Item*>{items.data(), items.size()}, pass, region_of, i + 1 == passes);
+        const sequence<const Item*> left{items.data(), items.size()};
+        if constexpr (absorbs<RegionOf>) {
+          split(left, pass, region_of.after_absorbing(), i + 1 == passes);
+        } else {
+          split(left, pass, region_of, i + 1 == passes);
+        }
       }
     }
     return std::move(result_);

@@ -37,4 +37,14 @@ auto sort_pairs(const Place& place, const Source& source, std::uint32_t bits) {
   return sorted;
 }
 
+/// An integer as an unsigned one in the same order: negative ones first.
+template <std::integral Key>
+struct in_order {
+  using word = decltype(key_bits(Key{}));
+  static constexpr word sign = static_cast<word>(std::is_signed_v<Key> ? 1 : 0) << (8 * sizeof(Key) - 1);
+
+  ROOST_FN static word number(const Key& key) { return key_bits(key) ^ sign; }
+  ROOST_FN static Key key(word number) { return static_cast<Key>(number ^ sign); }
+};
+
 }  // namespace roost::detail

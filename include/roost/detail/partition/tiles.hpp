@@ -102,6 +102,17 @@ struct tile_cursors {
   }
 };
 
+/// A choice of regions may absorb items of certain keys: a tile adds them up in scratch memory, and does not
+/// move them (see hot_keys in groups/aggregate.hpp). This one does not.
+struct absorbs_nothing {
+  struct pieces {};
+};
+
+template <class RegionOf>
+constexpr bool absorbs = requires { typename RegionOf::pieces; };
+template <class RegionOf>
+using absorber_of = std::conditional_t<absorbs<RegionOf>, RegionOf, absorbs_nothing>;
+
 /// Counts the items of every child region.
 template <class Place, class Item, class Source, class RegionOf, class Cursors>
 struct count_tiles {
@@ -128,6 +139,9 @@ struct count_tiles {
     const held_items<per_worker, Team, Source> item(
         team, source, range.first, range.count);  // all loads are in flight before the first is used
     for_each_held<per_worker>(team, range.count, [&](int held, int i) {
+      if constexpr (absorbs<RegionOf>) {
+        if (region_of.absorbs_key(item(held, i).key)) return;
+      }
       const std::uint32_t child = region_of(item(held, i).key) >> pass.shift;
       team.fetch_add(count[child - first_child], 1u);
     });
@@ -175,7 +189,10 @@ struct scatter_tiles {
     Item* staged;
     std::uint16_t* digit;  // of each item of one worker; a block computes digits again
     std::uint16_t* warp_counts;
+    typename absorber_of<RegionOf>::pieces absorbed;
   };
+  static constexpr std::uint32_t is_absorbed = ~0u;  // instead of a rank
+  static constexpr std::uint16_t no_digit = 0xffff;
   ROOST_FN pieces scratch(scratch_memory& memory) const {
     constexpr std::uint32_t digits = partition_tuning<Place>::digits_most;  // a constant, so that offsets are
     constexpr bool one_worker = std::is_same_v<Place, host>;
@@ -186,7 +203,11 @@ struct scatter_tiles {
             memory.take<std::uint64_t>(digits),
             memory.take<Item>(Tile),
             memory.take<std::uint16_t>(one_worker ? Tile : 0),
-            memory.take<std::uint16_t>(ranks)};
+            memory.take<std::uint16_t>(ranks),
+            [&]() -> typename absorber_of<RegionOf>::pieces {
+              if constexpr (absorbs<RegionOf>) return region_of.scratch(memory);
+              return {};
+            }()};
   }
 
   template <class Team>
@@ -200,8 +221,10 @@ struct scatter_tiles {
     constexpr int per_worker = static_cast<int>(Tile) / Team::size;
     constexpr bool counts_ranks = Cursors::in_order && Team::size > 1;
     const auto cursor = cursors.of(tiles, pass, tile, range.parent);
+    static_assert(!(counts_ranks && absorbs<RegionOf>), "items that are absorbed have no order");
     if constexpr (!counts_ranks) {
       for_each_of(team, pass.digits, [&](std::uint32_t d) { parts.count[d] = 0; });
+      if constexpr (absorbs<RegionOf>) region_of.begin(team, parts.absorbed);
       team.sync();
     }
     const held_items<per_worker, Team, Source, counts_ranks> item(team, source, range.first, range.count);
@@ -217,20 +240,26 @@ struct scatter_tiles {
     for_each_held<per_worker, counts_ranks>(team, range.count, [&](int held, int i) {
       std::uint32_t position;
       if constexpr (Team::size == 1) {
+        if (absorbs<RegionOf> && parts.digit[i] == no_digit) return;
         position = parts.start[parts.digit[i]]++;  // where the next digit starts, in the end
       } else {
+        if (absorbs<RegionOf> && rank[held] == is_absorbed) return;
         position = parts.start[digit_of(item(held, i), first_child)] + rank[held];
       }
       parts.staged[position] = item(held, i);
       if constexpr (keeps_way_back)
         back.position[range.first + static_cast<std::uint32_t>(i)] = static_cast<std::uint16_t>(position);
     });
+    std::uint32_t moved = range.count;
+    if constexpr (absorbs<RegionOf> && Team::size > 1)
+      moved = parts.start[pass.digits - 1] + parts.count[pass.digits - 1];
     if (!team.any(full)) {
-      send<false>(team, range.count, parts, first_child);
+      send<false>(team, moved, parts, first_child);
     } else {
       if (team.rank() == 0) fetch_add(*overflowed, 1u);
-      send<true>(team, range.count, parts, first_child);
+      send<true>(team, moved, parts, first_child);
     }
+    if constexpr (absorbs<RegionOf>) region_of.end(team, parts.absorbed);
   }
 
  private:
@@ -253,6 +282,16 @@ struct scatter_tiles {
           parts.warp_counts, parts.count, rank);
     } else {
       for_each_held<static_cast<int>(Tile) / Team::size>(team, n, [&](int held, int i) {
+        if constexpr (absorbs<RegionOf>) {
+          if (region_of.take(team, parts.absorbed, item(held, i))) {
+            if constexpr (Team::size == 1) {
+              parts.digit[i] = no_digit;
+            } else {
+              rank[held] = is_absorbed;
+            }
+            return;
+          }
+        }
         const std::uint32_t d = digit_of(item(held, i), first_child);
         if constexpr (Team::size == 1) {
           parts.digit[i] = static_cast<std::uint16_t>(d);

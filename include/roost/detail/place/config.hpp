@@ -3,9 +3,13 @@
 #if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1204
 #error "roost needs CUDA 12.4 or newer: take its nvcc"
 #endif
-// nvcc 12 does not know the builtins of this header, which <immintrin.h> of g++ 13.3 includes.
+// nvcc 12 does not know the builtins of these headers, which <immintrin.h> of g++ 12.4 and 13.3 includes.
 #if defined(__CUDACC__) && __CUDACC_VER_MAJOR__ < 13
 #define _AMXTILEINTRIN_H_INCLUDED
+#if __GNUC__ == 12
+#define _AVX512BF16INTRIN_H_INCLUDED
+#define _AVX512BF16VLINTRIN_H_INCLUDED
+#endif
 #endif
 // Apple counts its versions in another way, and clang-tidy may be older.
 #if defined(__clang__)                                                                          \

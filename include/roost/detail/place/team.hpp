@@ -15,6 +15,16 @@ class cuda;
 
 namespace roost::detail {
 
+/// A number as the device's atomics want it: their types are these two, whatever std::uint64_t is.
+template <class T>
+using atomic_word = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+
+template <class T>
+ROOST_FN atomic_word<T>* atomic_at(T& word) {
+  static_assert(std::is_unsigned_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+  return reinterpret_cast<atomic_word<T>*>(&word);
+}
+
 /// The host's team: one thread.
 struct serial_team {
   using place = roost::host;
@@ -151,7 +161,7 @@ struct block_team {
 
   template <class T>
   ROOST_FN T fetch_add(T& word, T amount) const {
-    return atomicAdd(&word, amount);
+    return atomicAdd(atomic_at(word), amount);
   }
 
   ROOST_FN void sync_near() const { __syncwarp(); }
@@ -180,12 +190,12 @@ struct block_team {
 
   template <class T>
   ROOST_FN T fetch_min(T& word, T value) const {
-    return atomicMin(&word, value);
+    return atomicMin(atomic_at(word), value);
   }
 
   template <class T>
   ROOST_FN void fetch_or(T& word, T bits) const {
-    atomicOr(&word, bits);
+    atomicOr(atomic_at(word), bits);
   }
 
   template <class T>
@@ -384,16 +394,6 @@ struct stage {
 };
 
 // Atomics on memory that all teams see. Relaxed: an order between teams comes from the end of a launch.
-
-/// A number as the device's atomics want it: their types are these two, whatever std::uint64_t is.
-template <class T>
-using atomic_word = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
-
-template <class T>
-ROOST_FN atomic_word<T>* atomic_at(T& word) {
-  static_assert(std::is_unsigned_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
-  return reinterpret_cast<atomic_word<T>*>(&word);
-}
 
 /// Reads a word that others may change at the same time.
 template <class T>

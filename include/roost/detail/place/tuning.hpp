@@ -162,6 +162,12 @@ struct group_tuning<cuda> {
   static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
   static constexpr std::size_t tried_most =
       1 << 23;  // keys that are numbered, items that are grouped, unsampled
+  static constexpr int aggregate_threads = 1024;
+  static constexpr int aggregate_teams = 2;  // at once; or one, with a table of twice the size
+  static constexpr std::size_t aggregate_bytes = 223 << 10;  // of a team's table of sums, at most
+  static constexpr std::uint32_t aggregate_keys = 4096;      // of a region, about
+  static constexpr std::size_t hot_bytes = 40 << 10;         // of sums that a tile of a partition absorbs
+  static constexpr std::size_t scatter_bytes = 64 << 10;     // of scratch, that such a tile needs besides
 };
 
 template <>
@@ -173,6 +179,10 @@ struct group_tuning<host> {
   static constexpr std::uint32_t tiles_most = 16;
   static constexpr std::uint32_t expand_tile = 4096;
   static constexpr std::size_t tried_most = 0;
+  static constexpr std::size_t aggregate_bytes = 1 << 20;
+  static constexpr std::uint32_t aggregate_keys = 8192;
+  static constexpr std::size_t hot_bytes = 16 << 10;
+  static constexpr std::size_t scatter_bytes = 0;
 };
 
 // coordinate_index and kernel maps.
