@@ -17,6 +17,9 @@
 namespace test {
 namespace {
 
+constexpr std::size_t state =
+    127;  // bytes at most by which a table's block is longer: it ends with its state
+
 // compact
 
 using compact_table = roost::compact::table<place_type, u32, u32>;
@@ -71,7 +74,7 @@ TEST(valid, of_layout_compact_notices_damage) {
     ASSERT_EQ(map.statistics().restarts, 0) << "there is another plan";
     using item = roost::pair<u32, u32>;
     auto* const all =
-        static_cast<sector*>(memory.block_of(sectors * sizeof(sector) + stash_slots * sizeof(item)));
+        static_cast<sector*>(memory.block_of(sectors * sizeof(sector) + stash_slots * sizeof(item), state));
     ASSERT_NE(all, nullptr);
     auto* const stash = reinterpret_cast<item*>(all + sectors);
     ASSERT_TRUE(map.valid(place));
@@ -242,7 +245,7 @@ TEST(valid, of_sets_notices_damage) {
   {
     const place_type place = make_place(memory);
     const set_type set(place, keys);
-    auto* const all = static_cast<bucket*>(memory.block_of(buckets * sizeof(bucket)));
+    auto* const all = static_cast<bucket*>(memory.block_of(buckets * sizeof(bucket), state));
     ASSERT_NE(all, nullptr);
     expect_noticed("two buckets of a frozen_set", set, all, buckets, swap_two);
   }
@@ -268,7 +271,7 @@ TEST(valid, of_concurrent_map_notices_values_that_keys_share) {
     using bucket = slots::ref_type::bucket;
     using slot = slots::ref_type::slot;
     const std::size_t buckets = map.capacity() / slots::ref_type::bucket_slots;
-    auto* const all = static_cast<bucket*>(memory.block_of(buckets * sizeof(bucket)));
+    auto* const all = static_cast<bucket*>(memory.block_of(buckets * sizeof(bucket), state));
     ASSERT_NE(all, nullptr);
     ASSERT_TRUE(map.valid(place));
     expect_noticed("two keys with one entry", map, all, buckets, [](std::vector<bucket>& they) {

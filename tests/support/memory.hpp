@@ -37,13 +37,13 @@ class watched_memory : public std::pmr::memory_resource {
     return locked([&] { return wrong_returns_; });
   }
 
-  /// The only live block of so many bytes, or null.
-  void* block_of(std::size_t bytes) const {
+  /// The only live block of so many bytes, and at most so many more, or null.
+  void* block_of(std::size_t bytes, std::size_t more = 0) const {
     return locked([&] {
       void* only = nullptr;
       std::size_t count = 0;
       for (const auto& [block, size] : live_) {
-        if (size == bytes) only = block, ++count;
+        if (size >= bytes && size <= bytes + more) only = block, ++count;
       }
       return count == 1 ? only : nullptr;
     });
