@@ -182,8 +182,9 @@ std::vector<u64> skewed_numbers(std::size_t n, u64 hot, u64 groups) {
   return numbers;
 }
 
-// From 32768 items on frequent keys are looked for on the host, on cuda from 2^23; regions have 2560 or 8192
-// keys; more keys than tables of one pass can have are split twice.
+// From 32768 items on frequent keys are looked for on the host; on cuda up to 2^18 items are added to tables
+// in its memory, and up to 2^23 the host does not wait for the sample. Regions have 2560 or 8192 keys; more
+// keys than tables of one pass can have are split twice.
 template <class Value>
 class aggregates : public testing::Test {};
 using aggregated_values = axis<u32, std::int8_t, std::int64_t, double>;
@@ -202,8 +203,9 @@ TYPED_TEST(aggregates, are_those_of_the_input_order) {
 
 TEST(aggregates_calls, of_many_items) {
   const bool on_host = std::is_same_v<place_type, roost::host>;
-  for (const std::size_t n :
-       on_host ? std::vector<std::size_t>{1 << 18} : std::vector<std::size_t>{1 << 20, (1 << 23) + 1}) {
+  for (const std::size_t n : on_host
+                                 ? std::vector<std::size_t>{1 << 18}
+                                 : std::vector<std::size_t>{1 << 18, (1 << 18) + 1, 1 << 20, (1 << 23) + 1}) {
     const auto check_sums = [&]<class Value>(const std::vector<u64>& numbers, Value) {
       std::vector<Value> values;
       for (std::size_t i = 0; i < n; ++i) values.push_back(static_cast<Value>(roost::mix64(i)));
@@ -212,6 +214,7 @@ TEST(aggregates_calls, of_many_items) {
     check_sums(random_numbers(n, 3), u32());
     check_sums(random_numbers(n, 4, n / 8), std::int64_t());
     check_sums(random_numbers(n, 5, 1000), u32());
+    check_sums(random_numbers(n, 6, 4000), std::int64_t());  // as many frequent keys as can be, or more
     check_sums(skewed_numbers(n, 1, n), u32());
     check_sums(skewed_numbers(n, 500, n / 4), std::int64_t());
     check_sums(std::vector<u64>(n, 7), u32());

@@ -137,7 +137,8 @@ TEST(large_table, stadium_of_more_slots_than_32_bits_count) {
   const auto report =
       map.insert_new(place, roost::computed(n, key_of_number<u64>{0}), roost::computed(n, number_itself()));
   EXPECT_EQ(report.inserted, n);
-  EXPECT_EQ(report.path, roost::path::streamed);
+  // In less memory the chunks of the batch are too small for it.
+  if (free_there > 100) EXPECT_EQ(report.path, roost::path::streamed);
   EXPECT_EQ(map.size(place), n);
 
   constexpr u64 chunk = u64{1} << 28;

@@ -172,12 +172,19 @@ struct hot_keys {
 
   leading_bits spread;
   regions_and_frequent_keys<Key> found;  // by other regions
-  std::uint32_t slots;                   // of a tile's table of these keys, a power of two: slots_for()
-  typename reduce::words values;         // of each frequent key, in memory of the place
+  const sample_outcome* seen;     // if only the device knows how many there are; then found.count is the
+                                  // most that are absorbed: of more, none
+  std::uint32_t slots;            // of a tile's table of these keys, a power of two: slots_for()
+  typename reduce::words values;  // of each frequent key, in memory of the place
   std::uint32_t* counts;
 
+  ROOST_FN std::uint32_t keys() const {
+    if (found.count == 0 || seen == nullptr) return found.count;
+    return seen->frequent <= found.count ? seen->frequent : 0;
+  }
+
   ROOST_FN std::uint32_t operator()(const Key& key) const { return spread(key); }
-  ROOST_FN bool absorbs_key(const Key& key) const { return found.is_frequent(key); }
+  ROOST_FN bool absorbs_key(const Key& key) const { return keys() != 0 && found.is_frequent(key); }
   const leading_bits& after_absorbing() const { return spread; }
 
   static std::uint32_t slots_for(std::uint32_t keys) {
@@ -202,14 +209,15 @@ struct hot_keys {
   template <class Team>
   ROOST_FN void begin(const Team& team, const pieces& parts) const {
     if (found.count == 0) return;
+    const std::uint32_t n = keys();
     for_each_of(team, slots, [&](std::uint32_t s) { parts.slot[s] = none; });
-    for_each_of(team, found.count, [&](std::uint32_t f) {
+    for_each_of(team, n, [&](std::uint32_t f) {
       parts.key[f] = found.frequent[f];
       parts.count[f] = 0;
       reduce::clear(parts.value, f);
     });
     team.sync();
-    for_each_of(team, found.count, [&](std::uint32_t f) {
+    for_each_of(team, n, [&](std::uint32_t f) {
       std::uint32_t s = home(parts.key[f]);
       while (team.compare_exchange(parts.slot[s], none, static_cast<std::uint16_t>(f)) != none) s = next(s);
     });
@@ -232,7 +240,7 @@ struct hot_keys {
   ROOST_FN void end(const Team& team, const pieces& parts) const {
     if (found.count == 0) return;
     team.sync();
-    for_each_of(team, found.count, [&](std::uint32_t f) {
+    for_each_of(team, keys(), [&](std::uint32_t f) {
       if (parts.count[f] == 0) return;
       fetch_add(counts[f], parts.count[f]);
       reduce::each([&](auto of, int k) { of.combine_for_all(values.of[k][f], parts.value.of[k][f]); });
@@ -263,6 +271,9 @@ struct aggregation_outcome {
   std::uint32_t in_order;    // a value was found that depends on the order
   std::uint32_t most;        // different keys of a region, where they were only counted
   std::uint64_t size;        // different keys
+};
+struct outcome_of_tables : aggregation_outcome {
+  std::uint32_t barrier, unused;
 };
 
 /// Combines the values of each key of a region.
@@ -305,10 +316,80 @@ struct aggregate_regions {
   /// What is used most comes after an array of variable length: nvcc 13 computes constant addresses of shared
   /// memory again in every loop.
   ROOST_FN pieces scratch(scratch_memory& memory) const {
-    return {memory.take<std::uint64_t>(2),     memory.take<std::uint32_t>(32),
-            memory.take<std::uint16_t>(slots),
-            memory.take<word>(slots + 32),  // the last ones remain free
-            reduce::take(memory, slots),       memory.take<std::uint32_t>(slots)};
+    pieces parts = scratch_of_finish(memory);
+    take_table(memory, parts);
+    return parts;
+  }
+  ROOST_FN pieces scratch_of_finish(scratch_memory& memory) const {
+    pieces parts{};
+    parts.shared = memory.take<std::uint64_t>(2);
+    parts.found = memory.take<std::uint32_t>(32);
+    parts.taken = memory.take<std::uint16_t>(slots);
+    return parts;
+  }
+  ROOST_FN void take_table(scratch_memory& memory, pieces& parts) const {
+    parts.slot = memory.take<word>(slots + 32);  // the last ones remain free
+    parts.value = reduce::take(memory, slots);
+    parts.count = memory.take<std::uint32_t>(slots);
+  }
+  /// Adds the sums number i, of so many items of a key.
+  template <class Team>
+  ROOST_FN void add_sums(const Team& team, const pieces& parts, const Key& key,
+                         const typename reduce::words& sums, std::size_t i, std::uint32_t count,
+                         bool& full) const {
+    const word mine = words_of.of(key).word;
+    const std::uint32_t s = slot_of(team, parts, mine, team.read(parts.slot[home_of(mine)]), full);
+    if (full) return;
+    team.fetch_add(parts.count[s], count);
+    reduce::each([&](auto of, int k) { of.combine(team, parts.value.of[k][s], sums.of[k][i]); });
+  }
+  template <class Team>
+  ROOST_FN void clear(const Team& team, const pieces& parts) const {
+    fill_words(team, parts.slot, slots + 32, none_here);
+    fill_words(team, parts.count, slots, 0);
+    reduce::clear_all(team, parts.value, slots);
+  }
+
+  /// Numbers and writes the keys of a table.
+  template <class Team>
+  ROOST_FN void finish(const Team& team, const pieces& parts, std::uint64_t region, bool full) const {
+    constexpr auto near = static_cast<std::uint32_t>(Team::near_size),
+                   warps = static_cast<std::uint32_t>(Team::size) / near;
+    const auto rank = static_cast<std::uint32_t>(team.rank());
+    const std::uint32_t warp = rank / near, lane = rank % near;
+    // Each warp lists the occupied ones of its slots, so that none of its threads is idle afterwards.
+    const std::uint32_t of_warp = ceil_div(slots, near * warps) * near,
+                        first = smaller(warp * of_warp, slots), end = smaller(first + of_warp, slots);
+    std::uint32_t mine = 0;
+    ROOST_ROLLED
+    for (std::uint32_t s = first + lane; s < end; s += near) {
+      const bool occupied = parts.slot[s] != none_here;
+      const std::uint32_t taken = team.ballot_near(occupied);
+      if (occupied)
+        parts.taken[first + mine + count_bits(taken & ((1u << lane) - 1))] = static_cast<std::uint16_t>(s);
+      mine += count_bits(taken);
+    }
+    if (lane == 0) parts.found[warp] = mine;
+    team.sync();
+    const std::uint32_t last = parts.found[warps - 1];  // the scan writes after a barrier
+    team.exclusive_scan(parts.found, parts.found, warps);
+    team.sync();
+    const std::uint32_t found = full ? 0 : parts.found[warps - 1] + last;
+    if (count_each != 0) {
+      if (rank == 0) fetch_max(outcome->most, full ? slots : found);
+      return;
+    }
+    if (full && rank == 0) fetch_add(outcome->failed, 1u);
+    const std::uint64_t base = turns.sum_before(team, region, found, parts.shared + 1);
+    if (region + 1 == regions && rank == 0) outcome->size = base + found;
+    if (full) return;
+    ROOST_ROLLED
+    for (std::uint32_t i = lane; i - lane < mine; i += near) {
+      const std::uint32_t s = i < mine ? parts.taken[first + i] : 0;
+      const std::uint32_t number = i < mine ? parts.found[warp] + i + steps_in_run(parts, s) : 0;
+      team.sync_near();
+      if (i < mine) write(parts, s, region, base + number);
+    }
   }
 
   template <class Team>
@@ -316,16 +397,11 @@ struct aggregate_regions {
     if (outcome->overflowed != 0) return;
     scratch_memory all(memory);
     const pieces parts = scratch(all);
-    const auto clear = [&] {
-      fill_words(team, parts.slot, slots + 32, none_here);
-      fill_words(team, parts.count, slots, 0);
-      reduce::clear_all(team, parts.value, slots);
-    };
     std::uint64_t region = index * count_each;
     if (count_each == 0) {
-      region = turns.turn(team, parts.shared, clear);
+      region = turns.turn(team, parts.shared, [&] { clear(team, parts); });
     } else {
-      clear();
+      clear(team, parts);
       team.sync();
     }
     bool full = false, in_order = false;
@@ -417,8 +493,7 @@ struct aggregate_regions {
   /// What the partition has absorbed of a region.
   template <class Team>
   ROOST_FN void add_frequent(const Team& team, const pieces& parts, std::uint32_t region, bool& full) const {
-    if (hot.found.count == 0) return;
-    std::uint32_t first = 0, end = hot.found.count;
+    std::uint32_t first = 0, end = hot.keys();
     if constexpr (Team::size == 1) {  // they are in hash order
       first = lower_bound(0u, end, [&](std::uint32_t f) { return hot(hot.found.frequent[f]) < region; });
       end = lower_bound(first, end, [&](std::uint32_t f) { return hot(hot.found.frequent[f]) == region; });
@@ -427,53 +502,8 @@ struct aggregate_regions {
       const std::uint32_t f = first + i;
       const Key key = hot.found.frequent[f];
       if (hot.counts[f] == 0 || hot(key) != region) return;
-      const word mine = words_of.of(key).word;
-      const std::uint32_t s = slot_of(team, parts, mine, team.read(parts.slot[home_of(mine)]), full);
-      if (full) return;
-      team.fetch_add(parts.count[s], hot.counts[f]);
-      reduce::each([&](auto of, int k) { of.combine(team, parts.value.of[k][s], hot.values.of[k][f]); });
+      add_sums(team, parts, key, hot.values, f, hot.counts[f], full);
     });
-  }
-
-  template <class Team>
-  ROOST_FN void finish(const Team& team, const pieces& parts, std::uint64_t region, bool full) const {
-    constexpr auto near = static_cast<std::uint32_t>(Team::near_size),
-                   warps = static_cast<std::uint32_t>(Team::size) / near;
-    const auto rank = static_cast<std::uint32_t>(team.rank());
-    const std::uint32_t warp = rank / near, lane = rank % near;
-    // Each warp lists the occupied ones of its slots, so that none of its threads is idle afterwards.
-    const std::uint32_t of_warp = ceil_div(slots, near * warps) * near,
-                        first = smaller(warp * of_warp, slots), end = smaller(first + of_warp, slots);
-    std::uint32_t mine = 0;
-    ROOST_ROLLED
-    for (std::uint32_t s = first + lane; s < end; s += near) {
-      const bool occupied = parts.slot[s] != none_here;
-      const std::uint32_t taken = team.ballot_near(occupied);
-      if (occupied)
-        parts.taken[first + mine + count_bits(taken & ((1u << lane) - 1))] = static_cast<std::uint16_t>(s);
-      mine += count_bits(taken);
-    }
-    if (lane == 0) parts.found[warp] = mine;
-    team.sync();
-    const std::uint32_t last = parts.found[warps - 1];  // the scan writes after a barrier
-    team.exclusive_scan(parts.found, parts.found, warps);
-    team.sync();
-    const std::uint32_t found = full ? 0 : parts.found[warps - 1] + last;
-    if (count_each != 0) {
-      if (rank == 0) fetch_max(outcome->most, full ? slots : found);
-      return;
-    }
-    if (full && rank == 0) fetch_add(outcome->failed, 1u);
-    const std::uint64_t base = turns.sum_before(team, region, found, parts.shared + 1);
-    if (region + 1 == regions && rank == 0) outcome->size = base + found;
-    if (full) return;
-    ROOST_ROLLED
-    for (std::uint32_t i = lane; i - lane < mine; i += near) {
-      const std::uint32_t s = i < mine ? parts.taken[first + i] : 0;
-      const std::uint32_t number = i < mine ? parts.found[warp] + i + steps_in_run(parts, s) : 0;
-      team.sync_near();
-      if (i < mine) write(parts, s, region, base + number);
-    }
   }
 
   /// How much later the key of a slot comes in the order of the keys than in that of the slots. The slots
@@ -494,6 +524,139 @@ struct aggregate_regions {
     keys[number] = words_of.key(static_cast<std::uint32_t>(region), {mine, 0});
     reduce::each([&](auto of, int k) { values[k][number] = of.value(parts.value.of[k][s]); });
     if (counts != nullptr) counts[number] = parts.count[s];
+  }
+};
+
+/// The tables of all regions of a small batch, in memory of a device, to which all teams add at the same
+/// time.
+template <class Kernel>
+struct tables_of_all {
+  Kernel run;
+  std::byte* memory;
+  std::size_t bytes;  // of each
+
+  static std::size_t bytes_of(const Kernel& run) {
+    scratch_memory counted(nullptr);
+    typename Kernel::pieces parts{};
+    run.take_table(counted, parts);
+    return (counted.used() + 15) / 16 * 16;
+  }
+  ROOST_FN void find(std::uint64_t region, typename Kernel::pieces& parts) const {
+    scratch_memory all(memory + region * bytes);
+    run.take_table(all, parts);
+  }
+};
+
+template <class Kernel>
+struct clear_tables {
+  static constexpr int threads = group_tuning<cuda>::table_threads;
+  tables_of_all<Kernel> tables;
+  std::uint64_t* turns;  // of the run
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t region, std::byte*) const {
+    typename Kernel::pieces parts{};
+    tables.find(region, parts);
+    tables.run.clear(team, parts);
+    const std::size_t words = region == 0 ? earlier_teams::words(tables.run.regions) : 0;
+    for_each_of(team, static_cast<std::uint32_t>(words), [&](std::uint32_t i) { turns[i] = 0; });
+  }
+};
+
+/// Combines the values of each key of a tile, and adds the results to the tables: keys may be few.
+template <class Kernel, class Source>
+struct add_to_tables {
+  static constexpr int threads = group_tuning<cuda>::table_threads;
+  static constexpr std::uint32_t tile = threads, slots = 2 * tile, none = ~std::uint32_t{0};
+  using reduce = typename Kernel::reduce;
+  using key_type = std::remove_cvref_t<decltype(std::declval<const Source&>()[0].key)>;
+
+  tables_of_all<Kernel> tables;
+  Source source;
+  std::size_t n;
+
+  struct pieces {
+    std::uint32_t* slot;  // the number of the first item of a key
+    key_type* key;
+    typename reduce::words value;
+    std::uint32_t* count;
+  };
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    return {memory.take<std::uint32_t>(slots), memory.take<key_type>(tile), reduce::take(memory, tile),
+            memory.take<std::uint32_t>(tile)};
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    const Kernel& run = tables.run;
+    scratch_memory all(memory);
+    const pieces parts = scratch(all);
+    const std::size_t first = index * tile;
+    const auto m = static_cast<std::uint32_t>(smaller<std::size_t>(tile, n - first));
+    fill_words(team, parts.slot, slots, none);
+    for_each_of(team, m, [&](std::uint32_t i) {
+      parts.key[i] = source[first + i].key;
+      parts.count[i] = 0;
+      reduce::clear(parts.value, i);
+    });
+    team.sync();
+    bool full = false, in_order = false;
+    for_each_of(team, m, [&](std::uint32_t i) {
+      const auto value = source[first + i].value;
+      in_order |= reduce::depends_on_order(value);
+      const std::uint32_t same = first_of_key(team, parts, i, run.hot.spread.seed);
+      team.fetch_add(parts.count[same], 1u);
+      reduce::add(team, parts.value, same, value);
+    });
+    team.sync();
+    for_each_of(team, m, [&](std::uint32_t i) {
+      const std::uint32_t count = parts.count[i];
+      if (count == 0) return;
+      typename Kernel::pieces table{};
+      tables.find(run.hot(parts.key[i]), table);
+      run.add_sums(team, table, parts.key[i], parts.value, i, count, full);
+    });
+    if (full) run.outcome->failed = 1;
+    if (in_order) run.outcome->in_order = 1;
+  }
+
+ private:
+  template <class Team>
+  ROOST_FN static std::uint32_t first_of_key(const Team& team, const pieces& parts, std::uint32_t i,
+                                             std::uint64_t seed) {
+    const key_type key = parts.key[i];
+    for (auto s = static_cast<std::uint32_t>(hash_of(key, seed)) % slots;; s = (s + 1) % slots) {
+      std::uint32_t seen = team.read(parts.slot[s]);
+      if (seen == none) seen = team.compare_exchange(parts.slot[s], none, i);
+      if (seen == none) return i;
+      if (same_key(parts.key[seen], key)) return seen;
+    }
+  }
+};
+
+/// Writes what the tables hold.
+template <class Kernel>
+struct write_tables {
+  static constexpr int threads = group_tuning<cuda>::table_threads;
+  tables_of_all<Kernel> tables;
+
+  /// With a copy of the slots, which are read many times.
+  ROOST_FN auto scratch(scratch_memory& memory) const {
+    auto parts = tables.run.scratch_of_finish(memory);
+    parts.slot = memory.take<typename Kernel::word>(tables.run.slots + 32);
+    return parts;
+  }
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t, std::byte* memory) const {
+    scratch_memory all(memory);
+    auto parts = scratch(all);
+    const std::uint64_t region = tables.run.turns.turn(team, parts.shared);
+    auto* const slot = parts.slot;
+    tables.find(region, parts);
+    for_each_of(team, tables.run.slots + 32, [&](std::uint32_t s) { slot[s] = parts.slot[s]; });
+    parts.slot = slot;
+    team.sync();
+    tables.run.finish(team, parts, region, false);
   }
 };
 
@@ -545,17 +708,21 @@ class aggregator {
   /// batch are distinct: these are grouped faster.
   template <class Source>
   std::optional<result_type> run(const Source& source) {
+    if constexpr (!std::is_same_v<Place, host>) {
+      if (n_ <= tuning::tables_most && run_in_tables(source)) return finish();
+    }
     const bool one_pass = keys_of(static_cast<double>(n_) / regions_most) <= keys_most();
     plan wanted{.coarse = regions_most};
     if (one_pass) wanted.coarse = regions_of_one_pass();
     const bool samples = n_ >= 4 * sample;
-    // A small batch is first tried without a sample.
-    if (one_pass && (n_ <= tuning::tried_most || !samples)) {
+    if (samples) look_for_frequent(source, static_cast<double>(n_) / 2048);
+    if (one_pass && (n_ <= tuning::tried_most || !samples)) {  // the host does not wait for the sample
+      if (samples) wanted.copies = larger(8.0, static_cast<double>(1 << 29) / static_cast<double>(n_));
       if (attempt(source, wanted, room::slack)) return finish();
       if (!samples) attempt(source, wanted, room::exact);
     }
     if (samples && outcome_.failed + outcome_.in_order == 0 && outcome_.size == 0) {
-      look_for_frequent(source);
+      read_sample(source);
       const double pairs = seen_.pairs, most = static_cast<double>(n_);
       wanted.copies = larger(8.0, 4 * pairs * most / sample / sample);
       if (!one_pass) {
@@ -602,24 +769,36 @@ class aggregator {
         smaller<std::size_t>(larger<std::size_t>(regions + regions % 2, 2), regions_most));
   }
 
+  /// Keys with more than that many items, in memory of the place; the host does not know them yet.
   template <class Source>
-  void look_for_frequent(const Source& source) {
-    const auto fit = static_cast<std::size_t>(smaller<std::size_t>(
-        tuning::hot_bytes, place_.scratch_most() - smaller(place_.scratch_most(), tuning::scatter_bytes)));
-    for (double items = static_cast<double>(n_) / 2048;; items *= 2) {
-      frequent_ = frequent_keys<Key, Place>(leading_bits{0, regions_most});
-      array<sample_outcome, Place> outcome(place_, 1);
-      seen_ = {};
-      if (!frequent_->look(place_, source, items, outcome.data())) break;
-      place_.copy_to_host(&seen_, outcome.data(), sizeof(seen_));
-      frequent_->take(seen_);
-      if (hot_keys<Key, Value, F...>::bytes(seen_.frequent) <= fit) break;
+  void look_for_frequent(const Source& source, double items) {
+    frequent_ = frequent_keys<Key, Place>(leading_bits{0, regions_most});
+    sample_ = array<sample_outcome, Place>(place_, 1);
+    is_read_ = false;
+    if (!frequent_->look(place_, source, items, sample_.data())) return frequent_.reset();
+    std::uint32_t most = find_frequent_keys<Place, Key, Source>::most;
+    while (hot_keys<Key, Value, F...>::bytes(most) > hot_bytes_most()) most /= 2;
+    frequent_->take({most, 0, 0});
+    take_hot(most);
+  }
+  template <class Source>
+  void read_sample(const Source& source) {
+    for (double items = static_cast<double>(n_) / 2048; frequent_; look_for_frequent(source, items *= 2)) {
+      place_.copy_to_host(&seen_, sample_.data(), sizeof(seen_));
+      if (hot_keys<Key, Value, F...>::bytes(seen_.frequent) <= hot_bytes_most()) break;
       seen_.frequent = 0;
-      frequent_->take(seen_);
     }
-    const std::size_t keys = frequent_->region_of.count;
+    is_read_ = true;
+    if (frequent_) frequent_->take(seen_);
+    take_hot(seen_.frequent);
+  }
+  std::size_t hot_bytes_most() const {
+    const std::size_t most = place_.scratch_most();
+    return smaller<std::size_t>(tuning::hot_bytes, most - smaller(most, tuning::scatter_bytes));
+  }
+  void take_hot(std::uint32_t keys) {
     hot_counts_ = array<std::uint32_t, Place>(place_, keys);
-    hot_values_ = array<word, Place>(place_, keys * reduce::count);
+    hot_values_ = array<word, Place>(place_, std::size_t{keys} * reduce::count);
   }
   template <class Source>
   bool are_different(const Source& source) const {
@@ -634,14 +813,44 @@ class aggregator {
     return result;
   }
 
+  /// In one launch, for small batches. False if it did not succeed, or is not possible.
+  template <class Source>
+  bool run_in_tables(const Source& source) {
+    const auto regions = static_cast<std::uint32_t>(ceil_div(n_, 2 * tuning::table_keys) * 2);
+    const leading_bits spread{0, regions};
+    const hot_keys<Key, Value, F...> none{spread, regions_and_frequent_keys<Key>(spread)};
+    const std::uint32_t slots = slots_for(2 * keys_of(static_cast<double>(n_) / regions));  // for short ways
+    take_room(n_);
+    kernel run = kernel_of(nullptr, nullptr, nullptr, none, regions, 1, 0, slots, nullptr, nullptr);
+    tables_of_all<kernel> tables{run, nullptr, tables_of_all<kernel>::bytes_of(run)};
+    using add = add_to_tables<kernel, Source>;
+    if (!place_.can_run_in_turn(add{tables, source, n_})) return false;
+    const std::size_t turns = (earlier_teams::words(std::size_t{regions}) * 8 + 15) / 16 * 16;
+    array<std::byte, Place> memory(place_, turns + regions * tables.bytes);
+    auto* const words = reinterpret_cast<std::uint64_t*>(memory.data());
+    tables.memory = memory.data() + turns;
+    tables.run.turns = earlier_teams(words);
+    outcome_ = place_.template count<outcome_of_tables>([&](outcome_of_tables* outcome, const auto& to) {
+      tables.run.outcome = outcome;
+      place_.launch_in_turn(&outcome->barrier, to, stage<clear_tables<kernel>>{regions, {tables, words}},
+                            stage<add>{ceil_div<std::size_t>(n_, add::tile), {tables, source, n_}},
+                            stage<write_tables<kernel>>{regions, {tables}});
+    });
+    return outcome_.failed + outcome_.in_order == 0;
+  }
+
   /// False if it did not succeed: outcome_ says why.
   template <class Source>
   bool attempt(const Source& source, const plan& wanted, room room) {
     leading_bits spread{0, wanted.coarse << wanted.fine_bits};
     regions_and_frequent_keys<Key> found(spread);
     if (frequent_) found = frequent_->region_of;
-    const hot_keys<Key, Value, F...> hot{spread, found, hot_keys<Key, Value, F...>::slots_for(found.count),
-                                         hot_words(), hot_counts_.data()};
+    const hot_keys<Key, Value, F...> hot{spread,
+                                         found,
+                                         is_read_ ? nullptr : sample_.data(),
+                                         hot_keys<Key, Value, F...>::slots_for(found.count),
+                                         hot_words(),
+                                         hot_counts_.data()};
     place_.for_each(found.count, clear_hot<reduce>{hot.values, hot.counts});
     constexpr std::size_t head = ceil_div(sizeof(aggregation_outcome), sizeof(std::uint64_t));
     auto state = zeros(place_, head + earlier_teams::words(std::size_t{spread.regions}));
@@ -674,21 +883,26 @@ class aggregator {
     if (wanted.counts_first && outcome_.overflowed != 0) return false;
     const std::uint32_t slots = slots_for(keys);
     const std::size_t room_for = smaller<std::size_t>(n_, std::size_t{regions} * slots);
-    result_.keys = array<Key, Place>(place_, room_for);
-    for (auto& values : result_.values) values = array<Value, Place>(place_, room_for);
-    result_.counts = array<std::uint64_t, Place>(place_, counts_ ? room_for : 0);
+    take_room(room_for);
     run_kernel(parts, hot, regions, shared_by, 0, slots, outcome, state.data() + head, regions);
     place_.copy_to_host(&outcome_, outcome, sizeof(outcome_));
     return outcome_.overflowed + outcome_.failed + outcome_.in_order == 0;
   }
 
-  void run_kernel(const parts_type& parts, hot_keys<Key, Value, F...> hot, std::uint32_t regions,
-                  std::uint32_t shared_by, std::uint32_t count_each, std::uint32_t slots,
-                  aggregation_outcome* outcome, std::uint64_t* turns, std::uint32_t teams) {
+  void take_room(std::size_t keys) {
+    result_.keys = array<Key, Place>(place_, keys);
+    for (auto& values : result_.values) values = array<Value, Place>(place_, keys);
+    result_.counts = array<std::uint64_t, Place>(place_, counts_ ? keys : 0);
+  }
+
+  kernel kernel_of(const item* items, const std::uint64_t* begins, const std::uint64_t* ends,
+                   hot_keys<Key, Value, F...> hot, std::uint32_t regions, std::uint32_t shared_by,
+                   std::uint32_t count_each, std::uint32_t slots, aggregation_outcome* outcome,
+                   std::uint64_t* turns) {
     hot.spread.regions = regions;
-    kernel run{parts.items(),
-               parts.begins(),
-               parts.ends(),
+    kernel run{items,
+               begins,
+               ends,
                regions,
                shared_by,
                count_each,
@@ -702,6 +916,13 @@ class aggregator {
                earlier_teams(turns)};
     for (int k = 0; k < reduce::count; ++k)
       run.values[k] = result_.values[static_cast<std::size_t>(k)].data();
+    return run;
+  }
+  void run_kernel(const parts_type& parts, const hot_keys<Key, Value, F...>& hot, std::uint32_t regions,
+                  std::uint32_t shared_by, std::uint32_t count_each, std::uint32_t slots,
+                  aggregation_outcome* outcome, std::uint64_t* turns, std::uint32_t teams) {
+    const kernel run = kernel_of(parts.items(), parts.begins(), parts.ends(), hot, regions, shared_by,
+                                 count_each, slots, outcome, turns);
     place_.launch(teams, scratch_bytes_of(run), run);
   }
 
@@ -717,7 +938,9 @@ class aggregator {
   std::size_t n_;
   bool counts_;
   std::optional<frequent_keys<Key, Place>> frequent_;
+  array<sample_outcome, Place> sample_;
   sample_outcome seen_{};
+  bool is_read_ = true;  // whether seen_ is what sample_ is
   array<std::uint32_t, Place> hot_counts_;
   array<word, Place> hot_values_;
   aggregation_outcome outcome_{};

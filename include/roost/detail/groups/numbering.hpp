@@ -124,10 +124,11 @@ auto with_some_seed(std::uint64_t seed, const char* where, const Attempt& attemp
        "chosen to collide?"});
 }
 
-/// Keeps the first n elements of an array that had room for more, and frees the rest if that is most of it.
+/// Keeps the first n elements of an array that had room for more, and frees the rest if that is most of it
+/// and worth a copy.
 template <class T, class Place>
 void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
-  if (n >= values.size() / 2) return values.shrink(n);
+  if (n >= values.size() / 2 || values.bytes() <= 1 << 20) return values.shrink(n);
   array<T, Place> kept(place, n);
   place.copy(kept.data(), values.data(), kept.bytes());
   values = std::move(kept);

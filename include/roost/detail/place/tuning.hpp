@@ -162,6 +162,9 @@ struct group_tuning<cuda> {
   static constexpr std::uint32_t expand_tile = 2048;  // matches of a team
   static constexpr std::size_t tried_most =
       1 << 23;  // keys that are numbered, items that are grouped, unsampled
+  static constexpr std::size_t tables_most = 1 << 18;  // items that are added to tables in device memory
+  static constexpr std::size_t table_keys = 512;       // of each, about
+  static constexpr int table_threads = 512;
   static constexpr int aggregate_threads = 1024;
   static constexpr int aggregate_teams = 2;  // at once; or one, with a table of twice the size
   static constexpr std::size_t aggregate_bytes = 223 << 10;  // of a team's table of sums, at most
