@@ -523,6 +523,10 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
       static_assert(f.stride == 32 || !f.aligned(), "lanes of 16 bits are compared as a whole");
       return detail::equal_lanes_for<Format, f.stride, f.slots>(here.word, static_cast<std::uint32_t>(tag),
                                                                 static_cast<std::uint32_t>(f.empty_tag()));
+#if ROOST_LANES
+    } else if constexpr (on_host && f.by_wide_lanes() && detail::is_wide<Format>) {
+      return detail::equal_long_lanes<f.slots>(here.word, tag, f.empty_tag());
+#endif
     } else if constexpr (f.by_bits()) {
       std::uint32_t others = 0;
       ROOST_UNROLL

@@ -127,7 +127,7 @@ class compact_planner {
   /// Whether the table has the sectors that a format needs. A host takes the format before it if that leaves
   /// enough slots free: it gains nothing from more.
   bool is_chosen(std::size_t format, double sectors) const {
-    const double roomy = of_.on_host ? 0.7 : 0;
+    const double roomy = !of_.on_host ? 0 : of_.hash_bits == 64 ? 0.9 : 0.7;
     return regions_ * sectors >= least_of(format) &&
            of_.formats[format - 1].format.slots * sectors * roomy <= mean_;
   }

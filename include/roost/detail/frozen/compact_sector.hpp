@@ -31,17 +31,20 @@ struct sector_format {
 
   constexpr int head_words() const { return (bytes - slots * value_bytes) / 4; }
   constexpr int marks() const { return 1 << log2_marks; }
-  /// Tags are whole words without their highest bit, which is a mark.
+  /// Tags are whole words without their highest bits, which are marks.
   constexpr bool aligned() const { return stride > tag_bits; }
   /// Tags are numbers of whole bytes.
   constexpr bool by_numbers() const { return stride == 16 || stride == 32 || stride == 64; }
   /// A processor can compare them with vector instructions.
   constexpr bool by_lanes() const { return slots <= 16 && (stride == 16 || stride == 32); }
+  /// A processor with AVX2 can.
+  constexpr bool by_wide_lanes() const { return stride == 64; }
   /// Many short tags: the first bits of all tags, then the second bits and so on, so that each bit of the
   /// wanted tag is compared with a whole word.
   constexpr bool by_bits() const { return slots > tag_bits; }
   constexpr int mark_at(int mark) const {
-    return aligned() ? (mark + 1) * stride - 1 : head_words() * 32 - marks() + mark;
+    const int each = stride - tag_bits;  // marks of a word
+    return aligned() ? (mark / each + 1) * stride - 1 - mark % each : head_words() * 32 - marks() + mark;
   }
   friend constexpr bool operator==(const sector_format&, const sector_format&) = default;
   constexpr std::uint64_t empty_tag() const { return ~std::uint64_t{0} >> (64 - tag_bits); }
@@ -85,11 +88,13 @@ constexpr sector_format lanes_format(int bytes, int lane_bits, int hash_bits, in
     if (slots * value_bytes >= bytes || (bytes - slots * value_bytes) % value_alignment != 0) continue;
     const int head_bits = (bytes - slots * value_bytes) / 4 * 32, mark_bits = lane_bits < hash_bits ? 8 : 0;
     if (slots * lane_bits + mark_bits > head_bits) continue;
+    const int marks_each = lane_bits < hash_bits ? 0 : lane_bits == 64 ? 2 : 1;  // of a tag's word
+    const auto marks = static_cast<unsigned>(marks_each == 2 ? 2 * slots : slots);
     return {bytes,
             slots,
-            smaller(lane_bits, hash_bits - 1),
+            lane_bits - marks_each,
             lane_bits,
-            smaller(3, static_cast<int>(std::bit_width(static_cast<unsigned>(slots))) - 1),
+            smaller(3, static_cast<int>(std::bit_width(marks)) - 1),
             value_bytes};
   }
   return {};

@@ -82,6 +82,21 @@ ROOST_WIDE_FN inline std::uint32_t equal_wide_lanes(const void* numbers, std::ui
   const auto bits = static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(equal)));
   return Count == 8 ? bits : bits & ((1u << Count) - 1);
 }
+
+/// The same of 64 bits.
+template <int Count>
+ROOST_WIDE_FN inline std::uint32_t equal_long_lanes(const void* numbers, std::uint64_t wanted,
+                                                    std::uint64_t care) {
+  std::uint32_t mask = 0;
+  ROOST_UNROLL
+  for (int i = 0; i < (Count + 3) / 4; ++i) {
+    const __m256i here = _mm256_and_si256(_mm256_loadu_si256(static_cast<const __m256i*>(numbers) + i),
+                                          _mm256_set1_epi64x(static_cast<long long>(care)));
+    const __m256i equal = _mm256_cmpeq_epi64(here, _mm256_set1_epi64x(static_cast<long long>(wanted)));
+    mask |= static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(equal))) << 4 * i;
+  }
+  return Count % 4 == 0 ? mask : mask & ((1u << Count) - 1);
+}
 #endif
 
 /// The number of the lowest bit, or -1.
