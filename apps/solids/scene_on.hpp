@@ -499,7 +499,7 @@ void scene_on<Place>::mark_frame(bool surfaces, bool all_touched) {
                         surfaces && !all_touched},
            of_a + of_b);
     }
-    for (std::size_t i = 0; list < lists; ++i) {
+    for (std::size_t i = 0; i < lists - pairs; ++i) {
       const part& of = meshes_[i];
       mark(tagged_shapes<touched_voxels>{touched(of), surface_tag(i)}, of.triangles.size());
     }
