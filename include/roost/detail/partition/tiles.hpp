@@ -103,7 +103,7 @@ struct tile_cursors {
 };
 
 /// A choice of regions may absorb items of certain keys: a tile adds them up in scratch memory, and does not
-/// move them (see hot_keys in groups/aggregate.hpp). This one does not.
+/// move them (see groups/hot_keys.hpp). This one does not.
 struct absorbs_nothing {
   struct pieces {};
 };

@@ -1,0 +1,273 @@
+#pragma once
+
+#include "roost/detail/groups/hot_keys.hpp"
+#include "roost/detail/groups/number_kernel.hpp"
+
+// The kernel that adds up the values of a region in a table in scratch memory.
+
+namespace roost::detail {
+
+/// What the host reads.
+struct aggregation_outcome {
+  std::uint32_t overflowed;  // the partition ran out of slack
+  std::uint32_t failed;      // regions with too many different keys
+  std::uint32_t in_order;    // a value was found that depends on the order
+  std::uint32_t most;        // different keys of a region, where they were only counted
+  std::uint64_t size;        // different keys
+};
+struct outcome_of_tables : aggregation_outcome {
+  std::uint32_t barrier, unused;
+};
+
+/// Combines the values of each key of a region.
+template <class Place, class Key, class Value, class... F>
+struct aggregate_regions {
+  static constexpr int threads = group_tuning<cuda>::aggregate_threads;
+  static constexpr int teams_at_once = group_tuning<cuda>::aggregate_teams;
+  using item = pair<Key, Value>;
+  using reduce = reducers<Value, F...>;
+  using words = region_words<Key, host>;  // those of the host identify every key of at most 8 bytes
+  using word = typename words::word;
+  static constexpr word none_here = static_cast<word>(~word{0});
+  static constexpr std::uint32_t steps_most = 2048;
+  static constexpr std::size_t slot_bytes = sizeof(word) + reduce::count * sizeof(typename reduce::word) +
+                                            sizeof(std::uint32_t) + sizeof(std::uint16_t);
+
+  const item* items;
+  const std::uint64_t* begins;
+  const std::uint64_t* ends;
+  std::uint32_t regions;
+  std::uint32_t shared_by;   // regions that have their items in common: each takes those of its keys
+  std::uint32_t count_each;  // if not 0: every so many regions only count their keys
+  words words_of;
+  hot_keys<Key, Value, F...> hot;
+  std::uint32_t slots;
+  Key* keys;
+  Value* values[reduce::count];
+  std::uint64_t* counts;  // or null
+  aggregation_outcome* outcome;
+  earlier_teams turns;
+
+  struct pieces {
+    std::uint64_t* shared;
+    std::uint32_t* found;  // keys in the slots of each warp
+    std::uint16_t* taken;  // of each warp: its occupied slots
+    word* slot;
+    typename reduce::words value;
+    std::uint32_t* count;
+  };
+  /// What is used most comes after an array of variable length: nvcc 13 computes constant addresses of shared
+  /// memory again in every loop.
+  ROOST_FN pieces scratch(scratch_memory& memory) const {
+    pieces parts = scratch_of_finish(memory);
+    take_table(memory, parts);
+    return parts;
+  }
+  ROOST_FN pieces scratch_of_finish(scratch_memory& memory) const {
+    pieces parts{};
+    parts.shared = memory.take<std::uint64_t>(2);
+    parts.found = memory.take<std::uint32_t>(32);
+    parts.taken = memory.take<std::uint16_t>(slots);
+    return parts;
+  }
+  ROOST_FN void take_table(scratch_memory& memory, pieces& parts) const {
+    parts.slot = memory.take<word>(slots + 32);  // the last ones remain free
+    parts.value = reduce::take(memory, slots);
+    parts.count = memory.take<std::uint32_t>(slots);
+  }
+  /// Adds the sums number i, of so many items of a key.
+  template <class Team>
+  ROOST_FN void add_sums(const Team& team, const pieces& parts, const Key& key,
+                         const typename reduce::words& sums, std::size_t i, std::uint32_t count,
+                         bool& full) const {
+    const word mine = words_of.of(key).word;
+    const std::uint32_t s = slot_of(team, parts, mine, team.read(parts.slot[home_of(mine)]), full);
+    if (full) return;
+    team.fetch_add(parts.count[s], count);
+    reduce::each([&](auto of, int k) { of.combine(team, parts.value.of[k][s], sums.of[k][i]); });
+  }
+  template <class Team>
+  ROOST_FN void clear(const Team& team, const pieces& parts) const {
+    fill_words(team, parts.slot, slots + 32, none_here);
+    fill_words(team, parts.count, slots, 0);
+    reduce::clear_all(team, parts.value, slots);
+  }
+
+  /// Numbers and writes the keys of a table.
+  template <class Team>
+  ROOST_FN void finish(const Team& team, const pieces& parts, std::uint64_t region, bool full) const {
+    constexpr auto near = static_cast<std::uint32_t>(Team::near_size),
+                   warps = static_cast<std::uint32_t>(Team::size) / near;
+    const auto rank = static_cast<std::uint32_t>(team.rank());
+    const std::uint32_t warp = rank / near, lane = rank % near;
+    // Each warp lists the occupied ones of its slots, so that none of its threads is idle afterwards.
+    const std::uint32_t of_warp = ceil_div(slots, near * warps) * near,
+                        first = smaller(warp * of_warp, slots), end = smaller(first + of_warp, slots);
+    std::uint32_t mine = 0;
+    ROOST_ROLLED
+    for (std::uint32_t s = first + lane; s < end; s += near) {
+      const bool occupied = parts.slot[s] != none_here;
+      const std::uint32_t taken = team.ballot_near(occupied);
+      if (occupied)
+        parts.taken[first + mine + count_bits(taken & ((1u << lane) - 1))] = static_cast<std::uint16_t>(s);
+      mine += count_bits(taken);
+    }
+    if (lane == 0) parts.found[warp] = mine;
+    team.sync();
+    const std::uint32_t last = parts.found[warps - 1];  // the scan writes after a barrier
+    team.exclusive_scan(parts.found, parts.found, warps);
+    team.sync();
+    const std::uint32_t found = full ? 0 : parts.found[warps - 1] + last;
+    if (count_each != 0) {
+      if (rank == 0) fetch_max(outcome->most, full ? slots : found);
+      return;
+    }
+    if (full && rank == 0) fetch_add(outcome->failed, 1u);
+    const std::uint64_t base = turns.sum_before(team, region, found, parts.shared + 1);
+    if (region + 1 == regions && rank == 0) outcome->size = base + found;
+    if (full) return;
+    ROOST_ROLLED
+    for (std::uint32_t i = lane; i - lane < mine; i += near) {
+      const std::uint32_t s = i < mine ? parts.taken[first + i] : 0;
+      const std::uint32_t number = i < mine ? parts.found[warp] + i + steps_in_run(parts, s) : 0;
+      team.sync_near();
+      if (i < mine) write(parts, s, region, base + number);
+    }
+  }
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte* memory) const {
+    if (outcome->overflowed != 0) return;
+    scratch_memory all(memory);
+    const pieces parts = scratch(all);
+    std::uint64_t region = index * count_each;
+    if (count_each == 0) {
+      region = turns.turn(team, parts.shared, [&] { clear(team, parts); });
+    } else {
+      clear(team, parts);
+      team.sync();
+    }
+    bool full = false, in_order = false;
+    add_frequent(team, parts, static_cast<std::uint32_t>(region), full);
+    const std::uint32_t shared = static_cast<std::uint32_t>(region) / shared_by;
+    const std::uint64_t begin = begins[shared], end = ends[shared];
+    ROOST_ROLLED
+    for (std::uint64_t first = begin; first < end; first += tile<Team>) {
+      const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile<Team>, end - first));
+      add_items(team, parts, static_cast<std::uint32_t>(region), first, n, full, in_order);
+    }
+    if (in_order && peek(outcome->in_order) == 0) fetch_or(outcome->in_order, 1u);
+    full = team.any(full);
+    finish(team, parts, region, full);
+  }
+
+ private:
+  template <class Team>
+  static constexpr int per_worker = Team::size == 1 ? 1024 : 4;
+  template <class Team>
+  static constexpr std::uint32_t tile = per_worker<Team> * static_cast<std::uint32_t>(Team::size);
+
+  /// Keys at home in the last of these slots may take the ones behind.
+  ROOST_FN std::uint32_t home_of(word w) const {
+    return static_cast<std::uint32_t>(std::uint64_t{words::leading(w)} * (slots - slots / 32 - 48) >> 31);
+  }
+
+  /// Adds n items. A thread of a block reads the first slots of all its items before it needs them.
+  template <class Team>
+  ROOST_FN void add_items(const Team& team, const pieces& parts, std::uint32_t region, std::uint64_t first,
+                          std::uint32_t n, bool& full, bool& in_order) const {
+    const held_items<per_worker<Team>, Team, const item*> mine(team, items, first, n);
+    const auto look = [&](int held, int i, word& wanted) {
+      const Key key = mine(held, i).key;
+      if (shared_by != 1 && hot(key) != region) return none_here;
+      wanted = words_of.of(key).word;
+      return static_cast<word>(team.read(parts.slot[home_of(wanted)]));
+    };
+    const auto add = [&](int held, int i, std::uint32_t s) {
+      const Value value = mine(held, i).value;
+      in_order |= reduce::depends_on_order(value);
+      team.fetch_add(parts.count[s], 1u);
+      reduce::add(team, parts.value, s, value);
+    };
+    if constexpr (Team::size == 1) {
+      for_each_held<per_worker<Team>>(team, n, [&](int held, int i) {
+        word wanted = none_here;
+        const word seen = look(held, i, wanted);
+        if (wanted == none_here) return;
+        const std::uint32_t s = slot_of(team, parts, wanted, seen, full);
+        if (!full) add(held, i, s);
+      });
+    } else {
+      word wanted[per_worker<Team>], seen[per_worker<Team>];
+      ROOST_UNROLL
+      for (int held = 0; held < per_worker<Team>; ++held) wanted[held] = none_here;
+      for_each_held<per_worker<Team>>(team, n,
+                                      [&](int held, int i) { seen[held] = look(held, i, wanted[held]); });
+      ROOST_UNROLL
+      for (int held = 0; held < per_worker<Team>; ++held) {
+        const bool some = wanted[held] != none_here;
+        const std::uint32_t s = some ? slot_of(team, parts, wanted[held], seen[held], full) : 0;
+        team.sync_near();  // they have left the loop one by one
+        if (some && !full) add(held, held, s);
+      }
+    }
+  }
+
+  /// The slot of a word, whose home has been read. `full` becomes true if there is none left, or the way to
+  /// it is so long that keys must have been chosen to collide.
+  template <class Team>
+  ROOST_FN std::uint32_t slot_of(const Team& team, const pieces& parts, word mine, word seen,
+                                 bool& full) const {
+    std::uint32_t s = home_of(mine), left = smaller(slots - s, steps_most);
+    while (seen != mine) {
+      if (seen == none_here) {
+        seen = team.compare_exchange(parts.slot[s], none_here, mine);
+        if (seen == none_here) break;
+      } else if (--left == 0) {
+        full = true;
+        break;
+      } else {
+        seen = team.read(parts.slot[++s]);
+      }
+    }
+    return s;
+  }
+
+  /// What the partition has absorbed of a region.
+  template <class Team>
+  ROOST_FN void add_frequent(const Team& team, const pieces& parts, std::uint32_t region, bool& full) const {
+    std::uint32_t first = 0, end = hot.keys();
+    if constexpr (Team::size == 1) {  // they are in hash order
+      first = lower_bound(0u, end, [&](std::uint32_t f) { return hot(hot.found.frequent[f]) < region; });
+      end = lower_bound(first, end, [&](std::uint32_t f) { return hot(hot.found.frequent[f]) == region; });
+    }
+    for_each_of(team, end - first, [&](std::uint32_t i) {
+      const std::uint32_t f = first + i;
+      const Key key = hot.found.frequent[f];
+      if (hot.counts[f] == 0 || hot(key) != region) return;
+      add_sums(team, parts, key, hot.values, f, hot.counts[f], full);
+    });
+  }
+
+  /// How much later the key of a slot comes in the order of the keys than in that of the slots. The slots
+  /// from its home on are all occupied, and the lesser keys among these and behind are in the same run.
+  ROOST_FN std::uint32_t steps_in_run(const pieces& parts, std::uint32_t s) const {
+    const word mine = parts.slot[s];
+    const std::uint32_t home = home_of(mine);
+    std::uint32_t steps = home - s;  // modulo 2^32
+    word other;
+    ROOST_ROLLED
+    for (std::uint32_t t = home; (other = parts.slot[t]) != none_here; ++t) steps += other < mine ? 1 : 0;
+    return steps;
+  }
+
+  ROOST_FN void write(const pieces& parts, std::uint32_t s, std::uint64_t region,
+                      std::uint64_t number) const {
+    const word mine = parts.slot[s];
+    keys[number] = words_of.key(static_cast<std::uint32_t>(region), {mine, 0});
+    reduce::each([&](auto of, int k) { values[k][number] = of.value(parts.value.of[k][s]); });
+    if (counts != nullptr) counts[number] = parts.count[s];
+  }
+};
+
+}  // namespace roost::detail
