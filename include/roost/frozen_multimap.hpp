@@ -382,7 +382,8 @@ class frozen_multimap {
 
   frozen_multimap(const Place& place, groups&& all, options chosen)
       : options_(chosen),
-        numbers_(detail::map_of_keys<map>(place, all, all.numbered_keys, chosen.load_factor)),
+        numbers_(detail::map_of_keys<map>(place, all, detail::numbered_keys<Key>{all.keys.data()}, all.size(),
+                                          chosen.load_factor)),
         keys_(std::move(all.keys)),
         offsets_(std::move(all.offsets)),
         values_(std::move(all.values)),
