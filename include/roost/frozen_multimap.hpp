@@ -404,11 +404,15 @@ class frozen_multimap {
   template <class Sequence, class Answer>
   bulk_report look_up(const Place& place, const Sequence& queries, const Answer& answer,
                       typename Answer::result* results, const bulk_options& how) const {
-    // A lookup also reads a value, or where the values of its key begin.
-    const std::size_t bytes = numbers_.bytes() + (has_unique_keys() ? values_.bytes() : offsets_.bytes());
-    if (!empty())
-      return detail::probe_all(place, numbers_.ref(), bytes, queries, answer, how,
-                               detail::all_regions<Place>{.arrays = 2});
+    if (!empty()) {
+      // A lookup may also read where the values of its key begin, or the only one.
+      constexpr bool reads_value = requires { answer.values; };
+      const std::size_t others = !has_unique_keys() ? offsets_.bytes()
+                                 : reads_value      ? values_.bytes()
+                                                    : std::size_t{0};
+      return detail::probe_all(place, numbers_.ref(), numbers_.bytes() + others, queries, answer, how,
+                               detail::all_regions<Place>{.arrays = others == 0 ? 1u : 2u});
+    }
     place.fill(results, 0, queries.size() * sizeof(*results));
     return {path::direct, 1, 0};
   }
