@@ -59,7 +59,7 @@ class multimap_matches {
     Value* const target = detail::output<Value>(values, size(), "roost::multimap_matches::retrieve");
     const detail::with_value_of_match<Value, detail::write_match<Value>> put{
         runs_.data(), values_, missing_, {target}};
-    detail::expand(place, offsets_.data(), queries(), size(), put);
+    put_each(place, put);
   }
 
   /// The same, with the number of the query beside each value. The numbers have an integer type that can hold
@@ -79,7 +79,7 @@ class multimap_matches {
     using write = detail::write_both<query, Value>;
     const detail::with_value_of_match<Value, write> put{runs_.data(), values_, missing_,
                                                         write{queries_to, target}};
-    detail::expand(place, offsets_.data(), this->queries(), size(), put);
+    put_each(place, put);
   }
 
   /// Calls f(query number, value) for each match, in parallel on the place. Asynchronous on cuda.
@@ -87,7 +87,7 @@ class multimap_matches {
   void for_each(const Place& place, const F& f) const {
     using call = detail::without_place<F>;
     const detail::with_value_of_match<Value, call> put{runs_.data(), values_, missing_, call{f}};
-    detail::expand(place, offsets_.data(), queries(), size(), put);
+    put_each(place, put);
   }
 
  private:
@@ -97,10 +97,18 @@ class multimap_matches {
       : runs_(place, queries), offsets_(place, queries + 1) {}
 
   std::size_t queries() const { return runs_.size(); }
+  /// put(match, query, k) for match k of each query.
+  template <class Put>
+  void put_each(const Place& place, const Put& put) const {
+    if (!one_at_most_) return detail::expand(place, offsets_.data(), queries(), size(), put);
+    place.for_each(queries(),
+                   detail::put_only_match<Put>{size() == queries() ? nullptr : offsets_.data(), put});
+  }
 
   array<std::uint64_t, Place> runs_;  // of each query
   array<std::uint64_t, Place> offsets_;
   std::uint64_t size_ = 0;
+  bool one_at_most_ = false;       // match of each query
   const Value* values_ = nullptr;  // of the map
   Value missing_{};                // of a query that matches nothing, where that counts as a match
 };
@@ -382,7 +390,8 @@ class frozen_multimap {
 
   frozen_multimap(const Place& place, groups&& all, options chosen)
       : options_(chosen),
-        numbers_(detail::map_of_keys<map>(place, all, all.numbered_keys, chosen.load_factor)),
+        numbers_(detail::map_of_keys<map>(place, all, detail::numbered_keys<Key>{all.keys.data()}, all.size(),
+                                          chosen.load_factor)),
         keys_(std::move(all.keys)),
         offsets_(std::move(all.offsets)),
         values_(std::move(all.values)),
@@ -395,16 +404,24 @@ class frozen_multimap {
   template <class Sequence, class Answer>
   bulk_report look_up(const Place& place, const Sequence& queries, const Answer& answer,
                       typename Answer::result* results, const bulk_options& how) const {
-    if (!empty()) return detail::probe_all(place, numbers_.ref(), numbers_.bytes(), queries, answer, how);
+    if (!empty()) {
+      // A lookup may also read where the values of its key begin, or the only one.
+      constexpr bool reads_value = requires { answer.values; };
+      const std::size_t others = !has_unique_keys() ? offsets_.bytes()
+                                 : reads_value      ? values_.bytes()
+                                                    : std::size_t{0};
+      return detail::probe_all(place, numbers_.ref(), numbers_.bytes() + others, queries, answer, how,
+                               detail::all_regions<Place>{.arrays = others == 0 ? 1u : 2u});
+    }
     place.fill(results, 0, queries.size() * sizeof(*results));
     return {path::direct, 1, 0};
   }
 
-  /// Finds the run of each query: see detail::run_word.
+  /// Finds the run of each query: see detail::run_word. `absent`: see detail::write_run.
   template <class Sequence>
   void look_up_runs(const Place& place, const Sequence& queries, array<std::uint64_t, Place>& runs,
-                    const bulk_options& how) const {
-    look_up(place, queries, detail::write_run<Value>(offsets_to_read(), values_.data(), runs.data()),
+                    const bulk_options& how, std::uint32_t* absent = nullptr) const {
+    look_up(place, queries, detail::write_run<Value>(offsets_to_read(), values_.data(), runs.data(), absent),
             runs.data(), how);
   }
 
@@ -419,9 +436,23 @@ class frozen_multimap {
     matches result(place, n);
     result.values_ = values_.data();
     result.missing_ = missing;
-    look_up_runs(place, sequence, result.runs_, how);
-    const detail::count_of_run count{result.runs_.data(), offsets_.data(), key_count(), least};
     std::uint64_t* const offsets = result.offsets_.data();
+    result.one_at_most_ = !empty() && has_unique_keys();
+    if (result.one_at_most_) {
+      array<std::uint32_t, Place> absent(place, 1);
+      place.fill(absent.data(), 0, absent.bytes());
+      look_up_runs(place, sequence, result.runs_, how, absent.data());
+      std::uint32_t some_absent = 0;
+      place.copy_to_host(&some_absent, absent.data(), sizeof(some_absent));
+      if (some_absent == 0 || least == 1) {  // each query has one match
+        result.size_ = n;
+        detail::write_numbers(place, n + 1, detail::number<std::uint64_t>(), offsets);
+        return result;
+      }
+    } else {
+      look_up_runs(place, sequence, result.runs_, how);
+    }
+    const detail::count_of_run count{result.runs_.data(), offsets_.data(), key_count(), least};
     place.fill(offsets + n, 0, sizeof(*offsets));
     detail::write_numbers(place, n, count, offsets);
     place.exclusive_scan(offsets, offsets, n + 1);

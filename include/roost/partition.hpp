@@ -34,10 +34,10 @@ namespace detail {
 
 /// What is known of a partition at compile time, so that kernels that it never needs are not instantiated.
 struct partition_kind {
-  bool stable = false;    ///< items of a region keep their order; always room::exact
+  bool stable = false;    ///< items of a region keep their order
   bool way_back = false;  ///< restore() will be called
   bool one_pass = false;  ///< at most tuning::digits_most regions
-  bool may_count = true;  ///< room::exact is possible
+  bool may_count = true;  ///< room::exact is possible; if stable, nothing else is
 };
 
 template <class Place, class Item, partition_kind Kind = partition_kind{}>

@@ -288,6 +288,43 @@ TEST(frozen_multimap_calls, match_of_all_queries) {
   EXPECT_EQ(download(values), (std::vector<u32>{99, 1, 2, 99, 3, 99}));
 }
 
+/// Queries in a map of distinct keys. `numbers`: of the queries that are present.
+template <class Value>
+void check_matches_of_distinct_keys(const std::vector<u32>& queries, const std::vector<u64>& wanted_offsets,
+                                    const std::vector<u32>& wanted, const std::vector<u32>& numbers) {
+  const auto& place = test_place();
+  const roost::frozen_multimap map(place, upload(std::vector<u32>{5, 6, 7}),
+                                   upload(std::vector<Value>{Value{1}, Value{2}, Value{3}}));
+  const auto batch = upload(queries);
+  const std::vector<Value> values(wanted.begin(), wanted.end());
+  const auto all = map.retrieve(place, batch);
+  EXPECT_EQ(roost::copy_to_host(place, all.offsets), wanted_offsets);
+  EXPECT_EQ(download(all.values), values);
+  const auto pairs = map.retrieve_pairs(place, batch);
+  EXPECT_EQ(download(pairs.queries), std::vector<u64>(numbers.begin(), numbers.end()));
+  EXPECT_EQ(download(pairs.values), values);
+  const auto outer = map.match_outer(place, batch, Value{9});
+  ASSERT_EQ(outer.size(), queries.size());
+  auto outer_values = filled<Value>(queries.size(), Value{0});
+  outer.retrieve(place, outer_values);
+  std::vector<Value> wanted_outer(queries.size(), Value{9});
+  for (std::size_t i = 0; i < numbers.size(); ++i) wanted_outer[numbers[i]] = values[i];
+  EXPECT_EQ(download(outer_values), wanted_outer);
+  EXPECT_EQ(roost::copy_to_host(place, outer.offsets()).back(), queries.size());
+}
+
+TEST(frozen_multimap_calls, match_distinct_keys) {
+  const auto check = [](const auto&... arguments) {
+    check_matches_of_distinct_keys<u32>(arguments...);
+    check_matches_of_distinct_keys<u64>(arguments...);
+  };
+  using list = std::vector<u32>;
+  check(list{7, 5, 7, 6}, std::vector<u64>{0, 1, 2, 3, 4}, list{3, 1, 3, 2}, list{0, 1, 2, 3});
+  check(list{7, 4, 7, 9}, std::vector<u64>{0, 1, 1, 2, 2}, list{3, 3}, list{0, 2});
+  check(list{1, 2}, std::vector<u64>{0, 0, 0}, list{}, list{});
+  check(list{}, std::vector<u64>{0}, list{}, list{});
+}
+
 struct turn_around {
   ROOST_FN void operator()(const u32& key, u32* values, u64 count) const {
     for (u64 i = 0; i < count / 2; ++i) std::swap(values[i], values[count - 1 - i]);

@@ -41,7 +41,7 @@ struct bucketed {
   struct bucket_of;
   template <class Place, class Key, class Value>
   class table;
-  template <class Place, class Key, class Value>
+  template <class Place, class Key, class Value, bool Small = false, class Items = const pair<Key, Value>*>
   struct builder;
   template <class Place, class Key, class Value>
   using small_builder = builder<Place, Key, Value>;
@@ -229,7 +229,7 @@ class bucketed::table : public lookups<bucketed::table<Place, Key, Value>, Key, 
   }
 
  private:
-  template <class P, class K, class V>
+  template <class P, class K, class V, bool Small, class Items>
   friend struct bucketed::builder;
 
   struct bucket_of_key {
@@ -325,7 +325,7 @@ bucketed::plan bucketed::make_plan(std::size_t n, const options& options, int at
 }
 
 /// Builds one region: what detail::region_build asks of a layout.
-template <class Place, class Key, class Value>
+template <class Place, class Key, class Value, bool Small, class Items>
 struct bucketed::builder {
   static constexpr int threads = detail::build_tuning<cuda>::threads;
   static constexpr bool large_scratch = true;
@@ -335,7 +335,7 @@ struct bucketed::builder {
   static constexpr int slots_of_bucket = bucket::slots;
 
   table<Place, Key, Value> target;
-  detail::region_items<item> source;
+  detail::region_items<item, Items> source;
 
   struct pieces {
     static constexpr std::uint32_t unit_slots = bucket::slots;
@@ -354,7 +354,7 @@ struct bucketed::builder {
     ROOST_FN static std::uint32_t place(std::uint32_t b, std::uint32_t s) { return b * unit_slots + s; }
   };
 
-  builder(const table<Place, Key, Value>& table, const detail::region_items<item>& items)
+  builder(const table<Place, Key, Value>& table, const detail::region_items<item, Items>& items)
       : target(table), source(items) {}
 
   ROOST_FN pieces scratch(detail::scratch_memory& memory) const {
@@ -425,12 +425,12 @@ struct bucketed::builder {
   template <class Team>
   ROOST_FN void pass(const Team&, const pieces&, const cursor&) const {}
   template <class Team>
-  ROOST_FN bool put_aside(const Team&, const pieces&, const item*, std::uint32_t, const cursor&) const {
+  ROOST_FN bool put_aside(const Team&, const pieces&, const Items&, std::uint32_t, const cursor&) const {
     return false;
   }
 
   /// Whether a stray has passed a pair with the same key.
-  ROOST_FN bool passed_its_key(const pieces& parts, const item*, std::uint32_t place,
+  ROOST_FN bool passed_its_key(const pieces& parts, const Items&, std::uint32_t place,
                                [[maybe_unused]] std::uint32_t region) const {
     const std::uint32_t last = place / slots_of_bucket;
     const Key key = parts.buckets[last].keys.key[place % slots_of_bucket];
@@ -445,7 +445,7 @@ struct bucketed::builder {
 
   /// Returns false if there are too many distinct keys, or too many of them share a home.
   template <class Team>
-  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t, const item* items, std::uint64_t count,
+  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t, const Items& items, std::uint64_t count,
                                 const pieces& parts) const {
     const std::uint32_t slots = target.region_buckets_ * slots_of_bucket;
     detail::for_each_of(team, slots, [&](std::uint32_t s) { parts.owner[s] = detail::no_owner; });
@@ -466,7 +466,7 @@ struct bucketed::builder {
   /// Writes the region; false if `twice`, or if two pairs of a bucket have the same key (which claims
   /// exclude).
   template <class Team>
-  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const pieces& parts,
+  ROOST_FN bool seal(const Team& team, std::uint32_t region, const Items& items, const pieces& parts,
                      bool twice, bool by_counting) const {
     bucket* const out = target.buckets_ + std::uint64_t{region} * target.region_buckets_;
     if (by_counting) {

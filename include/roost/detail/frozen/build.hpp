@@ -312,13 +312,24 @@ class frozen_table {
     return scratch_bytes;
   }
 
+  template <class Items>
+  static auto builder_of() {
+    if constexpr (takes_inserts) {
+      return std::type_identity<fill_units<placed_table, placed_item, Items>>();
+    } else if constexpr (std::is_pointer_v<Items>) {  // a layout may have no others
+      return std::type_identity<typename Layout::template builder<Place, Key, placed>>();
+    } else {
+      return std::type_identity<typename Layout::template builder<Place, Key, placed, false, Items>>();
+    }
+  }
+  template <class Items>
+  using builder_for = typename decltype(builder_of<Items>())::type;
+
   /// Partitions the pairs, unless they are already in regions of the plan or arrive in ranges of them, and
   /// builds the regions.
   template <class Source>
   std::size_t fill_in_passes(const Place& place, const Source& source, const placed_table& table, room room,
                              counts* const sum) {
-    using builder = std::conditional_t<takes_inserts, fill_units<placed_table, placed_item>,
-                                       typename Layout::template builder<Place, Key, placed>>;
     constexpr bool comes = comes_in_ranges<Source>;
     if constexpr (takes_inserts && !comes) {
       if (unparted(place, table)) {
@@ -328,9 +339,10 @@ class frozen_table {
         return scratch_bytes;
       }
     }
-    const auto build_regions = [&](const placed_item* items, const std::uint64_t* begins,
-                                   const std::uint64_t* ends, std::uint32_t first, std::uint32_t count) {
-      const builder kernel{table, {items, begins, ends, sum, first}};
+    const auto build_regions = [&]<class Items>(const Items& items, const std::uint64_t* begins,
+                                                const std::uint64_t* ends, std::uint32_t first,
+                                                std::uint32_t count) {
+      const builder_for<Items> kernel{table, {items, begins, ends, sum, first}};
       place.launch(count, scratch_bytes_of(kernel), kernel);
     };
     if constexpr (comes) return source.into_regions(plan_, &sum->overflowed, build_regions);

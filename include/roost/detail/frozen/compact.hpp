@@ -53,7 +53,7 @@ struct compact {
 
   template <class Place, class Key, class Value>
   class table;
-  template <class Place, class Key, class Value, bool Small = false>
+  template <class Place, class Key, class Value, bool Small = false, class Items = const pair<Key, Value>*>
   struct builder;
   template <class Place, class Key, class Value>
   using small_builder = builder<Place, Key, Value, true>;
@@ -368,7 +368,7 @@ class compact::table : public lookups<compact::table<Place, Key, Value>, Key, Va
   }
 
  private:
-  template <class P, class K, class V, bool Small>
+  template <class P, class K, class V, bool Small, class Items>
   friend struct compact::builder;
 
   /// What was read of a sector.

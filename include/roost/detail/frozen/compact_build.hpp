@@ -8,7 +8,7 @@ namespace roost {
 
 /// Builds one region on a GPU: what detail::region_build needs of a layout. (A host fills sectors in place:
 /// detail/frozen/host_build.hpp.) Small: of a table with the first format.
-template <class Place, class Key, class Value, bool Small>
+template <class Place, class Key, class Value, bool Small, class Items>
 struct compact::builder {
   using item = pair<Key, Value>;
   using table_type = table<Place, Key, Value>;
@@ -18,7 +18,7 @@ struct compact::builder {
       detail::build_tuning<cuda>::compact_teams_at_once(table_type::pair_bytes);
 
   table_type target;
-  detail::region_items<item> source;
+  detail::region_items<item, Items> source;
 
   /// The pieces of scratch for one format.
   template <class Format>
@@ -49,7 +49,8 @@ struct compact::builder {
     }
   };
 
-  builder(const table_type& table, const detail::region_items<item>& items) : target(table), source(items) {}
+  builder(const table_type& table, const detail::region_items<item, Items>& items)
+      : target(table), source(items) {}
 
   template <class F>
   ROOST_FN void with_format(const F& f) const {
@@ -161,7 +162,7 @@ struct compact::builder {
 
   /// Puts a stray into the stash; returns false if the stash is full or has its key.
   template <class Team, class Pieces>
-  ROOST_FN bool put_aside(const Team& team, const Pieces& parts, const item* items, std::uint32_t i,
+  ROOST_FN bool put_aside(const Team& team, const Pieces& parts, const Items& items, std::uint32_t i,
                           const cursor<Pieces>& position) const {
     pass(team, parts, position);
     const bool made = claim_stash(team, parts.stash, items, parts.stray[i]) == detail::claim::made;
@@ -171,7 +172,7 @@ struct compact::builder {
 
   /// Whether a stray has passed a pair with the same key. The sectors that it passed are full.
   template <class Pieces>
-  ROOST_FN bool passed_its_key(const Pieces& parts, const item* items, std::uint32_t place,
+  ROOST_FN bool passed_its_key(const Pieces& parts, const Items& items, std::uint32_t place,
                                std::uint32_t region) const {
     cursor<Pieces> position;
     if ((place & in_stash) != 0) {
@@ -195,7 +196,7 @@ struct compact::builder {
 
   /// Returns false if there are too many distinct keys.
   template <class Team, class Pieces>
-  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const item* items,
+  ROOST_FN bool place_by_claims(const Team& team, std::uint32_t region, const Items& items,
                                 std::uint64_t count, const Pieces& parts) const {
     using tag_type = typename Pieces::tag_type;
     constexpr auto empty = static_cast<tag_type>(Pieces::format.empty_tag());
@@ -226,7 +227,7 @@ struct compact::builder {
   /// Writes the region; false if `twice`, or if two pairs of a sector have the same tag (which claims
   /// exclude).
   template <class Team, class Pieces>
-  ROOST_FN bool seal(const Team& team, std::uint32_t region, const item* items, const Pieces& parts,
+  ROOST_FN bool seal(const Team& team, std::uint32_t region, const Items& items, const Pieces& parts,
                      bool twice, bool by_counting) const {
     twice |= pack(team, region, parts);
     write_stash(team, region, items, parts.stash);
@@ -234,7 +235,7 @@ struct compact::builder {
   }
 
   template <class Team>
-  ROOST_FN detail::claim claim_stash(const Team& team, std::uint32_t* stash, const item* items,
+  ROOST_FN detail::claim claim_stash(const Team& team, std::uint32_t* stash, const Items& items,
                                      std::uint32_t i) const {
     const std::uint32_t start = target.stash_start(hash_of(items[i].key, target.seed_));
     return detail::claim_slot(team, stash, target.region_stash_, start, items, i, target.region_stash_,
@@ -310,7 +311,7 @@ struct compact::builder {
   }
 
   template <class Team>
-  ROOST_FN void write_stash(const Team& team, std::uint32_t region, const item* items,
+  ROOST_FN void write_stash(const Team& team, std::uint32_t region, const Items& items,
                             const std::uint32_t* owner) const {
     item empty{};
     empty.key = target.empty_.of(region);

@@ -117,14 +117,14 @@ struct build_unparted {
 };
 
 /// Builds regions in scratch memory, a team for a region.
-template <class Table, class Item>
+template <class Table, class Item, class Items>
 struct fill_units {
   Table table;
-  region_items<Item> source;
+  region_items<Item, Items> source;
 
   auto scratch(scratch_memory& memory) const {
     auto* const units = memory.take<typename Table::sector>(table.region_units());
-    return std::pair(units, unit_fill<Table, const Item*>(table, nullptr, 0, 0, 1, memory));
+    return std::pair(units, unit_fill<Table, Items>(table, {}, 0, 0, 1, memory));
   }
   template <class Team>
   void operator()(const Team& team, std::size_t index, std::byte* memory) const {

@@ -60,9 +60,9 @@ inline constexpr std::uint32_t no_owner = ~0u;
 /// Inserts item i unless its key is present: linear probing over `owner`, slots that hold item numbers. This
 /// is slower than counting, but handles any number of copies of a key, and keys of any size. on_pass(slot) is
 /// called for every slot that another key holds; after `steps_most` of them the slots count as full.
-template <class Team, class Item, class OnPass>
+template <class Team, class Items, class OnPass>
 ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t slots, std::uint32_t start,
-                          const Item* items, std::uint32_t i, std::uint64_t steps_most,
+                          const Items& items, std::uint32_t i, std::uint64_t steps_most,
                           const OnPass& on_pass) {
   std::uint32_t slot = start;
   for (std::uint64_t step = 0; step < steps_most; ++step) {
@@ -75,17 +75,32 @@ ROOST_FN claim claim_slot(const Team& team, std::uint32_t* owner, std::uint32_t 
   return claim::full;
 }
 
-/// Pairs with distinct keys in hash order: the pairs of region r begin at begins[r], and the last region ends
-/// at begins[region_of.regions].
-template <class Item>
-struct items_in_order {
-  const Item* items;
+/// Keys as pairs with their numbers.
+template <class Key>
+struct numbered_keys {
+  const Key* keys = nullptr;
+  const std::uint32_t* numbers = nullptr;  // null: they follow each other,
+  std::uint32_t first = 0;                 // from this one on
+
+  ROOST_FN pair<Key, std::uint32_t> operator[](std::size_t i) const {
+    return {keys[i], numbers == nullptr ? first + static_cast<std::uint32_t>(i) : numbers[i]};
+  }
+  ROOST_FN numbered_keys operator+(std::uint64_t n) const {
+    return {keys + n, numbers == nullptr ? nullptr : numbers + n, first + static_cast<std::uint32_t>(n)};
+  }
+};
+
+/// Distinct keys in hash order: those of region r begin at begins[r], and the last region ends at
+/// begins[region_of.regions].
+template <class Key>
+struct keys_in_order {
+  numbered_keys<Key> items;
   std::size_t count;
   leading_bits region_of;
   const std::uint64_t* begins;
 
   std::size_t size() const { return count; }
-  ROOST_FN const Item& operator[](std::size_t i) const { return items[i]; }
+  ROOST_FN auto operator[](std::size_t i) const { return items[i]; }
 };
 
 /// The begins of the items of regions that each consist of `each` smaller regions.
@@ -96,16 +111,16 @@ struct begin_of_several {
 };
 
 /// The input of a region's builder.
-template <class Item>
+template <class Item, class Items = const Item*>
 struct region_items {
-  const Item* items;
+  Items items;
   const std::uint64_t* begins;
   const std::uint64_t* ends;
   build_counts* counts;
   std::size_t from = 0;  // the first region that is built
 
   ROOST_FN bool lack_some() const { return counts->overflowed != 0; }  // then ends may lie beyond the items
-  ROOST_FN const Item* first(std::size_t region) const { return items + begins[region]; }
+  ROOST_FN Items first(std::size_t region) const { return items + begins[region]; }
   ROOST_FN std::uint64_t count(std::size_t region) const { return ends[region] - begins[region]; }
 };
 
@@ -117,6 +132,7 @@ struct region_items {
 /// -> its slot there, put, seal ... `parts`: its pieces of scratch.
 template <class Team, class Layout, class Pieces>
 class region_build {
+  using items = std::remove_cvref_t<decltype(std::declval<const Layout&>().source.items)>;
   using item = typename Layout::item;
   static constexpr std::uint32_t unit_slots = Pieces::unit_slots;
 
@@ -163,7 +179,7 @@ class region_build {
     ROOST_ROLLED
     for (std::uint32_t first = 0; first < count; first += at_once) {
       const std::uint32_t n = smaller(at_once, count - first);
-      const held_items<per_worker, Team, const item*> held_item(team_, items_, first, n);
+      const held_items<per_worker, Team, items> held_item(team_, items_, first, n);
       for_each_held<per_worker>(team_, n, [&](int held, int i) {
         const auto position = layout_.template home<Pieces>(held_item(held, i).key, region_);
         const std::uint32_t s = team_.fetch_add(my_.count[position.unit()], 1u);
@@ -205,7 +221,7 @@ class region_build {
   const Layout& layout_;
   const Pieces& my_;
   std::uint32_t region_;
-  const item* items_;
+  items items_;
   std::uint64_t count_;
 };
 

@@ -10,15 +10,16 @@
 
 namespace roost::detail {
 
-/// The output of the groups of a region. Group g of a region whose first item is at b is at b + g, until the
+/// The output of the groups of a region. Group g of a region whose first value is at b is at b + g, until the
 /// number of earlier groups is known.
 template <class Key, class Value>
 struct group_output {
   Key* keys;
-  Value* values;          // of all items
-  std::uint32_t* starts;  // where each one's first value is, from b on
-  std::uint64_t* sizes;   // groups of each region
-  std::uint64_t* failed;  // regions with too many distinct keys, or too many items for one team
+  Value* values;                // of all items
+  const std::uint64_t* firsts;  // of each region: where its first value is
+  std::uint32_t* starts;        // where each one's first value is, from b on
+  std::uint64_t* sizes;         // groups of each region
+  std::uint64_t* failed;        // regions with too many distinct keys, or too many items for one team
 };
 
 /// Groups the items of a region: orders their values by group, and within a group by item.
@@ -37,6 +38,7 @@ struct group_regions {
   const item* items;
   const std::uint64_t* begins;
   const std::uint64_t* ends;
+  const std::uint32_t* overflowed;  // not 0: the partition lacks items
   regions_and_frequent_keys<Key> region_of;
   bool sampled;  // the frequent keys are known; if not, a region that one of them overloads is skipped
   group_output<Key, Value> target;
@@ -47,6 +49,7 @@ struct group_regions {
     std::uint32_t* number;  // of each item, for one worker
     std::uint32_t* digit_count;
     std::uint16_t* warp_count;
+    std::uint32_t* lanes;        // see rank_in_order: in the place of `next` and of the tile's keys
     std::uint32_t* tile_start;   // of each group of a tile in order
     std::uint32_t* tile_number;  // a tile in order: groups; both where the keys of a region of one tile have
                                  // more slots, which then are no longer needed
@@ -57,7 +60,6 @@ struct group_regions {
     pieces parts{};
     parts.numbers = key_numbers<Key, tile>::take(memory, region_of.spread,
                                                  (sorts ? 2 : 1) * key_numbers<Key, tile>::slots_least);
-    parts.next = memory.take<std::uint32_t>(tile);
     parts.number = memory.take<std::uint32_t>(one_worker ? tile : 0);
     if constexpr (sorts) {
       parts.tile_start = parts.numbers.slot + key_numbers<Key, tile>::slots_least;
@@ -65,41 +67,48 @@ struct group_regions {
     }
     parts.digit_count = memory.take<std::uint32_t>(sorts ? digits : 0);
     parts.warp_count = memory.take<std::uint16_t>(sorts ? rank_counters<block_team<threads>>(digits) : 0);
+    scratch_memory ranks = memory;
+    parts.lanes = ranks.take<std::uint32_t>(sorts ? rank_counters<block_team<threads>>(digits) : 0);
+    parts.next = memory.take<std::uint32_t>(tile);
     scratch_memory same = memory;
     parts.numbers.tile_key = memory.take<Key>(tile);
     parts.tile_value = same.take<Value>(sorts ? tile : 0);
     if (same.used() > memory.used()) memory = same;
+    if (ranks.used() > memory.used()) memory = ranks;
     return parts;
   }
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte* memory) const {
     constexpr int per_worker = static_cast<int>(tile) / Team::size;
+    if (*overflowed != 0) return;
     scratch_memory all(memory);
     pieces parts = scratch(all);
-    const std::uint64_t first = begins[region], count = ends[region] - first;
+    const std::uint64_t begin = begins[region], count = ends[region] - begin, first = target.firsts[region];
     const bool one_tile = count <= tile;
     if (!sampled && count > std::uint64_t{group_tuning<Place>::tiles_most} * tile) {
       if (team.rank() == 0) fetch_add(*target.failed, std::uint64_t{1});
       return;
     }
     if (!one_tile) parts.numbers.slots = key_numbers<Key, tile>::slots_least;
-    if (!one_tile && region_of.is_frequent(items[first].key)) {
+    if (!one_tile && region_of.is_frequent(items[begin].key)) {
       if (team.rank() == 0) write_only_group(region, first);
       return;
     }
+    using tile_items = held_items<per_worker, Team, const item*, true>;
+    tile_items mine(team, items, begin, static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count)));
     fill_words(team, parts.next, tile, 0);
     parts.numbers.clear(team);
     item_numbers<per_worker, Team> number(parts.number);
     const auto each_tile = [&](const auto& body) {
       for (std::uint64_t done = 0; done < count; done += tile) {
         const auto n = static_cast<std::uint32_t>(smaller<std::uint64_t>(tile, count - done));
-        const held_items<per_worker, Team, const item*, true> mine(team, items, first + done, n);
-        if (!body(mine, n, first + done)) return false;
+        if (!one_tile) mine = tile_items(team, items, begin + done, n);
+        if (!body(n)) return false;
       }
       return true;
     };
-    const bool fits = each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
+    const bool fits = each_tile([&](std::uint32_t n) {
       const auto write_key = [&](std::uint32_t g, int held, int i) {
         target.keys[first + g] = mine(held, i).key;
       };
@@ -115,7 +124,7 @@ struct group_regions {
     if (team.rank() == 0) target.sizes[region] = *parts.numbers.size;
     if (one_tile) return;
     write_starts(team, parts, first);
-    each_tile([&](const auto& mine, std::uint32_t n, std::uint64_t) {
+    each_tile([&](std::uint32_t n) {
       for_each_held<per_worker, true>(
           team, n, [&](int held, int i) { number(held, i) = parts.numbers.number_of(mine(held, i).key); });
       put_in_order<per_worker>(team, parts, first, mine, n, false, number);
@@ -159,7 +168,7 @@ struct group_regions {
   /// item.
   ROOST_FN void write_only_group(std::size_t region, std::uint64_t first) const {
     target.sizes[region] = 1;
-    target.keys[first] = items[first].key;
+    target.keys[first] = items[begins[region]].key;
     target.starts[first] = 0;
   }
 
@@ -182,16 +191,19 @@ struct group_regions {
       Value value[PerWorker];
       for_each_held<PerWorker, true>(team, n, [&](int held, int i) { value[held] = mine(held, i).value; });
       const std::uint32_t groups = *parts.numbers.size;
-      if (groups <= digits) {
-        sort_by_digit<PerWorker>(team, parts, n, number, value, groups, [](std::uint32_t g) { return g; });
+      if (groups <= (one_tile ? digits : smaller(digits, tile / 8))) {
+        // The starts of a region of one tile have not been counted: `next` is free, and slots may be in use.
+        sort_by_digit<PerWorker>(team, parts, one_tile ? parts.lanes : parts.tile_start, n, number, value,
+                                 groups, [](std::uint32_t g) { return g; });
       } else {
-        sort_by_digit<PerWorker>(team, parts, n, number, value, 1 << step_bits,
+        sort_by_digit<PerWorker>(team, parts, parts.tile_start, n, number, value, 1 << step_bits,
                                  [](std::uint32_t g) { return g & ((1u << step_bits) - 1); });
         for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
           number(held, i) = parts.tile_number[i];
           value[held] = parts.tile_value[i];
         });
-        sort_by_digit<PerWorker>(team, parts, n, number, value, ((groups - 1) >> step_bits) + 1,
+        sort_by_digit<PerWorker>(team, parts, parts.tile_start, n, number, value,
+                                 ((groups - 1) >> step_bits) + 1,
                                  [](std::uint32_t g) { return g >> step_bits; });
       }
       if (one_tile)
@@ -218,17 +230,18 @@ struct group_regions {
 
   /// One step of a radix sort of a tile by the numbers of its groups.
   template <int PerWorker, class Team, class DigitOf>
-  ROOST_FN void sort_by_digit(const Team& team, const pieces& parts, std::uint32_t n,
+  ROOST_FN void sort_by_digit(const Team& team, const pieces& parts, std::uint32_t* lanes, std::uint32_t n,
                               item_numbers<PerWorker, Team>& number, const Value (&value)[PerWorker],
                               std::uint32_t digit_count, const DigitOf& digit_of) const {
     std::uint32_t rank[PerWorker];
     rank_in_order(
-        team, n, digit_count, [&](int held, int i) { return digit_of(number(held, i)); }, parts.warp_count,
-        parts.digit_count, rank);
+        team, n, digit_count, [&](int held, int i) { return digit_of(number(held, i)); }, lanes,
+        parts.warp_count, parts.digit_count, rank);
     team.exclusive_scan(parts.digit_count, parts.digit_count, digit_count);
     team.sync();
     for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
-      const std::uint32_t position = parts.digit_count[digit_of(number(held, i))] + rank[held];
+      const std::uint32_t position =
+          parts.digit_count[digit_and_rank::digit(rank[held])] + digit_and_rank::rank(rank[held]);
       parts.tile_number[position] = number(held, i);
       parts.tile_value[position] = value[held];
     });
@@ -248,11 +261,9 @@ template <class Place, class Key, class Value>
 struct pack_groups {
   static constexpr int threads = 256;
   group_output<Key, Value> source;  // sizes: of the groups in regions before, one more than regions
-  const std::uint64_t* begins;
   Key* keys;
   std::uint64_t* offsets;
-  pair<Key, std::uint32_t>* numbered;  // or null
-  std::uint64_t groups, items;         // of all regions
+  std::uint64_t groups, items;  // of all regions
 
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t region, std::byte*) const {
@@ -262,15 +273,14 @@ struct pack_groups {
     if (region == 0 && team.rank() == 0) offsets[groups] = items;
     for (std::uint32_t done = 0; done < size; done += at_once) {
       const std::uint32_t n = smaller(at_once, size - done);
-      const std::uint64_t first = begins[region] + done, position = source.sizes[region] + done;
+      const std::uint64_t first = source.firsts[region] + done, position = source.sizes[region] + done;
       const held_items<per_worker, Team, const Key*> key(
           team, source.keys, first, n);  // all loads are in flight before the first is used
       const held_items<per_worker, Team, const std::uint32_t*> start(team, source.starts, first, n);
       for_each_held<per_worker>(team, n, [&](int held, int i) {
         const std::uint64_t g = position + static_cast<std::uint32_t>(i);
         keys[g] = key(held, i);
-        offsets[g] = begins[region] + start(held, i);
-        if (numbered != nullptr) numbered[g] = {key(held, i), static_cast<std::uint32_t>(g)};
+        offsets[g] = source.firsts[region] + start(held, i);
       });
     }
   }

@@ -68,11 +68,11 @@ struct key_numbers {
     return parts;
   }
 
+  /// A barrier is needed before the next step that reads slots: add() has one.
   template <class Team>
   ROOST_FN void clear(const Team& team) const {
     fill_words(team, slot, slots, none);
     if (team.rank() == 0) *size = 0;
-    team.sync();
   }
 
   ROOST_FN std::uint32_t home_of(const Key& mine) const {
@@ -93,11 +93,11 @@ struct key_numbers {
   template <int PerWorker, class Team, class Items, class OnNew>
   ROOST_FN bool add(const Team& team, const Items& item, std::uint32_t n,
                     item_numbers<PerWorker, Team>& number, const OnNew& on_new) const {
-    const std::uint32_t before = *size;
     for_each_held<PerWorker, true>(team, n, [&](int held, int i) { tile_key[i] = item(held, i).key; });
     team.sync();
+    const std::uint32_t before = *size;
     bool full = false;
-    for_each_held<PerWorker, true>(team, n, [&](int held, int i) {
+    for_each_held_in_step<PerWorker, true>(team, n, [&](int held, int i) {
       const Key mine = item(held, i).key;
       const auto me = static_cast<std::uint32_t>(i);
       std::uint32_t s = home_of(mine);

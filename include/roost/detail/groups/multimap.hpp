@@ -77,12 +77,17 @@ struct write_run : answer_of_run<write_run<Value>> {
   using result = std::uint64_t;
   const Value* values;
   result* runs;
-  ROOST_FN write_run(const std::uint64_t* of_numbers, const Value* of_map, result* target)
-      : answer_of_run<write_run>{of_numbers}, values(of_map), runs(target) {}
+  std::uint32_t* absent;  // becomes 1 if some query has no values; or null
+  ROOST_FN write_run(const std::uint64_t* of_numbers, const Value* of_map, result* target,
+                     std::uint32_t* some_absent)
+      : answer_of_run<write_run>{of_numbers}, values(of_map), runs(target), absent(some_absent) {}
   ROOST_FN result of_run(std::uint64_t first, std::uint64_t count) const {
     return run_word::of_run(values, first, count);
   }
-  ROOST_FN void put(std::size_t i, result answer) const { runs[i] = answer; }
+  ROOST_FN void put(std::size_t i, result answer) const {
+    runs[i] = answer;
+    if (absent != nullptr && (answer & run_word::many) == 0 && peek(*absent) == 0) fetch_or(*absent, 1u);
+  }
 };
 
 template <class Count>
@@ -211,6 +216,17 @@ struct with_value_of_match {
   ROOST_FN void operator()(std::uint64_t i, std::uint64_t query, std::uint64_t k) const {
     const std::uint64_t run = runs[query];
     f(i, query, (run & run_word::many) != 0 ? run_word::value(run, values, k) : missing);
+  }
+};
+
+/// put(match, query, 0) for queries with at most one match. `offsets` may be null if each has one.
+template <class Put>
+struct put_only_match {
+  const std::uint64_t* offsets;
+  Put put;
+  ROOST_FN void operator()(std::size_t query) const {
+    if (offsets == nullptr) return put(query, query, 0);
+    if (offsets[query + 1] != offsets[query]) put(offsets[query], query, 0);
   }
 };
 

@@ -87,14 +87,8 @@ class region_words {
 template <class Key>
 struct key_output {
   Key* keys;
-  pair<Key, std::uint32_t>* pairs;  // each key with its number
-  std::uint64_t* keys_before;       // of each region, counting those of frequent keys: the number of keys in
-                                    // earlier regions; and of all
-
-  ROOST_FN void write(std::uint64_t number, const Key& key) const {
-    if (keys != nullptr) keys[number] = key;
-    if (pairs != nullptr) pairs[number] = {key, static_cast<std::uint32_t>(number)};
-  }
+  std::uint64_t* keys_before;  // of each region, counting those of frequent keys: the number of keys in
+                               // earlier regions; and of all
 };
 
 /// What the host reads.
@@ -113,6 +107,7 @@ struct numbering_outcome {
 template <class Value>
 struct numbering_output {
   std::uint64_t* counts;   // items of each key
+  std::uint64_t* offsets;  // of each key's item, and the end, if all keys are distinct
   Value* first;            // the least value of an item of each key
   std::uint32_t* numbers;  // of each item, in the order of the regions
 };
@@ -221,6 +216,8 @@ class region_numbering {
   /// The slots of the table are empty at the start, except if there is one worker.
   ROOST_FN void run() {
     if (count_ > tile && kernel_.region_of.is_frequent(kernel_.items[first_].key)) return write_only_key();
+    // If all keys must be distinct, their number is known; an attempt with copies fails anyway.
+    if (kernel_.different && count_ <= tile) kernel_.turns.announce(team_, region_, count_);
     std::uint32_t keys = 0;
     bool good = count_ == 0;
     ROOST_ROLLED
@@ -275,7 +272,7 @@ class region_numbering {
   ROOST_FN std::uint32_t insert() {
     bool full = false;
     each_tile([&](std::uint32_t n, std::uint64_t) {
-      for_each_held<per_worker>(team_, n, [&](int held, int i) {
+      for_each_held_in_step<per_worker>(team_, n, [&](int held, int i) {
         word_type word = words_.of(mine_(held, i).key).word;
         const std::uint32_t start = home(word);
         keep_word(held, i, word);
@@ -416,7 +413,10 @@ class region_numbering {
       std::uint64_t* const before = kernel_.keys.keys_before + region_;
       if (region_ == 0) before[0] = 0;
       before[1] = base + keys;
-      if (region_ + 1 == kernel_.regions) kernel_.outcome->size = base + keys;
+      if (region_ + 1 == kernel_.regions) {
+        kernel_.outcome->size = base + keys;
+        if (kernel_.target.offsets != nullptr) kernel_.target.offsets[base + keys] = base + keys;
+      }
     }
     return base;
   }
@@ -436,8 +436,9 @@ class region_numbering {
     if (with_keys) collect_words();
     const std::uint32_t region = kernel_.region_of.spread(kernel_.items[first_].key);
     for_each_of(team_, keys, [&](std::uint32_t g) {
-      if (with_keys) kernel_.keys.write(base + g, key_of(region, g));
+      if (with_keys) kernel_.keys.keys[base + g] = key_of(region, g);
       if (target.counts != nullptr) target.counts[base + g] = keys == count_ ? 1 : parts_.count[g];
+      if (target.offsets != nullptr) target.offsets[base + g] = base + g;
       if (target.first != nullptr) target.first[base + g] = parts_.first[g];
     });
   }
@@ -478,7 +479,7 @@ class region_numbering {
     if constexpr (!std::is_same_v<Value, none>) {
       if (target.first != nullptr) target.first[base] = kernel_.items[first_].value;
     }
-    kernel_.keys.write(base, kernel_.items[first_].key);
+    if (kernel_.keys.keys != nullptr) kernel_.keys.keys[base] = kernel_.items[first_].key;
   }
 
   const Team& team_;

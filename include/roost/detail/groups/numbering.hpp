@@ -15,12 +15,11 @@ namespace roost::detail {
 /// What a caller requests of a batch.
 struct numbering_kind {
   bool keys = false;
-  bool pairs = false;  // of keys and numbers, besides the keys
   bool counts = false;
   bool first = false;      // values; of several values of a key the lowest, if they are positions
   bool numbers = false;    // of items
   bool begins = false;     // of each region's keys
-  bool different = false;  // all keys are distinct, or the result is nothing
+  bool different = false;  // all keys are distinct, or the result is nothing; also their offsets
   bool marks = false;      // of first items, and nothing else: keys of up to 8 bytes, values are positions
 };
 
@@ -36,8 +35,7 @@ class numbered {
  public:
   std::size_t size = 0;  ///< different keys
   array<Key, Place> keys;
-  array<pair<Key, std::uint32_t>, Place> pairs;
-  array<std::uint64_t, Place> counts;
+  array<std::uint64_t, Place> counts, offsets;
   array<Value, Place> first;
   std::optional<marked_positions<Place>> marked;  // ranked, unless all keys are distinct
   leading_bits region_of{};
@@ -134,6 +132,14 @@ void truncate(const Place& place, array<T, Place>& values, std::size_t n) {
   values = std::move(kept);
 }
 
+/// Whether a sample in which `seen` items are copies says that keys of n items have more than two times
+/// `copies`.
+inline bool has_many_copies(std::uint32_t seen, std::size_t n, double copies) {
+  constexpr double sample = group_tuning<cuda>::sample;
+  constexpr std::uint32_t least = 8;  // in the sample: fewer are not significant
+  return seen >= least && seen * static_cast<double>(n) > copies * sample * sample;
+}
+
 /// Numbers a batch with one seed.
 template <class Key, class Value, class Place>
 class numberer {
@@ -159,7 +165,9 @@ class numberer {
     const bool samples_first = n_ > group_tuning<Place>::tried_most;
     if (samples_first) sample();
     for (const room room : {room::slack, room::exact}) {
-      if (room == room::slack && (result_.frequent.region_of.count != 0 || has_many_copies())) continue;
+      if (room == room::slack && (result_.frequent.region_of.count != 0 ||
+                                  has_many_copies(result_.frequent.copies, n_, 1.5 * copies)))
+        continue;
       if (room == room::exact && !samples_first) sample();
       const numbering_outcome outcome =
           kind_.numbers ? attempt<true>(source, room) : attempt<false>(source, room);
@@ -172,14 +180,6 @@ class numberer {
   }
 
  private:
-  /// Whether the sample says that regions would overflow their slack.
-  bool has_many_copies() const {
-    constexpr double sample = group_tuning<cuda>::sample;
-    constexpr std::uint32_t least = 8;  // in the sample: fewer are not significant
-    const std::uint32_t seen = result_.frequent.copies;
-    return seen >= least && 2 * seen * static_cast<double>(n_) > 3 * copies * sample * sample;
-  }
-
   std::uint32_t tile() const {
     if constexpr (can_mark) {
       if (kind_.marks) return mark_first_items<Place, Key>::tile;
@@ -209,21 +209,22 @@ class numberer {
     }
     result_.keys_before = array<std::uint64_t, Place>(place_, std::size_t{regions} + 1);
     result_.keys = array<Key, Place>(place_, kind_.keys ? n_ : 0);
-    result_.pairs = array<pair<Key, std::uint32_t>, Place>(place_, kind_.pairs ? n_ : 0);
     result_.counts = array<std::uint64_t, Place>(place_, kind_.counts ? n_ : 0);
+    result_.offsets = array<std::uint64_t, Place>(place_, kind_.different ? n_ + 1 : 0);
     result_.first = array<Value, Place>(place_, kind_.first ? n_ : 0);
     result_.numbers = array<std::uint32_t, Place>(place_, kind_.numbers ? result_.parts->extent() : 0);
-    const kernel number{result_.parts->items(),
-                        result_.parts->begins(),
-                        result_.parts->ends(),
-                        regions,
-                        frequent.region_of,
-                        typename kernel::words(frequent.region_of.spread),
-                        kind_.different,
-                        {result_.keys.data(), result_.pairs.data(), result_.keys_before.data()},
-                        {result_.counts.data(), result_.first.data(), result_.numbers.data()},
-                        outcome,
-                        earlier_teams(state.data() + head)};
+    const kernel number{
+        result_.parts->items(),
+        result_.parts->begins(),
+        result_.parts->ends(),
+        regions,
+        frequent.region_of,
+        typename kernel::words(frequent.region_of.spread),
+        kind_.different,
+        {result_.keys.data(), result_.keys_before.data()},
+        {result_.counts.data(), result_.offsets.data(), result_.first.data(), result_.numbers.data()},
+        outcome,
+        earlier_teams(state.data() + head)};
     place_.launch(regions, scratch_bytes_of(number), number);
     numbering_outcome seen{};
     place_.copy_to_host(&seen, outcome, sizeof(seen));
@@ -282,7 +283,6 @@ class numberer {
     if (kind_.begins) result_.begins = begins_of_regions(place_, frequent, result_.keys_before);
     result_.size = size;
     truncate(place_, result_.keys, size);
-    truncate(place_, result_.pairs, size);
     truncate(place_, result_.counts, size);
     truncate(place_, result_.first, size);
   }

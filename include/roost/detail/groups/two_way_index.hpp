@@ -8,13 +8,6 @@
 namespace roost {
 namespace detail {
 
-template <class Key>
-struct key_with_index {
-  const Key* keys;
-  const std::uint32_t* indices;
-  ROOST_FN auto operator()(std::size_t number) const { return make_pair(keys[number], indices[number]); }
-};
-
 /// counts[indices[i]] += source[i], or = source[i] for keys that had no index: indices from `before` on.
 struct add_counts {
   const std::uint32_t* indices;
@@ -322,9 +315,7 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, c
   detail::check_order<Key>(options_.order, where);
   const std::size_t before = size();
   if (before != 0 && sequence.size() == 0) return {};
-  const bool in_hash_order = before == 0 && options_.order == index_order::any;
-  const detail::numbering_kind kind{
-      .keys = true, .pairs = in_hash_order, .counts = options_.counts, .numbers = true, .begins = true};
+  const detail::numbering_kind kind{.keys = true, .counts = options_.counts, .numbers = true, .begins = true};
   return detail::with_numbered(place, sequence, options_.seed, options_.order, kind, where, [&](auto batch) {
     array<std::uint32_t, Place> known(place, before == 0 ? 0 : batch.size);
     if (before != 0) find(place, batch.keys, known);
@@ -355,12 +346,10 @@ array<std::uint32_t, Place> two_way_index<Key, Place>::add(const Place& place, B
     if (before != 0)
       return map(place, all_keys, detail::numbers_to<std::uint32_t>(after),
                  {.load_factor = options_.load_factor, .seed = options_.seed});
-    if (index_of.size() == 0)
-      return detail::map_of_keys<map>(place, batch, batch.pairs, options_.load_factor);
-    array<pair<Key, std::uint32_t>, Place> pairs(place, after);
-    detail::write_numbers(place, after, detail::key_with_index<Key>{batch.keys.data(), index_of.data()},
-                          pairs.data());
-    return detail::map_of_keys<map>(place, batch, pairs, options_.load_factor);
+    const bool in_hash_order = index_of.size() == 0;
+    const detail::numbered_keys<Key> numbered{in_hash_order ? all_keys.data() : batch.keys.data(),
+                                              index_of.data()};
+    return detail::map_of_keys<map>(place, batch, numbered, after, options_.load_factor);
   }();
   auto result = detail::indices_of_items(place, batch, items, fresh);
   place.synchronize();

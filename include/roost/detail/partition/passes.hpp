@@ -96,7 +96,7 @@ class partitioner {
               std::uint64_t capacity = 0, double copies = 1, const std::uint32_t* unless = nullptr)
       : place_(place),
         regions_(regions),
-        room_(Kind.stable ? roost::room::exact : room),
+        room_(counts_tiles ? roost::room::exact : room),
         capacity_(capacity),
         copies_(copies),
         overflowed_(overflowed),
@@ -141,6 +141,8 @@ class partitioner {
   }
 
  private:
+  /// Whether items keep their order because each pass counts the items of each tile first.
+  static constexpr bool counts_tiles = Kind.stable && Kind.may_count;
   static constexpr std::uint32_t digit_bits = [] {
     std::uint32_t bits = 0;
     while ((2u << bits) <= partition_tuning<Place>::digits_most) ++bits;
@@ -195,7 +197,7 @@ class partitioner {
   std::uint64_t begin_children(const Source& source, const RegionOf& region_of, const kept_pass& here,
                                const partition_pass& pass, const Cursors& cursors, std::uint64_t* begin,
                                std::uint64_t* end, bool last) {
-    if constexpr (Kind.stable) {
+    if constexpr (counts_tiles) {
       const std::size_t counts = here.tiles * pass.digits;
       place_.fill(cursors.cursor + counts, 0, sizeof(std::uint64_t));
       count(source, region_of, here, pass, cursors);
@@ -226,15 +228,19 @@ class partitioner {
     auto begin = make<std::uint64_t>(pass.children);
     auto end = make<std::uint64_t>(pass.children);
     auto cursor_of_tile = make<std::uint64_t>(Kind.stable ? here.tiles * pass.digits + 1 : 0);
-    const auto cursors = [&] {
-      if constexpr (Kind.stable) {
+    auto cursors = [&] {
+      if constexpr (counts_tiles) {
         return tile_cursors{cursor_of_tile.data(), here.tiles};
+      } else if constexpr (Kind.stable) {
+        place_.fill(cursor_of_tile.data(), 0, cursor_of_tile.bytes());
+        return look_back_cursors{cursor_of_tile.data(), end.data(), here.tiles, 0};
       } else {
         return shared_cursors{end.data()};
       }
     }();
     const std::uint64_t capacity =
         begin_children(source, region_of, here, pass, cursors, begin.data(), end.data(), last);
+    if constexpr (Kind.stable && !counts_tiles) cursors.capacity = capacity;
     if constexpr (Kind.way_back) {
       here.position = make<std::uint16_t>(first ? here.items : source.size());
       here.start = make<std::uint16_t>(here.tiles * pass.digits);
@@ -248,8 +254,7 @@ class partitioner {
         return no_way_back{};
       }
     }();
-    const scatter_tiles<Place, Item, Source, RegionOf, std::remove_const_t<decltype(cursors)>,
-                        std::remove_const_t<decltype(back)>>
+    const scatter_tiles<Place, Item, Source, RegionOf, decltype(cursors), std::remove_const_t<decltype(back)>>
         kernel{source,   region_of,  here.map(),  pass, cursors,
                capacity, out.data(), overflowed_, back, unless_};
     place_.launch(here.tiles, scratch_bytes_of(kernel), kernel);

@@ -36,70 +36,64 @@ __device__ inline std::uint32_t sum_of_warps(std::uint16_t* counts, std::uint32_
 }
 #endif
 
-/// rank[held] = how many of the n items before the item have its digit; count[d] = how many of all have digit
-/// d. digit_of(held, i) is below `digits`, and is called as by for_each_held<PerWorker, true>; n <= PerWorker
-/// * Team::size, below 2^16. `warp_counts`: scratch, rank_counters<Team>(digits) of them. Ends with sync().
+/// An item's digit and its rank among the items with this digit, in one word.
+struct digit_and_rank {
+  ROOST_FN static std::uint32_t make(std::uint32_t digit, std::uint32_t rank) { return digit << 16 | rank; }
+  ROOST_FN static std::uint32_t digit(std::uint32_t word) { return word >> 16; }
+  ROOST_FN static std::uint32_t rank(std::uint32_t word) { return word & 0xffff; }
+};
+
+/// rank[held] = the digit of an item, and how many of the n items before it have this digit; count[d] = how
+/// many of all have digit d. digit_of(held, i) is below `digits`, and is called as by
+/// for_each_held<PerWorker, true>; n <= PerWorker * Team::size, below 2^16. `lanes`, `warp_counts`: scratch,
+/// rank_counters<Team>(digits) of each. Ends with sync().
 template <int PerWorker, class Team, class DigitOf>
 ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] std::uint32_t n,
                             [[maybe_unused]] std::uint32_t digits, [[maybe_unused]] const DigitOf& digit_of,
+                            [[maybe_unused]] std::uint32_t* lanes,
                             [[maybe_unused]] std::uint16_t* warp_counts,
                             [[maybe_unused]] std::uint32_t* count,
                             [[maybe_unused]] std::uint32_t (&rank)[PerWorker]) {
   static_assert(Team::size > 1);
 #if ROOST_ON_DEVICE
   constexpr int warps = Team::size / 32;
-  const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32;
-  std::uint16_t* const counts =
-      warp_counts + static_cast<std::uint32_t>(team.rank()) / 32 * digits;  // of this warp: no atomics
-  for (std::uint32_t d = lane; d < digits; d += 32) counts[d] = 0;
+  const std::uint32_t lane = static_cast<std::uint32_t>(team.rank()) % 32,
+                      of_warp = static_cast<std::uint32_t>(team.rank()) / 32 * digits;
+  std::uint16_t* const counts = warp_counts + of_warp;  // of this warp
+  std::uint32_t* const with_digit = lanes + of_warp;    // its lanes whose item in this row has the digit
+  for (std::uint32_t d = lane; d < digits; d += 32) {
+    counts[d] = 0;
+    with_digit[d] = 0;
+  }
   __syncwarp();
 
   // Rows are processed in order: the rank of an item in its warp is the counter of its digit plus the number
-  // of earlier lanes with the same digit. Lanes with equal digits are found bit by bit, for several rows at
-  // once, so that votes overlap. The upper half holds the digit.
-  constexpr int rows_at_once = smaller(PerWorker, 4);
-  const int digit_bits = 32 - __clz(static_cast<int>(digits - 1));
+  // of earlier lanes with the same digit.
   const held_rows<Team::size, true> mine(team.rank(), static_cast<int>(n));
-  const auto rank_rows = [&](auto all_there) {
-    ROOST_UNROLL
-    for (int first = 0; first < PerWorker; first += rows_at_once) {
-      std::uint32_t digit[rows_at_once], like_mine[rows_at_once];
-      const auto for_rows = [&](const auto& body) {
-        ROOST_UNROLL
-        for (int row = 0; row < smaller(rows_at_once, PerWorker - first); ++row) body(row, first + row);
-      };
-      const auto there = [&](int held) { return all_there || mine.item(held) < mine.end; };
-      for_rows([&](int row, int held) {
-        digit[row] = there(held) ? digit_of(held, mine.item(held)) : 0;
-        like_mine[row] = all_there ? ~0u : __ballot_sync(~0u, there(held));
-      });
-      ROOST_ROLLED
-      for (int bit = 0; bit < digit_bits; ++bit) {
-        for_rows([&](int row, int) {
-          const bool set = digit[row] >> bit & 1;
-          const std::uint32_t others = __ballot_sync(~0u, set);
-          like_mine[row] &= set ? others : ~others;
-        });
-      }
-      for_rows([&](int row, int held) {
-        const std::uint32_t before = __popc(like_mine[row] & ((1u << lane) - 1));
-        const std::uint32_t counted = counts[digit[row]];
-        __syncwarp();
-        if (there(held) && before == 0)
-          counts[digit[row]] = static_cast<std::uint16_t>(counted + __popc(like_mine[row]));
-        __syncwarp();
-        rank[held] = digit[row] << 16 | (counted + before);
-      });
+  ROOST_UNROLL
+  for (int held = 0; held < PerWorker; ++held) {
+    const int i = mine.item(held);
+    const bool there = i < mine.end;
+    const std::uint32_t digit = there ? digit_of(held, i) : 0;
+    if (there) atomicOr(with_digit + digit, 1u << lane);
+    __syncwarp();
+    const std::uint32_t like_mine = with_digit[digit], counted = counts[digit],
+                        before = __popc(like_mine & ((1u << lane) - 1));
+    __syncwarp();
+    if (there && before == 0) {
+      counts[digit] = static_cast<std::uint16_t>(counted + __popc(like_mine));
+      with_digit[digit] = 0;
     }
-  };
-  n == PerWorker* Team::size ? rank_rows(std::true_type()) : rank_rows(std::false_type());
+    __syncwarp();
+    rank[held] = digit_and_rank::make(digit, counted + before);
+  }
   team.sync();
 
   for_each_of(team, digits,
               [&](std::uint32_t d) { count[d] = sum_of_warps<warps>(warp_counts + d, digits); });
   team.sync();
   for_each_held<PerWorker, true>(
-      team, n, [&](int held, int) { rank[held] = (rank[held] & 0xffff) + counts[rank[held] >> 16]; });
+      team, n, [&](int held, int) { rank[held] += counts[digit_and_rank::digit(rank[held])]; });
   team.sync();
 #endif
 }

@@ -2,6 +2,7 @@
 
 #include "roost/detail/partition/geometry.hpp"
 #include "roost/detail/partition/ranks.hpp"
+#include "roost/detail/place/look_back.hpp"
 #include "roost/detail/place/numbers.hpp"
 #include "roost/detail/place/past_cache.hpp"
 #include "roost/detail/place/tuning.hpp"
@@ -102,6 +103,75 @@ struct tile_cursors {
   }
 };
 
+/// The same in one pass: each tile adds up the counts of the tiles before it as they are published (see
+/// earlier_teams). Children have slack.
+struct look_back_cursors {
+  static constexpr bool in_order = true;
+  std::uint64_t* begun;    // tiles; behind it what each has published, of each digit: all 0 at first
+  std::uint64_t* end;      // of each child's items; at first their begin
+  std::uint64_t tiles;     // of all parents
+  std::uint64_t capacity;  // of each child
+
+  static constexpr std::uint64_t own = std::uint64_t{1} << 62, up_to_own = std::uint64_t{2} << 62;
+
+  struct of_tile {
+    std::uint64_t* published;  // of digit 0
+    std::uint64_t* end;        // of the child of digit 0
+    std::uint64_t begin;       // likewise
+    std::uint64_t capacity;
+    std::uint64_t before;  // tiles of the parent
+    std::uint32_t digits;
+    bool last;  // tile of the parent
+
+    /// To be called as soon as a count is known.
+    ROOST_FN void publish([[maybe_unused]] std::uint32_t d, [[maybe_unused]] std::uint32_t n) const {
+#if ROOST_ON_DEVICE
+      publish_word(published + d, (before == 0 ? up_to_own : own) | n);
+#endif
+    }
+    ROOST_FN std::uint64_t take([[maybe_unused]] std::uint32_t d, [[maybe_unused]] std::uint32_t n) const {
+#if ROOST_ON_DEVICE
+      constexpr int at_once = 4;
+      const std::uint64_t* earlier = published + d - digits;
+      std::uint64_t sum = 0;
+      bool all = before == 0;
+      for (std::uint64_t left = before; !all; left -= at_once, earlier -= at_once * digits) {
+        std::uint64_t word[at_once];
+        ROOST_UNROLL
+        for (int t = 0; t < at_once; ++t)
+          word[t] = static_cast<std::uint64_t>(t) < left ? published_word(earlier - t * digits) : up_to_own;
+        ROOST_UNROLL
+        for (int t = 0; t < at_once; ++t) {
+          if (all) break;
+          while (word[t] < own) word[t] = published_word(earlier - t * digits);
+          sum += word[t] & (own - 1);
+          all = word[t] >= up_to_own;
+        }
+      }
+      if (before != 0) publish_word(published + d, up_to_own | (sum + n));
+      const std::uint64_t position = begin + d * capacity + sum;
+      if (last && sum + n != 0) end[d] = position + n;  // the last parent may have fewer children
+      return position;
+#else
+      return 0;
+#endif
+    }
+  };
+  ROOST_FN of_tile of(const tile_map& map, const partition_pass& pass, std::uint64_t tile,
+                      std::uint32_t parent) const {
+    const std::uint64_t first = map.parent == nullptr ? 0 : map.first_tile[parent],
+                        last = map.parent == nullptr ? tiles : map.first_tile[parent + 1];
+    const std::uint64_t child = std::uint64_t{parent} << pass.fan_bits;
+    return {begun + 1 + tile * pass.digits,
+            end + child,
+            child * capacity,
+            capacity,
+            tile - first,
+            pass.digits,
+            tile + 1 == last};
+  }
+};
+
 /// A choice of regions may absorb items of certain keys: a tile adds them up in scratch memory, and does not
 /// move them (see groups/hot_keys.hpp). This one does not.
 struct absorbs_nothing {
@@ -167,6 +237,7 @@ template <class Place, class Item, class Source, class RegionOf, class Cursors, 
           std::uint32_t Tile = tile_items<Place, Item>>
 struct scatter_tiles {
   static constexpr bool keeps_way_back = std::is_same_v<Back, way_back_of_pass>;
+  static constexpr bool looks_back = std::is_same_v<Cursors, look_back_cursors>;
   static constexpr int threads = partition_tuning<cuda>::threads;
   static constexpr int teams_at_once = partition_tuning<cuda>::teams_at_once(sizeof(Item));
   static constexpr bool large_scratch = sizeof(Item) > 96;  // a tile has at least 512 items
@@ -187,7 +258,8 @@ struct scatter_tiles {
     std::uint32_t* start;
     std::uint64_t* shift_by;  // output index - position in the tile
     Item* staged;
-    std::uint16_t* digit;  // of each item of one worker; a block computes digits again
+    std::uint16_t* digit;  // of each item of one worker, or of each staged item
+    std::uint32_t* lanes;  // see rank_in_order: in the place of `staged`, which is not used yet
     std::uint16_t* warp_counts;
     typename absorber_of<RegionOf>::pieces absorbed;
   };
@@ -198,11 +270,19 @@ struct scatter_tiles {
     constexpr bool one_worker = std::is_same_v<Place, host>;
     constexpr std::uint32_t ranks =
         Cursors::in_order && !one_worker ? rank_counters<block_team<threads>>(digits) : 0;
-    return {memory.take<std::uint32_t>(digits),
-            memory.take<std::uint32_t>(digits),
-            memory.take<std::uint64_t>(digits),
-            memory.take<Item>(Tile),
-            memory.take<std::uint16_t>(one_worker ? Tile : 0),
+    auto* const count = memory.take<std::uint32_t>(digits);
+    auto* const start = memory.take<std::uint32_t>(digits);
+    auto* const shift_by = memory.take<std::uint64_t>(digits);
+    scratch_memory same = memory;
+    auto* const lanes = same.take<std::uint32_t>(ranks);
+    auto* const staged = memory.take<Item>(Tile);
+    if (same.used() > memory.used()) memory = same;
+    return {count,
+            start,
+            shift_by,
+            staged,
+            memory.take<std::uint16_t>(Tile),
+            lanes,
             memory.take<std::uint16_t>(ranks),
             [&]() -> typename absorber_of<RegionOf>::pieces {
               if constexpr (absorbs<RegionOf>) return region_of.scratch(memory);
@@ -215,6 +295,10 @@ struct scatter_tiles {
     if (unless != nullptr && *unless != 0) return;
     scratch_memory all(memory);
     const pieces parts = scratch(all);
+    if constexpr (looks_back) {
+      tile = earlier_teams(cursors.begun).turn(team, parts.shift_by);
+      if (tiles.parent != nullptr && tiles.parent[tile] == tile_map::no_parent) return;
+    }
     const tile_range range = locate(tiles, tile, Tile);
     const std::uint32_t first_child = range.parent << pass.fan_bits;
 
@@ -229,13 +313,16 @@ struct scatter_tiles {
     }
     const held_items<per_worker, Team, Source, counts_ranks> item(team, source, range.first, range.count);
     std::uint32_t rank[Team::size == 1 ? 1 : per_worker];  // among the tile's items of the same digit
-    if constexpr (Cursors::in_order) {                     // in flight with the items
+    if constexpr (Cursors::in_order && !looks_back) {      // in flight with the items
       for_each_of(team, pass.digits, [&](std::uint32_t d) { parts.shift_by[d] = cursor[d]; });
     }
     count_digits(team, range.count, parts, first_child, item, rank);
+    if constexpr (looks_back)
+      for_each_of(team, pass.digits, [&](std::uint32_t d) { cursor.publish(d, parts.count[d]); });
     team.exclusive_scan(parts.count, parts.start, pass.digits);
     team.sync();
-    const bool full = take_room(team, tile, parts, first_child, cursor);
+    bool full = false;
+    if constexpr (!looks_back) full = take_room(team, tile, parts, first_child, cursor);
 
     for_each_held<per_worker, counts_ranks>(team, range.count, [&](int held, int i) {
       std::uint32_t position;
@@ -244,12 +331,15 @@ struct scatter_tiles {
         position = parts.start[parts.digit[i]]++;  // where the next digit starts, in the end
       } else {
         if (absorbs<RegionOf> && rank[held] == is_absorbed) return;
-        position = parts.start[digit_of(item(held, i), first_child)] + rank[held];
+        const std::uint32_t digit = digit_and_rank::digit(rank[held]);
+        position = parts.start[digit] + digit_and_rank::rank(rank[held]);
+        parts.digit[position] = static_cast<std::uint16_t>(digit);
       }
       parts.staged[position] = item(held, i);
       if constexpr (keeps_way_back)
         back.position[range.first + static_cast<std::uint32_t>(i)] = static_cast<std::uint16_t>(position);
     });
+    if constexpr (looks_back) full = take_room(team, tile, parts, first_child, cursor);
     std::uint32_t moved = range.count;
     if constexpr (absorbs<RegionOf> && Team::size > 1)
       moved = parts.start[pass.digits - 1] + parts.count[pass.digits - 1];
@@ -279,7 +369,7 @@ struct scatter_tiles {
     if constexpr (Cursors::in_order && Team::size > 1) {
       rank_in_order(
           team, n, pass.digits, [&](int held, int i) { return digit_of(item(held, i), first_child); },
-          parts.warp_counts, parts.count, rank);
+          parts.lanes, parts.warp_counts, parts.count, rank);
     } else {
       for_each_held<static_cast<int>(Tile) / Team::size>(team, n, [&](int held, int i) {
         if constexpr (absorbs<RegionOf>) {
@@ -297,7 +387,7 @@ struct scatter_tiles {
           parts.digit[i] = static_cast<std::uint16_t>(d);
           ++parts.count[d];
         } else {
-          rank[held] = team.fetch_add(parts.count[d], 1u);
+          rank[held] = digit_and_rank::make(d, team.fetch_add(parts.count[d], 1u));
         }
       });
       team.sync();
@@ -311,7 +401,7 @@ struct scatter_tiles {
     bool full = false;
     for_each_of(team, pass.digits, [&](std::uint32_t d) {
       std::uint64_t first;
-      if constexpr (Cursors::in_order) {
+      if constexpr (Cursors::in_order && !looks_back) {
         first = parts.shift_by[d];
       } else {
         first = cursor.take(d, parts.count[d]);
@@ -343,7 +433,7 @@ struct scatter_tiles {
     } else {  // neighbours write neighbours
       for_each_of(team, count, [&](std::uint32_t i) {
         const Item mine = parts.staged[i];
-        const std::uint32_t d = digit_of(mine, first_child);
+        const std::uint32_t d = parts.digit[i];
         const std::uint64_t target = parts.shift_by[d] + i;
         if (!Clip || target < end_of(first_child, d)) out[target] = mine;
       });

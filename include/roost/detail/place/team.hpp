@@ -301,6 +301,23 @@ ROOST_FN void for_each_held(const Team& team, std::uint32_t n, const Body& body)
   }
 }
 
+/// The same if some bodies take longer than others: neighbours begin each body together. (A warp that has
+/// diverged in one body does not reconverge by itself.)
+template <int PerWorker, bool InOrder = false, class Team, class Body>
+ROOST_FN void for_each_held_in_step(const Team& team, std::uint32_t n, const Body& body) {
+  if constexpr (Team::size == 1) {
+    for_each_held<PerWorker>(team, n, body);
+  } else {
+    const held_rows<Team::size, InOrder> mine(team.rank(), static_cast<int>(n));
+    ROOST_UNROLL
+    for (int held = 0; held < PerWorker; ++held) {
+      const int i = mine.item(held);
+      if (i < mine.end) body(held, i);
+      team.sync_near();
+    }
+  }
+}
+
 /// The team's items source[first + i], i in [0, n), for several loops of for_each_held: each thread of a
 /// block keeps its items in registers; a single worker reads them again, since they are in its cache.
 template <int PerWorker, class Team, class Source, bool InOrder = false>
@@ -338,8 +355,7 @@ ROOST_FN void for_each_of(const Team& team, std::uint32_t n, const Body& body) {
   for (std::uint32_t i = static_cast<std::uint32_t>(team.rank()); i < n; i += Team::size) body(i);
 }
 
-/// The same if some bodies take longer than others: neighbours begin each body together. (A warp that has
-/// diverged in one body does not reconverge by itself.)
+/// The same in step: see for_each_held_in_step.
 template <class Team, class Body>
 ROOST_FN void for_each_in_step(const Team& team, std::uint32_t n, const Body& body) {
   ROOST_ROLLED

@@ -170,7 +170,7 @@ struct group_tuning<cuda> {
   static constexpr std::size_t aggregate_bytes = 223 << 10;  // of a team's table of sums, at most
   static constexpr std::uint32_t aggregate_keys = 4096;      // of a region, about
   static constexpr std::size_t hot_bytes = 40 << 10;         // of sums that a tile of a partition absorbs
-  static constexpr std::size_t scatter_bytes = 64 << 10;     // of scratch, that such a tile needs besides
+  static constexpr std::size_t scatter_bytes = 72 << 10;     // of scratch, that such a tile needs besides
 };
 
 template <>

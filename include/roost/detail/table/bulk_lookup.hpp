@@ -356,6 +356,7 @@ regional_plan plan_chunks(std::uint32_t regions, std::size_t n, std::size_t byte
 template <class Place>
 struct all_regions {
   static constexpr path way = path::regional;
+  std::uint32_t arrays = 1;  // that each lookup reads from, one after the other
 
   template <class Ref>
   bool pays(std::size_t table_bytes, std::size_t n) const {
@@ -364,7 +365,7 @@ struct all_regions {
   regional_plan plan(std::size_t table_bytes, std::size_t n, std::size_t bytes_of_item,
                      const bulk_options& options) const {
     using tuned = find_tuning<Place>;
-    const std::size_t windows = ceil_div(table_bytes, tuned::window_bytes);
+    const std::size_t windows = ceil_div(arrays * table_bytes, tuned::window_bytes);
     return plan_chunks<Place>(
         static_cast<std::uint32_t>(std::clamp<std::size_t>(windows, 2, partition_tuning<Place>::digits_most)),
         n, bytes_of_item, options.scratch_bytes_or(tuned::scratch_bytes));
