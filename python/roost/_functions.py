@@ -505,7 +505,8 @@ class GroupBy:
         if dtype == _FLOAT16:  # of which C++ makes sums in 4 bytes
             array, dtype = library.convert(array, _FLOAT32), _FLOAT32
             made = result if how == "mean" else _FLOAT32
-        values = self._groups.reduce(home.place(), library.column(array), _NUMBERS[dtype], _REDUCTIONS[how])
+        column = library.column(array, self._n, dtype.itemsize)
+        values = self._groups.reduce(home.place(), column, _NUMBERS[dtype], _REDUCTIONS[how])
         found = (home.computed if how in ("sum", "mean") else home.adopt)(values, made)
         if made == result:
             return found
