@@ -1,6 +1,7 @@
 """unique, factorize, isin, join, group_by and their kin."""
 
 import operator
+import threading
 
 import numpy as np
 
@@ -404,7 +405,7 @@ class GroupBy:
     def __init__(self, keys):
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
         self._groups = keys.library.module.group(keys.library.place(), keys.words)
-        self._keys = None
+        self._keys, self._lock = None, threading.Lock()
 
     def __len__(self):
         """The number of distinct keys."""
@@ -416,9 +417,10 @@ class GroupBy:
     @property
     def keys(self):
         """The distinct keys, in an order without meaning that is the same each time for the same calls."""
-        if self._keys is None:
-            library = self._library
-            self._keys = self._kind.decode(self._groups.keys(library.place()), library)
+        with self._lock:
+            if self._keys is None:
+                library = self._library
+                self._keys = self._kind.decode(self._groups.keys(library.place()), library)
         return self._keys
 
     def count(self):

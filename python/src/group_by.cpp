@@ -235,6 +235,7 @@ class grouping {
     });
   }
 
+  /// The distinct keys. Once only.
   virtual nb::object keys(at_place at) = 0;
 
   nb::object counts(at_place at) {
@@ -367,6 +368,8 @@ class grouping_of final : public grouping<Place> {
   nb::object keys(at_place at) override {
     auto all = this->alone(at, [&](const Place& place) {
       if (!this->numbered_) group(place);
+      if (distinct_.size() != this->size_) detail::raise<error>({where, ": the keys were taken before"});
+      if (this->grouped_) return output<Key, Place>(at, std::move(distinct_));
       output<Key, Place> result(at, place, this->size_);
       place.for_each(this->size_, copy_of(distinct_.data(), result.data()));
       return result;
@@ -422,7 +425,7 @@ class grouping_of final : public grouping<Place> {
   }
 
   array<Key, Place> keys_;      // of the rows, until these are grouped
-  array<Key, Place> distinct_;  // once they are numbered
+  array<Key, Place> distinct_;  // once they are numbered, until they are Python's and rows are grouped
 };
 
 template <class Place>
