@@ -1,6 +1,7 @@
 """unique, factorize, isin, join, group_by and their kin."""
 
 import operator
+import threading
 
 import numpy as np
 
@@ -388,30 +389,38 @@ class GroupBy:
     """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min`, `max`, `count`,
     `first`.
 
-    The keys are numbered once, when `group_by` is called, and all results are in the order of `keys`,
-    whatever was called before. Each method takes one or several arrays of values, one value a key (integers,
-    bools, floats of 2, 4 or 8 bytes; `first` also any others, and rows), and returns an array of results for
-    each. Results are the same for the same input each time, floats included: how additions are nested depends
-    on the number of values only.
+    The first call numbers the distinct keys, and all results are in the order of `keys`, whatever is called
+    in which order. It is the same each time for the same calls. Another object of the same keys may have
+    another order. Each method takes one or several arrays of values, one value a key (integers, bools, floats
+    of 2, 4 or 8 bytes; `first` also any others, and rows), and returns an array of results for each. Results
+    are the same for the same input each time, floats included: how additions are nested depends on the number
+    of values only.
 
-    Any number of threads may use one. It keeps 4 bytes for each row and 8 for each distinct key.
+    Any number of threads may use one; their calls take turns. It keeps a copy of the keys or, once rows are
+    grouped, 4 bytes for each row; and 8 to 20 bytes for each distinct key, besides the key itself. The first
+    two calls that each sum up a column of integers, or find its extremes, need no grouped rows. All others
+    group the rows, unless they are.
     """
 
     def __init__(self, keys):
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
-        distinct, self._groups = keys.library.module.group(keys.library.place(), keys.words)
-        self._keys = keys.kind.decode(distinct, keys.library)
+        self._groups = keys.library.module.group(keys.library.place(), keys.words)
+        self._keys, self._lock = None, threading.Lock()
 
     def __len__(self):
         """The number of distinct keys."""
-        return len(self._groups)
+        return self._groups.size(self._library.place())
 
     def __repr__(self):
         return f"roost.GroupBy({self._n} rows, {len(self)} distinct keys of type {self._kind.dtype})"
 
     @property
     def keys(self):
-        """The distinct keys, in an order without meaning that is the same each time."""
+        """The distinct keys, in an order without meaning that is the same each time for the same calls."""
+        with self._lock:
+            if self._keys is None:
+                library = self._library
+                self._keys = self._kind.decode(self._groups.keys(library.place()), library)
         return self._keys
 
     def count(self):
@@ -426,7 +435,7 @@ class GroupBy:
         return self._all("sum", values)
 
     def mean(self, *values):
-        """Means, as float64. Integers beyond 2^53 are rounded before they are added."""
+        """Means, as float64. Integers of 8 bytes beyond 2^53 are rounded before they are added."""
         return self._all("mean", values)
 
     def min(self, *values):
@@ -449,8 +458,10 @@ class GroupBy:
             raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
         columns = [self._column(column, how) for column in columns]
         combine = self._first if how == "first" else self._reduced
-        results = [combine(*column, how) for column in columns]
-        return results[0] if len(results) == 1 else tuple(results)
+        if len(columns) == 1:
+            return combine(*columns[0], how)
+        len(self)  # which groups the rows if this is the first call: faster for several columns
+        return tuple(combine(*column, how) for column in columns)
 
     def _column(self, values, how):
         """Values as an array, its Library, and its type; None: one that only `first` takes."""
@@ -496,11 +507,8 @@ class GroupBy:
         if dtype == _FLOAT16:  # of which C++ makes sums in 4 bytes
             array, dtype = library.convert(array, _FLOAT32), _FLOAT32
             made = result if how == "mean" else _FLOAT32
-        values = self._groups.reduce(home.place(), library.column(array), _NUMBERS[dtype], _REDUCTIONS[how])
-        if made.itemsize < 4:
-            wide = home.adopt(values, _UINT8, (4,))
-            narrow, _ = home.resized(home.column(wide), len(wide), made)
-            return home.finish(narrow, made)
+        column = library.column(array, self._n, dtype.itemsize)
+        values = self._groups.reduce(home.place(), column, _NUMBERS[dtype], _REDUCTIONS[how])
         found = (home.computed if how in ("sum", "mean") else home.adopt)(values, made)
         if made == result:
             return found

@@ -5,6 +5,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -186,16 +187,60 @@ nb::object to_python(const call_place<Place>& at, array<T, Place>&& values) {
   return to_python_as<std::conditional_t<std::is_arithmetic_v<T>, T, std::uint64_t>>(at, std::move(values));
 }
 
+/// Memory for n elements of a result. Where a library lends memory, it is Python's from the start: a small
+/// array of roost's is copied there.
+template <class T, class Place>
+class output {
+  struct release {
+    void operator()(PyObject* owner) const {
+      const nb::gil_scoped_acquire gil;
+      Py_DECREF(owner);
+    }
+  };
+
+ public:
+  output(const call_place<Place>& at, const Place& place, std::size_t n) : at_(at) {
+#if defined(__CUDACC__)
+    if constexpr (std::is_same_v<Place, cuda>) {
+      if (at.memory() != nullptr && n != 0) {
+        const nb::gil_scoped_acquire gil;
+        auto [owner, memory] = at.memory()->make(n * sizeof(T));
+        owner_.reset(owner.release().ptr());
+        data_ = static_cast<T*>(memory);
+        return;
+      }
+    }
+#endif
+    memory_ = array<T, Place>(place, n);
+    data_ = memory_.data();
+  }
+
+  output(const call_place<Place>& at, array<T, Place>&& memory)
+      : at_(at), memory_(std::move(memory)), data_(memory_.data()) {}
+
+  T* data() const { return data_; }
+  nb::object to_python() {
+    if (owner_ != nullptr) return nb::steal(owner_.release());
+    return python::to_python(at_, std::move(memory_));
+  }
+
+ private:
+  const call_place<Place>& at_;
+  std::unique_ptr<PyObject, release> owner_;
+  array<T, Place> memory_;
+  T* data_;
+};
+
 /// Row numbers as Python has them: of 4 or 8 bytes, -1 for no_row.
 template <class Place>
 nb::object rows_to_python(const call_place<Place>& at, array<std::uint32_t, Place>&& rows, bool wide) {
   if (!wide) return to_python_as<std::int32_t>(at, std::move(rows));
   auto all = without_gil(at, [&](const Place& place) {
-    array<std::int64_t, Place> widened(place, rows.size());
+    output<std::int64_t, Place> widened(at, place, rows.size());
     place.for_each(rows.size(), widen{rows.data(), widened.data()});
     return widened;
   });
-  return to_python(at, std::move(all));
+  return all.to_python();
 }
 
 }  // namespace roost::python

@@ -6,10 +6,12 @@ import threading
 import numpy as np
 import pytest
 import roost
+from conftest import On
 
 # On both sides of where the CPU or a GPU goes another way: a small batch is tried before anything is known of
-# it, regions of keys of each size are so many from some size on, long lists become lists of pieces.
-SIZES = [0, 1, 2, 31, 32, 33, 1000, 2**15, 28_984, 28_985, 28_986, 2**16 + 1, 2**17, 300_000]
+# it, regions of keys of each size are so many from some size on, samples are taken from 4 * 8192 rows on, long
+# lists become lists of pieces.
+SIZES = [0, 1, 2, 31, 32, 33, 1000, 2**15, 28_984, 28_985, 28_986, 2**15 - 1, 2**16 + 1, 2**17, 300_000]
 KEYS = ["i1", "u2", "i4", "i8", "f2", "f4", "f8", "?", "M8[s]", "S3", "S11", "S32", "U5", "rows16", "rows32"]
 VALUES = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "f2", "f4", "f8"]
 METHODS = ["keys", "len", "count", "sum", "mean", "min", "max", "first"]
@@ -84,26 +86,35 @@ def same(found, expected, close=False):
         assert np.array_equal(found, expected, equal_nan=found.dtype.kind == "f")
 
 
-def check(rng, keys, values, methods, times):
-    """Asks one object in random order."""
-    g = roost.group_by(keys)
-    if rng.random() < 0.5:
-        g.max(values[0])  # before anybody has seen the keys
-    reference = Reference(keys, g.keys)
+def check(rng, keys, values, methods, times, on=On("numpy")):
+    """Calls one object in random order. Nobody looks at the keys before all is done."""
+    g = roost.group_by(on(keys))
+    done = []
     for method in rng.permutation(np.repeat(methods, times)):
         columns = [values[i] for i in rng.integers(0, len(values), rng.integers(1, 4))]
         if method == "keys":
-            same(g.keys, g.keys)
-            assert g.keys.dtype == keys.dtype
+            found = g.keys
         elif method == "len":
-            assert len(g) == len(reference.counts)
+            found = len(g)
         elif method == "count":
-            same(g.count(), reference.counts)
+            found = g.count()
         else:
-            found = getattr(g, method)(*columns)
+            found = getattr(g, method)(*map(on, columns))
+        done.append((method, columns, found))
+    given = on.back(g.keys)
+    assert given.dtype == keys.dtype
+    reference = Reference(keys, given)
+    for method, columns, found in done:
+        if method == "keys":
+            same(on.back(found), given)
+        elif method == "len":
+            assert found == len(reference.counts)
+        elif method == "count":
+            same(on.back(found), reference.counts)
+        else:
             for result, column in zip(found if len(columns) > 1 else [found], columns):
                 close = method == "mean" and column.dtype.itemsize == 8
-                same(result, reference.reduce(method, column), close)
+                same(on.back(result), reference.reduce(method, column), close)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -120,6 +131,41 @@ def test_values_of_every_type(kind):
     rng = np.random.default_rng(7)
     n = 30_000
     check(rng, make_keys(rng, kind, n), [make_values(rng, v, n) for v in VALUES], METHODS[3:], 4)
+
+
+@pytest.mark.parametrize("n", [0, 1, 1000, 2**15 - 1, 2**15, 2**17])
+def test_one_object_of_every_library(on, n):
+    rng = np.random.default_rng(n + 1)
+    for kind in ["i4", "i8", "f4", "u2", "rows16"]:
+        values = [make_values(rng, v, n) for v in ("i1", "i4", "i8", "f4", "f8", "f2")]
+        check(rng, make_keys(rng, kind, n), values, METHODS, 2, on)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+def test_every_pair_of_calls(kind, method, on):
+    """The first call numbers the keys, and the others find them numbered; the last ones group the rows."""
+    rng = np.random.default_rng(8)
+    n = 20_000
+    keys, numbers = make_keys(rng, kind, n), np.arange(n, dtype="i4")
+    fractions = rng.integers(-9, 9, n) / 4
+    for column in (numbers, fractions):
+        for other in METHODS:
+            g = roost.group_by(on(keys))
+            results, calls = [], (method, other, "sum", "max")
+            for how in calls:
+                if how in ("keys", "len"):
+                    results.append(g.keys if how == "keys" else len(g))
+                else:
+                    results.append(g.count() if how == "count" else getattr(g, how)(on(column)))
+            reference = Reference(keys, on.back(g.keys))
+            for how, result in zip(calls, results):
+                if how == "len":
+                    assert result == len(reference.counts)
+                elif how == "count":
+                    same(on.back(result), reference.counts)
+                elif how != "keys":
+                    same(on.back(result), reference.reduce(how, column))
 
 
 @pytest.mark.parametrize("n, kind", [(10**6, "i8"), (10**6, "U5"), (3 * 10**6, "i4")])
@@ -153,6 +199,55 @@ def test_sums_before_and_after_the_keys_are_the_same(on):
     assert np.allclose(sums, expected[distinct])
 
 
+def test_extremes_and_means_do_not_depend_on_what_was_called_before():
+    keys = np.array([1, 1, 2, 2, 3, 3, 4, 4])
+    zeros = np.array([0.0, -0.0, -0.0, 0.0, np.nan, 1.0, -np.inf, np.inf])
+    large = np.array([2**63 - 1, 1, -(2**63), -1, 2**53 + 1, 1, 3, 4])
+    whole = np.full(8, 2**31 - 1, "i4")
+    for how in ("min", "max", "mean"):
+        for column in (zeros, zeros.astype("f4"), zeros.astype("f2"), large, whole, whole > 0):
+            results = []
+            for before in ("keys", "count", "first"):
+                g = roost.group_by(keys)
+                g.first(zeros) if before == "first" else g.keys if before == "keys" else g.count()
+                result = getattr(g, how)(column)[np.argsort(g.keys)]
+                results.append((result.dtype, np.isnan(result).tolist(), result.tobytes()))
+            assert results[0] == results[1] == results[2]
+    g = roost.group_by(keys)
+    by_key = np.argsort(g.keys)
+    assert np.signbit(g.min(zeros)[by_key][:2]).all() and not np.signbit(g.max(zeros)[by_key][:2]).any()
+
+
+def test_threads_call_a_new_object():
+    rng = np.random.default_rng(6)
+    keys, values = rng.integers(0, 5000, 100_000), rng.integers(0, 100, 100_000)
+    for _ in range(10):
+        g = roost.group_by(keys)
+        calls = [
+            lambda: g.sum(values),
+            lambda: g.sum(values.astype("f8")),
+            lambda: g.first(keys),
+            lambda: g.keys,
+            lambda: g.count(),
+            lambda: g.max(values),
+        ]
+        results = [None] * len(calls)
+
+        def run(i):
+            results[i] = calls[i]()
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in rng.permutation(len(calls))]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        reference = Reference(keys, g.keys)
+        same(results[0], reference.reduce("sum", values))
+        same(results[1], reference.reduce("sum", values).astype("f8"))
+        same(results[2], g.keys)
+        same(results[3], g.keys)
+        same(results[4], reference.counts)
+        same(results[5], reference.reduce("max", values))
+
+
 def test_threads_ask_one_object():
     rng = np.random.default_rng(4)
     keys, values = rng.integers(0, 5000, 100_000), rng.integers(0, 100, 100_000)
@@ -176,8 +271,11 @@ def test_keys_that_change_later_do_not_count():
     g = roost.group_by(keys)
     keys[:] = 0
     assert g.sum(np.ones(40_000, "i8")).tolist() == [400] * 100
+    assert g.sum(np.ones(40_000)).tolist() == [400] * 100
     g.count()[:] = 0
+    g.keys[:] = 0
     assert g.count().tolist() == [400] * 100
+    assert g.first(np.arange(40_000)).max() == 99
 
 
 def test_floats_do_not_depend_on_threads():

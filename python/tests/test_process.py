@@ -180,7 +180,7 @@ LONG_CALLS = {
     "join": "a = np.zeros(40_000, 'i8')\ncall = lambda: roost.join(a, a)",
     "unique": "call = lambda: roost.unique(x, return_inverse=True)",
     "isin": "call = lambda: roost.isin(x, x)",
-    "group_by": "call = lambda: roost.group_by(x)",
+    "group_by": "call = lambda: roost.group_by(x).first(x)",
     "sums": "g = roost.group_by(x % 99)\ncall = lambda: g.sum(*[x] * 200)",
     "map": "call = lambda: roost.Map(x, x).find(x)",
     "multimap": "call = lambda: roost.MultiMap(x // 4, x).find(x // 4)",

@@ -7,8 +7,8 @@
 
 // Aggregates without grouping: where the order of a key's values does not matter, a team adds up the values
 // of a region in a table in scratch memory. Sums of frequent keys are absorbed by the first pass of the
-// partition. The groups are in hash order: that of the keys in a linear-probing table, up to the order inside
-// runs of occupied slots.
+// partition. The groups are in ascending order of the hashes of their keys, with seed 0, whatever is combined
+// and in whatever way: Python's GroupBy relies on it.
 
 namespace roost::detail {
 
