@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -218,6 +219,21 @@ TEST(aggregates_calls, of_many_items) {
     check_sums(skewed_numbers(n, 1, n), u32());
     check_sums(skewed_numbers(n, 500, n / 4), std::int64_t());
     check_sums(std::vector<u64>(n, 7), u32());
+  }
+}
+
+// The Python package numbers groups by this order.
+TEST(aggregates_calls, are_in_ascending_order_of_the_hashes_of_their_keys) {
+  const auto check_order = [&]<class Key>(std::size_t n, u64 groups, Key) {
+    const auto keys = upload(from_numbers<Key>(random_numbers(n, n, groups)));
+    const auto of = download(roost::group_by(test_place(), keys, keys, roost::plus()).keys);
+    EXPECT_TRUE(std::ranges::is_sorted(of, {}, [](const Key& key) { return roost::hash_of(key, 0); })) << n;
+  };
+  for (const std::size_t n : {1, 1000, 100'000, (1 << 18) + 1, 1 << 20}) {
+    for (const u64 groups : {n / 2 + 1, n / 500 + 1}) {
+      check_order(n, groups, u32());
+      check_order(n, groups, u64());
+    }
   }
 }
 
