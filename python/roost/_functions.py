@@ -409,7 +409,7 @@ class GroupBy:
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
         distinct, self._groups = keys.library.module.group(keys.library.place(), keys.words)
         if isinstance(keys, StringKeys):
-            self._keys = keys.texts[self._groups.first_rows(keys.library.place(), True)]
+            self._keys = keys.texts.later(self._groups.first_rows(keys.library.place(), True))
         else:
             self._keys = keys.kind.decode(distinct, keys.library)
 
@@ -423,6 +423,8 @@ class GroupBy:
     @property
     def keys(self):
         """The distinct keys, in an order without meaning that is the same each time."""
+        if callable(self._keys):
+            self._keys = self._keys()
         return self._keys
 
     def count(self):

@@ -50,6 +50,10 @@ class Texts:
         _host.write_objects(self.column, np.ascontiguousarray(rows, np.int64), address)
         return of_python(made.tolist(), "roost") if self.is_list else made
 
+    def later(self, rows):
+        """The texts of these rows, or, where C++ would make objects of them, a function that does."""
+        return self[rows] if isinstance(self.source, np.ndarray) else functools.partial(self.__getitem__, rows)
+
 
 def _address(array):
     return array.__array_interface__["data"][0], len(array), array.strides[0]

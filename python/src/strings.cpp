@@ -660,12 +660,16 @@ void add_arrow(texts& to, const arrow::schema& type, const arrow::array& from) {
   if (type.dictionary != nullptr) {
     const arrow::array& values = *from.dictionary;
     const char format = static_cast<char>(std::tolower(type.format[0]));
+    const bool is_signed = format == type.format[0];
     const std::size_t bytes = format == 'c' ? 1 : format == 's' ? 2 : format == 'i' ? 4 : 8;
     coded_texts codes{static_cast<const char*>(buffer(1)) + begin * bytes, bytes, nullptr};
     const auto count = static_cast<std::size_t>(values.length);
+    const std::size_t most = ~std::size_t{0} >> (64 - 8 * bytes + is_signed);  // above: negative ones
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t code = codes.code(i);
-      if (code >= count) detail::raise<invalid_argument>({"roost: an Arrow column with a code of no value"});
+      if (code >= count || code > most) {
+        detail::raise<invalid_argument>({"roost: an Arrow column with a code of no value; make it anew"});
+      }
       nulls += values.null_count != 0 && is_null(values, static_cast<std::size_t>(values.offset) + code);
     }
     to.add_nulls(nulls);
@@ -761,13 +765,23 @@ std::unique_ptr<texts> texts_of_codes(const column& codes, const texts& dictiona
 void write_objects(const texts& from, const column& numbers, std::uintptr_t address) {
   const auto rows = span_of<std::int64_t>(numbers);
   auto* const target = reinterpret_cast<PyObject**>(address);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string_view text = from[static_cast<std::size_t>(rows[i])];
-    const auto n = static_cast<Py_ssize_t>(text.size());
-    PyObject* const made = from.are_bytes() ? PyBytes_FromStringAndSize(text.data(), n)
-                                            : PyUnicode_DecodeUTF8(text.data(), n, "surrogatepass");
-    if (made == nullptr) throw nb::python_error();
-    Py_XDECREF(std::exchange(target[i], made));
+  constexpr std::size_t batch = 16;  // whose cache misses overlap
+  std::string_view read[batch];
+  for (std::size_t begin = 0; begin < rows.size(); begin += batch) {
+    const std::size_t count = std::min(batch, rows.size() - begin);
+    for (std::size_t k = 0; k < count; ++k) {
+      read[k] = from[static_cast<std::size_t>(rows[begin + k])];
+      __builtin_prefetch(read[k].data());
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      const char* const bytes = read[k].data();
+      const auto n = static_cast<Py_ssize_t>(read[k].size());
+      PyObject* const made = from.are_bytes() ? PyBytes_FromStringAndSize(bytes, n)
+                                              : PyUnicode_DecodeUTF8(bytes, n, "surrogatepass");
+      if (made == nullptr) throw nb::python_error();
+      Py_XDECREF(std::exchange(target[begin + k], made));
+    }
+    if (begin % (batch << 16) == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 }
 

@@ -350,6 +350,16 @@ def test_what_is_no_text_is_refused_or_read_as_before():
         roost.unique(pa.DictionaryArray.from_arrays(pa.array([5]), pa.array(["a"]), safe=False))
 
 
+def test_all_codes_of_a_byte():
+    """Half of them are negative as int8."""
+    values = pa.array([str(i) for i in range(300)])
+    codes = np.arange(256, dtype=np.uint8)[::-1]
+    column = pa.DictionaryArray.from_arrays(pa.array(codes), values)
+    assert roost.factorize(column)[1].tolist() == [str(i) for i in codes]
+    with pytest.raises(ValueError, match="code of no value"):
+        roost.unique(pa.DictionaryArray.from_arrays(pa.array([-1], pa.int8()), values, safe=False))
+
+
 def test_columns_may_change_or_go_afterwards():
     array = objects([f"{i} some text that is not short" for i in range(100)])
     index, groups = roost.Index(array), roost.group_by(array)
