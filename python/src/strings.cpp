@@ -293,9 +293,12 @@ std::optional<numbered_texts> number(const host& cpu, const array<Key, host>& ke
         ++leaders;
         continue;
       }
-      entry& last = seen[slot_of(keys[i], slots)];
-      if (last.row == none || !(last.key == keys[i])) {
-        last = {keys[i], static_cast<std::uint32_t>(i)};
+      entry* const two = seen + 2 * slot_of(keys[i], slots / 2);
+      const auto has = [&](const entry& it) { return it.row != none && it.key == keys[i]; };
+      const entry& last = has(two[1]) ? two[1] : two[0];
+      if (!has(last)) {
+        two[1] = two[0];
+        two[0] = {keys[i], static_cast<std::uint32_t>(i)};
         ++leaders;
       } else if constexpr (compares) {
         if (text[i] != text[last.row]) apart.store(false, std::memory_order_relaxed);
