@@ -8,6 +8,7 @@ import numpy as np
 from ._exact import whole_floats
 from ._keys import encode, encode_strings_too, encode_two, numpy_dtype
 from ._libraries import same_device, take_values
+from ._strings import StringKeys
 
 _ORDERS = {"first": 0, "any": 2}
 _MOST_ROWS = 2**32 - 2
@@ -58,6 +59,24 @@ def _check_rows(n, rows, what):
         raise OverflowError(f"{what}: {n} rows; at most 2^32 - 2 at once")
     if rows is _INT32 and n > 2**31 - 1:
         raise OverflowError(f"{what}: {n} rows have no numbers of type int32; give index_dtype='int64'")
+
+
+def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=None):
+    """The distinct keys of the Keys x; and, if wanted, where each comes first, the number of each row's key,
+    and how often each comes. `missing`: the word of a key that is none."""
+    library = x.library
+    if isinstance(x, StringKeys):
+        first, numbers = x.numbered(rows)
+        return x.texts[first], first, numbers, np.bincount(numbers, minlength=len(first)) if counts else None
+    keys, first, numbers, counted = library.module.unique(
+        library.place(), x.words, _ORDERS[order], index, inverse, counts, rows is _INT64, missing
+    )
+    return (
+        x.kind.decode(keys, library),
+        library.adopt(first, rows) if index else None,
+        library.adopt(numbers, rows) if inverse else None,
+        library.adopt(counted, _INT64) if counts else None,
+    )
 
 
 def unique(
@@ -111,15 +130,9 @@ def unique(
     return_counts = _flag(return_counts, what, "return_counts")
     x = encode_strings_too(x, what)
     _check_rows(x.n, rows, what)
-    library, place = x.library, x.library.place()
-    order = _ORDERS["first" if return_index and not sorted else "any"]
-    keys, first, inverse, counts = library.module.unique(
-        place, x.words, order, return_index, return_inverse, return_counts, rows is _INT64, None
-    )
-    keys = x.kind.decode(keys, library)
-    first = library.adopt(first, rows) if return_index else None
-    inverse = library.adopt(inverse, rows) if return_inverse else None
-    counts = library.adopt(counts, _INT64) if return_counts else None
+    library = x.library
+    order = "first" if return_index and not sorted else "any"
+    keys, first, inverse, counts = _unique(x, order, rows, return_index, return_inverse, return_counts)
     if sorted:
         dtype = x.kind.dtype
         by_key = library.argsort_floats(keys, dtype) if dtype.kind == "f" else library.argsort(keys)
@@ -128,11 +141,12 @@ def unique(
         counts = library.rows(counts, by_key) if return_counts else None
         if return_inverse:
             rank, target = library.output(len(by_key), rows)
-            library.module.invert_rows(place, library.column(by_key), target)
+            library.module.invert_rows(library.place(), library.column(by_key), target)
             inverse = library.rows(library.finish(rank, rows), inverse)
     if not (return_index or return_inverse or return_counts):
         return keys
-    return tuple(a for a in (keys, first, inverse, counts) if a is not None)
+    wanted = (True, return_index, return_inverse, return_counts)
+    return tuple(a for a, is_wanted in zip((keys, first, inverse, counts), wanted) if is_wanted)
 
 
 def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
@@ -162,12 +176,9 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     rows = _rows_type(index_dtype, what)
     x = encode_strings_too(x, what)
     _check_rows(x.n, rows, what)
-    library = x.library
     missing = x.kind.missing if _flag(use_na_sentinel, what, "use_na_sentinel") else None
-    uniques, _, codes, _ = library.module.unique(
-        library.place(), x.words, _ORDERS["first"], False, True, False, rows is _INT64, missing
-    )
-    return library.adopt(codes, rows), x.kind.decode(uniques, library)
+    uniques, _, codes, _ = _unique(x, "first", rows, inverse=True, missing=missing)
+    return codes, uniques
 
 
 def isin(x, y, *, assume_unique=False, invert=False):
@@ -283,11 +294,8 @@ def value_counts(x, *, sort=True):
     sort = _flag(sort, "roost.value_counts", "sort")
     x = encode_strings_too(x, "roost.value_counts")
     _check_rows(x.n, _INT64, "roost.value_counts")
+    keys, _, _, counts = _unique(x, "first", _INT64, counts=True)
     library = x.library
-    keys, _, _, counts = library.module.unique(
-        library.place(), x.words, _ORDERS["first"], False, False, True, True, None
-    )
-    keys, counts = x.kind.decode(keys, library), library.adopt(counts, _INT64)
     if sort:
         by_count = library.argsort(-counts)
         keys, counts = library.rows(keys, by_count), library.rows(counts, by_count)
@@ -406,6 +414,16 @@ class GroupBy:
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
         self._groups = keys.library.module.group(keys.library.place(), keys.words)
         self._keys, self._lock = None, threading.Lock()
+        self._texts = keys.texts if isinstance(keys, StringKeys) else None
+        if self._texts is not None and isinstance(self._texts.source, np.ndarray):
+            self._keys = self._read_keys()  # the array may change
+
+    def _read_keys(self):
+        place = self._library.place()
+        if self._texts is None:
+            return self._kind.decode(self._groups.keys(place), self._library)
+        texts, self._texts = self._texts, None
+        return texts[self._groups.first_rows(place, True)]
 
     def __len__(self):
         """The number of distinct keys."""
@@ -419,8 +437,7 @@ class GroupBy:
         """The distinct keys, in an order without meaning that is the same each time for the same calls."""
         with self._lock:
             if self._keys is None:
-                library = self._library
-                self._keys = self._kind.decode(self._groups.keys(library.place()), library)
+                self._keys = self._read_keys()
         return self._keys
 
     def count(self):

@@ -149,10 +149,10 @@ def encode(x, what):
 
 
 def encode_strings_too(x, what):
-    """The Keys of an argument, which may be strings: their words are rows of equal ones."""
+    """The Keys of an argument, which may be strings."""
     array, library = _column(x, what)
-    if library is NUMPY and array.dtype.kind in _strings.KINDS:
-        return _strings.StringKeys(array, what)
+    if isinstance(array, _strings.Texts):
+        return _strings.StringKeys(array)
     return keys_of(array, library, what)
 
 
@@ -224,7 +224,7 @@ def encode_two(x, y, what):
     """The Keys of two columns that are compared with each other.
 
     Two types become one that holds both; a list of Python has the type of the other column if that has its
-    values. Strings become row numbers of the distinct ones.
+    values.
     """
     a, library = _column(x, what)
     b, other = _column(y, what)
@@ -233,7 +233,7 @@ def encode_two(x, y, what):
         a = np.empty((0, *b.shape[1:]), numpy_dtype(b) or a.dtype)
     elif own[1] and not len(b):
         b = np.empty((0, *a.shape[1:]), numpy_dtype(a) or b.dtype)
-    if library is other is NUMPY and (a.dtype.kind in _strings.KINDS or b.dtype.kind in _strings.KINDS):
+    if library is other is NUMPY and (isinstance(a, _strings.Texts) or isinstance(b, _strings.Texts)):
         return _strings.encode_two(a, b, what)
     if not any(own) and library is not other:
         same_device(library, other, what)
@@ -256,7 +256,7 @@ def encode_two(x, y, what):
 
 
 def _column(x, what):
-    array, library = take(x, what)
+    array, library = _strings.take_keys(x, what)
     return array if array.shape else array.reshape(1), library
 
 

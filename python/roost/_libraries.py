@@ -148,6 +148,8 @@ class Library:
     @staticmethod
     def argsort(keys):
         """The row numbers of keys in ascending order; equal ones stay in order."""
+        if keys.dtype.kind == "T":  # which numpy compares up to the first zero
+            keys = keys.astype(object)
         return np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys, kind="stable")
 
     def argsort_floats(self, keys, dtype):
@@ -727,7 +729,8 @@ def _jax_array(x, what):
     return x, library
 
 
-def _no_nulls(column, nulls, what):
+def no_nulls(column, nulls, what):
+    """Raises a ValueError for a column with nulls."""
     if nulls:
         raise ValueError(f"{what}: {column} has {plural(nulls, 'null')}; drop or fill them")
 
@@ -741,7 +744,7 @@ def _no_nat(array, what):
 
 def _from_arrow(column, what):
     pa = sys.modules["pyarrow"]
-    _no_nulls("the Arrow column", column.null_count, what)
+    no_nulls("the Arrow column", column.null_count, what)
     dtype = column.type
     if pa.types.is_dictionary(dtype):
         try:
@@ -780,7 +783,7 @@ def _polars(x, what):
         raise TypeError(f"{what}: a polars column of type {x.dtype}; pass numbers, strings, bytes or dates")
     if getattr(x.dtype, "time_zone", None) is not None:
         raise TypeError(f"{what}: {NO_TIME_ZONES}")
-    _no_nulls("the polars column", x.null_count(), what)
+    no_nulls("the polars column", x.null_count(), what)
     if name == "Array":
         flat = x.explode()
         if len(x):  # of no rows it makes a null
@@ -802,7 +805,7 @@ def _pandas(x, what):
         return x.to_numpy(), NUMPY
     if getattr(dtype, "tz", None) is not None:
         raise TypeError(f"{what}: {NO_TIME_ZONES}")
-    _no_nulls("the column", int(x.isna().sum()), what)
+    no_nulls("the column", int(x.isna().sum()), what)
     categories = getattr(dtype, "categories", None)
     if categories is not None:
         return take(categories.take(column.codes), what)
@@ -867,6 +870,15 @@ def _taker(x):
         return _other
     _takers[type(x)] = taker
     return taker
+
+
+_NAMES = {_pandas: "pandas", _polars: "polars", _arrow: "arrow", _other: "other"}
+
+
+def taker_name(x):
+    """ "pandas", "polars" or "arrow" for their columns; "other" for what is of no library that roost knows;
+    None for arrays and frames."""
+    return _NAMES.get(_takers.get(type(x)) or _taker(x))
 
 
 def take_values(x, what):

@@ -1,92 +1,205 @@
-"""Strings as keys, on the CPU: numpy's, Python's and Arrow's.
+"""Texts as keys, on the CPU: numpy's, Python's, and those of Arrow, pandas and polars.
 
-Each string becomes 128 bits by a hash of its bytes. Strings that are equal in these bits are compared, so
-that different ones are never taken for the same.
+C++ reads them where they lie, without an object of Python for each. Short texts are keys as they are; for
+longer ones stands a hash, and texts with equal hashes are compared, so that different ones are never taken
+for the same.
 """
+
+import functools
 
 import numpy as np
 
 from . import _host
-from ._libraries import NUMPY
+from ._exact import of_python
+from ._libraries import NUMPY, no_nulls, take, taker_name
 
-KINDS = "UOT"  # of numpy's types that are or may be strings
+KINDS = "UOT"  # of numpy's types that are or may be texts
 
 
-class Strings:
-    """Strings side by side in memory: string i is text[offsets[i]:offsets[i + 1]]."""
+class Texts:
+    """A column of texts, in the place of an array of numpy.
 
-    def __init__(self, array, what):
-        if array.ndim != 1:
-            raise ValueError(
-                f"{what}: keys of type {array.dtype} and shape {array.shape}; pass one dimension of strings"
-            )
-        if array.dtype.kind == "T":
-            array = array.astype(object)
-        self.array = array
-        self.type = str if array.dtype.kind == "U" else None  # or bytes; None: of no strings
-        n = len(array)
-        if array.dtype.kind == "U":  # equally wide, so equal strings are equal in all bytes
-            width = max(array.dtype.itemsize, 4)
-            array = np.ascontiguousarray(array.astype(f"=U{width // 4}", copy=False))
-            self.text = array.view(np.uint8)
-            self.offsets = np.arange(0, (n + 1) * width, width, dtype=np.int64)
-        else:
-            kinds = {type(s) for s in array.tolist()}
-            if kinds <= {str, np.str_}:
-                encoded = [s.encode("utf-8", "surrogatepass") for s in array.tolist()]
-                self.type = str if kinds else None
-            elif kinds <= {bytes, np.bytes_}:
-                encoded, self.type = array.tolist(), bytes
-            else:
-                names = " and ".join(sorted(k.__name__ for k in kinds))
-                raise TypeError(
-                    f"{what}: an array of objects of {names}; pass numbers, or strings without missing values"
-                )
-            self.offsets = np.zeros(n + 1, np.int64)
-            np.cumsum([len(s) for s in encoded], out=self.offsets[1:])
-            self.text = np.frombuffer(b"".join(encoded), np.uint8)
-        if not len(self.text):
-            self.text = np.zeros(1, np.uint8)
+    `column`: what C++ has of it. `source`: the array or the column that it was made of; elements of an array
+    are those of the result, too. Of others, C++ makes objects, of which `is_list` makes numpy's `U`, as of
+    any list.
+    """
 
-    def tell_apart(self):
-        """Hashes, the seed that tells all strings apart, and for each the row of the first equal one."""
-        return _host.tell_apart(self.text, self.offsets)
+    ndim = 1
+
+    def __init__(self, column, source=None, is_list=False):
+        self.column, self.source, self.is_list = column, source, is_list
+        self.shape = (len(column),)
+        self.size = len(column)
+        numpys = isinstance(source, np.ndarray)
+        self.dtype = source.dtype if numpys else np.dtype(str if is_list else object)
+        self.type = bytes if column.are_bytes else str
+        if not self.size and self.dtype.kind != "U":
+            self.type = None  # of no texts
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, rows):
+        """The texts of these rows, a slice or an array of numbers, as an array of numpy."""
+        if isinstance(self.source, np.ndarray):
+            return self.source[rows]
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(self.size))
+        made = np.empty(len(rows), object)
+        address = made.__array_interface__["data"][0]
+        _host.write_objects(self.column, np.ascontiguousarray(rows, np.int64), address)
+        return of_python(made.tolist(), "roost") if self.is_list else made
+
+
+def _address(array):
+    return array.__array_interface__["data"][0], len(array), array.strides[0]
+
+
+def _of_numpy(array, what):
+    """The Texts of an array of numpy of one of the KINDS, or of fixed-size bytes."""
+    if array.ndim != 1:
+        raise ValueError(
+            f"{what}: keys of type {array.dtype} and shape {array.shape}; pass one dimension of strings"
+        )
+    kind = array.dtype.kind
+    if kind == "U":
+        wide = np.ascontiguousarray(array.astype(f"=U{max(array.dtype.itemsize // 4, 1)}", copy=False))
+        column = _host.texts_of_characters(NUMPY.column(wide))
+    elif kind == "S" or not len(array):
+        column = _host.texts_of_fixed(NUMPY.column(array if kind == "S" else np.empty(0, "S1")))
+    elif kind == "T":
+        functions = np._core._multiarray_umath._ARRAY_API
+        column = _host.texts_of_numpy(functions, array.dtype, *_address(array))
+    else:
+        column = _host.texts_of_objects(*_address(array))
+    if column is None:
+        names = " and ".join(sorted({type(s).__name__ for s in array.tolist()}))
+        raise TypeError(
+            f"{what}: an array of objects of {names}; pass numbers, or strings without missing values"
+        )
+    return Texts(column, array)
+
+
+def _of_arrow(x, what, name):
+    """The Texts of what has Arrow's interface, without nulls; None for other columns."""
+    kind = getattr(x, "type", x)  # pyarrow has the interface of types there
+    if hasattr(kind, "__arrow_c_schema__") and not _host.is_arrow_text(kind.__arrow_c_schema__()):
+        return None
+    if hasattr(x, "__arrow_c_stream__"):
+        column = _host.texts_of_stream(x.__arrow_c_stream__())
+    elif hasattr(x, "__arrow_c_array__"):
+        column = _host.texts_of_array(*x.__arrow_c_array__())
+    else:
+        return None
+    if column is None:
+        return None
+    no_nulls(name, column.nulls, what)
+    return Texts(column)
+
+
+_OF_POLARS = ("String", "Binary", "Categorical", "Enum")
+
+
+def _of_pandas(x, what):
+    """The Texts of a column of pandas; None for other columns, and for arrays of numpy in it."""
+    if getattr(x, "nlevels", 1) > 1:
+        return None
+    column = getattr(x, "array", x)
+    if getattr(column, "_pa_array", None) is not None:
+        return _of_arrow(column._pa_array, what, "the Arrow column")
+    categories = getattr(x.dtype, "categories", None)
+    if categories is not None:
+        codes = np.asarray(column.codes, np.int64)
+        known, _ = take_keys(categories, what) if len(categories) else (None, None)
+        if not isinstance(known, Texts):
+            return None
+        coded = _host.texts_of_codes(codes, known.column)
+        no_nulls("the column", coded.nulls, what)
+        return Texts(coded, (codes, known))
+    if getattr(x.dtype, "storage", None) == "python":  # objects, in an array of numpy
+        array = np.asarray(column, object)
+        found = _host.texts_of_objects(*_address(array)) if len(array) else None
+        return None if found is None else Texts(found, array)
+    return None
+
+
+def _of_column(x, what):
+    """The Texts of a column of another library, or of a list; None for anything else."""
+    if type(x) in (list, tuple):
+        column = _host.texts_of_list(x)
+        return None if column is None else Texts(column, is_list=True)
+    name = taker_name(x)
+    if name == "pandas":
+        return _of_pandas(x, what)
+    if name == "polars":
+        known = x.dtype.base_type().__name__ in _OF_POLARS
+        return _of_arrow(x, what, "the polars column") if known else None
+    if name == "arrow":
+        return _of_arrow(x, what, "the Arrow column")
+    if name == "other":
+        return _of_arrow(x, what, "the Arrow column")
+    return None
+
+
+def take_keys(x, what):
+    """As `take`, but texts are Texts."""
+    texts = _of_column(x, what)
+    if texts is not None:
+        return texts, NUMPY
+    array, library = take(x, what)
+    if library is NUMPY and array.dtype.kind in KINDS:
+        return _of_numpy(array if array.shape else array.reshape(1), what), library
+    return array, library
 
 
 class StringKind:
-    """Keys that are strings: their words are rows of an array."""
+    """Keys that are texts: words without a meaning, and rows that have them."""
 
     missing = None
 
-    def __init__(self, array):
-        self.array = array
-        self.dtype = array.dtype
+    def __init__(self, texts):
+        self.texts = texts
 
-    def decode(self, words, library):
-        return self.array[words]
+    @property
+    def dtype(self):
+        return self.texts[:].dtype if self.texts.is_list else self.texts.dtype
 
 
 class StringKeys:
-    """Keys that are strings: of each the row of the first one that is equal."""
+    """Keys that are texts, by words that are equal where the texts are."""
 
     library = NUMPY
 
-    def __init__(self, array, what, words=None):
-        self.words = Strings(array, what).tell_apart()[2] if words is None else words
-        self.n = len(self.words)
-        self.kind = StringKind(array)
+    def __init__(self, texts, words=None):
+        self.texts, self.n, self.kind = texts, len(texts), StringKind(texts)
+        if words is not None:
+            self.words = words
+
+    @functools.cached_property
+    def words(self):
+        return _host.keys_of_texts([self.texts.column], True)[0]
+
+    def numbered(self, dtype):
+        """The rows where distinct texts come first, ascending, and for each row the number of its text."""
+        found = _host.number_texts(self.texts.column, dtype.itemsize == 8)
+        return tuple(NUMPY.adopt(array, dtype) for array in found)
+
+
+def compared(x, what):
+    """Keys that are compared with texts, as Texts; TypeError if they can never be equal to any."""
+    if isinstance(x, Texts):
+        return x
+    if x.dtype.kind != "S" and x.size:
+        raise TypeError(f"{what}: strings are never equal to {x.dtype}; convert one of them")
+    if x.ndim != 1:
+        raise ValueError(f"{what}: strings of shape {x.shape}; pass one dimension of strings")
+    return _of_numpy(x if x.dtype.kind == "S" else np.empty(0, object), what)
 
 
 def encode_two(a, b, what):
-    """The StringKeys of two columns of strings that are compared with each other."""
-    for one in (a, b):
-        if one.dtype.kind not in KINDS + "S" and one.size:
-            raise TypeError(f"{what}: strings are never equal to {one.dtype}; convert one of them")
-        if one.ndim != 1:
-            raise ValueError(f"{what}: strings of shape {one.shape}; pass one dimension of strings")
-    if a.dtype.kind == b.dtype.kind == "U":
-        both = np.concatenate([a, b])
-    else:
-        both = np.concatenate([a.astype(object), b.astype(object)])
-    rows = StringKeys(both, what).words
-    return StringKeys(a, what, rows[: len(a)]), StringKeys(b, what, rows[len(a) :])
+    """The StringKeys of two columns of texts that are compared with each other."""
+    a, b = compared(a, what), compared(b, what)
+    if a.size and b.size and a.type is not b.type:
+        raise TypeError(f"{what}: {a.type.__name__} and {b.type.__name__} are never equal; convert one")
+    words = _host.keys_of_texts([a.column, b.column], True)[0]
+    return StringKeys(a, words[: len(a)]), StringKeys(b, words[len(a) :])

@@ -311,7 +311,7 @@ class _Keyed(_Table):
     """What the tables of one process have in common."""
 
     _home = None  # the place where it was built, whose stream it needs
-    _strings = None  # Strings of the keys, and the seed of their hashes
+    _strings = None  # the Texts that the keys are; `_how` keys were made of them
 
     def _queries(self, keys, what):
         return encode_like(keys, self._kind, self._library, what)
@@ -424,13 +424,13 @@ class Index(_Keyed):
 
     def __init__(self, keys):
         what = "roost.Index"
-        array, library = take(keys, what)
+        array, library = _strings.take_keys(keys, what)
         self._array, self._library = array, library
         _check_rows(array.shape[0] if array.shape else 0, _INT64, what)
-        if library is NUMPY and array.dtype.kind in _strings.KINDS:
+        if isinstance(array, _strings.Texts):
             self._kind = _strings.StringKind(array)
-            self._strings = _strings.Strings(array, what)
-            words, self._seed, _ = self._strings.tell_apart()
+            words, *self._how = _host.keys_of_texts([array.column], False)
+            self._strings = array
         else:
             self._kind = kind_of(array, what)
             words = Keys(array, array.shape[0], self._kind, library).words
@@ -464,35 +464,21 @@ class Index(_Keyed):
         return library.finish(rows, dtype)
 
     def _find_strings(self, targets, dtype, what):
-        array, library = take(targets, what)
-        if not array.shape:
-            array = array.reshape(1)
-        if not array.shape[0] and is_python(targets):
-            array = np.empty(0, object)
-        if library is not NUMPY or array.dtype.kind not in _strings.KINDS + "S":
-            raise TypeError(f"{what}: targets of type {array.dtype}, but the keys are strings; convert them")
-        kind, other = self._array.dtype, None
-        if array.dtype.kind == "S":
-            array = array.astype(object)
-        given = _strings.Strings(array, what)
-        if given.type and self._strings.type and given.type is not self._strings.type:
+        asked, library = _strings.take_keys(targets, what)
+        if is_python(targets) and asked.shape == (0,):
+            asked = np.empty(0, object)
+        if library is NUMPY and asked.dtype.kind in _strings.KINDS + "S":
+            asked = _strings.compared(asked, what)
+        else:
+            raise TypeError(f"{what}: targets of type {asked.dtype}, but the keys are strings; convert them")
+        if asked.type and self._strings.type and asked.type is not self._strings.type:
             raise TypeError(
-                f"{what}: targets are {given.type.__name__}, but the keys are {self._strings.type.__name__}; "
+                f"{what}: targets are {asked.type.__name__}, but the keys are {self._strings.type.__name__}; "
                 "convert them"
             )
-        if kind.kind == "U":  # compared at its width; what is not the same there is no key
-            array = given.array.astype(kind)
-            other = array.astype(object) != given.array.astype(object) if given.array.dtype != kind else None
-        elif array.dtype.kind == "U":
-            array = array.astype(object)
-        asked = _strings.Strings(array, what)
-        rows = np.empty(len(array), np.int64)
-        self._table.find_rows(
-            library.place(), _host.hash_strings(asked.text, asked.offsets, self._seed), rows
-        )
-        _host.keep_equal(asked.text, asked.offsets, self._strings.text, self._strings.offsets, rows)
-        if other is not None:
-            rows[other] = -1
+        rows = np.empty(len(asked), np.int64)
+        self._table.find_rows(library.place(), _host.query_keys(asked.column, *self._how), rows)
+        _host.keep_equal(asked.column, self._strings.column, self._how[0], rows)
         return rows.astype(dtype, copy=False)
 
     def contains(self, keys):
@@ -518,7 +504,7 @@ class Index(_Keyed):
 
     def __iter__(self):
         """The key of each row, copies included."""
-        return self._iterate(self._array)
+        return self._iterate(self._array[:])
 
     def __getitem__(self, row):
         """The key of one row; IndexError if there is no such row. Rows begin at 0, and -1 is no row, since
@@ -533,7 +519,7 @@ class Index(_Keyed):
         return next(self._iterate(self._array[row : row + 1]))
 
     def __reduce__(self):
-        return Index, self._pickled(self._array)
+        return Index, self._pickled(self._array[:])
 
 
 class _Mapping(_Keyed):

@@ -1,89 +1,814 @@
-#include <string_view>
+#include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <cctype>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "arrow.hpp"
 #include "bind.hpp"
 #include "columns.hpp"
 #include "roost/detail/place/xxhash.hpp"
 #include "roost/two_way_index.hpp"
 
-// Strings on the host: 128 bits stand for each one, and what is equal in these is compared.
+// Texts on the host, read where they lie, and made keys. Short texts are keys as they are. For longer ones a
+// hash stands, and texts with equal hashes are compared.
 
 namespace roost::python {
 namespace {
 
-/// Strings side by side: string i is text[offsets[i]] to text[offsets[i + 1] - 1].
-struct strings {
-  const char* text;
-  const std::int64_t* offsets;
-  std::size_t count;
+// How texts lie in memory. Each is a column whose element i is a text.
 
-  strings(const column& characters, const column& begins)
-      : text(reinterpret_cast<const char*>(characters.data)),
-        offsets(span_of<std::int64_t>(begins).data()),
-        count(begins.rows - 1) {}
+template <class Offset>
+struct packed_texts {
+  const Offset* offsets;
+  const char* bytes;
   std::string_view operator[](std::size_t i) const {
-    return {text + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};
+    return {bytes + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};
   }
 };
 
-words<16> hash_of_string(std::string_view string, std::uint64_t seed) {
-  const auto hash = XXH3_128bits_withSeed(string.data(), string.size(), seed);
-  return {{hash.low64, hash.high64}};
+/// Arrow's views: a short text lies in its view, and a longer one in one of several buffers.
+struct viewed_texts {
+  struct view {
+    std::int32_t length;
+    char begin[4];
+    std::int32_t buffer, offset;
+  };
+  static_assert(sizeof(view) == 16);
+  const view* views;
+  const void* const* buffers;
+  std::string_view operator[](std::size_t i) const {
+    const view& it = views[i];
+    const auto length = static_cast<std::size_t>(it.length);
+    if (length <= 12) return {it.begin, length};
+    return {static_cast<const char*>(buffers[it.buffer]) + it.offset, length};
+  }
+};
+
+struct fixed_texts {
+  const char* bytes;
+  std::size_t width;
+  bool padded;  // zeros at the end are no part of a text
+  std::string_view operator[](std::size_t i) const {
+    std::string_view text(bytes + i * width, width);
+    if (padded) text.remove_suffix(width - 1 - text.find_last_not_of('\0'));  // npos + 1 is 0
+    return text;
+  }
+};
+
+class texts;
+
+/// Numbers of texts.
+struct coded_texts {
+  const void* codes;
+  std::size_t code_bytes;
+  const texts* dictionary;
+  std::size_t code(std::size_t i) const {
+    switch (code_bytes) {
+      case 1:
+        return static_cast<const std::uint8_t*>(codes)[i];
+      case 2:
+        return static_cast<const std::uint16_t*>(codes)[i];
+      case 4:
+        return static_cast<const std::uint32_t*>(codes)[i];
+      default:
+        return static_cast<const std::uint64_t*>(codes)[i];
+    }
+  }
+  std::string_view operator[](std::size_t i) const;
+};
+
+struct chunk {
+  std::size_t begin, count;  // rows of the column
+  std::variant<packed_texts<std::int32_t>, packed_texts<std::int64_t>, viewed_texts, fixed_texts, coded_texts>
+      layout;
+};
+
+/// A column of texts: chunks in memory of their own or of others.
+class texts {
+ public:
+  explicit texts(bool are_bytes) : are_bytes_(are_bytes) {}
+
+  template <class Layout>
+  void add(std::size_t count, const Layout& layout) {
+    if (count != 0) chunks_.push_back({size_, count, layout});
+    size_ += count;
+  }
+  void add(const texts& other) {
+    for (const chunk& part : other.chunks_) add(part.count, part.layout);
+  }
+  void add_nulls(std::size_t count) { nulls_ += count; }
+  /// Keeps memory as long as this.
+  void keep(std::shared_ptr<void> memory) { memory_.push_back(std::move(memory)); }
+
+  std::size_t size() const { return size_; }
+  std::size_t nulls() const { return nulls_; }
+  /// Whether the texts are Python's bytes rather than str.
+  bool are_bytes() const { return are_bytes_; }
+
+  std::string_view operator[](std::size_t i) const {
+    auto part = chunks_.begin();
+    if (chunks_.size() > 1) {
+      part = std::upper_bound(chunks_.begin(), chunks_.end(), i,
+                              [](std::size_t row, const chunk& it) { return row < it.begin; }) -
+             1;
+    }
+    return std::visit([&](const auto& layout) { return layout[i - part->begin]; }, part->layout);
+  }
+
+  /// f(a column with these texts): the only chunk, or this.
+  template <class F>
+  void with_layout(const F& f) const {
+    if (chunks_.size() != 1) return f(*this);
+    std::visit(f, chunks_[0].layout);
+  }
+
+  /// f(begin, count, layout) for each chunk, whose first row is `begin`.
+  template <class F>
+  void for_each_chunk(const F& f) const {
+    for (const chunk& part : chunks_) {
+      std::visit([&](const auto& layout) { f(part.begin, part.count, layout); }, part.layout);
+    }
+  }
+
+ private:
+  std::vector<chunk> chunks_;
+  std::vector<std::shared_ptr<void>> memory_;
+  std::size_t size_ = 0, nulls_ = 0;
+  bool are_bytes_;
+};
+
+std::string_view coded_texts::operator[](std::size_t i) const { return (*dictionary)[code(i)]; }
+
+// Texts as keys.
+
+/// What keys are made of texts. A short text is its bytes and, in the last one, their number.
+enum class key_form { bytes7, bytes15, hash64, hash128 };
+
+std::uint64_t load_bytes(const char* bytes, std::size_t n) {  // of at most 8
+  if (n >= 4) {
+    std::uint32_t low, high;
+    std::memcpy(&low, bytes, 4);
+    std::memcpy(&high, bytes + n - 4, 4);
+    return low | std::uint64_t{high} << (8 * (n - 4));
+  }
+  const auto byte = [&](std::size_t i) {
+    return std::uint64_t{static_cast<std::uint8_t>(bytes[i])} << 8 * i;
+  };
+  return n == 0 ? 0 : byte(0) | byte(n / 2) | byte(n - 1);
 }
 
-array<words<16>, host> hashes(const host& cpu, const strings& all, std::uint64_t seed) {
-  array<words<16>, host> keys(cpu, all.count);
-  cpu.for_each(all.count, [&](std::size_t i) { keys[i] = hash_of_string(all[i], seed); });
+constexpr std::uint64_t too_long = ~std::uint64_t{0};  // ends in a number of bytes that no short text has
+
+struct bytes7_key {
+  using type = std::uint64_t;
+  type operator()(std::string_view text) const {
+    const std::size_t n = text.size();
+    return n > 7 ? too_long : load_bytes(text.data(), n) | std::uint64_t{n} << 56;
+  }
+};
+struct bytes15_key {
+  using type = words<16>;
+  type operator()(std::string_view text) const {
+    const std::size_t n = text.size();
+    if (n > 15) return {{too_long, too_long}};
+    if (n <= 8) return {{load_bytes(text.data(), n), std::uint64_t{n} << 56}};
+    return {{load_bytes(text.data(), 8), load_bytes(text.data() + 8, n - 8) | std::uint64_t{n} << 56}};
+  }
+};
+struct hash64_key {
+  using type = std::uint64_t;
+  std::uint64_t seed;
+  type operator()(std::string_view text) const {
+    return XXH3_64bits_withSeed(text.data(), text.size(), seed);
+  }
+};
+struct hash128_key {
+  using type = words<16>;
+  std::uint64_t seed;
+  type operator()(std::string_view text) const {
+    const auto hash = XXH3_128bits_withSeed(text.data(), text.size(), seed);
+    return {{hash.low64, hash.high64}};
+  }
+};
+
+template <class F>
+auto with_key(key_form form, std::uint64_t seed, const F& f) {
+  switch (form) {
+    case key_form::bytes7:
+      return f(bytes7_key{});
+    case key_form::bytes15:
+      return f(bytes15_key{});
+    case key_form::hash64:
+      return f(hash64_key{seed});
+    default:
+      return f(hash128_key{seed});
+  }
+}
+
+template <class KeyOf>
+array<typename KeyOf::type, host> keys_of(const host& cpu, const texts& all, const KeyOf& key_of) {
+  array<typename KeyOf::type, host> keys(cpu, all.size());
+  all.for_each_chunk([&](std::size_t begin, std::size_t count, const auto& layout) {
+    auto* const target = keys.data() + begin;
+    if constexpr (std::is_same_v<std::decay_t<decltype(layout)>, coded_texts>) {
+      if (layout.dictionary->size() <= count) {  // which therefore costs no more than the rows
+        const auto known = keys_of(cpu, *layout.dictionary, key_of);
+        return cpu.for_each(count, [&](std::size_t i) { target[i] = known[layout.code(i)]; });
+      }
+    }
+    cpu.for_each(count, [&](std::size_t i) { target[i] = key_of(layout[i]); });
+  });
   return keys;
 }
 
-/// The hashes of strings with a seed that tells them apart, the seed, and for each string the row of the
-/// first one that is equal.
-nb::tuple tell_apart(const column& characters, const column& begins) {
-  const strings all(characters, begins);
-  const call_place<host> at;
-  for (std::uint64_t seed = 0; seed < 16; ++seed) {  // two that stay together under so many are no accident
-    array<words<16>, host> keys;
-    array<std::uint32_t, host> rows;
-    const bool apart = without_gil(at, [&](const host& cpu) {
-      keys = hashes(cpu, all, seed);
-      const auto found = unique_all(cpu, keys, {index_order::any, true, true});
-      rows = array<std::uint32_t, host>(cpu, all.count);
-      return cpu.sum(all.count, [&](std::size_t i) {
-        rows[i] = found.first[found.inverse[i]];
-        return std::uint64_t{all[i] != all[rows[i]]};
-      }) == 0;
-    });
-    if (!apart) continue;
-    const nb::object words_of_all = to_python(at, std::move(keys));
-    return nb::make_tuple(words_of_all, seed, to_python(at, std::move(rows)));
+/// Texts numbered by first occurrence.
+struct numbered_texts {
+  array<std::uint32_t, host> first;    // the row where each distinct text comes first
+  array<std::uint32_t, host> numbers;  // of each row
+};
+
+inline std::size_t slot_of(std::uint64_t key, std::size_t slots) {
+  return static_cast<std::size_t>(key * 0x9E3779B97F4A7C15 >> 32) % slots;
+}
+inline std::size_t slot_of(const words<16>& key, std::size_t slots) {
+  return slot_of(key.word[0] + key.word[1] * 0xC2B2AE3D27D4EB4F, slots);
+}
+
+/// Texts that are not compared, since their keys are equal only if they are.
+struct no_text {};
+
+/// Whether the text of each row is that of the first one that has its key: row rows[first[inverse[i]]].
+template <class Text>
+bool all_same(const host& cpu, std::span<const std::uint32_t> rows, std::span<const std::uint32_t> first,
+              std::span<const std::uint32_t> inverse, const Text& text) {
+  constexpr std::size_t batch = 16;  // whose cache misses overlap
+  const std::size_t n = rows.size();
+  return cpu.sum(detail::ceil_div(n, batch), [&](std::size_t b) {
+    const std::size_t begin = b * batch, count = std::min(batch, n - begin);
+    std::string_view firsts[batch];
+    for (std::size_t k = 0; k < count; ++k) {
+      firsts[k] = text[rows[first[inverse[begin + k]]]];
+      __builtin_prefetch(firsts[k].data());
+    }
+    std::uint64_t different = 0;
+    for (std::size_t k = 0; k < count; ++k) different += text[rows[begin + k]] != firsts[k];
+    return different;
+  }) == 0;
+}
+
+/// Numbers texts by their keys; nothing if two different ones have one key.
+///
+/// In each block of rows a small table of the keys that came last finds most copies of a text where there
+/// are few different ones, and only the other rows, the leaders, are numbered by hashing. A block that has
+/// few copies in its first rows looks for no more.
+template <class Key, class Text>
+std::optional<numbered_texts> number(const host& cpu, const array<Key, host>& keys, const Text& text) {
+  constexpr bool compares = !std::is_same_v<Text, no_text>;
+  constexpr std::size_t block = std::size_t{1} << 16, sample = block / 8, slots = std::size_t{1} << 12;
+  struct entry {
+    Key key;
+    std::uint32_t row;
+  };
+  const std::size_t n = keys.size(), blocks = detail::ceil_div(n, block);
+  constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::atomic<bool> apart{true};
+  array<std::uint32_t, host> numbers(cpu, n);
+  array<std::uint64_t, host> begins(cpu, blocks + 1);  // of each block's leaders
+  cpu.launch(blocks, slots * sizeof(entry), [&](const auto&, std::size_t b, std::byte* scratch) {
+    auto* const seen = reinterpret_cast<entry*>(scratch);
+    for (std::size_t s = 0; s < slots; ++s) seen[s].row = none;
+    std::size_t leaders = 0;
+    const std::size_t begin = b * block, end = std::min(n, begin + block);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i - begin >= sample && leaders > sample / 2) {
+        numbers[i] = static_cast<std::uint32_t>(i);
+        ++leaders;
+        continue;
+      }
+      entry* const two = seen + 2 * slot_of(keys[i], slots / 2);
+      const auto has = [&](const entry& it) { return it.row != none && it.key == keys[i]; };
+      const entry& last = has(two[1]) ? two[1] : two[0];
+      if (!has(last)) {
+        two[1] = two[0];
+        two[0] = {keys[i], static_cast<std::uint32_t>(i)};
+        ++leaders;
+      } else if constexpr (compares) {
+        if (text[i] != text[last.row]) apart.store(false, std::memory_order_relaxed);
+      }
+      numbers[i] = last.row;
+    }
+    begins[b] = leaders;
+  });
+  begins[blocks] = 0;
+  cpu.exclusive_scan(begins.data(), begins.data(), blocks + 1);
+  array<Key, host> leader_keys(cpu, begins[blocks]);
+  array<std::uint32_t, host> leader_rows(cpu, begins[blocks]);
+  cpu.launch(blocks, 0, [&](const auto&, std::size_t b, std::byte*) {
+    auto next = static_cast<std::uint32_t>(begins[b]);
+    for (std::size_t i = b * block; i < std::min(n, (b + 1) * block); ++i) {
+      if (numbers[i] != i) {
+        numbers[i] = numbers[numbers[i]];
+        continue;
+      }
+      leader_keys[next] = keys[i];
+      leader_rows[next] = static_cast<std::uint32_t>(i);
+      numbers[i] = next++;
+    }
+  });
+  auto distinct = unique_all(cpu, leader_keys, {index_order::first_occurrence, true, true});
+  if constexpr (compares) {
+    if (!all_same(cpu, leader_rows.span(), distinct.first.span(), distinct.inverse.span(), text))
+      apart = false;
   }
+  if (!apart) return std::nullopt;
+  cpu.for_each(n, [&](std::size_t i) { numbers[i] = distinct.inverse[numbers[i]]; });
+  auto& first = distinct.first;
+  cpu.for_each(first.size(), [&](std::size_t i) { first[i] = leader_rows[first[i]]; });
+  return numbered_texts{std::move(first), std::move(numbers)};
+}
+
+/// The same with the texts at hand, which are compared where keys are hashes.
+template <class Key>
+std::optional<numbered_texts> number(const host& cpu, const texts& all, const array<Key, host>& keys,
+                                     key_form form) {
+  if (form <= key_form::bytes15) return number(cpu, keys, no_text());
+  std::optional<numbered_texts> result;
+  all.with_layout([&](const auto& text) { result = number(cpu, keys, text); });
+  return result;
+}
+
+/// Calls f(key_of, form, seed) for a function that makes keys of texts, of the shortest form. If the result
+/// is None, that of the next seed.
+template <class F>
+nb::object with_keys_for(const texts& all, const F& f) {
+  constexpr std::uint64_t long_one = std::uint64_t{1} << 32;
+  const std::uint64_t lengths = without_gil(call_place<host>(), [&](const host& cpu) {
+    std::uint64_t above_7_and_15 = 0;
+    all.for_each_chunk([&](std::size_t, std::size_t count, const auto& layout) {
+      above_7_and_15 += cpu.sum(count, [&](std::size_t i) {
+        const std::size_t n = layout[i].size();
+        return std::uint64_t{n > 7} + (n > 15 ? long_one : 0);
+      });
+    });
+    return above_7_and_15;
+  });
+  if (lengths == 0) return f(bytes7_key{}, key_form::bytes7, 0);
+  if (lengths < long_one) return f(bytes15_key{}, key_form::bytes15, 0);
+  // Two of 2^26 texts have one hash of 64 bits with a probability of 2^-13.
+  nb::object result = nb::none();
+  if (all.size() <= std::size_t{1} << 26) result = f(hash64_key{0}, key_form::hash64, 0);
+  for (std::uint64_t seed = 1; result.is_none() && seed < 16; ++seed) {  // no accident under so many
+    result = f(hash128_key{seed}, key_form::hash128, seed);
+  }
+  if (!result.is_none()) return result;
   detail::raise<build_error>({"roost: 16 hash functions could not tell the strings apart; please report it"});
 }
 
-nb::object hash_strings(const column& characters, const column& begins, std::uint64_t seed) {
-  const strings all(characters, begins);
-  const call_place<host> at;
-  return to_python(at, without_gil(at, [&](const host& cpu) { return hashes(cpu, all, seed); }));
+texts all_of(const std::vector<const texts*>& columns) {
+  texts all(false);
+  for (const texts* column : columns) all.add(*column);
+  if (all.size() >= ~std::uint32_t{0}) {
+    detail::raise<invalid_argument>({"roost: ", all.size(), " strings; at most 2^32 - 2 at once"});
+  }
+  return all;
 }
 
-/// Makes rows[i] -1 where string i is not that of the table's row.
-void keep_equal(const column& characters, const column& begins, const column& table_characters,
-                const column& table_begins, const column& numbers) {
-  const strings queries(characters, begins), table(table_characters, table_begins);
-  const auto rows = span_of<std::int64_t>(numbers, queries.count);
+/// Keys of the texts of some columns, one column after the other, that are equal where the texts are; and
+/// their form and seed, for query_keys. `numbers_will_do`: instead of hashes, numbers.
+nb::object keys_of_texts(const std::vector<const texts*>& columns, bool numbers_will_do) {
+  const texts all = all_of(columns);
+  const call_place<host> at;
+  return with_keys_for(all, [&](const auto& key_of, key_form form, std::uint64_t seed) -> nb::object {
+    std::optional<numbered_texts> numbered;
+    auto keys = without_gil(at, [&](const host& cpu) {
+      auto words = keys_of(cpu, all, key_of);
+      if (form > key_form::bytes15) numbered = number(cpu, all, words, form);
+      return words;
+    });
+    if (form > key_form::bytes15 && !numbered) return nb::none();
+    nb::object result = numbered && numbers_will_do ? to_python(at, std::move(numbered->numbers))
+                                                    : to_python(at, std::move(keys));
+    return nb::make_tuple(result, static_cast<int>(form), seed);
+  });
+}
+
+/// The rows where distinct texts come first, ascending, and the number of each row's text among these.
+nb::object number_texts(const texts& all, bool wide) {
+  const call_place<host> at;
+  return with_keys_for(all, [&](const auto& key_of, key_form form, std::uint64_t) -> nb::object {
+    auto numbered =
+        without_gil(at, [&](const host& cpu) { return number(cpu, all, keys_of(cpu, all, key_of), form); });
+    if (!numbered) return nb::none();
+    const nb::object first = rows_to_python(at, std::move(numbered->first), wide);
+    return nb::make_tuple(first, rows_to_python(at, std::move(numbered->numbers), wide));
+  });
+}
+
+/// The keys of queries, made as those of a table were.
+nb::object query_keys(const texts& queries, int form, std::uint64_t seed) {
+  const call_place<host> at;
+  return with_key(static_cast<key_form>(form), seed, [&](const auto& key_of) -> nb::object {
+    return to_python(at, without_gil(at, [&](const host& cpu) { return keys_of(cpu, queries, key_of); }));
+  });
+}
+
+/// Makes rows[i] -1 where query i is not the text of the table's row, as hashes may have it.
+void keep_equal(const texts& queries, const texts& table, int form, const column& numbers) {
+  if (static_cast<key_form>(form) <= key_form::bytes15) return;
+  const auto rows = span_of<std::int64_t>(numbers, queries.size());
   without_gil(call_place<host>(), [&](const host& cpu) {
-    cpu.for_each(queries.count, [&](std::size_t i) {
-      if (rows[i] >= 0 && queries[i] != table[static_cast<std::size_t>(rows[i])]) rows[i] = -1;
+    queries.for_each_chunk([&](std::size_t begin, std::size_t count, const auto& layout) {
+      cpu.for_each(count, [&](std::size_t i) {
+        std::int64_t& row = rows[begin + i];
+        if (row >= 0 && layout[i] != table[static_cast<std::size_t>(row)]) row = -1;
+      });
     });
   });
+}
+
+// Texts of Python and numpy, which are copied.
+
+/// Texts side by side, as they are added.
+class text_buffer {
+ public:
+  explicit text_buffer(std::size_t n) { offsets_.reserve(n + 1); }
+  void add(std::string_view text) {
+    bytes_.append(text);
+    offsets_.push_back(static_cast<std::int64_t>(bytes_.size()));
+  }
+  std::unique_ptr<texts> finish(bool are_bytes) && {
+    auto result = std::make_unique<texts>(are_bytes);
+    auto memory = std::make_shared<text_buffer>(std::move(*this));
+    result->add(memory->offsets_.size() - 1,
+                packed_texts<std::int64_t>{memory->offsets_.data(), memory->bytes_.data()});
+    result->keep(std::move(memory));
+    return result;
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<std::int64_t> offsets_{0};
+};
+
+/// The UTF-8 of a str, with lone surrogates as if they were characters. `kept`: keeps it.
+std::string_view utf8_of(PyObject* text, nb::object& kept) {
+  Py_ssize_t n = 0;
+  if (const char* bytes = PyUnicode_AsUTF8AndSize(text, &n)) return {bytes, static_cast<std::size_t>(n)};
+  PyErr_Clear();
+  kept = nb::steal(PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass"));
+  if (!kept.is_valid()) throw nb::python_error();
+  return {PyBytes_AsString(kept.ptr()), static_cast<std::size_t>(PyBytes_Size(kept.ptr()))};
+}
+
+std::string_view bytes_of(PyObject* text, nb::object&) {
+  char* bytes = nullptr;
+  Py_ssize_t n = 0;
+  if (PyBytes_AsStringAndSize(text, &bytes, &n) != 0) throw nb::python_error();
+  return {bytes, static_cast<std::size_t>(n)};
+}
+
+/// n objects that are all str, or all bytes, or numpy's scalars of these; null if they are not.
+template <class Object>
+std::unique_ptr<texts> texts_of(std::size_t n, const Object& object) {
+  if (n == 0) return nullptr;
+  const nb::object numpy = nb::module_::import_("numpy");
+  const nb::object np_str = numpy.attr("str_"), np_bytes = numpy.attr("bytes_");
+  text_buffer all(n);
+  nb::object kept;
+  const auto gather = [&](PyTypeObject* own, const nb::object& numpys, auto&& read) {
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i + 16 < n) __builtin_prefetch(object(i + 16));
+      PyObject* const it = object(i);
+      if (it == nullptr) return false;
+      PyTypeObject* const type = Py_TYPE(it);
+      if (type != own && reinterpret_cast<PyObject*>(type) != numpys.ptr()) return false;
+      all.add(read(it, kept));
+      if (i % (1 << 20) == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+    return true;
+  };
+  PyObject* const first = object(0);
+  const bool are_bytes = first != nullptr && PyBytes_Check(first);
+  const bool done =
+      are_bytes ? gather(&PyBytes_Type, np_bytes, bytes_of) : gather(&PyUnicode_Type, np_str, utf8_of);
+  return done ? std::move(all).finish(are_bytes) : nullptr;
+}
+
+std::unique_ptr<texts> texts_of_list(const nb::handle& list) {
+  if (PyTuple_CheckExact(list.ptr())) {
+    return texts_of(nb::len(list),
+                    [&](std::size_t i) { return PyTuple_GetItem(list.ptr(), static_cast<Py_ssize_t>(i)); });
+  }
+  const auto n = static_cast<std::size_t>(PyList_Size(list.ptr()));
+  return texts_of(n, [&](std::size_t i) -> PyObject* {
+    return static_cast<Py_ssize_t>(i) < PyList_Size(list.ptr())
+               ? PyList_GetItem(list.ptr(), static_cast<Py_ssize_t>(i))
+               : nullptr;
+  });
+}
+
+/// Of an array of objects: address, rows, bytes from one to the next.
+std::unique_ptr<texts> texts_of_objects(std::uintptr_t address, std::size_t n, std::ptrdiff_t stride) {
+  return texts_of(n, [&](std::size_t i) {
+    return *reinterpret_cast<PyObject* const*>(address + static_cast<std::uintptr_t>(stride) * i);
+  });
+}
+
+/// numpy's StringDType through numpy's C interface, of whose functions each has its place in a table for
+/// good. Null if there are missing values. The array must not change meanwhile, which numpy's lock is for.
+std::unique_ptr<texts> texts_of_numpy(const nb::handle& functions, const nb::handle& type,
+                                      std::uintptr_t address, std::size_t n, std::ptrdiff_t stride) {
+  struct unpacked {
+    std::size_t size;
+    const char* bytes;
+  };
+  void** const api = static_cast<void**>(PyCapsule_GetPointer(functions.ptr(), nullptr));
+  if (api == nullptr) throw nb::python_error();
+  const auto load = reinterpret_cast<int (*)(void*, const void*, unpacked*)>(api[313]);
+  const auto acquire = reinterpret_cast<void* (*)(PyObject*)>(api[316]);
+  const auto release = reinterpret_cast<void (*)(void*)>(api[318]);
+  text_buffer all(n);
+  const std::unique_ptr<void, void (*)(void*)> allocator(acquire(type.ptr()), release);
+  for (std::size_t i = 0; i < n; ++i) {
+    unpacked text{};
+    const auto* const packed =
+        reinterpret_cast<const void*>(address + static_cast<std::uintptr_t>(stride) * i);
+    if (load(allocator.get(), packed, &text) != 0) return nullptr;
+    all.add({text.bytes, text.size});
+  }
+  return std::move(all).finish(false);
+}
+
+/// numpy's `S`: zeros at the end are none.
+std::unique_ptr<texts> texts_of_fixed(const column& rows) {
+  auto result = std::make_unique<texts>(true);
+  result->add(rows.rows, fixed_texts{reinterpret_cast<const char*>(rows.data), rows.row_bytes, true});
+  return result;
+}
+
+/// Writes a character as UTF-8, and returns how many bytes that are. Numbers that are no characters, which an
+/// array may have, become bytes that no character has. `target` null: only counts.
+std::size_t put_character(std::uint32_t c, char* target) {
+  const auto put = [&](auto... bytes) {
+    if (target != nullptr) (..., (*target++ = static_cast<char>(bytes)));
+    return sizeof...(bytes);
+  };
+  const auto part = [c](int shift) { return 0x80 | (c >> shift & 0x3F); };
+  if (c < 0x80) return put(c);
+  if (c < 0x800) return put(0xC0 | c >> 6, part(0));
+  if (c < 0x10000) return put(0xE0 | c >> 12, part(6), part(0));
+  if (c < 0x110000) return put(0xF0 | c >> 18, part(12), part(6), part(0));
+  return put(0xFF, c >> 24, c >> 16 & 0xFF, c >> 8 & 0xFF, c & 0xFF);
+}
+
+/// numpy's `U`, rows of characters of 4 bytes: as UTF-8. Zeros at the end are none.
+std::unique_ptr<texts> texts_of_characters(const column& rows) {
+  const std::size_t n = rows.rows, width = rows.row_bytes / 4;
+  const auto* const characters = reinterpret_cast<const std::uint32_t*>(rows.data);
+  struct memory {
+    array<std::int64_t, host> offsets;
+    array<char, host> bytes;
+  };
+  auto kept = std::make_shared<memory>();
+  without_gil(call_place<host>(), [&](const host& cpu) {
+    const auto for_each_character = [&](std::size_t i, const auto& f) {
+      const std::uint32_t* const row = characters + i * width;
+      std::size_t end = width;
+      while (end > 0 && row[end - 1] == 0) --end;
+      for (std::size_t c = 0; c < end; ++c) f(row[c]);
+    };
+    kept->offsets = array<std::int64_t, host>(cpu, n + 1);
+    std::int64_t* const offsets = kept->offsets.data();
+    cpu.for_each(n, [&](std::size_t i) {
+      std::size_t bytes = 0;
+      for_each_character(i, [&](std::uint32_t c) { bytes += put_character(c, nullptr); });
+      offsets[i + 1] = static_cast<std::int64_t>(bytes);
+    });
+    offsets[0] = 0;
+    std::partial_sum(offsets, offsets + n + 1, offsets);
+    kept->bytes = array<char, host>(cpu, static_cast<std::size_t>(offsets[n]));
+    cpu.for_each(n, [&](std::size_t i) {
+      char* target = kept->bytes.data() + offsets[i];
+      for_each_character(i, [&](std::uint32_t c) { target += put_character(c, target); });
+    });
+  });
+  auto result = std::make_unique<texts>(false);
+  result->add(n, packed_texts<std::int64_t>{kept->offsets.data(), kept->bytes.data()});
+  result->keep(std::move(kept));
+  return result;
+}
+
+// Texts of Arrow, which stay where they are.
+
+/// What the texts of a format are: 'u' with offsets of 4 bytes, 'U' of 8, 'v' views, 'w' of fixed size; 0 for
+/// what are no texts.
+char layout_of(std::string_view format) {
+  if (format == "u" || format == "z") return 'u';
+  if (format == "U" || format == "Z") return 'U';
+  if (format == "vu" || format == "vz") return 'v';
+  return format.starts_with("w:") ? 'w' : '\0';
+}
+/// Whether a type's metadata say that its values mean something else than texts.
+bool is_extension(const arrow::schema& type) {
+  const char* at = type.metadata;
+  const auto number = [&] {
+    std::int32_t result;
+    std::memcpy(&result, at, 4);
+    at += 4;
+    return result;
+  };
+  const auto text = [&] {
+    const auto n = static_cast<std::size_t>(number());
+    return std::string_view(std::exchange(at, at + n), n);
+  };
+  for (std::int32_t pairs = at == nullptr ? 0 : number(); pairs > 0; --pairs) {
+    if (text() == "ARROW:extension:name") return true;
+    text();
+  }
+  return false;
+}
+bool is_text(const arrow::schema& type) {
+  const arrow::schema& values = type.dictionary == nullptr ? type : *type.dictionary;
+  return layout_of(values.format) != 0 && values.dictionary == nullptr && !is_extension(type) &&
+         !is_extension(values);
+}
+bool has_bytes(const arrow::schema& type) {
+  const std::string_view format = type.dictionary == nullptr ? type.format : type.dictionary->format;
+  return format != "u" && format != "U" && format != "vu";
+}
+
+bool is_null(const arrow::array& from, std::size_t i) {
+  const auto* const valid = static_cast<const std::uint8_t*>(from.buffers[0]);
+  return valid != nullptr && (valid[i / 8] >> i % 8 & 1) == 0;
+}
+
+/// Adds a column that `to` keeps the memory of, or counts its nulls.
+void add_arrow(texts& to, const arrow::schema& type, const arrow::array& from) {
+  const auto n = static_cast<std::size_t>(from.length), begin = static_cast<std::size_t>(from.offset);
+  std::size_t nulls = 0;
+  if (from.null_count != 0 && from.n_buffers > 0) {
+    for (std::size_t i = 0; i < n; ++i) nulls += is_null(from, begin + i);
+  }
+  to.add_nulls(nulls);
+  if (n == 0 || nulls != 0) return;
+  const auto buffer = [&](std::size_t i) { return from.buffers[i]; };
+  if (type.dictionary != nullptr) {
+    const arrow::array& values = *from.dictionary;
+    const char format = static_cast<char>(std::tolower(type.format[0]));
+    const bool is_signed = format == type.format[0];
+    const std::size_t bytes = format == 'c' ? 1 : format == 's' ? 2 : format == 'i' ? 4 : 8;
+    coded_texts codes{static_cast<const char*>(buffer(1)) + begin * bytes, bytes, nullptr};
+    const auto count = static_cast<std::size_t>(values.length);
+    const std::size_t most = ~std::size_t{0} >> (64 - 8 * bytes + is_signed);  // above: negative ones
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t code = codes.code(i);
+      if (code >= count || code > most) {
+        detail::raise<invalid_argument>({"roost: an Arrow column with a code of no value; make it anew"});
+      }
+      nulls += values.null_count != 0 && is_null(values, static_cast<std::size_t>(values.offset) + code);
+    }
+    to.add_nulls(nulls);
+    if (nulls != 0) return;
+    arrow::array whole = values;  // in which only nulls that no code means may be left
+    whole.null_count = 0;
+    auto dictionary = std::make_shared<texts>(to.are_bytes());
+    add_arrow(*dictionary, *type.dictionary, whole);
+    codes.dictionary = dictionary.get();
+    to.keep(std::move(dictionary));
+    return to.add(n, codes);
+  }
+  const auto* const bytes = from.n_buffers > 2 ? static_cast<const char*>(buffer(2)) : nullptr;
+  switch (layout_of(type.format)) {
+    case 'u':
+      return to.add(n,
+                    packed_texts<std::int32_t>{static_cast<const std::int32_t*>(buffer(1)) + begin, bytes});
+    case 'U':
+      return to.add(n,
+                    packed_texts<std::int64_t>{static_cast<const std::int64_t*>(buffer(1)) + begin, bytes});
+    case 'v':
+      return to.add(
+          n, viewed_texts{static_cast<const viewed_texts::view*>(buffer(1)) + begin, from.buffers + 2});
+    default: {
+      const std::size_t width = std::stoul(type.format + 2);
+      return to.add(n, fixed_texts{static_cast<const char*>(buffer(1)) + begin * width, width, false});
+    }
+  }
+}
+
+template <class Struct>
+Struct& from_capsule(const nb::handle& capsule, const char* name) {
+  auto* const found = static_cast<Struct*>(PyCapsule_GetPointer(capsule.ptr(), name));
+  if (found == nullptr) throw nb::python_error();
+  return *found;
+}
+
+void add_arrow_and_keep(texts& to, const arrow::schema& type, arrow::owner<arrow::array>&& from) {
+  auto kept = std::make_shared<arrow::owner<arrow::array>>(std::move(from));
+  add_arrow(to, type, *kept->get());
+  to.keep(std::move(kept));
+}
+
+/// What `__arrow_c_schema__` returns: whether columns of such a type are texts.
+bool is_arrow_text(const nb::handle& schema) {
+  return is_text(from_capsule<arrow::schema>(schema, "arrow_schema"));
+}
+
+/// What `__arrow_c_array__` returns as texts; null for other columns.
+std::unique_ptr<texts> texts_of_array(const nb::handle& schema, const nb::handle& array) {
+  const auto& type = from_capsule<arrow::schema>(schema, "arrow_schema");
+  if (!is_text(type)) return nullptr;
+  auto result = std::make_unique<texts>(has_bytes(type));
+  add_arrow_and_keep(*result, type,
+                     arrow::owner<arrow::array>(from_capsule<arrow::array>(array, "arrow_array")));
+  return result;
+}
+
+/// What `__arrow_c_stream__` returns as texts; null for other columns.
+std::unique_ptr<texts> texts_of_stream(const nb::handle& capsule) {
+  arrow::owner<arrow::stream> from(from_capsule<arrow::stream>(capsule, "arrow_array_stream"));
+  const auto expect = [&](int error) {
+    if (error == 0) return;
+    const char* const why = from->get_last_error(from.get());
+    detail::raise<roost::error>({"roost: an Arrow column: ", why == nullptr ? std::strerror(error) : why});
+  };
+  arrow::owner<arrow::schema> type;
+  expect(from->get_schema(from.get(), type.get()));
+  if (!is_text(*type.get())) return nullptr;
+  auto result = std::make_unique<texts>(has_bytes(*type.get()));
+  while (true) {
+    arrow::owner<arrow::array> next;
+    expect(from->get_next(from.get(), next.get()));
+    if (next.released()) return result;
+    add_arrow_and_keep(*result, *type.get(), std::move(next));
+  }
+}
+
+/// Texts by their numbers, int64; negative ones are nulls.
+std::unique_ptr<texts> texts_of_codes(const column& codes, const texts& dictionary) {
+  auto result = std::make_unique<texts>(dictionary.are_bytes());
+  const auto numbers = span_of<std::int64_t>(codes);
+  std::size_t nulls = 0;
+  for (const std::int64_t code : numbers) nulls += code < 0;
+  result->add_nulls(nulls);
+  if (nulls == 0) result->add(numbers.size(), coded_texts{codes.data, sizeof(std::int64_t), &dictionary});
+  return result;
+}
+
+// Texts as objects of Python.
+
+/// Writes the texts of these rows into an array of n objects, at `address`.
+void write_objects(const texts& from, const column& numbers, std::uintptr_t address) {
+  const auto rows = span_of<std::int64_t>(numbers);
+  auto* const target = reinterpret_cast<PyObject**>(address);
+  constexpr std::size_t batch = 16;  // whose cache misses overlap
+  std::string_view read[batch];
+  for (std::size_t begin = 0; begin < rows.size(); begin += batch) {
+    const std::size_t count = std::min(batch, rows.size() - begin);
+    for (std::size_t k = 0; k < count; ++k) {
+      read[k] = from[static_cast<std::size_t>(rows[begin + k])];
+      __builtin_prefetch(read[k].data());
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      const char* const bytes = read[k].data();
+      const auto n = static_cast<Py_ssize_t>(read[k].size());
+      PyObject* const made = from.are_bytes() ? PyBytes_FromStringAndSize(bytes, n)
+                                              : PyUnicode_DecodeUTF8(bytes, n, "surrogatepass");
+      if (made == nullptr) throw nb::python_error();
+      Py_XDECREF(std::exchange(target[begin + k], made));
+    }
+    if (begin % (batch << 16) == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
 }
 
 }  // namespace
 
 void bind_strings(nb::module_& m) {
-  m.def("tell_apart", &tell_apart);
-  m.def("hash_strings", &hash_strings);
+  nb::class_<texts>(m, "Texts")
+      .def("__len__", &texts::size)
+      .def_prop_ro("nulls", &texts::nulls)
+      .def_prop_ro("are_bytes", &texts::are_bytes);
+  m.def("keys_of_texts", &keys_of_texts);
+  m.def("number_texts", &number_texts);
+  m.def("query_keys", &query_keys);
   m.def("keep_equal", &keep_equal);
+  m.def("write_objects", &write_objects);
+  m.def("texts_of_list", &texts_of_list);
+  m.def("texts_of_objects", &texts_of_objects);
+  m.def("texts_of_numpy", &texts_of_numpy);
+  m.def("texts_of_fixed", &texts_of_fixed, nb::keep_alive<0, 1>());
+  m.def("texts_of_characters", &texts_of_characters);
+  m.def("is_arrow_text", &is_arrow_text);
+  m.def("texts_of_array", &texts_of_array);
+  m.def("texts_of_stream", &texts_of_stream);
+  m.def("texts_of_codes", &texts_of_codes, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
 }
 
 }  // namespace roost::python

@@ -488,8 +488,9 @@ def _arrow(a, rng):
         return pa.array(a.view("i8")).cast(pa.int64()).view(kind(np.datetime_data(a.dtype)[0]))
     if a.dtype.kind == "O":
         is_text = len(a) == 0 or isinstance(a[0], str)
-        kinds = [pa.string(), pa.large_string(), pa.string_view()] if is_text else [pa.binary()]
-        return pa.array(a.tolist(), pick(rng, kinds))
+        name = "string" if is_text else "binary"
+        kind = pick(rng, [name, f"large_{name}", f"{name}_view"])
+        return pa.array(a.tolist(), getattr(pa, kind)())
     return pa.array(a)
 
 
@@ -513,7 +514,8 @@ def _arrow_chunks(a, rng, make=_arrow):
 
 def _arrow_dictionary(a, rng):
     array = _arrow(a, rng)
-    if array is None or array.type in (pa.string_view(), pa.float16()) or len(a) > 500000:
+    views = pa.string_view(), pa.binary_view()
+    if array is None or array.type in (*views, pa.float16()) or len(a) > 500000:
         return None
     return array.dictionary_encode()
 

@@ -11,7 +11,7 @@ import pytest
 
 import roost
 from columns import ATTOSECONDS, exact
-from roost import _host, _libraries, _strings
+from roost import _libraries
 from roost._exact import convert
 
 D = np.datetime64
@@ -361,19 +361,6 @@ def test_texts_keep_their_zeros():
     assert b"a" not in index and "a" in index and 1 not in index and ["a"] not in index
     refused(TypeError, lambda: roost.isin(np.array([1]), np.array([b"1"])))
     refused(TypeError, lambda: roost.isin(["1"], [1]))
-
-
-def test_texts_of_one_hash_are_compared():
-    """No two are known that have one, so the rows that a table would find are made up."""
-    asked = _strings.Strings(np.array(["a", "b", "c", "d"]), "roost.test")
-    known = _strings.Strings(np.array(["d", "b", "other", "aa"], object), "roost.test")
-    for these, rows, wanted in (
-        (asked, [0, 3, 2, -1], [0, -1, 2, -1]),
-        (known, [1, 1, -1, 0], [-1, 1, -1, -1]),
-    ):
-        rows = np.array(rows)
-        _host.keep_equal(these.text, these.offsets, these.text, these.offsets, rows)
-        assert rows.tolist() == wanted
 
 
 @pytest.mark.parametrize("dtype", ["?", "i4", "f2", "S3", "M8[s]", "U2"])
