@@ -88,7 +88,7 @@ TYPED_TEST(errors, memory_that_is_refused) {
       }
       ASSERT_EQ(memory.live_blocks(), 0u) << "leaked when allocation " << good << " was refused";
     }
-    EXPECT_GT(refused, 1u);  // the table's own memory, and at least one piece to work in
+    EXPECT_GE(refused, 1u);  // the table's own memory; most builds need pieces to work in, too
     EXPECT_EQ(memory.live_blocks(), 0u);
     EXPECT_EQ(memory.wrong_returns(), 0u);
   }

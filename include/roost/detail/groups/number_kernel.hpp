@@ -440,7 +440,7 @@ class region_numbering {
     const std::uint32_t region = kernel_.region_of.spread(kernel_.items[first_].key);
     for_each_of(team_, keys, [&](std::uint32_t g) {
       if (with_keys && placed) {
-        memcpy(kernel_.keys.keys + base + g, parts_.slot + g, sizeof(Key));
+        memcpy(static_cast<void*>(kernel_.keys.keys + base + g), parts_.slot + g, sizeof(Key));
       } else if (with_keys) {
         kernel_.keys.keys[base + g] = key_of(region, g);
       }
