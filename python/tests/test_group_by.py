@@ -9,9 +9,9 @@ import roost
 from conftest import On
 
 # On both sides of where the CPU or a GPU goes another way: a small batch is tried before anything is known of
-# it, regions of keys of each size are so many from some size on, samples are taken from 4 * 8192 rows on, long
-# lists become lists of pieces.
-SIZES = [0, 1, 2, 31, 32, 33, 1000, 2**15, 28_984, 28_985, 28_986, 2**15 - 1, 2**16 + 1, 2**17, 300_000]
+# it, larger ones have more regions, samples are taken from 4 * 8192 rows on, a GPU adds up to 2^18 rows to
+# tables in its memory, long lists become lists of pieces.
+SIZES = [0, 1, 2, 31, 32, 33, 1000, 2**15, 28_984, 28_985, 28_986, 2**15 - 1, 2**16 + 1, 2**18, 2**18 + 1]
 KEYS = ["i1", "u2", "i4", "i8", "f2", "f4", "f8", "?", "M8[s]", "S3", "S11", "S32", "U5", "rows16", "rows32"]
 VALUES = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "f2", "f4", "f8"]
 METHODS = ["keys", "len", "count", "sum", "mean", "min", "max", "first"]
