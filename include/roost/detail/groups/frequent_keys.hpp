@@ -111,12 +111,10 @@ struct find_frequent_keys {
     scratch_memory all(memory);
     const pieces parts = scratch(all);
     const item_of_sample<Source> items{source, step};
-    constexpr int per_worker = static_cast<int>(sample) / Team::size;
-    const held_items<per_worker, Team, item_of_sample<Source>> item(team, items, 0, sample);
+    for_each_of(team, sample, [&](std::uint32_t i) { parts.key[i] = items[i].key; });
     fill_words(team, parts.owner, table_slots, none);
     fill_words(team, parts.count, table_slots, 0);
     if (team.rank() == 0) *parts.seen = {0, 0, 0};
-    for_each_held<per_worker>(team, sample, [&](int held, int i) { parts.key[i] = item(held, i).key; });
     team.sync();
     for_each_of(team, sample,
                 [&](std::uint32_t i) { team.fetch_add(parts.count[slot_of(team, parts, i)], 1u); });

@@ -217,7 +217,7 @@ class region_numbering {
   ROOST_FN void run() {
     if (count_ > tile && kernel_.region_of.is_frequent(kernel_.items[first_].key)) return write_only_key();
     // If all keys must be distinct, their number is known; an attempt with copies fails anyway.
-    if (kernel_.different) kernel_.turns.announce(team_, region_, count_);
+    if (kernel_.different && count_ <= tile) kernel_.turns.announce(team_, region_, count_);
     std::uint32_t keys = 0;
     bool good = count_ == 0;
     ROOST_ROLLED
@@ -433,30 +433,14 @@ class region_numbering {
       });
     }
     const bool with_keys = kernel_.keys.keys != nullptr;
-    // Each item knows its number: a key can take the place of its word.
-    const bool placed = Team::size > 1 && sizeof(Key) == sizeof(word_type) && words::tells_key &&
-                        kernel_.different && target.first != nullptr;
-    if (with_keys) placed ? place_keys() : collect_words();
+    if (with_keys) collect_words();
     const std::uint32_t region = kernel_.region_of.spread(kernel_.items[first_].key);
     for_each_of(team_, keys, [&](std::uint32_t g) {
-      if (with_keys && placed) {
-        memcpy(static_cast<void*>(kernel_.keys.keys + base + g), parts_.slot + g, sizeof(Key));
-      } else if (with_keys) {
-        kernel_.keys.keys[base + g] = key_of(region, g);
-      }
+      if (with_keys) kernel_.keys.keys[base + g] = key_of(region, g);
       if (target.counts != nullptr) target.counts[base + g] = keys == count_ ? 1 : parts_.count[g];
       if (target.offsets != nullptr) target.offsets[base + g] = base + g;
       if (target.first != nullptr) target.first[base + g] = parts_.first[g];
     });
-  }
-
-  /// Puts the keys of a region of one tile into the first slots, each at its number. The words are no longer
-  /// read.
-  ROOST_FN void place_keys() {
-    for_each_held<per_worker>(team_, static_cast<std::uint32_t>(count_), [&](int held, int i) {
-      memcpy(parts_.slot + number_(held, i), &mine_(held, i).key, smaller(sizeof(Key), sizeof(word_type)));
-    });
-    team_.sync();
   }
 
   /// Moves the words of the keys to the first slots, where each is at its number.

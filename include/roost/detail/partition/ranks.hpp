@@ -68,19 +68,16 @@ ROOST_FN void rank_in_order([[maybe_unused]] const Team& team, [[maybe_unused]] 
   __syncwarp();
 
   // Rows are processed in order: the rank of an item in its warp is the counter of its digit plus the number
-  // of earlier lanes with the same digit. Lanes with the digit of the first one, which may be all, are found
-  // by a vote: atomics on one word would wait for each other.
+  // of earlier lanes with the same digit.
   const held_rows<Team::size, true> mine(team.rank(), static_cast<int>(n));
   ROOST_UNROLL
   for (int held = 0; held < PerWorker; ++held) {
     const int i = mine.item(held);
     const bool there = i < mine.end;
     const std::uint32_t digit = there ? digit_of(held, i) : 0;
-    const bool like_first = digit == __shfl_sync(~0u, digit, 0);
-    const std::uint32_t likes_of_first = __ballot_sync(~0u, there && like_first);
-    if (there && !like_first) atomicOr(with_digit + digit, 1u << lane);
+    if (there) atomicOr(with_digit + digit, 1u << lane);
     __syncwarp();
-    const std::uint32_t like_mine = like_first ? likes_of_first : with_digit[digit], counted = counts[digit],
+    const std::uint32_t like_mine = with_digit[digit], counted = counts[digit],
                         before = __popc(like_mine & ((1u << lane) - 1));
     __syncwarp();
     if (there && before == 0) {
