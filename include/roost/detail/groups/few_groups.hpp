@@ -103,69 +103,78 @@ std::optional<key_table<Key>> sample_few(std::size_t n, const KeyAt& key_at) {
   return small;
 }
 
-/// Numbers rows by their keys; nothing if these are many.
+/// Writes the number of each row's key, and adds keys that the table has not; false if these are many.
 template <class Key, class KeyAt>
-std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at) {
-  using groups = few_groups<Key>;
-  if (n < groups::rows_least) return std::nullopt;
-  auto table = sample_few<Key>(n, key_at);
-  if (!table) return std::nullopt;
+bool write_numbers_of_few(const host& cpu, key_table<Key>& table, std::size_t n, const KeyAt& key_at,
+                          std::uint16_t* numbers) {
   constexpr std::size_t block = 1 << 14;
   const std::size_t blocks = ceil_div(n, block);
-  groups result;
-  result.numbers = array<std::uint16_t, host>(cpu, n);
-  std::uint16_t* const numbers = result.numbers.data();
   std::vector<std::uint32_t> missed(blocks);
   std::atomic<std::size_t> all_missed{0};
   cpu.for_each(blocks, [&](std::size_t b) {
     if (all_missed.load(std::memory_order_relaxed) > n / 32) return;
     std::uint32_t here = 0;
     for (std::size_t i = b * block, end = smaller(n, i + block); i < end; ++i) {
-      const std::uint32_t number = table->find(key_at(i));
+      const std::uint32_t number = table.find(key_at(i));
       numbers[i] = static_cast<std::uint16_t>(number);
-      here += number == table->none;
+      here += number == table.none;
     }
     missed[b] = here;
     all_missed.fetch_add(here, std::memory_order_relaxed);
   });
-  if (all_missed.load() > n / 32) return std::nullopt;
+  if (all_missed.load() > n / 32) return false;
   for (std::size_t b = 0; b < blocks; ++b) {
     if (missed[b] == 0) continue;
     for (std::size_t i = b * block, end = smaller(n, i + block); i < end; ++i) {
-      if (numbers[i] != table->none) continue;
-      const std::uint32_t number = table->insert(key_at(i));
-      if (number == table->none || table->distinct().size() > groups::most) return std::nullopt;
+      if (numbers[i] != table.none) continue;
+      const std::uint32_t number = table.insert(key_at(i));
+      if (number == table.none || table.distinct().size() > few_groups<Key>::most) return false;
       numbers[i] = static_cast<std::uint16_t>(number);
     }
   }
+  return true;
+}
 
-  const std::vector<Key>& distinct = table->distinct();
-  const std::size_t size = distinct.size();
+/// Numbers keys anew, in the order of their hashes, and counts the rows of each in each chunk.
+template <class Key>
+void finish_few(const host& cpu, const std::vector<Key>& distinct, few_groups<Key>& groups) {
+  const std::size_t n = groups.numbers.size(), size = distinct.size();
   std::vector<std::uint16_t> order(size), rank(size);
   std::iota(order.begin(), order.end(), std::uint16_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
     return hash_of(distinct[a]) < hash_of(distinct[b]);
   });
-  result.keys = array<Key, host>(cpu, size);
+  groups.keys = array<Key, host>(cpu, size);
   for (std::size_t g = 0; g < size; ++g) {
-    result.keys[g] = distinct[order[g]];
+    groups.keys[g] = distinct[order[g]];
     rank[order[g]] = static_cast<std::uint16_t>(g);
   }
   // At least 64 rows a group and chunk, so that what chunks keep of each group is less than the values.
   const auto threads = static_cast<std::size_t>(cpu.threads());
-  result.chunks = std::clamp<std::size_t>(n / 64 / size, 1, threads == 1 ? 1 : 4 * threads);
-  result.chunk = ceil_div(n, result.chunks);
-  result.before.assign((result.chunks + 1) * size, 0);
-  cpu.for_each(result.chunks, [&](std::size_t c) {
-    std::uint64_t* const counts = result.before.data() + (c + 1) * size;
-    for (std::size_t i = smaller(n, c * result.chunk), end = smaller(n, (c + 1) * result.chunk); i < end;
-         ++i) {
-      ++counts[numbers[i] = rank[numbers[i]]];
-    }
+  groups.chunks = std::clamp<std::size_t>(n / 64 / size, 1, threads == 1 ? 1 : 4 * threads);
+  groups.chunk = ceil_div(n, groups.chunks);
+  groups.before.assign((groups.chunks + 1) * size, 0);
+  std::uint16_t* const numbers = groups.numbers.data();
+  cpu.for_each(groups.chunks, [&](std::size_t c) {
+    std::uint64_t* const counts = groups.before.data() + (c + 1) * size;
+    const std::size_t end = smaller(n, (c + 1) * groups.chunk);
+    for (std::size_t i = smaller(n, c * groups.chunk); i < end; ++i) ++counts[numbers[i] = rank[numbers[i]]];
   });
-  for (std::size_t i = size; i < result.before.size(); ++i) result.before[i] += result.before[i - size];
-  result.counts = array<std::uint64_t, host>(cpu, size);
-  std::copy_n(result.before.data() + result.chunks * size, size, result.counts.data());
+  for (std::size_t i = size; i < groups.before.size(); ++i) groups.before[i] += groups.before[i - size];
+  groups.counts = array<std::uint64_t, host>(cpu, size);
+  std::copy_n(groups.before.data() + groups.chunks * size, size, groups.counts.data());
+}
+
+/// Numbers rows by their keys; nothing if these are many.
+template <class Key, class KeyAt>
+std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at) {
+  if (n < few_groups<Key>::rows_least) return std::nullopt;
+  auto table = sample_few<Key>(n, key_at);
+  if (!table) return std::nullopt;
+  few_groups<Key> result;
+  result.numbers = array<std::uint16_t, host>(cpu, n);
+  if (!write_numbers_of_few(cpu, *table, n, key_at, result.numbers.data())) return std::nullopt;
+  finish_few(cpu, table->distinct(), result);
   return result;
 }
 
