@@ -34,6 +34,8 @@ def _rows_type(index_dtype, what):
 
 def _integer(n, what, name):
     try:
+        if getattr(n, "ndim", None) == 0 and hasattr(n, "item"):  # of CuPy, which is no index
+            n = n.item()
         if not isinstance(n, bool):
             return operator.index(n)
     except TypeError:
