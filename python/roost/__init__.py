@@ -17,17 +17,16 @@ device. See docs/python.md.
 
 from . import _gpu, _host
 from ._functions import (
-    GroupBy,
     _whole_number,
     duplicated,
     factorize,
-    group_by,
     isin,
     join,
     partition,
     unique,
     value_counts,
 )
+from ._group_by import GroupBy, group_by
 from ._libraries import from_arrow
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 
