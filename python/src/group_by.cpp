@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "bind.hpp"
 #include "grouping.hpp"
 
@@ -34,6 +36,7 @@ class grouping_of final : public grouping<Place> {
 
   nb::object keys(at_place at) override {
     auto all = this->alone(at, [&](const Place& place) {
+      if (!this->numbered_) number_few(place);
       if (!this->numbered_) group(place);
       if (distinct_.size() != this->size_) detail::raise<error>({where, ": the keys were taken before"});
       if (this->grouped_) return output<Key, Place>(at, std::move(distinct_));
@@ -68,7 +71,32 @@ class grouping_of final : public grouping<Place> {
     }
   }
 
+  void number_few(const Place& place) override {
+    if constexpr (std::is_same_v<Place, host>) {
+      if (std::exchange(tried_few_, true)) return;
+      auto few = detail::number_few<Key>(place, this->n_, [&](std::size_t i) { return keys_[i]; });
+      if (!few) return;
+      distinct_ = std::move(few->keys);
+      this->few_ = std::move(few->rows);
+      this->size_ = distinct_.size();
+      this->counts_ = array<std::uint64_t, Place>(place, this->size_);
+      place.copy(this->counts_.data(), this->few_->counts(), this->counts_.bytes());
+      this->numbered_ = true;
+      keys_ = {};
+    }
+  }
+
   void group(const Place& place) override {
+    if (!this->numbered_) number_few(place);
+    if constexpr (std::is_same_v<Place, host>) {
+      if (this->few_) {
+        this->rows_ = array<std::uint32_t, Place>(place, this->n_);
+        this->offsets_ = array<std::uint64_t, Place>(place, this->size_ + 1);
+        detail::list_few(place, *this->few_, this->rows_.data(), this->offsets_.data());
+        this->grouped_ = true;
+        return;
+      }
+    }
     const auto rows = detail::numbers_to<std::uint32_t>(this->n_);
     auto all = detail::group(place, detail::zip_checked(keys_.span(), rows, where), 0, false, where);
     if (this->numbered_) {
@@ -91,7 +119,8 @@ class grouping_of final : public grouping<Place> {
     return put_by_number<Key, element_of<Key>>{{source}, nullptr, target};
   }
 
-  array<Key, Place> keys_;      // of the rows, until these are grouped
+  bool tried_few_ = false;
+  array<Key, Place> keys_;      // of the rows, until these are grouped, or few
   array<Key, Place> distinct_;  // once they are numbered, until they are Python's and rows are grouped
 };
 

@@ -95,7 +95,7 @@ class grouping {
 
   std::size_t size(at_place at) {
     return alone(at, [&](const Place& place) {
-      if (!numbered_) group(place);
+      if (!numbered_) number_or_group(place);
       return size_;
     });
   }
@@ -105,7 +105,7 @@ class grouping {
 
   nb::object counts(at_place at) {
     auto all = alone(at, [&](const Place& place) {
-      if (!numbered_) group(place);
+      if (!numbered_) number_or_group(place);
       output<std::int64_t, Place> result(at, place, size_);
       place.for_each(size_, put_by_number<std::int64_t, count_of_group>{count(), nullptr, result.data()});
       return result;
@@ -131,7 +131,7 @@ class grouping {
     };
     const auto count_first = [&](const Place& place) {
       if (source.valid == nullptr) return;
-      if (!adds_in_any_order(words) && !grouped_) group(place);
+      if (!adds_in_any_order(words)) number_or_group(place);
       there.emplace(
           aggregate_or_reduce(at, place, load_word<std::uint64_t>{source, {words.type, reduction::count}}));
     };
@@ -194,6 +194,8 @@ class grouping {
   /// False if that is impossible. The first results number the keys.
   virtual bool aggregate(const Place& place, const load_word<std::uint64_t>& load,
                          array<std::uint64_t, Place>& results) = 0;
+  /// Numbers the keys on the host if they are few, which then are in the order of their hashes.
+  virtual void number_few(const Place& place) = 0;
   /// Groups the rows, in the order of the keys if these have been numbered.
   virtual void group(const Place& place) = 0;
 
@@ -204,6 +206,7 @@ class grouping {
   array<std::uint32_t, Place> rows_;     // once they are grouped: group after group, ascending in each
   array<std::uint64_t, Place> offsets_;  // where each group begins in rows_, and the end
   array<std::uint32_t, Place> numbers_;  // of the groups, if their keys were numbered before
+  std::optional<detail::few_rows> few_;  // on the host, if keys are few: then numbered without grouping
 
  private:
   /// Each aggregate costs about as much as to group the rows, and twice a reduction of groups.
@@ -224,6 +227,11 @@ class grouping {
     return !words.floats() && words.how != reduction::product;
   }
 
+  void number_or_group(const Place& place) {
+    if (!numbered_) number_few(place);
+    if (!few_ && !grouped_) group(place);
+  }
+
   lists rows_of_groups(const Place& place) {
     if (!grouped_) group(place);
     return {rows_.data(), offsets_.data(), numbers_.size() == 0 ? nullptr : numbers_.data(), size_, n_};
@@ -233,7 +241,8 @@ class grouping {
 
   output<std::uint64_t, Place> aggregate_or_reduce(at_place at, const Place& place,
                                                    const load_word<std::uint64_t>& load) {
-    if (!grouped_ && adds_in_any_order(load.words) && aggregates_ < aggregates_most) {
+    if (!numbered_) number_few(place);
+    if (!few_ && !grouped_ && adds_in_any_order(load.words) && aggregates_ < aggregates_most) {
       ++aggregates_;
       array<std::uint64_t, Place> results;
       if (aggregate(place, load, results)) return {at, std::move(results)};
@@ -243,12 +252,15 @@ class grouping {
 
   template <class Bits>
   output<Bits, Place> reduce_groups(at_place at, const Place& place, const load_word<Bits>& load) {
-    const auto lists = rows_of_groups(place);
+    number_or_group(place);
     output<Bits, Place> results(at, place, size_);
     array<Bits, Place> of_groups(place, numbers_.size());
     Bits* const target = numbers_.size() == 0 ? results.data() : of_groups.data();
     const auto run = [&](const auto& combine) {
-      detail::reduce_lists(place, load_row<Bits>{load, lists.rows}, lists.offsets, size_, combine, target,
+      if constexpr (std::is_same_v<Place, host>) {
+        if (few_) return detail::reduce_few(place, *few_, load, combine, target);
+      }
+      detail::reduce_lists(place, load_row<Bits>{load, rows_.data()}, offsets_.data(), size_, combine, target,
                            nullptr);
     };
     if constexpr (sizeof(Bits) == 8) {

@@ -68,17 +68,25 @@ class key_table {
   std::size_t mask_ = 0;
 };
 
-/// Rows whose keys are few.
-template <class Key>
-struct few_groups {
+/// Rows of few groups.
+struct few_rows {
   static constexpr std::size_t most = std::size_t{1} << 14;
   static constexpr std::size_t rows_least = std::size_t{1} << 17;
 
-  array<Key, host> keys;               // distinct, in ascending order of their hashes
-  array<std::uint16_t, host> numbers;  // of each row's key among these
-  array<std::uint64_t, host> counts;   // of the rows of each
+  array<std::uint16_t, host> numbers;  // of each row's group
+  std::size_t size = 0;                // of the groups
   std::size_t chunk = 0, chunks = 0;   // into which rows are divided
-  std::vector<std::uint64_t> before;   // [chunk][group]: rows of a group in earlier chunks
+  std::vector<std::uint64_t> before;   // [chunk][group]: rows of a group in earlier chunks; and in all
+
+  /// The rows of each group.
+  const std::uint64_t* counts() const { return before.data() + chunks * size; }
+};
+
+/// And their keys.
+template <class Key>
+struct few_groups {
+  array<Key, host> keys;  // distinct, in ascending order of their hashes
+  few_rows rows;
 };
 
 /// The distinct keys of a sample of rows; nothing if they, or those that it has missed, are many.
@@ -86,11 +94,11 @@ template <class Key, class KeyAt>
 std::optional<key_table<Key>> sample_few(std::size_t n, const KeyAt& key_at) {
   constexpr std::size_t first_look = 8192;
   const std::size_t sample = std::clamp<std::size_t>(n / 64, first_look, std::size_t{1} << 17);
-  key_table<Key> table(few_groups<Key>::most / 16);
+  key_table<Key> table(few_rows::most / 16);
   std::vector<std::uint32_t> seen;
   for (std::size_t k = 0; k < sample; ++k) {
     const std::uint32_t number = table.insert(key_at(k * (n / sample)));
-    if (number == table.none || table.distinct().size() > few_groups<Key>::most) return std::nullopt;
+    if (number == table.none || table.distinct().size() > few_rows::most) return std::nullopt;
     if (number == seen.size()) seen.push_back(0);
     ++seen[number];
     if (k == first_look && seen.size() > first_look / 5 * 4) return std::nullopt;
@@ -128,7 +136,7 @@ bool write_numbers_of_few(const host& cpu, key_table<Key>& table, std::size_t n,
     for (std::size_t i = b * block, end = smaller(n, i + block); i < end; ++i) {
       if (numbers[i] != table.none) continue;
       const std::uint32_t number = table.insert(key_at(i));
-      if (number == table.none || table.distinct().size() > few_groups<Key>::most) return false;
+      if (number == table.none || table.distinct().size() > few_rows::most) return false;
       numbers[i] = static_cast<std::uint16_t>(number);
     }
   }
@@ -138,7 +146,7 @@ bool write_numbers_of_few(const host& cpu, key_table<Key>& table, std::size_t n,
 /// Numbers keys anew, in the order of their hashes, and counts the rows of each in each chunk.
 template <class Key>
 void finish_few(const host& cpu, const std::vector<Key>& distinct, few_groups<Key>& groups) {
-  const std::size_t n = groups.numbers.size(), size = distinct.size();
+  const std::size_t n = groups.rows.numbers.size(), size = distinct.size();
   std::vector<std::uint16_t> order(size), rank(size);
   std::iota(order.begin(), order.end(), std::uint16_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
@@ -151,29 +159,29 @@ void finish_few(const host& cpu, const std::vector<Key>& distinct, few_groups<Ke
   }
   // At least 64 rows a group and chunk, so that what chunks keep of each group is less than the values.
   const auto threads = static_cast<std::size_t>(cpu.threads());
-  groups.chunks = std::clamp<std::size_t>(n / 64 / size, 1, threads == 1 ? 1 : 4 * threads);
-  groups.chunk = ceil_div(n, groups.chunks);
-  groups.before.assign((groups.chunks + 1) * size, 0);
-  std::uint16_t* const numbers = groups.numbers.data();
-  cpu.for_each(groups.chunks, [&](std::size_t c) {
-    std::uint64_t* const counts = groups.before.data() + (c + 1) * size;
-    const std::size_t end = smaller(n, (c + 1) * groups.chunk);
-    for (std::size_t i = smaller(n, c * groups.chunk); i < end; ++i) ++counts[numbers[i] = rank[numbers[i]]];
+  few_rows& rows = groups.rows;
+  rows.size = size;
+  rows.chunks = std::clamp<std::size_t>(n / 64 / size, 1, threads == 1 ? 1 : 4 * threads);
+  rows.chunk = ceil_div(n, rows.chunks);
+  rows.before.assign((rows.chunks + 1) * size, 0);
+  std::uint16_t* const numbers = rows.numbers.data();
+  cpu.for_each(rows.chunks, [&](std::size_t c) {
+    std::uint64_t* const counts = rows.before.data() + (c + 1) * size;
+    const std::size_t end = smaller(n, (c + 1) * rows.chunk);
+    for (std::size_t i = smaller(n, c * rows.chunk); i < end; ++i) ++counts[numbers[i] = rank[numbers[i]]];
   });
-  for (std::size_t i = size; i < groups.before.size(); ++i) groups.before[i] += groups.before[i - size];
-  groups.counts = array<std::uint64_t, host>(cpu, size);
-  std::copy_n(groups.before.data() + groups.chunks * size, size, groups.counts.data());
+  for (std::size_t i = size; i < rows.before.size(); ++i) rows.before[i] += rows.before[i - size];
 }
 
 /// Numbers rows by their keys; nothing if these are many.
 template <class Key, class KeyAt>
 std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at) {
-  if (n < few_groups<Key>::rows_least) return std::nullopt;
+  if (n < few_rows::rows_least) return std::nullopt;
   auto table = sample_few<Key>(n, key_at);
   if (!table) return std::nullopt;
   few_groups<Key> result;
-  result.numbers = array<std::uint16_t, host>(cpu, n);
-  if (!write_numbers_of_few(cpu, *table, n, key_at, result.numbers.data())) return std::nullopt;
+  result.rows.numbers = array<std::uint16_t, host>(cpu, n);
+  if (!write_numbers_of_few(cpu, *table, n, key_at, result.rows.numbers.data())) return std::nullopt;
   finish_few(cpu, table->distinct(), result);
   return result;
 }
@@ -184,14 +192,14 @@ std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const 
 /// Values are combined in pieces of `reduced_at_once`, in order. A piece may begin in one chunk of rows and
 /// end in a later one: each chunk keeps the values of pieces that began before it, and what comes of the last
 /// one.
-template <class Key, class ValueAt, class Value, class F>
-void reduce_few(const host& cpu, const few_groups<Key>& groups, const ValueAt& value_at, const F& f,
+template <class ValueAt, class Value, class F>
+void reduce_few(const host& cpu, const few_rows& groups, const ValueAt& value_at, const F& f,
                 Value* results) {
-  const std::size_t n = groups.numbers.size(), size = groups.keys.size(), chunks = groups.chunks;
+  const std::size_t n = groups.numbers.size(), size = groups.size, chunks = groups.chunks;
   array<std::uint64_t, host> begins(cpu, size + 1);  // of the pieces of each group
   begins[0] = 0;
   for (std::size_t g = 0; g < size; ++g)
-    begins[g + 1] = begins[g] + ceil_div(groups.counts[g], reduced_at_once);
+    begins[g + 1] = begins[g] + ceil_div(groups.counts()[g], reduced_at_once);
   array<Value, host> pieces(cpu, begins[size]);
   array<Value, host> heads(cpu, chunks * size * (reduced_at_once - 1));
   array<Value, host> tails(cpu, chunks * size);
@@ -236,9 +244,26 @@ void reduce_few(const host& cpu, const few_groups<Key>& groups, const ValueAt& v
       }
       if (end > first_piece) all = tails[c * size + g];
     }
-    if (groups.counts[g] % reduced_at_once != 0) pieces[begins[g + 1] - 1] = *all;
+    if (groups.counts()[g] % reduced_at_once != 0) pieces[begins[g + 1] - 1] = *all;
   });
   reduce_lists(cpu, pieces.data(), begins.data(), size, f, results, nullptr);
+}
+
+/// Writes the rows of each group, ascending: rows[offsets[g]] to rows[offsets[g + 1] - 1].
+inline void list_few(const host& cpu, const few_rows& groups, std::uint32_t* rows, std::uint64_t* offsets) {
+  offsets[0] = 0;
+  for (std::size_t g = 0; g < groups.size; ++g) offsets[g + 1] = offsets[g] + groups.counts()[g];
+  const std::size_t n = groups.numbers.size();
+  cpu.launch(groups.chunks, groups.size * sizeof(std::uint64_t),
+             [&](const auto&, std::size_t c, std::byte* memory) {
+               auto* const next = reinterpret_cast<std::uint64_t*>(memory);
+               const std::uint64_t* const before = groups.before.data() + c * groups.size;
+               for (std::size_t g = 0; g < groups.size; ++g) next[g] = offsets[g] + before[g];
+               const std::size_t end = smaller(n, (c + 1) * groups.chunk);
+               for (std::size_t i = smaller(n, c * groups.chunk); i < end; ++i) {
+                 rows[next[groups.numbers[i]]++] = static_cast<std::uint32_t>(i);
+               }
+             });
 }
 
 }  // namespace roost::detail

@@ -35,11 +35,15 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
       const auto reduce = [&](const auto& function) {
         result.values[k] = array<value, Place>(place, few->keys.size());
         reduce_few(
-            place, *few, [&](std::size_t i) { return source[i].value; }, function, result.values[k++].data());
+            place, few->rows, [&](std::size_t i) { return source[i].value; }, function,
+            result.values[k++].data());
       };
       (reduce(f), ...);
+      if (options.counts) {
+        result.counts = array<std::uint64_t, Place>(place, few->keys.size());
+        place.copy(result.counts.data(), few->rows.counts(), result.counts.bytes());
+      }
       result.keys = std::move(few->keys);
-      if (options.counts) result.counts = std::move(few->counts);
       return result;
     }
   }
