@@ -76,6 +76,8 @@ class array {
   std::span<const T> span() const { return {data_, size_}; }
   /// Keeps at most the first n elements, in the same memory.
   void shrink(std::size_t n) { size_ = n < size_ ? n : size_; }
+  /// Whether its memory has room for more elements than it has.
+  bool has_room() const { return room_ != size_; }
   /// The place; the array must have one.
   const Place& place() const { return *place_; }
 

@@ -7,6 +7,7 @@
 
 #include "roost/block_map.hpp"
 #include "roost/bulk.hpp"
+#include "roost/columns.hpp"
 #include "roost/concurrent_map.hpp"
 #include "roost/concurrent_options.hpp"
 #include "roost/concurrent_set.hpp"

@@ -7,7 +7,7 @@
     >>> roost.Index(ids).get_indexer(np.array([20, 99]))
     array([ 3, -1])
 
-Functions: unique, factorize, isin, join, group_by, value_counts, duplicated, partition.
+Functions: unique, factorize, isin, join, merge, group_by, value_counts, duplicated, partition.
 Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
 Arguments are arrays of numpy, torch, CuPy, jax, pandas, Arrow or polars, on the CPU or on a GPU, or anything
@@ -17,18 +17,18 @@ device. See docs/python.md.
 
 from . import _gpu, _host
 from ._functions import (
-    GroupBy,
     _whole_number,
     duplicated,
     factorize,
-    group_by,
     isin,
     join,
     partition,
     unique,
     value_counts,
 )
+from ._group_by import GroupBy, group_by
 from ._libraries import from_arrow
+from ._merge import merge
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 
 __version__ = "0.2.0"
@@ -48,6 +48,7 @@ __all__ = [
     "info",
     "isin",
     "join",
+    "merge",
     "partition",
     "set_threads",
     "trim",

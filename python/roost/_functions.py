@@ -1,13 +1,11 @@
-"""unique, factorize, isin, join, group_by and their kin."""
+"""unique, factorize, isin, join and their kin."""
 
 import operator
-import threading
 
 import numpy as np
 
-from ._exact import whole_floats
-from ._keys import encode, encode_strings_too, encode_two, numpy_dtype
-from ._libraries import same_device, take_values
+from ._keys import encode
+from ._packing import encode_columns, encode_two_columns
 from ._strings import StringKeys
 
 _ORDERS = {"first": 0, "any": 2}
@@ -16,7 +14,7 @@ _MOST_ROWS = 2**32 - 2
 
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _BOOL, _UINT8 = np.dtype(np.bool_), np.dtype(np.uint8)
-_FLOAT16, _FLOAT32, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+_FLOAT32 = np.dtype(np.float32)
 
 
 def _rows_type(index_dtype, what):
@@ -34,6 +32,8 @@ def _rows_type(index_dtype, what):
 
 def _integer(n, what, name):
     try:
+        if getattr(n, "ndim", None) == 0 and hasattr(n, "item"):  # of CuPy, which is no index
+            n = n.item()
         if not isinstance(n, bool):
             return operator.index(n)
     except TypeError:
@@ -62,8 +62,8 @@ def _check_rows(n, rows, what):
 
 
 def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=None):
-    """The distinct keys of the Keys x; and, if wanted, where each comes first, the number of each row's key,
-    and how often each comes. `missing`: the word of a key that is none."""
+    """The distinct keys of the Keys x, as its kind decodes them; and, if wanted, where each comes first, the
+    number of each row's key, and how often each comes. `missing`: the word of a key that is none."""
     library = x.library
     if isinstance(x, StringKeys):
         first, numbers = x.numbered(rows)
@@ -86,11 +86,12 @@ def unique(
 
     Parameters
     ----------
-    x : array of n keys
+    x : array of n keys, or several columns
         Integers, bools, floats, dates, fixed-size bytes of at most 32, strings; or n rows of a 2-D array of
-        integers, of at most 32 bytes a row (unlike numpy's unique, which flattens).
+        integers, of at most 32 bytes a row (unlike numpy's unique, which flattens). Several columns, each with
+        or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow.
     sorted : bool
-        Whether the keys come in ascending order. Otherwise they come in order of first occurrence where
+        Whether the keys come in ascending order, by the first column first, nulls last. Otherwise they come in order of first occurrence where
         `return_index` is true, and in no particular order, but the same each time, where it is not. Sorting
         the distinct keys is the slowest part.
     return_index, return_inverse, return_counts : bool
@@ -103,7 +104,9 @@ def unique(
     -------
     array, or a tuple of arrays
         The keys, then those of index, inverse (shape (n,)) and counts (int64) that were asked for, in this
-        order, of the library that `x` is of. All NaNs count as one key, and -0.0 as 0.0, as with numpy.
+        order, of the library that `x` is of. All NaNs count as one key, and -0.0 as 0.0, as with numpy. Nulls
+        are one key, too: keys that have some are a masked array of numpy. Keys of a tuple are a tuple, and
+        those of a frame a frame with columns of the same types.
 
     Raises
     ------
@@ -128,21 +131,21 @@ def unique(
     sorted, return_index = _flag(sorted, what, "sorted"), _flag(return_index, what, "return_index")
     return_inverse = _flag(return_inverse, what, "return_inverse")
     return_counts = _flag(return_counts, what, "return_counts")
-    x = encode_strings_too(x, what)
+    x = encode_columns(x, what)
     _check_rows(x.n, rows, what)
     library = x.library
     order = "first" if return_index and not sorted else "any"
     keys, first, inverse, counts = _unique(x, order, rows, return_index, return_inverse, return_counts)
     if sorted:
-        dtype = x.kind.dtype
-        by_key = library.argsort_floats(keys, dtype) if dtype.kind == "f" else library.argsort(keys)
-        keys = library.rows(keys, by_key)
+        by_key = x.kind.argsort(keys, library)
+        keys = x.kind.rows(keys, by_key, library)
         first = library.rows(first, by_key) if return_index else None
         counts = library.rows(counts, by_key) if return_counts else None
         if return_inverse:
             rank, target = library.output(len(by_key), rows)
             library.module.invert_rows(library.place(), library.column(by_key), target)
             inverse = library.rows(library.finish(rank, rows), inverse)
+    keys = x.kind.result(keys, library)
     if not (return_index or return_inverse or return_counts):
         return keys
     wanted = (True, return_index, return_inverse, return_counts)
@@ -154,10 +157,11 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
 
     Parameters
     ----------
-    x : array of n keys
+    x : array of n keys, or several columns
         As for `unique`.
     use_na_sentinel : bool
-        Whether NaN and NaT get the number -1, and are no key of `uniques`.
+        Whether nulls, NaN and NaT get the number -1, and are no key of `uniques`. Rows of several columns are
+        numbered in any case, as pandas numbers those of a MultiIndex.
     index_dtype : "int64" or "int32"
         The type of `codes`.
 
@@ -174,24 +178,27 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     """
     what = "roost.factorize"
     rows = _rows_type(index_dtype, what)
-    x = encode_strings_too(x, what)
+    use_na_sentinel = _flag(use_na_sentinel, what, "use_na_sentinel")
+    x = encode_columns(x, what, use_na_sentinel)
     _check_rows(x.n, rows, what)
-    missing = x.kind.missing if _flag(use_na_sentinel, what, "use_na_sentinel") else None
+    missing = x.kind.missing if use_na_sentinel else None
     uniques, _, codes, _ = _unique(x, "first", rows, inverse=True, missing=missing)
-    return codes, uniques
+    return codes, x.kind.result(uniques, x.library)
 
 
-def isin(x, y, *, assume_unique=False, invert=False):
+def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     """For each element of `x` whether it is one of `y`, like `numpy.isin` and `torch.isin`.
 
     Parameters
     ----------
-    x, y : arrays of keys
-        As for `unique`, of one type, or of two of which one holds all values of the other.
+    x, y : arrays of keys, or several columns
+        As for `unique`, of one type, or of two of which one holds all values of the other; with as many columns.
     assume_unique : bool
         Accepted, as numpy and torch have it; makes no difference.
     invert : bool
         Whether to tell which elements are not in `y`.
+    nulls_equal : bool
+        Whether a null is in `y` if `y` has one. Otherwise no row with a null is, as in SQL.
 
     Returns
     -------
@@ -208,7 +215,8 @@ def isin(x, y, *, assume_unique=False, invert=False):
     (numpy says it is not).
     """
     invert = _flag(invert, "roost.isin", "invert")
-    a, b = encode_two(x, y, "roost.isin")
+    nulls_equal = _flag(nulls_equal, "roost.isin", "nulls_equal")
+    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal)
     library = a.library
     found, target = library.output(a.n, _BOOL)
     library.module.isin(library.place(), a.words, b.words, target)
@@ -220,12 +228,12 @@ _JOINS = {"inner": 0, "left": 1, "semi": 2, "anti": 3}  # as C++ has them
 _HOW = ("inner", "left", "right", "outer", "semi", "anti")
 
 
-def join(left, right, how="inner", *, index_dtype="int64"):
-    """The rows of two columns that have equal keys.
+def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
+    """The rows of two columns, or of two tables of several columns, that have equal keys.
 
     Parameters
     ----------
-    left, right : arrays of keys
+    left, right : arrays of keys, or several columns
         As for `isin`. It is fastest if the keys of `right` are all different, or if it is the shorter one.
     how : "inner", "left", "right", "outer", "semi" or "anti"
         inner: all pairs of rows with equal keys. left: besides these each row of `left` without a match, with
@@ -233,6 +241,12 @@ def join(left, right, how="inner", *, index_dtype="int64"):
         anti: those that have none.
     index_dtype : "int64" or "int32"
         The type of the row numbers.
+    nulls_equal : bool
+        Whether a null is equal to a null. Otherwise no row with a null has a match, as in SQL.
+
+    See Also
+    --------
+    merge : which returns a frame.
 
     Returns
     -------
@@ -257,7 +271,7 @@ def join(left, right, how="inner", *, index_dtype="int64"):
     if not isinstance(how, str) or how not in _HOW:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
     rows = _rows_type(index_dtype, what)
-    a, b = encode_two(left, right, what)
+    a, b = encode_two_columns(left, right, what, _flag(nulls_equal, what, "nulls_equal"))
     _check_rows(max(a.n, b.n), rows, what)
     library = a.library
 
@@ -281,7 +295,7 @@ def value_counts(x, *, sort=True):
 
     Parameters
     ----------
-    x : array of keys
+    x : array of keys, or several columns
         As for `unique`.
     sort : bool
         Whether the most frequent key comes first; equally frequent ones in order of first occurrence.
@@ -292,14 +306,14 @@ def value_counts(x, *, sort=True):
         Unlike pandas, NaN is counted as a key.
     """
     sort = _flag(sort, "roost.value_counts", "sort")
-    x = encode_strings_too(x, "roost.value_counts")
+    x = encode_columns(x, "roost.value_counts")
     _check_rows(x.n, _INT64, "roost.value_counts")
     keys, _, _, counts = _unique(x, "first", _INT64, counts=True)
     library = x.library
     if sort:
         by_count = library.argsort(-counts)
-        keys, counts = library.rows(keys, by_count), library.rows(counts, by_count)
-    return keys, counts
+        keys, counts = x.kind.rows(keys, by_count, library), library.rows(counts, by_count)
+    return x.kind.result(keys, library), counts
 
 
 def duplicated(x, *, keep="first"):
@@ -307,7 +321,7 @@ def duplicated(x, *, keep="first"):
 
     Parameters
     ----------
-    x : array of keys
+    x : array of keys, or several columns
         As for `unique`.
     keep : "first" or False
         Which occurrence of a key is no duplicate: the first one, or none.
@@ -319,7 +333,7 @@ def duplicated(x, *, keep="first"):
     what = "roost.duplicated"
     if not isinstance(keep, (str, bool, np.bool_)) or keep not in ("first", False):
         raise ValueError(f"{what}: keep={keep!r}; give 'first' or False")
-    x = encode_strings_too(x, what)
+    x = encode_columns(x, what)
     _check_rows(x.n, _INT64, what)
     library = x.library
     again, target = library.output(x.n, _BOOL)
@@ -384,175 +398,3 @@ def partition(x, parts, *, seed=0, index_dtype="int64"):
         return numbers, library.of_numpy(np.array([0, x.n]))
     numbers, offsets = library.module.partition(library.place(), x.words, parts, seed % 2**64, rows is _INT64)
     return library.adopt(numbers, rows), library.adopt(offsets, _INT64)
-
-
-_REDUCTIONS = {"sum": 0, "mean": 1, "min": 2, "max": 3}
-_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
-_NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
-_NUMBERS[_FLOAT16] = None  # converted before
-_SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind
-
-
-class GroupBy:
-    """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min`, `max`, `count`,
-    `first`.
-
-    The first call numbers the distinct keys, and all results are in the order of `keys`, whatever is called
-    in which order. It is the same each time for the same calls. Another object of the same keys may have
-    another order. Each method takes one or several arrays of values, one value a key (integers, bools, floats
-    of 2, 4 or 8 bytes; `first` also any others, and rows), and returns an array of results for each. Results
-    are the same for the same input each time, floats included: how additions are nested depends on the number
-    of values only.
-
-    Any number of threads may use one; their calls take turns. It keeps a copy of the keys or, once rows are
-    grouped, 4 bytes for each row; and 8 to 20 bytes for each distinct key, besides the key itself. The first
-    two calls that each sum up a column of integers, or find its extremes, need no grouped rows. All others
-    group the rows, unless they are.
-    """
-
-    def __init__(self, keys):
-        self._n, self._kind, self._library = keys.n, keys.kind, keys.library
-        self._groups = keys.library.module.group(keys.library.place(), keys.words)
-        self._keys, self._lock = None, threading.Lock()
-        self._texts = keys.texts if isinstance(keys, StringKeys) else None
-        if self._texts is not None and isinstance(self._texts.source, np.ndarray):
-            self._keys = self._read_keys()  # the array may change
-
-    def _read_keys(self):
-        place = self._library.place()
-        if self._texts is None:
-            return self._kind.decode(self._groups.keys(place), self._library)
-        texts, self._texts = self._texts, None
-        return texts[self._groups.first_rows(place, True)]
-
-    def __len__(self):
-        """The number of distinct keys."""
-        return self._groups.size(self._library.place())
-
-    def __repr__(self):
-        return f"roost.GroupBy({self._n} rows, {len(self)} distinct keys of type {self._kind.dtype})"
-
-    @property
-    def keys(self):
-        """The distinct keys, in an order without meaning that is the same each time for the same calls."""
-        with self._lock:
-            if self._keys is None:
-                self._keys = self._read_keys()
-        return self._keys
-
-    def count(self):
-        """How many rows each key has: int64."""
-        return self._library.adopt(self._groups.counts(self._library.place()), _INT64)
-
-    def sum(self, *values):
-        """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats.
-
-        Sums of float16 are made in float32, and rounded at the end.
-        """
-        return self._all("sum", values)
-
-    def mean(self, *values):
-        """Means, as float64. Integers of 8 bytes beyond 2^53 are rounded before they are added."""
-        return self._all("mean", values)
-
-    def min(self, *values):
-        """The least values, of the type of the values; NaN if one is NaN."""
-        return self._all("min", values)
-
-    def max(self, *values):
-        """The greatest values, of the type of the values; NaN if one is NaN."""
-        return self._all("max", values)
-
-    def first(self, *values):
-        """The values of each key's first row: of any type and shape that a column has.
-
-        What the library of the keys has not (torch has no dates) stays in the library of the values.
-        """
-        return self._all("first", values)
-
-    def _all(self, how, columns):
-        if not columns:
-            raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
-        columns = [self._column(column, how) for column in columns]
-        combine = self._first if how == "first" else self._reduced
-        if len(columns) == 1:
-            return combine(*columns[0], how)
-        len(self)  # which groups the rows if this is the first call: faster for several columns
-        return tuple(combine(*column, how) for column in columns)
-
-    def _column(self, values, how):
-        """Values as an array, its Library, and its type; None: one that only `first` takes."""
-        what = f"roost.GroupBy.{how}"
-        array, library = take_values(values, what)
-        if library is not self._library:
-            same_device(self._library, library, what)
-        dtype = numpy_dtype(array)
-        if dtype is not None and not dtype.isnative:
-            dtype = dtype.newbyteorder("=")
-        if array.ndim != 1 or dtype not in _NUMBERS:
-            dtype = None
-        if dtype is None and (how != "first" or array.ndim == 0):
-            raise TypeError(
-                f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
-                "numbers"
-            )
-        if array.shape[0] != self._n:
-            raise ValueError(
-                f"{what}: {self._n} keys but {array.shape[0]} values; give one value for each key"
-            )
-        return array, library, dtype
-
-    def _first(self, array, library, dtype, how):
-        """The values of each key's first row."""
-        home = self._library
-        rows = _INT32 if self._n < 2**31 else _INT64
-        first = home.adopt(self._groups.first_rows(home.place(), rows is _INT64), rows)
-        if library is home:
-            return home.rows(array, first)
-        found = library.rows(array, library.of_numpy(home.to_numpy(first)))
-        kind = numpy_dtype(array)
-        if kind is None or not home.has(kind.newbyteorder("=")):
-            return found
-        return home.of_numpy(library.to_numpy(found))
-
-    @whole_floats
-    def _reduced(self, array, library, dtype, how):
-        """What comes of a column of numbers."""
-        home = self._library
-        result = _FLOAT64 if how == "mean" else _SUMS.get(dtype.kind, dtype) if how == "sum" else dtype
-        made = result
-        if dtype == _FLOAT16:  # of which C++ makes sums in 4 bytes
-            array, dtype = library.convert(array, _FLOAT32), _FLOAT32
-            made = result if how == "mean" else _FLOAT32
-        column = library.column(array, self._n, dtype.itemsize)
-        values = self._groups.reduce(home.place(), column, _NUMBERS[dtype], _REDUCTIONS[how])
-        found = (home.computed if how in ("sum", "mean") else home.adopt)(values, made)
-        if made == result:
-            return found
-        found = home.convert(found, result)
-        return home.of_numpy(found) if isinstance(found, np.ndarray) else found
-
-
-def group_by(keys):
-    """Groups rows by key: ``roost.group_by(customers).sum(amounts)``.
-
-    Parameters
-    ----------
-    keys : array of n keys
-        As for `unique`.
-
-    Returns
-    -------
-    GroupBy
-
-    Examples
-    --------
-    >>> import numpy, roost
-    >>> g = roost.group_by(numpy.array([7, 8, 7]))
-    >>> sums = g.sum(numpy.array([1.5, 2.0, 3.0]))
-    >>> sorted(zip(g.keys.tolist(), sums.tolist()))
-    [(7, 4.5), (8, 2.0)]
-    """
-    keys = encode_strings_too(keys, "roost.group_by")
-    _check_rows(keys.n, _INT64, "roost.group_by")
-    return GroupBy(keys)

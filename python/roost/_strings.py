@@ -21,13 +21,14 @@ class Texts:
 
     `column`: what C++ has of it. `source`: the array or the column that it was made of; elements of an array
     are those of the result, too. Of others, C++ makes objects, of which `is_list` makes numpy's `U`, as of
-    any list.
+    any list. `valid`: a bitmap as Arrow has it, where there are nulls; what is read of a null has no meaning.
     """
 
     ndim = 1
 
     def __init__(self, column, source=None, is_list=False):
         self.column, self.source, self.is_list = column, source, is_list
+        self.valid = column.valid
         self.shape = (len(column),)
         self.size = len(column)
         numpys = isinstance(source, np.ndarray)
@@ -55,8 +56,9 @@ def _address(array):
     return array.__array_interface__["data"][0], len(array), array.strides[0]
 
 
-def _of_numpy(array, what):
-    """The Texts of an array of numpy of one of the KINDS, or of fixed-size bytes."""
+def of_numpy(array, what, nulls_too=False):
+    """The Texts of an array of numpy of one of the KINDS, or of fixed-size bytes. `nulls_too`: None, NaN and
+    pandas.NA among objects are nulls."""
     if array.ndim != 1:
         raise ValueError(
             f"{what}: keys of type {array.dtype} and shape {array.shape}; pass one dimension of strings"
@@ -71,7 +73,7 @@ def _of_numpy(array, what):
         functions = np._core._multiarray_umath._ARRAY_API
         column = _host.texts_of_numpy(functions, array.dtype, *_address(array))
     else:
-        column = _host.texts_of_objects(*_address(array))
+        column = _host.texts_of_objects(*_address(array), nulls_too)
     if column is None:
         names = " and ".join(sorted({type(s).__name__ for s in array.tolist()}))
         raise TypeError(
@@ -80,8 +82,8 @@ def _of_numpy(array, what):
     return Texts(column, array)
 
 
-def _of_arrow(x, what, name):
-    """The Texts of what has Arrow's interface, without nulls; None for other columns."""
+def _of_arrow(x):
+    """The Texts of what has Arrow's interface; None for other columns."""
     kind = getattr(x, "type", x)  # pyarrow has the interface of types there
     if hasattr(kind, "__arrow_c_schema__") and not _host.is_arrow_text(kind.__arrow_c_schema__()):
         return None
@@ -91,12 +93,10 @@ def _of_arrow(x, what, name):
         column = _host.texts_of_array(*x.__arrow_c_array__())
     else:
         return None
-    if column is None:
-        return None
-    no_nulls(name, column.nulls, what)
-    return Texts(column)
+    return None if column is None else Texts(column)
 
 
+_NAMES = {"pandas": "the column", "polars": "the polars column"}
 _OF_POLARS = ("String", "Binary", "Categorical", "Enum")
 
 
@@ -106,25 +106,24 @@ def _of_pandas(x, what):
         return None
     column = getattr(x, "array", x)
     if getattr(column, "_pa_array", None) is not None:
-        return _of_arrow(column._pa_array, what, "the Arrow column")
+        return _of_arrow(column._pa_array)
     categories = getattr(x.dtype, "categories", None)
     if categories is not None:
         codes = np.asarray(column.codes, np.int64)
         known, _ = take_keys(categories, what) if len(categories) else (None, None)
         if not isinstance(known, Texts):
             return None
-        coded = _host.texts_of_codes(codes, known.column)
-        no_nulls("the column", coded.nulls, what)
-        return Texts(coded, (codes, known))
+        return Texts(_host.texts_of_codes(codes, known.column), (codes, known))
     if getattr(x.dtype, "storage", None) == "python":  # objects, in an array of numpy
         array = np.asarray(column, object)
-        found = _host.texts_of_objects(*_address(array)) if len(array) else None
+        found = _host.texts_of_objects(*_address(array), True) if len(array) else None
         return None if found is None else Texts(found, array)
     return None
 
 
-def _of_column(x, what):
-    """The Texts of a column of another library, or of a list; None for anything else."""
+def of_column(x, what):
+    """The Texts of a column of another library, which may have nulls, or of a list; None for anything
+    else."""
     if type(x) in (list, tuple):
         column = _host.texts_of_list(x)
         return None if column is None else Texts(column, is_list=True)
@@ -133,26 +132,44 @@ def _of_column(x, what):
         return _of_pandas(x, what)
     if name == "polars":
         known = x.dtype.base_type().__name__ in _OF_POLARS
-        return _of_arrow(x, what, "the polars column") if known else None
-    if name == "arrow":
-        return _of_arrow(x, what, "the Arrow column")
-    if name == "other":
-        return _of_arrow(x, what, "the Arrow column")
-    return None
+        return _of_arrow(x) if known else None
+    return _of_arrow(x) if name in ("arrow", "other") else None
 
 
 def take_keys(x, what):
     """As `take`, but texts are Texts."""
-    texts = _of_column(x, what)
+    texts = of_column(x, what)
     if texts is not None:
+        no_nulls(_NAMES.get(taker_name(x), "the Arrow column"), texts.column.nulls, what)
         return texts, NUMPY
     array, library = take(x, what)
     if library is NUMPY and array.dtype.kind in KINDS:
-        return _of_numpy(array if array.shape else array.reshape(1), what), library
+        return of_numpy(array if array.shape else array.reshape(1), what), library
     return array, library
 
 
-class StringKind:
+class ArrayKind:
+    """Keys that are an array."""
+
+    __slots__ = ()
+
+    def rows(self, keys, rows, library):
+        """Some of the keys."""
+        return library.rows(keys, rows)
+
+    def argsort(self, keys, library):
+        """The row numbers of keys in ascending order; equal ones stay in order."""
+        return library.argsort(keys)
+
+    def result(self, keys, library):
+        """Keys as users get them."""
+        return keys
+
+    def keep(self):
+        """Makes a copy of what `decode` needs besides words."""
+
+
+class StringKind(ArrayKind):
     """Keys that are texts: words without a meaning, and rows that have them."""
 
     missing = None
@@ -168,7 +185,7 @@ class StringKind:
 class StringKeys:
     """Keys that are texts, by words that are equal where the texts are."""
 
-    library = NUMPY
+    library, kept = NUMPY, None
 
     def __init__(self, texts, words=None):
         self.texts, self.n, self.kind = texts, len(texts), StringKind(texts)
@@ -181,8 +198,13 @@ class StringKeys:
 
     def numbered(self, dtype):
         """The rows where distinct texts come first, ascending, and for each row the number of its text."""
-        found = _host.number_texts(self.texts.column, dtype.itemsize == 8)
-        return tuple(NUMPY.adopt(array, dtype) for array in found)
+        return numbers_of([self.texts.column], dtype)
+
+
+def numbers_of(columns, dtype):
+    """For the texts of some columns, one after the other, what `numbered` returns."""
+    found = _host.number_texts(columns, dtype.itemsize == 8)
+    return tuple(NUMPY.adopt(array, dtype) for array in found)
 
 
 def compared(x, what):
@@ -193,13 +215,18 @@ def compared(x, what):
         raise TypeError(f"{what}: strings are never equal to {x.dtype}; convert one of them")
     if x.ndim != 1:
         raise ValueError(f"{what}: strings of shape {x.shape}; pass one dimension of strings")
-    return _of_numpy(x if x.dtype.kind == "S" else np.empty(0, object), what)
+    return of_numpy(x if x.dtype.kind == "S" else np.empty(0, object), what)
 
 
-def encode_two(a, b, what):
-    """The StringKeys of two columns of texts that are compared with each other."""
+def two_texts(a, b, what):
+    """Two columns of texts that are compared with each other, as Texts."""
     a, b = compared(a, what), compared(b, what)
     if a.size and b.size and a.type is not b.type:
         raise TypeError(f"{what}: {a.type.__name__} and {b.type.__name__} are never equal; convert one")
+    return a, b
+
+
+def two_keys(a, b):
+    """The StringKeys of two columns of texts."""
     words = _host.keys_of_texts([a.column, b.column], True)[0]
     return StringKeys(a, words[: len(a)]), StringKeys(b, words[len(a) :])

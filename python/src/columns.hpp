@@ -172,7 +172,10 @@ nb::object to_python_as(const call_place<cuda>& at, array<T, cuda>&& values) {
     const std::size_t bytes = values.bytes();
     return nb::cast(device_bytes{data, bytes, at.get().device(), owner_of(std::move(values))});
   }
-  if (nb::object owner = at.memory()->take(values.data()); owner.is_valid()) return owner;
+  if (nb::object owner = at.memory()->take(values.data()); owner.is_valid()) {
+    if (!values.has_room()) return owner;
+    return owner[nb::slice(static_cast<Py_ssize_t>(values.bytes()))];
+  }
   auto [owner, memory] = at.memory()->make(values.bytes());
   const detail::device_guard guard(at.get().device());
   at.get().copy(memory, values.data(), values.bytes());

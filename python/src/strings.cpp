@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <cctype>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -23,7 +25,16 @@
 namespace roost::python {
 namespace {
 
-// How texts lie in memory. Each is a column whose element i is a text.
+/// A bitmap of Arrow, which says of each row whether it has a value; null: all have one.
+struct validity {
+  const std::uint8_t* bits = nullptr;
+  std::size_t offset = 0;
+  bool operator[](std::size_t i) const {
+    return bits == nullptr || (bits[(offset + i) / 8] >> (offset + i) % 8 & 1) != 0;
+  }
+};
+
+// How texts lie in memory. Each is a column whose element i is a text; of a null, any.
 
 template <class Offset>
 struct packed_texts {
@@ -44,7 +55,9 @@ struct viewed_texts {
   static_assert(sizeof(view) == 16);
   const view* views;
   const void* const* buffers;
+  validity valid;  // a null's view may point anywhere
   std::string_view operator[](std::size_t i) const {
+    if (!valid[i]) return {};
     const view& it = views[i];
     const auto length = static_cast<std::size_t>(it.length);
     if (length <= 12) return {it.begin, length};
@@ -65,7 +78,7 @@ struct fixed_texts {
 
 class texts;
 
-/// Numbers of texts.
+/// Numbers of texts. A null may have one beyond the dictionary.
 struct coded_texts {
   const void* codes;
   std::size_t code_bytes;
@@ -104,12 +117,19 @@ class texts {
   void add(const texts& other) {
     for (const chunk& part : other.chunks_) add(part.count, part.layout);
   }
-  void add_nulls(std::size_t count) { nulls_ += count; }
+  /// Says that a row, which is added before or after, is null.
+  void add_null(std::size_t row) {
+    if (valid_.size() <= row / 8) valid_.resize(row / 8 + 1, 0xFF);
+    valid_[row / 8] &= static_cast<std::uint8_t>(~(1U << row % 8));
+    ++nulls_;
+  }
   /// Keeps memory as long as this.
   void keep(std::shared_ptr<void> memory) { memory_.push_back(std::move(memory)); }
 
   std::size_t size() const { return size_; }
   std::size_t nulls() const { return nulls_; }
+  /// A bitmap as Arrow has it, where there are nulls; its last bytes may be missing, where there are none.
+  std::span<const std::uint8_t> valid() const { return valid_; }
   /// Whether the texts are Python's bytes rather than str.
   bool are_bytes() const { return are_bytes_; }
 
@@ -141,11 +161,15 @@ class texts {
  private:
   std::vector<chunk> chunks_;
   std::vector<std::shared_ptr<void>> memory_;
+  std::vector<std::uint8_t> valid_;
   std::size_t size_ = 0, nulls_ = 0;
   bool are_bytes_;
 };
 
-std::string_view coded_texts::operator[](std::size_t i) const { return (*dictionary)[code(i)]; }
+std::string_view coded_texts::operator[](std::size_t i) const {
+  const std::size_t number = code(i);
+  return number < dictionary->size() ? (*dictionary)[number] : std::string_view();
+}
 
 // Texts as keys.
 
@@ -221,7 +245,11 @@ array<typename KeyOf::type, host> keys_of(const host& cpu, const texts& all, con
     if constexpr (std::is_same_v<std::decay_t<decltype(layout)>, coded_texts>) {
       if (layout.dictionary->size() <= count) {  // which therefore costs no more than the rows
         const auto known = keys_of(cpu, *layout.dictionary, key_of);
-        return cpu.for_each(count, [&](std::size_t i) { target[i] = known[layout.code(i)]; });
+        const auto none = key_of({});
+        return cpu.for_each(count, [&](std::size_t i) {
+          const std::size_t number = layout.code(i);
+          target[i] = number < known.size() ? known[number] : none;
+        });
       }
     }
     cpu.for_each(count, [&](std::size_t i) { target[i] = key_of(layout[i]); });
@@ -400,8 +428,10 @@ nb::object keys_of_texts(const std::vector<const texts*>& columns, bool numbers_
   });
 }
 
-/// The rows where distinct texts come first, ascending, and the number of each row's text among these.
-nb::object number_texts(const texts& all, bool wide) {
+/// For the texts of some columns, one column after the other: the rows where distinct ones come first,
+/// ascending, and the number of each row's text among these.
+nb::object number_texts(const std::vector<const texts*>& columns, bool wide) {
+  const texts all = all_of(columns);
   const call_place<host> at;
   return with_keys_for(all, [&](const auto& key_of, key_form form, std::uint64_t) -> nb::object {
     auto numbered =
@@ -475,13 +505,22 @@ std::string_view bytes_of(PyObject* text, nb::object&) {
   return {bytes, static_cast<std::size_t>(n)};
 }
 
+/// Whether an object stands for a null in columns of pandas: None, NaN, or pandas.NA.
+bool stands_for_null(PyObject* it) {
+  if (it == Py_None) return true;
+  if (PyFloat_Check(it)) return std::isnan(PyFloat_AsDouble(it));
+  return std::string_view(nb::type_name(nb::handle(it).type()).c_str()).ends_with("NAType");
+}
+
 /// n objects that are all str, or all bytes, or numpy's scalars of these; null if they are not.
+/// `nulls_too`: or stand for nulls.
 template <class Object>
-std::unique_ptr<texts> texts_of(std::size_t n, const Object& object) {
+std::unique_ptr<texts> texts_of(std::size_t n, const Object& object, bool nulls_too = false) {
   if (n == 0) return nullptr;
   const nb::object numpy = nb::module_::import_("numpy");
   const nb::object np_str = numpy.attr("str_"), np_bytes = numpy.attr("bytes_");
   text_buffer all(n);
+  std::vector<std::size_t> nulls;
   nb::object kept;
   const auto gather = [&](PyTypeObject* own, const nb::object& numpys, auto&& read) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -489,17 +528,27 @@ std::unique_ptr<texts> texts_of(std::size_t n, const Object& object) {
       PyObject* const it = object(i);
       if (it == nullptr) return false;
       PyTypeObject* const type = Py_TYPE(it);
-      if (type != own && reinterpret_cast<PyObject*>(type) != numpys.ptr()) return false;
-      all.add(read(it, kept));
+      if (type == own || reinterpret_cast<PyObject*>(type) == numpys.ptr()) {
+        all.add(read(it, kept));
+      } else if (nulls_too && stands_for_null(it)) {
+        all.add({});
+        nulls.push_back(i);
+      } else {
+        return false;
+      }
       if (i % (1 << 20) == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
     }
     return true;
   };
-  PyObject* const first = object(0);
+  PyObject* first = object(0);
+  for (std::size_t i = 1; nulls_too && i < n && stands_for_null(first); ++i) first = object(i);
   const bool are_bytes = first != nullptr && PyBytes_Check(first);
   const bool done =
       are_bytes ? gather(&PyBytes_Type, np_bytes, bytes_of) : gather(&PyUnicode_Type, np_str, utf8_of);
-  return done ? std::move(all).finish(are_bytes) : nullptr;
+  if (!done) return nullptr;
+  auto result = std::move(all).finish(are_bytes);
+  for (const std::size_t row : nulls) result->add_null(row);
+  return result;
 }
 
 std::unique_ptr<texts> texts_of_list(const nb::handle& list) {
@@ -516,10 +565,12 @@ std::unique_ptr<texts> texts_of_list(const nb::handle& list) {
 }
 
 /// Of an array of objects: address, rows, bytes from one to the next.
-std::unique_ptr<texts> texts_of_objects(std::uintptr_t address, std::size_t n, std::ptrdiff_t stride) {
-  return texts_of(n, [&](std::size_t i) {
+std::unique_ptr<texts> texts_of_objects(std::uintptr_t address, std::size_t n, std::ptrdiff_t stride,
+                                        bool nulls_too) {
+  const auto object = [&](std::size_t i) {
     return *reinterpret_cast<PyObject* const*>(address + static_cast<std::uintptr_t>(stride) * i);
-  });
+  };
+  return texts_of(n, object, nulls_too);
 }
 
 /// numpy's StringDType through numpy's C interface, of whose functions each has its place in a table for
@@ -645,43 +696,40 @@ bool has_bytes(const arrow::schema& type) {
   return format != "u" && format != "U" && format != "vu";
 }
 
-bool is_null(const arrow::array& from, std::size_t i) {
-  const auto* const valid = static_cast<const std::uint8_t*>(from.buffers[0]);
-  return valid != nullptr && (valid[i / 8] >> i % 8 & 1) == 0;
+/// Where a column has values.
+validity valid_rows(const arrow::array& from) {
+  if (from.null_count == 0 || from.n_buffers == 0) return {};
+  return {static_cast<const std::uint8_t*>(from.buffers[0]), static_cast<std::size_t>(from.offset)};
 }
 
-/// Adds a column that `to` keeps the memory of, or counts its nulls.
+/// Adds a column that `to` keeps the memory of.
 void add_arrow(texts& to, const arrow::schema& type, const arrow::array& from) {
   const auto n = static_cast<std::size_t>(from.length), begin = static_cast<std::size_t>(from.offset);
-  std::size_t nulls = 0;
-  if (from.null_count != 0 && from.n_buffers > 0) {
-    for (std::size_t i = 0; i < n; ++i) nulls += is_null(from, begin + i);
+  if (n == 0) return;
+  const std::size_t row = to.size();
+  const validity valid = valid_rows(from);
+  for (std::size_t i = 0; valid.bits != nullptr && i < n; ++i) {
+    if (!valid[i]) to.add_null(row + i);
   }
-  to.add_nulls(nulls);
-  if (n == 0 || nulls != 0) return;
   const auto buffer = [&](std::size_t i) { return from.buffers[i]; };
   if (type.dictionary != nullptr) {
     const arrow::array& values = *from.dictionary;
     const char format = static_cast<char>(std::tolower(type.format[0]));
     const bool is_signed = format == type.format[0];
     const std::size_t bytes = format == 'c' ? 1 : format == 's' ? 2 : format == 'i' ? 4 : 8;
-    coded_texts codes{static_cast<const char*>(buffer(1)) + begin * bytes, bytes, nullptr};
-    const auto count = static_cast<std::size_t>(values.length);
+    auto dictionary = std::make_shared<texts>(to.are_bytes());
+    add_arrow(*dictionary, *type.dictionary, values);
+    const coded_texts codes{static_cast<const char*>(buffer(1)) + begin * bytes, bytes, dictionary.get()};
     const std::size_t most = ~std::size_t{0} >> (64 - 8 * bytes + is_signed);  // above: negative ones
+    const validity known = valid_rows(values);
     for (std::size_t i = 0; i < n; ++i) {
+      if (!valid[i]) continue;
       const std::size_t code = codes.code(i);
-      if (code >= count || code > most) {
+      if (code >= dictionary->size() || code > most) {
         detail::raise<invalid_argument>({"roost: an Arrow column with a code of no value; make it anew"});
       }
-      nulls += values.null_count != 0 && is_null(values, static_cast<std::size_t>(values.offset) + code);
+      if (!known[code]) to.add_null(row + i);
     }
-    to.add_nulls(nulls);
-    if (nulls != 0) return;
-    arrow::array whole = values;  // in which only nulls that no code means may be left
-    whole.null_count = 0;
-    auto dictionary = std::make_shared<texts>(to.are_bytes());
-    add_arrow(*dictionary, *type.dictionary, whole);
-    codes.dictionary = dictionary.get();
     to.keep(std::move(dictionary));
     return to.add(n, codes);
   }
@@ -694,8 +742,8 @@ void add_arrow(texts& to, const arrow::schema& type, const arrow::array& from) {
       return to.add(n,
                     packed_texts<std::int64_t>{static_cast<const std::int64_t*>(buffer(1)) + begin, bytes});
     case 'v':
-      return to.add(
-          n, viewed_texts{static_cast<const viewed_texts::view*>(buffer(1)) + begin, from.buffers + 2});
+      return to.add(n, viewed_texts{static_cast<const viewed_texts::view*>(buffer(1)) + begin,
+                                    from.buffers + 2, valid});
     default: {
       const std::size_t width = std::stoul(type.format + 2);
       return to.add(n, fixed_texts{static_cast<const char*>(buffer(1)) + begin * width, width, false});
@@ -755,10 +803,10 @@ std::unique_ptr<texts> texts_of_stream(const nb::handle& capsule) {
 std::unique_ptr<texts> texts_of_codes(const column& codes, const texts& dictionary) {
   auto result = std::make_unique<texts>(dictionary.are_bytes());
   const auto numbers = span_of<std::int64_t>(codes);
-  std::size_t nulls = 0;
-  for (const std::int64_t code : numbers) nulls += code < 0;
-  result->add_nulls(nulls);
-  if (nulls == 0) result->add(numbers.size(), coded_texts{codes.data, sizeof(std::int64_t), &dictionary});
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < 0) result->add_null(i);
+  }
+  result->add(numbers.size(), coded_texts{codes.data, sizeof(std::int64_t), &dictionary});
   return result;
 }
 
@@ -788,12 +836,22 @@ void write_objects(const texts& from, const column& numbers, std::uintptr_t addr
   }
 }
 
+/// The bitmap of a column with nulls, of a byte for 8 rows.
+nb::object valid_of(const texts& of) {
+  if (of.nulls() == 0) return nb::none();
+  array<std::uint8_t, host> bits(call_place<host>::get(), detail::ceil_div(of.size(), std::size_t{8}));
+  std::fill_n(bits.data(), bits.size(), std::uint8_t{0xFF});
+  std::copy(of.valid().begin(), of.valid().end(), bits.data());
+  return to_python(call_place<host>(), std::move(bits));
+}
+
 }  // namespace
 
 void bind_strings(nb::module_& m) {
   nb::class_<texts>(m, "Texts")
       .def("__len__", &texts::size)
       .def_prop_ro("nulls", &texts::nulls)
+      .def_prop_ro("valid", &valid_of)
       .def_prop_ro("are_bytes", &texts::are_bytes);
   m.def("keys_of_texts", &keys_of_texts);
   m.def("number_texts", &number_texts);

@@ -306,7 +306,10 @@ def test_set_threads(threads):
             roost.set_threads(wrong)
 
 
-@pytest.mark.parametrize("module", [roost, roost._functions, roost._tables, roost.sparse, roost.distributed])
+@pytest.mark.parametrize(
+    "module",
+    [roost, roost._functions, roost._group_by, roost._tables, roost.sparse, roost.distributed],
+)
 def test_examples_in_docstrings(module):
     failed, tried = doctest.testmod(module)
     assert tried and not failed

@@ -83,6 +83,81 @@ bool same_bits(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
+// The host numbers few keys in batches of 2^17 rows and more, and combines values where they lie.
+
+/// What group_by makes of values: f over pieces of 32, and so on over the results.
+template <class Value, class F>
+Value nested(std::vector<Value> values, const F& f) {
+  while (values.size() > 1) {
+    std::vector<Value> results;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i % 32 == 0) {
+        results.push_back(values[i]);
+      } else {
+        results.back() = f(results.back(), values[i]);
+      }
+    }
+    values = std::move(results);
+  }
+  return values[0];
+}
+
+template <class Key>
+void check_nesting(const std::vector<u64>& numbers) {
+  std::vector<Key> keys;
+  std::vector<double> values;
+  std::vector<ends> rows;
+  oracle_map<Key, std::vector<double>> of_key;
+  oracle_map<Key, ends> ends_of;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    keys.push_back(from_number<Key>(numbers[i]));
+    values.push_back(static_cast<double>(roost::mix64(i)) / 1e10 * (i % 7 == 0 ? -1e6 : 1));
+    rows.push_back({i, i, 1});
+    of_key[keys[i]].push_back(values[i]);
+    const auto [at, fresh] = ends_of.emplace(keys[i], rows[i]);
+    if (!fresh) at->second = join_ends()(at->second, rows[i]);
+  }
+  const auto there = upload(keys);
+  const auto sums = roost::group_by(test_place(), there, upload(values), roost::plus());
+  const auto found = download(sums.keys);
+  const auto results = download(sums.values);
+  const auto counts = download(sums.counts);
+  ASSERT_EQ(found.size(), of_key.size());
+  std::size_t wrong = 0;
+  for (std::size_t g = 0; g < found.size(); ++g) {
+    const auto& all = of_key.at(found[g]);
+    wrong += !same_bits(results[g], nested(all, roost::plus())) || counts[g] != all.size();
+  }
+  EXPECT_EQ(wrong, 0u) << numbers.size() << " rows, " << found.size() << " groups";
+  const auto joined = roost::group_by(test_place(), there, upload(rows), join_ends(), {.counts = false});
+  const auto joined_keys = download(joined.keys);
+  const auto joined_ends = download(joined.values);
+  EXPECT_EQ(joined.counts.size(), 0u);
+  ASSERT_EQ(joined_keys.size(), of_key.size());
+  for (std::size_t g = 0; g < joined_keys.size(); ++g) wrong += joined_ends[g] != ends_of.at(joined_keys[g]);
+  EXPECT_EQ(wrong, 0u) << numbers.size() << " rows, " << found.size() << " groups";
+}
+
+TEST(group_by_calls, nest_few_keys_as_many) {
+  constexpr std::size_t least = 1 << 17;
+  for (const u64 groups : {1, 2, 33, 1000, 4000, 16384, 20000}) {
+    check_nesting<u32>(random_numbers(least - 1, groups, groups - 1));
+    check_nesting<u64>(random_numbers(least + groups, groups, groups - 1));
+  }
+  check_nesting<sixteen>(random_numbers(300000, 1, 99));
+  auto numbers = random_numbers(400000, 2, 500);
+  std::sort(numbers.begin(), numbers.end());  // most chunks have few of the groups
+  check_nesting<u64>(numbers);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {  // keys that the sample misses
+    if (i % 100 == 37) numbers[i] = 1000 + i;
+  }
+  check_nesting<u64>(numbers);
+  for (std::size_t i = 0; i < 16000; ++i) numbers[200000 + i] = 1000000 + i;  // and more than few of them
+  check_nesting<u32>(numbers);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = i % 64 == 0 ? 5 : i;  // or all
+  check_nesting<u64>(numbers);
+}
+
 /// The distinct keys, numbered by first occurrence, and the number of each item's key.
 template <class Key>
 struct numbered {

@@ -1,0 +1,311 @@
+#pragma once
+
+// Bodies of roost/columns.hpp.
+
+#include "roost/columns.hpp"
+#include "roost/detail/groups/value_words.hpp"
+
+namespace roost {
+namespace detail {
+
+/// f of a value of that type.
+template <class F>
+ROOST_FN auto with_number(column_type type, const F& f) {
+  switch (type) {
+    case column_type::i1:
+      return f(std::int8_t());
+    case column_type::i2:
+      return f(std::int16_t());
+    case column_type::i4:
+      return f(std::int32_t());
+    case column_type::i8:
+      return f(std::int64_t());
+    case column_type::b1:
+      return f(bool());
+    case column_type::u1:
+      return f(std::uint8_t());
+    case column_type::u2:
+      return f(std::uint16_t());
+    case column_type::u4:
+      return f(std::uint32_t());
+    case column_type::u8:
+      return f(std::uint64_t());
+    case column_type::f4:
+      return f(float());
+    case column_type::f8:
+      break;
+  }
+  return f(double());
+}
+
+/// Value i of a column, as a word in the order of the values: equal where these are.
+template <class T>
+ROOST_FN std::uint64_t ordered_word(const void* values, std::size_t i) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return static_cast<const std::uint8_t*>(values)[i] != 0;  // as numpy takes another byte
+  } else {
+    T value = static_cast<const T*>(values)[i];
+    if constexpr (std::is_floating_point_v<T>) {
+      if (value == 0) value = 0;  // of -0.0
+      if (value != value) return value_word<minimum, T>::of(std::numeric_limits<T>::quiet_NaN());
+    }
+    return value_word<minimum, T>::of(value);
+  }
+}
+template <class T>
+ROOST_FN T value_of_word(std::uint64_t word) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return word != 0;
+  } else {
+    using words = value_word<minimum, T>;
+    return words::value(static_cast<typename words::word>(word));
+  }
+}
+
+ROOST_FN bool is_valid(const std::uint8_t* valid, std::size_t i) {
+  return valid == nullptr || (valid[i / 8] >> i % 8 & 1) != 0;
+}
+
+/// Combines words into a key, from its lowest bit. `high`: bit 64.
+template <class Key>
+ROOST_FN void put_bits(Key& key, std::uint32_t shift, std::uint64_t low, bool high) {
+  if constexpr (std::is_integral_v<Key>) {
+    key |= static_cast<Key>(low << shift);
+  } else {
+    const std::uint32_t w = shift / 64, s = shift % 64;
+    key.word[w] |= low << s;
+    if (s != 0 && low >> (64 - s) != 0) key.word[w + 1] |= low >> (64 - s);
+    if (high) key.word[w + 1] |= std::uint64_t{1} << s;
+  }
+}
+/// Bits of a key, at most 64.
+template <class Key>
+ROOST_FN std::uint64_t get_bits(const Key& key, std::uint32_t shift, std::uint32_t bits) {
+  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits);
+  if constexpr (std::is_integral_v<Key>) {
+    return std::uint64_t{key} >> shift & mask;
+  } else {
+    const std::uint32_t w = shift / 64, s = shift % 64;
+    const std::uint64_t low = key.word[w] >> s;
+    return (s + bits <= 64 ? low : low | key.word[w + 1] << (64 - s)) & mask;
+  }
+}
+
+/// The least word of each column, and the complement of the greatest: a team reads a tile of one column.
+struct column_range_kernel {
+  static constexpr int threads = 256;
+  static constexpr std::size_t tile = std::size_t{1} << 16;
+  struct columns {
+    key_column of[column_packing::columns_most];
+  } table;
+  std::size_t tiles;     // of each column
+  std::uint64_t* least;  // two of each column
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    const std::size_t c = index / tiles, first = index % tiles * tile;
+    const key_column& column = table.of[c];
+    const auto count = static_cast<std::uint32_t>(smaller(tile, column.rows - first));
+    with_number(column.type, [&]<class T>(T) {
+      std::uint64_t low = ~std::uint64_t{0}, high = 0;
+      const auto see = [&](std::size_t i) {
+        const std::uint64_t word = ordered_word<T>(column.values, i * column.step);
+        low = smaller(low, word);
+        high = larger(high, word);
+      };
+      if (column.valid == nullptr) {
+        for_each_of(team, count, [&](std::uint32_t i) { see(first + i); });
+      } else {
+        for_each_of(team, count, [&](std::uint32_t i) {
+          if (is_valid(column.valid, first + i)) see(first + i);
+        });
+      }
+      std::uint64_t* const mine = least + 2 * c;
+      if (low < peek(mine[0])) fetch_min(mine[0], low);
+      if (~high < peek(mine[1])) fetch_min(mine[1], ~high);
+      return true;
+    });
+  }
+};
+
+/// Writes the keys of a tile of rows, one column after the other.
+template <class Key>
+struct pack_columns_kernel {
+  static constexpr int threads = 256;
+  static constexpr std::size_t tile = 2048;
+  struct columns {
+    packed_field how[column_packing::columns_most];
+    key_column of[column_packing::columns_most];
+  } table;
+  std::uint32_t count;
+  std::size_t rows;
+  std::uint64_t null;  // which of the codes that are no values
+  Key* keys;
+
+  template <class Team>
+  ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
+    const std::size_t first = index * tile;
+    const auto here = static_cast<std::uint32_t>(smaller(tile, rows - first));
+    for (std::uint32_t c = 0; c < count; ++c) {
+      const packed_field how = table.how[c];
+      const key_column column = table.of[c];
+      with_number(how.type, [&]<class T>(T) {
+        for_each_of(team, here, [&](std::uint32_t i) {
+          const std::size_t row = first + i;
+          Key key = c == 0 ? Key{} : keys[row];
+          const bool there = is_valid(column.valid, row);
+          std::uint64_t code = there ? ordered_word<T>(column.values, row * column.step) - how.least : 0;
+          const bool special = !there || code > how.range;
+          if (special) code = how.special(there ? 2 : null);
+          put_bits(key, how.shift, code, special && how.wide);
+          keys[row] = key;
+        });
+        return true;
+      });
+    }
+  }
+};
+
+template <class Key>
+struct unpack_row {
+  packed_field how;
+  const Key* keys;
+  void* values;  // or null
+  bool* valid;   // or null
+  std::size_t step;
+
+  ROOST_FN void operator()(std::size_t i) const {
+    std::uint64_t code = get_bits(keys[i], how.shift, how.wide ? 64 : how.bits);
+    const bool there = how.wide ? get_bits(keys[i], how.shift + 64, 1) == 0 : code <= how.range;
+    if (!there) code = 0;
+    if (valid != nullptr) valid[i] = there;
+    if (values == nullptr) return;
+    with_number(how.type, [&]<class T>(T) {
+      static_cast<T*>(values)[i * step] = there ? value_of_word<T>(code + how.least) : T();
+      return true;
+    });
+  }
+};
+
+}  // namespace detail
+
+template <class Place>
+column_packing::column_packing(const Place& place, std::span<const std::span<const key_column>> tables,
+                               null_equality nulls)
+    : nulls_(nulls) {
+  constexpr const char* where = "roost::column_packing: ";
+  const std::size_t count = tables.empty() ? 0 : tables[0].size();
+  if (count == 0 || count > columns_most || tables.size() > tables_most) {
+    detail::raise<invalid_argument>({where, tables.size(), " tables with ", count, " columns; give 1 to ",
+                                     tables_most, " tables with 1 to ", columns_most, " columns"});
+  }
+  fields_.resize(count);
+  for (std::size_t c = 0; c < count; ++c) fields_[c].type = tables[0][c].type;
+  array<std::uint64_t, Place> least(place, 2 * count);
+  place.fill(least.data(), 0xFF, least.bytes());
+  for (const auto& table : tables) {
+    check(table);
+    const std::size_t tiles = detail::ceil_div(table[0].rows, detail::column_range_kernel::tile);
+    detail::column_range_kernel run{{}, tiles, least.data()};
+    std::copy(table.begin(), table.end(), run.table.of);
+    if (tiles != 0) place.launch(tiles * count, 0, run);
+  }
+  std::vector<std::uint64_t> found(2 * count);
+  place.copy_to_host(found.data(), least.data(), least.bytes());
+  for (std::size_t c = count; c-- > 0;) {  // the first column has the highest bits
+    detail::packed_field& how = fields_[c];
+    const std::uint64_t greatest = ~found[2 * c + 1];
+    if (found[2 * c] <= greatest) how.least = found[2 * c], how.range = greatest - found[2 * c];
+    how.wide = how.range > ~std::uint64_t{0} - 4;
+    how.bits = how.wide ? 65 : static_cast<std::uint32_t>(std::bit_width(how.range + 3));
+    how.shift = static_cast<std::uint32_t>(bits_);
+    bits_ += how.bits;
+  }
+}
+
+inline void column_packing::check(std::span<const key_column> columns) const {
+  constexpr const char* where = "roost::column_packing: ";
+  if (columns.size() != fields_.size()) {
+    detail::raise<invalid_argument>(
+        {where, columns.size(), " columns where there were ", fields_.size(), "; give as many"});
+  }
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].type != fields_[c].type) {
+      detail::raise<invalid_argument>({where, "column ", c, " has another type than before; convert it"});
+    }
+    if (columns[c].rows != columns[0].rows) {
+      detail::raise<invalid_argument>({where, "column ", c, " has ", columns[c].rows,
+                                       " rows, and column 0 has ", columns[0].rows, "; give as many"});
+    }
+  }
+}
+
+template <class Place, class Key>
+void column_packing::pack(const Place& place, std::span<const key_column> columns, Key* keys,
+                          std::size_t table) const {
+  check(columns);
+  if (sizeof(Key) != key_bytes() || table >= tables_most) {
+    detail::raise<invalid_argument>({"roost::column_packing: keys of ", sizeof(Key), " bytes of table ",
+                                     table, " where they have ", key_bytes(), " bytes, of tables 0 and 1"});
+  }
+  const std::size_t rows = columns[0].rows;
+  detail::pack_columns_kernel<Key> run{
+      {}, static_cast<std::uint32_t>(columns.size()), rows, nulls_ == null_equality::equal ? 0 : table, keys};
+  std::copy(fields_.begin(), fields_.end(), run.table.how);
+  std::copy(columns.begin(), columns.end(), run.table.of);
+  if (rows != 0) place.launch(detail::ceil_div(rows, run.tile), 0, run);
+}
+
+template <class Place, class F>
+auto column_packing::with_keys(const Place& place, std::span<const key_column> columns, const F& f) const {
+  const auto with = [&]<class Key>(Key) {
+    array<Key, Place> keys(place, columns.empty() ? 0 : columns[0].rows);
+    pack(place, columns, keys.data());
+    return f(keys);
+  };
+  switch (key_bytes()) {
+    case 4:
+      return with(std::uint32_t());
+    case 8:
+      return with(std::uint64_t());
+    case 16:
+      return with(packed_key<2>());
+    case 32:
+      return with(packed_key<4>());
+    default:
+      detail::raise<invalid_argument>({"roost::column_packing: rows of ", bits_, " bits; at most ", bits_most,
+                                       ": number the rows of some columns first"});
+  }
+}
+
+template <class Place, class Key>
+void column_packing::unpack(const Place& place, const Key* keys, std::size_t n, std::size_t column,
+                            void* values, bool* valid, std::size_t step) const {
+  if (sizeof(Key) != key_bytes() || column >= fields_.size()) {
+    detail::raise<invalid_argument>({"roost::column_packing: column ", column, " of keys of ", sizeof(Key),
+                                     " bytes; there are ", fields_.size(), " in ", key_bytes(), " bytes"});
+  }
+  place.for_each(n, detail::unpack_row<Key>{fields_[column], keys, values, valid, step});
+}
+
+template <class T, class Place, class Key>
+array<T, Place> column_packing::unpack(const Place& place, const array<Key, Place>& keys,
+                                       std::size_t column) const {
+  if (column < fields_.size() && fields_[column].type != column_type_of<T>) {
+    detail::raise<invalid_argument>(
+        {"roost::column_packing: column ", column, " has another type; unpack it as that"});
+  }
+  array<T, Place> values(place, keys.size());
+  unpack(place, keys.data(), keys.size(), column, values.data(), nullptr);
+  return values;
+}
+
+template <class Place, class Key>
+array<bool, Place> column_packing::valid(const Place& place, const array<Key, Place>& keys,
+                                         std::size_t column) const {
+  array<bool, Place> result(place, keys.size());
+  unpack(place, keys.data(), keys.size(), column, nullptr, result.data());
+  return result;
+}
+
+}  // namespace roost

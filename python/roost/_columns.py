@@ -1,0 +1,210 @@
+"""Columns: arrays whose rows may be null, of every library that has such."""
+
+import sys
+
+import numpy as np
+
+from . import _strings
+from ._frames import take_rows
+from ._libraries import NUMPY, take, taker_name
+
+
+class Column:
+    """A column as arrays, which may have nulls.
+
+    `array`: of its `library`, or Texts. `valid`: None where there are no nulls, else an array of numpy with a
+    bit for each row, as in Arrow's bitmaps: the least significant first, 1 for a value. What lies at a null
+    is defined, and has no meaning. `given`: what it was made of. `direct`: whether `array` has the values of
+    `given` as they are, rather than what its numbers or encodings stand for. `unit`: what the numbers of
+    `array` mean beyond its type; columns of two units are never equal.
+    """
+
+    __slots__ = ("array", "library", "valid", "given", "name", "direct", "unit")
+
+    def __init__(self, array, library, valid, given, direct=True, unit=None):
+        self.array, self.library, self.valid, self.given = array, library, valid, given
+        self.direct, self.unit, self.name = direct, unit, None
+
+    def __len__(self):
+        return len(self.given) if self.array is None else self.array.shape[0]
+
+    @property
+    def there(self):
+        """For each row whether it has a value; None: all have."""
+        return None if self.valid is None else bools_of(self.valid, len(self))
+
+    @property
+    def null_row(self):
+        """The number of a row that is null."""
+        return int(np.argmin(self.there))
+
+    def at(self, rows, frames):
+        """The Column of some rows, and of a null if there is one: as an array, or, for keys in `frames`, as
+        they have it."""
+        rows = rows if self.valid is None else np.append(rows, self.null_row)
+        valid = None if self.valid is None else bitmap_of(self.there[rows])
+        array, given = self.array, self.given
+        if not isinstance(frames, str) or self.unit:
+            array, given = None, take_rows(given, self.library.to_numpy(rows))
+        else:
+            is_text = isinstance(array, _strings.Texts)
+            array = array[rows] if is_text else self.library.rows(array, rows)
+        at = Column(array, self.library, valid, given, self.direct, self.unit)
+        at.name = self.name
+        return at
+
+    @property
+    def type(self):
+        """What its values are, for people."""
+        kind = self.array.type if isinstance(self.array, _strings.Texts) else None
+        return self.unit or (str(self.array.dtype) if kind is None else kind.__name__)
+
+
+def bools_of(valid, n):
+    """A bitmap as bools."""
+    return np.unpackbits(valid, count=n, bitorder="little").view(np.bool_)
+
+
+def bitmap_of(there):
+    """Bools as a bitmap; None if all are true."""
+    return None if there.all() else np.packbits(there, bitorder="little")
+
+
+def _masked(x, what):
+    if x.ndim != 1 or x.dtype.names:
+        raise TypeError(f"{what}: a masked array of shape {x.shape}; pass one dimension")
+    return _plain(x.data, what, bitmap_of(~np.ma.getmaskarray(x)), x)
+
+
+def _plain(x, what, valid=None, given=None, **more):
+    array, library = _strings.take_keys(x, what)
+    return Column(array, library, valid, x if given is None else given, **more)
+
+
+def _arrow_bitmap(column):
+    """The bitmap of an array of Arrow; None if it has no nulls."""
+    buffer = column.buffers()[0]
+    if column.null_count == 0 or buffer is None:
+        return None
+    first, shift = divmod(column.offset, 8)
+    bits = np.frombuffer(buffer, np.uint8)[first : first + (shift + len(column) + 7) // 8]
+    if shift:
+        bits = np.packbits(
+            np.unpackbits(bits, bitorder="little")[shift : shift + len(column)], bitorder="little"
+        )
+    return bits
+
+
+def _arrow(column, what, given=None, direct=True):
+    """A column of Arrow that is no text."""
+    pa = sys.modules["pyarrow"]
+    kind = column.type
+    given = column if given is None else given
+    if pa.types.is_null(kind):
+        return _arrow(column.cast(pa.int8()), what, given, False)
+    if pa.types.is_dictionary(kind):
+        whole = hasattr(column, "chunks")
+        return _arrow(
+            column.cast(kind.value_type) if whole else column.dictionary_decode(), what, given, False
+        )
+    if pa.types.is_run_end_encoded(kind):
+        import pyarrow.compute
+
+        return _arrow(pyarrow.compute.run_end_decode(column), what, given, False)
+    unit = None
+    if pa.types.is_decimal(kind):
+        unit, direct = f"decimals of scale {kind.scale}", False
+        if kind.bit_width > 128:
+            raise TypeError(f"{what}: an Arrow column of type {kind}; pass decimals of at most 128 bits")
+        kind = pa.decimal128(38, kind.scale)
+    elif pa.types.is_time(kind):
+        unit, direct, kind = "times of a day", False, pa.time64("ns")
+    if unit is None and column.null_count == 0:
+        return _plain(column, what, given=given, direct=direct)
+    if column.type != kind:
+        column = column.cast(kind)
+    if hasattr(column, "chunks"):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    valid, values = _arrow_bitmap(column), column.buffers()[1]
+    if unit is not None:
+        bytes = kind.bit_width // 8
+        dtype = np.dtype(np.int64 if bytes == 8 else f"V{bytes}")
+        array = (
+            np.frombuffer(values, dtype, len(column), column.offset * bytes) if values else np.empty(0, dtype)
+        )
+        return Column(array, NUMPY, valid, given, direct, unit)
+    bare = pa.Array.from_buffers(kind, len(column), [None, values], 0, column.offset)
+    try:
+        return _plain(bare, what, valid, given, direct=direct)
+    except OverflowError:  # of a NaT under a null
+        array = bare.to_numpy(zero_copy_only=False)
+        if (np.isnat(array) & bools_of(valid, len(array))).any():
+            raise
+        return Column(array, NUMPY, valid, given, direct)
+
+
+def _polars(x, what):
+    name = x.dtype.base_type().__name__
+    if name in ("Decimal", "Time"):
+        return _arrow(x.to_arrow(), what, x, False)
+    if name == "Null":
+        return Column(np.zeros(len(x), np.int8), NUMPY, bitmap_of(np.zeros(len(x), bool)), x, False)
+    if x.null_count() == 0:
+        return _plain(x, what)
+    valid = np.packbits(x.is_not_null().to_numpy(), bitorder="little")
+    filled = x.to_physical().fill_null(False if name == "Boolean" else 0)
+    return _plain(filled.cast(x.dtype), what, valid, x)
+
+
+def _pandas(x, what):
+    if getattr(x, "nlevels", 1) > 1:
+        return _plain(x, what)
+    column = getattr(x, "array", x)
+    arrow = getattr(column, "_pa_array", None)
+    if arrow is not None:
+        return _arrow(arrow, what, x)
+    dtype = x.dtype
+    if isinstance(dtype, np.dtype):
+        if dtype.kind != "O":
+            return _plain(x, what)
+        texts = _strings.of_numpy(x.to_numpy(), what, True)
+        return Column(texts, NUMPY, texts.valid, x, False)
+    categories = getattr(dtype, "categories", None)
+    if categories is not None and hasattr(column, "codes"):
+        codes = np.asarray(column.codes)
+        known, library = take(categories, what)
+        if not len(known):
+            known = np.zeros(1, known.dtype if known.dtype.kind != "O" else np.int8)
+        return Column(known[np.maximum(codes, 0)], library, bitmap_of(codes >= 0), x, False)
+    numbers = getattr(dtype, "numpy_dtype", None)
+    if numbers is None:
+        return _plain(x, what, direct=False)
+    there = ~np.asarray(x.isna())
+    return Column(x.to_numpy(dtype=numbers, na_value=numbers.type(0)), NUMPY, bitmap_of(there), x)
+
+
+_TAKERS = {"arrow": _arrow, "polars": _polars, "pandas": _pandas, "masked": _masked, None: _plain}
+
+
+def kind_of_column(x):
+    """ "pandas", "polars" or "arrow" for their columns, "masked" for numpy's masked arrays, "other" for what
+    may have Arrow's interface; None: no column that may have nulls."""
+    if type(x) is np.ndarray:
+        return None
+    return "masked" if isinstance(x, np.ma.MaskedArray) else taker_name(x)
+
+
+def take_column(x, what):
+    """The Column that an argument is. `what` names the argument in errors."""
+    name = kind_of_column(x)
+    if name in (None, "masked"):
+        column = _TAKERS[name](x, what)
+    else:
+        texts = _strings.of_column(x, what)
+        if texts is not None:
+            column = Column(texts, NUMPY, texts.valid, x, False)
+        else:
+            column = _TAKERS.get(name, _plain)(x, what)
+    if name in ("pandas", "polars"):
+        column.name = getattr(x, "name", None)
+    return column

@@ -1,0 +1,535 @@
+"""group_by, and what comes of the values of each group."""
+
+import threading
+
+import numpy as np
+
+from ._columns import Column, bitmap_of, take_column
+from ._exact import whole_floats
+from ._frames import columns_named
+from ._functions import _BOOL, _FLOAT32, _INT32, _INT64, _UINT8, _check_rows, _flag, _whole_number
+from ._keys import numpy_dtype
+from ._libraries import NUMPY, same_device
+from ._packing import encode_columns
+from ._strings import StringKeys, Texts
+
+_FLOAT16, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
+
+_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
+_NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
+_REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
+_SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind
+# What comes of any values; of what can be compared; of dates and durations. All comes of numbers.
+_OF_ANY = ("count", "first", "last")
+_OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
+_OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
+_OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
+_PAIRS = ("corr", "cov")
+_OPTIONS = {"quantile": "q", "var": "ddof", "std": "ddof", "cov": "ddof"}
+_IN_AGG = (*_REDUCTIONS, *_OF_ANY[1:], "var", "std", "median", "quantile", "nunique", "mode", *_PAIRS)
+
+
+class _Values:
+    """A column of values. C++ combines `array`, of type `dtype`; None: only its rows can be picked. `given`:
+    the type of the values, `texts`: those that are meant by numbers, `there`: bools of numpy, or None."""
+
+    __slots__ = ("array", "library", "dtype", "given", "texts", "there")
+
+    def __init__(self, column):
+        self.array, self.library, self.there = column.array, column.library, column.there
+        self.dtype = self.given = self.texts = None
+        if isinstance(self.array, Texts):
+            return
+        dtype = numpy_dtype(self.array)
+        if dtype is None or self.array.ndim != 1:
+            return
+        dtype = dtype if dtype.isnative else dtype.newbyteorder("=")
+        if dtype in _NUMBERS or dtype == _FLOAT16:
+            self.dtype = self.given = dtype
+        elif dtype.kind in "mM":
+            missing = np.isnat(self.array)
+            if missing.any():
+                self.there = ~missing if self.there is None else self.there & ~missing
+            self.array = self.array.astype(dtype, copy=False).view(_INT64)
+            self.dtype, self.given = _INT64, dtype
+
+    def allowed(self):
+        """What comes of such values; None: everything."""
+        if isinstance(self.array, Texts):
+            return _OF_TEXTS
+        return _OF_ANY if self.dtype is None else _OF_DATES.get(self.given.kind)
+
+    def number(self):
+        """Makes what C++ combines of texts, their places in order, and of float16."""
+        if isinstance(self.array, Texts):
+            first, numbers = StringKeys(self.array).numbered(_INT64)
+            distinct = self.array[first]
+            by_text = NUMPY.argsort(distinct)
+            places = np.empty(len(by_text), np.int64)
+            places[by_text] = np.arange(len(by_text))
+            self.array, self.dtype, self.texts = places[numbers], _INT64, distinct[by_text]
+        elif self.dtype == _FLOAT16:
+            self.array, self.dtype = self.library.convert(self.array, _FLOAT32), _FLOAT32
+
+    def plain(self):
+        """Whether results are numbers, of any library, rather than what numpy alone has."""
+        return self.texts is None and self.given.kind not in "mM"
+
+    def of_numbers(self, found, there):
+        """Values of numpy's of the numbers that stand for them."""
+        if self.texts is not None:
+            found = found if there is None else np.where(there, found, 0)
+            return self.texts[found], there
+        found = found.view(self.given)
+        if there is not None:
+            found[~there] = "NaT"
+        return found, None
+
+
+class GroupBy:
+    """What `group_by` returns: keys, whose values are combined by `sum`, `mean`, `min` and the others.
+
+    The first call numbers the distinct keys, and all results are in the order of `keys`, whatever is called
+    in which order. It is the same each time for the same calls. Another object of the same keys may have
+    another order. Methods take one or several arrays of values, one value a key, and return an array of
+    results for each. Values are integers, bools and floats of 2, 4 or 8 bytes. `count`, `first` and `last`
+    take any others, too; `min`, `max`, `nunique` and `mode` also texts, dates and durations; `median`,
+    `quantile`, `nlargest` and `nsmallest` also dates and durations; `sum` and `mean` also durations.
+
+    Values that are null are left out: those of numpy's masked arrays, of nullable columns of pandas, Arrow
+    and polars, and NaT. Where a key has no value, results are null: numpy's masked arrays have nulls, and
+    NaT is one. Without nulls in the values, results are plain arrays. NaN is a value: sums, means, extremes,
+    medians and quantiles that one is among are NaN.
+
+    Results are the same for the same input each time, floats included: how additions are nested depends on
+    the number of values only.
+
+    Any number of threads may use one; their calls take turns. It keeps a copy of the keys or, once rows are
+    grouped, 4 bytes for each row; and 8 to 20 bytes for each distinct key, besides the key itself. The first
+    two calls that each sum up a column of integers, or find its extremes, need no grouped rows. All others
+    group the rows, unless they are.
+    """
+
+    def __init__(self, keys, frame=None):
+        self._n, self._kind, self._library = keys.n, keys.kind, keys.library
+        self._frame, self._kept = frame, keys.kept
+        self._kind.keep()
+        self._groups = keys.library.module.group(keys.library.place(), keys.words)
+        self._keys, self._lock = None, threading.Lock()
+        self._texts = keys.texts if isinstance(keys, StringKeys) else None
+        if self._texts is not None and isinstance(self._texts.source, np.ndarray):
+            self._keys = self._read_keys()  # the array may change
+
+    def _read_keys(self):
+        place = self._library.place()
+        if self._texts is None:
+            keys = self._kind.decode(self._groups.keys(place), self._library)
+            return self._kind.result(keys, self._library)
+        texts, self._texts = self._texts, None
+        return texts[self._groups.first_rows(place, True)]
+
+    def __len__(self):
+        """The number of distinct keys."""
+        return self._groups.size(self._library.place())
+
+    def __repr__(self):
+        return f"roost.GroupBy({self._n} rows, {len(self)} distinct keys of type {self._kind.dtype})"
+
+    @property
+    def keys(self):
+        """The distinct keys, in an order without meaning that is the same each time for the same calls."""
+        with self._lock:
+            if self._keys is None:
+                self._keys = self._read_keys()
+        return self._keys
+
+    def count(self, *values):
+        """How many rows each key has, or how many values that are not null: int64."""
+        if values:
+            return self._all("count", values)
+        return self._library.adopt(self._groups.counts(self._library.place()), _INT64)
+
+    def sum(self, *values):
+        """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats.
+
+        Sums of float16 are made in float32, and rounded at the end. Sums of durations wrap around, too.
+        """
+        return self._all("sum", values)
+
+    def product(self, *values):
+        """Products, of the same types as sums; those of floats are made in float64 and rounded at the end."""
+        return self._all("product", values)
+
+    def mean(self, *values):
+        """Means, as float64. Integers of 8 bytes beyond 2^53 are rounded before they are added.
+
+        Those of durations are rounded to their unit.
+        """
+        return self._all("mean", values)
+
+    def min(self, *values):
+        """The least values, of the type of the values; NaN if one is NaN."""
+        return self._all("min", values)
+
+    def max(self, *values):
+        """The greatest values, of the type of the values; NaN if one is NaN."""
+        return self._all("max", values)
+
+    def any(self, *values):
+        """Whether some value is not 0: bools. NaN is not 0."""
+        return self._all("any", values)
+
+    def all(self, *values):
+        """Whether no value is 0: bools."""
+        return self._all("all", values)
+
+    def first(self, *values):
+        """The values of each key's first row: of any type and shape that a column has; null where it is null.
+
+        What the library of the keys has not (torch has no dates) stays in the library of the values.
+        """
+        return self._all("first", values)
+
+    def last(self, *values):
+        """The values of each key's last row; otherwise as `first`."""
+        return self._all("last", values)
+
+    def var(self, *values, ddof=1):
+        """Variances, as float64: the sum of the squared distances from the mean, divided by n - ddof.
+
+        NaN for keys with at most ddof values; null if there are nulls.
+        """
+        return self._all("var", values, _whole_number(ddof, "roost.GroupBy.var", "ddof"))
+
+    def std(self, *values, ddof=1):
+        """Standard deviations: the square roots of `var`."""
+        return self._all("std", values, _whole_number(ddof, "roost.GroupBy.std", "ddof"))
+
+    def median(self, *values):
+        """Medians: `quantile` of 0.5."""
+        return self._all("median", values)
+
+    def quantile(self, *values, q=0.5):
+        """Quantiles, as float64; between two values, as numpy's `linear` has it.
+
+        `q`: a number from 0 to 1, or several, for results of shape (keys, len(q)). Those of dates and durations
+        are of their type, rounded down to its unit.
+        """
+        return self._all("quantile", values, q)
+
+    def nunique(self, *values):
+        """How many different values each key has: int64. NaNs are one, and -0.0 is 0.0."""
+        return self._all("nunique", values)
+
+    def mode(self, *values):
+        """The most frequent values; of several equally frequent ones, the least. NaN is the greatest."""
+        return self._all("mode", values)
+
+    def nlargest(self, values, n):
+        """The `n` greatest values of each key, or all if there are fewer.
+
+        Returns
+        -------
+        values, offsets : arrays
+            Those of key k are ``values[offsets[k]:offsets[k + 1]]``, descending; NaNs come last.
+        """
+        return self._outermost("nlargest", values, n)
+
+    def nsmallest(self, values, n):
+        """The `n` least values of each key, ascending; otherwise as `nlargest`."""
+        return self._outermost("nsmallest", values, n)
+
+    def corr(self, x, y):
+        """Pearson's correlation of two columns, as float64, of the rows where both have values.
+
+        NaN for keys with less than two such rows, null if there are nulls; NaN where one column is constant.
+        """
+        return self._finished(*self._made("corr", (x, y), None))
+
+    def cov(self, x, y, *, ddof=1):
+        """The covariances of two columns, as float64; otherwise as `var`."""
+        return self._finished(*self._made("cov", (x, y), _whole_number(ddof, "roost.GroupBy.cov", "ddof")))
+
+    def agg(self, **wanted):
+        """Several results at once.
+
+        Parameters
+        ----------
+        **wanted : (values, "sum"), (values, "quantile", 0.9), ((x, y), "corr"), "count"
+            By the name of each result: values, the name of a method, and the q of `quantile` or the ddof of
+            `var`, `std` and `cov`. "count" alone counts rows.
+
+        Returns
+        -------
+        dict
+            The results by name, in the order of `keys`.
+
+        Examples
+        --------
+        >>> import numpy, roost
+        >>> g = roost.group_by(numpy.array([7, 7, 7]))
+        >>> g.agg(n="count", total=(numpy.array([1, 2, 6]), "sum"), m=(numpy.array([1.5, 2, 6]), "median"))
+        {'n': array([3]), 'total': array([9]), 'm': array([2.])}
+        """
+        asked = {name: self._parsed(name, of) for name, of in wanted.items()}
+        if len(asked) > 1:
+            len(self)
+        return {name: self._finished(*self._made(*of)) for name, of in asked.items()}
+
+    def _parsed(self, name, of):
+        """The method, the columns, and the option of one result of `agg`."""
+        what = "roost.GroupBy.agg"
+        if of == "count":
+            return "count", (), None
+        if not isinstance(of, (tuple, list)) or not 2 <= len(of) <= 3:
+            raise TypeError(f'{what}: {name}={of!r}; give (values, "sum"), or another method and its option')
+        columns, how, *option = of
+        if not isinstance(how, str) or how not in _IN_AGG:
+            raise ValueError(f"{what}: {name} is to be {how!r}; give one of {', '.join(_IN_AGG)}")
+        columns = tuple(columns) if how in _PAIRS else (columns,)
+        if how in _PAIRS and len(columns) != 2:
+            raise ValueError(f"{what}: {name} is the {how} of {len(columns)} columns; give two")
+        if option and how not in _OPTIONS:
+            raise TypeError(f"{what}: {name}, which is {how}, takes no option, but is given {option[0]!r}")
+        default = {"q": 0.5, "ddof": 1}.get(_OPTIONS.get(how))
+        option = option[0] if option else default
+        if _OPTIONS.get(how) == "ddof":
+            option = _whole_number(option, what, "ddof")
+        return how, columns, option
+
+    def _all(self, how, columns, option=None):
+        if not columns:
+            raise TypeError(f"roost.GroupBy.{how}: no values; pass one or several arrays")
+        columns = [self._taken(column, how) for column in columns]
+        if len(columns) == 1:
+            return self._finished(*self._made(how, columns, option))
+        len(self)  # which groups the rows if this is the first call: faster for several columns
+        return tuple(self._finished(*self._made(how, (column,), option)) for column in columns)
+
+    def _taken(self, values, how):
+        """An argument as _Values."""
+        what = f"roost.GroupBy.{how}"
+        if isinstance(values, _Values):
+            return values
+        if isinstance(values, (set, frozenset)):
+            raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
+        if isinstance(values, np.ndarray) and values.dtype == object and how in ("first", "last"):
+            column = Column(values, NUMPY, None, values)  # of any objects
+        else:
+            column = values if isinstance(values, Column) else take_column(values, what)
+        if column.library is not self._library:
+            same_device(self._library, column.library, what)
+        array = column.array
+        if column.unit is not None and how != "count":
+            raise TypeError(f"{what}: values that are {column.unit}; convert them to numbers")
+        if array.ndim == 0:
+            raise TypeError(f"{what}: a single value; pass one value for each key")
+        values = _Values(column)
+        allowed = values.allowed()
+        if allowed is not None and how not in allowed:
+            raise TypeError(
+                f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
+                "numbers"
+            )
+        if array.shape[0] != self._n:
+            raise ValueError(
+                f"{what}: {self._n} keys but {array.shape[0]} values; give one value for each key"
+            )
+        return values
+
+    def _finished(self, found, there):
+        """A result for users: one with nulls is numpy's."""
+        if there is None:
+            return found
+        found = found if isinstance(found, np.ndarray) else self._library.to_numpy(found)
+        return np.ma.MaskedArray(found, ~there)
+
+    def _bits(self, there):
+        """Bools as C++ takes them."""
+        bits = None if there is None else bitmap_of(there)
+        if bits is None:
+            return None
+        return self._library.column(self._library.of_numpy(bits))
+
+    def _there(self, counts, least=1):
+        """Which keys have so many values, as bools of numpy; None: all have."""
+        home = self._library
+        there = home.to_numpy(home.adopt(counts, _INT64)) >= least
+        return None if there.all() else there
+
+    def _input(self, values):
+        """What C++ takes of values: column, type, bits."""
+        values.number()
+        column = values.library.column(values.array, self._n, values.dtype.itemsize)
+        return column, _NUMBERS[values.dtype], self._bits(values.there)
+
+    @whole_floats
+    def _made(self, how, columns, option, nulls=False):
+        """A result, and where it is not null, as bools of numpy; None: everywhere. `nulls`: whether the NaNs
+        of too few values are null, too."""
+        if not columns:
+            return self.count(), None
+        columns = [self._taken(column, how) for column in columns]
+        values = columns[0]
+        if how == "count":
+            return self._counted(values), None
+        if how in ("first", "last"):
+            return self._ends(values, how)
+        if how in ("var", "std", *_PAIRS):
+            return self._spread(how, columns, option, nulls)
+        if how in ("median", "quantile"):
+            return self._quantiles(values, 0.5 if how == "median" else option)
+        if how in ("nunique", "mode"):
+            return self._modes(values, how)
+        return self._reduced(values, how)
+
+    def _counted(self, values):
+        bits = self._bits(values.there)
+        if bits is None:
+            return self.count()
+        home = self._library
+        nothing = home.column(home.of_numpy(np.empty(self._n, _UINT8)))  # that is not read
+        counts, _ = self._groups.reduce(home.place(), nothing, _NUMBERS[_UINT8], _REDUCTIONS["count"], bits)
+        return home.adopt(counts, _INT64)
+
+    def _ends(self, values, how):
+        """The values of each key's first or last row."""
+        home, library, array = self._library, values.library, values.array
+        rows = _INT32 if self._n < 2**31 else _INT64
+        end_rows = self._groups.first_rows if how == "first" else self._groups.last_rows
+        ends = home.adopt(end_rows(home.place(), rows is _INT64), rows)
+        there = None
+        if values.there is not None:
+            there = values.there[home.to_numpy(ends)]
+            there = None if there.all() else there
+        if isinstance(array, Texts):
+            return array[home.to_numpy(ends)], there
+        if values.given is not None and not values.plain():
+            return values.of_numbers(array[home.to_numpy(ends)], there)
+        if library is home:
+            return home.rows(array, ends), there
+        found = library.rows(array, library.of_numpy(home.to_numpy(ends)))
+        kind = numpy_dtype(array)
+        if kind is None or not home.has(kind.newbyteorder("=")):
+            return found, there
+        return home.of_numpy(library.to_numpy(found)), there
+
+    def _reduced(self, values, how):
+        home, given = self._library, values.given
+        column, number, bits = self._input(values)
+        found, counts = self._groups.reduce(home.place(), column, number, _REDUCTIONS[how], bits)
+        there = None if counts is None else self._there(counts)
+        result = made = values.dtype
+        if how in ("any", "all"):
+            result = made = _BOOL
+        elif how == "mean":
+            result = made = _FLOAT64
+        elif how in ("sum", "product"):
+            made = _SUMS.get(made.kind, _FLOAT64 if how == "product" else made)
+            result = _SUMS.get(made.kind, given)
+        else:
+            result = given
+        if not values.plain():
+            found = NUMPY.adopt(found, made)
+            if how == "mean":
+                found = np.rint(found if there is None else np.where(there, found, 0)).astype(_INT64)
+            return values.of_numbers(found, there)
+        found = (home.computed if how in ("sum", "mean", "product") else home.adopt)(found, made)
+        return self._converted(found, made, result), there
+
+    def _converted(self, found, made, result):
+        """Numbers that C++ made of another type than the result's."""
+        if made == result:
+            return found
+        found = self._library.convert(found, result)
+        return self._library.of_numpy(found) if isinstance(found, np.ndarray) else found
+
+    def _spread(self, how, columns, ddof, nulls):
+        home, place = self._library, self._library.place()
+        if how in _PAIRS:
+            there = [v.there for v in columns if v.there is not None]
+            x, y = columns
+            for values in columns:
+                values.there = np.logical_and.reduce(there) if there else None
+            (x, x_type, bits), (y, y_type, _) = self._input(x), self._input(y)
+            less = 1 if how == "corr" else ddof
+            found, counts = self._groups.relations(place, x, x_type, y, y_type, bits, less, how == "corr")
+        else:
+            less = ddof
+            column, number, bits = self._input(columns[0])
+            found, counts = self._groups.spreads(place, column, number, bits, less, how == "std")
+        there = self._there(counts, less + 1) if nulls or bits is not None else None
+        return home.computed(found, _FLOAT64), there
+
+    def _quantiles(self, values, q):
+        what = "roost.GroupBy.quantile"
+        wanted = np.asarray(q)
+        if wanted.dtype.kind not in "iuf" or wanted.ndim > 1:
+            raise TypeError(f"{what}: q={q!r}; give a number from 0 to 1, or several")
+        if not ((wanted >= 0) & (wanted <= 1)).all():
+            raise ValueError(f"{what}: q={q!r}; give numbers from 0 to 1")
+        home = self._library
+        column, number, bits = self._input(values)
+        dates = not values.plain()
+        found, counts = self._groups.quantiles(
+            home.place(), column, number, bits, wanted.reshape(-1).astype(float).tolist(), dates
+        )
+        there = None if bits is None else self._there(counts)
+        found = NUMPY.adopt(found, _INT64) if dates else home.computed(found, _FLOAT64)
+        if wanted.ndim:
+            found = found.reshape(-1, len(wanted))
+        return values.of_numbers(found, there) if dates else (found, there)
+
+    def _modes(self, values, how):
+        home = self._library
+        found, distinct = self._groups.modes(home.place(), *self._input(values))
+        if how == "nunique":
+            return home.adopt(distinct, _INT64), None
+        there = None if values.there is None else self._there(distinct)
+        if not values.plain():
+            return values.of_numbers(NUMPY.adopt(found, _INT64), there)
+        return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), there
+
+    @whole_floats
+    def _outermost(self, how, values, n):
+        what = f"roost.GroupBy.{how}"
+        home, values = self._library, self._taken(values, how)
+        found, offsets = self._groups.outermost(
+            home.place(), *self._input(values), _whole_number(n, what, "n"), how == "nlargest"
+        )
+        offsets = home.adopt(offsets, _INT64)
+        if not values.plain():
+            return values.of_numbers(NUMPY.adopt(found, _INT64), None)[0], offsets
+        return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), offsets
+
+
+def group_by(keys, by=None, *, dropna=False):
+    """Groups rows by key: ``roost.group_by(customers).sum(amounts)``.
+
+    Parameters
+    ----------
+    keys : array of n keys, or several columns
+        As for `unique`.
+    by : list of names of columns, or one
+        If `keys` is a frame: those that are the keys.
+    dropna : bool
+        Whether rows whose key is null, NaN or NaT, in one of its columns, are in no group. Otherwise these are
+        keys as any other.
+
+    Returns
+    -------
+    GroupBy
+
+    Examples
+    --------
+    >>> import numpy, roost
+    >>> g = roost.group_by(numpy.array([7, 8, 7]))
+    >>> sums = g.sum(numpy.array([1.5, 2.0, 3.0]))
+    >>> sorted(zip(g.keys.tolist(), sums.tolist()))
+    [(7, 4.5), (8, 2.0)]
+    """
+    what = "roost.group_by"
+    chosen = keys if by is None else columns_named(keys, by, what, "by")
+    encoded = encode_columns(chosen, what, drops=_flag(dropna, what, "dropna"))
+    _check_rows(encoded.n, _INT64, what)
+    return GroupBy(encoded, None if by is None else keys)

@@ -1,0 +1,562 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+#include <oneapi/tbb/parallel_sort.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "grouping.hpp"
+
+#if defined(__CUDACC__)
+#include <cub/device/device_radix_sort.cuh>
+#endif
+
+// What comes of the values of each group besides sums and extremes: moments, and what needs the values in
+// order. Those that are not there are left out.
+
+namespace roost::python {
+namespace {
+
+template <class Place>
+using lists_of = typename grouping<Place>::lists;
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+/// n values by their mean and the sum of the squares of what they differ from it.
+struct moments {
+  double n = 0, mean = 0, squares = 0;
+
+  /// Of both (Chan, Golub and LeVeque 1979): nothing is lost where the mean is large.
+  friend ROOST_FN moments operator+(const moments& a, const moments& b) {
+    if (a.n == 0 || b.n == 0) return a.n == 0 ? b : a;
+    const double n = a.n + b.n, share = b.n / n, apart = b.mean - a.mean;
+    return {n, a.mean + apart * share, a.squares + b.squares + apart * apart * share * a.n};
+  }
+};
+
+/// The same of pairs, with the sum of the products.
+struct comoments {
+  moments x, y;
+  double products = 0;
+
+  friend ROOST_FN comoments operator+(const comoments& a, const comoments& b) {
+    if (a.x.n == 0 || b.x.n == 0) return a.x.n == 0 ? b : a;
+    const double share = b.x.n / (a.x.n + b.x.n);
+    return {a.x + b.x, a.y + b.y,
+            a.products + b.products + (b.x.mean - a.x.mean) * (b.y.mean - a.y.mean) * share * a.x.n};
+  }
+};
+
+struct add {
+  template <class T>
+  ROOST_FN T operator()(const T& a, const T& b) const {
+    return a + b;
+  }
+};
+
+/// Of one value: the variance of an infinite one is NaN.
+ROOST_FN moments moments_of(double value) { return {1, value, value - value}; }
+
+struct load_moments {
+  values_of_rows x;
+  const std::uint32_t* rows;
+  ROOST_FN moments operator[](std::size_t i) const {
+    const std::uint32_t row = rows[i];
+    return x.has(row) ? moments_of(x.as_double(row)) : moments();
+  }
+};
+struct load_comoments {
+  values_of_rows x, y;
+  const std::uint32_t* rows;
+  ROOST_FN comoments operator[](std::size_t i) const {
+    const std::uint32_t row = rows[i];
+    if (!x.has(row)) return {};
+    const moments a = moments_of(x.as_double(row)), b = moments_of(y.as_double(row));
+    return {a, b, a.squares + b.squares};
+  }
+};
+
+/// What is made of the moments of a group of n values; NaN of too few.
+struct spread {
+  double less;  // what the divisor is less than n
+  bool root;    // the standard deviation
+  ROOST_FN double operator()(const moments& of) const {
+    if (!(of.n > less)) return not_a_number;
+    const double variance = of.squares / (of.n - less);
+    return root ? sqrt(variance) : variance;
+  }
+};
+struct relation {
+  double less;
+  bool correlation;
+  ROOST_FN double operator()(const comoments& of) const {
+    if (!(of.x.n > less)) return not_a_number;
+    if (!correlation) return of.products / (of.x.n - less);
+    const double found = of.products / (sqrt(of.x.squares) * sqrt(of.y.squares));
+    return found > 1 ? 1 : found < -1 ? -1 : found;
+  }
+};
+ROOST_FN double number_in(const moments& of) { return of.n; }
+ROOST_FN double number_in(const comoments& of) { return of.x.n; }
+
+/// Puts what is made of each group's moments, and the number of its values, where its number says.
+template <class Moments, class Made>
+struct put_made {
+  const Moments* of;
+  Made made;
+  const std::uint32_t* numbers;
+  double* results;
+  std::int64_t* counts;
+  ROOST_FN void operator()(std::size_t list) const {
+    const std::size_t number = numbers == nullptr ? list : numbers[list];
+    results[number] = made(of[list]);
+    counts[number] = static_cast<std::int64_t>(number_in(of[list]));
+  }
+};
+
+template <class First, class Second>
+nb::tuple both(std::pair<First, Second>&& results) {
+  nb::object first = results.first.to_python();
+  return nb::make_tuple(std::move(first), results.second.to_python());
+}
+
+template <class Place, class Load, class Made>
+nb::tuple of_moments(grouping<Place>& groups, const call_place<Place>& at, Load load, const Made& made) {
+  return both(groups.with_lists(at, [&](const Place& place, const lists_of<Place>& lists) {
+    using moments_type = std::remove_cvref_t<decltype(load[0])>;
+    load.rows = lists.rows;
+    array<moments_type, Place> found(place, lists.size);
+    detail::reduce_lists(place, load, lists.offsets, lists.size, add(), found.data(), nullptr);
+    output<double, Place> results(at, place, lists.size);
+    output<std::int64_t, Place> counts(at, place, lists.size);
+    place.for_each(lists.size, put_made<moments_type, Made>{found.data(), made, lists.numbers, results.data(),
+                                                            counts.data()});
+    return std::pair(std::move(results), std::move(counts));
+  }));
+}
+
+/// var and std: (float64, how many values each is of).
+template <class Place>
+nb::tuple spreads(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
+                  const std::optional<column>& valid, double less, bool root) {
+  const auto x = values_of(values, type, valid, groups.rows());
+  return of_moments(groups, at, load_moments{x, nullptr}, spread{less, root});
+}
+
+/// cov and corr of two columns; `valid` says where both are there.
+template <class Place>
+nb::tuple relations(grouping<Place>& groups, const call_place<Place>& at, const column& x, int x_type,
+                    const column& y, int y_type, const std::optional<column>& valid, double less,
+                    bool correlation) {
+  const load_comoments load{values_of(x, x_type, valid, groups.rows()),
+                            values_of(y, y_type, valid, groups.rows()), nullptr};
+  return of_moments(groups, at, load, relation{less, correlation});
+}
+
+/// Value `row` of a column as a word in order.
+struct load_ordered {
+  values_of_rows source;
+  ordered_words words;
+  ROOST_FN std::uint64_t operator()(std::size_t row) const {
+    return detail::with_number(source.type,
+                               [&]<class T>(T) -> std::uint64_t { return words.word(source.get<T>(row)); });
+  }
+};
+
+struct put_word {
+  load_ordered load;
+  const std::uint32_t* rows;
+  std::uint64_t* target;
+  ROOST_FN void operator()(std::uint64_t position, std::uint64_t i) const {
+    target[position] = load(rows[i]);
+  }
+  ROOST_FN void operator()(std::size_t i) const { target[i] = load(rows[i]); }
+};
+struct row_is_there {
+  values_of_rows source;
+  const std::uint32_t* rows;
+  ROOST_FN bool operator()(std::uint64_t i) const { return source.has(rows[i]); }
+  ROOST_FN std::uint64_t operator[](std::uint64_t i) const { return source.has(rows[i]) ? 1 : 0; }
+};
+
+/// The words of the values of each group that are there, group after group.
+template <class Place>
+struct words_of_lists {
+  array<std::uint64_t, Place> words;
+  array<std::uint64_t, Place> own_offsets;  // if some are not there
+  const std::uint64_t* offsets;
+  std::size_t size;  // how many groups
+};
+
+template <class Place>
+words_of_lists<Place> words_of_groups(const Place& place, const lists_of<Place>& lists,
+                                      const load_ordered& load) {
+  words_of_lists<Place> result{{}, {}, lists.offsets, lists.size};
+  if (load.source.valid == nullptr) {
+    result.words = array<std::uint64_t, Place>(place, lists.n);
+    place.for_each(lists.n, put_word{load, lists.rows, result.words.data()});
+    return result;
+  }
+  const row_is_there there{load.source, lists.rows};
+  result.own_offsets = array<std::uint64_t, Place>(place, lists.size + 1);
+  std::uint64_t* const offsets = result.own_offsets.data();
+  place.fill(offsets + lists.size, 0, sizeof(std::uint64_t));
+  detail::reduce_lists(place, there, lists.offsets, lists.size, add(), offsets, nullptr);
+  place.exclusive_scan(offsets, offsets, lists.size + 1);
+  std::uint64_t total = 0;
+  place.copy_to_host(&total, offsets + lists.size, sizeof(total));
+  result.offsets = offsets;
+  result.words = array<std::uint64_t, Place>(place, total);
+  detail::select(place, lists.n, there, put_word{load, lists.rows, result.words.data()});
+  return result;
+}
+
+// How much of the order of a list is needed; without NaNs these are last. On a GPU lists are sorted.
+
+struct whole {
+  static constexpr bool sorts = true;
+  void operator()(std::uint64_t* first, std::uint64_t* last) const { std::sort(first, last); }
+};
+/// The n least.
+struct only_least {
+  static constexpr bool sorts = false;
+  std::size_t n;
+  void operator()(std::uint64_t* first, std::uint64_t* last) const {
+    std::uint64_t* const middle = first + std::min(n, static_cast<std::size_t>(last - first));
+    if (middle != last) std::nth_element(first, middle, last);
+    std::sort(first, middle);
+  }
+};
+/// Where a quantile lies among n values: after value `low`, a part of the way to the next one.
+struct place_of_quantile {
+  std::uint64_t low;
+  double part;
+  ROOST_FN place_of_quantile(double q, std::uint64_t n) {
+    const double at = q * static_cast<double>(n - 1);
+    low = detail::smaller(static_cast<std::uint64_t>(at), n - 1);
+    part = low + 1 == n ? 0 : at - static_cast<double>(low);
+  }
+};
+/// The two values that a quantile lies between, and the last one.
+struct around_quantile {
+  static constexpr bool sorts = false;
+  double q;
+  ordered_words words;
+  void operator()(std::uint64_t* first, std::uint64_t* last) const {
+    const auto n = static_cast<std::size_t>(last - first);
+    if (n < 2) return;
+    const place_of_quantile at(q, n);
+    std::uint64_t* const low = first + at.low;
+    std::nth_element(first, low, last);
+    if (low + 1 == last) return;
+    if (at.part != 0) std::iter_swap(low + 1, std::min_element(low + 1, last));
+    if (!words.has_nan()) return;
+    std::uint64_t* const nan = std::find(low + 1, last, words.nan());
+    if (nan != last) std::iter_swap(nan, last - 1);
+  }
+};
+
+template <class Arrange>
+struct arrange_list {
+  std::uint64_t* words;
+  const std::uint64_t* offsets;
+  std::uint64_t most;  // longer ones are sorted by all threads
+  Arrange arrange;
+  template <class Team>
+  void operator()(const Team&, std::size_t list, std::byte*) const {
+    if (offsets[list + 1] - offsets[list] <= most) arrange(words + offsets[list], words + offsets[list + 1]);
+  }
+};
+
+/// Puts the words of each list in order, as far as needed. On the host a thread takes a list; all of them
+/// sort one that is more than a thread's share: instead of a selection by one thread where there are many.
+template <class Arrange>
+void put_in_order(const host& place, words_of_lists<host>& all, const ordered_words&,
+                  const Arrange& arrange) {
+  const auto threads = static_cast<std::uint64_t>(place.threads());
+  std::uint64_t most = ~std::uint64_t{0};
+  if (threads >= (Arrange::sorts ? 2 : 16)) most = std::max(all.words.size() / threads, std::size_t{1} << 16);
+  std::uint64_t* const words = all.words.data();
+  for (std::size_t list = 0; list < all.size && most < all.words.size(); ++list) {
+    std::uint64_t *const first = words + all.offsets[list], *const last = words + all.offsets[list + 1];
+    if (static_cast<std::uint64_t>(last - first) <= most) continue;
+    detail::come_between();
+    place.execute([&] { tbb::parallel_sort(first, last); });
+  }
+  place.launch(all.size, 0, arrange_list<Arrange>{words, all.offsets, most, arrange});
+}
+
+#if defined(__CUDACC__)
+
+struct put_list {
+  std::uint32_t* target;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t list, std::uint64_t) const {
+    target[i] = static_cast<std::uint32_t>(list);
+  }
+};
+
+template <class From, class To>
+void sort_pairs(const cuda& place, const From* keys, From* to_keys, const To* values, To* to_values,
+                std::size_t n, std::size_t bits) {
+  const auto sort = [&](void* scratch, std::size_t& bytes) {
+    detail::check(cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, to_keys, values, to_values, n, 0,
+                                                  static_cast<int>(bits), place.stream()),
+                  "cub::DeviceRadixSort::SortPairs");
+  };
+  std::size_t bytes = 0;
+  sort(nullptr, bytes);
+  const detail::scratch_block scratch(place, bytes);
+  sort(scratch.get(), bytes);
+}
+
+/// By word, and then by list, which a radix sort keeps in order: no list is too long.
+template <class Arrange>
+void put_in_order(const cuda& place, words_of_lists<cuda>& all, const ordered_words& order, const Arrange&) {
+  const std::size_t n = all.words.size();
+  if (n == 0) return;
+  array<std::uint32_t, cuda> lists(place, n), lists_between(place, n);
+  array<std::uint64_t, cuda> between(place, n);
+  detail::expand(place, all.offsets, all.size, n, put_list{lists.data()});
+  sort_pairs(place, all.words.data(), between.data(), lists.data(), lists_between.data(), n, order.bits());
+  std::size_t bits = 1;
+  while (all.size >> bits != 0) ++bits;
+  sort_pairs(place, lists_between.data(), lists.data(), between.data(), all.words.data(), n, bits);
+}
+
+#endif
+
+/// Puts the number of each list's values where its number says.
+struct size_of_list {
+  const std::uint64_t* offsets;
+  ROOST_FN std::int64_t operator()(std::size_t list) const {
+    return static_cast<std::int64_t>(offsets[list + 1] - offsets[list]);
+  }
+};
+
+template <class Place>
+output<std::int64_t, Place> counts_of(const call_place<Place>& at, const Place& place,
+                                      const lists_of<Place>& lists, const words_of_lists<Place>& all) {
+  output<std::int64_t, Place> counts(at, place, lists.size);
+  place.for_each(lists.size,
+                 put_by_number<std::int64_t, size_of_list>{{all.offsets}, lists.numbers, counts.data()});
+  return counts;
+}
+
+/// Quantile i % count of list i / count.
+struct put_quantile {
+  ordered_words words;
+  const std::uint64_t* in_order;
+  const std::uint64_t* offsets;
+  const std::uint32_t* numbers;
+  const double* wanted;
+  std::size_t count;
+  std::uint64_t* results;
+
+  static ROOST_FN double between(double a, double b, double part) {
+    const double apart = b - a;
+    if (a == b || part == 0) return a;
+    if (!(apart - apart == 0)) return a * (1 - part) + b * part;  // too far apart, or infinite
+    return part < 0.5 ? a + apart * part : b - apart * (1 - part);
+  }
+  static ROOST_FN std::int64_t between(std::int64_t a, std::int64_t b, double part) {
+    const auto apart = static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
+    const std::uint64_t step =
+        part == 0.5 ? apart / 2 : static_cast<std::uint64_t>(static_cast<double>(apart) * part);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + step);
+  }
+  template <class Result, class T>
+  ROOST_FN Result of_list(std::size_t list, std::size_t which) const {
+    const std::uint64_t first = offsets[list], n = offsets[list + 1] - first;
+    if (n == 0) return Result(0);
+    const auto value = [&](std::uint64_t i) {
+      return static_cast<Result>(words.value<T>(in_order[first + i]));
+    };
+    if constexpr (!std::is_integral_v<T>) {
+      const Result last = value(n - 1);
+      if (last != last) return last;
+    }
+    const place_of_quantile at(wanted[which], n);
+    const Result low = value(at.low);
+    return at.part == 0 ? low : between(low, value(at.low + 1), at.part);
+  }
+};
+template <class Result>
+struct put_quantile_as : put_quantile {
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t list = i / count, which = i % count;
+    const Result found =
+        detail::with_number(words.type, [&]<class T>(T) { return of_list<Result, T>(list, which); });
+    results[(numbers == nullptr ? list : numbers[list]) * count + which] =
+        bits_of<Result, std::uint64_t>(found);
+  }
+};
+
+/// Several quantiles of each group, side by side: float64, or int64 between integers where `whole_ones`; and
+/// how many values each group has.
+template <class Place>
+nb::tuple quantiles(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
+                    const std::optional<column>& valid, const std::vector<double>& wanted, bool whole_ones) {
+  const auto source = values_of(values, type, valid, groups.rows());
+  const ordered_words words{source.type};
+  return both(groups.with_lists(at, [&](const Place& place, const lists_of<Place>& lists) {
+    auto all = words_of_groups(place, lists, {source, words});
+    if (wanted.size() == 1) {
+      put_in_order(place, all, words, around_quantile{wanted[0], words});
+    } else {
+      put_in_order(place, all, words, whole());
+    }
+    array<double, Place> there(place, wanted.size());
+    place.copy_from_host(there.data(), wanted.data(), there.bytes());
+    output<std::uint64_t, Place> results(at, place, lists.size * wanted.size());
+    const put_quantile put{words,        all.words.data(), all.offsets,   lists.numbers,
+                           there.data(), wanted.size(),    results.data()};
+    if (whole_ones) {
+      place.for_each(lists.size * wanted.size(), put_quantile_as<std::int64_t>{put});
+    } else {
+      place.for_each(lists.size * wanted.size(), put_quantile_as<double>{put});
+    }
+    place.synchronize();  // `wanted` is the host's
+    return std::pair(std::move(results), counts_of(at, place, lists, all));
+  }));
+}
+
+/// Equal words that lie side by side, of which sequences of words consist.
+struct runs {
+  std::uint64_t first, last, best, distinct;
+  std::uint64_t first_length, last_length, best_length;
+
+  friend ROOST_FN runs operator+(const runs& a, const runs& b) {
+    const bool joins = a.last == b.first;
+    const std::uint64_t joined = a.last_length + b.first_length;
+    runs all = a;
+    all.last = b.last;
+    all.distinct = a.distinct + b.distinct - (joins ? 1 : 0);
+    if (joins && a.distinct == 1) all.first_length = joined;
+    all.last_length = joins && b.distinct == 1 ? joined : b.last_length;
+    if (joins && joined > all.best_length) {  // of equally long ones the first is the least
+      all.best = b.first;
+      all.best_length = joined;
+    }
+    if (b.best_length > all.best_length) {
+      all.best = b.best;
+      all.best_length = b.best_length;
+    }
+    return all;
+  }
+};
+struct load_run {
+  const std::uint64_t* words;
+  ROOST_FN runs operator[](std::size_t i) const { return {words[i], words[i], words[i], 1, 1, 1, 1}; }
+};
+struct distinct_of_list {
+  const runs* found;
+  const std::uint64_t* offsets;
+  ROOST_FN std::int64_t operator()(std::size_t list) const {
+    return offsets[list + 1] == offsets[list] ? 0 : static_cast<std::int64_t>(found[list].distinct);
+  }
+};
+struct put_mode {
+  const runs* found;
+  const std::uint64_t* offsets;
+  const std::uint32_t* numbers;
+  ordered_words words;
+  void* results;
+  ROOST_FN void operator()(std::size_t list) const {
+    const std::uint64_t word = offsets[list + 1] == offsets[list] ? 0 : found[list].best;
+    detail::with_number(words.type, [&]<class T>(T) {
+      static_cast<T*>(results)[numbers == nullptr ? list : numbers[list]] = words.value<T>(word);
+      return true;
+    });
+  }
+};
+
+/// The least of the most frequent values of each group, and how many different ones it has.
+template <class Place>
+nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
+                const std::optional<column>& valid) {
+  const auto source = values_of(values, type, valid, groups.rows());
+  const ordered_words words{source.type, false, true};
+  return both(groups.with_lists(at, [&](const Place& place, const lists_of<Place>& lists) {
+    auto all = words_of_groups(place, lists, {source, words});
+    put_in_order(place, all, words, whole());
+    array<runs, Place> found(place, lists.size);
+    detail::reduce_lists(place, load_run{all.words.data()}, all.offsets, lists.size, add(), found.data(),
+                         nullptr);
+    output<std::uint8_t, Place> results(at, place, lists.size * bytes_of(words.type));
+    place.for_each(lists.size, put_mode{found.data(), all.offsets, lists.numbers, words, results.data()});
+    output<std::int64_t, Place> distinct(at, place, lists.size);
+    place.for_each(lists.size, put_by_number<std::int64_t, distinct_of_list>{
+                                   {found.data(), all.offsets}, lists.numbers, distinct.data()});
+    return std::pair(std::move(results), std::move(distinct));
+  }));
+}
+
+/// Where each group's values begin, and how many of them are wanted, where its number says.
+struct put_part {
+  const std::uint64_t* offsets;
+  const std::uint32_t* numbers;
+  std::uint64_t most;
+  std::uint64_t* begins;
+  std::uint64_t* sizes;
+  ROOST_FN void operator()(std::size_t list) const {
+    const std::size_t number = numbers == nullptr ? list : numbers[list];
+    begins[number] = offsets[list];
+    sizes[number] = detail::smaller(offsets[list + 1] - offsets[list], most);
+  }
+};
+struct put_value_of_part {
+  const std::uint64_t* in_order;
+  const std::uint64_t* begins;
+  ordered_words words;
+  void* results;
+  ROOST_FN void operator()(std::uint64_t i, std::uint64_t number, std::uint64_t k) const {
+    detail::with_number(words.type, [&]<class T>(T) {
+      static_cast<T*>(results)[i] = words.value<T>(in_order[begins[number] + k]);
+      return true;
+    });
+  }
+};
+
+/// The n least values of each group, ascending, or the n greatest, descending; and where each group's begin.
+template <class Place>
+nb::tuple outermost(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
+                    const std::optional<column>& valid, std::uint64_t n, bool greatest) {
+  const auto source = values_of(values, type, valid, groups.rows());
+  const ordered_words words{source.type, greatest};
+  return both(groups.with_lists(at, [&](const Place& place, const lists_of<Place>& lists) {
+    auto all = words_of_groups(place, lists, {source, words});
+    put_in_order(place, all, words, only_least{n});
+    array<std::uint64_t, Place> begins(place, lists.size);
+    output<std::uint64_t, Place> offsets(at, place, lists.size + 1);
+    place.fill(offsets.data() + lists.size, 0, sizeof(std::uint64_t));
+    place.for_each(lists.size, put_part{all.offsets, lists.numbers, n, begins.data(), offsets.data()});
+    place.exclusive_scan(offsets.data(), offsets.data(), lists.size + 1);
+    std::uint64_t total = 0;
+    place.copy_to_host(&total, offsets.data() + lists.size, sizeof(total));
+    output<std::uint8_t, Place> results(at, place, total * bytes_of(words.type));
+    detail::expand(place, offsets.data(), lists.size, total,
+                   put_value_of_part{all.words.data(), begins.data(), words, results.data()});
+    return std::pair(std::move(results), std::move(offsets));
+  }));
+}
+
+}  // namespace
+
+template <class Place>
+void bind_aggregates(nb::class_<grouping<Place>>& bound) {
+  bound
+      .def("spreads", &spreads<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg("valid").none(), nb::arg(),
+           nb::arg())
+      .def("relations", &relations<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+           nb::arg("valid").none(), nb::arg(), nb::arg())
+      .def("quantiles", &quantiles<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg("valid").none(),
+           nb::arg(), nb::arg())
+      .def("modes", &modes<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg("valid").none())
+      .def("outermost", &outermost<Place>, nb::arg(), nb::arg(), nb::arg(), nb::arg("valid").none(),
+           nb::arg(), nb::arg());
+}
+
+template void bind_aggregates<ROOST_PYTHON_PLACE>(nb::class_<grouping<ROOST_PYTHON_PLACE>>&);
+
+}  // namespace roost::python

@@ -1,0 +1,288 @@
+#pragma once
+
+#include <nanobind/stl/optional.h>
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "roost/group_by.hpp"
+#include "values.hpp"
+
+// Groups of rows, and what comes of their values. Types and reductions are chosen while it runs: values are
+// combined as words.
+
+namespace roost::python {
+
+/// Writes the extremes in the type of the values.
+struct store_extreme {
+  const std::uint64_t* from;
+  void* values;
+  words_of words;
+  ROOST_FN void operator()(std::size_t i) const {
+    detail::with_number(words.type, [&]<class T>(T) {
+      static_cast<T*>(values)[i] = words.value_of<T>(from[i]);
+      return true;
+    });
+  }
+};
+
+/// Value i of the rows in the order of their groups.
+template <class Bits>
+struct load_row {
+  load_word<Bits> load;
+  const std::uint32_t* rows;
+  ROOST_FN Bits operator[](std::size_t i) const { return load(rows[i]); }
+};
+
+struct end_of_group {
+  const std::uint32_t* rows;
+  const std::uint64_t* offsets;
+  bool last;
+  ROOST_FN std::uint32_t operator()(std::size_t group) const {
+    return rows[last ? offsets[group + 1] - 1 : offsets[group]];
+  }
+};
+
+/// The number of rows of a group: as aggregates have it, or the grouped rows.
+struct count_of_group {
+  const std::uint64_t* counts;
+  const std::uint64_t* offsets;
+  ROOST_FN std::uint64_t operator()(std::size_t group) const {
+    return counts != nullptr ? counts[group] : offsets[group + 1] - offsets[group];
+  }
+};
+
+struct divide {
+  std::uint64_t* sums;
+  count_of_group counts;
+  words_of words;
+  ROOST_FN void operator()(std::size_t i) const {
+    const double sum = words.as_double() ? from_bits<double>(sums[i])
+                       : words.type < column_type::b1
+                           ? static_cast<double>(static_cast<std::int64_t>(sums[i]))
+                           : static_cast<double>(sums[i]);
+    sums[i] = bits_of<double, std::uint64_t>(sum / static_cast<double>(counts(i)));
+  }
+};
+
+/// Puts what each group has where its number says; without numbers, they are in order.
+template <class T, class Source>
+struct put_by_number {
+  Source source;
+  const std::uint32_t* numbers;
+  T* target;
+  ROOST_FN void operator()(std::size_t group) const {
+    target[numbers == nullptr ? group : numbers[group]] = source(group);
+  }
+};
+
+template <class T>
+struct element_of {
+  const T* elements;
+  ROOST_FN T operator()(std::size_t i) const { return elements[i]; }
+};
+
+/// Rows by their keys. The first call that needs the distinct keys numbers them, and all that comes of one
+/// object is in this order. Where the order of the values cannot matter, the first calls aggregate them
+/// together with the keys, which then are in the order of their hashes, whatever is aggregated. Other calls
+/// group the rows; once these are grouped, nothing is aggregated any longer.
+template <class Place>
+class grouping {
+ public:
+  using at_place = const call_place<Place>&;
+  virtual ~grouping() = default;
+
+  std::size_t size(at_place at) {
+    return alone(at, [&](const Place& place) {
+      if (!numbered_) number_or_group(place);
+      return size_;
+    });
+  }
+
+  /// The distinct keys. Once only.
+  virtual nb::object keys(at_place at) = 0;
+
+  nb::object counts(at_place at) {
+    auto all = alone(at, [&](const Place& place) {
+      if (!numbered_) number_or_group(place);
+      output<std::int64_t, Place> result(at, place, size_);
+      place.for_each(size_, put_by_number<std::int64_t, count_of_group>{count(), nullptr, result.data()});
+      return result;
+    });
+    return all.to_python();
+  }
+
+  /// The first row of each group.
+  nb::object first_rows(at_place at, bool wide) { return end_rows(at, false, wide); }
+  nb::object last_rows(at_place at, bool wide) { return end_rows(at, true, wide); }
+
+  /// What comes of the values of each group, and how many of them are there; None for these if all are. Sums
+  /// and products of integers and bools, means and counts have 8 bytes, as have products of floats; results
+  /// of any and all are bools; others have the type of the values. Where no value is there, the result has no
+  /// meaning.
+  nb::tuple reduce(at_place at, const column& values, int type, int how, const std::optional<column>& valid) {
+    const words_of words{static_cast<column_type>(type), static_cast<reduction>(how)};
+    const auto source = values_of(values, type, valid, n_);
+    std::optional<output<std::uint64_t, Place>> there;
+    const auto finish = [&](auto&& results) {
+      nb::object first = results.to_python();
+      return nb::make_tuple(std::move(first), there ? there->to_python() : nb::none());
+    };
+    const auto count_first = [&](const Place& place) {
+      if (source.valid == nullptr) return;
+      if (!adds_in_any_order(words)) number_or_group(place);
+      there.emplace(
+          aggregate_or_reduce(at, place, load_word<std::uint64_t>{source, {words.type, reduction::count}}));
+    };
+    if (words.how == reduction::sum && words.type == column_type::f4) {
+      return finish(alone(at, [&](const Place& place) {
+        count_first(place);
+        return reduce_groups(at, place, load_word<std::uint32_t>{source, words});
+      }));
+    }
+    const load_word<std::uint64_t> load{source, words};
+    if (words.extreme()) {
+      const words_of stored{words.of_bools() ? column_type::b1 : words.type, words.how};
+      return finish(alone(at, [&](const Place& place) {
+        count_first(place);
+        const auto least = aggregate_or_reduce(at, place, load);
+        output<std::uint8_t, Place> result(at, place, size_ * bytes_of(stored.type));
+        place.for_each(size_, store_extreme{least.data(), result.data(), stored});
+        return result;
+      }));
+    }
+    return finish(alone(at, [&](const Place& place) {
+      if (words.how != reduction::count) count_first(place);
+      auto results = aggregate_or_reduce(at, place, load);
+      if (words.how == reduction::mean) {
+        const count_of_group counts = there ? count_of_group{there->data(), nullptr} : count();
+        place.for_each(size_, divide{results.data(), counts, words});
+      }
+      return results;
+    }));
+  }
+
+  /// The rows of each group, for what else comes of their values.
+  struct lists {
+    const std::uint32_t* rows;
+    const std::uint64_t* offsets;
+    const std::uint32_t* numbers;  // of the groups, or null
+    std::size_t size, n;
+  };
+
+  /// f(place, lists) on the stream of the keys, one call after the other.
+  template <class F>
+  auto with_lists(at_place at, const F& f) {
+    return alone(at, [&](const Place& place) { return f(place, rows_of_groups(place)); });
+  }
+
+  std::size_t rows() const { return n_; }
+
+ protected:
+  grouping(const Place& home, std::size_t n) : home_(home), n_(n) {}
+
+  /// f(place) on the stream of the keys, one call after the other.
+  template <class F>
+  auto alone(at_place at, const F& f) {
+    return change(at, home_, [&](const Place& place) {
+      const std::scoped_lock lock(mutex_);
+      return f(place);
+    });
+  }
+
+  /// False if that is impossible. The first results number the keys.
+  virtual bool aggregate(const Place& place, const load_word<std::uint64_t>& load,
+                         array<std::uint64_t, Place>& results) = 0;
+  /// Numbers the keys on the host if they are few, which then are in the order of their hashes.
+  virtual void number_few(const Place& place) = 0;
+  /// Groups the rows, in the order of the keys if these have been numbered.
+  virtual void group(const Place& place) = 0;
+
+  Place home_;
+  std::size_t n_, size_ = 0;
+  bool numbered_ = false, grouped_ = false;
+  array<std::uint64_t, Place> counts_;   // of aggregates
+  array<std::uint32_t, Place> rows_;     // once they are grouped: group after group, ascending in each
+  array<std::uint64_t, Place> offsets_;  // where each group begins in rows_, and the end
+  array<std::uint32_t, Place> numbers_;  // of the groups, if their keys were numbered before
+  std::optional<detail::few_rows> few_;  // on the host, if keys are few: then numbered without grouping
+
+ private:
+  /// Each aggregate costs about as much as to group the rows, and twice a reduction of groups.
+  static constexpr int aggregates_most = 2;
+
+  nb::object end_rows(at_place at, bool last, bool wide) {
+    auto found = alone(at, [&](const Place& place) {
+      const auto lists = rows_of_groups(place);
+      array<std::uint32_t, Place> result(place, size_);
+      place.for_each(size_, put_by_number<std::uint32_t, end_of_group>{
+                                {lists.rows, lists.offsets, last}, lists.numbers, result.data()});
+      return result;
+    });
+    return rows_to_python(at, std::move(found), wide);
+  }
+
+  static bool adds_in_any_order(const words_of& words) {
+    return !words.floats() && words.how != reduction::product;
+  }
+
+  void number_or_group(const Place& place) {
+    if (!numbered_) number_few(place);
+    if (!few_ && !grouped_) group(place);
+  }
+
+  lists rows_of_groups(const Place& place) {
+    if (!grouped_) group(place);
+    return {rows_.data(), offsets_.data(), numbers_.size() == 0 ? nullptr : numbers_.data(), size_, n_};
+  }
+
+  count_of_group count() const { return {counts_.size() == 0 ? nullptr : counts_.data(), offsets_.data()}; }
+
+  output<std::uint64_t, Place> aggregate_or_reduce(at_place at, const Place& place,
+                                                   const load_word<std::uint64_t>& load) {
+    if (!numbered_) number_few(place);
+    if (!few_ && !grouped_ && adds_in_any_order(load.words) && aggregates_ < aggregates_most) {
+      ++aggregates_;
+      array<std::uint64_t, Place> results;
+      if (aggregate(place, load, results)) return {at, std::move(results)};
+    }
+    return reduce_groups(at, place, load);
+  }
+
+  template <class Bits>
+  output<Bits, Place> reduce_groups(at_place at, const Place& place, const load_word<Bits>& load) {
+    number_or_group(place);
+    output<Bits, Place> results(at, place, size_);
+    array<Bits, Place> of_groups(place, numbers_.size());
+    Bits* const target = numbers_.size() == 0 ? results.data() : of_groups.data();
+    const auto run = [&](const auto& combine) {
+      if constexpr (std::is_same_v<Place, host>) {
+        if (few_) return detail::reduce_few(place, *few_, load, combine, target);
+      }
+      detail::reduce_lists(place, load_row<Bits>{load, rows_.data()}, offsets_.data(), size_, combine, target,
+                           nullptr);
+    };
+    if constexpr (sizeof(Bits) == 8) {
+      if (load.words.how == reduction::product) {
+        run(multiply_words{load.words.floats()});
+      } else {
+        run(combine_words<Bits>{load.words.extreme(), load.words.floats()});
+      }
+    } else {
+      run(combine_words<Bits>{false, true});
+    }
+    place.for_each(numbers_.size(), put_by_number<Bits, element_of<Bits>>{
+                                        {of_groups.data()}, numbers_.data(), results.data()});
+    return results;
+  }
+
+  int aggregates_ = 0;
+  std::mutex mutex_;
+};
+
+/// What comes of values that no reduction makes: aggregates.cpp.
+template <class Place>
+void bind_aggregates(nb::class_<grouping<Place>>& bound);
+
+}  // namespace roost::python

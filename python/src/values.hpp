@@ -1,0 +1,195 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "columns.hpp"
+#include "roost/columns.hpp"
+
+// Columns of values whose type is chosen while it runs, and what groups of them are combined by: words.
+
+namespace roost::python {
+
+enum class reduction : int { sum, mean, min, max, product, any, all, count };
+
+template <class T, class Bits>
+ROOST_FN Bits bits_of(T value) {
+  Bits bits;
+  memcpy(&bits, &value, sizeof(Bits));
+  return bits;
+}
+template <class T, class Bits>
+ROOST_FN T from_bits(Bits bits) {
+  T value;
+  memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+/// A column of values in memory of the place, and which of them are there: a bit for each, or null.
+struct values_of_rows {
+  const void* values;
+  column_type type;
+  const std::uint8_t* valid;
+
+  ROOST_FN bool has(std::size_t i) const { return detail::is_valid(valid, i); }
+  template <class T>
+  ROOST_FN T get(std::size_t i) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      return static_cast<const std::uint8_t*>(values)[i] != 0;  // as numpy takes another byte
+    } else {
+      return static_cast<const T*>(values)[i];
+    }
+  }
+  ROOST_FN double as_double(std::size_t i) const {
+    return detail::with_number(type, [&]<class T>(T) { return static_cast<double>(get<T>(i)); });
+  }
+};
+
+/// The n values of a column, of which `valid` has bits.
+inline values_of_rows values_of(const column& values, int type, const std::optional<column>& valid,
+                                std::size_t n) {
+  if (values.rows != n) {
+    detail::raise<invalid_argument>({"roost.group_by: ", n, " keys but ", values.rows, " values"});
+  }
+  const values_of_rows all{values.data, static_cast<column_type>(type),
+                           valid ? reinterpret_cast<const std::uint8_t*>(valid->data) : nullptr};
+  if (values.row_bytes != bytes_of(all.type)) {
+    detail::raise<invalid_argument>({"roost.group_by: values of ", values.row_bytes, " bytes"});
+  }
+  if (valid && valid->rows * valid->row_bytes < detail::ceil_div<std::size_t>(n, 8)) {
+    detail::raise<invalid_argument>({"roost.group_by: too few bits for ", n, " values"});
+  }
+  return all;
+}
+
+/// Values as words that are combined without knowing their type: integers and floats as they are for sums and
+/// products, floats of 8 bytes for means of these and of large integers; for extremes words in the order of
+/// the values, or in the opposite one, of which the least is wanted: 0 is NaN. `any` and `all` are extremes
+/// of bools.
+struct words_of {
+  column_type type;
+  reduction how;
+
+  ROOST_FN bool of_bools() const { return how == reduction::any || how == reduction::all; }
+  ROOST_FN bool greatest() const { return how == reduction::max || how == reduction::any; }
+  ROOST_FN bool extreme() const { return greatest() || how == reduction::min || how == reduction::all; }
+  ROOST_FN bool as_double() const {
+    return how == reduction::product ? type >= column_type::f4
+                                     : how == reduction::mean && (type >= column_type::f4 || is_long());
+  }
+  /// Integers whose sums of 2^32 might wrap around.
+  ROOST_FN bool is_long() const { return type == column_type::i8 || type == column_type::u8; }
+  ROOST_FN bool floats() const { return as_double() || (how == reduction::sum && type >= column_type::f4); }
+
+  /// Of values as the widest ones of their kind.
+  template <class T>
+  using widest = detail::value_word<
+      minimum, std::conditional_t<!std::is_integral_v<T>, double,
+                                  std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>>;
+  template <class T>
+  ROOST_FN std::uint64_t in_order(T value) const {
+    if (value != value) return 0;
+    const std::uint64_t word = widest<T>::of(value);
+    return greatest() ? ~word : word;
+  }
+  template <class T>
+  ROOST_FN T value_of(std::uint64_t word) const {
+    if constexpr (!std::is_integral_v<T>) {
+      if (word == 0) return std::numeric_limits<T>::quiet_NaN();
+    }
+    return static_cast<T>(widest<T>::value(greatest() ? ~word : word));
+  }
+
+  /// What changes nothing that it is combined with.
+  template <class Bits>
+  ROOST_FN Bits identity() const {
+    if (extreme()) return ~Bits{0};
+    if (how == reduction::product) return as_double() ? bits_of<double, std::uint64_t>(1) : 1;
+    return floats() ? Bits{1} << (8 * sizeof(Bits) - 1) : 0;  // -0.0
+  }
+};
+
+/// Value i of a column, as a word.
+template <class Bits>
+struct load_word {
+  values_of_rows source;
+  words_of words;
+
+  ROOST_FN Bits operator()(std::size_t i) const {
+    if (source.valid != nullptr) {
+      if (!source.has(i)) return words.template identity<Bits>();
+      if (words.how == reduction::count) return 1;
+    }
+    return detail::with_number(words.type, [&]<class T>(T) -> Bits {
+      const T value = source.template get<T>(i);
+      if constexpr (sizeof(Bits) == 8) {
+        if (words.of_bools()) return words.in_order(value != T(0));
+        if (words.extreme()) return words.in_order(value);
+        if (words.as_double()) return bits_of<double, Bits>(static_cast<double>(value));
+      }
+      if constexpr (std::is_integral_v<T>) {
+        return static_cast<Bits>(value);
+      } else if constexpr (sizeof(T) == sizeof(Bits)) {
+        return bits_of<T, Bits>(value);
+      } else {
+        return 0;
+      }
+    });
+  }
+};
+
+/// Sums and products of integers wrap around, as bits without a sign do.
+template <class Bits>
+struct combine_words {
+  using fraction = std::conditional_t<sizeof(Bits) == 4, float, double>;
+  bool least, floats;
+  ROOST_FN Bits operator()(Bits a, Bits b) const {
+    if (least) return detail::smaller(a, b);
+    return floats ? bits_of<fraction, Bits>(from_bits<fraction>(a) + from_bits<fraction>(b)) : a + b;
+  }
+};
+struct multiply_words {
+  bool floats;
+  ROOST_FN std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const {
+    return floats ? bits_of<double, std::uint64_t>(from_bits<double>(a) * from_bits<double>(b)) : a * b;
+  }
+};
+
+/// Words in the order of values of one type; `descending`: in the opposite order. NaNs are one, and come last
+/// either way.
+struct ordered_words {
+  column_type type;
+  bool descending = false, equal_zeros = false;  // whether -0.0 is 0.0
+
+  /// How many bits of words differ.
+  std::size_t bits() const { return bytes_of(type) <= 4 ? 32 : 64; }
+  bool has_nan() const { return type >= column_type::f4; }
+  std::uint64_t nan() const { return ~std::uint64_t{0} >> (64 - bits()); }
+
+  template <class T>
+  ROOST_FN std::uint64_t word(T value) const {
+    using words = detail::value_word<minimum, T>;
+    constexpr auto all = static_cast<typename words::word>(~typename words::word{0});
+    if constexpr (!std::is_integral_v<T>) {
+      if (value != value) return all;
+      if (equal_zeros && value == 0) value = 0;
+    }
+    return descending ? all ^ words::of(value) : words::of(value);
+  }
+  template <class T>
+  ROOST_FN T value(std::uint64_t word) const {
+    using words = detail::value_word<minimum, T>;
+    constexpr auto all = static_cast<typename words::word>(~typename words::word{0});
+    auto found = static_cast<typename words::word>(word);
+    if constexpr (!std::is_integral_v<T>) {
+      if (found == all) return std::numeric_limits<T>::quiet_NaN();
+    }
+    if (descending) found ^= all;
+    return words::value(found);
+  }
+};
+
+}  // namespace roost::python
