@@ -11,7 +11,7 @@ from ._functions import _BOOL, _FLOAT32, _INT32, _INT64, _UINT8, _check_rows, _f
 from ._keys import numpy_dtype
 from ._libraries import NUMPY, same_device
 from ._packing import encode_columns
-from ._strings import StringKeys, Texts
+from ._strings import StringKeys, Texts, of_numpy
 
 _FLOAT16, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
 
@@ -52,6 +52,15 @@ class _Values:
                 self.there = ~missing if self.there is None else self.there & ~missing
             self.array = self.array.astype(dtype, copy=False).view(_INT64)
             self.dtype, self.given = _INT64, dtype
+
+    def keep(self, rows, what):
+        """Keeps the values of some rows."""
+        if self.there is not None:
+            self.there = self.there[rows]
+        if isinstance(self.array, Texts):
+            self.array = of_numpy(self.array[rows], what)
+        else:
+            self.array = self.library.rows(self.array, self.library.of_numpy(rows))
 
     def allowed(self):
         """What comes of such values; None: everything."""
@@ -112,7 +121,7 @@ class GroupBy:
 
     def __init__(self, keys, frame=None):
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
-        self._frame, self._kept = frame, keys.kept
+        self._frame, self._kept, self._given = frame, keys.kept, keys.given
         self._kind.keep()
         self._groups = keys.library.module.group(keys.library.place(), keys.words)
         self._keys, self._lock = None, threading.Lock()
@@ -331,10 +340,12 @@ class GroupBy:
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
                 "numbers"
             )
-        if array.shape[0] != self._n:
+        if array.shape[0] != self._given:
             raise ValueError(
-                f"{what}: {self._n} keys but {array.shape[0]} values; give one value for each key"
+                f"{what}: {self._given} keys but {array.shape[0]} values; give one value for each key"
             )
+        if self._kept is not None:
+            values.keep(self._library.to_numpy(self._kept), what)
         return values
 
     def _finished(self, found, there):

@@ -189,6 +189,7 @@ class StringKeys:
 
     def __init__(self, texts, words=None):
         self.texts, self.n, self.kind = texts, len(texts), StringKind(texts)
+        self.given = self.n
         if words is not None:
             self.words = words
 
