@@ -149,7 +149,8 @@ def _polars(x, what):
         return _arrow(x.to_arrow(), what, x, False)
     if name == "Null":
         return Column(np.zeros(len(x), np.int8), NUMPY, bitmap_of(np.zeros(len(x), bool)), x, False)
-    if x.null_count() == 0:
+    is_read = (x.dtype.is_numeric() or x.dtype.is_temporal() or name == "Boolean") and "128" not in name
+    if x.null_count() == 0 or not is_read:
         return _plain(x, what)
     valid = np.packbits(x.is_not_null().to_numpy(), bitorder="little")
     filled = x.to_physical().fill_null(False if name == "Boolean" else 0)

@@ -118,12 +118,12 @@ def _new_kind(array, tail, what):
 
 class Keys:
     """Keys of an argument: the words as C++ takes them, how many, their Kind, and their Library; and `kept`,
-    the rows of the argument that they are of, None: all."""
+    the rows of the argument that they are of, None: all, of `given` ones."""
 
-    __slots__ = ("words", "n", "kind", "library", "kept")
+    __slots__ = ("words", "n", "kind", "library", "kept", "given")
 
     def __init__(self, array, n, kind, library):
-        self.n, self.kind, self.library, self.kept = n, kind, library, None
+        self.n, self.kind, self.library, self.kept, self.given = n, kind, library, None, n
         if kind.words_are_keys:
             self.words = library.column(array, n, kind.key_bytes)
         else:

@@ -86,7 +86,7 @@ def encode_columns(x, what, factorizes=False, drops=False):
             is_there = _is_there(columns[0])
             columns[0].valid = None if is_there is None else bitmap_of(is_there)
         (keys,) = _pack([columns], form, True, what, single, kept)
-    keys.kept = kept
+    keys.kept, keys.given = kept, len(columns[0])
     return keys
 
 
@@ -181,8 +181,10 @@ class _Decoded:
 
     def at(self, rows, library):
         """Some of the keys."""
-        mine, host = self.column.library, library.to_numpy(rows)
-        rows = rows if mine is library else mine.of_numpy(host)
+        mine, host = self.column.library, rows
+        if mine is not library or self.there is not None:
+            host = library.to_numpy(rows)
+            rows = mine.of_numpy(host)
         return _Decoded(
             self.column,
             None if self.values is None else mine.rows(self.values, rows),
@@ -201,10 +203,10 @@ class _Decoded:
     def sort_keys(self):
         """Arrays to sort by, the first one first."""
         array = self._array()
-        if array.dtype.kind == "V" and self.column.unit:  # decimals of 16 bytes
+        if self.column.unit and array.dtype.kind == "V":  # decimals of 16 bytes
             words = np.ascontiguousarray(array).view(np.uint64).reshape(-1, 2)
             keys = [words[:, 1].astype(np.int64), words[:, 0].copy()]
-        elif self.there is not None and array.dtype.kind == "O":
+        elif self.there is not None and isinstance(self.column.array, _strings.Texts):
             keys = [np.where(self.there, array, self.column.array.type())]
         else:
             keys = [array]
@@ -296,12 +298,12 @@ class _Packed:
             self.words.append(library.finish(words, _UINT8, (self.word_bytes,)))
 
 
-class Keys:
+class ColumnsKeys:
     """Keys of columns, as other Keys are."""
 
     def __init__(self, words, kind, library):
         self.words = library.column(words)
-        self.n, self.kind, self.library, self.kept = len(words), kind, library, None
+        self.n, self.kind, self.library, self.kept, self.given = len(words), kind, library, None, len(words)
 
 
 def _pack(tables, form, nulls_equal, what, single=False, kept=None):
@@ -315,7 +317,7 @@ def _pack(tables, form, nulls_equal, what, single=False, kept=None):
     if single and tables[0][0].valid is not None:
         kind.missing = packed.packing.null_word
     library = packed.library
-    return [Keys(words if kept is None else library.rows(words, kept), kind, library) for words in packed.words]
+    return [ColumnsKeys(words if kept is None else library.rows(words, kept), kind, library) for words in packed.words]
 
 
 class ColumnsKind:
@@ -328,7 +330,7 @@ class ColumnsKind:
         for field in self.fields:
             field.has_nulls = field.valid[0] is not None
             field.numbers = field.valid = None
-        self.form = form
+        self.form, self.frames = form, None if form is None or isinstance(form, str) else form
         self.dtype = ", ".join(column.type for column in columns)
 
     def decode(self, words, library):
@@ -357,7 +359,7 @@ class ColumnsKind:
         return order
 
     def result(self, keys, library):
-        if isinstance(self.form, str):
+        if self.frames is None:
             columns = tuple(key.array() for key in keys)
             return columns if self.form == "tuple" else columns[0]
         return self.form.frame([key.column.name for key in keys], [key.given(self.form) for key in keys])

@@ -149,9 +149,10 @@ def take_keys(x, what):
 
 
 class ArrayKind:
-    """Keys that are an array."""
+    """Keys that are an array. `frames`: which library's frames they are."""
 
     __slots__ = ()
+    frames = None
 
     def rows(self, keys, rows, library):
         """Some of the keys."""
@@ -189,6 +190,7 @@ class StringKeys:
 
     def __init__(self, texts, words=None):
         self.texts, self.n, self.kind = texts, len(texts), StringKind(texts)
+        self.given = self.n
         if words is not None:
             self.words = words
 

@@ -305,3 +305,280 @@ def test_two_tables(seed):
     rng = np.random.default_rng(seed)
     n, part = int(rng.choice(SIZES)), float(rng.choice([0, 0.05, 0.5, 1]))
     check_two(rng, pick_kinds(rng, 6), n, part, bool(rng.integers(2)))
+
+
+def merged(left, right, keys, how, nulls_equal):
+    """The rows of a merge by the first `keys` columns: what `join` says of the rows, in Python."""
+    a, b = rows_of(left), rows_of(right)
+    one, two = ([row[:keys] for row in rows] for rows in (a, b))
+
+    def equal(x, y):
+        return x == y and (nulls_equal or None not in x)
+
+    if how in ("semi", "anti"):
+        return [row for row in a if any(equal(row[:keys], y) for y in two) == (how == "semi")]
+    pairs = [(i, j) for i, x in enumerate(one) for j, y in enumerate(two) if equal(x, y)]
+    if how == "right":
+        pairs.sort(key=lambda pair: pair[::-1])
+    lefts, rights = {i for i, _ in pairs}, {j for _, j in pairs}
+    if how in ("left", "outer"):
+        pairs = sorted(pairs + [(i, -1) for i in range(len(a)) if i not in lefts])
+    if how == "right":
+        pairs = sorted([*pairs, *((-1, j) for j in range(len(b)) if j not in rights)], key=lambda p: p[1])
+    if how == "outer":
+        pairs += [(-1, j) for j in range(len(b)) if j not in rights]
+    none, other_none = (None,) * (len(left.schema) - keys), (None,) * (len(right.schema) - keys)
+    return [
+        (one[i] if i >= 0 else two[j])
+        + (a[i][keys:] if i >= 0 else none)
+        + (b[j][keys:] if j >= 0 else other_none)
+        for i, j in pairs
+    ]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
+def test_merge(seed):
+    rng = np.random.default_rng(seed)
+    n, part = int(rng.choice([0, 1, 5, 40])), float(rng.choice([0, 0.2]))
+    keys = [kind for kind in pick_kinds(rng, 3) if not pa.types.is_dictionary(kind)] or [pa.int32()]
+    left = table_of(rng, n, [*keys, *pick_kinds(rng, 2)], part)
+    right = table_of(rng, max(n // 2, 1), [*keys, *pick_kinds(rng, 2)], part)
+    names = [f"c{i}" for i in range(len(keys))]
+    nulls_equal = bool(rng.integers(2))
+    others = dict(forms(right))
+    for form, x in forms(left):
+        if form == "tuple" or form not in others:
+            continue
+        y = others[form]
+        for how in ("inner", "left", "right", "outer", "semi", "anti"):
+            found = roost.merge(x, y, names, how=how, suffixes=("", "_2"), nulls_equal=nulls_equal)
+            assert rows_of(found) == merged(left, right, len(keys), how, nulls_equal), (form, how)
+            assert list(found.columns if form != "arrow" else found.column_names)[: len(keys)] == names
+            if form != "pandas" and how in ("inner", "semi", "left"):
+                wanted = [*left.schema.types, *right.schema.types[len(keys) :]]
+                got = found.schema.types if form == "arrow" else found.to_arrow().schema.types
+                assert form == "polars" or got == wanted[: len(got)]
+
+
+def test_merge_of_names():
+    a = pd.DataFrame({"k": [1, 2, 2], "v": [1.5, 2.5, 3.5], "t": ["a", "b", None]})
+    b = pd.DataFrame({"key": [2, 3], "v": [7, 8]})
+    found = roost.merge(a, b, left_on="k", right_on="key", how="outer")
+    assert list(found.columns) == ["k", "v_x", "t", "v_y"]
+    assert found["k"].tolist() == [1, 2, 2, 3]
+    theirs = a.merge(b, left_on="k", right_on="key", how="left").drop(columns="key")
+    pd.testing.assert_frame_equal(roost.merge(a, b, left_on="k", right_on="key", how="left"), theirs)
+    assert roost.merge(a, b.rename(columns={"key": "k"}), on="k", how="semi")["k"].tolist() == [2, 2]
+    assert len(roost.merge(a, a)) == 2  # by all columns, of which a null is equal to none
+    assert len(roost.merge(a, a, nulls_equal=True)) == 3
+    for wrong, error, words in (
+        (lambda: roost.merge(a, pl.DataFrame(b)), TypeError, "two frames"),
+        (lambda: roost.merge(a, b, on="k"), KeyError, "'k'"),
+        (lambda: roost.merge(a, b, left_on="k"), ValueError, "right_on"),
+        (lambda: roost.merge(a, b, left_on="k", right_on="key", how="cross"), ValueError, "'inner'"),
+        (lambda: roost.merge(a, b, left_on=["k", "v"], right_on="key"), TypeError, "2 and 1 columns"),
+        (lambda: roost.merge(a, b, left_on="k", right_on="key", suffixes=("", "")), ValueError, "columns v"),
+        (lambda: roost.merge(a, b[["v"]].rename(columns={"v": "w"})), ValueError, "without a common column"),
+        (lambda: roost.merge(a, b, left_on="t", right_on="key"), TypeError, "never equal"),
+    ):
+        with pytest.raises(error, match=words) as caught:
+            wrong()
+        assert "\n" not in str(caught.value)
+
+
+def test_types_of_pandas_and_numpy():
+    """Nullable types, categories, objects and masked arrays come back as they were."""
+    frame = pd.DataFrame(
+        {
+            "i": pd.array([1, None, 1, 3, None], dtype="Int16"),
+            "f": pd.array([0.5, None, 0.5, 1, None], dtype="Float32"),
+            "b": pd.array([True, None, True, False, None], dtype="boolean"),
+            "s": pd.array(["x", None, "x", "y", None], dtype="string"),
+            "o": np.array(["x", None, "x", "y", np.nan], object),
+            "c": pd.Categorical(["x", None, "x", "y", None], ["z", "y", "x"]),
+            "n": pd.Categorical([5, None, 5, 7, None]),
+            "d": np.array([3, 4, 3, 5, 4], "M8[s]"),
+            "h": np.array([0.0, 2, -0.0, 1, 2], np.float16),
+        }
+    )
+    for columns in ([name] for name in frame.columns), [list(frame.columns)]:
+        for names in columns:
+            keys, index, inverse = roost.unique(frame[names], return_index=True, return_inverse=True)
+            pd.testing.assert_frame_equal(keys, frame[names].iloc[[0, 1, 3]].reset_index(drop=True))
+            assert index.tolist() == [0, 1, 3] and inverse.tolist() == [0, 1, 0, 2, 1]
+            g = roost.group_by(frame, names)
+            assert sorted(g.sum(np.arange(5)).tolist()) == [2, 3, 5]
+            assert list(g.keys.dtypes) == list(frame[names].dtypes)
+            left, right = roost.join(frame[names], frame[names].iloc[::2], nulls_equal=True)
+            assert list(zip(left, right))[-1] == (4, 2)
+    for name in "ifbson":
+        codes, uniques = roost.factorize(frame[name])
+        assert codes.tolist() == [0, -1, 0, 1, -1] and len(uniques) == 2
+        codes, uniques = roost.factorize(frame[name], use_na_sentinel=False)
+        assert codes.tolist() == [0, 1, 0, 2, 1] and uniques.mask.tolist() == [False, True, False]
+    masked = np.ma.masked_array([2**62, 7, -(2**62), 7], [0, 1, 0, 1])
+    keys = roost.unique(masked, sorted=True)
+    assert keys.mask.tolist() == [False, False, True] and keys[:2].tolist() == [-(2**62), 2**62]
+    codes, uniques = roost.factorize(np.ma.masked_array([-(2**63), 7, 2**63 - 1], [0, 1, 0]))
+    assert codes.tolist() == [0, -1, 1] and not np.ma.isMaskedArray(uniques)
+    floats = pl.Series([0.5, None, float("nan"), 0.5])
+    assert roost.factorize(floats)[0].tolist() == [0, -1, -1, 0]
+    assert roost.factorize(floats, use_na_sentinel=False)[0].tolist() == [0, 1, 2, 0]
+
+
+def test_rows_without_keys_are_in_no_group():
+    frame = pd.DataFrame({"k": ["a", None, "b", "a"], "x": [1.0, 2.0, np.nan, 1.0]})
+    values = np.array([1, 20, 300, 4000])
+    g = roost.group_by(frame, ["k", "x"], dropna=True)
+    assert len(g) == 1 and g.sum(values).tolist() == [4001] and g.count().tolist() == [2]
+    assert g.max(pd.array([1, 2, 3, None], dtype="Int64")).tolist() == [1]
+    assert g.min(pa.array(["z", None, "y", "x"])).tolist() == ["x"]
+    assert g.first(values.astype("M8[s]")).tolist() == values[:1].astype("M8[s]").tolist()
+    with pytest.raises(ValueError, match="4 keys but 2 values"):
+        g.sum(values[:2])
+    g = roost.group_by(frame["k"], dropna=True)
+    assert sorted(zip(g.keys, g.sum(values).tolist())) == [("a", 4001), ("b", 300)]
+    for x in (frame["x"].to_numpy(), torch_of(frame["x"].to_numpy())):
+        g = roost.group_by(x, dropna=True)
+        assert sorted(zip(g.keys.tolist(), g.sum(values).tolist())) == [(1.0, 4001), (2.0, 20)]
+    assert len(roost.group_by(frame["k"], dropna=False)) == 3
+    assert len(roost.group_by([1, 2, 1], dropna=True)) == 2
+    with pytest.raises(KeyError, match="'q'"):
+        roost.group_by(frame, ["k", "q"])
+    with pytest.raises(TypeError, match="no frame"):
+        roost.group_by(values, "k")
+
+
+def torch_of(array):
+    torch = pytest.importorskip("torch")
+    return torch.from_numpy(array)
+
+
+def test_tuples_of_each_library(on):
+    rng = np.random.default_rng(SEED)
+    for n, kinds in (
+        (3000, ["i4", "u1", "f4"]),
+        (40_000, ["i8", "f8", "f8", "?", "i8", "i8"]),
+        (0, ["i2"] * 2),
+    ):
+        pools = [rng.integers(-9, 9, 5).astype(kind) for kind in kinds]
+        columns = [pool[rng.integers(0, 5, n)] for pool in pools]
+        numbers = numbered(list(zip(*(c.tolist() for c in columns))))
+        keys, inverse = roost.unique(tuple(map(on, columns)), return_index=True, return_inverse=True)[::2]
+        np.testing.assert_array_equal(on.back(inverse), numbers)
+        rows = list(zip(*(on.back(key).tolist() for key in keys)))
+        assert [rows[i] for i in numbers[:100]] == list(zip(*(c[:100].tolist() for c in columns)))
+        keys = roost.unique(tuple(map(on, columns)), sorted=True)
+        rows = list(zip(*(on.back(key).tolist() for key in keys)))
+        assert rows == sorted(rows) and len(rows) == numbers.max(initial=-1) + 1
+        others = tuple(on(c[: n // 3]) for c in columns)
+        left, right = map(on.back, roost.join(tuple(map(on, columns)), others, "left"))
+        np.testing.assert_array_equal(np.unique(left), np.arange(n))
+        hit = right >= 0
+        np.testing.assert_array_equal(numbers[left[hit]], numbers[right[hit]])
+        found = on.back(roost.isin(tuple(map(on, columns)), others))
+        np.testing.assert_array_equal(found, np.isin(numbers, numbers[: n // 3]))
+        g = roost.group_by(tuple(map(on, columns)))
+        sums = on.back(g.sum(on(np.arange(n))))
+        assert sums.sum() == n * (n - 1) // 2 and len(sums) == numbers.max(initial=-1) + 1
+
+
+@pytest.mark.parametrize("n", [28_984, 28_986, 299_999, 300_001])
+def test_sizes_where_tables_change(n):
+    """Sizes on both sides of those where tables are built in another way, with few and many keys."""
+    for seed in range(3):
+        rng = np.random.default_rng([SEED, n, seed])
+        most = int(rng.choice([10, 10_000, n]))
+        x, y = rng.integers(0, most, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int8)
+        words = np.array([None if i % 7 == 0 else f"a longer text {i}" for i in range(1000)], object)
+        frame = pl.DataFrame({"x": x, "y": y, "t": words[x % 1000].tolist(), "v": rng.integers(0, 100, n)})
+        frame = frame.with_columns(pl.when(frame["x"] % 5 > 0).then(frame["x"]).alias("x"))
+        names = ["x", "y", "t"]
+        g = roost.group_by(frame, names)
+        mine = g.keys.with_columns(pl.Series("v", g.sum(frame["v"])), pl.Series("n", g.count()))
+        theirs = frame.group_by(names).agg(pl.col("v").sum(), pl.len().cast(pl.Int64).alias("n"))
+        assert mine.sort([*names, "v"]).equals(theirs.sort([*names, "v"]))
+        other = frame[: n // 4].unique(names)
+        for equal in False, True:
+            mine = roost.merge(frame, other, names, nulls_equal=equal)
+            theirs = frame.join(other, on=names, nulls_equal=equal, suffix="_y", maintain_order="left")
+            assert mine.rename({"v_x": "v"}).equals(theirs)
+        assert roost.duplicated(frame[names]).sum() == n - frame.select(names).n_unique()
+        assert len(roost.unique(frame[names])) == frame.select(names).n_unique()
+
+
+def test_aggregates_of_frames():
+    """Key columns and results in one frame, of the library and the types that came in."""
+    columns = {
+        "k": ["a", "b", None, "a"],
+        "j": [1, 2, 1, 1],
+        "v": [1, None, 3, None],
+        "f": [1.5, 2.5, 3.5, 4.5],
+        "t": ["x", "y", None, "w"],
+        "d": [datetime.date(2024, 1, i) if i < 3 else None for i in (1, 2, 3, 4)],
+    }
+    table = pa.table(columns).set_column(2, "v", pa.array(columns["v"], pa.int32()))
+    wanted = {
+        "k": ["a", "b", None],
+        "j": [1, 2, 1],
+        "n": [2, 1, 1],
+        "c": [1, 0, 1],
+        "s": [1, None, 3],
+        "m": [3.0, 2.5, 3.5],
+        "sd": [3 / 2**0.5, None, None],
+        "t0": ["w", "y", None],
+        "t1": ["x", "y", None],
+        "v1": [None, None, 3],
+        "d0": [columns["d"][0], columns["d"][1], None],
+        "q": [2.25, 2.5, 3.5],
+        "x": [3, 2, 1],
+    }
+    kinds = {"v1": pa.int32(), "d0": pa.date32(), "m": pa.float64(), "s": pa.int64()}
+    for x in (
+        table,
+        pl.from_arrow(table),
+        table.to_pandas(types_mapper=pd.ArrowDtype),
+        table.to_pandas(date_as_object=False).astype({"v": "Int32"}),
+    ):
+        g = roost.group_by(x, ["k", "j"])
+        found = g.agg(
+            n="count",
+            c=("v", "count"),
+            s=("v", "sum"),
+            m=("f", "mean"),
+            sd=("f", "std"),
+            t0=("t", "min"),
+            t1=("t", "first"),
+            v1=("v", "last"),
+            d0=("d", "min"),
+            q=("f", "quantile", 0.25),
+            x=(np.array([1, 2, 1, 2]), "sum"),
+        )
+        assert type(found) is type(x)
+        result = pa.Table.from_pandas(found) if isinstance(x, pd.DataFrame) else pa.table(found)
+        for name, kind in kinds.items():
+            if not isinstance(x, pd.DataFrame) or name != "d0":
+                assert result.schema.field(name).type == kind, name
+        result = result.to_pydict()
+        order = [result["k"].index(key) for key in wanted["k"]]
+        assert list(result) == list(wanted)
+        for name, values in wanted.items():
+            got = [result[name][i] for i in order]
+            got = [None if value != value else value for value in got]
+            got = [value.date() if isinstance(value, datetime.datetime) else value for value in got]
+            assert got == pytest.approx(values), name
+        assert g.sum("v").tolist() == result["s"]
+        with pytest.raises(KeyError, match="'z'"):
+            g.agg(s=("z", "sum"))
+        with pytest.raises(KeyError, match="'z'"):
+            g.sum("z")
+        with pytest.raises(ValueError, match="'k' is the name of a key"):
+            g.agg(k=("v", "sum"))
+        with pytest.raises(TypeError, match="one q"):
+            g.agg(q=("f", "quantile", [0.1, 0.2]))
+        dropped = roost.group_by(x, ["k", "j"], dropna=True).agg(s=("f", "sum"), t1=("t", "first"))
+        rows = rows_of(dropped if not isinstance(dropped, pd.DataFrame) else pa.Table.from_pandas(dropped))
+        assert sorted(rows) == [("a", 1, 6.0, "x"), ("b", 2, 2.5, "y")]
+    arrays = np.array([1, 1, 2]), np.array([3, 3, 3])
+    found = roost.group_by(arrays).agg(s=([1, 2, 4], "sum"))
+    assert sorted(found["s"].tolist()) == [3, 4]
