@@ -7,7 +7,7 @@
     >>> roost.Index(ids).get_indexer(np.array([20, 99]))
     array([ 3, -1])
 
-Functions: unique, factorize, isin, join, group_by, value_counts, duplicated, partition.
+Functions: unique, factorize, isin, join, merge, group_by, value_counts, duplicated, partition.
 Tables: Index, Map, Set, MultiMap, ConcurrentMap, Store.
 
 Arguments are arrays of numpy, torch, CuPy, jax, pandas, Arrow or polars, on the CPU or on a GPU, or anything
@@ -28,6 +28,7 @@ from ._functions import (
 )
 from ._group_by import GroupBy, group_by
 from ._libraries import from_arrow
+from ._merge import merge
 from ._tables import ConcurrentMap, Index, Map, MultiMap, Set, Store
 
 __version__ = "0.2.0"
@@ -47,6 +48,7 @@ __all__ = [
     "info",
     "isin",
     "join",
+    "merge",
     "partition",
     "set_threads",
     "trim",

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 from . import _strings
+from ._frames import take_rows
 from ._libraries import NUMPY, take, taker_name
 
 
@@ -25,12 +26,32 @@ class Column:
         self.direct, self.unit, self.name = direct, unit, None
 
     def __len__(self):
-        return self.array.shape[0]
+        return len(self.given) if self.array is None else self.array.shape[0]
 
     @property
     def there(self):
         """For each row whether it has a value; None: all have."""
         return None if self.valid is None else bools_of(self.valid, len(self))
+
+    @property
+    def null_row(self):
+        """The number of a row that is null."""
+        return int(np.argmin(self.there))
+
+    def at(self, rows, frames):
+        """The Column of some rows, and of a null if there is one: as an array, or, for keys in `frames`, as
+        they have it."""
+        rows = rows if self.valid is None else np.append(rows, self.null_row)
+        valid = None if self.valid is None else bitmap_of(self.there[rows])
+        array, given = self.array, self.given
+        if not isinstance(frames, str) or self.unit:
+            array, given = None, take_rows(given, self.library.to_numpy(rows))
+        else:
+            is_text = isinstance(array, _strings.Texts)
+            array = array[rows] if is_text else self.library.rows(array, rows)
+        at = Column(array, self.library, valid, given, self.direct, self.unit)
+        at.name = self.name
+        return at
 
     @property
     def type(self):
@@ -128,7 +149,8 @@ def _polars(x, what):
         return _arrow(x.to_arrow(), what, x, False)
     if name == "Null":
         return Column(np.zeros(len(x), np.int8), NUMPY, bitmap_of(np.zeros(len(x), bool)), x, False)
-    if x.null_count() == 0:
+    is_read = (x.dtype.is_numeric() or x.dtype.is_temporal() or name == "Boolean") and "128" not in name
+    if x.null_count() == 0 or not is_read:
         return _plain(x, what)
     valid = np.packbits(x.is_not_null().to_numpy(), bitorder="little")
     filled = x.to_physical().fill_null(False if name == "Boolean" else 0)
@@ -136,6 +158,8 @@ def _polars(x, what):
 
 
 def _pandas(x, what):
+    if getattr(x, "nlevels", 1) > 1:
+        return _plain(x, what)
     column = getattr(x, "array", x)
     arrow = getattr(column, "_pa_array", None)
     if arrow is not None:
@@ -183,5 +207,5 @@ def take_column(x, what):
         else:
             column = _TAKERS.get(name, _plain)(x, what)
     if name in ("pandas", "polars"):
-        column.name = x.name
+        column.name = getattr(x, "name", None)
     return column

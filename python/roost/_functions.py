@@ -4,7 +4,8 @@ import operator
 
 import numpy as np
 
-from ._keys import encode, encode_strings_too, encode_two
+from ._keys import encode
+from ._packing import encode_columns, encode_two_columns
 from ._strings import StringKeys
 
 _ORDERS = {"first": 0, "any": 2}
@@ -61,8 +62,8 @@ def _check_rows(n, rows, what):
 
 
 def _unique(x, order, rows, index=False, inverse=False, counts=False, missing=None):
-    """The distinct keys of the Keys x; and, if wanted, where each comes first, the number of each row's key,
-    and how often each comes. `missing`: the word of a key that is none."""
+    """The distinct keys of the Keys x, as its kind decodes them; and, if wanted, where each comes first, the
+    number of each row's key, and how often each comes. `missing`: the word of a key that is none."""
     library = x.library
     if isinstance(x, StringKeys):
         first, numbers = x.numbered(rows)
@@ -85,11 +86,12 @@ def unique(
 
     Parameters
     ----------
-    x : array of n keys
+    x : array of n keys, or several columns
         Integers, bools, floats, dates, fixed-size bytes of at most 32, strings; or n rows of a 2-D array of
-        integers, of at most 32 bytes a row (unlike numpy's unique, which flattens).
+        integers, of at most 32 bytes a row (unlike numpy's unique, which flattens). Several columns, each with
+        or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow.
     sorted : bool
-        Whether the keys come in ascending order. Otherwise they come in order of first occurrence where
+        Whether the keys come in ascending order, by the first column first, nulls last. Otherwise they come in order of first occurrence where
         `return_index` is true, and in no particular order, but the same each time, where it is not. Sorting
         the distinct keys is the slowest part.
     return_index, return_inverse, return_counts : bool
@@ -102,7 +104,9 @@ def unique(
     -------
     array, or a tuple of arrays
         The keys, then those of index, inverse (shape (n,)) and counts (int64) that were asked for, in this
-        order, of the library that `x` is of. All NaNs count as one key, and -0.0 as 0.0, as with numpy.
+        order, of the library that `x` is of. All NaNs count as one key, and -0.0 as 0.0, as with numpy. Nulls
+        are one key, too: keys that have some are a masked array of numpy. Keys of a tuple are a tuple, and
+        those of a frame a frame with columns of the same types.
 
     Raises
     ------
@@ -127,21 +131,21 @@ def unique(
     sorted, return_index = _flag(sorted, what, "sorted"), _flag(return_index, what, "return_index")
     return_inverse = _flag(return_inverse, what, "return_inverse")
     return_counts = _flag(return_counts, what, "return_counts")
-    x = encode_strings_too(x, what)
+    x = encode_columns(x, what)
     _check_rows(x.n, rows, what)
     library = x.library
     order = "first" if return_index and not sorted else "any"
     keys, first, inverse, counts = _unique(x, order, rows, return_index, return_inverse, return_counts)
     if sorted:
-        dtype = x.kind.dtype
-        by_key = library.argsort_floats(keys, dtype) if dtype.kind == "f" else library.argsort(keys)
-        keys = library.rows(keys, by_key)
+        by_key = x.kind.argsort(keys, library)
+        keys = x.kind.rows(keys, by_key, library)
         first = library.rows(first, by_key) if return_index else None
         counts = library.rows(counts, by_key) if return_counts else None
         if return_inverse:
             rank, target = library.output(len(by_key), rows)
             library.module.invert_rows(library.place(), library.column(by_key), target)
             inverse = library.rows(library.finish(rank, rows), inverse)
+    keys = x.kind.result(keys, library)
     if not (return_index or return_inverse or return_counts):
         return keys
     wanted = (True, return_index, return_inverse, return_counts)
@@ -153,10 +157,11 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
 
     Parameters
     ----------
-    x : array of n keys
+    x : array of n keys, or several columns
         As for `unique`.
     use_na_sentinel : bool
-        Whether NaN and NaT get the number -1, and are no key of `uniques`.
+        Whether nulls, NaN and NaT get the number -1, and are no key of `uniques`. Rows of several columns are
+        numbered in any case, as pandas numbers those of a MultiIndex.
     index_dtype : "int64" or "int32"
         The type of `codes`.
 
@@ -173,24 +178,27 @@ def factorize(x, *, use_na_sentinel=True, index_dtype="int64"):
     """
     what = "roost.factorize"
     rows = _rows_type(index_dtype, what)
-    x = encode_strings_too(x, what)
+    use_na_sentinel = _flag(use_na_sentinel, what, "use_na_sentinel")
+    x = encode_columns(x, what, use_na_sentinel)
     _check_rows(x.n, rows, what)
-    missing = x.kind.missing if _flag(use_na_sentinel, what, "use_na_sentinel") else None
+    missing = x.kind.missing if use_na_sentinel else None
     uniques, _, codes, _ = _unique(x, "first", rows, inverse=True, missing=missing)
-    return codes, uniques
+    return codes, x.kind.result(uniques, x.library)
 
 
-def isin(x, y, *, assume_unique=False, invert=False):
+def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     """For each element of `x` whether it is one of `y`, like `numpy.isin` and `torch.isin`.
 
     Parameters
     ----------
-    x, y : arrays of keys
-        As for `unique`, of one type, or of two of which one holds all values of the other.
+    x, y : arrays of keys, or several columns
+        As for `unique`, of one type, or of two of which one holds all values of the other; with as many columns.
     assume_unique : bool
         Accepted, as numpy and torch have it; makes no difference.
     invert : bool
         Whether to tell which elements are not in `y`.
+    nulls_equal : bool
+        Whether a null is in `y` if `y` has one. Otherwise no row with a null is, as in SQL.
 
     Returns
     -------
@@ -207,7 +215,8 @@ def isin(x, y, *, assume_unique=False, invert=False):
     (numpy says it is not).
     """
     invert = _flag(invert, "roost.isin", "invert")
-    a, b = encode_two(x, y, "roost.isin")
+    nulls_equal = _flag(nulls_equal, "roost.isin", "nulls_equal")
+    a, b = encode_two_columns(x, y, "roost.isin", nulls_equal)
     library = a.library
     found, target = library.output(a.n, _BOOL)
     library.module.isin(library.place(), a.words, b.words, target)
@@ -219,12 +228,12 @@ _JOINS = {"inner": 0, "left": 1, "semi": 2, "anti": 3}  # as C++ has them
 _HOW = ("inner", "left", "right", "outer", "semi", "anti")
 
 
-def join(left, right, how="inner", *, index_dtype="int64"):
-    """The rows of two columns that have equal keys.
+def join(left, right, how="inner", *, index_dtype="int64", nulls_equal=False):
+    """The rows of two columns, or of two tables of several columns, that have equal keys.
 
     Parameters
     ----------
-    left, right : arrays of keys
+    left, right : arrays of keys, or several columns
         As for `isin`. It is fastest if the keys of `right` are all different, or if it is the shorter one.
     how : "inner", "left", "right", "outer", "semi" or "anti"
         inner: all pairs of rows with equal keys. left: besides these each row of `left` without a match, with
@@ -232,6 +241,12 @@ def join(left, right, how="inner", *, index_dtype="int64"):
         anti: those that have none.
     index_dtype : "int64" or "int32"
         The type of the row numbers.
+    nulls_equal : bool
+        Whether a null is equal to a null. Otherwise no row with a null has a match, as in SQL.
+
+    See Also
+    --------
+    merge : which returns a frame.
 
     Returns
     -------
@@ -256,7 +271,7 @@ def join(left, right, how="inner", *, index_dtype="int64"):
     if not isinstance(how, str) or how not in _HOW:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
     rows = _rows_type(index_dtype, what)
-    a, b = encode_two(left, right, what)
+    a, b = encode_two_columns(left, right, what, _flag(nulls_equal, what, "nulls_equal"))
     _check_rows(max(a.n, b.n), rows, what)
     library = a.library
 
@@ -280,7 +295,7 @@ def value_counts(x, *, sort=True):
 
     Parameters
     ----------
-    x : array of keys
+    x : array of keys, or several columns
         As for `unique`.
     sort : bool
         Whether the most frequent key comes first; equally frequent ones in order of first occurrence.
@@ -291,14 +306,14 @@ def value_counts(x, *, sort=True):
         Unlike pandas, NaN is counted as a key.
     """
     sort = _flag(sort, "roost.value_counts", "sort")
-    x = encode_strings_too(x, "roost.value_counts")
+    x = encode_columns(x, "roost.value_counts")
     _check_rows(x.n, _INT64, "roost.value_counts")
     keys, _, _, counts = _unique(x, "first", _INT64, counts=True)
     library = x.library
     if sort:
         by_count = library.argsort(-counts)
-        keys, counts = library.rows(keys, by_count), library.rows(counts, by_count)
-    return keys, counts
+        keys, counts = x.kind.rows(keys, by_count, library), library.rows(counts, by_count)
+    return x.kind.result(keys, library), counts
 
 
 def duplicated(x, *, keep="first"):
@@ -306,7 +321,7 @@ def duplicated(x, *, keep="first"):
 
     Parameters
     ----------
-    x : array of keys
+    x : array of keys, or several columns
         As for `unique`.
     keep : "first" or False
         Which occurrence of a key is no duplicate: the first one, or none.
@@ -318,7 +333,7 @@ def duplicated(x, *, keep="first"):
     what = "roost.duplicated"
     if not isinstance(keep, (str, bool, np.bool_)) or keep not in ("first", False):
         raise ValueError(f"{what}: keep={keep!r}; give 'first' or False")
-    x = encode_strings_too(x, what)
+    x = encode_columns(x, what)
     _check_rows(x.n, _INT64, what)
     library = x.library
     again, target = library.output(x.n, _BOOL)

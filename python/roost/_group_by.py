@@ -6,10 +6,12 @@ import numpy as np
 
 from ._columns import Column, bitmap_of, take_column
 from ._exact import whole_floats
-from ._functions import _BOOL, _FLOAT32, _INT32, _INT64, _UINT8, _check_rows, _whole_number
-from ._keys import encode_strings_too, numpy_dtype
+from ._frames import columns_named
+from ._functions import _BOOL, _FLOAT32, _INT32, _INT64, _UINT8, _check_rows, _flag, _whole_number
+from ._keys import numpy_dtype
 from ._libraries import NUMPY, same_device
-from ._strings import StringKeys, Texts
+from ._packing import encode_columns
+from ._strings import StringKeys, Texts, of_numpy
 
 _FLOAT16, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
 
@@ -50,6 +52,15 @@ class _Values:
                 self.there = ~missing if self.there is None else self.there & ~missing
             self.array = self.array.astype(dtype, copy=False).view(_INT64)
             self.dtype, self.given = _INT64, dtype
+
+    def keep(self, rows, what):
+        """Keeps the values of some rows."""
+        if self.there is not None:
+            self.there = self.there[rows]
+        if isinstance(self.array, Texts):
+            self.array = of_numpy(self.array[rows], what)
+        else:
+            self.array = self.library.rows(self.array, self.library.of_numpy(rows))
 
     def allowed(self):
         """What comes of such values; None: everything."""
@@ -108,8 +119,10 @@ class GroupBy:
     group the rows, unless they are.
     """
 
-    def __init__(self, keys):
+    def __init__(self, keys, frame=None):
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
+        self._frame, self._kept, self._given = frame, keys.kept, keys.given
+        self._kind.keep()
         self._groups = keys.library.module.group(keys.library.place(), keys.words)
         self._keys, self._lock = None, threading.Lock()
         self._texts = keys.texts if isinstance(keys, StringKeys) else None
@@ -119,7 +132,8 @@ class GroupBy:
     def _read_keys(self):
         place = self._library.place()
         if self._texts is None:
-            return self._kind.decode(self._groups.keys(place), self._library)
+            keys = self._kind.decode(self._groups.keys(place), self._library)
+            return self._kind.result(keys, self._library)
         texts, self._texts = self._texts, None
         return texts[self._groups.first_rows(place, True)]
 
@@ -326,10 +340,12 @@ class GroupBy:
                 f"{what}: values of type {array.dtype} and shape {tuple(array.shape)}; pass one dimension of "
                 "numbers"
             )
-        if array.shape[0] != self._n:
+        if array.shape[0] != self._given:
             raise ValueError(
-                f"{what}: {self._n} keys but {array.shape[0]} values; give one value for each key"
+                f"{what}: {self._given} keys but {array.shape[0]} values; give one value for each key"
             )
+        if self._kept is not None:
+            values.keep(self._library.to_numpy(self._kept), what)
         return values
 
     def _finished(self, found, there):
@@ -498,13 +514,18 @@ class GroupBy:
         return self._converted(home.adopt(found, values.dtype), values.dtype, values.given), offsets
 
 
-def group_by(keys):
+def group_by(keys, by=None, *, dropna=False):
     """Groups rows by key: ``roost.group_by(customers).sum(amounts)``.
 
     Parameters
     ----------
-    keys : array of n keys
+    keys : array of n keys, or several columns
         As for `unique`.
+    by : list of names of columns, or one
+        If `keys` is a frame: those that are the keys.
+    dropna : bool
+        Whether rows whose key is null, NaN or NaT, in one of its columns, are in no group. Otherwise these are
+        keys as any other.
 
     Returns
     -------
@@ -518,6 +539,8 @@ def group_by(keys):
     >>> sorted(zip(g.keys.tolist(), sums.tolist()))
     [(7, 4.5), (8, 2.0)]
     """
-    keys = encode_strings_too(keys, "roost.group_by")
-    _check_rows(keys.n, _INT64, "roost.group_by")
-    return GroupBy(keys)
+    what = "roost.group_by"
+    chosen = keys if by is None else columns_named(keys, by, what, "by")
+    encoded = encode_columns(chosen, what, drops=_flag(dropna, what, "dropna"))
+    _check_rows(encoded.n, _INT64, what)
+    return GroupBy(encoded, None if by is None else keys)

@@ -18,7 +18,7 @@ _NANS = {2: 0x7E00, 4: 0x7FC00000, 8: 0x7FF8000000000000}  # by bytes: the one t
 _NAT = 2**63
 
 
-class Kind:
+class Kind(_strings.ArrayKind):
     """What keys are: their dtype, and how many numbers a row has (None: keys are no rows)."""
 
     __slots__ = ("dtype", "columns", "tail", "key_bytes", "word_bytes", "nan", "missing", "words_are_keys")
@@ -48,6 +48,11 @@ class Kind:
         raw = library.adopt(words, _UINT8, (self.word_bytes,))
         keys, _ = library.resized(library.column(raw), len(raw), self.dtype, self.tail)
         return library.finish(keys, self.dtype, self.tail)
+
+    def argsort(self, keys, library):
+        return (
+            super().argsort(keys, library) if self.nan is None else library.argsort_floats(keys, self.dtype)
+        )
 
 
 _kinds = {}
@@ -112,12 +117,13 @@ def _new_kind(array, tail, what):
 
 
 class Keys:
-    """Keys of an argument: the words as C++ takes them, how many, their Kind, and their Library."""
+    """Keys of an argument: the words as C++ takes them, how many, their Kind, and their Library; and `kept`,
+    the rows of the argument that they are of, None: all, of `given` ones."""
 
-    __slots__ = ("words", "n", "kind", "library")
+    __slots__ = ("words", "n", "kind", "library", "kept", "given")
 
     def __init__(self, array, n, kind, library):
-        self.n, self.kind, self.library = n, kind, library
+        self.n, self.kind, self.library, self.kept, self.given = n, kind, library, None, n
         if kind.words_are_keys:
             self.words = library.column(array, n, kind.key_bytes)
         else:
@@ -150,7 +156,11 @@ def encode(x, what):
 
 def encode_strings_too(x, what):
     """The Keys of an argument, which may be strings."""
-    array, library = _column(x, what)
+    return keys_of_column(*own_column(x, what), what)
+
+
+def keys_of_column(array, library, what):
+    """The Keys that an array is, or Texts."""
     if isinstance(array, _strings.Texts):
         return _strings.StringKeys(array)
     return keys_of(array, library, what)
@@ -226,15 +236,23 @@ def encode_two(x, y, what):
     Two types become one that holds both; a list of Python has the type of the other column if that has its
     values.
     """
-    a, library = _column(x, what)
-    b, other = _column(y, what)
+    (a, library), (b, other) = two_arrays(*own_column(x, what), x, *own_column(y, what), y, what)
+    if isinstance(a, _strings.Texts):
+        return _strings.two_keys(a, b)
+    return keys_of(a, library, what), keys_of(b, other, what)
+
+
+def two_arrays(a, library, x, b, other, y, what):
+    """Two columns that are compared, as arrays of one type or as Texts, each with its Library. `x`, `y`: what
+    they were made of."""
     own = is_python(x), is_python(y)
     if own[0] and not len(a):
         a = np.empty((0, *b.shape[1:]), numpy_dtype(b) or a.dtype)
     elif own[1] and not len(b):
         b = np.empty((0, *a.shape[1:]), numpy_dtype(a) or b.dtype)
     if library is other is NUMPY and (isinstance(a, _strings.Texts) or isinstance(b, _strings.Texts)):
-        return _strings.encode_two(a, b, what)
+        a, b = _strings.two_texts(a, b, what)
+        return (a, library), (b, other)
     if not any(own) and library is not other:
         same_device(library, other, what)
     one, two = kind_of(a, what), kind_of(b, what)
@@ -252,10 +270,11 @@ def encode_two(x, y, what):
         a, library = other.readable(a), other
     elif own[1] and not own[0]:
         b, other = library.readable(b), library
-    return keys_of(a, library, what), keys_of(b, other, what)
+    return (a, library), (b, other)
 
 
-def _column(x, what):
+def own_column(x, what):
+    """The array of keys that an argument is, or Texts, and its Library."""
     array, library = _strings.take_keys(x, what)
     return array if array.shape else array.reshape(1), library
 

@@ -148,7 +148,28 @@ def take_keys(x, what):
     return array, library
 
 
-class StringKind:
+class ArrayKind:
+    """Keys that are an array."""
+
+    __slots__ = ()
+
+    def rows(self, keys, rows, library):
+        """Some of the keys."""
+        return library.rows(keys, rows)
+
+    def argsort(self, keys, library):
+        """The row numbers of keys in ascending order; equal ones stay in order."""
+        return library.argsort(keys)
+
+    def result(self, keys, library):
+        """Keys as users get them."""
+        return keys
+
+    def keep(self):
+        """Makes a copy of what `decode` needs besides words."""
+
+
+class StringKind(ArrayKind):
     """Keys that are texts: words without a meaning, and rows that have them."""
 
     missing = None
@@ -164,10 +185,11 @@ class StringKind:
 class StringKeys:
     """Keys that are texts, by words that are equal where the texts are."""
 
-    library = NUMPY
+    library, kept = NUMPY, None
 
     def __init__(self, texts, words=None):
         self.texts, self.n, self.kind = texts, len(texts), StringKind(texts)
+        self.given = self.n
         if words is not None:
             self.words = words
 
@@ -177,8 +199,13 @@ class StringKeys:
 
     def numbered(self, dtype):
         """The rows where distinct texts come first, ascending, and for each row the number of its text."""
-        found = _host.number_texts([self.texts.column], dtype.itemsize == 8)
-        return tuple(NUMPY.adopt(array, dtype) for array in found)
+        return numbers_of([self.texts.column], dtype)
+
+
+def numbers_of(columns, dtype):
+    """For the texts of some columns, one after the other, what `numbered` returns."""
+    found = _host.number_texts(columns, dtype.itemsize == 8)
+    return tuple(NUMPY.adopt(array, dtype) for array in found)
 
 
 def compared(x, what):
@@ -192,10 +219,15 @@ def compared(x, what):
     return of_numpy(x if x.dtype.kind == "S" else np.empty(0, object), what)
 
 
-def encode_two(a, b, what):
-    """The StringKeys of two columns of texts that are compared with each other."""
+def two_texts(a, b, what):
+    """Two columns of texts that are compared with each other, as Texts."""
     a, b = compared(a, what), compared(b, what)
     if a.size and b.size and a.type is not b.type:
         raise TypeError(f"{what}: {a.type.__name__} and {b.type.__name__} are never equal; convert one")
+    return a, b
+
+
+def two_keys(a, b):
+    """The StringKeys of two columns of texts."""
     words = _host.keys_of_texts([a.column, b.column], True)[0]
     return StringKeys(a, words[: len(a)]), StringKeys(b, words[len(a) :])

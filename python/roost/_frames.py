@@ -1,0 +1,176 @@
+"""Frames of pandas, polars and Arrow: their columns, rows of these, and frames of other columns."""
+
+import sys
+
+import numpy as np
+
+
+class Pandas:
+    """What roost does to frames and columns of pandas; the others have the same functions."""
+
+    @staticmethod
+    def columns(frame):
+        """The names and the columns."""
+        return list(frame.columns), [frame.iloc[:, i] for i in range(frame.shape[1])]
+
+    @staticmethod
+    def frame(names, columns):
+        """A frame of columns."""
+        frame = sys.modules["pandas"].DataFrame(dict(enumerate(columns)), copy=False)
+        frame.columns = names
+        return frame
+
+    @staticmethod
+    def take(column, rows):
+        """The values of some rows; a null where a number is negative."""
+        pandas = sys.modules["pandas"]
+        if isinstance(column.dtype, pandas.ArrowDtype):
+            taken = pandas.arrays.ArrowExtensionArray(Arrow.take(column.array._pa_array, rows))
+            return pandas.Series(taken, name=column.name, copy=False)
+        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+        missing = bool(len(rows)) and bool((rows < 0).any())
+        if missing and isinstance(values, np.ndarray):
+            taken = pandas.api.extensions.take(values, rows, allow_fill=True)
+        else:
+            taken = values.take(rows, allow_fill=True) if missing else values.take(rows)
+        return pandas.Series(taken, name=getattr(column, "name", None), copy=False)
+
+    @staticmethod
+    def like(values, there, column):
+        """Numbers or dates as a column of the type of another one."""
+        pandas, dtype = sys.modules["pandas"], column.dtype
+        if isinstance(dtype, np.dtype):
+            return pandas.Series(values, copy=False)
+        if isinstance(dtype, pandas.ArrowDtype):
+            made = Arrow.of_type(values, there, dtype.pyarrow_dtype)
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(made), copy=False)
+        mask = np.zeros(len(values), np.bool_) if there is None else ~there
+        return pandas.Series(dtype.construct_array_type()(values, mask), copy=False)
+
+    @staticmethod
+    def joined(one, other):
+        """The values of two columns, one after the other."""
+        pandas = sys.modules["pandas"]
+        if one.dtype != other.dtype and all(hasattr(c.dtype, "categories") for c in (one, other)):
+            return pandas.Series(pandas.api.types.union_categoricals([one, other], ignore_order=True))
+        return pandas.concat([one, other], ignore_index=True)
+
+    objects = staticmethod(lambda column: column.to_numpy(object))
+
+
+class Polars:
+    """The same for polars."""
+
+    @staticmethod
+    def columns(frame):
+        return frame.columns, frame.get_columns()
+
+    @staticmethod
+    def frame(names, columns):
+        return sys.modules["polars"].DataFrame([c.alias(name) for c, name in zip(columns, names)])
+
+    @staticmethod
+    def take(column, rows):
+        polars = sys.modules["polars"]
+        rows = polars.Series(rows, dtype=polars.Int64)
+        if len(rows) and rows.min() < 0:
+            rows = rows.set(rows < 0, None)
+            if not len(column):
+                return column.extend_constant(None, len(rows))
+        return column.gather(rows)
+
+    @staticmethod
+    def like(values, there, column):
+        polars = sys.modules["polars"]
+        made = polars.Series(values).cast(column.dtype)
+        if there is None or there.all():
+            return made
+        return polars.select(polars.when(polars.Series(there)).then(made)).to_series()
+
+    @staticmethod
+    def joined(one, other):
+        polars = sys.modules["polars"]
+        return polars.concat([one.to_frame("k"), other.to_frame("k")], how="vertical_relaxed").to_series()
+
+    objects = staticmethod(lambda column: np.array([*column.to_list(), None], object)[:-1])
+
+
+class Arrow:
+    """The same for tables of pyarrow."""
+
+    @staticmethod
+    def columns(frame):
+        return frame.schema.names, frame.columns
+
+    @staticmethod
+    def frame(names, columns):
+        return sys.modules["pyarrow"].table(columns, names=names)
+
+    @staticmethod
+    def take(column, rows):
+        pa = sys.modules["pyarrow"]
+        missing, kind = rows < 0, column.type
+        indices = pa.array(rows, mask=missing if missing.any() else None)
+        if kind in (pa.string_view(), pa.binary_view()):  # which pyarrow does not take
+            wide = pa.large_string() if kind == pa.string_view() else pa.large_binary()
+            return column.cast(wide).take(indices).cast(kind)
+        return column.take(indices)
+
+    @staticmethod
+    def of_type(values, there, kind):
+        return sys.modules["pyarrow"].array(
+            values, type=kind, mask=None if there is None else ~there, from_pandas=False
+        )
+
+    @staticmethod
+    def like(values, there, column):
+        return Arrow.of_type(values, there, column.type)
+
+    @staticmethod
+    def joined(one, other):
+        pa = sys.modules["pyarrow"]
+        tables = [pa.table({"k": c}) for c in (one, other)]
+        return pa.concat_tables(tables, promote_options="permissive").column(0)
+
+    objects = staticmethod(lambda column: np.array([*column.to_pylist(), None], object)[:-1])
+
+
+_FRAMES = (("pandas", "DataFrame", Pandas), ("polars", "DataFrame", Polars))
+_FRAMES += (("pyarrow", "Table", Arrow), ("pyarrow", "RecordBatch", Arrow))
+_COLUMNS = (("pandas", Pandas), ("polars", Polars), ("pyarrow", Arrow))
+
+
+def frames_of(x):
+    """Pandas, Polars or Arrow for frames of these; None for anything else."""
+    for module, name, frames in _FRAMES:
+        module = sys.modules.get(module)
+        if module is not None and isinstance(x, getattr(module, name)):
+            return frames
+    return None
+
+
+def _of_column(column):
+    return next(frames for name, frames in _COLUMNS if type(column).__module__.split(".")[0] == name)
+
+
+def take_rows(column, rows):
+    """The values of some rows of a column, as its library has them."""
+    return _of_column(column).take(column, rows)
+
+
+def objects_at(column, rows):
+    """The same as objects of Python."""
+    return _of_column(column).objects(take_rows(column, rows))
+
+
+def columns_named(frame, names, what, argument):
+    """A frame of some columns of a frame. `argument` has the names, or one."""
+    frames = frames_of(frame)
+    if frames is None:
+        raise TypeError(f"{what}: {argument}={names!r}, and a {type(frame).__name__}, which is no frame")
+    known, columns = frames.columns(frame)
+    names = list(names) if isinstance(names, (list, tuple)) and names not in known else [names]
+    wrong = [name for name in names if known.count(name) != 1]
+    if wrong or not names:
+        raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}")
+    return frames.frame(names, [columns[known.index(name)] for name in names])

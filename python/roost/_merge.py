@@ -1,0 +1,101 @@
+"""merge: joins of frames."""
+
+import numpy as np
+
+from ._frames import columns_named, frames_of
+from ._functions import _HOW, join
+
+
+def merge(
+    left,
+    right,
+    on=None,
+    *,
+    left_on=None,
+    right_on=None,
+    how="inner",
+    suffixes=("_x", "_y"),
+    nulls_equal=False,
+):
+    """Joins two frames, like `pandas.merge` and `polars.DataFrame.join`.
+
+    Parameters
+    ----------
+    left, right : frames of pandas, of polars, or of pyarrow
+    on : name of a column, or list of names
+        The keys, which both frames have. By default all columns that both have.
+    left_on, right_on : name, or list of as many names
+        The keys, where the frames have different names for them. In the result they are named as in `left`.
+    how : "inner", "left", "right", "outer", "semi" or "anti"
+        Which rows the result has, and in which order: see `join`.
+    suffixes : two texts
+        What is added to the names of other columns that both frames have.
+    nulls_equal : bool
+        Whether keys that are null match each other. Otherwise they have no match, as in SQL.
+
+    Returns
+    -------
+    frame
+        The keys, once; then the other columns of `left` and those of `right`; for semi and anti the rows of
+        `left`. Columns have the types that they came in. Where a row has no match, the columns of the other
+        frame are null, or what the library has instead: NaN, in a column of integers of numpy, makes floats
+        of it. The index of a pandas frame does not take part; the result has a new one.
+
+    Raises
+    ------
+    TypeError, KeyError, ValueError
+        Frames of two libraries; names that are no column's; two columns of the result with one name.
+
+    Examples
+    --------
+    >>> import pandas, roost
+    >>> orders = pandas.DataFrame({"shop": [1, 2, 1], "sum": [5, 6, 7]})
+    >>> shops = pandas.DataFrame({"shop": [1, 3], "town": ["Bath", "York"]})
+    >>> roost.merge(orders, shops, on="shop")
+       shop  sum  town
+    0     1    5  Bath
+    1     1    7  Bath
+    """
+    what = "roost.merge"
+    frames = frames_of(left)
+    if frames is None or frames is not frames_of(right):
+        raise TypeError(
+            f"{what}: a {type(left).__name__} and a {type(right).__name__}; pass two frames of pandas, of "
+            "polars or of pyarrow"
+        )
+    if how not in _HOW:
+        raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
+    (left_names, left_columns), (right_names, right_columns) = frames.columns(left), frames.columns(right)
+    if (left_on is None) != (right_on is None) or (on is not None and left_on is not None):
+        raise ValueError(f"{what}: give either `on`, or both `left_on` and `right_on`")
+    if left_on is None:
+        on = [name for name in left_names if name in right_names] if on is None else on
+        left_on = right_on = on
+        if not on and on != 0:
+            raise ValueError(f"{what}: frames without a common column; give `on`, or `left_on` and `right_on`")
+    a = columns_named(left, left_on, what, "left_on" if on is None else "on")
+    b = columns_named(right, right_on, what, "right_on" if on is None else "on")
+    (left_keys, keys), (right_keys, other_keys) = frames.columns(a), frames.columns(b)
+    rows = join(a, b, how, nulls_equal=nulls_equal)
+    if how in ("semi", "anti"):
+        return frames.frame(left_names, [frames.take(column, rows) for column in left_columns])
+    l, r = rows
+    names, columns = list(left_keys), []
+    for key, other in zip(keys, other_keys):
+        if how == "outer":
+            columns.append(frames.take(frames.joined(key, other), np.where(l < 0, len(key) + r, l)))
+        else:
+            columns.append(frames.take(other, r) if how == "right" else frames.take(key, l))
+    rest = [name for name in left_names if name not in left_keys]
+    other_rest = [name for name in right_names if name not in right_keys]
+    for mine, others, suffix in ((rest, other_rest, suffixes[0]), (other_rest, rest, suffixes[1])):
+        names += [f"{name}{suffix}" if name in others else name for name in mine]
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{what}: two columns {', '.join(twice)}; rename them, or give other suffixes")
+    for known, mine, all_columns, side in (
+        (left_names, rest, left_columns, l),
+        (right_names, other_rest, right_columns, r),
+    ):
+        columns += [frames.take(all_columns[known.index(name)], side) for name in mine]
+    return frames.frame(names, columns)

@@ -1,0 +1,368 @@
+"""Keys of several columns, or of columns with nulls, as words.
+
+C++ packs the numbers of each row into one word, exactly. What is no number of at most 8 bytes, such as a
+text, is numbered first. `ColumnsKind` makes columns of words again, in the form that they came in.
+"""
+
+import numpy as np
+
+from . import _strings
+from ._columns import Column, bitmap_of, kind_of_column, take_column
+from ._frames import frames_of, objects_at
+from ._keys import encode_two, encode_strings_too, keys_of, keys_of_column, kind_of, numpy_dtype, own_column, two_arrays
+from ._libraries import same_device
+
+_BOOL, _UINT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.uint8, np.int32, np.int64))
+_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
+_NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
+_FLOAT16, _FLOAT32 = np.dtype(np.float16), np.dtype(np.float32)
+_MOST_FIELDS = 32
+_ALWAYS_FIT = 3  # columns of any numbers and nulls, in 256 bits
+
+
+def _is_array(x):
+    return len(getattr(x, "shape", ())) > 0 or kind_of_column(x) == "arrow" or hasattr(x, "__arrow_c_stream__")
+
+
+def columns_of(x, what):
+    """The Columns that an argument is, and how results are made of theirs: "array", "tuple", or a class of
+    frames. (None, None): one array that has no nulls."""
+    if type(x) is np.ndarray:
+        return None, None
+    if type(x) is tuple and x and all(map(_is_array, x)):
+        return _checked([take_column(column, what) for column in x], what), "tuple"
+    frames = frames_of(x)
+    if frames is not None:
+        names, columns = frames.columns(x)
+        if not columns:
+            raise ValueError(f"{what}: a frame without columns")
+        return _checked([take_column(c, what) for c in columns], what, names), frames
+    name = kind_of_column(x)
+    if name is None or (name == "other" and not hasattr(x, "__arrow_c_stream__")):
+        return None, None
+    return _checked([take_column(x, what)], what), "array"
+
+
+def _checked(columns, what, names=None):
+    for column, name in zip(columns, names or [None] * len(columns)):
+        if len(column.array.shape) != 1:
+            raise ValueError(
+                f"{what}: a column of shape {tuple(column.array.shape)}; pass columns of one dimension"
+            )
+        if names:
+            column.name = name
+        if len(column) != len(columns[0]):
+            raise ValueError(f"{what}: columns of {len(columns[0])} and of {len(column)} rows")
+        if column.library is not columns[0].library:
+            same_device(columns[0].library, column.library, what)
+    return columns
+
+
+def _is_plain(columns, form):
+    return columns is None or (form == "array" and columns[0].valid is None and columns[0].unit is None)
+
+
+def encode_columns(x, what, factorizes=False, drops=False):
+    """The Keys of an argument that may be strings, have nulls, or be several columns. `factorizes`: NaN and
+    NaT in a column with nulls are nulls, too. `drops`: only the rows without null, NaN and NaT."""
+    columns, form = columns_of(x, what)
+    if columns is None and not drops:
+        return encode_strings_too(x, what)
+    if columns is None:
+        columns, form = [Column(*own_column(x, what), None, x)], "array"
+    there = None
+    if drops:
+        there = [_is_there(column) for column in columns]
+        there = np.logical_and.reduce([bools for bools in there if bools is not None] or [True])
+    library = columns[0].library
+    kept = None if there is None or there.all() else library.of_numpy(np.flatnonzero(there))
+    if _is_plain(columns, form):
+        array = columns[0].array
+        array = array if kept is None else library.rows(array, kept)
+        keys = keys_of_column(array, library, what)
+    else:
+        single = factorizes and len(columns) == 1
+        if single:
+            is_there = _is_there(columns[0])
+            columns[0].valid = None if is_there is None else bitmap_of(is_there)
+        (keys,) = _pack([columns], form, True, what, single, kept)
+    keys.kept, keys.given = kept, len(columns[0])
+    return keys
+
+
+def encode_two_columns(x, y, what, nulls_equal):
+    """The same of two arguments that are compared with each other."""
+    (a, form), (b, other) = columns_of(x, what), columns_of(y, what)
+    if _is_plain(a, form) and _is_plain(b, other):
+        return encode_two(x, y, what)
+    a, b = (
+        [Column(*own_column(given, what), None, given)] if columns is None else columns
+        for columns, given in ((a, x), (b, y))
+    )
+    if len(a) != len(b):
+        raise TypeError(f"{what}: {len(a)} and {len(b)} columns as keys; pass as many of both")
+    for one, two in zip(a, b):
+        if one.unit != two.unit:
+            raise TypeError(f"{what}: {one.type} and {two.type} are never equal; convert one of them")
+        (one.array, one.library), (two.array, two.library) = two_arrays(
+            one.array, one.library, one.given, two.array, two.library, two.given, what
+        )
+    return _pack([a, b], None, nulls_equal, what)
+
+
+def _is_there(column):
+    """For each row whether it has a value that is neither null nor NaN nor NaT; None: all have."""
+    there, array, library = column.there, column.array, column.library
+    if isinstance(array, _strings.Texts) or array.ndim != 1:
+        return there
+    kind = numpy_dtype(array).kind
+    if kind in "mM":
+        has = ~np.isnat(array)
+    elif kind == "f":
+        has = library.to_numpy(array == array)
+    else:
+        return there
+    return has if there is None else has & there
+
+
+class _Field:
+    """A part of keys: numbers, as C++ packs them.
+
+    `numbers`: an array of its `library` for each table, and `valid` the bitmaps. `columns`: those of the first
+    table that it stands for; `first`: the rows where each number of it comes first in these, None: its
+    numbers are the values of the only one, of type `dtype`.
+    """
+
+    def __init__(self, library, numbers, valid, columns, dtype=None, first=None):
+        self.library, self.numbers, self.valid, self.columns = library, numbers, valid, columns
+        self.dtype, self.first = dtype, first
+        self.packed = _FLOAT32 if dtype == _FLOAT16 else _INT64 if dtype is not None and dtype.kind in "mM" else dtype
+        self.packed = self.packed or np.dtype(np.uint32)
+
+    def of(self, table):
+        """What C++ takes of the field of a table."""
+        numbers = self.numbers[table]
+        column = self.library.column(numbers, len(numbers), self.packed.itemsize)
+        return column, _NUMBERS[self.packed], self.valid[table]
+
+    def of_words(self, values, there):
+        """The Decoded columns of unpacked numbers."""
+        if self.first is None:
+            values = self.library.finish(values, self.packed)
+            if self.dtype.kind in "mM":
+                values = values.view(self.dtype)
+            elif self.dtype == _FLOAT16:
+                values = self.library.convert(values, self.dtype)
+            return [_Decoded(self.columns[0], values, None, there)]
+        rows = self.library.finish(values, _INT32)
+        rows = self.library.rows(self.first, rows)
+        return [_Decoded(column, None, rows, there) for column in self.columns]
+
+
+    def keep(self, form):
+        """Keeps only the rows where numbers come first, for `keys` that are made later."""
+        if self.first is None:
+            return
+        self.columns = [column.at(self.first, form) for column in self.columns]
+        self.first = self.library.of_numpy(np.arange(len(self.first), dtype=_INT32))
+
+
+class _Decoded:
+    """A column of distinct keys: values, or the `rows` of a column that have them; `there`: of nulls False,
+    or None."""
+
+    __slots__ = ("column", "values", "rows", "there")
+
+    def __init__(self, column, values, rows, there):
+        if rows is not None and column.valid is not None:
+            there = column.there[rows] if there is None else there
+            rows = np.where(there, rows, column.null_row)
+        self.column, self.values, self.rows, self.there = column, values, rows, there
+
+    def at(self, rows, library):
+        """Some of the keys."""
+        mine, host = self.column.library, library.to_numpy(rows)
+        rows = rows if mine is library else mine.of_numpy(host)
+        return _Decoded(
+            self.column,
+            None if self.values is None else mine.rows(self.values, rows),
+            None if self.rows is None else mine.rows(self.rows, rows),
+            None if self.there is None else self.there[host],
+        )
+
+    def _array(self):
+        column = self.column
+        if self.rows is None:
+            return self.values
+        if isinstance(column.array, _strings.Texts):
+            return column.array[self.rows]
+        return column.library.rows(column.array, self.rows)
+
+    def sort_keys(self):
+        """Arrays to sort by, the first one first."""
+        array = self._array()
+        if self.column.unit and array.dtype.kind == "V":  # decimals of 16 bytes
+            words = np.ascontiguousarray(array).view(np.uint64).reshape(-1, 2)
+            keys = [words[:, 1].astype(np.int64), words[:, 0].copy()]
+        elif self.there is not None and isinstance(self.column.array, _strings.Texts):
+            keys = [np.where(self.there, array, self.column.array.type())]
+        else:
+            keys = [array]
+        return keys if self.there is None else [~self.there, *keys]
+
+    def array(self):
+        """As an array for users."""
+        array = objects_at(self.column.given, self.rows) if self.column.unit else self._array()
+        if self.there is None or self.there.all():
+            return array
+        return np.ma.MaskedArray(array, ~self.there)
+
+    def given(self, frames):
+        """As a column of a frame."""
+        if self.rows is not None:
+            return frames.take(self.column.given, self.rows)
+        return frames.like(self.values, self.there, self.column.given)
+
+
+def _field(parts, form, what, numbered=False):
+    """The field of a column of each table."""
+    library, arrays, valid = parts[0].library, [c.array for c in parts], [c.valid for c in parts]
+    if isinstance(arrays[0], _strings.Texts):
+        first, numbers = _strings.numbers_of([texts.column for texts in arrays], _INT32)
+    else:
+        kind = kind_of(arrays[0], what)
+        dtype = kind.dtype
+        as_given = len(parts) == 2 or parts[0].direct or (isinstance(form, str) and parts[0].unit is None)
+        if as_given and not numbered and kind.columns is None and dtype.kind in "biufmM":
+            if dtype.kind in "mM":
+                arrays = [array.astype(dtype, copy=False).view(np.int64) for array in arrays]
+            elif dtype == _FLOAT16:
+                arrays = [c.library.convert(c.array, _FLOAT32) for c in parts]
+            return _Field(library, arrays, valid, [parts[0]], dtype)
+        words = keys_of(_joined(library, arrays), library, what).words
+        first, numbers = _numbered(library, words)
+    if valid[0] is not None and len(parts) == 1:
+        _skip_nulls(first, numbers, parts[0].there)
+    return _Field(library, _split(numbers, arrays), valid, [parts[0]], first=first)
+
+
+def _skip_nulls(first, numbers, there):
+    """Makes `first` the rows where each number comes first with a value."""
+    wrong = ~there[first]
+    if wrong.any():
+        rows = np.flatnonzero(wrong[numbers] & there)[::-1]
+        first[numbers[rows]] = rows
+
+
+def _joined(library, arrays):
+    return arrays[0] if len(arrays) == 1 else library.concatenate(*arrays)
+
+
+def _split(numbers, arrays):
+    n = arrays[0].shape[0]
+    return [numbers] if len(arrays) == 1 else [numbers[:n], numbers[n:]]
+
+
+def _numbered(library, words):
+    """The rows where distinct words come first, and the number of each row's word."""
+    _, first, numbers, _ = library.module.unique(library.place(), words, 0, True, True, False, False, None)
+    return library.adopt(first, _INT32), library.adopt(numbers, _INT32)
+
+
+class _Packed:
+    """Fields as words: an array of them for each table."""
+
+    def __init__(self, fields, tables, nulls_equal):
+        self.fields, self.library = fields, fields[0].library
+        library, place = self.library, self.library.place()
+        self.packing = None
+        if len(fields) <= _MOST_FIELDS:
+            of_tables = [[field.of(table) for field in fields] for table in range(tables)]
+            self.packing = library.module.Packing(place, of_tables, nulls_equal)
+        if self.packing is None or not self.packing.word_bytes:  # then the first ones become one
+            head = _Packed(fields[:_ALWAYS_FIT], tables, nulls_equal)
+            joined = _joined(library, head.words)
+            first, numbers = _numbered(library, library.column(joined))
+            columns = [column for field in head.fields for column in field.columns]
+            one = _Field(library, _split(numbers, head.words), [None] * tables, columns, first=first)
+            self.__init__([one, *fields[_ALWAYS_FIT:]], tables, nulls_equal)
+            return
+        self.word_bytes = self.packing.word_bytes
+        self.words = []
+        for table, columns in enumerate(of_tables):
+            n = len(fields[0].numbers[table])
+            words, target = library.output(n, _UINT8, (self.word_bytes,))
+            self.packing.pack(place, table, columns, target)
+            self.words.append(library.finish(words, _UINT8, (self.word_bytes,)))
+
+
+class ColumnsKeys:
+    """Keys of columns, as other Keys are."""
+
+    def __init__(self, words, kind, library):
+        self.words = library.column(words)
+        self.n, self.kind, self.library, self.kept, self.given = len(words), kind, library, None, len(words)
+
+
+def _pack(tables, form, nulls_equal, what, single=False, kept=None):
+    """The Keys of the columns of one table or two. `single`: of one column, whose null must have a word of at
+    most 8 bytes. `kept`: only those of these rows."""
+    fields = [_field(parts, form, what) for parts in zip(*tables)]
+    packed = _Packed(fields, len(tables), nulls_equal)
+    if single and packed.word_bytes > 8:
+        packed = _Packed([_field((tables[0][0],), form, what, True)], 1, nulls_equal)
+    kind = ColumnsKind(packed, tables[0], form)
+    if single and tables[0][0].valid is not None:
+        kind.missing = packed.packing.null_word
+    library = packed.library
+    return [ColumnsKeys(words if kept is None else library.rows(words, kept), kind, library) for words in packed.words]
+
+
+class ColumnsKind:
+    """Keys that are columns. `decode` makes of words a list of Decoded, one for each column."""
+
+    missing = None
+
+    def __init__(self, packed, columns, form):
+        self.packing, self.fields, self.word_bytes = packed.packing, packed.fields, packed.word_bytes
+        for field in self.fields:
+            field.has_nulls = field.valid[0] is not None
+            field.numbers = field.valid = None
+        self.form = form
+        self.dtype = ", ".join(column.type for column in columns)
+
+    def decode(self, words, library):
+        raw = library.column(library.adopt(words, _UINT8, (self.word_bytes,)))
+        result, place = [], library.place()
+        for i, field in enumerate(self.fields):
+            n = raw[1] if isinstance(raw, tuple) else len(raw)
+            values, target = field.library.output(n, field.packed)
+            there, valid = library.output(n, _BOOL) if field.has_nulls else (None, None)
+            self.packing.unpack(place, raw, i, target, valid)
+            there = None if there is None else library.to_numpy(library.finish(there, _BOOL))
+            result += field.of_words(values, there)
+        return result
+
+    def rows(self, keys, rows, library):
+        return [key.at(rows, library) for key in keys]
+
+    def argsort(self, keys, library):
+        """Ascending by columns, nulls last."""
+        order = None
+        for key in [part for column in keys for part in column.sort_keys()][::-1]:
+            key = key if order is None else library.rows(key, order)
+            floats = isinstance(key.dtype, np.dtype) and key.dtype.kind == "f"
+            by = library.argsort_floats(key, key.dtype) if floats else library.argsort(key)
+            order = by if order is None else library.rows(order, by)
+        return order
+
+    def result(self, keys, library):
+        if isinstance(self.form, str):
+            columns = tuple(key.array() for key in keys)
+            return columns if self.form == "tuple" else columns[0]
+        return self.form.frame([key.column.name for key in keys], [key.given(self.form) for key in keys])
+
+    def keep(self):
+        """Keeps what keys will be made of: columns may change."""
+        for field in self.fields:
+            field.keep(self.form)

@@ -1,0 +1,507 @@
+"""Columns with nulls, and several columns as keys: random frames of every library, against dicts of Python."""
+
+import datetime
+import decimal
+import math
+import os
+
+import numpy as np
+import pytest
+import roost
+
+pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+SEED = int(os.environ.get("ROOST_SEED", 0))
+ROUNDS = int(os.environ.get("ROOST_ROUNDS", 25))
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+SIZES = (0, 1, 2, 7, 64, 300, 300, 2000)
+INTEGERS = [getattr(pa, f"{u}int{bits}")() for u in ("", "u") for bits in (8, 16, 32, 64)]
+TEXTS = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary(3)]
+TYPES = [
+    *INTEGERS,
+    pa.bool_(),
+    pa.float32(),
+    pa.float64(),
+    pa.date32(),
+    *map(pa.timestamp, ("s", "ms", "us", "ns")),
+    pa.duration("us"),
+    pa.time64("us"),
+    pa.decimal128(38, 3),
+    pa.decimal128(9, 0),
+    pa.dictionary(pa.int8(), pa.string()),
+    *TEXTS,
+    pa.binary(20),
+]
+
+
+def values_of(rng, kind, n):
+    """Random values of a type, with few or many different ones."""
+    most = int(rng.choice([1, 3, 20, 10_000]))
+    picked = rng.integers(0, most, n)
+    if pa.types.is_integer(kind):
+        limits = np.iinfo(kind.to_pandas_dtype())
+        low, high = [(0, 3), (limits.min, limits.max)][int(rng.integers(2))]
+        pool = rng.integers(low, high, most, limits.dtype, endpoint=True)
+        pool[0] = limits.min
+        pool[-1] = limits.max
+        return pa.array(pool[picked], kind)
+    if pa.types.is_boolean(kind):
+        return pa.array(picked % 2 == 0)
+    if pa.types.is_floating(kind):
+        pool = rng.normal(size=most + 5)
+        pool[:5] = [0.0, -0.0, np.nan, -np.inf, 5e-324]
+        return pa.array(pool[rng.integers(0, most + 5, n)].astype(kind.to_pandas_dtype()), from_pandas=False)
+    if pa.types.is_decimal(kind):
+        wide = 10**30 if kind.precision > 18 else 1
+        return pa.array([decimal.Decimal(int(i - most // 2) * wide) for i in picked], kind)
+    if pa.types.is_dictionary(kind):
+        words = [f"word {i}" for i in range(100)]
+        return pa.DictionaryArray.from_arrays(pa.array(picked % 100, pa.int8()), pa.array(words))
+    if kind in TEXTS or pa.types.is_fixed_size_binary(kind):
+        length = int(rng.choice([2, 10, 30]))
+        texts = [(str(i % 89) + "é\0xyz" * length)[:length] if i else "" for i in picked]
+        if pa.types.is_fixed_size_binary(kind):
+            return pa.array([str(i).encode()[:3].ljust(kind.byte_width, b"\0") for i in picked], kind)
+        return pa.array(texts, pa.string()).cast(kind)
+    if kind == pa.date32():
+        return pa.array(picked.astype(np.int32)).cast(kind)
+    return pa.array(picked.astype(np.int64)).cast(kind)
+
+
+def with_nulls(rng, column, part):
+    """The same with nulls in a part of the rows, whose values stay below them."""
+    missing = rng.random(len(column)) < part
+    if part == 0 or not len(column):
+        return column
+    bits = pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
+    buffers = [bits, *column.buffers()[1:]]
+    if pa.types.is_dictionary(column.type):
+        indices = pa.array(column.indices.to_numpy(), mask=missing)
+        return pa.DictionaryArray.from_arrays(indices, column.dictionary)
+    return pa.Array.from_buffers(column.type, len(column), buffers)
+
+
+def cut(rng, column):
+    """A column in pieces, each of which begins somewhere in its buffers."""
+    places = np.sort(rng.integers(0, len(column) + 1, int(rng.integers(0, 4))))
+    ends = [0, *map(int, places), len(column)]
+    pieces = [column[a:b] for a, b in zip(ends, ends[1:])]
+    return pa.chunked_array(pieces, column.type)
+
+
+def take(column, rows):
+    """Rows of a column; pyarrow does not take those of all types."""
+    return pa.array([column[int(i)].as_py() for i in rows], column.type)
+
+
+def exact(value):
+    """Something hashable that is equal where keys are."""
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    return value
+
+
+def table_of(rng, n, kinds, part):
+    columns = []
+    for kind in kinds:
+        column = with_nulls(rng, values_of(rng, kind, n + 5), part)[3 : n + 3]
+        columns.append(cut(rng, column) if rng.integers(2) else column)
+    return pa.table({f"c{i}": column for i, column in enumerate(columns)})
+
+
+def rows_of(frame):
+    """The rows of a frame, a tuple or a column of any library, as tuples of exact values."""
+    if isinstance(frame, tuple):
+        columns = [list(map(exact, objects(column))) for column in frame]
+    elif isinstance(frame, pa.Table):
+        columns = [list(map(exact, python_values(column))) for column in frame.columns]
+    elif isinstance(frame, pl.DataFrame):
+        columns = [list(map(exact, python_values(column.to_arrow()))) for column in frame.get_columns()]
+    else:
+        columns = [list(map(exact, python_values(pa.array(frame[c])))) for c in frame.columns]
+    return list(zip(*columns))
+
+
+def python_values(column):
+    """The values; days or nanoseconds of dates, which Python has not all of."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+    elif pa.types.is_temporal(kind):
+        column = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+        scale = NANOSECONDS.get(getattr(kind, "unit", None), 1)
+        return [None if value is None else value * scale for value in column.to_pylist()]
+    return column.to_pylist()
+
+
+def objects(column):
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return python_values(column)
+    there = ~np.ma.getmaskarray(column)
+    array = np.ma.getdata(column)
+    values = array.tolist()
+    if array.dtype.kind in "mM":
+        scale = NANOSECONDS.get(np.datetime_data(array.dtype)[0], 1)
+        values = (array.view(np.int64) * scale).tolist()
+    return [python(value) if is_there else None for value, is_there in zip(values, there)]
+
+
+def python(value):
+    if isinstance(value, datetime.time):
+        return ((value.hour * 60 + value.minute) * 60 + value.second) * 10**9 + value.microsecond * 1000
+    return value
+
+
+def forms(table):
+    """A table in each form that roost takes."""
+    yield "arrow", table
+    yield "tuple", tuple(table.columns)
+    if not any(pa.types.is_fixed_size_binary(c.type) for c in table.columns):
+        yield "polars", pl.from_arrow(table)
+    yield "pandas", table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def numbered(rows):
+    """The number of each row by first occurrence."""
+    seen = {}
+    return np.array([seen.setdefault(row, len(seen)) for row in rows], np.int64)
+
+
+def same_types(form, result, table):
+    if form == "arrow":
+        assert result.schema.types == table.schema.types
+        assert result.schema.names == table.schema.names
+    elif form == "polars":
+        assert result.schema == table.schema
+    elif form == "pandas":
+        assert list(result.dtypes) == list(table.dtypes)
+
+
+def check_one(table):
+    rows = rows_of(table)
+    numbers = numbered(rows)
+    n = int(numbers.max(initial=-1)) + 1
+    first = np.array([numbers.tolist().index(i) for i in range(n)] if n < 500 else [], np.int64)
+    counts = np.bincount(numbers, minlength=n)
+    known = dict(zip(rows, numbers.tolist()))
+    for form, x in forms(table):
+        assert rows_of(x) == rows, form
+        keys, index, inverse, times = roost.unique(
+            x, return_index=True, return_inverse=True, return_counts=True
+        )
+        same_types(form, keys, x)
+        np.testing.assert_array_equal(inverse, numbers, form)
+        np.testing.assert_array_equal(times, counts, form)
+        assert [known[row] for row in rows_of(keys)] == list(range(n)), form
+        if n < 500:
+            np.testing.assert_array_equal(index, first, form)
+        keys, inverse = roost.unique(x, sorted=True, return_inverse=True)
+        distinct = rows_of(keys)
+        assert sorted(known[row] for row in distinct) == list(range(n)), form
+        assert [known[distinct[i]] for i in inverse] == numbers.tolist(), form
+        assert is_ascending(distinct), form
+        codes, keys = roost.factorize(x)
+        if len(table.columns) > 1:
+            np.testing.assert_array_equal(codes, numbers, form)
+        else:
+            missing = np.array([row[0] is None or row[0] == "NaN" for row in rows], bool)
+            np.testing.assert_array_equal(codes == -1, missing, form)
+            others = numbered([row for row, gone in zip(rows, missing) if not gone])
+            np.testing.assert_array_equal(codes[~missing], others, form)
+            assert len(rows_of(keys)) == int(others.max(initial=-1)) + 1
+        np.testing.assert_array_equal(roost.duplicated(x, keep=False), counts[numbers] > 1)
+        keys, times = roost.value_counts(x)
+        assert [counts[known[row]] for row in rows_of(keys)] == times.tolist()
+        assert (np.diff(times) <= 0).all()
+        g = roost.group_by(x)
+        sums = g.sum(np.arange(len(rows)))
+        wanted = np.bincount(numbers, np.arange(len(rows)), n)
+        assert len(g) == n
+        assert [wanted[known[row]] for row in rows_of(g.keys)] == sums.tolist(), form
+        same_types(form, g.keys, x)
+
+
+def is_ascending(rows):
+    """Nulls last, NaN before them."""
+
+    def place(value):
+        if value is None:
+            return (2, 0)
+        return (1, 0) if value == "NaN" else (0, value)
+
+    places = [tuple(map(place, row)) for row in rows]
+    return places == sorted(places)
+
+
+def pick_kinds(rng, most):
+    return [TYPES[i] for i in rng.integers(0, len(TYPES), int(rng.integers(1, most + 1)))]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
+def test_one_table(seed):
+    rng = np.random.default_rng(seed)
+    n, part = int(rng.choice(SIZES)), float(rng.choice([0, 0.05, 0.5, 1]))
+    check_one(table_of(rng, n, pick_kinds(rng, 8), part))
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_each_type(kind):
+    rng = np.random.default_rng(SEED)
+    for part in 0, 0.1, 1:
+        check_one(table_of(rng, 150, [kind], part))
+        check_one(table_of(rng, 150, [kind, kind, pa.int8()], part))
+
+
+def wider(rng, kind):
+    """A type that a column of `kind` can be compared with, and that has its values."""
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        return TEXTS[int(rng.integers(3))]
+    if pa.types.is_dictionary(kind):
+        return pa.string()
+    if pa.types.is_integer(kind) and kind.bit_width < 64:
+        return pa.int64()
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("ns")
+    return kind
+
+
+def check_two(rng, kinds, n, part, nulls_equal):
+    left = table_of(rng, n, kinds, part)
+    extra = table_of(rng, max(n // 3, 1), kinds, part)
+    picked = rng.integers(0, n, n // 2 if n else 0)
+    some = pa.table({name: take(left[name], picked) for name in left.schema.names})
+    right = pa.concat_tables([some.cast(extra.schema), extra])
+    right = right.cast(pa.schema([(f"c{i}", wider(rng, kind)) for i, kind in enumerate(kinds)]))
+    a, b = (rows_of(left), rows_of(right))
+    places = {}
+    for i, row in enumerate(b):
+        if nulls_equal or None not in row:
+            places.setdefault(row, []).append(i)
+    matches = [(i, places.get(row, [])) for i, row in enumerate(a)]
+    inner = [(i, j) for i, found in matches for j in found]
+    outer = [(i, j) for i, found in matches for j in (found or [-1])]
+    used = {j for _, j in inner}
+    rest = [(-1, j) for j in range(len(b)) if j not in used]
+    for (form, x), (_, y) in zip(forms(left), forms(right)):
+        options = {"nulls_equal": nulls_equal}
+        is_there = roost.isin(x, y, **options)
+        assert is_there.tolist() == [bool(found) for _, found in matches], form
+        for how, wanted in (
+            ("inner", inner),
+            ("left", outer),
+            ("outer", outer + rest),
+            ("semi", [i for i, found in matches if found]),
+            ("anti", [i for i, found in matches if not found]),
+        ):
+            rows = roost.join(x, y, how, **options)
+            got = rows.tolist() if how in ("semi", "anti") else list(zip(*(r.tolist() for r in rows)))
+            assert got == wanted, (form, how)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
+def test_two_tables(seed):
+    rng = np.random.default_rng(seed)
+    n, part = int(rng.choice(SIZES)), float(rng.choice([0, 0.05, 0.5, 1]))
+    check_two(rng, pick_kinds(rng, 6), n, part, bool(rng.integers(2)))
+
+
+def merged(left, right, keys, how, nulls_equal):
+    """The rows of a merge by the first `keys` columns: what `join` says of the rows, in Python."""
+    a, b = rows_of(left), rows_of(right)
+    one, two = ([row[:keys] for row in rows] for rows in (a, b))
+
+    def equal(x, y):
+        return x == y and (nulls_equal or None not in x)
+
+    if how in ("semi", "anti"):
+        return [row for row in a if any(equal(row[:keys], y) for y in two) == (how == "semi")]
+    pairs = [(i, j) for i, x in enumerate(one) for j, y in enumerate(two) if equal(x, y)]
+    if how == "right":
+        pairs.sort(key=lambda pair: pair[::-1])
+    lefts, rights = {i for i, _ in pairs}, {j for _, j in pairs}
+    if how in ("left", "outer"):
+        pairs = sorted(pairs + [(i, -1) for i in range(len(a)) if i not in lefts])
+    if how == "right":
+        pairs = sorted([*pairs, *((-1, j) for j in range(len(b)) if j not in rights)], key=lambda p: p[1])
+    if how == "outer":
+        pairs += [(-1, j) for j in range(len(b)) if j not in rights]
+    none, other_none = (None,) * (len(left.schema) - keys), (None,) * (len(right.schema) - keys)
+    return [
+        (one[i] if i >= 0 else two[j])
+        + (a[i][keys:] if i >= 0 else none)
+        + (b[j][keys:] if j >= 0 else other_none)
+        for i, j in pairs
+    ]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
+def test_merge(seed):
+    rng = np.random.default_rng(seed)
+    n, part = int(rng.choice([0, 1, 5, 40])), float(rng.choice([0, 0.2]))
+    keys = [kind for kind in pick_kinds(rng, 3) if not pa.types.is_dictionary(kind)] or [pa.int32()]
+    left = table_of(rng, n, [*keys, *pick_kinds(rng, 2)], part)
+    right = table_of(rng, max(n // 2, 1), [*keys, *pick_kinds(rng, 2)], part)
+    names = [f"c{i}" for i in range(len(keys))]
+    nulls_equal = bool(rng.integers(2))
+    others = dict(forms(right))
+    for form, x in forms(left):
+        if form == "tuple" or form not in others:
+            continue
+        y = others[form]
+        for how in ("inner", "left", "right", "outer", "semi", "anti"):
+            found = roost.merge(x, y, names, how=how, suffixes=("", "_2"), nulls_equal=nulls_equal)
+            assert rows_of(found) == merged(left, right, len(keys), how, nulls_equal), (form, how)
+            assert list(found.columns if form != "arrow" else found.column_names)[: len(keys)] == names
+            if form != "pandas" and how in ("inner", "semi", "left"):
+                wanted = [*left.schema.types, *right.schema.types[len(keys) :]]
+                got = found.schema.types if form == "arrow" else found.to_arrow().schema.types
+                assert form == "polars" or got == wanted[: len(got)]
+
+
+def test_merge_of_names():
+    a = pd.DataFrame({"k": [1, 2, 2], "v": [1.5, 2.5, 3.5], "t": ["a", "b", None]})
+    b = pd.DataFrame({"key": [2, 3], "v": [7, 8]})
+    found = roost.merge(a, b, left_on="k", right_on="key", how="outer")
+    assert list(found.columns) == ["k", "v_x", "t", "v_y"]
+    assert found["k"].tolist() == [1, 2, 2, 3]
+    theirs = a.merge(b, left_on="k", right_on="key", how="left").drop(columns="key")
+    pd.testing.assert_frame_equal(roost.merge(a, b, left_on="k", right_on="key", how="left"), theirs)
+    assert roost.merge(a, b.rename(columns={"key": "k"}), on="k", how="semi")["k"].tolist() == [2, 2]
+    assert len(roost.merge(a, a)) == 2  # by all columns, of which a null is equal to none
+    assert len(roost.merge(a, a, nulls_equal=True)) == 3
+    for wrong, error, words in (
+        (lambda: roost.merge(a, pl.DataFrame(b)), TypeError, "two frames"),
+        (lambda: roost.merge(a, b, on="k"), KeyError, "'k'"),
+        (lambda: roost.merge(a, b, left_on="k"), ValueError, "right_on"),
+        (lambda: roost.merge(a, b, left_on="k", right_on="key", how="cross"), ValueError, "'inner'"),
+        (lambda: roost.merge(a, b, left_on=["k", "v"], right_on="key"), TypeError, "2 and 1 columns"),
+        (lambda: roost.merge(a, b, left_on="k", right_on="key", suffixes=("", "")), ValueError, "columns v"),
+        (lambda: roost.merge(a, b[["v"]].rename(columns={"v": "w"})), ValueError, "without a common column"),
+        (lambda: roost.merge(a, b, left_on="t", right_on="key"), TypeError, "never equal"),
+    ):
+        with pytest.raises(error, match=words) as caught:
+            wrong()
+        assert "\n" not in str(caught.value)
+
+
+def test_types_of_pandas_and_numpy():
+    """Nullable types, categories, objects and masked arrays come back as they were."""
+    frame = pd.DataFrame(
+        {
+            "i": pd.array([1, None, 1, 3, None], dtype="Int16"),
+            "f": pd.array([0.5, None, 0.5, 1, None], dtype="Float32"),
+            "b": pd.array([True, None, True, False, None], dtype="boolean"),
+            "s": pd.array(["x", None, "x", "y", None], dtype="string"),
+            "o": np.array(["x", None, "x", "y", np.nan], object),
+            "c": pd.Categorical(["x", None, "x", "y", None], ["z", "y", "x"]),
+            "n": pd.Categorical([5, None, 5, 7, None]),
+            "d": np.array([3, 4, 3, 5, 4], "M8[s]"),
+            "h": np.array([0.0, 2, -0.0, 1, 2], np.float16),
+        }
+    )
+    for columns in ([name] for name in frame.columns), [list(frame.columns)]:
+        for names in columns:
+            keys, index, inverse = roost.unique(frame[names], return_index=True, return_inverse=True)
+            pd.testing.assert_frame_equal(keys, frame[names].iloc[[0, 1, 3]].reset_index(drop=True))
+            assert index.tolist() == [0, 1, 3] and inverse.tolist() == [0, 1, 0, 2, 1]
+            g = roost.group_by(frame, names)
+            assert sorted(g.sum(np.arange(5)).tolist()) == [2, 3, 5]
+            assert list(g.keys.dtypes) == list(frame[names].dtypes)
+            left, right = roost.join(frame[names], frame[names].iloc[::2], nulls_equal=True)
+            assert list(zip(left, right))[-1] == (4, 2)
+    for name in "ifbson":
+        codes, uniques = roost.factorize(frame[name])
+        assert codes.tolist() == [0, -1, 0, 1, -1] and len(uniques) == 2
+        codes, uniques = roost.factorize(frame[name], use_na_sentinel=False)
+        assert codes.tolist() == [0, 1, 0, 2, 1] and uniques.mask.tolist() == [False, True, False]
+    masked = np.ma.masked_array([2**62, 7, -(2**62), 7], [0, 1, 0, 1])
+    keys = roost.unique(masked, sorted=True)
+    assert keys.mask.tolist() == [False, False, True] and keys[:2].tolist() == [-(2**62), 2**62]
+    codes, uniques = roost.factorize(np.ma.masked_array([-(2**63), 7, 2**63 - 1], [0, 1, 0]))
+    assert codes.tolist() == [0, -1, 1] and not np.ma.isMaskedArray(uniques)
+    floats = pl.Series([0.5, None, float("nan"), 0.5])
+    assert roost.factorize(floats)[0].tolist() == [0, -1, -1, 0]
+    assert roost.factorize(floats, use_na_sentinel=False)[0].tolist() == [0, 1, 2, 0]
+
+
+def test_rows_without_keys_are_in_no_group():
+    frame = pd.DataFrame({"k": ["a", None, "b", "a"], "x": [1.0, 2.0, np.nan, 1.0]})
+    values = np.array([1, 20, 300, 4000])
+    g = roost.group_by(frame, ["k", "x"], dropna=True)
+    assert len(g) == 1 and g.sum(values).tolist() == [4001] and g.count().tolist() == [2]
+    assert g.max(pd.array([1, 2, 3, None], dtype="Int64")).tolist() == [1]
+    assert g.min(pa.array(["z", None, "y", "x"])).tolist() == ["x"]
+    assert g.first(values.astype("M8[s]")).tolist() == values[:1].astype("M8[s]").tolist()
+    with pytest.raises(ValueError, match="4 keys but 2 values"):
+        g.sum(values[:2])
+    g = roost.group_by(frame["k"], dropna=True)
+    assert sorted(zip(g.keys, g.sum(values).tolist())) == [("a", 4001), ("b", 300)]
+    for x in (frame["x"].to_numpy(), torch_of(frame["x"].to_numpy())):
+        g = roost.group_by(x, dropna=True)
+        assert sorted(zip(g.keys.tolist(), g.sum(values).tolist())) == [(1.0, 4001), (2.0, 20)]
+    assert len(roost.group_by(frame["k"], dropna=False)) == 3
+    assert len(roost.group_by([1, 2, 1], dropna=True)) == 2
+    with pytest.raises(KeyError, match="'q'"):
+        roost.group_by(frame, ["k", "q"])
+    with pytest.raises(TypeError, match="no frame"):
+        roost.group_by(values, "k")
+
+
+def torch_of(array):
+    torch = pytest.importorskip("torch")
+    return torch.from_numpy(array)
+
+
+def test_tuples_of_each_library(on):
+    rng = np.random.default_rng(SEED)
+    for n, kinds in (
+        (3000, ["i4", "u1", "f4"]),
+        (40_000, ["i8", "f8", "f8", "?", "i8", "i8"]),
+        (0, ["i2"] * 2),
+    ):
+        pools = [rng.integers(-9, 9, 5).astype(kind) for kind in kinds]
+        columns = [pool[rng.integers(0, 5, n)] for pool in pools]
+        numbers = numbered(list(zip(*(c.tolist() for c in columns))))
+        keys, inverse = roost.unique(tuple(map(on, columns)), return_index=True, return_inverse=True)[::2]
+        np.testing.assert_array_equal(on.back(inverse), numbers)
+        rows = list(zip(*(on.back(key).tolist() for key in keys)))
+        assert [rows[i] for i in numbers[:100]] == list(zip(*(c[:100].tolist() for c in columns)))
+        keys = roost.unique(tuple(map(on, columns)), sorted=True)
+        rows = list(zip(*(on.back(key).tolist() for key in keys)))
+        assert rows == sorted(rows) and len(rows) == numbers.max(initial=-1) + 1
+        others = tuple(on(c[: n // 3]) for c in columns)
+        left, right = map(on.back, roost.join(tuple(map(on, columns)), others, "left"))
+        np.testing.assert_array_equal(np.unique(left), np.arange(n))
+        hit = right >= 0
+        np.testing.assert_array_equal(numbers[left[hit]], numbers[right[hit]])
+        found = on.back(roost.isin(tuple(map(on, columns)), others))
+        np.testing.assert_array_equal(found, np.isin(numbers, numbers[: n // 3]))
+        g = roost.group_by(tuple(map(on, columns)))
+        sums = on.back(g.sum(on(np.arange(n))))
+        assert sums.sum() == n * (n - 1) // 2 and len(sums) == numbers.max(initial=-1) + 1
+
+
+@pytest.mark.parametrize("n", [28_984, 28_986, 299_999, 300_001])
+def test_sizes_where_tables_change(n):
+    """Sizes on both sides of those where tables are built in another way, with few and many keys."""
+    for seed in range(3):
+        rng = np.random.default_rng([SEED, n, seed])
+        most = int(rng.choice([10, 10_000, n]))
+        x, y = rng.integers(0, most, n).astype(np.int32), rng.integers(0, 3, n).astype(np.int8)
+        words = np.array([None if i % 7 == 0 else f"a longer text {i}" for i in range(1000)], object)
+        frame = pl.DataFrame({"x": x, "y": y, "t": words[x % 1000].tolist(), "v": rng.integers(0, 100, n)})
+        frame = frame.with_columns(pl.when(frame["x"] % 5 > 0).then(frame["x"]).alias("x"))
+        names = ["x", "y", "t"]
+        g = roost.group_by(frame, names)
+        mine = g.keys.with_columns(pl.Series("v", g.sum(frame["v"])), pl.Series("n", g.count()))
+        theirs = frame.group_by(names).agg(pl.col("v").sum(), pl.len().cast(pl.Int64).alias("n"))
+        assert mine.sort([*names, "v"]).equals(theirs.sort([*names, "v"]))
+        other = frame[: n // 4].unique(names)
+        for equal in False, True:
+            mine = roost.merge(frame, other, names, nulls_equal=equal)
+            theirs = frame.join(other, on=names, nulls_equal=equal, suffix="_y", maintain_order="left")
+            assert mine.rename({"v_x": "v"}).equals(theirs)
+        assert roost.duplicated(frame[names]).sum() == n - frame.select(names).n_unique()
+        assert len(roost.unique(frame[names])) == frame.select(names).n_unique()
