@@ -44,6 +44,7 @@ struct values_of_rows {
     }
   }
   ROOST_FN double as_double(std::size_t i) const {
+    if (type == column_type::f8) return get<double>(i);
     return detail::with_number(type, [&]<class T>(T) { return static_cast<double>(get<T>(i)); });
   }
 };
