@@ -5,6 +5,14 @@ import sys
 import numpy as np
 
 
+def _bools(values, there):
+    return [True] * len(values) if there is None else there
+
+
+def _or_none(value, is_there):
+    return value if is_there else None
+
+
 class Pandas:
     """What roost does to frames and columns of pandas; the others have the same functions."""
 
@@ -55,6 +63,22 @@ class Pandas:
             return pandas.Series(pandas.api.types.union_categoricals([one, other], ignore_order=True))
         return pandas.concat([one, other], ignore_index=True)
 
+    @staticmethod
+    def result(values, there, given):
+        """What was computed as a column; `given`: of which column. Columns that have no nulls have NaN."""
+        pandas, dtype = sys.modules["pandas"], getattr(given, "dtype", None)
+        if isinstance(dtype, pandas.ArrowDtype):
+            made = Arrow.result(values, there, given)
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(made), copy=False)
+        if values.dtype == object:
+            return pandas.Series(values if there is None else np.where(there, values, None), copy=False)
+        if getattr(dtype, "numpy_dtype", None) is not None and values.dtype.kind in "biuf":
+            mask = np.zeros(len(values), np.bool_) if there is None else ~there
+            return pandas.Series(
+                pandas.array(values[:0]).dtype.construct_array_type()(values, mask), copy=False
+            )
+        return pandas.Series(values if there is None else np.where(there, values, np.nan), copy=False)
+
     objects = staticmethod(lambda column: column.to_numpy(object))
 
 
@@ -91,6 +115,16 @@ class Polars:
     def joined(one, other):
         polars = sys.modules["polars"]
         return polars.concat([one.to_frame("k"), other.to_frame("k")], how="vertical_relaxed").to_series()
+
+    @staticmethod
+    def result(values, there, given):
+        polars = sys.modules["polars"]
+        if values.dtype == object:
+            return polars.Series([*map(_or_none, values, _bools(values, there))])
+        made = polars.Series(values)
+        return (
+            made if there is None else polars.select(polars.when(polars.Series(there)).then(made)).to_series()
+        )
 
     objects = staticmethod(lambda column: np.array([*column.to_list(), None], object)[:-1])
 
@@ -132,6 +166,12 @@ class Arrow:
         tables = [pa.table({"k": c}) for c in (one, other)]
         return pa.concat_tables(tables, promote_options="permissive").column(0)
 
+    @staticmethod
+    def result(values, there, given):
+        if values.dtype == object:
+            return sys.modules["pyarrow"].array([*map(_or_none, values, _bools(values, there))])
+        return Arrow.of_type(values, there, None)
+
     objects = staticmethod(lambda column: np.array([*column.to_pylist(), None], object)[:-1])
 
 
@@ -161,6 +201,14 @@ def take_rows(column, rows):
 def objects_at(column, rows):
     """The same as objects of Python."""
     return _of_column(column).objects(take_rows(column, rows))
+
+
+def column_named(frame, name, what):
+    """A column of a frame."""
+    names, columns = frames_of(frame).columns(frame)
+    if names.count(name) != 1:
+        raise KeyError(f"{what}: {name!r} is none of the columns {names!r}")
+    return columns[names.index(name)]
 
 
 def columns_named(frame, names, what, argument):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ._columns import Column, bitmap_of, take_column
 from ._exact import whole_floats
-from ._frames import columns_named
+from ._frames import column_named, columns_named
 from ._functions import _BOOL, _FLOAT32, _INT32, _INT64, _UINT8, _check_rows, _flag, _whole_number
 from ._keys import numpy_dtype
 from ._libraries import NUMPY, same_device
@@ -266,12 +266,14 @@ class GroupBy:
         ----------
         **wanted : (values, "sum"), (values, "quantile", 0.9), ((x, y), "corr"), "count"
             By the name of each result: values, the name of a method, and the q of `quantile` or the ddof of
-            `var`, `std` and `cov`. "count" alone counts rows.
+            `var`, `std` and `cov`. "count" alone counts rows. Values are an array or, after
+            ``group_by(frame, by)``, the name of a column of the frame, as everywhere in methods.
 
         Returns
         -------
-        dict
-            The results by name, in the order of `keys`.
+        frame or dict
+            If the keys are a frame, one of the same library: `keys`, and the results in columns of these names.
+            Otherwise the results by name, in the order of `keys`.
 
         Examples
         --------
@@ -283,7 +285,32 @@ class GroupBy:
         asked = {name: self._parsed(name, of) for name, of in wanted.items()}
         if len(asked) > 1:
             len(self)
-        return {name: self._finished(*self._made(*of)) for name, of in asked.items()}
+        if self._kind.frames is None:
+            return {name: self._finished(*self._made(*of)) for name, of in asked.items()}
+        frames = self._kind.frames
+        results = [self._column(frames, *of) for of in asked.values()]
+        names, columns = frames.columns(self.keys)
+        twice = [name for name in names if name in asked]
+        if twice:
+            raise ValueError(f"roost.GroupBy.agg: {twice[0]!r} is the name of a key; give the result another")
+        return frames.frame([*names, *asked], [*columns, *results])
+
+    def _column(self, frames, how, columns, option):
+        """A result of `agg` as a column of a frame."""
+        given = self._named(columns[0], "agg") if columns else None
+        if how in ("first", "last") and given is not columns[0]:  # which may be of any type
+            ends = self._end_rows(how)
+            return frames.take(given, ends if self._kept is None else self._kept[ends])
+        found, there = self._made(how, columns, option, nulls=True)
+        if found.ndim != 1:
+            raise TypeError(f"roost.GroupBy.agg: {how} of {option!r} has several values a key; give one q")
+        return frames.result(np.asarray(found), there, given)
+
+    def _named(self, values, how):
+        """Values, or a column of the frame that the keys are of."""
+        if self._frame is None or not isinstance(values, (str, int)):
+            return values
+        return column_named(self._frame, values, f"roost.GroupBy.{how}")
 
     def _parsed(self, name, of):
         """The method, the columns, and the option of one result of `agg`."""
@@ -320,6 +347,7 @@ class GroupBy:
         what = f"roost.GroupBy.{how}"
         if isinstance(values, _Values):
             return values
+        values = self._named(values, how)
         if isinstance(values, (set, frozenset)):
             raise TypeError(f"{what}: a set of values, which has no order; pass a list or an array")
         if isinstance(values, np.ndarray) and values.dtype == object and how in ("first", "last"):
@@ -403,13 +431,16 @@ class GroupBy:
         counts, _ = self._groups.reduce(home.place(), nothing, _NUMBERS[_UINT8], _REDUCTIONS["count"], bits)
         return home.adopt(counts, _INT64)
 
+    def _end_rows(self, how):
+        """The number of each key's first or last row."""
+        home, rows = self._library, _INT32 if self._n < 2**31 else _INT64
+        end_rows = self._groups.first_rows if how == "first" else self._groups.last_rows
+        return home.adopt(end_rows(home.place(), rows is _INT64), rows)
+
     def _ends(self, values, how):
         """The values of each key's first or last row."""
         home, library, array = self._library, values.library, values.array
-        rows = _INT32 if self._n < 2**31 else _INT64
-        end_rows = self._groups.first_rows if how == "first" else self._groups.last_rows
-        ends = home.adopt(end_rows(home.place(), rows is _INT64), rows)
-        there = None
+        ends, there = self._end_rows(how), None
         if values.there is not None:
             there = values.there[home.to_numpy(ends)]
             there = None if there.all() else there

@@ -181,8 +181,10 @@ class _Decoded:
 
     def at(self, rows, library):
         """Some of the keys."""
-        mine, host = self.column.library, library.to_numpy(rows)
-        rows = rows if mine is library else mine.of_numpy(host)
+        mine, host = self.column.library, rows
+        if mine is not library or self.there is not None:
+            host = library.to_numpy(rows)
+            rows = mine.of_numpy(host)
         return _Decoded(
             self.column,
             None if self.values is None else mine.rows(self.values, rows),
@@ -328,7 +330,7 @@ class ColumnsKind:
         for field in self.fields:
             field.has_nulls = field.valid[0] is not None
             field.numbers = field.valid = None
-        self.form = form
+        self.form, self.frames = form, None if form is None or isinstance(form, str) else form
         self.dtype = ", ".join(column.type for column in columns)
 
     def decode(self, words, library):
@@ -357,7 +359,7 @@ class ColumnsKind:
         return order
 
     def result(self, keys, library):
-        if isinstance(self.form, str):
+        if self.frames is None:
             columns = tuple(key.array() for key in keys)
             return columns if self.form == "tuple" else columns[0]
         return self.form.frame([key.column.name for key in keys], [key.given(self.form) for key in keys])

@@ -149,9 +149,10 @@ def take_keys(x, what):
 
 
 class ArrayKind:
-    """Keys that are an array."""
+    """Keys that are an array. `frames`: which library's frames they are."""
 
     __slots__ = ()
+    frames = None
 
     def rows(self, keys, rows, library):
         """Some of the keys."""

@@ -609,7 +609,6 @@ SPELLINGS = {  # by device: name, library of results, how
         ("list", "list", _list),
         ("pandas Series", "pandas", _pandas_series),
         ("pandas Index", "pandas", _pandas_index),
-        ("pandas DataFrame", "pandas", lambda a, rng: pd.DataFrame(a) if a.ndim == 2 else None),
         ("pandas nullable", "pandas", _pandas_nullable),
         ("pandas Arrow", "pandas", _pandas_arrow),
         ("pandas Categorical", "pandas", _pandas_categorical),

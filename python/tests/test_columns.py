@@ -505,3 +505,80 @@ def test_sizes_where_tables_change(n):
             assert mine.rename({"v_x": "v"}).equals(theirs)
         assert roost.duplicated(frame[names]).sum() == n - frame.select(names).n_unique()
         assert len(roost.unique(frame[names])) == frame.select(names).n_unique()
+
+
+def test_aggregates_of_frames():
+    """Key columns and results in one frame, of the library and the types that came in."""
+    columns = {
+        "k": ["a", "b", None, "a"],
+        "j": [1, 2, 1, 1],
+        "v": [1, None, 3, None],
+        "f": [1.5, 2.5, 3.5, 4.5],
+        "t": ["x", "y", None, "w"],
+        "d": [datetime.date(2024, 1, i) if i < 3 else None for i in (1, 2, 3, 4)],
+    }
+    table = pa.table(columns).set_column(2, "v", pa.array(columns["v"], pa.int32()))
+    wanted = {
+        "k": ["a", "b", None],
+        "j": [1, 2, 1],
+        "n": [2, 1, 1],
+        "c": [1, 0, 1],
+        "s": [1, None, 3],
+        "m": [3.0, 2.5, 3.5],
+        "sd": [3 / 2**0.5, None, None],
+        "t0": ["w", "y", None],
+        "t1": ["x", "y", None],
+        "v1": [None, None, 3],
+        "d0": [columns["d"][0], columns["d"][1], None],
+        "q": [2.25, 2.5, 3.5],
+        "x": [3, 2, 1],
+    }
+    kinds = {"v1": pa.int32(), "d0": pa.date32(), "m": pa.float64(), "s": pa.int64()}
+    for x in (
+        table,
+        pl.from_arrow(table),
+        table.to_pandas(types_mapper=pd.ArrowDtype),
+        table.to_pandas(date_as_object=False).astype({"v": "Int32"}),
+    ):
+        g = roost.group_by(x, ["k", "j"])
+        found = g.agg(
+            n="count",
+            c=("v", "count"),
+            s=("v", "sum"),
+            m=("f", "mean"),
+            sd=("f", "std"),
+            t0=("t", "min"),
+            t1=("t", "first"),
+            v1=("v", "last"),
+            d0=("d", "min"),
+            q=("f", "quantile", 0.25),
+            x=(np.array([1, 2, 1, 2]), "sum"),
+        )
+        assert type(found) is type(x)
+        result = pa.Table.from_pandas(found) if isinstance(x, pd.DataFrame) else pa.table(found)
+        for name, kind in kinds.items():
+            if not isinstance(x, pd.DataFrame) or name != "d0":
+                assert result.schema.field(name).type == kind, name
+        result = result.to_pydict()
+        order = [result["k"].index(key) for key in wanted["k"]]
+        assert list(result) == list(wanted)
+        for name, values in wanted.items():
+            got = [result[name][i] for i in order]
+            got = [None if value != value else value for value in got]
+            got = [value.date() if isinstance(value, datetime.datetime) else value for value in got]
+            assert got == pytest.approx(values), name
+        assert g.sum("v").tolist() == result["s"]
+        with pytest.raises(KeyError, match="'z'"):
+            g.agg(s=("z", "sum"))
+        with pytest.raises(KeyError, match="'z'"):
+            g.sum("z")
+        with pytest.raises(ValueError, match="'k' is the name of a key"):
+            g.agg(k=("v", "sum"))
+        with pytest.raises(TypeError, match="one q"):
+            g.agg(q=("f", "quantile", [0.1, 0.2]))
+        dropped = roost.group_by(x, ["k", "j"], dropna=True).agg(s=("f", "sum"), t1=("t", "first"))
+        rows = rows_of(dropped if not isinstance(dropped, pd.DataFrame) else pa.Table.from_pandas(dropped))
+        assert sorted(rows) == [("a", 1, 6.0, "x"), ("b", 2, 2.5, "y")]
+    arrays = np.array([1, 1, 2]), np.array([3, 3, 3])
+    found = roost.group_by(arrays).agg(s=([1, 2, 4], "sum"))
+    assert sorted(found["s"].tolist()) == [3, 4]
