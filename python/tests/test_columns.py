@@ -386,6 +386,40 @@ def test_merge_of_names():
         assert "\n" not in str(caught.value)
 
 
+def test_many_columns():
+    """More than C++ packs at once."""
+    rng = np.random.default_rng(SEED)
+    columns = tuple(rng.integers(0, 2, (40, 300)).astype(np.int8))
+    columns = (*columns[:20], np.ma.masked_array(columns[0], columns[1]), *columns[20:])
+    rows = rows_of(columns)
+    keys, inverse = roost.unique(columns, return_index=True, return_inverse=True)[::2]
+    np.testing.assert_array_equal(inverse, numbered(rows))
+    assert [rows_of(keys)[i] for i in inverse] == rows
+    assert roost.isin(columns, tuple(c[:9] for c in columns)).sum() == 9 - columns[20][:9].mask.sum()
+
+
+def test_columns_with_nulls_beside_lists():
+    for numbers in (pl.Series([1, None, 3], dtype=pl.Int8), pa.array([1, None, 3], pa.uint8())):
+        assert roost.isin(numbers, [3, 4]).tolist() == [False, False, True]
+        assert roost.isin([3, 4], numbers).tolist() == [True, False]
+        assert roost.isin(numbers, []).tolist() == [False] * 3
+        assert roost.join(numbers, np.array([3.0, 1.0]))[1].tolist() == [1, 0]
+        with pytest.raises(TypeError, match="never equal"):
+            roost.isin(numbers, ["a"])
+    for texts in (pl.Series(["a", None, "b"]), pa.array(["a", None, "b"]).dictionary_encode()):
+        assert roost.isin(texts, ["b"]).tolist() == [False, False, True]
+        assert roost.isin(["b", ""], texts).tolist() == [True, False]
+        assert roost.isin(texts, []).tolist() == [False] * 3
+        with pytest.raises(TypeError, match="never equal"):
+            roost.isin(texts, np.arange(3))
+    decimals = pa.array([decimal.Decimal("1.5"), None])
+    assert roost.isin(decimals, pl.Series([decimal.Decimal("1.5")])).tolist() == [True, False]
+    with pytest.raises(TypeError, match="scale 1 and int64"):
+        roost.isin(decimals, np.arange(3))
+    with pytest.raises(TypeError, match="scale 1 and decimals of scale 2"):
+        roost.isin(decimals, pa.array([decimal.Decimal("1.50")]))
+
+
 def test_types_of_pandas_and_numpy():
     """Nullable types, categories, objects and masked arrays come back as they were."""
     frame = pd.DataFrame(
@@ -461,7 +495,8 @@ def test_tuples_of_each_library(on):
         (40_000, ["i8", "f8", "f8", "?", "i8", "i8"]),
         (0, ["i2"] * 2),
     ):
-        pools = [rng.integers(-9, 9, 5).astype(kind) for kind in kinds]
+        far = 2**62 if kinds[0] == "i8" else 9  # with which columns take more than 256 bits
+        pools = [rng.integers(-far if kind == "i8" else -9, 9, 5).astype(kind) for kind in kinds]
         columns = [pool[rng.integers(0, 5, n)] for pool in pools]
         numbers = numbered(list(zip(*(c.tolist() for c in columns))))
         keys, inverse = roost.unique(tuple(map(on, columns)), return_index=True, return_inverse=True)[::2]
