@@ -60,17 +60,13 @@ ROOST_FN moments moments_of(double value) { return {1, value, value - value}; }
 
 struct load_moments {
   values_of_rows x;
-  const std::uint32_t* rows;
-  ROOST_FN moments operator[](std::size_t i) const {
-    const std::uint32_t row = rows[i];
+  ROOST_FN moments operator()(std::size_t row) const {
     return x.has(row) ? moments_of(x.as_double(row)) : moments();
   }
 };
 struct load_comoments {
   values_of_rows x, y;
-  const std::uint32_t* rows;
-  ROOST_FN comoments operator[](std::size_t i) const {
-    const std::uint32_t row = rows[i];
+  ROOST_FN comoments operator()(std::size_t row) const {
     if (!x.has(row)) return {};
     const moments a = moments_of(x.as_double(row)), b = moments_of(y.as_double(row));
     return {a, b, a.squares + b.squares};
@@ -100,18 +96,16 @@ struct relation {
 ROOST_FN double number_in(const moments& of) { return of.n; }
 ROOST_FN double number_in(const comoments& of) { return of.x.n; }
 
-/// Puts what is made of each group's moments, and the number of its values, where its number says.
+/// Writes what is made of each group's moments, and the number of its values.
 template <class Moments, class Made>
 struct put_made {
   const Moments* of;
   Made made;
-  const std::uint32_t* numbers;
   double* results;
   std::int64_t* counts;
-  ROOST_FN void operator()(std::size_t list) const {
-    const std::size_t number = numbers == nullptr ? list : numbers[list];
-    results[number] = made(of[list]);
-    counts[number] = static_cast<std::int64_t>(number_in(of[list]));
+  ROOST_FN void operator()(std::size_t group) const {
+    results[group] = made(of[group]);
+    counts[group] = static_cast<std::int64_t>(number_in(of[group]));
   }
 };
 
@@ -122,18 +116,16 @@ nb::tuple both(std::pair<First, Second>&& results) {
 }
 
 template <class Place, class Load, class Made>
-nb::tuple of_moments(grouping<Place>& groups, const call_place<Place>& at, Load load, const Made& made) {
-  return both(groups.with_lists(at, [&](const Place& place, const lists_of<Place>& lists) {
-    using moments_type = std::remove_cvref_t<decltype(load[0])>;
-    load.rows = lists.rows;
-    array<moments_type, Place> found(place, lists.size);
-    detail::reduce_lists(place, load, lists.offsets, lists.size, add(), found.data(), nullptr);
-    output<double, Place> results(at, place, lists.size);
-    output<std::int64_t, Place> counts(at, place, lists.size);
-    place.for_each(lists.size, put_made<moments_type, Made>{found.data(), made, lists.numbers, results.data(),
-                                                            counts.data()});
-    return std::pair(std::move(results), std::move(counts));
-  }));
+nb::tuple of_moments(grouping<Place>& groups, const call_place<Place>& at, const Load& load,
+                     const Made& made) {
+  return both(
+      groups.with_combined(at, load, add(), [&](const Place& place, const auto& found, std::size_t n) {
+        output<double, Place> results(at, place, n);
+        output<std::int64_t, Place> counts(at, place, n);
+        place.for_each(n,
+                       put_made<decltype(load(0)), Made>{found.data(), made, results.data(), counts.data()});
+        return std::pair(std::move(results), std::move(counts));
+      }));
 }
 
 /// var and std: (float64, how many values each is of).
@@ -141,7 +133,7 @@ template <class Place>
 nb::tuple spreads(grouping<Place>& groups, const call_place<Place>& at, const column& values, int type,
                   const std::optional<column>& valid, double less, bool root) {
   const auto x = values_of(values, type, valid, groups.rows());
-  return of_moments(groups, at, load_moments{x, nullptr}, spread{less, root});
+  return of_moments(groups, at, load_moments{x}, spread{less, root});
 }
 
 /// cov and corr of two columns; `valid` says where both are there.
@@ -150,7 +142,7 @@ nb::tuple relations(grouping<Place>& groups, const call_place<Place>& at, const 
                     const column& y, int y_type, const std::optional<column>& valid, double less,
                     bool correlation) {
   const load_comoments load{values_of(x, x_type, valid, groups.rows()),
-                            values_of(y, y_type, valid, groups.rows()), nullptr};
+                            values_of(y, y_type, valid, groups.rows())};
   return of_moments(groups, at, load, relation{less, correlation});
 }
 

@@ -28,11 +28,11 @@ struct store_extreme {
 };
 
 /// Value i of the rows in the order of their groups.
-template <class Bits>
+template <class Load>
 struct load_row {
-  load_word<Bits> load;
+  Load load;
   const std::uint32_t* rows;
-  ROOST_FN Bits operator[](std::size_t i) const { return load(rows[i]); }
+  ROOST_FN auto operator[](std::size_t i) const { return load(rows[i]); }
 };
 
 struct end_of_group {
@@ -177,6 +177,17 @@ class grouping {
     return alone(at, [&](const Place& place) { return f(place, rows_of_groups(place)); });
   }
 
+  /// done(place, found, size), where found[k] is f over load(i) for the rows i of key k.
+  template <class Load, class F, class Done>
+  auto with_combined(at_place at, const Load& load, const F& f, const Done& done) {
+    return alone(at, [&](const Place& place) {
+      number_or_group(place);
+      array<decltype(load(0)), Place> found(place, size_);
+      combine(place, load, f, found.data());
+      return done(place, found, size_);
+    });
+  }
+
   std::size_t rows() const { return n_; }
 
  protected:
@@ -254,27 +265,28 @@ class grouping {
   output<Bits, Place> reduce_groups(at_place at, const Place& place, const load_word<Bits>& load) {
     number_or_group(place);
     output<Bits, Place> results(at, place, size_);
-    array<Bits, Place> of_groups(place, numbers_.size());
-    Bits* const target = numbers_.size() == 0 ? results.data() : of_groups.data();
-    const auto run = [&](const auto& combine) {
-      if constexpr (std::is_same_v<Place, host>) {
-        if (few_) return detail::reduce_few(place, *few_, load, combine, target);
-      }
-      detail::reduce_lists(place, load_row<Bits>{load, rows_.data()}, offsets_.data(), size_, combine, target,
-                           nullptr);
-    };
     if constexpr (sizeof(Bits) == 8) {
       if (load.words.how == reduction::product) {
-        run(multiply_words{load.words.floats()});
-      } else {
-        run(combine_words<Bits>{load.words.extreme(), load.words.floats()});
+        combine(place, load, multiply_words{load.words.floats()}, results.data());
+        return results;
       }
-    } else {
-      run(combine_words<Bits>{false, true});
     }
-    place.for_each(numbers_.size(), put_by_number<Bits, element_of<Bits>>{
-                                        {of_groups.data()}, numbers_.data(), results.data()});
+    combine(place, load, combine_words<Bits>{load.words.extreme(), load.words.floats()}, results.data());
     return results;
+  }
+
+  /// results[k] = f over load(i) for the rows i of key k, in order.
+  template <class T, class Load, class F>
+  void combine(const Place& place, const Load& load, const F& f, T* results) {
+    if constexpr (std::is_same_v<Place, host>) {
+      if (few_) return detail::reduce_few(place, *few_, load, f, results);
+    }
+    array<T, Place> of_groups(place, numbers_.size());
+    T* const target = numbers_.size() == 0 ? results : of_groups.data();
+    detail::reduce_lists(place, load_row<Load>{load, rows_.data()}, offsets_.data(), size_, f, target,
+                         nullptr);
+    place.for_each(numbers_.size(),
+                   put_by_number<T, element_of<T>>{{of_groups.data()}, numbers_.data(), results});
   }
 
   int aggregates_ = 0;
