@@ -43,12 +43,13 @@ class Column:
         they have it."""
         rows = rows if self.valid is None else np.append(rows, self.null_row)
         valid = None if self.valid is None else bitmap_of(self.there[rows])
-        array, given = self.array, self.given
+        array = given = None
         if not isinstance(frames, str) or self.unit:
-            array, given = None, take_rows(given, self.library.to_numpy(rows))
+            given = take_rows(self.given, self.library.to_numpy(rows))
+        elif isinstance(self.array, _strings.Texts):
+            array = self.array[rows]
         else:
-            is_text = isinstance(array, _strings.Texts)
-            array = array[rows] if is_text else self.library.rows(array, rows)
+            array = self.library.rows(self.array, rows)
         at = Column(array, self.library, valid, given, self.direct, self.unit)
         at.name = self.name
         return at

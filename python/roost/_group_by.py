@@ -574,4 +574,4 @@ def group_by(keys, by=None, *, dropna=False):
     chosen = keys if by is None else columns_named(keys, by, what, "by")
     encoded = encode_columns(chosen, what, drops=_flag(dropna, what, "dropna"))
     _check_rows(encoded.n, _INT64, what)
-    return GroupBy(encoded, None if by is None else keys)
+    return GroupBy(encoded, None if encoded.kind.frames is None else keys)

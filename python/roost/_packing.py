@@ -160,11 +160,11 @@ class _Field:
 
 
     def keep(self, form):
-        """Keeps only the rows where numbers come first, for `keys` that are made later."""
-        if self.first is None:
-            return
-        self.columns = [column.at(self.first, form) for column in self.columns]
-        self.first = self.library.of_numpy(np.arange(len(self.first), dtype=_INT32))
+        """Keeps only the rows where numbers come first, or none, for `keys` that are made later."""
+        rows = self.library.of_numpy(np.empty(0, _INT32)) if self.first is None else self.first
+        self.columns = [column.at(rows, form) for column in self.columns]
+        if self.first is not None:
+            self.first = self.library.of_numpy(np.arange(len(rows), dtype=_INT32))
 
 
 class _Decoded:
@@ -365,6 +365,6 @@ class ColumnsKind:
         return self.form.frame([key.column.name for key in keys], [key.given(self.form) for key in keys])
 
     def keep(self):
-        """Keeps what keys will be made of: columns may change."""
+        """Keeps no more than keys will be made of: columns may change, and take memory."""
         for field in self.fields:
             field.keep(self.form)

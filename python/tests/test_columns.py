@@ -2,8 +2,10 @@
 
 import datetime
 import decimal
+import gc
 import math
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -614,6 +616,31 @@ def test_aggregates_of_frames():
         dropped = roost.group_by(x, ["k", "j"], dropna=True).agg(s=("f", "sum"), t1=("t", "first"))
         rows = rows_of(dropped if not isinstance(dropped, pd.DataFrame) else pa.Table.from_pandas(dropped))
         assert sorted(rows) == [("a", 1, 6.0, "x"), ("b", 2, 2.5, "y")]
+    assert sorted(roost.group_by(x[["k"]]).agg(n=("k", "count"))["n"]) == [0, 1, 2]
     arrays = np.array([1, 1, 2]), np.array([3, 3, 3])
     found = roost.group_by(arrays).agg(s=([1, 2, 4], "sum"))
     assert sorted(found["s"].tolist()) == [3, 4]
+
+
+def test_keys_are_those_of_the_call():
+    """Whatever becomes of arrays afterwards, and without keeping them."""
+    a, b = np.array([1, 2, 1]), np.array(["x", "y", "x"])
+    frame = pd.DataFrame({"a": a.copy(), "b": b.copy(), "c": pd.Categorical(b)})
+    wide = tuple(np.array([2**62 * i, -(2**62) * i, 0]) for i in (1, -1, 1, -1, 1))
+    groups = [roost.group_by(x) for x in ((a, b), frame, wide)]
+    a[:], b[:] = 9, "z"
+    frame.loc[:, "a"], frame.loc[:, "b"] = 9, "z"
+    for column in wide:
+        column[:] = 9
+    keys = [roost.group_by((np.array([1, 2, 1]), np.array(["x", "y", "x"]))).keys, groups[0].keys]
+    assert rows_of(keys[0]) == rows_of(keys[1])
+    assert sorted(zip(*groups[1].keys.astype(str).to_numpy().T)) == [("1", "x", "x"), ("2", "y", "y")]
+    assert sorted(rows_of(groups[2].keys)) == sorted(
+        [tuple(s * 2**62 for s in (1, -1, 1, -1, 1)), tuple(s * 2**62 for s in (-1, 1, -1, 1, -1)), (0,) * 5]
+    )
+    column = np.arange(1000)
+    kept = weakref.ref(column)
+    g = roost.group_by((column, column % 7))
+    del column
+    gc.collect()
+    assert kept() is None and len(g.keys[0]) == 1000
