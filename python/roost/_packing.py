@@ -198,7 +198,14 @@ class _Decoded:
             return self.values
         if isinstance(column.array, _strings.Texts):
             return column.array[self.rows]
-        return column.library.rows(column.array, self.rows)
+        library, array = column.library, column.library.rows(column.array, self.rows)
+        dtype = numpy_dtype(array)
+        if dtype.kind != "f" or dtype == _FLOAT16:
+            return array
+        made, target = library.output(len(array), dtype)  # with one NaN and one 0, as unpacked values have
+        nan = kind_of(array, "roost").nan
+        library.module.canonical_keys(library.place(), library.column(array), target, nan)
+        return library.finish(made, dtype)
 
     def sort_keys(self):
         """Arrays to sort by, the first one first."""
@@ -353,8 +360,8 @@ class ColumnsKind:
         order = None
         for key in [part for column in keys for part in column.sort_keys()][::-1]:
             key = key if order is None else library.rows(key, order)
-            floats = isinstance(key.dtype, np.dtype) and key.dtype.kind == "f"
-            by = library.argsort_floats(key, key.dtype) if floats else library.argsort(key)
+            dtype = numpy_dtype(key)
+            by = library.argsort_floats(key, dtype) if dtype.kind == "f" else library.argsort(key)
             order = by if order is None else library.rows(order, by)
         return order
 

@@ -400,6 +400,23 @@ def test_many_columns():
     assert roost.isin(columns, tuple(c[:9] for c in columns)).sum() == 9 - columns[20][:9].mask.sum()
 
 
+def test_floats_in_many_bits(on):
+    """-0.0 is 0.0 and NaNs are one, sorted and not, where their column is not packed itself."""
+    n = 4000
+    rng = np.random.default_rng(SEED)
+    bits = np.array([0, 1 << 63, 0x7FF8 << 48, 0xFFF8 << 48 | 1, 0x3FF0 << 48, 1], np.uint64)
+    floats = bits[rng.integers(0, 6, n)].view(np.float64)
+    columns = (floats, *(rng.integers(-(2**62), 2**62, 3)[rng.integers(0, 3, n)] for _ in range(5)))
+    rows = list(zip(*([exact(value) for value in c.tolist()] for c in columns)))
+    for options in {"sorted": True}, {"return_index": True}:
+        keys = roost.unique(tuple(map(on, columns)), **options)
+        keys = on.back(keys[0] if "return_index" in options else keys)
+        assert not np.signbit(keys[0]).any()
+        distinct = list(zip(*([exact(value) for value in key.tolist()] for key in keys)))
+        assert set(distinct) == set(rows) and len(distinct) == len(set(rows))
+        assert "sorted" not in options or is_ascending(distinct)
+
+
 def test_columns_with_nulls_beside_lists():
     for numbers in (pl.Series([1, None, 3], dtype=pl.Int8), pa.array([1, None, 3], pa.uint8())):
         assert roost.isin(numbers, [3, 4]).tolist() == [False, False, True]
