@@ -40,7 +40,8 @@ def columns_of(x, what):
     name = kind_of_column(x)
     if name is None or (name == "other" and not hasattr(x, "__arrow_c_stream__")):
         return None, None
-    return _checked([take_column(x, what)], what), "array"
+    column = take_column(x, what)
+    return (None, None) if len(column.array.shape) > 1 else ([column], "array")
 
 
 def _checked(columns, what, names=None):

@@ -469,6 +469,9 @@ def test_types_of_pandas_and_numpy():
         assert codes.tolist() == [0, -1, 0, 1, -1] and len(uniques) == 2
         codes, uniques = roost.factorize(frame[name], use_na_sentinel=False)
         assert codes.tolist() == [0, 1, 0, 2, 1] and uniques.mask.tolist() == [False, True, False]
+    rows = pl.Series([[1, 2], [1, 2], [3, 4]], dtype=pl.Array(pl.Int8, 2))
+    assert roost.unique(rows, sorted=True).tolist() == [[1, 2], [3, 4]]
+    assert roost.isin(rows, rows[:1]).tolist() == [True, True, False]
     masked = np.ma.masked_array([2**62, 7, -(2**62), 7], [0, 1, 0, 1])
     keys = roost.unique(masked, sorted=True)
     assert keys.mask.tolist() == [False, False, True] and keys[:2].tolist() == [-(2**62), 2**62]
