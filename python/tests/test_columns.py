@@ -507,7 +507,7 @@ def test_rows_without_keys_are_in_no_group():
 
 def torch_of(array):
     torch = pytest.importorskip("torch")
-    return torch.from_numpy(array)
+    return torch.from_numpy(array.copy())
 
 
 def test_tuples_of_each_library(on):
