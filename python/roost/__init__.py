@@ -69,9 +69,8 @@ def set_threads(threads):
 
 def trim():
     """Gives memory that roost keeps for its next call back to the system."""
-    for module in (_host, _gpu.loaded()):
-        if module:
-            module.trim()
+    _host.trim()
+    _gpu.trim()
 
 
 def info():

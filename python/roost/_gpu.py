@@ -2,6 +2,7 @@
 built it, or in a package of its own, roost-cu13 or roost-cu12."""
 
 import importlib
+import os
 import sys
 
 _PACKAGES = ("roost", "roost_cu13", "roost_cu12")
@@ -34,3 +35,20 @@ def module():
             f"pip install 'roost[{extra}]=={__version__}'"
         )
     raise ImportError("no module for GPUs is installed; pip install 'roost[cu13]', build roost where nvcc is")
+
+
+_lost = False  # whether the module was loaded before a fork: CUDA does not work in the child
+
+
+def _after_fork():
+    global _lost
+    _lost = _lost or loaded() is not None
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def trim():
+    """Gives memory of GPUs back that is kept for the next call."""
+    if loaded() and not _lost:
+        loaded().trim()

@@ -1,9 +1,23 @@
 """merge: joins of frames."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
+from . import _host
 from ._frames import columns_named, frames_of
 from ._functions import _HOW, join
+
+
+_ALONE = 2**15  # rows that take less time than threads do
+
+
+def _taken(frames, wanted):
+    """The values of some rows of columns, which takes most of the time of a merge: in several threads."""
+    if sum(len(rows) for _, rows in wanted) < _ALONE or _host.threads() == 1:
+        return [frames.take(*each) for each in wanted]
+    with ThreadPoolExecutor(_host.threads()) as pool:
+        return list(pool.map(lambda each: frames.take(*each), wanted))
 
 
 def merge(
@@ -78,14 +92,14 @@ def merge(
     (left_keys, keys), (right_keys, other_keys) = frames.columns(a), frames.columns(b)
     rows = join(a, b, how, nulls_equal=nulls_equal)
     if how in ("semi", "anti"):
-        return frames.frame(left_names, [frames.take(column, rows) for column in left_columns])
+        return frames.frame(left_names, _taken(frames, [(column, rows) for column in left_columns]))
     l, r = rows
-    names, columns = list(left_keys), []
+    names, wanted = list(left_keys), []
     for key, other in zip(keys, other_keys):
         if how == "outer":
-            columns.append(frames.take(frames.joined(key, other), np.where(l < 0, len(key) + r, l)))
+            wanted.append((frames.joined(key, other), np.where(l < 0, len(key) + r, l)))
         else:
-            columns.append(frames.take(other, r) if how == "right" else frames.take(key, l))
+            wanted.append((other, r) if how == "right" else (key, l))
     rest = [name for name in left_names if name not in left_keys]
     other_rest = [name for name in right_names if name not in right_keys]
     for mine, others, suffix in ((rest, other_rest, suffixes[0]), (other_rest, rest, suffixes[1])):
@@ -97,5 +111,5 @@ def merge(
         (left_names, rest, left_columns, l),
         (right_names, other_rest, right_columns, r),
     ):
-        columns += [frames.take(all_columns[known.index(name)], side) for name in mine]
-    return frames.frame(names, columns)
+        wanted += [(all_columns[known.index(name)], side) for name in mine]
+    return frames.frame(names, _taken(frames, wanted))

@@ -6,6 +6,7 @@ not installed are left out. Under torchrun: roost.distributed, with so many rows
     torchrun --nproc-per-node 2 -m roost.bench --device cuda
 
 With --voxels: a layer of roost.sparse beside torch's dense convolution.
+With --h2o: the fifteen questions of the public database benchmark, each library in a process of its own.
 """
 
 import argparse
@@ -194,10 +195,24 @@ def main(arguments=None):
     )
     parser.add_argument("--dtype", choices=["int32", "int64"], help="default: int64; on a GPU both")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, help="default: 3; with --h2o 2")
     parser.add_argument("--voxels", type=int, metavar="GRID", help="a layer on GRID^3 voxels instead")
     parser.add_argument("--channels", type=int, default=32, help="of that layer")
+    h2o = parser.add_argument_group("the public database benchmark")
+    h2o.add_argument("--h2o", action="store_true", help="its fifteen questions instead")
+    h2o.add_argument("--data", metavar="DIR", help="where its files are, or will be kept (default: nowhere)")
+    h2o.add_argument("--nulls", type=int, default=0, help="percent of its values; default: 0")
+    h2o.add_argument("--sorted", action="store_true", help="its rows are in the order of their keys")
+    h2o.add_argument("--questions", metavar="q1,j1,...", help="only these of q1 to q10 and j1 to j5")
+    h2o.add_argument("--only", metavar="LIBRARY,...", help="only these of roost, duckdb, polars and pandas")
     options = parser.parse_args(arguments)
+    if options.h2o:
+        if options.device != "cpu":
+            parser.error("--h2o is on the CPU alone")
+        from . import _bench_h2o
+
+        return _bench_h2o.main(options, options.threads or os.cpu_count())
+    options.repeats = options.repeats or 3
     if "TORCHELASTIC_RUN_ID" in os.environ:
         from . import _bench_distributed
 

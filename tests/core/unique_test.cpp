@@ -12,6 +12,27 @@ namespace {
 using roost::index_order;
 using first_kernel = roost::detail::mark_first_items<place_type, u32>;
 
+/// All that unique_all returns, in any order.
+template <class Key>
+void check_all(const std::vector<Key>& keys, const memory_of<Key>& there, index_order order,
+               const std::vector<Key>* expected) {
+  const auto all = roost::unique_all(test_place(), there,
+                                     {.order = order, .first = true, .inverse = true, .counts = true});
+  const auto distinct = download(all.keys);
+  const auto first = download(all.first), inverse = download(all.inverse);
+  const auto counts = download(all.counts);
+  ASSERT_EQ(inverse.size(), keys.size());
+  EXPECT_TRUE(expected == nullptr || distinct == *expected);
+  std::vector<u64> seen(distinct.size());
+  std::size_t wrong = 0;
+  for (u32 i = 0; i < keys.size(); ++i) {
+    const u32 k = inverse[i];
+    if (k >= distinct.size() || distinct[k] != keys[i] || (seen[k]++ == 0 && first[k] != i)) ++wrong;
+  }
+  EXPECT_EQ(wrong, 0u) << keys.size() << " keys";
+  EXPECT_TRUE(seen == counts);
+}
+
 template <class Key>
 void check(const std::vector<Key>& keys) {
   std::vector<std::pair<Key, u32>> order;
@@ -33,6 +54,11 @@ void check(const std::vector<Key>& keys) {
   EXPECT_TRUE(download(roost::unique(place, there, index_order::by_key)) == ascending);
   const auto with_rows = roost::unique_all(place, there, {.first = true});
   EXPECT_TRUE(download(with_rows.keys) == by_first && download(with_rows.first) == rows);
+  if (keys.size() <= 1 << 20) {
+    check_all(keys, there, index_order::first_occurrence, &by_first);
+    check_all(keys, there, index_order::by_key, &ascending);
+    check_all<Key>(keys, there, index_order::any, nullptr);
+  }
   const roost::computed computed(keys.size(), roost::detail::element<const Key*>{there.data()});
   EXPECT_TRUE(download(roost::unique(place, computed)) == by_first);
   EXPECT_TRUE(download(roost::unique(place, computed, index_order::by_key)) == ascending);
@@ -62,7 +88,7 @@ TYPED_TEST(unique, of_any_number_of_integers) {
 TYPED_TEST(unique, of_batches_whose_copies_are_left_out_first) {
   const std::size_t least = 1 << 17;  // fewer keys are sorted as they are
   for (const std::size_t n : {least, least + 1}) {
-    for (const double copies : {0.001, 2.0, 1000.0}) check(with_copies<TypeParam>(n, copies));
+    for (const double copies : {0.001, 2.0, 7.5, 8.5, 1000.0}) check(with_copies<TypeParam>(n, copies));
   }
 }
 

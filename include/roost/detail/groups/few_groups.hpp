@@ -268,4 +268,18 @@ void list_few(const host& cpu, const few_rows& groups, std::uint64_t* offsets, c
              });
 }
 
+/// The first row of each group.
+inline std::vector<std::uint32_t> first_rows_of_few(const few_rows& groups) {
+  constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::vector<std::uint32_t> first(groups.size, none);
+  std::size_t missing = groups.size;
+  for (std::uint32_t i = 0; missing != 0; ++i) {
+    std::uint32_t& mine = first[groups.numbers[i]];
+    if (mine != none) continue;
+    mine = i;
+    --missing;
+  }
+  return first;
+}
+
 }  // namespace roost::detail

@@ -2,6 +2,7 @@
 
 // Bodies of roost/two_way_index.hpp.
 
+#include "roost/detail/groups/few_groups.hpp"
 #include "roost/detail/groups/sort_distinct.hpp"
 #include "roost/two_way_index.hpp"
 
@@ -261,12 +262,46 @@ auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t s
   return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
+/// What unique_all returns, of few keys.
+template <class Key>
+auto unique_few(const host& cpu, const few_groups<Key>& few, const unique_options& wanted) {
+  const std::size_t size = few.rows.size, n = few.rows.numbers.size();
+  std::vector<std::uint32_t> first, order(size), position(size);
+  std::iota(order.begin(), order.end(), 0u);
+  if (wanted.first || wanted.order == index_order::first_occurrence) first = first_rows_of_few(few.rows);
+  if (wanted.order == index_order::first_occurrence) {
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return first[a] < first[b]; });
+  }
+  if constexpr (std::is_integral_v<Key>) {
+    if (wanted.order == index_order::by_key)
+      std::sort(order.begin(), order.end(), [&](auto a, auto b) { return few.keys[a] < few.keys[b]; });
+  }
+  unique_keys<Key, host> result;
+  const auto in_order = [&](bool is_wanted, auto& target, const auto* source) {
+    if (!is_wanted) return;
+    target = std::remove_reference_t<decltype(target)>(cpu, size);
+    for (std::size_t g = 0; g < size; ++g) target[g] = source[order[g]];
+  };
+  in_order(true, result.keys, few.keys.data());
+  in_order(wanted.first, result.first, first.data());
+  in_order(wanted.counts, result.counts, few.rows.counts());
+  if (!wanted.inverse) return result;
+  for (std::size_t g = 0; g < size; ++g) position[order[g]] = static_cast<std::uint32_t>(g);
+  result.inverse = array<std::uint32_t, host>(cpu, n);
+  cpu.for_each(n, [&](std::size_t i) { result.inverse[i] = position[few.rows.numbers[i]]; });
+  return result;
+}
+
 /// roost::unique_all, for the call `where`.
 template <class Place, class Keys>
 auto unique_all(const Place& place, const Keys& keys, const unique_options& wanted, const char* where) {
   using key = element_of<Keys>;
   const auto sequence = as_sequence(keys);
   check_order<key>(wanted.order, where);
+  if constexpr (std::is_same_v<Place, host>) {
+    const auto few = number_few<key>(place, sequence.size(), [&](std::size_t i) { return sequence[i]; });
+    if (few) return unique_few(place, *few, wanted);
+  }
   if (!wanted.inverse && !wanted.counts) {
     if constexpr (sizeof(key) <= 8) {
       if (wanted.order == index_order::first_occurrence)

@@ -1,0 +1,560 @@
+"""python -m roost.bench --h2o: the fifteen questions of the public database benchmark (db-benchmark).
+
+Ten aggregations by group and five joins, by roost (of Arrow tables), DuckDB, polars and pandas. Each library
+works in a process of its own, with the data in memory as its own frames and as many threads as the others;
+the faster of two runs counts. All answers are compared.
+"""
+
+import gc
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+LIBRARIES = {"roost": "roost", "duckdb": "DuckDB", "polars": "polars", "pandas": "pandas"}
+_ZERO_SUMS = {"polars", "pandas"}  # the sum of no values; DuckDB and roost have null, as SQL does
+
+# Columns of the result: (column, aggregate). The range, nlargest and r2 are other calls in each library.
+GROUPS = {
+    "q1": (["id1"], {"v1": ("v1", "sum")}),
+    "q2": (["id1", "id2"], {"v1": ("v1", "sum")}),
+    "q3": (["id3"], {"v1": ("v1", "sum"), "v3": ("v3", "mean")}),
+    "q4": (["id4"], {v: (v, "mean") for v in ("v1", "v2", "v3")}),
+    "q5": (["id6"], {v: (v, "sum") for v in ("v1", "v2", "v3")}),
+    "q6": (["id4", "id5"], {"median_v3": ("v3", "median"), "std_v3": ("v3", "std")}),
+    "q7": (["id3"], {"range": ("max v1 - min v2", "range")}),
+    "q8": (["id6"], {"v3": ("two v3", "largest")}),
+    "q9": (["id2", "id4"], {"r2": ("v1 v2", "r2")}),
+    "q10": ([f"id{i}" for i in range(1, 7)], {"v3": ("v3", "sum"), "count": ("v1", "count")}),
+}
+JOINS = {
+    "j1": ("small", "id1", "inner"),
+    "j2": ("medium", "id2", "inner"),
+    "j3": ("medium", "id2", "left"),
+    "j4": ("medium", "id5", "inner"),
+    "j5": ("big", "id3", "inner"),
+}
+
+
+def _describe(question):
+    """What a question wants, in words."""
+    if question in JOINS:
+        right, on, how = JOINS[question]
+        return f"{how} join with {right} on {on}"
+    keys, wanted = GROUPS[question]
+    by = "id1 to id6" if len(keys) == 6 else ", ".join(keys)
+    results = [what if how == "range" else f"{how} {what}" for what, how in wanted.values()]
+    return f"{', '.join(results)} by {by}"
+
+
+class _Roost:
+    """roost, on Arrow tables."""
+
+    def __init__(self, files, threads):
+        import pyarrow.parquet
+
+        import roost
+
+        roost.set_threads(threads)
+        self.version, self.roost = roost.__version__, roost
+        self.frames = {n: pyarrow.parquet.read_table(f).combine_chunks() for n, f in files.items()}
+
+    def group(self, keys, wanted):
+        return self.roost.group_by(self.frames["x"], keys).agg(**wanted)
+
+    def range(self, keys):
+        import pyarrow.compute as pc
+
+        found = self.group(keys, {"high": ("v1", "max"), "low": ("v2", "min")})
+        return found.select(keys).append_column("range", pc.subtract(found["high"], found["low"]))
+
+    def largest(self, key):
+        groups = self.roost.group_by(self.frames["x"], [key])
+        values, ends = groups.nlargest(self.frames["x"]["v3"], 2)
+        keys = groups.keys.take(np.repeat(np.arange(len(groups)), np.diff(ends)))
+        return keys.append_column("v3", [values])
+
+    def r2(self, keys):
+        import pyarrow.compute as pc
+
+        found = self.group(keys, {"r": (("v1", "v2"), "corr")})
+        return found.select(keys).append_column("r2", pc.multiply(found["r"], found["r"]))
+
+    def join(self, right, on, how):
+        left, right = self.frames["x"], self.frames[right]
+        found = self.roost.merge(left, right, on=on, how=how)
+        names = [f"{name}_x" if f"{name}_x" in found.column_names else name for name in left.column_names]
+        return found.select(names + [name for name in found.column_names if name not in names])
+
+    def arrow(self, answer):
+        return answer
+
+
+class _Duckdb:
+    """DuckDB, on tables of its own in memory. Results are Arrow tables: it makes these in less time."""
+
+    def __init__(self, files, threads):
+        import duckdb
+
+        self.version, self.database = duckdb.__version__, duckdb.connect()
+        self.database.execute(f"set threads to {threads}; set preserve_insertion_order = false")
+        self.columns = {}
+        for name, file in files.items():
+            self.database.execute(f"create table {name} as select * from read_parquet(?)", [str(file)])
+            self.columns[name] = [row[0] for row in self.database.execute(f"describe {name}").fetchall()]
+
+    def _select(self, query):
+        return self.database.execute(f"select {query}").to_arrow_table()
+
+    def _by(self, keys, values):
+        return self._select(f"{', '.join(keys)}, {values} from x group by {', '.join(keys)}")
+
+    def group(self, keys, wanted):
+        names = {"mean": "avg", "std": "stddev"}
+        values = [f"{names.get(f, f)}({column}) as {name}" for name, (column, f) in wanted.items()]
+        return self._by(keys, ", ".join(values))
+
+    def range(self, keys):
+        return self._by(keys, "max(v1) - min(v2) as range")
+
+    def largest(self, key):
+        return self._by([key], "unnest(max(v3, 2)) as v3")
+
+    def r2(self, keys):
+        return self._by(keys, "corr(v1, v2) ^ 2 as r2")
+
+    def join(self, right, on, how):
+        rest = [f"{right}.{c} as {c}_y" for c in self.columns[right] if c not in (on, "v2")]
+        return self._select(f"{', '.join(['x.*', *rest, 'v2'])} from x {how} join {right} using ({on})")
+
+    def arrow(self, answer):
+        return answer
+
+
+class _Polars:
+    """polars, on frames of its own, by lazy queries."""
+
+    def __init__(self, files, threads):
+        import polars
+
+        self.version, self.polars = polars.__version__, polars
+        self.frames = {name: polars.read_parquet(file).rechunk() for name, file in files.items()}
+
+    def _by(self, keys, *values):
+        return self.frames["x"].lazy().group_by(keys).agg(*values).collect()
+
+    def group(self, keys, wanted):
+        return self._by(keys, *(getattr(self.polars.col(c), f)().alias(n) for n, (c, f) in wanted.items()))
+
+    def range(self, keys):
+        return self._by(keys, (self.polars.max("v1") - self.polars.min("v2")).alias("range"))
+
+    def largest(self, key):
+        rows = self.frames["x"].lazy().drop_nulls("v3").group_by(key)
+        return rows.agg(self.polars.col("v3").top_k(2)).explode("v3").collect()
+
+    def r2(self, keys):
+        return self._by(keys, (self.polars.corr("v1", "v2") ** 2).alias("r2"))
+
+    def join(self, right, on, how):
+        return self.frames["x"].lazy().join(self.frames[right].lazy(), on=on, how=how).collect()
+
+    def arrow(self, answer):
+        return answer.to_arrow()
+
+
+class _Pandas:
+    """pandas, with its nullable integers where there are nulls."""
+
+    def __init__(self, files, threads):
+        import pandas
+        import pyarrow
+        import pyarrow.parquet
+
+        self.version, self.frames = pandas.__version__, {}
+        for name, file in files.items():
+            table = pyarrow.parquet.read_table(file)
+            nulls = any(column.null_count for column in table.columns)
+            types = {pyarrow.int32(): pandas.Int32Dtype(), pyarrow.int64(): pandas.Int64Dtype()}
+            self.frames[name] = table.to_pandas(types_mapper=types.get if nulls else None, self_destruct=True)
+
+    def _by(self, keys, rows=None):
+        rows = self.frames["x"] if rows is None else rows
+        return rows.groupby(keys, as_index=False, sort=False, observed=True, dropna=False)
+
+    def group(self, keys, wanted):
+        return self._by(keys).agg(**wanted)
+
+    def range(self, keys):
+        found = self.group(keys, {"high": ("v1", "max"), "low": ("v2", "min")})
+        return found.assign(range=found["high"] - found["low"])[[*keys, "range"]]
+
+    def largest(self, key):
+        rows = self.frames["x"][[key, "v3"]].dropna(subset="v3").sort_values("v3", ascending=False)
+        return self._by([key], rows).head(2)
+
+    def r2(self, keys):
+        rows = self.frames["x"][[*keys, "v1", "v2"]]
+        found = self._by(keys, rows).apply(lambda group: group["v1"].corr(group["v2"]) ** 2)
+        return found.set_axis([*keys, "r2"], axis=1)
+
+    def join(self, right, on, how):
+        right = self.frames[right]
+        if right[on].hasnans:  # pandas would join nulls with nulls
+            right = right[right[on].notna()]
+        return self.frames["x"].merge(right, on=on, how=how)
+
+    def arrow(self, answer):
+        import pyarrow
+
+        for name, column in answer.items():  # integers that became floats, since rows are without partner
+            if name.startswith("id") and column.dtype == np.float64:
+                answer[name] = column.astype("Int64")
+        return pyarrow.Table.from_pandas(answer, preserve_index=False)
+
+
+def _ask(library, question):
+    """The answer of a library, as it has it."""
+    if question in JOINS:
+        return library.join(*JOINS[question])
+    keys, wanted = GROUPS[question]
+    ((_, how), *_) = wanted.values()
+    if how == "range":
+        return library.range(keys)
+    if how == "largest":
+        return library.largest(*keys)
+    return library.r2(keys) if how == "r2" else library.group(keys, wanted)
+
+
+def _mix(words):
+    """Words of 64 bits, each bit of which depends on all (the finalizer of splitmix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _words(column):
+    """A word of 64 bits for each value of an Arrow column, the same in all libraries."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(column.type):
+        words = (column.cast(pa.float64()).fill_null(0).to_numpy() + 0.0).view(np.uint64)
+    elif pa.types.is_integer(column.type):
+        words = column.cast(pa.int64()).fill_null(0).to_numpy().view(np.uint64)
+    else:
+        texts = column.cast(pa.large_string()).fill_null("id0")
+        if not pc.all(pc.starts_with(texts, "id")).as_py() and len(texts):
+            raise ValueError("a text that is not id and a number")
+        numbers = pc.cast(pc.utf8_slice_codeunits(texts, 2), pa.int64()).to_numpy()
+        words = (numbers * 64 + pc.binary_length(texts).to_numpy()).view(np.uint64)
+    return _mix(np.where(valid, words, np.uint64(0x9E3779B97F4A7C15)))
+
+
+def digest(table, exact):
+    """What is compared of an answer: a checksum of each of its columns in `exact`, the sorted hashes of its
+    rows over these, and the other columns in this order, as floats, NaN for null."""
+    import pyarrow as pa
+
+    rows, sums, values = np.zeros(table.num_rows, np.uint64), {}, {}
+    for name in exact:
+        words = _words(table[name])
+        sums[f"sum {name}"] = words.sum(dtype=np.uint64)
+        rows = _mix(rows + words)
+    order = np.argsort(rows)
+    for name in table.column_names:
+        if name not in exact:
+            column = table[name].cast(pa.float64()).to_numpy(zero_copy_only=False)
+            values[name] = column[order]
+    return {"rows": rows[order], **sums, **values}
+
+
+def difference(a, b, zero_sums=()):
+    """What differs between two digests, as text, or None. Nulls are 0 in columns of `zero_sums`."""
+    if len(a["rows"]) != len(b["rows"]):
+        return f"{len(a['rows'])} rows and {len(b['rows'])}"
+    if wrong := [name[4:] for name in a if name.startswith("sum ") and a[name] != b[name]]:
+        return f"other values of {', '.join(wrong)}"
+    if not np.array_equal(a["rows"], b["rows"]):
+        return "the values of other rows stand together"
+    for name in a:
+        if name == "rows" or name.startswith("sum "):
+            continue
+        x, y = (np.nan_to_num(v[name]) if name in zero_sums else v[name] for v in (a, b))
+        if wrong := int((~np.isclose(x, y, rtol=1e-9, atol=1e-12, equal_nan=True)).sum()):
+            return f"{wrong} of {len(x)} values of {name}"
+    return None
+
+
+def _columns(question, tables):
+    """The columns of an answer, and those among them that are equal to the last bit."""
+    if question in JOINS:
+        right, on, _ = JOINS[question]
+        left = tables["x"]
+        names = left + [f"{c}_y" if c in left else c for c in tables[right] if c != on]
+        return names, names
+    keys, wanted = GROUPS[question]
+    names = [*keys, *wanted]
+    return names, names if question == "q8" else keys
+
+
+def _peak(reset=False):
+    """The most memory that this process has had since it was reset, in bytes."""
+    if reset:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def _child(name, questions, files, threads, repeats, out):
+    """Answers questions with one library, in this process; leaves times and digests in the folder `out`."""
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.set_cpu_count(threads)
+    tables = {n: pyarrow.parquet.read_schema(f).names for n, f in files.items()}
+    library = globals()[f"_{name.capitalize()}"](files, threads)
+    peak, found = 0, {}
+    for question in questions:
+        try:
+            best = float("inf")
+            for _ in range(repeats):
+                answer = None
+                gc.collect()
+                _peak(reset=True)
+                start = time.perf_counter()
+                answer = _ask(library, question)
+                best = min(best, time.perf_counter() - start)
+                peak = max(peak, _peak())
+            names, exact = _columns(question, tables)
+            answer = library.arrow(answer).rename_columns(names)
+            np.savez(pathlib.Path(out, f"{name} {question}.npz"), **digest(answer, exact))
+            found[question] = {"seconds": best, "rows": answer.num_rows}
+        except Exception as error:  # noqa: BLE001 (other questions may work)
+            found[question] = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+    results = {"version": library.version, "peak": peak, "questions": found}
+    pathlib.Path(out, f"{name}.json").write_text(json.dumps(results))
+
+
+def _run(name, questions, files, threads, repeats, out):
+    """The results of a library, from a process of its own; its digests are in the folder `out`."""
+    arguments = [name, questions, {n: str(f) for n, f in files.items()}, threads, repeats, str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "roost._bench_h2o", json.dumps(arguments)],
+        env={**os.environ, "POLARS_MAX_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [""])[-1]
+        error = f"ended with {done.returncode}" + (f": {last}" if last else "")
+        return {"version": "", "peak": 0, "error": error, "questions": {q: {"error": ""} for q in questions}}
+    return json.loads(pathlib.Path(out, f"{name}.json").read_text())
+
+
+def _short(n):
+    """Numbers as the benchmark's files have them: 1e7."""
+    power = len(str(n)) - 1
+    return f"{n // 10**power}e{power}" if n % 10**power == 0 else str(n)
+
+
+def _with_nulls(column, share, rng, whole_values):
+    """An Arrow column with nulls: `share` of its rows, or all rows of that share of its distinct values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = column.to_numpy(zero_copy_only=False)
+    if whole_values:
+        distinct = np.unique(values)
+        missing = np.isin(values, rng.choice(distinct, int(len(distinct) * share), replace=False))
+    else:
+        missing = np.zeros(len(values), bool)
+        missing[rng.choice(len(values), int(len(values) * share), replace=False)] = True
+    return pc.if_else(pa.array(~missing), column, pa.scalar(None, column.type))
+
+
+def _texts(numbers, width=0):
+    """id and a number, with leading zeros up to a width."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise("id", pc.utf8_lpad(numbers.cast(pa.string()), width, "0"), "")
+
+
+def _make_groups(rows, nulls, in_order):
+    """The table of the aggregations: 100 values of id1, id2, id4 and id5, rows / 100 of id3 and id6."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(rows + nulls)
+    many = max(rows // 100, 1)
+    ranges = {"id1": 100, "id2": 100, "id3": many, "id4": 100, "id5": 100, "id6": many, "v1": 5, "v2": 15}
+    columns = {
+        name: pa.array(rng.integers(1, most, rows, dtype=np.int32, endpoint=True))
+        for name, most in ranges.items()
+    }
+    columns["v3"] = pa.array(np.round(rng.random(rows) * 100, 6))
+    if nulls:
+        for name, column in columns.items():
+            columns[name] = _with_nulls(column, nulls / 100, rng, whole_values=name.startswith("id"))
+    for name, width in (("id1", 3), ("id2", 3), ("id3", 10)):
+        columns[name] = _texts(columns[name], width)
+    table = pa.table(columns)
+    return {"x": table.sort_by([(f"id{i}", "ascending") for i in range(1, 7)]) if in_order else table}
+
+
+def _make_joins(rows, nulls, in_order):
+    """The left table of the joins and the three right ones. A tenth of the keys of each side is only there;
+    id4, id5 and id6 are id1, id2 and id3 as texts."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(rows + nulls)
+    sizes = {"small": max(rows // 10**6, 10), "medium": max(rows // 1000, 10), "big": rows}
+    left, right = [], []  # the keys of id1, id2, id3
+    for n in sizes.values():
+        keys = rng.permutation(n * 11 // 10).astype(np.int32) + 1
+        common = n * 9 // 10
+        left.append(keys[:n])
+        right.append(np.concatenate([keys[:common], keys[n:]]))
+
+    def table(n, pools, value, order):
+        columns = {}
+        for i, pool in enumerate(pools, 1):  # each key at least once, in random order
+            drawn = np.concatenate([pool, rng.choice(pool, max(n - len(pool), 0))])[:n]
+            columns[f"id{i}"] = pa.array(rng.permutation(drawn))
+        made = pa.table(columns)
+        if in_order:
+            made = made.sort_by([(name, "ascending") for name in order])
+        columns = {
+            name: _with_nulls(made[name].combine_chunks(), nulls / 100, rng, False) if nulls else made[name]
+            for name in columns
+        }
+        columns |= {f"id{i + 3}": _texts(columns[f"id{i}"]) for i in range(1, len(pools) + 1)}
+        return pa.table({**columns, value: pa.array(np.round(rng.random(n) * 100, 6))})
+
+    tables = {"x": table(rows, left, "v1", ["id1", "id2", "id3"])}
+    for i, (name, n) in enumerate(sizes.items(), 1):
+        tables[name] = table(n, right[:i], "v2", [f"id{i}"])
+    return tables
+
+
+def _files(folder, joins, rows, nulls, in_order):
+    """The parquet files of the tables; made if there are neither these nor files of the benchmark (CSV)."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    end = f"{nulls}_{int(in_order)}"
+    if joins:
+        sizes = {"x": "NA", "small": max(rows // 10**6, 10), "medium": max(rows // 1000, 10), "big": rows}
+        names = {
+            name: f"J1_{_short(rows)}_{_short(n) if n != 'NA' else n}_{end}" for name, n in sizes.items()
+        }
+    else:
+        names = {"x": f"G1_{_short(rows)}_1e2_{end}"}
+    files = {name: folder / f"{file}.parquet" for name, file in names.items()}
+    if all(file.exists() for file in files.values()):
+        return files
+    from_csv = {name: file.with_suffix(".csv") for name, file in files.items()}
+    there = [file.exists() for file in from_csv.values()]
+    if any(there) and not all(there):
+        missing = ", ".join(file.name for file, here in zip(from_csv.values(), there) if not here)
+        raise SystemExit(f"roost.bench: {folder} has only some files of the joins; {missing} are missing")
+    if all(there):
+        integers = dict.fromkeys(["v1", "v2"] if not joins else [], pa.int32())
+        integers |= dict.fromkeys(["id1", "id2", "id3"] if joins else ["id4", "id5", "id6"], pa.int32())
+        options = pyarrow.csv.ConvertOptions(column_types=integers, strings_can_be_null=True)
+        tables = {n: pyarrow.csv.read_csv(f, convert_options=options) for n, f in from_csv.items()}
+    else:
+        tables = (_make_joins if joins else _make_groups)(rows, nulls, in_order)
+    for name, table in tables.items():
+        unfinished = files[name].with_suffix(".tmp")
+        pq.write_table(table, unfinished)
+        unfinished.rename(files[name])
+    return files
+
+
+def _ask_all(libraries, questions, files, options, threads):
+    """Prints a table of what the libraries take for these questions; returns how many answers are wrong."""
+    with tempfile.TemporaryDirectory() as out:
+        results = {n: _run(n, questions, files, threads, options.repeats or 2, out) for n in libraries}
+        names = [f"{LIBRARIES[n]} {r['version']}".strip() for n, r in results.items()]
+        print(f"| question, seconds | rows of the answer | {' | '.join(names)} |")
+        print("|---|---|" + "---|" * len(names))
+        wrong = [f"{LIBRARIES[n]} {r['error']}" for n, r in results.items() if "error" in r]
+        for question in questions:
+            cells, first, count = [], None, ""
+            # DuckDB first: it has null for the sum of no values, as roost does
+            for name in sorted(results, key=["duckdb", "polars", "pandas", "roost"].index):
+                answer = results[name]["questions"][question]
+                if "error" in answer:
+                    if answer["error"]:
+                        wrong.append(f"{question}, {LIBRARIES[name]}: {answer['error']}")
+                    continue
+                count = count or answer["rows"]
+                with np.load(pathlib.Path(out, f"{name} {question}.npz")) as saved:
+                    digested = dict(saved)
+                if first is None:
+                    first = name, digested
+                    continue
+                sums = GROUPS[question][1] if question in GROUPS and {name, first[0]} & _ZERO_SUMS else {}
+                sums = [column for column, (_, how) in sums.items() if how == "sum"]
+                if what := difference(first[1], digested, sums):
+                    answer["other"] = True
+                    pair = f"{LIBRARIES[first[0]]} and {LIBRARIES[name]}"
+                    wrong.append(f"{question}: {pair} have different answers: {what}")
+            for result in results.values():
+                answer = result["questions"][question]
+                time = "failed" if "error" in answer else f"{answer['seconds']:.3f}"
+                cells.append(time + (" (another answer!)" if "other" in answer else ""))
+            print(f"| {question}: {_describe(question)} | {count} | {' | '.join(cells)} |")
+        peaks = " | ".join(f"{r['peak'] / 2**30:.2f}" for r in results.values())
+        print(f"| the most memory, GiB | | {peaks} |\n", flush=True)
+    for line in wrong:
+        print(line)
+    return len(wrong)
+
+
+def main(options, threads):
+    """Runs what the options of roost.bench ask for; 1 if answers differ or a question failed."""
+    wanted = options.questions.split(",") if options.questions else [*GROUPS, *JOINS]
+    if unknown := [q for q in wanted if q not in GROUPS and q not in JOINS]:
+        raise SystemExit(f"roost.bench: no question {', '.join(unknown)}; there are q1 to q10 and j1 to j5")
+    libraries = options.only.split(",") if options.only else list(LIBRARIES)
+    if unknown := [name for name in libraries if name not in LIBRARIES]:
+        raise SystemExit(f"roost.bench: no library {', '.join(unknown)}; there are {', '.join(LIBRARIES)}")
+    rows = options.rows or 10_000_000
+    if rows < 1 or not 0 <= options.nulls < 100:
+        raise SystemExit("roost.bench: give at least one row, and less than 100 percent of nulls")
+    for name in ("pyarrow", *libraries):
+        if importlib.util.find_spec(name) is None:
+            if name == "pyarrow":
+                raise SystemExit("roost.bench: --h2o needs pyarrow (pip install pyarrow)")
+            print(f"{LIBRARIES[name]} is not installed, and left out")
+            libraries.remove(name)
+    print(
+        f"{rows} rows, {options.nulls} % nulls, {'sorted' if options.sorted else 'in random order'},"
+        f" {threads} threads, {platform.machine()}, Python {platform.python_version()};"
+        f" the faster of {options.repeats or 2} runs\n",
+        flush=True,
+    )
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, wrong = pathlib.Path(options.data or temporary), 0
+        folder.mkdir(parents=True, exist_ok=True)
+        for joins, questions in enumerate((GROUPS, JOINS)):
+            if asked := [q for q in wanted if q in questions]:
+                files = _files(folder, bool(joins), rows, options.nulls, options.sorted)
+                wrong += _ask_all(libraries, asked, files, options, threads)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    _child(*json.loads(sys.argv[1]))
