@@ -279,8 +279,9 @@ class GroupBy:
         --------
         >>> import numpy, roost
         >>> g = roost.group_by(numpy.array([7, 7, 7]))
-        >>> g.agg(n="count", m=(numpy.array([1.5, 2, 6]), "median"))
-        {'n': array([3]), 'm': array([2.])}
+        >>> grams = numpy.array([1, 2, 6])
+        >>> g.agg(n="count", total=(grams, "sum"), m=(grams, "median"))
+        {'n': array([3]), 'total': array([9]), 'm': array([2.])}
         """
         asked = {name: self._parsed(name, of) for name, of in wanted.items()}
         if len(asked) > 1:

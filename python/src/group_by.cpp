@@ -92,7 +92,9 @@ class grouping_of final : public grouping<Place> {
       if (this->few_) {
         this->rows_ = array<std::uint32_t, Place>(place, this->n_);
         this->offsets_ = array<std::uint64_t, Place>(place, this->size_ + 1);
-        detail::list_few(place, *this->few_, this->rows_.data(), this->offsets_.data());
+        detail::list_few(place, *this->few_, this->offsets_.data(), [&](std::uint64_t p, std::size_t i) {
+          this->rows_[p] = static_cast<std::uint32_t>(i);
+        });
         this->grouped_ = true;
         return;
       }

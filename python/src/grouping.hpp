@@ -169,12 +169,18 @@ class grouping {
     const std::uint64_t* offsets;
     const std::uint32_t* numbers;  // of the groups, or null
     std::size_t size, n;
+    const detail::few_rows* few = nullptr;  // if not null, there are no rows and no offsets
   };
 
-  /// f(place, lists) on the stream of the keys, one call after the other.
+  /// f(place, lists) on the stream of the keys, one call after the other. `lists_few`: whether f needs the
+  /// rows of few groups as lists, too.
   template <class F>
-  auto with_lists(at_place at, const F& f) {
-    return alone(at, [&](const Place& place) { return f(place, rows_of_groups(place)); });
+  auto with_lists(at_place at, bool lists_few, const F& f) {
+    return alone(at, [&](const Place& place) {
+      number_or_group(place);
+      if (few_ && !lists_few) return f(place, lists{nullptr, nullptr, nullptr, size_, n_, &*few_});
+      return f(place, rows_of_groups(place));
+    });
   }
 
   /// done(place, found, size), where found[k] is f over load(i) for the rows i of key k.
