@@ -207,6 +207,4 @@ def take_column(x, what):
             column = Column(texts, NUMPY, texts.valid, x, False)
         else:
             column = _TAKERS.get(name, _plain)(x, what)
-    if name in ("pandas", "polars"):
-        column.name = getattr(x, "name", None)
     return column

@@ -30,13 +30,13 @@ def columns_of(x, what):
     if type(x) is np.ndarray:
         return None, None
     if type(x) is tuple and x and all(map(_is_array, x)):
-        return _checked([take_column(column, what) for column in x], what), "tuple"
+        return _several(range(len(x)), x, what), "tuple"
     frames = frames_of(x)
     if frames is not None:
         names, columns = frames.columns(x)
         if not columns:
             raise ValueError(f"{what}: a frame without columns")
-        return _checked([take_column(c, what) for c in columns], what, names), frames
+        return _several(names, columns, what), frames
     name = kind_of_column(x)
     if name is None or (name == "other" and not hasattr(x, "__arrow_c_stream__")):
         return None, None
@@ -44,19 +44,27 @@ def columns_of(x, what):
     return (None, None) if len(column.array.shape) > 1 else ([column], "array")
 
 
-def _checked(columns, what, names=None):
-    for column, name in zip(columns, names or [None] * len(columns)):
+def _several(names, given, what):
+    """Columns that belong to one key. `names`: what errors call them."""
+    columns = []
+    for name, each in zip(names, given, strict=True):
+        column = take_column(each, f"{what}: column {name!r}")
         if len(column.array.shape) != 1:
             raise ValueError(
-                f"{what}: a column of shape {tuple(column.array.shape)}; pass columns of one dimension"
+                f"{what}: column {name!r} of shape {tuple(column.array.shape)}; pass columns of one dimension"
             )
-        if names:
-            column.name = name
+        column.name = name
+        columns.append(column)
         if len(column) != len(columns[0]):
             raise ValueError(f"{what}: columns of {len(columns[0])} and of {len(column)} rows")
         if column.library is not columns[0].library:
             same_device(columns[0].library, column.library, what)
     return columns
+
+
+def _at(what, columns, column):
+    """What errors begin with."""
+    return what if len(columns) == 1 else f"{what}: column {column.name!r}"
 
 
 def _is_plain(columns, form):
@@ -102,11 +110,12 @@ def encode_two_columns(x, y, what, nulls_equal):
     )
     if len(a) != len(b):
         raise TypeError(f"{what}: {len(a)} and {len(b)} columns as keys; pass as many of both")
-    for one, two in zip(a, b):
+    for one, two in zip(a, b, strict=True):
+        at = _at(what, a, one)
         if one.unit != two.unit:
-            raise TypeError(f"{what}: {one.type} and {two.type} are never equal; convert one of them")
+            raise TypeError(f"{at}: {one.type} and {two.type} are never equal; convert one of them")
         (one.array, one.library), (two.array, two.library) = two_arrays(
-            one.array, one.library, one.given, two.array, two.library, two.given, what
+            one.array, one.library, one.given, two.array, two.library, two.given, at
         )
     return _pack([a, b], None, nulls_equal, what)
 
@@ -317,7 +326,7 @@ class ColumnsKeys:
 def _pack(tables, form, nulls_equal, what, single=False, kept=None):
     """The Keys of the columns of one table or two. `single`: of one column, whose null must have a word of at
     most 8 bytes. `kept`: only those of these rows."""
-    fields = [_field(parts, form, what) for parts in zip(*tables)]
+    fields = [_field(parts, form, _at(what, tables[0], parts[0])) for parts in zip(*tables, strict=True)]
     packed = _Packed(fields, len(tables), nulls_equal)
     if single and packed.word_bytes > 8:
         packed = _Packed([_field((tables[0][0],), form, what, True)], 1, nulls_equal)
