@@ -9,7 +9,17 @@ import numpy as np
 from . import _strings
 from ._columns import Column, bitmap_of, kind_of_column, take_column
 from ._frames import frames_of, objects_at
-from ._keys import encode_two, encode_strings_too, keys_of, keys_of_column, kind_of, numpy_dtype, own_column, two_arrays
+from ._keys import (
+    encode_two,
+    encode_strings_too,
+    keys_of,
+    keys_of_column,
+    keys_of_two,
+    kind_of,
+    numpy_dtype,
+    own_column,
+    two_arrays,
+)
 from ._libraries import same_device
 
 _BOOL, _UINT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.uint8, np.int32, np.int64))
@@ -21,7 +31,9 @@ _ALWAYS_FIT = 3  # columns of any numbers and nulls, in 256 bits
 
 
 def _is_array(x):
-    return len(getattr(x, "shape", ())) > 0 or kind_of_column(x) == "arrow" or hasattr(x, "__arrow_c_stream__")
+    return (
+        len(getattr(x, "shape", ())) > 0 or kind_of_column(x) == "arrow" or hasattr(x, "__arrow_c_stream__")
+    )
 
 
 def columns_of(x, what):
@@ -101,8 +113,8 @@ def encode_columns(x, what, factorizes=False, drops=False):
 
 def encode_two_columns(x, y, what, nulls_equal):
     """The same of two arguments that are compared with each other."""
-    (a, form), (b, other) = columns_of(x, what), columns_of(y, what)
-    if _is_plain(a, form) and _is_plain(b, other):
+    (a, _), (b, _) = columns_of(x, what), columns_of(y, what)
+    if a is None and b is None:
         return encode_two(x, y, what)
     a, b = (
         [Column(*own_column(given, what), None, given)] if columns is None else columns
@@ -114,9 +126,10 @@ def encode_two_columns(x, y, what, nulls_equal):
         at = _at(what, a, one)
         if one.unit != two.unit:
             raise TypeError(f"{at}: {one.type} and {two.type} are never equal; convert one of them")
-        (one.array, one.library), (two.array, two.library) = two_arrays(
-            one.array, one.library, one.given, two.array, two.library, two.given, at
-        )
+        pair = one.array, one.library, one.given, two.array, two.library, two.given, at
+        if len(a) == 1 and one.valid is two.valid is one.unit is None:
+            return keys_of_two(*pair)
+        (one.array, one.library), (two.array, two.library) = two_arrays(*pair)
     return _pack([a, b], None, nulls_equal, what)
 
 
@@ -146,7 +159,9 @@ class _Field:
     def __init__(self, library, numbers, valid, columns, dtype=None, first=None):
         self.library, self.numbers, self.valid, self.columns = library, numbers, valid, columns
         self.dtype, self.first = dtype, first
-        self.packed = _FLOAT32 if dtype == _FLOAT16 else _INT64 if dtype is not None and dtype.kind in "mM" else dtype
+        self.packed = (
+            _FLOAT32 if dtype == _FLOAT16 else _INT64 if dtype is not None and dtype.kind in "mM" else dtype
+        )
         self.packed = self.packed or np.dtype(np.uint32)
 
     def of(self, table):
@@ -167,7 +182,6 @@ class _Field:
         rows = self.library.finish(values, _INT32)
         rows = self.library.rows(self.first, rows)
         return [_Decoded(column, None, rows, there) for column in self.columns]
-
 
     def keep(self, form):
         """Keeps only the rows where numbers come first, or none, for `keys` that are made later."""
@@ -334,7 +348,10 @@ def _pack(tables, form, nulls_equal, what, single=False, kept=None):
     if single and tables[0][0].valid is not None:
         kind.missing = packed.packing.null_word
     library = packed.library
-    return [ColumnsKeys(words if kept is None else library.rows(words, kept), kind, library) for words in packed.words]
+    return [
+        ColumnsKeys(words if kept is None else library.rows(words, kept), kind, library)
+        for words in packed.words
+    ]
 
 
 class ColumnsKind:
