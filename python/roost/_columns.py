@@ -33,6 +33,11 @@ class Column:
         """For each row whether it has a value; None: all have."""
         return None if self.valid is None else bools_of(self.valid, len(self))
 
+    def move(self, library):
+        """Makes it an array of another library on the CPU."""
+        if library is not self.library:
+            self.array, self.library = library.of_numpy(self.library.to_numpy(self.array)), library
+
     @property
     def null_row(self):
         """The number of a row that is null."""

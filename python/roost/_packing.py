@@ -10,8 +10,8 @@ from . import _strings
 from ._columns import Column, bitmap_of, kind_of_column, take_column
 from ._frames import frames_of, objects_at
 from ._keys import (
-    encode_two,
     encode_strings_too,
+    encode_two,
     keys_of,
     keys_of_column,
     keys_of_two,
@@ -20,7 +20,7 @@ from ._keys import (
     own_column,
     two_arrays,
 )
-from ._libraries import same_device
+from ._libraries import NUMPY, same_device
 
 _BOOL, _UINT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.uint8, np.int32, np.int64))
 _TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
@@ -71,6 +71,9 @@ def _several(names, given, what):
             raise ValueError(f"{what}: columns of {len(columns[0])} and of {len(column)} rows")
         if column.library is not columns[0].library:
             same_device(columns[0].library, column.library, what)
+    if any(column.library is not columns[0].library for column in columns):  # on the CPU
+        for column in columns:
+            column.move(NUMPY)
     return columns
 
 
@@ -130,6 +133,7 @@ def encode_two_columns(x, y, what, nulls_equal):
         if len(a) == 1 and one.valid is two.valid is one.unit is None:
             return keys_of_two(*pair)
         (one.array, one.library), (two.array, two.library) = two_arrays(*pair)
+        two.move(one.library)
     return _pack([a, b], None, nulls_equal, what)
 
 

@@ -400,6 +400,17 @@ def test_many_columns():
     assert roost.isin(columns, tuple(c[:9] for c in columns)).sum() == 9 - columns[20][:9].mask.sum()
 
 
+def test_libraries_beside_each_other():
+    a, b = np.array([3, 1, 3, 2]), torch_of(np.array([0.5, 0.5, 0.5, 1.5]))
+    for x in ((a, b, pa.array([1, None, 1, 2])), (b, pa.array(["x", None, "x", "y"]), a)):
+        keys = roost.unique(x, sorted=True)
+        assert all(isinstance(key, np.ndarray) for key in keys) and len(keys[0]) == 3
+    x, y = (torch_of(a), torch_of(a)), (a, a[::-1])
+    assert roost.isin(x, y).tolist() == [False] * 4
+    assert roost.isin(y, (torch_of(a), torch_of(a[::-1]))).tolist() == [True] * 4
+    assert roost.join(x, (a, a), "semi").tolist() == [0, 1, 2, 3]
+
+
 def test_floats_in_many_bits(on):
     """-0.0 is 0.0 and NaNs are one, sorted and not, where their column is not packed itself."""
     n = 4000
