@@ -10,13 +10,11 @@ from ._frames import column_named, columns_named
 from ._functions import _BOOL, _FLOAT32, _INT32, _INT64, _UINT8, _check_rows, _flag, _whole_number
 from ._keys import numpy_dtype
 from ._libraries import NUMPY, same_device
-from ._packing import encode_columns
+from ._packing import _NUMBERS, encode_columns
 from ._strings import StringKeys, Texts, of_numpy
 
 _FLOAT16, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
 
-_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
-_NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
 _REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
 _SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind
 # What comes of any values; of what can be compared; of dates and durations. All comes of numbers.
@@ -279,7 +277,8 @@ class GroupBy:
         --------
         >>> import numpy, roost
         >>> g = roost.group_by(numpy.array([7, 7, 7]))
-        >>> g.agg(n="count", total=(numpy.array([1, 2, 6]), "sum"), m=(numpy.array([1.5, 2, 6]), "median"))
+        >>> grams = numpy.array([1, 2, 6])
+        >>> g.agg(n="count", total=(grams, "sum"), m=(grams, "median"))
         {'n': array([3]), 'total': array([9]), 'm': array([2.])}
         """
         asked = {name: self._parsed(name, of) for name, of in wanted.items()}
@@ -574,4 +573,4 @@ def group_by(keys, by=None, *, dropna=False):
     chosen = keys if by is None else columns_named(keys, by, what, "by")
     encoded = encode_columns(chosen, what, drops=_flag(dropna, what, "dropna"))
     _check_rows(encoded.n, _INT64, what)
-    return GroupBy(encoded, None if by is None else keys)
+    return GroupBy(encoded, None if encoded.kind.frames is None else keys)

@@ -176,7 +176,7 @@ struct row_is_there {
 template <class Place>
 struct words_of_lists {
   array<std::uint64_t, Place> words;
-  array<std::uint64_t, Place> own_offsets;  // if some are not there
+  array<std::uint64_t, Place> own_offsets;  // unless they are those of the rows
   const std::uint64_t* offsets;
   std::size_t size;  // how many groups
 };
@@ -185,6 +185,16 @@ template <class Place>
 words_of_lists<Place> words_of_groups(const Place& place, const lists_of<Place>& lists,
                                       const load_ordered& load) {
   words_of_lists<Place> result{{}, {}, lists.offsets, lists.size};
+  if constexpr (std::is_same_v<Place, host>) {
+    if (lists.few != nullptr) {
+      result.own_offsets = array<std::uint64_t, Place>(place, lists.size + 1);
+      result.offsets = result.own_offsets.data();
+      result.words = array<std::uint64_t, Place>(place, lists.n);
+      detail::list_few(place, *lists.few, result.own_offsets.data(),
+                       [&](std::uint64_t p, std::size_t row) { result.words[p] = load(row); });
+      return result;
+    }
+  }
   if (load.source.valid == nullptr) {
     result.words = array<std::uint64_t, Place>(place, lists.n);
     place.for_each(lists.n, put_word{load, lists.rows, result.words.data()});
@@ -215,7 +225,9 @@ struct only_least {
   static constexpr bool sorts = false;
   std::size_t n;
   void operator()(std::uint64_t* first, std::uint64_t* last) const {
-    std::uint64_t* const middle = first + std::min(n, static_cast<std::size_t>(last - first));
+    const auto size = static_cast<std::size_t>(last - first);
+    std::uint64_t* const middle = first + std::min(n, size);
+    if (n < 64 && n < size) return std::partial_sort(first, middle, last);  // most are only compared
     if (middle != last) std::nth_element(first, middle, last);
     std::sort(first, middle);
   }
@@ -391,7 +403,7 @@ nb::tuple quantiles(grouping<Place>& groups, const call_place<Place>& at, const 
                     const std::optional<column>& valid, const std::vector<double>& wanted, bool whole_ones) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type};
-  return both(groups.with_lists(at, [&](const Place& place, const lists_of<Place>& lists) {
+  return both(groups.with_lists(at, valid.has_value(), [&](const Place& place, const lists_of<Place>& lists) {
     auto all = words_of_groups(place, lists, {source, words});
     if (wanted.size() == 1) {
       put_in_order(place, all, words, around_quantile{wanted[0], words});
@@ -469,7 +481,7 @@ nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const colu
                 const std::optional<column>& valid) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type, false, true};
-  return both(groups.with_lists(at, [&](const Place& place, const lists_of<Place>& lists) {
+  return both(groups.with_lists(at, valid.has_value(), [&](const Place& place, const lists_of<Place>& lists) {
     auto all = words_of_groups(place, lists, {source, words});
     put_in_order(place, all, words, whole());
     array<runs, Place> found(place, lists.size);
@@ -516,7 +528,7 @@ nb::tuple outermost(grouping<Place>& groups, const call_place<Place>& at, const 
                     const std::optional<column>& valid, std::uint64_t n, bool greatest) {
   const auto source = values_of(values, type, valid, groups.rows());
   const ordered_words words{source.type, greatest};
-  return both(groups.with_lists(at, [&](const Place& place, const lists_of<Place>& lists) {
+  return both(groups.with_lists(at, valid.has_value(), [&](const Place& place, const lists_of<Place>& lists) {
     auto all = words_of_groups(place, lists, {source, words});
     put_in_order(place, all, words, only_least{n});
     array<std::uint64_t, Place> begins(place, lists.size);

@@ -169,12 +169,18 @@ class grouping {
     const std::uint64_t* offsets;
     const std::uint32_t* numbers;  // of the groups, or null
     std::size_t size, n;
+    const detail::few_rows* few = nullptr;  // if not null, there are no rows and no offsets
   };
 
-  /// f(place, lists) on the stream of the keys, one call after the other.
+  /// f(place, lists) on the stream of the keys, one call after the other. `lists_few`: whether f needs the
+  /// rows of few groups as lists, too.
   template <class F>
-  auto with_lists(at_place at, const F& f) {
-    return alone(at, [&](const Place& place) { return f(place, rows_of_groups(place)); });
+  auto with_lists(at_place at, bool lists_few, const F& f) {
+    return alone(at, [&](const Place& place) {
+      number_or_group(place);
+      if (few_ && !lists_few) return f(place, lists{nullptr, nullptr, nullptr, size_, n_, &*few_});
+      return f(place, rows_of_groups(place));
+    });
   }
 
   /// done(place, found, size), where found[k] is f over load(i) for the rows i of key k.
@@ -205,8 +211,6 @@ class grouping {
   /// False if that is impossible. The first results number the keys.
   virtual bool aggregate(const Place& place, const load_word<std::uint64_t>& load,
                          array<std::uint64_t, Place>& results) = 0;
-  /// Numbers the keys on the host if they are few, which then are in the order of their hashes.
-  virtual void number_few(const Place& place) = 0;
   /// Groups the rows, in the order of the keys if these have been numbered.
   virtual void group(const Place& place) = 0;
 
@@ -239,7 +243,6 @@ class grouping {
   }
 
   void number_or_group(const Place& place) {
-    if (!numbered_) number_few(place);
     if (!few_ && !grouped_) group(place);
   }
 
@@ -252,7 +255,6 @@ class grouping {
 
   output<std::uint64_t, Place> aggregate_or_reduce(at_place at, const Place& place,
                                                    const load_word<std::uint64_t>& load) {
-    if (!numbered_) number_few(place);
     if (!few_ && !grouped_ && adds_in_any_order(load.words) && aggregates_ < aggregates_most) {
       ++aggregates_;
       array<std::uint64_t, Place> results;

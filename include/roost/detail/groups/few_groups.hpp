@@ -249,8 +249,10 @@ void reduce_few(const host& cpu, const few_rows& groups, const ValueAt& value_at
   reduce_lists(cpu, pieces.data(), begins.data(), size, f, results, nullptr);
 }
 
-/// Writes the rows of each group, ascending: rows[offsets[g]] to rows[offsets[g + 1] - 1].
-inline void list_few(const host& cpu, const few_rows& groups, std::uint32_t* rows, std::uint64_t* offsets) {
+/// put(p, i) for each row i, where p is its place among the rows of all groups, group after group and
+/// ascending in each: those of group g are from offsets[g] to offsets[g + 1] - 1, which this writes.
+template <class Put>
+void list_few(const host& cpu, const few_rows& groups, std::uint64_t* offsets, const Put& put) {
   offsets[0] = 0;
   for (std::size_t g = 0; g < groups.size; ++g) offsets[g + 1] = offsets[g] + groups.counts()[g];
   const std::size_t n = groups.numbers.size();
@@ -261,7 +263,7 @@ inline void list_few(const host& cpu, const few_rows& groups, std::uint32_t* row
                for (std::size_t g = 0; g < groups.size; ++g) next[g] = offsets[g] + before[g];
                const std::size_t end = smaller(n, (c + 1) * groups.chunk);
                for (std::size_t i = smaller(n, c * groups.chunk); i < end; ++i) {
-                 rows[next[groups.numbers[i]]++] = static_cast<std::uint32_t>(i);
+                 put(next[groups.numbers[i]]++, i);
                }
              });
 }
