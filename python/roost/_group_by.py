@@ -316,10 +316,13 @@ class GroupBy:
     def _parsed(self, name, of):
         """The method, the columns, and the option of one result of `agg`."""
         what = "roost.GroupBy.agg"
-        if of == "count":
+        if isinstance(of, str) and of == "count":
             return "count", (), None
         if not isinstance(of, (tuple, list)) or not 2 <= len(of) <= 3:
-            raise TypeError(f'{what}: {name}={of!r}; give (values, "sum"), or another method and its option')
+            raise TypeError(
+                f'{what}: {name} is of type {type(of).__name__}; give (values, "sum"), or another method and its '
+                'option, or "count"'
+            )
         columns, how, *option = of
         if not isinstance(how, str) or how not in _IN_AGG:
             raise ValueError(f"{what}: {name} is to be {how!r}; give one of {', '.join(_IN_AGG)}")
