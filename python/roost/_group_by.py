@@ -221,8 +221,8 @@ class GroupBy:
     def quantile(self, *values, q=0.5):
         """Quantiles, as float64; between two values, as numpy's `linear` has it.
 
-        `q`: a number from 0 to 1, or several, for results of shape (keys, len(q)). Those of dates and durations
-        are of their type, rounded down to its unit.
+        `q`: a number from 0 to 1, or several, for results of shape (keys, len(q)). Quantiles of dates and
+        durations are of their type, rounded down to its unit.
         """
         return self._all("quantile", values, q)
 
@@ -272,8 +272,8 @@ class GroupBy:
         Returns
         -------
         frame or dict
-            If the keys are a frame, one of the same library: `keys`, and the results in columns of these names.
-            Otherwise the results by name, in the order of `keys`.
+            If the keys are a frame, one of the same library: `keys`, and the results in columns of these
+            names. Otherwise the results by name, in the order of `keys`.
 
         Examples
         --------
@@ -320,8 +320,8 @@ class GroupBy:
             return "count", (), None
         if not isinstance(of, (tuple, list)) or not 2 <= len(of) <= 3:
             raise TypeError(
-                f'{what}: {name} is of type {type(of).__name__}; give (values, "sum"), or another method and its '
-                'option, or "count"'
+                f'{what}: {name} is of type {type(of).__name__}; give (values, "sum"), or another method and '
+                'its option, or "count"'
             )
         columns, how, *option = of
         if not isinstance(how, str) or how not in _IN_AGG:
@@ -559,8 +559,8 @@ def group_by(keys, by=None, *, dropna=False):
     by : list of names of columns, or one
         If `keys` is a frame: those that are the keys.
     dropna : bool
-        Whether rows whose key is null, NaN or NaT, in one of its columns, are in no group. Otherwise these are
-        keys as any other.
+        Whether rows whose key is null, NaN or NaT, in one of its columns, are in no group. Otherwise these
+        are keys as any other.
 
     Returns
     -------
