@@ -17,17 +17,16 @@ sales = pandas.DataFrame(
 stock = pandas.DataFrame({"shop": ["Bath", "York"], "day": [1, 1], "stock": [20, 30]})
 
 distinct = roost.unique(sales[["shop", "day"]], sorted=True)  # five rows, nulls last
-sold = roost.group_by(sales, ["shop", "day"])
-total = sold.sum(sales["sold"])                  # of each row of sold.keys
+sold = roost.group_by(sales, ["shop", "day"]).agg(n="count", total=("sold", "sum"))
 left = roost.merge(sales, stock, on=["shop", "day"], how="left")
 rows = roost.join(sales[["shop", "day"]], stock[["shop", "day"]], how="semi")
 arrays = np.array([1, 1, 2]), np.array([0.5, 0.5, 0.5])  # of numpy, torch, CuPy or jax
 first, second = roost.unique(arrays)             # [1 2] and [0.5 0.5]
 
-print(distinct, left, sep="\n")
+print(distinct, sold, left, sep="\n")
 assert len(distinct) == len(sold) == 5 and list(distinct["day"][:2]) == [1, 2]
-assert sorted(zip(sold.keys["shop"].fillna("?"), total.tolist())) == [
-    ("?", 2), ("Bath", 4), ("Bath", 9), ("York", 1), ("York", 5)
+assert sorted(zip(sold["shop"].fillna("?"), sold["n"], sold["total"])) == [
+    ("?", 1, 2), ("Bath", 1, 4), ("Bath", 2, 9), ("York", 1, 1), ("York", 1, 5)
 ]
 assert left["stock"].isna().sum() == 3 and rows.tolist() == [0, 1, 5]
 assert len(roost.group_by(sales, ["shop", "day"], dropna=True)) == 3

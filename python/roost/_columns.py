@@ -33,6 +33,11 @@ class Column:
         """For each row whether it has a value; None: all have."""
         return None if self.valid is None else bools_of(self.valid, len(self))
 
+    def move(self, library):
+        """Makes it an array of another library on the CPU."""
+        if library is not self.library:
+            self.array, self.library = library.of_numpy(self.library.to_numpy(self.array)), library
+
     @property
     def null_row(self):
         """The number of a row that is null."""
@@ -43,12 +48,13 @@ class Column:
         they have it."""
         rows = rows if self.valid is None else np.append(rows, self.null_row)
         valid = None if self.valid is None else bitmap_of(self.there[rows])
-        array, given = self.array, self.given
+        array = given = None
         if not isinstance(frames, str) or self.unit:
-            array, given = None, take_rows(given, self.library.to_numpy(rows))
+            given = take_rows(self.given, self.library.to_numpy(rows))
+        elif isinstance(self.array, _strings.Texts):
+            array = self.array[rows]
         else:
-            is_text = isinstance(array, _strings.Texts)
-            array = array[rows] if is_text else self.library.rows(array, rows)
+            array = self.library.rows(self.array, rows)
         at = Column(array, self.library, valid, given, self.direct, self.unit)
         at.name = self.name
         return at
@@ -206,6 +212,4 @@ def take_column(x, what):
             column = Column(texts, NUMPY, texts.valid, x, False)
         else:
             column = _TAKERS.get(name, _plain)(x, what)
-    if name in ("pandas", "polars"):
-        column.name = getattr(x, "name", None)
     return column

@@ -10,13 +10,11 @@ from ._frames import column_named, columns_named
 from ._functions import _BOOL, _FLOAT32, _INT32, _INT64, _UINT8, _check_rows, _flag, _whole_number
 from ._keys import numpy_dtype
 from ._libraries import NUMPY, same_device
-from ._packing import encode_columns
+from ._packing import _NUMBERS, encode_columns
 from ._strings import StringKeys, Texts, of_numpy
 
 _FLOAT16, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
 
-_TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
-_NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
 _REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
 _SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind
 # What comes of any values; of what can be compared; of dates and durations. All comes of numbers.
@@ -578,4 +576,4 @@ def group_by(keys, by=None, *, dropna=False):
     chosen = keys if by is None else columns_named(keys, by, what, "by")
     encoded = encode_columns(chosen, what, drops=_flag(dropna, what, "dropna"))
     _check_rows(encoded.n, _INT64, what)
-    return GroupBy(encoded, None if by is None else keys)
+    return GroupBy(encoded, None if encoded.kind.frames is None else keys)

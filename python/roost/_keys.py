@@ -236,7 +236,12 @@ def encode_two(x, y, what):
     Two types become one that holds both; a list of Python has the type of the other column if that has its
     values.
     """
-    (a, library), (b, other) = two_arrays(*own_column(x, what), x, *own_column(y, what), y, what)
+    return keys_of_two(*own_column(x, what), x, *own_column(y, what), y, what)
+
+
+def keys_of_two(a, library, x, b, other, y, what):
+    """The same of arrays or Texts, as `two_arrays` takes them."""
+    (a, library), (b, other) = two_arrays(a, library, x, b, other, y, what)
     if isinstance(a, _strings.Texts):
         return _strings.two_keys(a, b)
     return keys_of(a, library, what), keys_of(b, other, what)

@@ -9,8 +9,18 @@ import numpy as np
 from . import _strings
 from ._columns import Column, bitmap_of, kind_of_column, take_column
 from ._frames import frames_of, objects_at
-from ._keys import encode_two, encode_strings_too, keys_of, keys_of_column, kind_of, numpy_dtype, own_column, two_arrays
-from ._libraries import same_device
+from ._keys import (
+    encode_strings_too,
+    encode_two,
+    keys_of,
+    keys_of_column,
+    keys_of_two,
+    kind_of,
+    numpy_dtype,
+    own_column,
+    two_arrays,
+)
+from ._libraries import NUMPY, same_device
 
 _BOOL, _UINT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.uint8, np.int32, np.int64))
 _TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
@@ -21,7 +31,9 @@ _ALWAYS_FIT = 3  # columns of any numbers and nulls, in 256 bits
 
 
 def _is_array(x):
-    return len(getattr(x, "shape", ())) > 0 or kind_of_column(x) == "arrow" or hasattr(x, "__arrow_c_stream__")
+    return (
+        len(getattr(x, "shape", ())) > 0 or kind_of_column(x) == "arrow" or hasattr(x, "__arrow_c_stream__")
+    )
 
 
 def columns_of(x, what):
@@ -30,32 +42,44 @@ def columns_of(x, what):
     if type(x) is np.ndarray:
         return None, None
     if type(x) is tuple and x and all(map(_is_array, x)):
-        return _checked([take_column(column, what) for column in x], what), "tuple"
+        return _several(range(len(x)), x, what), "tuple"
     frames = frames_of(x)
     if frames is not None:
         names, columns = frames.columns(x)
         if not columns:
             raise ValueError(f"{what}: a frame without columns")
-        return _checked([take_column(c, what) for c in columns], what, names), frames
+        return _several(names, columns, what), frames
     name = kind_of_column(x)
     if name is None or (name == "other" and not hasattr(x, "__arrow_c_stream__")):
         return None, None
-    return _checked([take_column(x, what)], what), "array"
+    column = take_column(x, what)
+    return (None, None) if len(column.array.shape) > 1 else ([column], "array")
 
 
-def _checked(columns, what, names=None):
-    for column, name in zip(columns, names or [None] * len(columns)):
+def _several(names, given, what):
+    """Columns that belong to one key. `names`: what errors call them."""
+    columns = []
+    for name, each in zip(names, given, strict=True):
+        column = take_column(each, f"{what}: column {name!r}")
         if len(column.array.shape) != 1:
             raise ValueError(
-                f"{what}: a column of shape {tuple(column.array.shape)}; pass columns of one dimension"
+                f"{what}: column {name!r} of shape {tuple(column.array.shape)}; pass columns of one dimension"
             )
-        if names:
-            column.name = name
+        column.name = name
+        columns.append(column)
         if len(column) != len(columns[0]):
             raise ValueError(f"{what}: columns of {len(columns[0])} and of {len(column)} rows")
         if column.library is not columns[0].library:
             same_device(columns[0].library, column.library, what)
+    if any(column.library is not columns[0].library for column in columns):  # on the CPU
+        for column in columns:
+            column.move(NUMPY)
     return columns
+
+
+def _at(what, columns, column):
+    """What errors begin with."""
+    return what if len(columns) == 1 else f"{what}: column {column.name!r}"
 
 
 def _is_plain(columns, form):
@@ -92,8 +116,8 @@ def encode_columns(x, what, factorizes=False, drops=False):
 
 def encode_two_columns(x, y, what, nulls_equal):
     """The same of two arguments that are compared with each other."""
-    (a, form), (b, other) = columns_of(x, what), columns_of(y, what)
-    if _is_plain(a, form) and _is_plain(b, other):
+    (a, _), (b, _) = columns_of(x, what), columns_of(y, what)
+    if a is None and b is None:
         return encode_two(x, y, what)
     a, b = (
         [Column(*own_column(given, what), None, given)] if columns is None else columns
@@ -101,12 +125,15 @@ def encode_two_columns(x, y, what, nulls_equal):
     )
     if len(a) != len(b):
         raise TypeError(f"{what}: {len(a)} and {len(b)} columns as keys; pass as many of both")
-    for one, two in zip(a, b):
+    for one, two in zip(a, b, strict=True):
+        at = _at(what, a, one)
         if one.unit != two.unit:
-            raise TypeError(f"{what}: {one.type} and {two.type} are never equal; convert one of them")
-        (one.array, one.library), (two.array, two.library) = two_arrays(
-            one.array, one.library, one.given, two.array, two.library, two.given, what
-        )
+            raise TypeError(f"{at}: {one.type} and {two.type} are never equal; convert one of them")
+        pair = one.array, one.library, one.given, two.array, two.library, two.given, at
+        if len(a) == 1 and one.valid is two.valid is one.unit is None:
+            return keys_of_two(*pair)
+        (one.array, one.library), (two.array, two.library) = two_arrays(*pair)
+        two.move(one.library)
     return _pack([a, b], None, nulls_equal, what)
 
 
@@ -136,7 +163,9 @@ class _Field:
     def __init__(self, library, numbers, valid, columns, dtype=None, first=None):
         self.library, self.numbers, self.valid, self.columns = library, numbers, valid, columns
         self.dtype, self.first = dtype, first
-        self.packed = _FLOAT32 if dtype == _FLOAT16 else _INT64 if dtype is not None and dtype.kind in "mM" else dtype
+        self.packed = (
+            _FLOAT32 if dtype == _FLOAT16 else _INT64 if dtype is not None and dtype.kind in "mM" else dtype
+        )
         self.packed = self.packed or np.dtype(np.uint32)
 
     def of(self, table):
@@ -158,13 +187,12 @@ class _Field:
         rows = self.library.rows(self.first, rows)
         return [_Decoded(column, None, rows, there) for column in self.columns]
 
-
     def keep(self, form):
-        """Keeps only the rows where numbers come first, for `keys` that are made later."""
-        if self.first is None:
-            return
-        self.columns = [column.at(self.first, form) for column in self.columns]
-        self.first = self.library.of_numpy(np.arange(len(self.first), dtype=_INT32))
+        """Keeps only the rows where numbers come first, or none, for `keys` that are made later."""
+        rows = self.library.of_numpy(np.empty(0, _INT32)) if self.first is None else self.first
+        self.columns = [column.at(rows, form) for column in self.columns]
+        if self.first is not None:
+            self.first = self.library.of_numpy(np.arange(len(rows), dtype=_INT32))
 
 
 class _Decoded:
@@ -198,7 +226,14 @@ class _Decoded:
             return self.values
         if isinstance(column.array, _strings.Texts):
             return column.array[self.rows]
-        return column.library.rows(column.array, self.rows)
+        library, array = column.library, column.library.rows(column.array, self.rows)
+        dtype = numpy_dtype(array)
+        if dtype.kind != "f" or dtype == _FLOAT16:
+            return array
+        made, target = library.output(len(array), dtype)  # with one NaN and one 0, as unpacked values have
+        nan = kind_of(array, "roost").nan
+        library.module.canonical_keys(library.place(), library.column(array), target, nan)
+        return library.finish(made, dtype)
 
     def sort_keys(self):
         """Arrays to sort by, the first one first."""
@@ -309,7 +344,7 @@ class ColumnsKeys:
 def _pack(tables, form, nulls_equal, what, single=False, kept=None):
     """The Keys of the columns of one table or two. `single`: of one column, whose null must have a word of at
     most 8 bytes. `kept`: only those of these rows."""
-    fields = [_field(parts, form, what) for parts in zip(*tables)]
+    fields = [_field(parts, form, _at(what, tables[0], parts[0])) for parts in zip(*tables, strict=True)]
     packed = _Packed(fields, len(tables), nulls_equal)
     if single and packed.word_bytes > 8:
         packed = _Packed([_field((tables[0][0],), form, what, True)], 1, nulls_equal)
@@ -317,7 +352,10 @@ def _pack(tables, form, nulls_equal, what, single=False, kept=None):
     if single and tables[0][0].valid is not None:
         kind.missing = packed.packing.null_word
     library = packed.library
-    return [ColumnsKeys(words if kept is None else library.rows(words, kept), kind, library) for words in packed.words]
+    return [
+        ColumnsKeys(words if kept is None else library.rows(words, kept), kind, library)
+        for words in packed.words
+    ]
 
 
 class ColumnsKind:
@@ -353,8 +391,8 @@ class ColumnsKind:
         order = None
         for key in [part for column in keys for part in column.sort_keys()][::-1]:
             key = key if order is None else library.rows(key, order)
-            floats = isinstance(key.dtype, np.dtype) and key.dtype.kind == "f"
-            by = library.argsort_floats(key, key.dtype) if floats else library.argsort(key)
+            dtype = numpy_dtype(key)
+            by = library.argsort_floats(key, dtype) if dtype.kind == "f" else library.argsort(key)
             order = by if order is None else library.rows(order, by)
         return order
 
@@ -365,6 +403,6 @@ class ColumnsKind:
         return self.form.frame([key.column.name for key in keys], [key.given(self.form) for key in keys])
 
     def keep(self):
-        """Keeps what keys will be made of: columns may change."""
+        """Keeps no more than keys will be made of: columns may change, and take memory."""
         for field in self.fields:
             field.keep(self.form)

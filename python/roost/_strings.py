@@ -167,7 +167,7 @@ class ArrayKind:
         return keys
 
     def keep(self):
-        """Makes a copy of what `decode` needs besides words."""
+        """Keeps no more than `decode` needs besides words."""
 
 
 class StringKind(ArrayKind):

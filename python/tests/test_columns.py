@@ -2,8 +2,10 @@
 
 import datetime
 import decimal
+import gc
 import math
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -386,6 +388,68 @@ def test_merge_of_names():
         assert "\n" not in str(caught.value)
 
 
+def test_many_columns():
+    """More than C++ packs at once."""
+    rng = np.random.default_rng(SEED)
+    columns = tuple(rng.integers(0, 2, (40, 300)).astype(np.int8))
+    columns = (*columns[:20], np.ma.masked_array(columns[0], columns[1]), *columns[20:])
+    rows = rows_of(columns)
+    keys, inverse = roost.unique(columns, return_index=True, return_inverse=True)[::2]
+    np.testing.assert_array_equal(inverse, numbered(rows))
+    assert [rows_of(keys)[i] for i in inverse] == rows
+    assert roost.isin(columns, tuple(c[:9] for c in columns)).sum() == 9 - columns[20][:9].mask.sum()
+
+
+def test_libraries_beside_each_other():
+    a, b = np.array([3, 1, 3, 2]), torch_of(np.array([0.5, 0.5, 0.5, 1.5]))
+    for x in ((a, b, pa.array([1, None, 1, 2])), (b, pa.array(["x", None, "x", "y"]), a)):
+        keys = roost.unique(x, sorted=True)
+        assert all(isinstance(key, np.ndarray) for key in keys) and len(keys[0]) == 3
+    x, y = (torch_of(a), torch_of(a)), (a, a[::-1])
+    assert roost.isin(x, y).tolist() == [False] * 4
+    assert roost.isin(y, (torch_of(a), torch_of(a[::-1]))).tolist() == [True] * 4
+    assert roost.join(x, (a, a), "semi").tolist() == [0, 1, 2, 3]
+
+
+def test_floats_in_many_bits(on):
+    """-0.0 is 0.0 and NaNs are one, sorted and not, where their column is not packed itself."""
+    n = 4000
+    rng = np.random.default_rng(SEED)
+    bits = np.array([0, 1 << 63, 0x7FF8 << 48, 0xFFF8 << 48 | 1, 0x3FF0 << 48, 1], np.uint64)
+    floats = bits[rng.integers(0, 6, n)].view(np.float64)
+    columns = (floats, *(rng.integers(-(2**62), 2**62, 3)[rng.integers(0, 3, n)] for _ in range(5)))
+    rows = list(zip(*([exact(value) for value in c.tolist()] for c in columns)))
+    for options in {"sorted": True}, {"return_index": True}:
+        keys = roost.unique(tuple(map(on, columns)), **options)
+        keys = on.back(keys[0] if "return_index" in options else keys)
+        assert not np.signbit(keys[0]).any()
+        distinct = list(zip(*([exact(value) for value in key.tolist()] for key in keys)))
+        assert set(distinct) == set(rows) and len(distinct) == len(set(rows))
+        assert "sorted" not in options or is_ascending(distinct)
+
+
+def test_columns_with_nulls_beside_lists():
+    for numbers in (pl.Series([1, None, 3], dtype=pl.Int8), pa.array([1, None, 3], pa.uint8())):
+        assert roost.isin(numbers, [3, 4]).tolist() == [False, False, True]
+        assert roost.isin([3, 4], numbers).tolist() == [True, False]
+        assert roost.isin(numbers, []).tolist() == [False] * 3
+        assert roost.join(numbers, np.array([3.0, 1.0]))[1].tolist() == [1, 0]
+        with pytest.raises(TypeError, match="never equal"):
+            roost.isin(numbers, ["a"])
+    for texts in (pl.Series(["a", None, "b"]), pa.array(["a", None, "b"]).dictionary_encode()):
+        assert roost.isin(texts, ["b"]).tolist() == [False, False, True]
+        assert roost.isin(["b", ""], texts).tolist() == [True, False]
+        assert roost.isin(texts, []).tolist() == [False] * 3
+        with pytest.raises(TypeError, match="never equal"):
+            roost.isin(texts, np.arange(3))
+    decimals = pa.array([decimal.Decimal("1.5"), None])
+    assert roost.isin(decimals, pl.Series([decimal.Decimal("1.5")])).tolist() == [True, False]
+    with pytest.raises(TypeError, match="scale 1 and int64"):
+        roost.isin(decimals, np.arange(3))
+    with pytest.raises(TypeError, match="scale 1 and decimals of scale 2"):
+        roost.isin(decimals, pa.array([decimal.Decimal("1.50")]))
+
+
 def test_types_of_pandas_and_numpy():
     """Nullable types, categories, objects and masked arrays come back as they were."""
     frame = pd.DataFrame(
@@ -416,6 +480,9 @@ def test_types_of_pandas_and_numpy():
         assert codes.tolist() == [0, -1, 0, 1, -1] and len(uniques) == 2
         codes, uniques = roost.factorize(frame[name], use_na_sentinel=False)
         assert codes.tolist() == [0, 1, 0, 2, 1] and uniques.mask.tolist() == [False, True, False]
+    rows = pl.Series([[1, 2], [1, 2], [3, 4]], dtype=pl.Array(pl.Int8, 2))
+    assert roost.unique(rows, sorted=True).tolist() == [[1, 2], [3, 4]]
+    assert roost.isin(rows, rows[:1]).tolist() == [True, True, False]
     masked = np.ma.masked_array([2**62, 7, -(2**62), 7], [0, 1, 0, 1])
     keys = roost.unique(masked, sorted=True)
     assert keys.mask.tolist() == [False, False, True] and keys[:2].tolist() == [-(2**62), 2**62]
@@ -451,7 +518,7 @@ def test_rows_without_keys_are_in_no_group():
 
 def torch_of(array):
     torch = pytest.importorskip("torch")
-    return torch.from_numpy(array)
+    return torch.from_numpy(array.copy())
 
 
 def test_tuples_of_each_library(on):
@@ -461,7 +528,8 @@ def test_tuples_of_each_library(on):
         (40_000, ["i8", "f8", "f8", "?", "i8", "i8"]),
         (0, ["i2"] * 2),
     ):
-        pools = [rng.integers(-9, 9, 5).astype(kind) for kind in kinds]
+        far = 2**62 if kinds[0] == "i8" else 9  # with which columns take more than 256 bits
+        pools = [rng.integers(-far if kind == "i8" else -9, 9, 5).astype(kind) for kind in kinds]
         columns = [pool[rng.integers(0, 5, n)] for pool in pools]
         numbers = numbered(list(zip(*(c.tolist() for c in columns))))
         keys, inverse = roost.unique(tuple(map(on, columns)), return_index=True, return_inverse=True)[::2]
@@ -579,6 +647,31 @@ def test_aggregates_of_frames():
         dropped = roost.group_by(x, ["k", "j"], dropna=True).agg(s=("f", "sum"), t1=("t", "first"))
         rows = rows_of(dropped if not isinstance(dropped, pd.DataFrame) else pa.Table.from_pandas(dropped))
         assert sorted(rows) == [("a", 1, 6.0, "x"), ("b", 2, 2.5, "y")]
+    assert sorted(roost.group_by(x[["k"]]).agg(n=("k", "count"))["n"]) == [0, 1, 2]
     arrays = np.array([1, 1, 2]), np.array([3, 3, 3])
     found = roost.group_by(arrays).agg(s=([1, 2, 4], "sum"))
     assert sorted(found["s"].tolist()) == [3, 4]
+
+
+def test_keys_are_those_of_the_call():
+    """Whatever becomes of arrays afterwards, and without keeping them."""
+    a, b = np.array([1, 2, 1]), np.array(["x", "y", "x"])
+    frame = pd.DataFrame({"a": a.copy(), "b": b.copy(), "c": pd.Categorical(b)})
+    wide = tuple(np.array([2**62 * i, -(2**62) * i, 0]) for i in (1, -1, 1, -1, 1))
+    groups = [roost.group_by(x) for x in ((a, b), frame, wide)]
+    a[:], b[:] = 9, "z"
+    frame.loc[:, "a"], frame.loc[:, "b"] = 9, "z"
+    for column in wide:
+        column[:] = 9
+    keys = [roost.group_by((np.array([1, 2, 1]), np.array(["x", "y", "x"]))).keys, groups[0].keys]
+    assert rows_of(keys[0]) == rows_of(keys[1])
+    assert sorted(zip(*groups[1].keys.astype(str).to_numpy().T)) == [("1", "x", "x"), ("2", "y", "y")]
+    assert sorted(rows_of(groups[2].keys)) == sorted(
+        [tuple(s * 2**62 for s in (1, -1, 1, -1, 1)), tuple(s * 2**62 for s in (-1, 1, -1, 1, -1)), (0,) * 5]
+    )
+    column = np.arange(1000)
+    kept = weakref.ref(column)
+    g = roost.group_by((column, column % 7))
+    del column
+    gc.collect()
+    assert kept() is None and len(g.keys[0]) == 1000
