@@ -219,8 +219,8 @@ class GroupBy:
     def quantile(self, *values, q=0.5):
         """Quantiles, as float64; between two values, as numpy's `linear` has it.
 
-        `q`: a number from 0 to 1, or several, for results of shape (keys, len(q)). Those of dates and durations
-        are of their type, rounded down to its unit.
+        `q`: a number from 0 to 1, or several, for results of shape (keys, len(q)). Quantiles of dates and
+        durations are of their type, rounded down to its unit.
         """
         return self._all("quantile", values, q)
 
@@ -270,8 +270,8 @@ class GroupBy:
         Returns
         -------
         frame or dict
-            If the keys are a frame, one of the same library: `keys`, and the results in columns of these names.
-            Otherwise the results by name, in the order of `keys`.
+            If the keys are a frame, one of the same library: `keys`, and the results in columns of these
+            names. Otherwise the results by name, in the order of `keys`.
 
         Examples
         --------
@@ -314,10 +314,13 @@ class GroupBy:
     def _parsed(self, name, of):
         """The method, the columns, and the option of one result of `agg`."""
         what = "roost.GroupBy.agg"
-        if of == "count":
+        if isinstance(of, str) and of == "count":
             return "count", (), None
         if not isinstance(of, (tuple, list)) or not 2 <= len(of) <= 3:
-            raise TypeError(f'{what}: {name}={of!r}; give (values, "sum"), or another method and its option')
+            raise TypeError(
+                f'{what}: {name} is of type {type(of).__name__}; give (values, "sum"), or another method and '
+                'its option, or "count"'
+            )
         columns, how, *option = of
         if not isinstance(how, str) or how not in _IN_AGG:
             raise ValueError(f"{what}: {name} is to be {how!r}; give one of {', '.join(_IN_AGG)}")
@@ -554,8 +557,8 @@ def group_by(keys, by=None, *, dropna=False):
     by : list of names of columns, or one
         If `keys` is a frame: those that are the keys.
     dropna : bool
-        Whether rows whose key is null, NaN or NaT, in one of its columns, are in no group. Otherwise these are
-        keys as any other.
+        Whether rows whose key is null, NaN or NaT, in one of its columns, are in no group. Otherwise these
+        are keys as any other.
 
     Returns
     -------

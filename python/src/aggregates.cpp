@@ -3,7 +3,9 @@
 #include <oneapi/tbb/parallel_sort.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "grouping.hpp"
@@ -218,7 +220,27 @@ words_of_lists<Place> words_of_groups(const Place& place, const lists_of<Place>&
 
 struct whole {
   static constexpr bool sorts = true;
-  void operator()(std::uint64_t* first, std::uint64_t* last) const { std::sort(first, last); }
+  static constexpr std::size_t by_digits_least = 1 << 10;
+
+  void operator()(std::uint64_t* first, std::uint64_t* last) const {
+    const auto n = static_cast<std::size_t>(last - first);
+    if (n < by_digits_least) return std::sort(first, last);
+    // Byte by byte from the last one, but for those that are the same in all words.
+    std::vector<std::array<std::uint32_t, 256>> places(8);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::uint32_t d = 0; d < 8; ++d) ++places[d][first[i] >> 8 * d & 255];
+    }
+    std::vector<std::uint64_t> other(n);
+    std::uint64_t *from = first, *to = other.data();
+    for (std::uint32_t d = 0; d < 8; ++d) {
+      auto& place = places[d];
+      if (place[from[0] >> 8 * d & 255] == n) continue;
+      std::exclusive_scan(place.begin(), place.end(), place.begin(), std::uint32_t{0});
+      for (std::size_t i = 0; i < n; ++i) to[place[from[i] >> 8 * d & 255]++] = from[i];
+      std::swap(from, to);
+    }
+    if (from != first) std::copy(from, from + n, first);
+  }
 };
 /// The n least.
 struct only_least {
@@ -274,13 +296,13 @@ struct arrange_list {
 };
 
 /// Puts the words of each list in order, as far as needed. On the host a thread takes a list; all of them
-/// sort one that is more than a thread's share: instead of a selection by one thread where there are many.
+/// sort one that is more than a thread's share, where they are enough to be faster than one.
 template <class Arrange>
 void put_in_order(const host& place, words_of_lists<host>& all, const ordered_words&,
                   const Arrange& arrange) {
   const auto threads = static_cast<std::uint64_t>(place.threads());
   std::uint64_t most = ~std::uint64_t{0};
-  if (threads >= (Arrange::sorts ? 2 : 16)) most = std::max(all.words.size() / threads, std::size_t{1} << 16);
+  if (threads >= (Arrange::sorts ? 4 : 16)) most = std::max(all.words.size() / threads, std::size_t{1} << 16);
   std::uint64_t* const words = all.words.data();
   for (std::size_t list = 0; list < all.size && most < all.words.size(); ++list) {
     std::uint64_t *const first = words + all.offsets[list], *const last = words + all.offsets[list + 1];

@@ -1,5 +1,6 @@
 """group_by beside numpy and pandas: one order for all that comes of one object, at every size."""
 
+import datetime
 import re
 import threading
 
@@ -373,6 +374,124 @@ def test_every_aggregate_with_nulls(n, on):
                     assert almost(mine, expected, how), (how, x.dtype, mine, expected, x[rows], there[rows])
 
 
+def test_dates_durations_and_texts():
+    rng = np.random.default_rng(12)
+    n = 30_000
+    keys = rng.integers(0, 3000, n)
+    seconds = rng.integers(-9, 9, n) * 10**8
+    dates, durations = seconds.astype("M8[s]"), seconds.astype("m8[s]")
+    dates[rng.random(n) < 0.4] = durations[rng.random(n) < 0.4] = "NaT"
+    texts = np.array(["b", "", "ä", "c" * 50, "a\0b"], object)[rng.integers(0, 5, n)]
+    g = roost.group_by(keys)
+    reference = Reference(keys, g.keys)
+    methods = "count first last min max mode nunique".split()
+    for values, more in ((texts, ()), (dates, ("median",)), (durations, ("median", "sum", "mean"))):
+        results = {how: getattr(g, how)(values).tolist() for how in (*methods, *more)}
+        greatest, offsets = g.nlargest(values, 2) if more else (None, None)
+        missing = np.isnat(values) if more else np.zeros(n, bool)
+        for k in rng.permutation(len(g))[:300]:
+            rows = reference.rows[reference.starts[k] :][: reference.counts[k]]
+            there = sorted(values[rows[~missing[rows]]].tolist())
+            expected = {how: None for how in results}
+            expected |= {"first": values[rows[0]].tolist() if more else values[rows[0]]}
+            expected |= {"last": values[rows[-1]].tolist() if more else values[rows[-1]]}
+            expected |= {"count": len(there), "nunique": len(set(there))}
+            if there:
+                expected |= {"min": there[0], "max": there[-1], "mode": max(there, key=there.count)}
+            if there and more:
+                middle = there[(len(there) - 1) // 2], there[len(there) // 2]
+                expected["median"] = middle[0] + (middle[1] - middle[0]) // 2
+                assert greatest[offsets[k] : offsets[k + 1]].tolist() == there[::-1][:2]
+            if there and "sum" in more:
+                expected["sum"] = sum(there, datetime.timedelta())
+                expected["mean"] = datetime.timedelta(
+                    seconds=round(np.mean([t.total_seconds() for t in there]))
+                )
+            assert {how: results[how][k] for how in results} == expected
+    for how, values in (
+        ("sum", dates),
+        ("mean", dates),
+        ("var", durations),
+        ("sum", texts),
+        ("median", texts),
+    ):
+        with pytest.raises(TypeError, match=f"roost.GroupBy.{how}: values of type"):
+            getattr(g, how)(values)
+
+
+def nullable(name, values, there):
+    """A column of another library with nulls."""
+    library = pytest.importorskip(name.split("-")[0])
+    if name == "pandas":
+        return library.Series(library.arrays.IntegerArray(values, ~there))
+    given = [v if t else None for v, t in zip(values.tolist(), there)]
+    if name == "pandas-arrow":
+        return library.Series(given, dtype="int64[pyarrow]")
+    return library.Series(given) if name == "polars" else library.chunked_array([given[:7], given[7:]])
+
+
+@pytest.mark.parametrize("name", ["pandas", "pandas-arrow", "polars", "pyarrow"])
+def test_nullable_columns(name):
+    if name == "pandas-arrow":
+        pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(13)
+    keys, values, there = rng.integers(0, 300, 1000), rng.integers(0, 50, 1000), rng.random(1000) < 0.3
+    g = roost.group_by(keys)
+    column, masked = nullable(name, values, there), np.ma.MaskedArray(values, ~there)
+    for how in ("count", "sum", "mean", "max", "last", "std", "median", "nunique", "mode"):
+        found, expected = getattr(g, how)(column), getattr(g, how)(masked)
+        assert type(found) is type(expected) and found.dtype == expected.dtype
+        assert found.tolist() == expected.tolist()
+    assert np.ma.is_masked(g.sum(column)) and g.count(column).min() == 0
+    assert repr(g.corr(column, values).tolist()) == repr(g.corr(masked, masked).tolist())
+
+
+def test_agg():
+    keys, x, y = np.array([5, 5, 6]), np.array([1.0, 4.0, 7.0]), np.array([2, 0, 3])
+    g = roost.group_by(keys)
+    found = g.agg(
+        n="count", a=(x, "sum"), b=(x, "quantile", 0.25), c=((x, y), "cov", 0), d=(y, "var", 0), e=[y, "std"]
+    )
+    order = np.argsort(g.keys)
+    assert {name: result[order].tolist()[0] for name, result in found.items()} == {
+        **{"n": 2, "a": 5.0, "b": 1.75, "c": -1.5, "d": 1.0, "e": 2**0.5}
+    }
+    assert g.quantile(x, q=[0, 1])[order].tolist() == [[1, 4], [7, 7]]
+    assert g.agg() == {}
+    for wrong, error, message in (
+        ({"a": x}, TypeError, 'a is of type ndarray; give .values, "sum"'),
+        ({"a": (x, "total")}, ValueError, "a is to be 'total'; give one of sum, "),
+        ({"a": (x, "nlargest")}, ValueError, "a is to be 'nlargest'; give one of"),
+        ({"a": (x, "sum", 1)}, TypeError, "a, which is sum, takes no option, but is given 1"),
+        ({"a": (x, "corr")}, ValueError, "a is the corr of 3 columns; give two"),
+        ({"a": (x, "quantile", 1.5)}, ValueError, "q=1.5; give numbers from 0 to 1"),
+        ({"a": (x, "quantile", "half")}, TypeError, "q='half'; give a number from 0 to 1"),
+        ({"a": (x, "var", 0.5)}, TypeError, "ddof=0.5; give a whole number"),
+        ({"a": (x[:2], "sum")}, ValueError, "3 keys but 2 values"),
+    ):
+        with pytest.raises(error, match=message):
+            g.agg(**wrong)
+    with pytest.raises(ValueError, match="n=-1"):
+        g.nlargest(x, -1)
+
+
+def test_nothing_is_lost_far_from_zero():
+    keys = np.arange(100_000) % 10
+    values = 1e9 + keys + np.arange(100_000) // 10 % 2  # of each key as many of two numbers side by side
+    g = roost.group_by(keys)
+    assert np.abs(g.var(values, ddof=0) - 0.25).max() < 1e-9
+    assert np.abs(g.cov(values, -values, ddof=0) + 0.25).max() < 1e-9
+    assert np.abs(g.corr(values, -values) + 1).max() < 1e-9
+    ends = np.array([2**64 - 1, 0, 2**63], "u8")
+    g = roost.group_by(np.zeros(3, "i8"))
+    assert g.nlargest(ends, 3)[0].tolist() == [2**64 - 1, 2**63, 0] and g.mode(ends).tolist() == [0]
+    assert g.nsmallest(ends.view("i8"), 2)[0].tolist() == [-(2**63), -1]
+    huge = np.array([-1.7e308, 1.7e308, np.inf])
+    assert roost.group_by(np.zeros(2, "i8")).median(huge[:2]).tolist() == [0]
+    assert g.median(huge).tolist() == [1.7e308] and g.quantile(huge, q=0.9).tolist() == [np.inf]
+    assert np.isnan(g.var(huge)).all() and g.product(ends).tolist() == [0]
+
+
 def test_threads_call_a_new_object():
     rng = np.random.default_rng(6)
     keys, values = rng.integers(0, 5000, 100_000), rng.integers(0, 100, 100_000)
@@ -436,10 +555,12 @@ def test_keys_that_change_later_do_not_count():
 def test_floats_do_not_depend_on_threads():
     rng = np.random.default_rng(5)
     keys, values = rng.integers(0, 3, 400_000), rng.normal(size=400_000).astype("f4")
-    a = roost.group_by(keys).sum(values)
+    methods = ("sum", "product", "mean", "var", "median", "mode")
+    several = [getattr(roost.group_by(keys), how)(values) for how in methods]
     roost.set_threads(1)
     try:
-        same(a, roost.group_by(keys).sum(values))
+        for how, found in zip(methods, several):
+            same(found, getattr(roost.group_by(keys), how)(values))
     finally:
         roost.set_threads(0)
 
