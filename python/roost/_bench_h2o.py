@@ -513,8 +513,8 @@ def _ask_all(libraries, questions, files, options, threads):
                     wrong.append(f"{question}: {pair} have different answers: {what}")
             for result in results.values():
                 answer = result["questions"][question]
-                time = "failed" if "error" in answer else f"{answer['seconds']:.3f}"
-                cells.append(time + (" (another answer!)" if "other" in answer else ""))
+                seconds = "failed" if "error" in answer else f"{answer['seconds']:.3f}"
+                cells.append(seconds + (" (another answer!)" if "other" in answer else ""))
             print(f"| {question}: {_describe(question)} | {count} | {' | '.join(cells)} |")
         peaks = " | ".join(f"{r['peak'] / 2**30:.2f}" for r in results.values())
         print(f"| the most memory, GiB | | {peaks} |\n", flush=True)

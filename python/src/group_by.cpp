@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "bind.hpp"
 #include "grouping.hpp"
 
@@ -29,14 +27,14 @@ class grouping_of final : public grouping<Place> {
  public:
   using typename grouping<Place>::at_place;
 
-  grouping_of(const Place& place, std::span<const Key> keys)
-      : grouping<Place>(place, keys.size()), keys_(place, keys.size()) {
+  grouping_of(const Place& place, std::span<const Key> keys) : grouping<Place>(place, keys.size()) {
+    if (number_few(place, keys)) return;
+    keys_ = array<Key, Place>(place, keys.size());
     place.for_each(keys.size(), copy_of(keys.data(), keys_.data()));
   }
 
   nb::object keys(at_place at) override {
     auto all = this->alone(at, [&](const Place& place) {
-      if (!this->numbered_) number_few(place);
       if (!this->numbered_) group(place);
       if (distinct_.size() != this->size_) detail::raise<error>({where, ": the keys were taken before"});
       if (this->grouped_) return output<Key, Place>(at, std::move(distinct_));
@@ -71,23 +69,22 @@ class grouping_of final : public grouping<Place> {
     }
   }
 
-  void number_few(const Place& place) override {
+  /// On the host, if they are few; then in the order of their hashes.
+  bool number_few(const Place& place, std::span<const Key> keys) {
     if constexpr (std::is_same_v<Place, host>) {
-      if (std::exchange(tried_few_, true)) return;
-      auto few = detail::number_few<Key>(place, this->n_, [&](std::size_t i) { return keys_[i]; });
-      if (!few) return;
+      auto few = detail::number_few<Key>(place, keys.size(), [&](std::size_t i) { return keys[i]; });
+      if (!few) return false;
       distinct_ = std::move(few->keys);
       this->few_ = std::move(few->rows);
       this->size_ = distinct_.size();
       this->counts_ = array<std::uint64_t, Place>(place, this->size_);
       place.copy(this->counts_.data(), this->few_->counts(), this->counts_.bytes());
       this->numbered_ = true;
-      keys_ = {};
     }
+    return this->numbered_;
   }
 
   void group(const Place& place) override {
-    if (!this->numbered_) number_few(place);
     if constexpr (std::is_same_v<Place, host>) {
       if (this->few_) {
         this->rows_ = array<std::uint32_t, Place>(place, this->n_);
@@ -121,8 +118,7 @@ class grouping_of final : public grouping<Place> {
     return put_by_number<Key, element_of<Key>>{{source}, nullptr, target};
   }
 
-  bool tried_few_ = false;
-  array<Key, Place> keys_;      // of the rows, until these are grouped, or few
+  array<Key, Place> keys_;      // of the rows, until these are grouped; none if keys are few
   array<Key, Place> distinct_;  // once they are numbered, until they are Python's and rows are grouped
 };
 

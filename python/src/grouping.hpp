@@ -211,8 +211,6 @@ class grouping {
   /// False if that is impossible. The first results number the keys.
   virtual bool aggregate(const Place& place, const load_word<std::uint64_t>& load,
                          array<std::uint64_t, Place>& results) = 0;
-  /// Numbers the keys on the host if they are few, which then are in the order of their hashes.
-  virtual void number_few(const Place& place) = 0;
   /// Groups the rows, in the order of the keys if these have been numbered.
   virtual void group(const Place& place) = 0;
 
@@ -245,7 +243,6 @@ class grouping {
   }
 
   void number_or_group(const Place& place) {
-    if (!numbered_) number_few(place);
     if (!few_ && !grouped_) group(place);
   }
 
@@ -258,7 +255,6 @@ class grouping {
 
   output<std::uint64_t, Place> aggregate_or_reduce(at_place at, const Place& place,
                                                    const load_word<std::uint64_t>& load) {
-    if (!numbered_) number_few(place);
     if (!few_ && !grouped_ && adds_in_any_order(load.words) && aggregates_ < aggregates_most) {
       ++aggregates_;
       array<std::uint64_t, Place> results;
