@@ -180,13 +180,19 @@ _FRAMES += (("pyarrow", "Table", Arrow), ("pyarrow", "RecordBatch", Arrow))
 _COLUMNS = (("pandas", Pandas), ("polars", Polars), ("pyarrow", Arrow))
 
 
+_known = {}  # by type
+
+
 def frames_of(x):
     """Pandas, Polars or Arrow for frames of these; None for anything else."""
-    for module, name, frames in _FRAMES:
-        module = sys.modules.get(module)
-        if module is not None and isinstance(x, getattr(module, name)):
-            return frames
-    return None
+    kind = type(x)
+    if kind not in _known:
+        modules = [(sys.modules.get(module), name, frames) for module, name, frames in _FRAMES]
+        fitting = (
+            frames for module, name, frames in modules if module and isinstance(x, getattr(module, name))
+        )
+        _known[kind] = next(fitting, None)
+    return _known[kind]
 
 
 def _of_column(column):

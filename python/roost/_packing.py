@@ -50,10 +50,19 @@ def columns_of(x, what):
             raise ValueError(f"{what}: a frame without columns")
         return _several(names, columns, what), frames
     name = kind_of_column(x)
-    if name is None or (name == "other" and not hasattr(x, "__arrow_c_stream__")):
+    if name is None or _is_quick(name, x):
         return None, None
     column = take_column(x, what)
     return (None, None) if len(column.array.shape) > 1 else ([column], "array")
+
+
+def _is_quick(name, x):
+    """Whether a column, or what may be one, has no nulls, as is soon known."""
+    if name == "pandas":
+        return isinstance(x.dtype, np.dtype) and x.dtype.kind != "O"
+    if name == "polars":
+        return (x.dtype.is_integer() or x.dtype.is_float()) and x.null_count() == 0
+    return name == "other" and not hasattr(x, "__arrow_c_stream__")
 
 
 def _several(names, given, what):
