@@ -117,6 +117,8 @@ def _arrow(column, what, given=None, direct=True):
         import pyarrow.compute
 
         return _arrow(pyarrow.compute.run_end_decode(column), what, given, False)
+    if pa.types.is_nested(kind):
+        raise TypeError(f"{what}: an Arrow column of type {kind}; pass numbers, strings, bytes or dates")
     unit = None
     if pa.types.is_decimal(kind):
         unit, direct = f"decimals of scale {kind.scale}", False

@@ -9,6 +9,18 @@ def _bools(values, there):
     return [True] * len(values) if there is None else there
 
 
+def _expect_exact(values, rows, name):
+    """Raises an OverflowError for integers that float64 has not, which pandas would make floats of."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+        return
+    taken = values[rows[rows >= 0]]
+    if ((taken > 2**53) | (taken < -(2**53) if values.dtype.kind == "i" else False)).any():
+        raise OverflowError(
+            f"roost.merge: column {name!r} has integers beyond 2^53 beside rows without a value, which pandas "
+            "makes floats of; convert it to Int64 or UInt64"
+        )
+
+
 def _or_none(value, is_there):
     return value if is_there else None
 
@@ -38,6 +50,7 @@ class Pandas:
         values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
         missing = bool(len(rows)) and bool((rows < 0).any())
         if missing and isinstance(values, np.ndarray):
+            _expect_exact(values, rows, getattr(column, "name", None))
             taken = pandas.api.extensions.take(values, rows, allow_fill=True)
         else:
             taken = values.take(rows, allow_fill=True) if missing else values.take(rows)
@@ -79,6 +92,13 @@ class Pandas:
             )
         return pandas.Series(values if there is None else np.where(there, values, np.nan), copy=False)
 
+    @staticmethod
+    def cast(made, column):
+        """Values of a column as a column of its type."""
+        if isinstance(column.dtype, np.dtype) or made.dtype == column.dtype:
+            return made
+        return made.astype(column.dtype)
+
     objects = staticmethod(lambda column: column.to_numpy(object))
 
 
@@ -91,7 +111,7 @@ class Polars:
 
     @staticmethod
     def frame(names, columns):
-        return sys.modules["polars"].DataFrame([c.alias(name) for c, name in zip(columns, names)])
+        return sys.modules["polars"].DataFrame(dict(zip(names, columns)))
 
     @staticmethod
     def take(column, rows):
@@ -125,6 +145,10 @@ class Polars:
         return (
             made if there is None else polars.select(polars.when(polars.Series(there)).then(made)).to_series()
         )
+
+    @staticmethod
+    def cast(made, column):
+        return made.cast(column.dtype)
 
     objects = staticmethod(lambda column: np.array([*column.to_list(), None], object)[:-1])
 
@@ -171,6 +195,13 @@ class Arrow:
         if values.dtype == object:
             return sys.modules["pyarrow"].array([*map(_or_none, values, _bools(values, there))])
         return Arrow.of_type(values, there, None)
+
+    @staticmethod
+    def cast(made, column):
+        pa, kind = sys.modules["pyarrow"], column.type
+        if not pa.types.is_dictionary(kind):
+            return made.cast(kind)
+        return made.cast(kind.value_type).dictionary_encode().cast(kind)
 
     objects = staticmethod(lambda column: np.array([*column.to_pylist(), None], object)[:-1])
 
@@ -223,7 +254,8 @@ def columns_named(frame, names, what, argument):
     if frames is None:
         raise TypeError(f"{what}: {argument}={names!r}, and a {type(frame).__name__}, which is no frame")
     known, columns = frames.columns(frame)
-    names = list(names) if isinstance(names, (list, tuple)) and names not in known else [names]
+    several = not isinstance(names, (str, bytes)) and hasattr(names, "__iter__")
+    names = list(names) if several and not (isinstance(names, tuple) and names in known) else [names]
     wrong = [name for name in names if known.count(name) != 1]
     if wrong or not names:
         raise KeyError(f"{what}: {argument}={names!r}, but the columns are {known!r}")

@@ -22,6 +22,7 @@ _OF_ANY = ("count", "first", "last")
 _OF_TEXTS = (*_OF_ANY, "min", "max", "nunique", "mode")
 _OF_DATES = {"M": (*_OF_TEXTS, "median", "quantile", "nlargest", "nsmallest")}
 _OF_DATES["m"] = (*_OF_DATES["M"], "sum", "mean")
+_OF_COLUMN = ("min", "max", "mode")  # values that a column has, of its type
 _PAIRS = ("corr", "cov")
 _OPTIONS = {"quantile": "q", "var": "ddof", "std": "ddof", "cov": "ddof"}
 _IN_AGG = (*_REDUCTIONS, *_OF_ANY[1:], "var", "std", "median", "quantile", "nunique", "mode", *_PAIRS)
@@ -111,6 +112,8 @@ class GroupBy:
     Results are the same for the same input each time, floats included: how additions are nested depends on
     the number of values only.
 
+    Values of a frame are read when a method is called: do not change the frame before. The keys are kept.
+
     Any number of threads may use one; their calls take turns. It keeps a copy of the keys or, once rows are
     grouped, 4 bytes for each row; and 8 to 20 bytes for each distinct key, besides the key itself. The first
     two calls that each sum up a column of integers, or find its extremes, need no grouped rows. All others
@@ -159,7 +162,7 @@ class GroupBy:
     def sum(self, *values):
         """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats.
 
-        Sums of float16 are made in float32, and rounded at the end. Sums of durations wrap around, too.
+        Sums of float16 are made in float32, and rounded at the end. OverflowError: a sum of durations is too long.
         """
         return self._all("sum", values)
 
@@ -170,7 +173,7 @@ class GroupBy:
     def mean(self, *values):
         """Means, as float64. Integers of 8 bytes beyond 2^53 are rounded before they are added.
 
-        Those of durations are rounded to their unit.
+        Those of durations are rounded to their unit, beyond 2^53 of it to 53 bits.
         """
         return self._all("mean", values)
 
@@ -257,7 +260,7 @@ class GroupBy:
         """The covariances of two columns, as float64; otherwise as `var`."""
         return self._finished(*self._made("cov", (x, y), _whole_number(ddof, "roost.GroupBy.cov", "ddof")))
 
-    def agg(self, **wanted):
+    def agg(self, /, **wanted):
         """Several results at once.
 
         Parameters
@@ -303,7 +306,8 @@ class GroupBy:
         found, there = self._made(how, columns, option, nulls=True)
         if found.ndim != 1:
             raise TypeError(f"roost.GroupBy.agg: {how} of {option!r} has several values a key; give one q")
-        return frames.result(np.asarray(found), there, given)
+        result = frames.result(np.asarray(found), there, given)
+        return frames.cast(result, given) if how in _OF_COLUMN and given is not columns[0] else result
 
     def _named(self, values, how):
         """Values, or a column of the frame that the keys are of."""
@@ -475,11 +479,22 @@ class GroupBy:
             result = given
         if not values.plain():
             found = NUMPY.adopt(found, made)
+            if how == "sum":
+                self._expect_durations(found, column, number, bits, counts)
             if how == "mean":
                 found = np.rint(found if there is None else np.where(there, found, 0)).astype(_INT64)
             return values.of_numbers(found, there)
         found = (home.computed if how in ("sum", "mean", "product") else home.adopt)(found, made)
         return self._converted(found, made, result), there
+
+    def _expect_durations(self, sums, column, number, bits, counts):
+        """Raises an OverflowError if sums of durations have wrapped around."""
+        home = self._library
+        means, _ = self._groups.reduce(home.place(), column, number, _REDUCTIONS["mean"], bits)
+        counts = self.count() if counts is None else NUMPY.adopt(counts, _INT64)
+        apart = np.abs(NUMPY.adopt(means, _FLOAT64) * counts - sums)
+        if (apart > 2.0**62).any() or (sums == -(2**63)).any():
+            raise OverflowError("roost.GroupBy.sum: a sum of durations beyond 2^63 of their unit")
 
     def _converted(self, found, made, result):
         """Numbers that C++ made of another type than the result's."""

@@ -20,6 +20,25 @@ def _taken(frames, wanted):
         return list(pool.map(lambda each: frames.take(*each), wanted))
 
 
+def _suffixes(suffixes, what):
+    """Two texts; pandas has None for none."""
+    if isinstance(suffixes, (list, tuple)) and len(suffixes) == 2:
+        one, other = ("" if suffix is None else suffix for suffix in suffixes)
+        if isinstance(one, str) and isinstance(other, str):
+            return one, other
+    raise TypeError(f"{what}: suffixes={suffixes!r}; give two texts")
+
+
+def _joined(frames, one, other, what):
+    """The values of two columns of keys, one after the other."""
+    try:
+        return frames.joined(one, other)
+    except MemoryError:
+        raise
+    except Exception as error:  # each library has its own
+        raise TypeError(f"{what}: keys of two types without a common one ({error}); convert one") from None
+
+
 def merge(
     left,
     right,
@@ -45,7 +64,8 @@ def merge(
     suffixes : two texts
         What is added to the names of other columns that both frames have.
     nulls_equal : bool
-        Whether keys that are null match each other. Otherwise they have no match, as in SQL.
+        Whether keys that are null match each other. Otherwise they have no match, as in SQL. NaN, and NaT of
+        numpy's types, are values that match.
 
     Returns
     -------
@@ -59,6 +79,8 @@ def merge(
     ------
     TypeError, KeyError, ValueError
         Frames of two libraries; names that are no column's; two columns of the result with one name.
+    OverflowError
+        Integers of numpy beyond 2^53, in a pandas column that gets missing values.
 
     Examples
     --------
@@ -79,6 +101,7 @@ def merge(
         )
     if how not in _HOW:
         raise ValueError(f"{what}: how={how!r}; give one of {', '.join(map(repr, _HOW))}")
+    suffixes = _suffixes(suffixes, what)
     (left_names, left_columns), (right_names, right_columns) = frames.columns(left), frames.columns(right)
     if (left_on is None) != (right_on is None) or (on is not None and left_on is not None):
         raise ValueError(f"{what}: give either `on`, or both `left_on` and `right_on`")
@@ -97,7 +120,7 @@ def merge(
     names, wanted = list(left_keys), []
     for key, other in zip(keys, other_keys):
         if how == "outer":
-            wanted.append((frames.joined(key, other), np.where(l < 0, len(key) + r, l)))
+            wanted.append((_joined(frames, key, other, what), np.where(l < 0, len(key) + r, l)))
         else:
             wanted.append((other, r) if how == "right" else (key, l))
     rest = [name for name in left_names if name not in left_keys]

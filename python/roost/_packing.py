@@ -134,6 +134,9 @@ def encode_two_columns(x, y, what, nulls_equal):
     )
     if len(a) != len(b):
         raise TypeError(f"{what}: {len(a)} and {len(b)} columns as keys; pass as many of both")
+    names = [[column.name for column in columns] for columns in (a, b)]
+    if names[0] != names[1] and sorted(map(str, names[0])) == sorted(map(str, names[1])):
+        raise TypeError(f"{what}: columns {names[0]} and {names[1]}; select them in one order")
     for one, two in zip(a, b, strict=True):
         at = _at(what, a, one)
         if one.unit != two.unit:
