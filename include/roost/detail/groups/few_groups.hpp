@@ -20,21 +20,23 @@ class key_table {
  public:
   static constexpr std::uint32_t none = 0xFFFF, probes_most = 64;
 
-  explicit key_table(std::size_t keys) {
-    clear(std::bit_ceil(smaller<std::size_t>(16 * keys, 1 << 17) + 64));
+  /// For so many keys at first. `any`: one, for slots without.
+  key_table(std::size_t keys, const Key& any)
+      : keys_(std::bit_ceil(smaller<std::size_t>(16 * keys, 1 << 17) + 64), any) {
+    clear(keys_.size());
   }
 
   /// The number of a key, or none.
   std::uint32_t find(const Key& key) const {
     for (std::size_t s = start(key);; s = (s + 1) & mask_) {
-      if (numbers_[s] == none || keys_[s] == key) return numbers_[s];
+      if (numbers_[s] == none || same_key(keys_[s], key)) return numbers_[s];
     }
   }
   /// The number of a key, which may be new. None if so many collide that somebody may have chosen them.
   std::uint32_t insert(const Key& key) {
     std::size_t s = start(key);
     for (std::uint32_t k = 0; numbers_[s] != none; ++k, s = (s + 1) & mask_) {
-      if (keys_[s] == key) return numbers_[s];
+      if (same_key(keys_[s], key)) return numbers_[s];
       if (k == probes_most) return none;
     }
     keys_[s] = key;
@@ -49,7 +51,7 @@ class key_table {
  private:
   std::size_t start(const Key& key) const { return static_cast<std::size_t>(hash_of(key)) & mask_; }
   void clear(std::size_t slots) {
-    keys_.assign(slots, Key{});
+    keys_.resize(slots, keys_[0]);
     numbers_.assign(slots, static_cast<std::uint16_t>(none));
     mask_ = slots - 1;
   }
@@ -94,7 +96,7 @@ template <class Key, class KeyAt>
 std::optional<key_table<Key>> sample_few(std::size_t n, const KeyAt& key_at) {
   constexpr std::size_t first_look = 8192;
   const std::size_t sample = std::clamp<std::size_t>(n / 64, first_look, std::size_t{1} << 17);
-  key_table<Key> table(few_rows::most / 16);
+  key_table<Key> table(few_rows::most / 16, key_at(0));
   std::vector<std::uint32_t> seen;
   for (std::size_t k = 0; k < sample; ++k) {
     const std::uint32_t number = table.insert(key_at(k * (n / sample)));
@@ -106,7 +108,7 @@ std::optional<key_table<Key>> sample_few(std::size_t n, const KeyAt& key_at) {
   // As many rows have a key that the sample has not as it has keys of one row (Good, 1953).
   const auto once = static_cast<std::size_t>(std::count(seen.begin(), seen.end(), 1u));
   if (once > sample / 64) return std::nullopt;
-  key_table<Key> small(table.distinct().size());
+  key_table<Key> small(table.distinct().size(), key_at(0));
   for (const Key& key : table.distinct()) small.insert(key);
   return small;
 }
