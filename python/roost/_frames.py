@@ -16,8 +16,8 @@ def _expect_exact(values, rows, name):
     taken = values[rows[rows >= 0]]
     if ((taken > 2**53) | (taken < -(2**53) if values.dtype.kind == "i" else False)).any():
         raise OverflowError(
-            f"roost.merge: column {name!r} has integers beyond 2^53 beside rows without a value, which pandas "
-            "makes floats of; convert it to Int64 or UInt64"
+            f"roost.merge: column {name!r} has integers beyond 2^53 and rows without a value, which "
+            "pandas makes floats of; convert it to Int64 or UInt64"
         )
 
 
@@ -167,6 +167,10 @@ class Arrow:
     @staticmethod
     def take(column, rows):
         pa = sys.modules["pyarrow"]
+        if pa.types.is_run_end_encoded(column.type):
+            import pyarrow.compute
+
+            column = pyarrow.compute.run_end_decode(column)
         missing, kind = rows < 0, column.type
         indices = pa.array(rows, mask=missing if missing.any() else None)
         if kind in (pa.string_view(), pa.binary_view()):  # which pyarrow does not take

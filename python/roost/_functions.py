@@ -88,12 +88,12 @@ def unique(
     ----------
     x : array of n keys, or several columns
         Integers, bools, floats, dates, fixed-size bytes of at most 32, strings; or n rows of a 2-D array of
-        integers, of at most 32 bytes a row (unlike numpy's unique, which flattens). Several columns, each with
-        or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow.
+        integers, of at most 32 bytes a row (unlike numpy's unique, which flattens). Several columns, each
+        with or without nulls, are a tuple of arrays, or a frame of pandas, polars or pyarrow.
     sorted : bool
-        Whether the keys come in ascending order, by the first column first, nulls last. Otherwise they come in order of first occurrence where
-        `return_index` is true, and in no particular order, but the same each time, where it is not. Sorting
-        the distinct keys is the slowest part.
+        Whether the keys come in ascending order, by the first column first, nulls last. Otherwise they come
+        in order of first occurrence where `return_index` is true, and in no particular order, but the same
+        each time, where it is not. Sorting the distinct keys is the slowest part.
     return_index, return_inverse, return_counts : bool
         Whether to return, besides: where each key occurs first, for each element of `x` the number of its
         key, how often each key occurs.
@@ -192,7 +192,8 @@ def isin(x, y, *, assume_unique=False, invert=False, nulls_equal=False):
     Parameters
     ----------
     x, y : arrays of keys, or several columns
-        As for `unique`, of one type, or of two of which one holds all values of the other; with as many columns.
+        As for `unique`, of one type, or of two of which one holds all values of the other; with as many
+        columns.
     assume_unique : bool
         Accepted, as numpy and torch have it; makes no difference.
     invert : bool

@@ -72,6 +72,8 @@ class _Values:
         if isinstance(self.array, Texts):
             first, numbers = StringKeys(self.array).numbered(_INT64)
             distinct = self.array[first]
+            if self.there is not None:
+                distinct = np.where(self.there[first], distinct, self.array.type())
             by_text = NUMPY.argsort(distinct)
             places = np.empty(len(by_text), np.int64)
             places[by_text] = np.arange(len(by_text))
@@ -162,7 +164,8 @@ class GroupBy:
     def sum(self, *values):
         """Sums: int64 of integers and bools, uint64 of unsigned ones (both wrap around), floats of floats.
 
-        Sums of float16 are made in float32, and rounded at the end. OverflowError: a sum of durations is too long.
+        Sums of float16 are made in float32, and rounded at the end. A sum of durations that is too long is an
+        OverflowError.
         """
         return self._all("sum", values)
 

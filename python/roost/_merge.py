@@ -109,7 +109,9 @@ def merge(
         on = [name for name in left_names if name in right_names] if on is None else on
         left_on = right_on = on
         if not on and on != 0:
-            raise ValueError(f"{what}: frames without a common column; give `on`, or `left_on` and `right_on`")
+            raise ValueError(
+                f"{what}: frames without a common column; give `on`, or `left_on` and `right_on`"
+            )
     a = columns_named(left, left_on, what, "left_on" if on is None else "on")
     b = columns_named(right, right_on, what, "right_on" if on is None else "on")
     (left_keys, keys), (right_keys, other_keys) = frames.columns(a), frames.columns(b)

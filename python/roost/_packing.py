@@ -167,8 +167,8 @@ def _is_there(column):
 class _Field:
     """A part of keys: numbers, as C++ packs them.
 
-    `numbers`: an array of its `library` for each table, and `valid` the bitmaps. `columns`: those of the first
-    table that it stands for; `first`: the rows where each number of it comes first in these, None: its
+    `numbers`: an array of its `library` for each table, and `valid` the bitmaps. `columns`: those of the
+    first table that it stands for; `first`: the rows where each number of it comes first in these, None: its
     numbers are the values of the only one, of type `dtype`.
     """
 

@@ -1,4 +1,4 @@
-"""Columns with nulls, and several columns as keys: random frames of every library, against dicts of Python."""
+"""Columns with nulls, and several columns as keys: random frames of every library, against dicts."""
 
 import datetime
 import decimal
@@ -675,3 +675,54 @@ def test_keys_are_those_of_the_call():
     del column
     gc.collect()
     assert kept() is None and len(g.keys[0]) == 1000
+
+
+def test_merges_are_exact_or_refused():
+    pandas = pytest.importorskip("pandas")
+    left = pandas.DataFrame({"a": [1, 2]})
+    large = pandas.DataFrame({"a": [1], "v": [2**60 + 1]})
+    with pytest.raises(OverflowError, match="'v' has integers beyond 2\\^53"):
+        roost.merge(left, large, on="a", how="left")
+    assert roost.merge(left, large, on="a")["v"].tolist() == [2**60 + 1]
+    found = roost.merge(left, large.astype({"v": "Int64"}), on="a", how="left")["v"]
+    assert found.tolist() == [2**60 + 1, pandas.NA]
+    categories = [pandas.DataFrame({"a": pandas.Series([1], dtype=t).astype("category")}) for t in ("i1", "i8")]
+    with pytest.raises(TypeError, match="two types without a common one"):
+        roost.merge(*categories, how="outer")
+    frame = pandas.DataFrame({"a": [1, 1], "v": [1, 2]})
+    assert [*roost.merge(frame, frame, on="a", suffixes=(None, "_r"))] == ["a", "v", "v_r"]
+    for wrong in (("_r",), "_r", (1, 2)):
+        with pytest.raises(TypeError, match="give two texts"):
+            roost.merge(frame, frame, on="a", suffixes=wrong)
+    with pytest.raises(TypeError, match="select them in one order"):
+        roost.isin(frame, frame[["v", "a"]])
+    assert roost.group_by(frame, pandas.Index(["a"])).agg(self=("v", "sum"))["self"].tolist() == [3]
+
+
+def test_names_and_types_of_results():
+    pa, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    pandas = pytest.importorskip("pandas")
+    assert roost.group_by(polars.DataFrame({"": [1, 1]}), [""]).keys.columns == [""]
+    texts = ["b", "a", None]
+    types = [pa.large_string(), pa.string_view(), pa.date64(), pa.dictionary(pa.int8(), pa.string())]
+    for values, kind in zip((texts, texts, [1, 2, None], texts), types):
+        for kept in (values, [None] * 3):
+            column = pa.array(kept, pa.string() if pa.types.is_dictionary(kind) else kind).cast(kind)
+            groups = roost.group_by(pa.table({"k": [1, 1, 2], "v": column}), ["k"])
+            found = groups.agg(low=("v", "min"), most=("v", "mode"), any=("v", "first"))
+            assert found.schema.types[1:] == [kind] * 3
+    for values in (["x", "y"], [None, None]):
+        frame = polars.DataFrame({"k": [1, 1], "v": polars.Series(values, dtype=polars.Categorical)})
+        assert roost.group_by(frame, ["k"]).agg(v=("v", "max"))["v"].dtype == polars.Categorical
+    assert roost.group_by([1, 1]).min(pandas.Series([b"x", None], dtype=object)).tolist() == [b"x"]
+    encoded = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
+    assert roost.unique(pa.table({"a": encoded}))["a"].to_pylist() == ["a", "b"]
+    with pytest.raises(TypeError, match="list<"):
+        roost.unique(pa.array([[1], None]))
+
+
+def test_sums_of_durations_do_not_wrap():
+    whole = np.array([2**61, 2**61], "m8[ns]")
+    assert roost.group_by([1, 1]).sum(whole).view("i8").tolist() == [2**62]
+    with pytest.raises(OverflowError, match="durations"):
+        roost.group_by([1, 1, 2]).sum(np.array([2**62, 2**62, 5], "m8[ns]"))
