@@ -6,7 +6,6 @@
 #include <random>
 #include <roost/columns.hpp>
 #include <roost/frozen_map.hpp>
-#include <roost/group_by.hpp>
 #include <roost/join.hpp>
 #include <string>
 
@@ -162,12 +161,10 @@ std::vector<row> unpacked(const roost::column_packing& packing, const memory_of<
   return rows;
 }
 
-void check_groups(std::size_t n, std::size_t columns, std::mt19937_64& random) {
+/// Keys are equal where rows are, and come back as these.
+void check_rows(std::size_t n, std::size_t columns, std::mt19937_64& random) {
   table all;
   for (std::size_t c = 0; c < columns; ++c) all.push_back(any_column(n, random));
-  std::vector<u32> amounts(n);
-  std::map<row, u32> oracle;
-  for (std::size_t i = 0; i < n; ++i) oracle[row_of(all, i)] += amounts[i] = static_cast<u32>(random());
   const auto of = columns_of(all);
   const roost::column_packing packing(test_place(), of);
   if (packing.key_bytes() == 0) {
@@ -175,25 +172,31 @@ void check_groups(std::size_t n, std::size_t columns, std::mt19937_64& random) {
     EXPECT_THROW(packing.with_keys(test_place(), of, [](const auto&) { return 0; }), roost::invalid_argument);
     return;
   }
-  packing.with_keys(test_place(), of, [&](const auto& keys) {
-    const auto sums = roost::group_by(test_place(), keys, upload(amounts), roost::plus());
-    const auto rows = unpacked(packing, sums.keys, all);
-    const auto results = download(sums.values);
-    std::map<row, u32> found;
-    for (std::size_t g = 0; g < rows.size(); ++g) EXPECT_TRUE(found.emplace(rows[g], results[g]).second);
-    EXPECT_TRUE(found == oracle);
+  packing.with_keys(test_place(), of, [&]<class Key>(const memory_of<Key>& keys) {
+    const auto here = download(keys);
+    const auto rows = unpacked(packing, keys, all);
+    std::map<row, std::string> key_of;
+    std::map<std::string, row> row_of_key;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const row expected = row_of(all, i);
+      const std::string bytes(reinterpret_cast<const char*>(&here[i]), sizeof(Key));
+      wrong += rows[i] != expected || key_of.emplace(expected, bytes).first->second != bytes ||
+               row_of_key.emplace(bytes, expected).first->second != expected;
+    }
+    EXPECT_EQ(wrong, 0u) << n << " rows of " << columns << " columns";
     return 0;
   });
 }
 
-TEST(columns, are_keys_of_groups) {
+TEST(columns, are_equal_where_rows_are) {
   const auto seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (const std::size_t n : {0, 1, 2, 31, 2047, 2048, 2049, 5000}) {
-    for (std::size_t c = 1; c <= 6; ++c) check_groups(n, c, random);
+    for (std::size_t c = 1; c <= 6; ++c) check_rows(n, c, random);
   }
-  for (int k = 0; k < 6; ++k) check_groups(100 + random() % 3000, 1 + random() % 8, random);
+  for (int k = 0; k < 6; ++k) check_rows(100 + random() % 3000, 1 + random() % 8, random);
 }
 
 TEST(columns, are_read_in_tiles) {
@@ -219,7 +222,7 @@ void check_join(std::size_t n, std::size_t m, roost::null_equality nulls, std::m
   const auto make = [&](std::size_t rows) {
     table all;
     all.push_back(random_column::of<std::int16_t>(rows, 9, percent[random() % 2], random));
-    all.push_back(random_column::of<double>(rows, 3, percent[random() % 2], random));
+    all.push_back(random_column::of<float>(rows, 3, percent[random() % 2], random));
     return all;
   };
   const table left = make(n), right = make(m);
@@ -234,15 +237,17 @@ void check_join(std::size_t n, std::size_t m, roost::null_equality nulls, std::m
   const auto left_columns = columns_of(left), right_columns = columns_of(right);
   const std::span<const roost::key_column> tables[] = {left_columns, right_columns};
   const roost::column_packing packing(test_place(), tables, nulls);
-  ASSERT_LE(packing.key_bytes(), 16u);
+  ASSERT_LE(packing.key_bytes(), 8u);
   packing.with_keys(test_place(), left_columns, [&]<class Key>(const memory_of<Key>& left_keys) {
-    memory_of<Key> right_keys(test_place(), m);
-    packing.pack(test_place(), right_columns, right_keys.data(), 1);
-    const auto rows = roost::inner_join(test_place(), left_keys, right_keys);
-    const auto l = download(rows.left), r = download(rows.right);
-    std::vector<std::pair<u32, u32>> found;
-    for (std::size_t i = 0; i < l.size(); ++i) found.emplace_back(l[i], r[i]);
-    EXPECT_EQ(found, oracle);
+    if constexpr (sizeof(Key) <= 8) {
+      memory_of<Key> right_keys(test_place(), m);
+      packing.pack(test_place(), right_columns, right_keys.data(), 1);
+      const auto rows = roost::inner_join(test_place(), left_keys, right_keys);
+      const auto l = download(rows.left), r = download(rows.right);
+      std::vector<std::pair<u32, u32>> found;
+      for (std::size_t i = 0; i < l.size(); ++i) found.emplace_back(l[i], r[i]);
+      EXPECT_EQ(found, oracle);
+    }
     return 0;
   });
 }
@@ -291,15 +296,13 @@ TEST(columns, are_queries_of_another_table) {
   const std::vector<roost::key_column> rows{roost::key_column(a), roost::key_column(b)};
   const std::vector<roost::key_column> queries{roost::key_column(c), roost::key_column(d)};
   const roost::column_packing packing(test_place(), rows);
-  const auto found = packing.with_keys(test_place(), rows, [&]<class Key>(const memory_of<Key>& keys) {
-    const roost::frozen_map map(test_place(), keys, upload(std::vector<u32>{100, 200, 300}));
-    memory_of<Key> query_keys(test_place(), 6);
-    packing.pack(test_place(), queries, query_keys.data());
-    memory_of<u32> results(test_place(), 6);
-    map.find(test_place(), query_keys, results, 7);
-    return download(results);
-  });
-  EXPECT_EQ(found, (std::vector<u32>{7, 100, 7, 200, 300, 7}));
+  ASSERT_EQ(packing.key_bytes(), 4u);
+  memory_of<u32> keys(test_place(), 3), query_keys(test_place(), 6), results(test_place(), 6);
+  packing.pack(test_place(), rows, keys.data());
+  packing.pack(test_place(), queries, query_keys.data());
+  const roost::frozen_map map(test_place(), keys, upload(std::vector<u32>{100, 200, 300}));
+  map.find(test_place(), query_keys, results, 7);
+  EXPECT_EQ(download(results), (std::vector<u32>{7, 100, 7, 200, 300, 7}));
 }
 
 TEST(columns, of_wide_values_are_several) {
