@@ -318,7 +318,7 @@ def test_examples_in_docstrings(module):
 EXAMPLES = sorted((pathlib.Path(__file__).parents[2] / "examples").glob("*.py"))
 # The others work without what is not installed.
 NEEDS = dict.fromkeys(["coming_from_spconv.py", "distributed.py", "embedding.py", "unet.py"], "torch")
-NEEDS["parquet.py"] = "dask"
+NEEDS |= {"parquet.py": "dask", "columns.py": "pandas", "frames.py": "polars"}
 SMALLER = {"unet.py": ["--steps", "12"]}
 
 
