@@ -111,7 +111,7 @@ struct words_of {
 /// before.
 template <class Bits>
 struct load_word {
-  enum class form : std::uint8_t { same, bits, fraction, in_order, truth, one };
+  enum class form : std::uint8_t { same, int32, bits, fraction, in_order, truth, one };
   values_of_rows source;
   words_of words;
   form as;
@@ -127,6 +127,7 @@ struct load_word {
            : words.type == column_type::f8 ? form::same
            : words.as_double()             ? form::fraction
            : bytes_of(words.type) == 8     ? form::same
+           : words.type == column_type::i4 ? form::int32
                                            : form::bits),
         identity(words.template identity<Bits>()),
         reversed(words.greatest() ? ~std::uint64_t{0} : 0) {}
@@ -137,10 +138,12 @@ struct load_word {
       return bits_of<float, Bits>(source.get<float>(i));
     } else {
       if (as == form::same) return source.get<Bits>(i);  // before all others: it is half as fast with them
+      if (as == form::int32) return static_cast<Bits>(std::int64_t{source.get<std::int32_t>(i)});
       return detail::with_number(words.type, [&]<class T>(T) -> Bits {
         const T value = source.template get<T>(i);
         switch (as) {
           case form::same:
+          case form::int32:
           case form::bits:
             break;
           case form::fraction:
