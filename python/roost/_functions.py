@@ -5,16 +5,11 @@ import operator
 import numpy as np
 
 from ._keys import encode
-from ._packing import encode_columns, encode_two_columns
+from ._packing import _BOOL, _INT32, _INT64, encode_columns, encode_two_columns
 from ._strings import StringKeys
 
 _ORDERS = {"first": 0, "any": 2}
 _MOST_ROWS = 2**32 - 2
-
-
-_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
-_BOOL, _UINT8 = np.dtype(np.bool_), np.dtype(np.uint8)
-_FLOAT32 = np.dtype(np.float32)
 
 
 def _rows_type(index_dtype, what):

@@ -7,13 +7,11 @@ import numpy as np
 from ._columns import Column, bitmap_of, take_column
 from ._exact import whole_floats
 from ._frames import column_named, columns_named
-from ._functions import _BOOL, _FLOAT32, _INT32, _INT64, _UINT8, _check_rows, _flag, _whole_number
+from ._functions import _check_rows, _flag, _whole_number
 from ._keys import numpy_dtype
 from ._libraries import NUMPY, same_device
-from ._packing import _NUMBERS, encode_columns
+from ._packing import _BOOL, _FLOAT16, _FLOAT32, _FLOAT64, _INT32, _INT64, _NUMBERS, _UINT8, encode_columns
 from ._strings import StringKeys, Texts, of_numpy
-
-_FLOAT16, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
 
 _REDUCTIONS = {name: i for i, name in enumerate("sum mean min max product any all count".split())}
 _SUMS = {"b": _INT64, "i": _INT64, "u": np.dtype(np.uint64)}  # the types of sums, by kind

@@ -25,7 +25,7 @@ from ._libraries import NUMPY, same_device
 _BOOL, _UINT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.uint8, np.int32, np.int64))
 _TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
 _NUMBERS = {np.dtype(name): i for i, name in enumerate(_TYPES.split())}  # as C++ has them
-_FLOAT16, _FLOAT32 = np.dtype(np.float16), np.dtype(np.float32)
+_FLOAT16, _FLOAT32, _FLOAT64 = map(np.dtype, (np.float16, np.float32, np.float64))
 _MOST_FIELDS = 32
 _ALWAYS_FIT = 3  # columns of any numbers and nulls, in 256 bits
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from . import _host, _strings
 from ._exact import alike, convert, is_python, keeps_every_value, plural, shown, whole_floats
-from ._functions import _BOOL, _INT32, _INT64, _UINT8, _check_rows, _integer, _rows_type, _whole_number
+from ._functions import _check_rows, _integer, _rows_type, _whole_number
 from ._keys import Keys, encode, encode_like, encode_one, encode_row, kind_of, numpy_dtype
 from ._libraries import NUMPY, same_device, take, take_values
+from ._packing import _BOOL, _INT32, _INT64, _UINT8
 
 
 class _Values:

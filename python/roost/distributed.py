@@ -29,9 +29,9 @@ import weakref
 import numpy as np
 
 from . import _host
-from ._functions import _INT64
 from ._keys import encode, encode_like, encode_two
 from ._libraries import NUMPY
+from ._packing import _INT64
 from ._strings import StringKeys
 from ._tables import _Table, _Values
 

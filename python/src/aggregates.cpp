@@ -50,13 +50,6 @@ struct comoments {
   }
 };
 
-struct add {
-  template <class T>
-  ROOST_FN T operator()(const T& a, const T& b) const {
-    return a + b;
-  }
-};
-
 /// Of one value: the variance of an infinite one is NaN.
 ROOST_FN moments moments_of(double value) { return {1, value, value - value}; }
 
@@ -121,7 +114,7 @@ template <class Place, class Load, class Made>
 nb::tuple of_moments(grouping<Place>& groups, const call_place<Place>& at, const Load& load,
                      const Made& made) {
   return both(
-      groups.with_combined(at, load, add(), [&](const Place& place, const auto& found, std::size_t n) {
+      groups.with_combined(at, load, plus(), [&](const Place& place, const auto& found, std::size_t n) {
         output<double, Place> results(at, place, n);
         output<std::int64_t, Place> counts(at, place, n);
         place.for_each(n,
@@ -206,7 +199,7 @@ words_of_lists<Place> words_of_groups(const Place& place, const lists_of<Place>&
   result.own_offsets = array<std::uint64_t, Place>(place, lists.size + 1);
   std::uint64_t* const offsets = result.own_offsets.data();
   place.fill(offsets + lists.size, 0, sizeof(std::uint64_t));
-  detail::reduce_lists(place, there, lists.offsets, lists.size, add(), offsets, nullptr);
+  detail::reduce_lists(place, there, lists.offsets, lists.size, plus(), offsets, nullptr);
   place.exclusive_scan(offsets, offsets, lists.size + 1);
   std::uint64_t total = 0;
   place.copy_to_host(&total, offsets + lists.size, sizeof(total));
@@ -507,7 +500,7 @@ nb::tuple modes(grouping<Place>& groups, const call_place<Place>& at, const colu
     auto all = words_of_groups(place, lists, {source, words});
     put_in_order(place, all, words, whole());
     array<runs, Place> found(place, lists.size);
-    detail::reduce_lists(place, load_run{all.words.data()}, all.offsets, lists.size, add(), found.data(),
+    detail::reduce_lists(place, load_run{all.words.data()}, all.offsets, lists.size, plus(), found.data(),
                          nullptr);
     output<std::uint8_t, Place> results(at, place, lists.size * bytes_of(words.type));
     place.for_each(lists.size, put_mode{found.data(), all.offsets, lists.numbers, words, results.data()});

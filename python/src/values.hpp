@@ -66,9 +66,9 @@ inline values_of_rows values_of(const column& values, int type, const std::optio
   return all;
 }
 
-/// Values as words that are combined without knowing their type: integers and floats as they are for sums and
-/// products, floats of 8 bytes for means of these and of large integers; for extremes words in the order of
-/// the values, or in the opposite one, of which the least is wanted: 0 is NaN. `any` and `all` are extremes
+/// Values as words that are combined without knowing their type. Sums and products combine integers and
+/// floats as they are; means of floats and of large integers combine floats of 8 bytes. Extremes are the
+/// least of words that ascend as the values do, or descend; the word 0 is NaN. `any` and `all` are extremes
 /// of bools.
 struct words_of {
   column_type type;

@@ -21,8 +21,9 @@ import weakref
 import numpy as np
 
 from .._exact import convert, is_python
-from .._functions import _BOOL, _FLOAT32, _INT32, _INT64, _check_rows, _rows_type, _whole_number
+from .._functions import _check_rows, _rows_type, _whole_number
 from .._libraries import NUMPY, same_device, take
+from .._packing import _BOOL, _FLOAT32, _INT32, _INT64
 
 __all__ = ["CoordinateIndex", "KernelMap", "kernel_map", "sparse_conv"]
 

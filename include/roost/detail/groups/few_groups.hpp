@@ -178,7 +178,7 @@ void finish_few(const host& cpu, const std::vector<Key>& distinct, few_groups<Ke
 /// Numbers rows by their keys; nothing if these are many.
 template <class Key, class KeyAt>
 std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at) {
-  if (n < few_rows::rows_least) return std::nullopt;
+  if (n < few_rows::rows_least || n >= ~std::uint32_t{0}) return std::nullopt;  // row numbers have 32 bits
   auto table = sample_few<Key>(n, key_at);
   if (!table) return std::nullopt;
   few_groups<Key> result;
