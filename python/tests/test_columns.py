@@ -686,7 +686,8 @@ def test_merges_are_exact_or_refused():
     assert roost.merge(left, large, on="a")["v"].tolist() == [2**60 + 1]
     found = roost.merge(left, large.astype({"v": "Int64"}), on="a", how="left")["v"]
     assert found.tolist() == [2**60 + 1, pandas.NA]
-    categories = [pandas.DataFrame({"a": pandas.Series([1], dtype=t).astype("category")}) for t in ("i1", "i8")]
+    columns = [pandas.Series([1], dtype=t).astype("category") for t in ("i1", "i8")]
+    categories = [pandas.DataFrame({"a": column}) for column in columns]
     with pytest.raises(TypeError, match="two types without a common one"):
         roost.merge(*categories, how="outer")
     frame = pandas.DataFrame({"a": [1, 1], "v": [1, 2]})

@@ -18,8 +18,6 @@ import itertools
 import sys
 import weakref
 
-import numpy as np
-
 from .._exact import convert, is_python
 from .._functions import _check_rows, _rows_type, _whole_number
 from .._libraries import NUMPY, same_device, take
