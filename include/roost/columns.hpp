@@ -95,7 +95,8 @@ enum class null_equality : bool {
 /// To compare the rows of two tables, as a join does, make one packing of both. Rows of other tables can be
 /// packed later, as queries of a frozen_map are: values out of the range become one that no table has.
 ///
-/// Columns of wider values, texts for example, are first numbered (two_way_index), or split into words.
+/// Columns of wider values are first numbered (two_way_index; texts by number_texts of texts.hpp), or split
+/// into words.
 ///
 /// A packing may be copied, and used by several threads.
 class column_packing {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "place.hpp"
+#include "roost/columns.hpp"
 
 // Columns: what Python passes and gets. The Python side has turned keys and values into rows of words, side
 // by side in memory of the place; here they are taken by their size alone.
@@ -57,13 +58,8 @@ namespace roost::python {
 
 /// Keys and values of so many bytes.
 template <std::size_t Bytes>
-struct alignas(8) words {
-  std::uint64_t word[Bytes / 8];
-  friend bool operator==(const words&, const words&) = default;
-};
-template <std::size_t Bytes>
 struct type_of_bytes {
-  using type = words<Bytes>;
+  using type = packed_key<Bytes / 8>;
 };
 template <>
 struct type_of_bytes<4> {

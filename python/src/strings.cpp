@@ -1,458 +1,79 @@
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
 #include <cctype>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "arrow.hpp"
 #include "bind.hpp"
 #include "columns.hpp"
-#include "roost/detail/place/xxhash.hpp"
-#include "roost/two_way_index.hpp"
+#include "roost/texts.hpp"
 
-// Texts on the host, read where they lie, and made keys. Short texts are keys as they are. For longer ones a
-// hash stands, and texts with equal hashes are compared.
+// Texts on the host: columns of them, of what Python, numpy and Arrow have, and their keys.
 
 namespace roost::python {
 namespace {
 
-/// A bitmap of Arrow, which says of each row whether it has a value; null: all have one.
-struct validity {
-  const std::uint8_t* bits = nullptr;
-  std::size_t offset = 0;
-  bool operator[](std::size_t i) const {
-    return bits == nullptr || (bits[(offset + i) / 8] >> (offset + i) % 8 & 1) != 0;
-  }
-};
-
-// How texts lie in memory. Each is a column whose element i is a text; of a null, any.
-
-template <class Offset>
-struct packed_texts {
-  const Offset* offsets;
-  const char* bytes;
-  std::string_view operator[](std::size_t i) const {
-    return {bytes + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};
-  }
-};
-
-/// Arrow's views: a short text lies in its view, and a longer one in one of several buffers.
-struct viewed_texts {
-  struct view {
-    std::int32_t length;
-    char begin[4];
-    std::int32_t buffer, offset;
-  };
-  static_assert(sizeof(view) == 16);
-  const view* views;
-  const void* const* buffers;
-  validity valid;  // a null's view may point anywhere
-  std::string_view operator[](std::size_t i) const {
-    if (!valid[i]) return {};
-    const view& it = views[i];
-    const auto length = static_cast<std::size_t>(it.length);
-    if (length <= 12) return {it.begin, length};
-    return {static_cast<const char*>(buffers[it.buffer]) + it.offset, length};
-  }
-};
-
-struct fixed_texts {
-  const char* bytes;
-  std::size_t width;
-  bool padded;  // zeros at the end are no part of a text
-  std::string_view operator[](std::size_t i) const {
-    std::string_view text(bytes + i * width, width);
-    if (padded) text.remove_suffix(width - 1 - text.find_last_not_of('\0'));  // npos + 1 is 0
-    return text;
-  }
-};
-
-class texts;
-
-/// Numbers of texts. A null may have one beyond the dictionary.
-struct coded_texts {
-  const void* codes;
-  std::size_t code_bytes;
-  const texts* dictionary;
-  std::size_t code(std::size_t i) const {
-    switch (code_bytes) {
-      case 1:
-        return static_cast<const std::uint8_t*>(codes)[i];
-      case 2:
-        return static_cast<const std::uint16_t*>(codes)[i];
-      case 4:
-        return static_cast<const std::uint32_t*>(codes)[i];
-      default:
-        return static_cast<const std::uint64_t*>(codes)[i];
-    }
-  }
-  std::string_view operator[](std::size_t i) const;
-};
-
-struct chunk {
-  std::size_t begin, count;  // rows of the column
-  std::variant<packed_texts<std::int32_t>, packed_texts<std::int64_t>, viewed_texts, fixed_texts, coded_texts>
-      layout;
-};
-
-/// A column of texts: chunks in memory of their own or of others.
-class texts {
+/// Texts for Python.
+class texts : public text_column {
  public:
   explicit texts(bool are_bytes) : are_bytes_(are_bytes) {}
-
-  template <class Layout>
-  void add(std::size_t count, const Layout& layout) {
-    if (count != 0) chunks_.push_back({size_, count, layout});
-    size_ += count;
-  }
-  void add(const texts& other) {
-    for (const chunk& part : other.chunks_) add(part.count, part.layout);
-  }
-  /// Says that a row, which is added before or after, is null.
-  void add_null(std::size_t row) {
-    if (valid_.size() <= row / 8) valid_.resize(row / 8 + 1, 0xFF);
-    valid_[row / 8] &= static_cast<std::uint8_t>(~(1U << row % 8));
-    ++nulls_;
-  }
-  /// Keeps memory as long as this.
-  void keep(std::shared_ptr<void> memory) { memory_.push_back(std::move(memory)); }
-
-  std::size_t size() const { return size_; }
-  std::size_t nulls() const { return nulls_; }
-  /// A bitmap as Arrow has it, where there are nulls; its last bytes may be missing, where there are none.
-  std::span<const std::uint8_t> valid() const { return valid_; }
-  /// Whether the texts are Python's bytes rather than str.
+  /// Whether they are Python's bytes rather than str.
   bool are_bytes() const { return are_bytes_; }
 
-  std::string_view operator[](std::size_t i) const {
-    auto part = chunks_.begin();
-    if (chunks_.size() > 1) {
-      part = std::upper_bound(chunks_.begin(), chunks_.end(), i,
-                              [](std::size_t row, const chunk& it) { return row < it.begin; }) -
-             1;
-    }
-    return std::visit([&](const auto& layout) { return layout[i - part->begin]; }, part->layout);
-  }
-
-  /// f(a column with these texts): the only chunk, or this.
-  template <class F>
-  void with_layout(const F& f) const {
-    if (chunks_.size() != 1) return f(*this);
-    std::visit(f, chunks_[0].layout);
-  }
-
-  /// f(begin, count, layout) for each chunk, whose first row is `begin`.
-  template <class F>
-  void for_each_chunk(const F& f) const {
-    for (const chunk& part : chunks_) {
-      std::visit([&](const auto& layout) { f(part.begin, part.count, layout); }, part.layout);
-    }
-  }
-
  private:
-  std::vector<chunk> chunks_;
-  std::vector<std::shared_ptr<void>> memory_;
-  std::vector<std::uint8_t> valid_;
-  std::size_t size_ = 0, nulls_ = 0;
   bool are_bytes_;
 };
 
-std::string_view coded_texts::operator[](std::size_t i) const {
-  const std::size_t number = code(i);
-  return number < dictionary->size() ? (*dictionary)[number] : std::string_view();
-}
-
-// Texts as keys.
-
-/// What keys are made of texts. A short text is its bytes and, in the last one, their number.
-enum class key_form { bytes7, bytes15, hash64, hash128 };
-
-std::uint64_t load_bytes(const char* bytes, std::size_t n) {  // of at most 8
-  if (n >= 4) {
-    std::uint32_t low, high;
-    std::memcpy(&low, bytes, 4);
-    std::memcpy(&high, bytes + n - 4, 4);
-    return low | std::uint64_t{high} << (8 * (n - 4));
-  }
-  const auto byte = [&](std::size_t i) {
-    return std::uint64_t{static_cast<std::uint8_t>(bytes[i])} << 8 * i;
-  };
-  return n == 0 ? 0 : byte(0) | byte(n / 2) | byte(n - 1);
-}
-
-constexpr std::uint64_t too_long = ~std::uint64_t{0};  // ends in a number of bytes that no short text has
-
-struct bytes7_key {
-  using type = std::uint64_t;
-  type operator()(std::string_view text) const {
-    const std::size_t n = text.size();
-    return n > 7 ? too_long : load_bytes(text.data(), n) | std::uint64_t{n} << 56;
-  }
-};
-struct bytes15_key {
-  using type = words<16>;
-  type operator()(std::string_view text) const {
-    const std::size_t n = text.size();
-    if (n > 15) return {{too_long, too_long}};
-    if (n <= 8) return {{load_bytes(text.data(), n), std::uint64_t{n} << 56}};
-    return {{load_bytes(text.data(), 8), load_bytes(text.data() + 8, n - 8) | std::uint64_t{n} << 56}};
-  }
-};
-struct hash64_key {
-  using type = std::uint64_t;
-  std::uint64_t seed;
-  type operator()(std::string_view text) const {
-    return XXH3_64bits_withSeed(text.data(), text.size(), seed);
-  }
-};
-struct hash128_key {
-  using type = words<16>;
-  std::uint64_t seed;
-  type operator()(std::string_view text) const {
-    const auto hash = XXH3_128bits_withSeed(text.data(), text.size(), seed);
-    return {{hash.low64, hash.high64}};
-  }
-};
-
-template <class F>
-auto with_key(key_form form, std::uint64_t seed, const F& f) {
-  switch (form) {
-    case key_form::bytes7:
-      return f(bytes7_key{});
-    case key_form::bytes15:
-      return f(bytes15_key{});
-    case key_form::hash64:
-      return f(hash64_key{seed});
-    default:
-      return f(hash128_key{seed});
-  }
-}
-
-template <class KeyOf>
-array<typename KeyOf::type, host> keys_of(const host& cpu, const texts& all, const KeyOf& key_of) {
-  array<typename KeyOf::type, host> keys(cpu, all.size());
-  all.for_each_chunk([&](std::size_t begin, std::size_t count, const auto& layout) {
-    auto* const target = keys.data() + begin;
-    if constexpr (std::is_same_v<std::decay_t<decltype(layout)>, coded_texts>) {
-      if (layout.dictionary->size() <= count) {  // which therefore costs no more than the rows
-        const auto known = keys_of(cpu, *layout.dictionary, key_of);
-        const auto none = key_of({});
-        return cpu.for_each(count, [&](std::size_t i) {
-          const std::size_t number = layout.code(i);
-          target[i] = number < known.size() ? known[number] : none;
-        });
-      }
-    }
-    cpu.for_each(count, [&](std::size_t i) { target[i] = key_of(layout[i]); });
-  });
-  return keys;
-}
-
-/// Texts numbered by first occurrence.
-struct numbered_texts {
-  array<std::uint32_t, host> first;    // the row where each distinct text comes first
-  array<std::uint32_t, host> numbers;  // of each row
-};
-
-inline std::size_t slot_of(std::uint64_t key, std::size_t slots) {
-  return static_cast<std::size_t>(key * 0x9E3779B97F4A7C15 >> 32) % slots;
-}
-inline std::size_t slot_of(const words<16>& key, std::size_t slots) {
-  return slot_of(key.word[0] + key.word[1] * 0xC2B2AE3D27D4EB4F, slots);
-}
-
-/// Texts that are not compared, since their keys are equal only if they are.
-struct no_text {};
-
-/// Whether the text of each row is that of the first one that has its key: row rows[first[inverse[i]]].
-template <class Text>
-bool all_same(const host& cpu, std::span<const std::uint32_t> rows, std::span<const std::uint32_t> first,
-              std::span<const std::uint32_t> inverse, const Text& text) {
-  constexpr std::size_t batch = 16;  // whose cache misses overlap
-  const std::size_t n = rows.size();
-  return cpu.sum(detail::ceil_div(n, batch), [&](std::size_t b) {
-    const std::size_t begin = b * batch, count = std::min(batch, n - begin);
-    std::string_view firsts[batch];
-    for (std::size_t k = 0; k < count; ++k) {
-      firsts[k] = text[rows[first[inverse[begin + k]]]];
-      __builtin_prefetch(firsts[k].data());
-    }
-    std::uint64_t different = 0;
-    for (std::size_t k = 0; k < count; ++k) different += text[rows[begin + k]] != firsts[k];
-    return different;
-  }) == 0;
-}
-
-/// Numbers texts by their keys; nothing if two different ones have one key.
-///
-/// In each block of rows a small table of the keys that came last finds most copies of a text where there
-/// are few different ones, and only the other rows, the leaders, are numbered by hashing. A block that has
-/// few copies in its first rows looks for no more.
-template <class Key, class Text>
-std::optional<numbered_texts> number(const host& cpu, const array<Key, host>& keys, const Text& text) {
-  constexpr bool compares = !std::is_same_v<Text, no_text>;
-  constexpr std::size_t block = std::size_t{1} << 16, sample = block / 8, slots = std::size_t{1} << 12;
-  struct entry {
-    Key key;
-    std::uint32_t row;
-  };
-  const std::size_t n = keys.size(), blocks = detail::ceil_div(n, block);
-  constexpr std::uint32_t none = ~std::uint32_t{0};
-  std::atomic<bool> apart{true};
-  array<std::uint32_t, host> numbers(cpu, n);
-  array<std::uint64_t, host> begins(cpu, blocks + 1);  // of each block's leaders
-  cpu.launch(blocks, slots * sizeof(entry), [&](const auto&, std::size_t b, std::byte* scratch) {
-    auto* const seen = reinterpret_cast<entry*>(scratch);
-    for (std::size_t s = 0; s < slots; ++s) seen[s].row = none;
-    std::size_t leaders = 0;
-    const std::size_t begin = b * block, end = std::min(n, begin + block);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i - begin >= sample && leaders > sample / 2) {
-        numbers[i] = static_cast<std::uint32_t>(i);
-        ++leaders;
-        continue;
-      }
-      entry* const two = seen + 2 * slot_of(keys[i], slots / 2);
-      const auto has = [&](const entry& it) { return it.row != none && it.key == keys[i]; };
-      const entry& last = has(two[1]) ? two[1] : two[0];
-      if (!has(last)) {
-        two[1] = two[0];
-        two[0] = {keys[i], static_cast<std::uint32_t>(i)};
-        ++leaders;
-      } else if constexpr (compares) {
-        if (text[i] != text[last.row]) apart.store(false, std::memory_order_relaxed);
-      }
-      numbers[i] = last.row;
-    }
-    begins[b] = leaders;
-  });
-  begins[blocks] = 0;
-  cpu.exclusive_scan(begins.data(), begins.data(), blocks + 1);
-  array<Key, host> leader_keys(cpu, begins[blocks]);
-  array<std::uint32_t, host> leader_rows(cpu, begins[blocks]);
-  cpu.launch(blocks, 0, [&](const auto&, std::size_t b, std::byte*) {
-    auto next = static_cast<std::uint32_t>(begins[b]);
-    for (std::size_t i = b * block; i < std::min(n, (b + 1) * block); ++i) {
-      if (numbers[i] != i) {
-        numbers[i] = numbers[numbers[i]];
-        continue;
-      }
-      leader_keys[next] = keys[i];
-      leader_rows[next] = static_cast<std::uint32_t>(i);
-      numbers[i] = next++;
-    }
-  });
-  auto distinct = unique_all(cpu, leader_keys, {index_order::first_occurrence, true, true});
-  if constexpr (compares) {
-    if (!all_same(cpu, leader_rows.span(), distinct.first.span(), distinct.inverse.span(), text))
-      apart = false;
-  }
-  if (!apart) return std::nullopt;
-  cpu.for_each(n, [&](std::size_t i) { numbers[i] = distinct.inverse[numbers[i]]; });
-  auto& first = distinct.first;
-  cpu.for_each(first.size(), [&](std::size_t i) { first[i] = leader_rows[first[i]]; });
-  return numbered_texts{std::move(first), std::move(numbers)};
-}
-
-/// The same with the texts at hand, which are compared where keys are hashes.
-template <class Key>
-std::optional<numbered_texts> number(const host& cpu, const texts& all, const array<Key, host>& keys,
-                                     key_form form) {
-  if (form <= key_form::bytes15) return number(cpu, keys, no_text());
-  std::optional<numbered_texts> result;
-  all.with_layout([&](const auto& text) { result = number(cpu, keys, text); });
-  return result;
-}
-
-/// Calls f(key_of, form, seed) for a function that makes keys of texts, of the shortest form. If the result
-/// is None, that of the next seed.
-template <class F>
-nb::object with_keys_for(const texts& all, const F& f) {
-  constexpr std::uint64_t long_one = std::uint64_t{1} << 32;
-  const std::uint64_t lengths = without_gil(call_place<host>(), [&](const host& cpu) {
-    std::uint64_t above_7_and_15 = 0;
-    all.for_each_chunk([&](std::size_t, std::size_t count, const auto& layout) {
-      above_7_and_15 += cpu.sum(count, [&](std::size_t i) {
-        const std::size_t n = layout[i].size();
-        return std::uint64_t{n > 7} + (n > 15 ? long_one : 0);
-      });
-    });
-    return above_7_and_15;
-  });
-  if (lengths == 0) return f(bytes7_key{}, key_form::bytes7, 0);
-  if (lengths < long_one) return f(bytes15_key{}, key_form::bytes15, 0);
-  // Two of 2^26 texts have one hash of 64 bits with a probability of 2^-13.
-  nb::object result = nb::none();
-  if (all.size() <= std::size_t{1} << 26) result = f(hash64_key{0}, key_form::hash64, 0);
-  for (std::uint64_t seed = 1; result.is_none() && seed < 16; ++seed) {  // no accident under so many
-    result = f(hash128_key{seed}, key_form::hash128, seed);
-  }
-  if (!result.is_none()) return result;
-  detail::raise<build_error>({"roost: 16 hash functions could not tell the strings apart; please report it"});
-}
-
-texts all_of(const std::vector<const texts*>& columns) {
-  texts all(false);
+text_column all_of(const std::vector<const texts*>& columns) {
+  text_column all;
   for (const texts* column : columns) all.add(*column);
-  if (all.size() >= ~std::uint32_t{0}) {
-    detail::raise<invalid_argument>({"roost: ", all.size(), " strings; at most 2^32 - 2 at once"});
-  }
   return all;
+}
+
+nb::object to_python(const call_place<host>& at, text_keys&& keys) {
+  return std::visit([&](auto& words) { return python::to_python(at, std::move(words)); }, keys.keys);
 }
 
 /// Keys of the texts of some columns, one column after the other, that are equal where the texts are; and
 /// their form and seed, for query_keys. `numbers_will_do`: instead of hashes, numbers.
-nb::object keys_of_texts(const std::vector<const texts*>& columns, bool numbers_will_do) {
-  const texts all = all_of(columns);
+nb::object keys_of_columns(const std::vector<const texts*>& columns, bool numbers_will_do) {
   const call_place<host> at;
-  return with_keys_for(all, [&](const auto& key_of, key_form form, std::uint64_t seed) -> nb::object {
-    std::optional<numbered_texts> numbered;
-    auto keys = without_gil(at, [&](const host& cpu) {
-      auto words = keys_of(cpu, all, key_of);
-      if (form > key_form::bytes15) numbered = number(cpu, all, words, form);
-      return words;
-    });
-    if (form > key_form::bytes15 && !numbered) return nb::none();
-    nb::object result = numbered && numbers_will_do ? to_python(at, std::move(numbered->numbers))
-                                                    : to_python(at, std::move(keys));
-    return nb::make_tuple(result, static_cast<int>(form), seed);
-  });
+  auto keys = without_gil(at, [&](const host& cpu) { return keys_of_texts(cpu, all_of(columns)); });
+  const int form = static_cast<int>(keys.made_of);
+  const std::uint64_t seed = keys.seed;
+  nb::object result = text_keys::hashes(keys.made_of) && numbers_will_do
+                          ? python::to_python(at, std::move(keys.numbered.numbers))
+                          : to_python(at, std::move(keys));
+  return nb::make_tuple(std::move(result), form, seed);
 }
 
 /// For the texts of some columns, one column after the other: the rows where distinct ones come first,
 /// ascending, and the number of each row's text among these.
-nb::object number_texts(const std::vector<const texts*>& columns, bool wide) {
-  const texts all = all_of(columns);
+nb::object number_columns(const std::vector<const texts*>& columns, bool wide) {
   const call_place<host> at;
-  return with_keys_for(all, [&](const auto& key_of, key_form form, std::uint64_t) -> nb::object {
-    auto numbered =
-        without_gil(at, [&](const host& cpu) { return number(cpu, all, keys_of(cpu, all, key_of), form); });
-    if (!numbered) return nb::none();
-    const nb::object first = rows_to_python(at, std::move(numbered->first), wide);
-    return nb::make_tuple(first, rows_to_python(at, std::move(numbered->numbers), wide));
-  });
+  auto numbered = without_gil(at, [&](const host& cpu) { return number_texts(cpu, all_of(columns)); });
+  const nb::object first = rows_to_python(at, std::move(numbered.first), wide);
+  return nb::make_tuple(first, rows_to_python(at, std::move(numbered.numbers), wide));
 }
 
 /// The keys of queries, made as those of a table were.
 nb::object query_keys(const texts& queries, int form, std::uint64_t seed) {
   const call_place<host> at;
-  return with_key(static_cast<key_form>(form), seed, [&](const auto& key_of) -> nb::object {
-    return to_python(at, without_gil(at, [&](const host& cpu) { return keys_of(cpu, queries, key_of); }));
-  });
+  return to_python(at, without_gil(at, [&](const host& cpu) {
+                     return keys_of_texts(cpu, queries, static_cast<text_keys::form>(form), seed);
+                   }));
 }
 
 /// Makes rows[i] -1 where query i is not the text of the table's row, as hashes may have it.
 void keep_equal(const texts& queries, const texts& table, int form, const column& numbers) {
-  if (static_cast<key_form>(form) <= key_form::bytes15) return;
+  if (!text_keys::hashes(static_cast<text_keys::form>(form))) return;
   const auto rows = span_of<std::int64_t>(numbers, queries.size());
   without_gil(call_place<host>(), [&](const host& cpu) {
     queries.for_each_chunk([&](std::size_t begin, std::size_t count, const auto& layout) {
@@ -853,8 +474,8 @@ void bind_strings(nb::module_& m) {
       .def_prop_ro("nulls", &texts::nulls)
       .def_prop_ro("valid", &valid_of)
       .def_prop_ro("are_bytes", &texts::are_bytes);
-  m.def("keys_of_texts", &keys_of_texts);
-  m.def("number_texts", &number_texts);
+  m.def("keys_of_texts", &keys_of_columns);
+  m.def("number_texts", &number_columns);
   m.def("query_keys", &query_keys);
   m.def("keep_equal", &keep_equal);
   m.def("write_objects", &write_objects);

@@ -35,6 +35,7 @@
 #include <roost/stadium/stadium_file.hpp>
 #include <roost/stadium/stadium_map.hpp>
 #include <roost/string_index.hpp>
+#include <roost/texts.hpp>
 #include <roost/two_way_index.hpp>
 
 namespace {

@@ -1,0 +1,198 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "roost/columns.hpp"
+#include "roost/two_way_index.hpp"
+
+/// \file
+/// Columns of texts on the host, read where they lie, and numbered exactly. Needs the header xxhash.h.
+
+namespace roost {
+
+/// A bitmap as Arrow has it, which says of each row whether it has a value; null: all have one.
+struct validity {
+  const std::uint8_t* bits = nullptr;
+  std::size_t offset = 0;
+  bool operator[](std::size_t i) const {
+    return bits == nullptr || (bits[(offset + i) / 8] >> (offset + i) % 8 & 1) != 0;
+  }
+};
+
+// How texts lie in memory. Each is a column whose element i is a text; of a null, any.
+
+/// Bytes side by side: text i is those from offsets[i] to offsets[i + 1] - 1. Arrow's utf8 and large_utf8.
+template <class Offset>
+struct packed_texts {
+  const Offset* offsets;
+  const char* bytes;
+  std::string_view operator[](std::size_t i) const {
+    return {bytes + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};
+  }
+};
+
+/// Arrow's views: a short text lies in its view, and a longer one in one of several buffers.
+struct viewed_texts {
+  struct view {
+    std::int32_t length;
+    char begin[4];
+    std::int32_t buffer, offset;
+  };
+  static_assert(sizeof(view) == 16);
+  const view* views;
+  const void* const* buffers;
+  validity valid;  ///< a null's view may point anywhere
+  std::string_view operator[](std::size_t i) const {
+    if (!valid[i]) return {};
+    const view& it = views[i];
+    const auto length = static_cast<std::size_t>(it.length);
+    if (length <= 12) return {it.begin, length};
+    return {static_cast<const char*>(buffers[it.buffer]) + it.offset, length};
+  }
+};
+
+/// Texts of one width.
+struct fixed_texts {
+  const char* bytes;
+  std::size_t width;
+  bool padded;  ///< zeros at the end are no part of a text
+  std::string_view operator[](std::size_t i) const {
+    std::string_view text(bytes + i * width, width);
+    if (padded) text.remove_suffix(width - 1 - text.find_last_not_of('\0'));  // npos + 1 is 0
+    return text;
+  }
+};
+
+class text_column;
+
+/// Numbers of texts in a dictionary. A null may have one beyond it.
+struct coded_texts {
+  const void* codes;
+  std::size_t code_bytes;  ///< 1, 2, 4 or 8
+  const text_column* dictionary;
+  std::size_t code(std::size_t i) const {
+    switch (code_bytes) {
+      case 1:
+        return static_cast<const std::uint8_t*>(codes)[i];
+      case 2:
+        return static_cast<const std::uint16_t*>(codes)[i];
+      case 4:
+        return static_cast<const std::uint32_t*>(codes)[i];
+      default:
+        return static_cast<const std::uint64_t*>(codes)[i];
+    }
+  }
+  inline std::string_view operator[](std::size_t i) const;
+};
+
+/// A column of texts: chunks, each in a layout of its own, in memory of its own or of others. Adding to one
+/// is for one thread at a time.
+class text_column {
+  struct chunk {
+    std::size_t begin, count;  // rows of the column
+    std::variant<packed_texts<std::int32_t>, packed_texts<std::int64_t>, viewed_texts, fixed_texts,
+                 coded_texts>
+        layout;
+  };
+
+ public:
+  /// Adds `count` rows, whose memory must outlive the column; see keep().
+  template <class Layout>
+  void add(std::size_t count, const Layout& layout) {
+    if (count != 0) chunks_.push_back({size_, count, layout});
+    size_ += count;
+  }
+  void add(const text_column& other) {
+    for (const chunk& part : other.chunks_) add(part.count, part.layout);
+  }
+  /// Says that a row, which is added before or after, is null.
+  void add_null(std::size_t row) {
+    if (valid_.size() <= row / 8) valid_.resize(row / 8 + 1, 0xFF);
+    valid_[row / 8] &= static_cast<std::uint8_t>(~(1U << row % 8));
+    ++nulls_;
+  }
+  /// Keeps memory as long as this.
+  void keep(std::shared_ptr<void> memory) { memory_.push_back(std::move(memory)); }
+
+  std::size_t size() const { return size_; }
+  std::size_t nulls() const { return nulls_; }
+  /// A bitmap as Arrow has it, where there are nulls; its last bytes may be missing, where there are none.
+  std::span<const std::uint8_t> valid() const { return valid_; }
+
+  std::string_view operator[](std::size_t i) const {
+    auto part = chunks_.begin();
+    if (chunks_.size() > 1) {
+      part = std::upper_bound(chunks_.begin(), chunks_.end(), i,
+                              [](std::size_t row, const chunk& it) { return row < it.begin; }) -
+             1;
+    }
+    return std::visit([&](const auto& layout) { return layout[i - part->begin]; }, part->layout);
+  }
+
+  /// f(a column with these texts): the only chunk, or this.
+  template <class F>
+  void with_layout(const F& f) const {
+    if (chunks_.size() != 1) return f(*this);
+    std::visit(f, chunks_[0].layout);
+  }
+
+  /// f(begin, count, layout) for each chunk, whose first row is `begin`.
+  template <class F>
+  void for_each_chunk(const F& f) const {
+    for (const chunk& part : chunks_) {
+      std::visit([&](const auto& layout) { f(part.begin, part.count, layout); }, part.layout);
+    }
+  }
+
+ private:
+  std::vector<chunk> chunks_;
+  std::vector<std::shared_ptr<void>> memory_;
+  std::vector<std::uint8_t> valid_;
+  std::size_t size_ = 0, nulls_ = 0;
+};
+
+std::string_view coded_texts::operator[](std::size_t i) const {
+  const std::size_t number = code(i);
+  return number < dictionary->size() ? (*dictionary)[number] : std::string_view();
+}
+
+/// Texts numbered by first occurrence.
+struct numbered_texts {
+  array<std::uint32_t, host> first;    ///< the row where each distinct text comes first, ascending
+  array<std::uint32_t, host> numbers;  ///< of each row's text
+};
+
+/// Numbers the texts of a column, exactly: those with equal hashes are compared. A null has the number of any
+/// text. Throws invalid_argument for more than 2^32 - 2 rows, out_of_memory, and build_error if 16 hash
+/// functions do not tell the texts apart.
+inline numbered_texts number_texts(const host& cpu, const text_column& texts);
+
+/// Keys that are equal where texts are.
+struct text_keys {
+  /// What they are made of: the text itself and its size, or a hash.
+  enum class form : std::uint8_t { bytes7, bytes15, hash64, hash128 };
+
+  form made_of = form::bytes7;
+  std::uint64_t seed = 0;
+  std::variant<array<std::uint64_t, host>, array<packed_key<2>, host>> keys;
+  numbered_texts numbered;  ///< of hashes, which were compared; otherwise empty
+
+  /// Whether equal keys may be of two texts, one of which was not among those that keys were made of.
+  static bool hashes(form of) { return of > form::bytes15; }
+};
+
+/// The keys of texts, of the form that is shortest for them. Throws as number_texts.
+inline text_keys keys_of_texts(const host& cpu, const text_column& texts);
+/// The keys of other texts, in the same form: queries, which are compared where keys are hashes.
+inline text_keys keys_of_texts(const host& cpu, const text_column& texts, text_keys::form made_of,
+                               std::uint64_t seed);
+
+}  // namespace roost
+
+#include "roost/detail/groups/text_keys.hpp"
