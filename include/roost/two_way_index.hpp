@@ -14,7 +14,7 @@ namespace roost {
 enum class index_order {
   first_occurrence,  ///< by first occurrence in the input
   by_key,            ///< ascending: keys must be integers
-  any                ///< by the hash of the key: the fastest; the order may differ between places
+  any                ///< the fastest; the order may differ between places and batches
 };
 
 namespace detail {

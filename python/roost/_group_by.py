@@ -124,7 +124,7 @@ class GroupBy:
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
         self._frame, self._kept, self._given = frame, keys.kept, keys.given
         self._kind.keep()
-        self._groups = keys.library.module.group(keys.library.place(), keys.words)
+        self._groups = keys.library.module.group(keys.library.place(), keys.words, getattr(keys, "bits", 64))
         self._keys, self._lock = None, threading.Lock()
         self._texts = keys.texts if isinstance(keys, StringKeys) else None
         if self._texts is not None and isinstance(self._texts.source, np.ndarray):

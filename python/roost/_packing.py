@@ -346,10 +346,10 @@ class _Packed:
 
 
 class ColumnsKeys:
-    """Keys of columns, as other Keys are."""
+    """Keys of columns, as other Keys are: words below 2^bits."""
 
     def __init__(self, words, kind, library):
-        self.words = library.column(words)
+        self.words, self.bits = library.column(words), kind.packing.bits
         self.n, self.kind, self.library, self.kept, self.given = len(words), kind, library, None, len(words)
 
 

@@ -39,14 +39,18 @@ struct moments {
 
 /// The same of pairs, with the sum of the products.
 struct comoments {
-  moments x, y;
-  double products = 0;
+  double n = 0, x = 0, y = 0;  // means
+  double x_squares = 0, y_squares = 0, products = 0;
 
   friend ROOST_FN comoments operator+(const comoments& a, const comoments& b) {
-    if (a.x.n == 0 || b.x.n == 0) return a.x.n == 0 ? b : a;
-    const double share = b.x.n / (a.x.n + b.x.n);
-    return {a.x + b.x, a.y + b.y,
-            a.products + b.products + (b.x.mean - a.x.mean) * (b.y.mean - a.y.mean) * share * a.x.n};
+    if (a.n == 0 || b.n == 0) return a.n == 0 ? b : a;
+    const double n = a.n + b.n, share = b.n / n, dx = b.x - a.x, dy = b.y - a.y;
+    return {n,
+            a.x + dx * share,
+            a.y + dy * share,
+            a.x_squares + b.x_squares + dx * dx * share * a.n,
+            a.y_squares + b.y_squares + dy * dy * share * a.n,
+            a.products + b.products + dx * dy * share * a.n};
   }
 };
 
@@ -55,6 +59,13 @@ ROOST_FN moments moments_of(double value) { return {1, value, value - value}; }
 
 struct load_moments {
   values_of_rows x;
+  const moments* block(std::size_t first, std::size_t n, moments* buffer) const {
+    x.convert(first, n, buffer, [](auto value) { return moments_of(static_cast<double>(value)); });
+    for (std::size_t k = 0; x.valid != nullptr && k < n; ++k) {
+      if (!x.has(first + k)) buffer[k] = {};
+    }
+    return buffer;
+  }
   ROOST_FN moments operator()(std::size_t row) const {
     return x.has(row) ? moments_of(x.as_double(row)) : moments();
   }
@@ -62,10 +73,18 @@ struct load_moments {
 struct load_comoments {
   values_of_rows x, y;
   ROOST_FN comoments operator()(std::size_t row) const {
-    if (!x.has(row)) return {};
-    const moments a = moments_of(x.as_double(row)), b = moments_of(y.as_double(row));
-    return {a, b, a.squares + b.squares};
+    return x.has(row) ? of(x.as_double(row), y.as_double(row)) : comoments();
   }
+  const comoments* block(std::size_t first, std::size_t n, comoments* buffer) const {
+    double of_x[detail::few_rows::block], of_y[detail::few_rows::block];
+    const auto as_double = [](auto value) { return static_cast<double>(value); };
+    x.convert(first, n, of_x, as_double);
+    y.convert(first, n, of_y, as_double);
+    for (std::size_t k = 0; k < n; ++k) buffer[k] = x.has(first + k) ? of(of_x[k], of_y[k]) : comoments();
+    return buffer;
+  }
+  /// The spread of an infinite value is NaN.
+  static ROOST_FN comoments of(double a, double b) { return {1, a, b, a - a, b - b, (a - a) + (b - b)}; }
 };
 
 /// What is made of the moments of a group of n values; NaN of too few.
@@ -82,14 +101,14 @@ struct relation {
   double less;
   bool correlation;
   ROOST_FN double operator()(const comoments& of) const {
-    if (!(of.x.n > less)) return not_a_number;
-    if (!correlation) return of.products / (of.x.n - less);
-    const double found = of.products / (sqrt(of.x.squares) * sqrt(of.y.squares));
+    if (!(of.n > less)) return not_a_number;
+    if (!correlation) return of.products / (of.n - less);
+    const double found = of.products / (sqrt(of.x_squares) * sqrt(of.y_squares));
     return found > 1 ? 1 : found < -1 ? -1 : found;
   }
 };
 ROOST_FN double number_in(const moments& of) { return of.n; }
-ROOST_FN double number_in(const comoments& of) { return of.x.n; }
+ROOST_FN double number_in(const comoments& of) { return of.n; }
 
 /// Writes what is made of each group's moments, and the number of its values.
 template <class Moments, class Made>
@@ -149,6 +168,10 @@ struct load_ordered {
     return detail::with_number(source.type,
                                [&]<class T>(T) -> std::uint64_t { return words.word(source.get<T>(row)); });
   }
+  const std::uint64_t* block(std::size_t first, std::size_t n, std::uint64_t* buffer) const {
+    source.convert(first, n, buffer, [&](auto value) { return std::uint64_t{words.word(value)}; });
+    return buffer;
+  }
 };
 
 struct put_word {
@@ -185,8 +208,7 @@ words_of_lists<Place> words_of_groups(const Place& place, const lists_of<Place>&
       result.own_offsets = array<std::uint64_t, Place>(place, lists.size + 1);
       result.offsets = result.own_offsets.data();
       result.words = array<std::uint64_t, Place>(place, lists.n);
-      detail::list_few(place, *lists.few, result.own_offsets.data(),
-                       [&](std::uint64_t p, std::size_t row) { result.words[p] = load(row); });
+      detail::list_few(place, *lists.few, load, result.own_offsets.data(), result.words.data());
       return result;
     }
   }

@@ -27,8 +27,9 @@ class grouping_of final : public grouping<Place> {
  public:
   using typename grouping<Place>::at_place;
 
-  grouping_of(const Place& place, std::span<const Key> keys) : grouping<Place>(place, keys.size()) {
-    if (number_few(place, keys)) return;
+  grouping_of(const Place& place, std::span<const Key> keys, std::size_t bits)
+      : grouping<Place>(place, keys.size()) {
+    if (number_few(place, keys, bits)) return;
     keys_ = array<Key, Place>(place, keys.size());
     place.for_each(keys.size(), copy_of(keys.data(), keys_.data()));
   }
@@ -69,10 +70,10 @@ class grouping_of final : public grouping<Place> {
     }
   }
 
-  /// On the host, if they are few; then in the order of their hashes.
-  bool number_few(const Place& place, std::span<const Key> keys) {
+  /// On the host, if they are few; then by first occurrence.
+  bool number_few(const Place& place, std::span<const Key> keys, std::size_t bits) {
     if constexpr (std::is_same_v<Place, host>) {
-      auto few = detail::number_few<Key>(place, keys.size(), [&](std::size_t i) { return keys[i]; });
+      auto few = detail::number_few<Key>(place, keys.size(), [&](std::size_t i) { return keys[i]; }, bits);
       if (!few) return false;
       distinct_ = std::move(few->keys);
       this->few_ = std::move(few->rows);
@@ -89,9 +90,8 @@ class grouping_of final : public grouping<Place> {
       if (this->few_) {
         this->rows_ = array<std::uint32_t, Place>(place, this->n_);
         this->offsets_ = array<std::uint64_t, Place>(place, this->size_ + 1);
-        detail::list_few(place, *this->few_, this->offsets_.data(), [&](std::uint64_t p, std::size_t i) {
-          this->rows_[p] = static_cast<std::uint32_t>(i);
-        });
+        const detail::values_at rows{[](std::size_t i) { return static_cast<std::uint32_t>(i); }};
+        detail::list_few(place, *this->few_, rows, this->offsets_.data(), this->rows_.data());
         this->grouped_ = true;
         return;
       }
@@ -122,12 +122,15 @@ class grouping_of final : public grouping<Place> {
   array<Key, Place> distinct_;  // once they are numbered, until they are Python's and rows are grouped
 };
 
+/// `bits`: all keys are below 2^bits.
 template <class Place>
-std::unique_ptr<grouping<Place>> group_rows(const call_place<Place>& at, const column& keys) {
+std::unique_ptr<grouping<Place>> group_rows(const call_place<Place>& at, const column& keys,
+                                            std::size_t bits) {
   return with_keys(keys, [&]<class Key>(Key) -> std::unique_ptr<grouping<Place>> {
     const auto column = span_of<Key>(keys);
-    return without_gil(
-        at, [&](const Place& place) { return std::make_unique<grouping_of<Key, Place>>(place, column); });
+    return without_gil(at, [&](const Place& place) {
+      return std::make_unique<grouping_of<Key, Place>>(place, column, bits);
+    });
   });
 }
 
@@ -145,7 +148,7 @@ void bind_group_by(nb::module_& m) {
           .def("last_rows", &all::last_rows)
           .def("reduce", &all::reduce, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg("valid").none());
   bind_aggregates(bound);
-  m.def("group", &group_rows<Place>);
+  m.def("group", &group_rows<Place>, nb::arg(), nb::arg(), nb::arg("bits") = 64);
 }
 
 template void bind_group_by<ROOST_PYTHON_PLACE>(nb::module_&);

@@ -229,6 +229,13 @@ class grouping {
 
   nb::object end_rows(at_place at, bool last, bool wide) {
     auto found = alone(at, [&](const Place& place) {
+      if constexpr (std::is_same_v<Place, host>) {
+        if (few_ && !last) {
+          array<std::uint32_t, Place> rows(place, size_);
+          std::copy(few_->first.begin(), few_->first.end(), rows.data());
+          return rows;
+        }
+      }
       const auto lists = rows_of_groups(place);
       array<std::uint32_t, Place> result(place, size_);
       place.for_each(size_, put_by_number<std::uint32_t, end_of_group>{
@@ -273,7 +280,18 @@ class grouping {
         return results;
       }
     }
-    combine(place, load, combine_words<Bits>{load.words.extreme(), load.words.floats()}, results.data());
+    const combine_words<Bits> add{load.words.extreme(), load.words.floats()};
+    if constexpr (std::is_same_v<Place, host>) {
+      if (few_ && !add.floats) {
+        if (add.least) {
+          detail::reduce_few(place, *few_, load, minimum(), results.data());
+        } else {
+          detail::reduce_few(place, *few_, load, plus(), results.data());
+        }
+        return results;
+      }
+    }
+    combine(place, load, add, results.data());
     return results;
   }
 
@@ -281,7 +299,8 @@ class grouping {
   template <class T, class Load, class F>
   void combine(const Place& place, const Load& load, const F& f, T* results) {
     if constexpr (std::is_same_v<Place, host>) {
-      if (few_) return detail::reduce_few(place, *few_, load, f, results);
+      if (few_ && few_->suits(place)) return detail::reduce_few(place, *few_, load, f, results);
+      rows_of_groups(place);
     }
     array<T, Place> of_groups(place, numbers_.size());
     T* const target = numbers_.size() == 0 ? results : of_groups.data();

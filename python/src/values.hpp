@@ -47,6 +47,14 @@ struct values_of_rows {
     if (type == column_type::f8) return get<double>(i);
     return detail::with_number(type, [&]<class T>(T) { return static_cast<double>(get<T>(i)); });
   }
+  /// target[k] = f(value of row first + k), on the host, whose type is chosen once.
+  template <class Target, class F>
+  void convert(std::size_t first, std::size_t n, Target* target, const F& f) const {
+    detail::with_number(type, [&]<class T>(T) {
+      for (std::size_t k = 0; k < n; ++k) target[k] = f(get<T>(first + k));
+      return true;
+    });
+  }
 };
 
 /// The n values of a column, of which `valid` has bits.
@@ -111,57 +119,86 @@ struct words_of {
 /// before.
 template <class Bits>
 struct load_word {
-  enum class form : std::uint8_t { same, int32, bits, fraction, in_order, truth, one };
+  using value = Bits;
+  enum class form : std::uint8_t { bits, fraction, in_order, truth, one };
   values_of_rows source;
   words_of words;
   form as;
+  bool same;  // words are the values as they lie in memory
   Bits identity;
   std::uint64_t reversed;  // all bits, or none
 
   load_word(const values_of_rows& of, words_of combined)
       : source(of),
         words(combined),
-        as(words.of_bools()                ? form::truth
-           : words.extreme()               ? form::in_order
-           : words.how == reduction::count ? form::one
-           : words.type == column_type::f8 ? form::same
-           : words.as_double()             ? form::fraction
-           : bytes_of(words.type) == 8     ? form::same
-           : words.type == column_type::i4 ? form::int32
-                                           : form::bits),
+        as(words.of_bools()                                             ? form::truth
+           : words.extreme()                                            ? form::in_order
+           : words.how == reduction::count                              ? form::one
+           : words.as_double() || (words.floats() && sizeof(Bits) == 8) ? form::fraction
+                                                                        : form::bits),
+        same(bytes_of(words.type) == sizeof(Bits) &&
+             (as == form::bits || (as == form::fraction && words.type == column_type::f8))),
         identity(words.template identity<Bits>()),
         reversed(words.greatest() ? ~std::uint64_t{0} : 0) {}
 
+  template <form As, class T>
+  ROOST_FN Bits word(T value) const {
+    if constexpr (As == form::one) {
+      return 1;
+    } else if constexpr (As == form::truth) {
+      return static_cast<Bits>(reversed ^ (value != T(0) ? 1 : 0));
+    } else if constexpr (As == form::in_order) {
+      return static_cast<Bits>(value != value ? 0 : reversed ^ words_of::widest<T>::of(value));
+    } else if constexpr (As == form::fraction && sizeof(Bits) == 8) {
+      return bits_of<double, Bits>(static_cast<double>(value));
+    } else if constexpr (std::is_same_v<T, float> && sizeof(Bits) == 4) {
+      return bits_of<float, Bits>(value);
+    } else {
+      return static_cast<Bits>(value);
+    }
+  }
+  /// f with the form as a constant.
+  template <class F>
+  ROOST_FN auto with_form(const F& f) const {
+    switch (as) {
+      case form::bits:
+        break;
+      case form::fraction:
+        return f(std::integral_constant<form, form::fraction>());
+      case form::in_order:
+        return f(std::integral_constant<form, form::in_order>());
+      case form::truth:
+        return f(std::integral_constant<form, form::truth>());
+      case form::one:
+        return f(std::integral_constant<form, form::one>());
+    }
+    return f(std::integral_constant<form, form::bits>());
+  }
+
   ROOST_FN Bits operator()(std::size_t i) const {
     if (!source.has(i)) return identity;
-    if constexpr (sizeof(Bits) == 4) {
-      return bits_of<float, Bits>(source.get<float>(i));
-    } else {
-      if (as == form::same) return source.get<Bits>(i);  // before all others: it is half as fast with them
-      if (as == form::int32) return static_cast<Bits>(std::int64_t{source.get<std::int32_t>(i)});
+    // The most frequent ones before all others: they are half as fast with these.
+    if (same) return source.get<Bits>(i);
+    if (as == form::bits && words.type == column_type::i4)
+      return static_cast<Bits>(source.get<std::int32_t>(i));
+    return with_form([&](auto chosen) {
       return detail::with_number(words.type, [&]<class T>(T) -> Bits {
-        const T value = source.template get<T>(i);
-        switch (as) {
-          case form::same:
-          case form::int32:
-          case form::bits:
-            break;
-          case form::fraction:
-            return bits_of<double, Bits>(static_cast<double>(value));
-          case form::in_order:
-            return value != value ? 0 : reversed ^ words_of::widest<T>::of(value);
-          case form::truth:
-            return reversed ^ (value != T(0) ? 1 : 0);
-          case form::one:
-            return 1;
-        }
-        if constexpr (std::is_integral_v<T>) {
-          return static_cast<Bits>(value);
-        } else {
-          return bits_of<double, Bits>(static_cast<double>(value));
-        }
+        return word<decltype(chosen)::value>(source.template get<T>(i));
       });
+    });
+  }
+
+  /// Those of n rows: in memory, or in the buffer.
+  const Bits* block(std::size_t first, std::size_t n, Bits* buffer) const {
+    if (same && source.valid == nullptr) return static_cast<const Bits*>(source.values) + first;
+    with_form([&](auto chosen) {
+      source.convert(first, n, buffer, [&](auto value) { return word<decltype(chosen)::value>(value); });
+      return true;
+    });
+    for (std::size_t k = 0; source.valid != nullptr && k < n; ++k) {
+      buffer[k] = source.has(first + k) ? buffer[k] : identity;
     }
+    return buffer;
   }
 };
 

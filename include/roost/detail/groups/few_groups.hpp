@@ -2,286 +2,489 @@
 
 #include <algorithm>
 #include <atomic>
-#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "roost/detail/groups/reduce_lists.hpp"
+#include "roost/detail/groups/value_words.hpp"
 #include "roost/hash.hpp"
 
-// Groups of few distinct keys on the host, without moving rows: these are numbered by a table that stays in
-// the cache, and values are combined where they lie.
+// Groups of few distinct keys on the host, without moving rows: these are numbered by tables that stay in the
+// cache, one for each chunk of rows, and values are combined where they lie.
 
 namespace roost::detail {
 
-/// Distinct keys with numbers, by linear probing.
+/// Distinct keys numbered by first occurrence, and the rows where they come first.
+template <class Key>
+struct first_keys {
+  std::vector<Key> keys;
+  std::vector<std::uint32_t> rows;
+
+  std::uint32_t add(const Key& key, std::uint32_t row) {
+    keys.push_back(key);
+    rows.push_back(row);
+    return static_cast<std::uint32_t>(keys.size() - 1);
+  }
+};
+
+/// Numbers and counts keys, by linear probing.
 template <class Key>
 class key_table {
  public:
-  static constexpr std::uint32_t none = 0xFFFF, probes_most = 64;
+  static constexpr std::size_t batch = 32;  // of keys, whose cache misses overlap
+  static constexpr std::uint32_t none = ~std::uint32_t{0}, probes_most = 64;
 
-  /// For so many keys at first. `any`: one, for slots without.
-  key_table(std::size_t keys, const Key& any)
-      : keys_(std::bit_ceil(smaller<std::size_t>(16 * keys, 1 << 17) + 64), any) {
-    clear(keys_.size());
+  /// `any`: a key, for slots without.
+  key_table(const host& cpu, const Key& any) : cpu_(&cpu) { clear(1 << 10, any); }
+
+  /// The number of a key, which `row` has. None if so many keys collide that somebody may have chosen them.
+  std::uint32_t insert(const Key& key, std::uint32_t row) { return insert(key, start(key), row); }
+  /// Writes the numbers of the keys of at most `batch` rows; false if one has none.
+  template <class KeyAt>
+  bool insert(std::size_t first, std::size_t n, const KeyAt& key_at, std::uint32_t* numbers) {
+    Key keys[batch];
+    std::size_t starts[batch];
+    for (std::size_t k = 0; k < n; ++k) {
+      keys[k] = key_at(first + k);
+      starts[k] = start(keys[k]);
+      __builtin_prefetch(&slots_[starts[k]], 1);
+    }
+    slot* const slots = slots_.data();
+    std::size_t k = 0;
+    for (; k < n; ++k) {
+      slot* it = slots + starts[k];
+      it += has(*it, keys[k]) ? 0 : 1;  // without a branch, which would often go the other way
+      if (!has(*it, keys[k])) break;
+      ++it->count;
+      numbers[k] = it->number;
+    }
+    for (; k < n; ++k) {
+      const bool grown = slots_.data() != slots;
+      numbers[k] = insert(keys[k], grown ? start(keys[k]) : starts[k], static_cast<std::uint32_t>(first + k));
+      if (numbers[k] == none) return false;
+    }
+    return true;
   }
-
-  /// The number of a key, or none.
-  std::uint32_t find(const Key& key) const {
-    for (std::size_t s = start(key);; s = (s + 1) & mask_) {
-      if (numbers_[s] == none || same_key(keys_[s], key)) return numbers_[s];
+  const first_keys<Key>& distinct() const { return distinct_; }
+  /// counts[number of a key] = how often it came.
+  void write_counts(std::uint64_t* counts) const {
+    for (const slot& it : slots_.span()) {
+      if (it.number != none) counts[it.number] = it.count;
     }
   }
-  /// The number of a key, which may be new. None if so many collide that somebody may have chosen them.
-  std::uint32_t insert(const Key& key) {
-    std::size_t s = start(key);
-    for (std::uint32_t k = 0; numbers_[s] != none; ++k, s = (s + 1) & mask_) {
-      if (same_key(keys_[s], key)) return numbers_[s];
-      if (k == probes_most) return none;
-    }
-    keys_[s] = key;
-    numbers_[s] = static_cast<std::uint16_t>(distinct_.size());
-    distinct_.push_back(key);
-    if (2 * distinct_.size() > numbers_.size()) grow();
-    return static_cast<std::uint32_t>(distinct_.size() - 1);
-  }
-  /// Ascending by number.
-  const std::vector<Key>& distinct() const { return distinct_; }
 
  private:
-  std::size_t start(const Key& key) const { return static_cast<std::size_t>(hash_of(key)) & mask_; }
-  void clear(std::size_t slots) {
-    keys_.resize(slots, keys_[0]);
-    numbers_.assign(slots, static_cast<std::uint16_t>(none));
-    mask_ = slots - 1;
+  struct slot {
+    Key key;
+    std::uint32_t number, count;
+  };
+  static bool has(const slot& it, const Key& key) { return same_key(it.key, key) && it.number != none; }
+
+  /// Fibonacci hashing (Knuth, volume 3, 6.4): cheaper than hash_of, and consecutive keys do not collide.
+  std::size_t start(const Key& key) const {
+    std::uint64_t bits = 0;
+    if constexpr (sizeof(Key) <= 8) {
+      bits = key_bits(key);
+    } else {
+      std::uint64_t word[ceil_div(sizeof(Key), std::size_t{8})] = {};
+      std::memcpy(word, &key, sizeof(Key));
+      for (const std::uint64_t each : word) bits = bits * 0xC2B2AE3D27D4EB4F + each;
+    }
+    bits ^= bits >> 32;
+    return static_cast<std::size_t>(bits * 0x9E3779B97F4A7C15 >> shift_);
+  }
+  std::uint32_t insert(const Key& key, std::size_t s, std::uint32_t row) {
+    for (std::uint32_t k = 0; k < probes_most; ++k, s = (s + 1) & (slots_.size() - 2)) {
+      slot& it = slots_[s];
+      if (has(it, key)) {
+        ++it.count;
+        return it.number;
+      }
+      if (it.number != none) continue;
+      const std::uint32_t number = distinct_.add(key, row);
+      it = {key, number, 1};
+      if (2 * distinct_.keys.size() >= slots_.size()) grow();
+      return number;
+    }
+    return none;
+  }
+  void clear(std::size_t slots, const Key& any) {
+    slots_ = array<slot, host>(*cpu_, slots + 1);  // one more, which stays empty
+    std::fill_n(slots_.data(), slots + 1, slot{any, none, 0});
+    shift_ = 64 - std::countr_zero(slots);
   }
   void grow() {
-    clear(2 * numbers_.size());
-    for (std::size_t n = 0; n < distinct_.size(); ++n) {
-      std::size_t s = start(distinct_[n]);
-      while (numbers_[s] != none) s = (s + 1) & mask_;
-      keys_[s] = distinct_[n];
-      numbers_[s] = static_cast<std::uint16_t>(n);
+    const array<slot, host> before = std::move(slots_);
+    clear(4 * (before.size() - 1), before[0].key);
+    for (const slot& it : before.span()) {
+      if (it.number == none) continue;
+      std::size_t s = start(it.key);
+      while (slots_[s].number != none) s = (s + 1) & (slots_.size() - 2);
+      slots_[s] = it;
     }
   }
 
-  std::vector<Key> keys_, distinct_;
-  std::vector<std::uint16_t> numbers_;
-  std::size_t mask_ = 0;
+  const host* cpu_;
+  array<slot, host> slots_;
+  int shift_ = 0;
+  first_keys<Key> distinct_;
 };
 
-/// Rows of few groups.
-struct few_rows {
-  static constexpr std::size_t most = std::size_t{1} << 14;
-  static constexpr std::size_t rows_least = std::size_t{1} << 17;
+/// The same of integers below 2^bits, without hashing.
+template <class Key>
+class direct_table {
+ public:
+  static constexpr std::size_t batch = 512, bits_most = 20;
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  array<std::uint16_t, host> numbers;  // of each row's group
-  std::size_t size = 0;                // of the groups
+  explicit direct_table(std::size_t bits) : slots_(std::size_t{1} << bits, slot{none, 0}) {}
+
+  std::uint32_t insert(const Key& key, std::uint32_t row) {
+    slot& it = slots_[static_cast<std::size_t>(key)];
+    if (it.number == none) it.number = distinct_.add(key, row);
+    ++it.count;
+    return it.number;
+  }
+  template <class KeyAt>
+  bool insert(std::size_t first, std::size_t n, const KeyAt& key_at, std::uint32_t* numbers) {
+    for (std::size_t k = 0; k < n; ++k)
+      numbers[k] = insert(key_at(first + k), static_cast<std::uint32_t>(first + k));
+    return true;
+  }
+  const first_keys<Key>& distinct() const { return distinct_; }
+  void write_counts(std::uint64_t* counts) const {
+    for (std::size_t i = 0; i < distinct_.keys.size(); ++i)
+      counts[i] = slots_[static_cast<std::size_t>(distinct_.keys[i])].count;
+  }
+
+ private:
+  struct slot {
+    std::uint32_t number, count;
+  };
+  std::vector<slot> slots_;
+  first_keys<Key> distinct_;
+};
+
+/// Rows of few groups, which are in the order of their first rows.
+struct few_rows {
+  static constexpr std::size_t rows_least = std::size_t{1} << 17;
+  static constexpr std::size_t block = 512;  // whose values are read at once
+
+  array<std::uint32_t, host> numbers;  // of each row's group
+  std::vector<std::uint32_t> first;    // row of each group
   std::size_t chunk = 0, chunks = 0;   // into which rows are divided
   std::vector<std::uint64_t> before;   // [chunk][group]: rows of a group in earlier chunks; and in all
 
+  /// The most groups of n rows that are few.
+  static std::size_t most(std::size_t n) {
+    return std::clamp<std::size_t>(n / 64, std::size_t{1} << 14, std::size_t{1} << 18);
+  }
+  std::size_t size() const { return first.size(); }
   /// The rows of each group.
-  const std::uint64_t* counts() const { return before.data() + chunks * size; }
+  const std::uint64_t* counts() const { return before.data() + chunks * size(); }
+  /// Whether chunks are work for all threads.
+  bool suits(const host& cpu) const { return 2 * chunks >= static_cast<std::size_t>(cpu.threads()); }
 };
 
 /// And their keys.
 template <class Key>
 struct few_groups {
-  array<Key, host> keys;  // distinct, in ascending order of their hashes
+  array<Key, host> keys;
   few_rows rows;
 };
 
-/// The distinct keys of a sample of rows; nothing if they, or those that it has missed, are many.
+/// How many keys are distinct, as a sample of the rows has it, which may be wrong; nothing if they are many.
 template <class Key, class KeyAt>
-std::optional<key_table<Key>> sample_few(std::size_t n, const KeyAt& key_at) {
+std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const KeyAt& key_at) {
   constexpr std::size_t first_look = 8192;
-  const std::size_t sample = std::clamp<std::size_t>(n / 64, first_look, std::size_t{1} << 17);
-  key_table<Key> table(few_rows::most / 16, key_at(0));
+  const std::size_t sample = std::clamp<std::size_t>(n / 256, first_look, std::size_t{1} << 15);
+  key_table<Key> table(cpu, key_at(0));
   std::vector<std::uint32_t> seen;
+  std::uint64_t once = 0, twice = 0;  // keys that the sample has so often
+  // With those that it has missed (Chao 1984), which are at least so many.
+  const auto estimate = [&] { return seen.size() + once * once / (2 * twice + 1); };
   for (std::size_t k = 0; k < sample; ++k) {
-    const std::uint32_t number = table.insert(key_at(k * (n / sample)));
-    if (number == table.none || table.distinct().size() > few_rows::most) return std::nullopt;
+    const std::uint32_t number = table.insert(key_at(k * (n / sample)), 0);
+    if (number == table.none) return std::nullopt;
     if (number == seen.size()) seen.push_back(0);
-    ++seen[number];
-    if (k == first_look && seen.size() > first_look / 5 * 4) return std::nullopt;
+    const std::uint32_t before = seen[number]++;
+    once += before == 0 ? 1 : before == 1 ? -1 : 0;
+    twice += before == 1 ? 1 : before == 2 ? -1 : 0;
+    if (k == first_look && estimate() > 2 * few_rows::most(n)) return std::nullopt;
   }
-  // As many rows have a key that the sample has not as it has keys of one row (Good, 1953).
-  const auto once = static_cast<std::size_t>(std::count(seen.begin(), seen.end(), 1u));
-  if (once > sample / 64) return std::nullopt;
-  key_table<Key> small(table.distinct().size(), key_at(0));
-  for (const Key& key : table.distinct()) small.insert(key);
-  return small;
+  const std::size_t distinct = estimate();
+  return distinct > few_rows::most(n) / 4 * 5 ? std::nullopt : std::optional(distinct);
 }
 
-/// Writes the number of each row's key, and adds keys that the table has not; false if these are many.
-template <class Key, class KeyAt>
-bool write_numbers_of_few(const host& cpu, key_table<Key>& table, std::size_t n, const KeyAt& key_at,
-                          std::uint16_t* numbers) {
-  constexpr std::size_t block = 1 << 14;
-  const std::size_t blocks = ceil_div(n, block);
-  std::vector<std::uint32_t> missed(blocks);
-  std::atomic<std::size_t> all_missed{0};
-  cpu.for_each(blocks, [&](std::size_t b) {
-    if (all_missed.load(std::memory_order_relaxed) > n / 32) return;
-    std::uint32_t here = 0;
-    for (std::size_t i = b * block, end = smaller(n, i + block); i < end; ++i) {
-      const std::uint32_t number = table.find(key_at(i));
-      numbers[i] = static_cast<std::uint16_t>(number);
-      here += number == table.none;
+/// Numbers each chunk of rows by a table of its own; false if its keys are not few.
+template <class Table, class KeyAt>
+bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const KeyAt& key_at) {
+  const std::size_t n = rows.numbers.size(), most = few_rows::most(n);
+  std::atomic<bool> too_many{false};
+  cpu.launch(tables.size(), 0, [&](const auto&, std::size_t c, std::byte*) {
+    constexpr std::size_t at_once = 64 * Table::batch;
+    Table table = std::move(tables[c]);  // here, so that nothing else can be it
+    const std::size_t end = smaller(n, (c + 1) * rows.chunk);
+    for (std::size_t first = smaller(n, c * rows.chunk); first < end; first += at_once) {
+      if (too_many.load(std::memory_order_relaxed)) return;
+      for (std::size_t i = first, last = smaller(end, first + at_once); i < last; i += Table::batch) {
+        if (!table.insert(i, smaller(Table::batch, last - i), key_at, rows.numbers.data() + i)) {
+          return too_many.store(true);
+        }
+      }
+      if (table.distinct().keys.size() > most) too_many.store(true);
     }
-    missed[b] = here;
-    all_missed.fetch_add(here, std::memory_order_relaxed);
+    tables[c] = std::move(table);
   });
-  if (all_missed.load() > n / 32) return false;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    if (missed[b] == 0) continue;
-    for (std::size_t i = b * block, end = smaller(n, i + block); i < end; ++i) {
-      if (numbers[i] != table.none) continue;
-      const std::uint32_t number = table.insert(key_at(i));
-      if (number == table.none || table.distinct().size() > few_rows::most) return false;
-      numbers[i] = static_cast<std::uint16_t>(number);
+  return !too_many.load();
+}
+
+/// Numbers the keys of all chunks together, and counts the rows of each in each chunk. False if they are not
+/// few.
+template <class Table>
+bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
+  const std::size_t n = rows.numbers.size(), chunks = tables.size();
+  std::vector<std::vector<std::uint64_t>> counts(chunks);
+  std::vector<std::vector<std::uint32_t>> maps(chunks);  // from the numbers of a chunk to those of all
+  Table& all = tables[0];
+  for (std::size_t c = 0; c < chunks; ++c) {
+    const auto& mine = tables[c].distinct();
+    counts[c].resize(mine.keys.size());
+    tables[c].write_counts(counts[c].data());
+    for (std::size_t i = 0; c != 0 && i < mine.keys.size(); ++i) {
+      maps[c].push_back(all.insert(mine.keys[i], mine.rows[i]));
+      if (maps[c].back() == all.none) return false;
     }
   }
+  const std::size_t size = all.distinct().keys.size();
+  if (size > few_rows::most(n)) return false;
+  rows.first = all.distinct().rows;
+  rows.before.assign((chunks + 1) * size, 0);
+  cpu.for_each(chunks, [&](std::size_t c) {
+    std::uint64_t* const before = rows.before.data() + (c + 1) * size;
+    for (std::size_t i = 0; i < counts[c].size(); ++i) before[c == 0 ? i : maps[c][i]] = counts[c][i];
+  });
+  for (std::size_t i = size; i < rows.before.size(); ++i) rows.before[i] += rows.before[i - size];
+  cpu.for_each(n - smaller(n, rows.chunk), [&](std::size_t k) {
+    std::uint32_t& number = rows.numbers[rows.chunk + k];
+    number = maps[(rows.chunk + k) / rows.chunk][number];
+  });
   return true;
 }
 
-/// Numbers keys anew, in the order of their hashes, and counts the rows of each in each chunk.
-template <class Key>
-void finish_few(const host& cpu, const std::vector<Key>& distinct, few_groups<Key>& groups) {
-  const std::size_t n = groups.rows.numbers.size(), size = distinct.size();
-  std::vector<std::uint16_t> order(size), rank(size);
-  std::iota(order.begin(), order.end(), std::uint16_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
-    return hash_of(distinct[a]) < hash_of(distinct[b]);
-  });
-  groups.keys = array<Key, host>(cpu, size);
-  for (std::size_t g = 0; g < size; ++g) {
-    groups.keys[g] = distinct[order[g]];
-    rank[order[g]] = static_cast<std::uint16_t>(g);
-  }
-  // At least 64 rows a group and chunk, so that what chunks keep of each group is less than the values.
-  const auto threads = static_cast<std::size_t>(cpu.threads());
-  few_rows& rows = groups.rows;
-  rows.size = size;
-  rows.chunks = std::clamp<std::size_t>(n / 64 / size, 1, threads == 1 ? 1 : 4 * threads);
-  rows.chunk = ceil_div(n, rows.chunks);
-  rows.before.assign((rows.chunks + 1) * size, 0);
-  std::uint16_t* const numbers = rows.numbers.data();
-  cpu.for_each(rows.chunks, [&](std::size_t c) {
-    std::uint64_t* const counts = rows.before.data() + (c + 1) * size;
-    const std::size_t end = smaller(n, (c + 1) * rows.chunk);
-    for (std::size_t i = smaller(n, c * rows.chunk); i < end; ++i) ++counts[numbers[i] = rank[numbers[i]]];
-  });
-  for (std::size_t i = size; i < rows.before.size(); ++i) rows.before[i] += rows.before[i - size];
-}
-
-/// Numbers rows by their keys; nothing if these are many.
-template <class Key, class KeyAt>
-std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at) {
-  if (n < few_rows::rows_least || n >= ~std::uint32_t{0}) return std::nullopt;  // row numbers have 32 bits
-  auto table = sample_few<Key>(n, key_at);
-  if (!table) return std::nullopt;
+/// Numbers rows by tables that empty() makes; nothing if the keys are not few.
+template <class Key, class Empty, class KeyAt>
+std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at,
+                                          const Empty& empty, std::size_t distinct) {
   few_groups<Key> result;
-  result.rows.numbers = array<std::uint16_t, host>(cpu, n);
-  if (!write_numbers_of_few(cpu, *table, n, key_at, result.rows.numbers.data())) return std::nullopt;
-  finish_few(cpu, table->distinct(), result);
+  few_rows& rows = result.rows;
+  // At least 32 rows a group and chunk, so that what chunks keep of each group is less than the values.
+  rows.chunks = std::clamp<std::size_t>(n / 32 / (distinct + 1), 1, static_cast<std::size_t>(cpu.threads()));
+  rows.chunk = ceil_div(n, rows.chunks);
+  rows.numbers = array<std::uint32_t, host>(cpu, n);
+  std::vector<decltype(empty())> tables;
+  for (std::size_t c = 0; c < rows.chunks; ++c) tables.push_back(empty());
+  if (!number_chunks(cpu, tables, rows, key_at) || !merge_tables(cpu, tables, rows)) return std::nullopt;
+  const std::vector<Key>& keys = tables[0].distinct().keys;
+  result.keys = array<Key, host>(cpu, keys.size());
+  std::copy(keys.begin(), keys.end(), result.keys.data());
   return result;
 }
 
-/// results[g] = f over the values of group g, with calls nested as reduce_lists nests them. `value_at(i)`: of
-/// row i.
-///
-/// Values are combined in pieces of `reduced_at_once`, in order. A piece may begin in one chunk of rows and
-/// end in a later one: each chunk keeps the values of pieces that began before it, and what comes of the last
-/// one.
-template <class ValueAt, class Value, class F>
-void reduce_few(const host& cpu, const few_rows& groups, const ValueAt& value_at, const F& f,
-                Value* results) {
-  const std::size_t n = groups.numbers.size(), size = groups.size, chunks = groups.chunks;
-  array<std::uint64_t, host> begins(cpu, size + 1);  // of the pieces of each group
-  begins[0] = 0;
-  for (std::size_t g = 0; g < size; ++g)
-    begins[g + 1] = begins[g] + ceil_div(groups.counts()[g], reduced_at_once);
-  array<Value, host> pieces(cpu, begins[size]);
-  array<Value, host> heads(cpu, chunks * size * (reduced_at_once - 1));
-  array<Value, host> tails(cpu, chunks * size);
-  struct state {
-    Value all;
-    std::uint64_t next, first_piece;  // rows of the group
-  };
-  const auto ends_piece = [](std::uint64_t row) { return row % reduced_at_once == reduced_at_once - 1; };
-  cpu.launch(chunks, size * sizeof(state), [&](const auto&, std::size_t c, std::byte* memory) {
-    auto* const states = reinterpret_cast<state*>(memory);
-    const std::uint64_t* const before = groups.before.data() + c * size;
-    for (std::size_t g = 0; g < size; ++g) {
-      states[g].next = before[g];
-      states[g].first_piece = ceil_div(before[g], reduced_at_once) * reduced_at_once;
+/// Numbers rows by their keys, which are below 2^bits; nothing if they are not few.
+template <class Key, class KeyAt>
+std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at,
+                                          std::size_t bits = 64) {
+  if (n < few_rows::rows_least || n >= ~std::uint32_t{0}) return std::nullopt;  // row numbers have 32 bits
+  if constexpr (std::is_integral_v<Key>) {
+    if (bits <= direct_table<Key>::bits_most && std::size_t{1} << bits <= n / 8) {
+      return number_few<Key>(cpu, n, key_at, [&] { return direct_table<Key>(bits); }, std::size_t{1} << bits);
     }
-    Value* const head = heads.data() + c * size * (reduced_at_once - 1);
-    for (std::size_t i = smaller(n, c * groups.chunk), end = smaller(n, (c + 1) * groups.chunk); i < end;
-         ++i) {
-      const std::size_t g = groups.numbers[i];
-      state& it = states[g];
-      const std::uint64_t row = it.next++;
-      if (row < it.first_piece) {
-        head[g * (reduced_at_once - 1) + row - before[g]] = value_at(i);
-        continue;
-      }
-      it.all = row % reduced_at_once == 0 ? value_at(i) : f(it.all, value_at(i));
-      if (ends_piece(row)) pieces[begins[g] + row / reduced_at_once] = it.all;
-    }
-    for (std::size_t g = 0; g < size; ++g) {
-      if (states[g].next > states[g].first_piece) tails[c * size + g] = states[g].all;
-    }
+  }
+  const auto distinct = sample_few<Key>(cpu, n, key_at);
+  if (!distinct) return std::nullopt;
+  return number_few<Key>(cpu, n, key_at, [&] { return key_table<Key>(cpu, key_at(0)); }, *distinct);
+}
+
+/// Values that are computed one by one, as reduce_few and list_few take them.
+template <class ValueAt>
+struct values_at {
+  ValueAt value_at;
+  using value = decltype(value_at(std::size_t{}));
+  /// Those of n rows, in `buffer` or elsewhere.
+  const value* block(std::size_t first, std::size_t n, value* buffer) const {
+    for (std::size_t k = 0; k < n; ++k) buffer[k] = value_at(first + k);
+    return buffer;
+  }
+};
+template <class ValueAt>
+values_at(const ValueAt&) -> values_at<ValueAt>;
+
+/// body(group, value) for the rows from `first` to `end` - 1.
+template <class Values, class Value, class Body>
+void for_each_of_few(const few_rows& groups, const Values& values, std::size_t first, std::size_t end,
+                     Value* buffer, const Body& body) {
+  for (; first < end; first += few_rows::block) {
+    const std::size_t n = smaller(few_rows::block, end - first);
+    const Value* const read = values.block(first, n, buffer);
+    const std::uint32_t* const numbers = groups.numbers.data() + first;
+    for (std::size_t k = 0; k < n; ++k) body(numbers[k], read[k]);
+  }
+}
+
+/// Whether f combines such values in any order to the same result.
+template <class F, class Value>
+inline constexpr bool combines_in_any_order =
+    std::is_integral_v<Value> && word_operation_of<F, Value> != word_operation::none;
+
+/// results[g] = f over the values of group g, in any order.
+template <class Values, class Value, class F>
+void accumulate_few(const host& cpu, const few_rows& groups, const Values& values, const F&, Value* results) {
+  using words = value_word<F, Value>;
+  using word = typename words::word;
+  const std::size_t n = groups.numbers.size(), size = groups.size();
+  const std::size_t chunks =
+      std::clamp<std::size_t>(n / 4 / size, 1, static_cast<std::size_t>(cpu.threads()));
+  const std::size_t chunk = ceil_div(n, chunks);
+  array<word, host> all(cpu, chunks * size);
+  cpu.launch(chunks, few_rows::block * sizeof(Value), [&](const auto&, std::size_t c, std::byte* memory) {
+    word* const mine = all.data() + c * size;
+    std::fill_n(mine, size, words::identity);
+    for_each_of_few(groups, values, smaller(n, c * chunk), smaller(n, (c + 1) * chunk),
+                    reinterpret_cast<Value*>(memory), [&](std::uint32_t group, const Value& value) {
+                      mine[group] = words::combine(mine[group], words::of(value));
+                    });
   });
   cpu.for_each(size, [&](std::size_t g) {
-    std::optional<Value> all;
-    for (std::size_t c = 0; c < chunks; ++c) {
-      const std::uint64_t first = groups.before[c * size + g], end = groups.before[(c + 1) * size + g];
-      const std::uint64_t first_piece = ceil_div(first, reduced_at_once) * reduced_at_once;
-      const Value* const head = heads.data() + (c * size + g) * (reduced_at_once - 1);
-      for (std::uint64_t row = first; row < smaller(end, first_piece); ++row) {
-        all = f(*all, head[row - first]);
-        if (ends_piece(row)) pieces[begins[g] + row / reduced_at_once] = *all;
-      }
-      if (end > first_piece) all = tails[c * size + g];
-    }
-    if (groups.counts()[g] % reduced_at_once != 0) pieces[begins[g + 1] - 1] = *all;
+    word found = all[g];
+    for (std::size_t c = 1; c < chunks; ++c) found = words::combine(found, all[c * size + g]);
+    results[g] = words::value(found);
   });
-  reduce_lists(cpu, pieces.data(), begins.data(), size, f, results, nullptr);
 }
 
-/// put(p, i) for each row i, where p is its place among the rows of all groups, group after group and
-/// ascending in each: those of group g are from offsets[g] to offsets[g + 1] - 1, which this writes.
-template <class Put>
-void list_few(const host& cpu, const few_rows& groups, std::uint64_t* offsets, const Put& put) {
-  offsets[0] = 0;
-  for (std::size_t g = 0; g < groups.size; ++g) offsets[g + 1] = offsets[g] + groups.counts()[g];
-  const std::size_t n = groups.numbers.size();
-  cpu.launch(groups.chunks, groups.size * sizeof(std::uint64_t),
-             [&](const auto&, std::size_t c, std::byte* memory) {
-               auto* const next = reinterpret_cast<std::uint64_t*>(memory);
-               const std::uint64_t* const before = groups.before.data() + c * groups.size;
-               for (std::size_t g = 0; g < groups.size; ++g) next[g] = offsets[g] + before[g];
-               const std::size_t end = smaller(n, (c + 1) * groups.chunk);
-               for (std::size_t i = smaller(n, c * groups.chunk); i < end; ++i) {
-                 put(next[groups.numbers[i]]++, i);
-               }
-             });
-}
+/// The pieces of values that are combined in sequence, of each group, and the values with which a chunk of
+/// rows goes on with a piece that began in an earlier one.
+template <class Value>
+class pieces_of_few {
+  struct state {
+    std::uint32_t next, head_end;  // rows of the group: those below head_end are heads
+    std::uint32_t pieces;          // the group's first cell
+    std::uint32_t heads;           // and the cell of its row 0, if that were a head
+  };
 
-/// The first row of each group.
-inline std::vector<std::uint32_t> first_rows_of_few(const few_rows& groups) {
-  constexpr std::uint32_t none = ~std::uint32_t{0};
-  std::vector<std::uint32_t> first(groups.size, none);
-  std::size_t missing = groups.size;
-  for (std::uint32_t i = 0; missing != 0; ++i) {
-    std::uint32_t& mine = first[groups.numbers[i]];
-    if (mine != none) continue;
-    mine = i;
-    --missing;
+ public:
+  pieces_of_few(const host& cpu, const few_rows& groups)
+      : groups_(groups), begins_(cpu, groups.size() + 1), states_(cpu, groups.chunks * groups.size()) {
+    const std::size_t size = groups.size();
+    begins_[0] = 0;
+    for (std::size_t g = 0; g < size; ++g)
+      begins_[g + 1] = begins_[g] + ceil_div(groups.counts()[g], reduced_at_once);
+    std::uint64_t cells = begins_[size];
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      const std::uint64_t first = groups.before[i], end = groups.before[i + size];
+      const std::uint64_t head_end = smaller(ceil_div(first, reduced_at_once) * reduced_at_once, end);
+      states_[i] = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(head_end),
+                    static_cast<std::uint32_t>(begins_[i % size]), static_cast<std::uint32_t>(cells - first)};
+      cells += head_end - first;
+    }
+    cells_ = array<Value, host>(cpu, cells);
+    if constexpr (std::is_arithmetic_v<Value>) std::fill_n(cells_.data(), cells, Value());
   }
-  return first;
+
+  /// Combines the values of a chunk's rows. `buffer`: for a block of values.
+  template <class Values, class F>
+  void add_chunk(std::size_t c, const Values& values, const F& f, Value* buffer) {
+    const std::size_t n = groups_.numbers.size(), end = smaller(n, (c + 1) * groups_.chunk);
+    for (std::size_t first = smaller(n, c * groups_.chunk); first < end; first += few_rows::block) {
+      const std::size_t rows = smaller(few_rows::block, end - first);
+      std::uint32_t cells[few_rows::block];
+      bool begins[few_rows::block];
+      find_cells(c, first, rows, cells, begins);
+      const Value* const read = values.block(first, rows, buffer);
+      for (std::size_t k = 0; k < rows; ++k) {
+        Value& cell = cells_[cells[k]];
+        if constexpr (std::is_arithmetic_v<Value>) {  // without a branch
+          const Value both = f(cell, read[k]);
+          cell = begins[k] ? read[k] : both;
+        } else {
+          cell = begins[k] ? read[k] : f(cell, read[k]);
+        }
+      }
+    }
+  }
+
+  /// Adds the heads of all chunks to the pieces of a group.
+  template <class F>
+  void add_heads(std::size_t g, const F& f) {
+    for (std::size_t i = groups_.size() + g; i < states_.size(); i += groups_.size()) {
+      const state& it = states_[i];
+      for (auto row = static_cast<std::uint32_t>(groups_.before[i]); row < it.head_end; ++row) {
+        Value& cell = cells_[it.pieces + row / reduced_at_once];
+        cell = f(cell, cells_[it.heads + row]);
+      }
+    }
+  }
+
+  const Value* pieces() const { return cells_.data(); }
+  /// Where those of each group begin.
+  const std::uint64_t* begins() const { return begins_.data(); }
+
+ private:
+  /// The cells of some rows of a chunk, and whether a row is the first of its cell. Before they are read, so
+  /// that cache misses overlap.
+  void find_cells(std::size_t c, std::size_t first, std::size_t rows, std::uint32_t* cells, bool* begins) {
+    state* const states = states_.data() + c * groups_.size();
+    for (std::size_t k = 0; k < rows; ++k) {
+      state& it = states[groups_.numbers[first + k]];
+      const std::uint32_t row = it.next++;
+      const bool head = row < it.head_end;
+      begins[k] = head | (row % reduced_at_once == 0);
+      cells[k] = head ? it.heads + row : it.pieces + row / static_cast<std::uint32_t>(reduced_at_once);
+      __builtin_prefetch(&cells_[cells[k]], 1);
+    }
+  }
+
+  const few_rows& groups_;
+  array<std::uint64_t, host> begins_;
+  array<state, host> states_;
+  array<Value, host> cells_;
+};
+
+/// results[g] = f over the values of group g, with calls nested as reduce_lists nests them: values are
+/// combined in pieces of `reduced_at_once`, in order. A piece may begin in one chunk of rows and end in a
+/// later one. `values`: as values_at has them.
+template <class Values, class Value, class F>
+void reduce_few(const host& cpu, const few_rows& groups, const Values& values, const F& f, Value* results) {
+  if constexpr (combines_in_any_order<F, Value>) {
+    accumulate_few(cpu, groups, values, f, results);
+  } else {
+    pieces_of_few<Value> all(cpu, groups);
+    cpu.launch(groups.chunks, few_rows::block * sizeof(Value),
+               [&](const auto&, std::size_t c, std::byte* memory) {
+                 all.add_chunk(c, values, f, reinterpret_cast<Value*>(memory));
+               });
+    cpu.for_each(groups.size(), [&](std::size_t g) { all.add_heads(g, f); });
+    reduce_lists(cpu, all.pieces(), all.begins(), groups.size(), f, results, nullptr);
+  }
+}
+
+/// Puts the values of each group side by side, group after group and ascending by rows in each: those of
+/// group g are from offsets[g] to offsets[g + 1] - 1, which this writes.
+template <class Values, class Value>
+void list_few(const host& cpu, const few_rows& groups, const Values& values, std::uint64_t* offsets,
+              Value* target) {
+  offsets[0] = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) offsets[g + 1] = offsets[g] + groups.counts()[g];
+  const std::size_t n = groups.numbers.size(), size = groups.size();
+  cpu.launch(groups.chunks, few_rows::block * sizeof(Value) + size * sizeof(std::uint64_t),
+             [&](const auto&, std::size_t c, std::byte* memory) {
+               auto* const next = reinterpret_cast<std::uint64_t*>(memory + few_rows::block * sizeof(Value));
+               const std::uint64_t* const before = groups.before.data() + c * size;
+               for (std::size_t g = 0; g < size; ++g) next[g] = offsets[g] + before[g];
+               for_each_of_few(groups, values, smaller(n, c * groups.chunk),
+                               smaller(n, (c + 1) * groups.chunk), reinterpret_cast<Value*>(memory),
+                               [&](std::uint32_t g, const Value& value) { target[next[g]++] = value; });
+             });
 }
 
 }  // namespace roost::detail

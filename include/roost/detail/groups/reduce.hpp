@@ -34,9 +34,8 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
     if (auto few = number_few<key>(place, source.size(), [&](std::size_t i) { return source[i].key; })) {
       const auto reduce = [&](const auto& function) {
         result.values[k] = array<value, Place>(place, few->keys.size());
-        reduce_few(
-            place, few->rows, [&](std::size_t i) { return source[i].value; }, function,
-            result.values[k++].data());
+        reduce_few(place, few->rows, values_at{[&](std::size_t i) { return source[i].value; }}, function,
+                   result.values[k++].data());
       };
       (reduce(f), ...);
       if (options.counts) {

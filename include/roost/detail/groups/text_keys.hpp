@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <optional>
 
 #include "roost/detail/groups/few_groups.hpp"
@@ -31,6 +30,7 @@ inline constexpr std::uint64_t too_long = ~std::uint64_t{0};
 
 struct bytes7_key {
   using type = std::uint64_t;
+  static constexpr bool exact = true;  // no other text has the key
   type operator()(std::string_view text) const {
     const std::size_t n = text.size();
     return n > 7 ? too_long : load_bytes(text.data(), n) | std::uint64_t{n} << 56;
@@ -38,6 +38,7 @@ struct bytes7_key {
 };
 struct bytes15_key {
   using type = packed_key<2>;
+  static constexpr bool exact = true;
   type operator()(std::string_view text) const {
     const std::size_t n = text.size();
     if (n > 15) return {{too_long, too_long}};
@@ -47,6 +48,7 @@ struct bytes15_key {
 };
 struct hash64_key {
   using type = std::uint64_t;
+  static constexpr bool exact = false;
   std::uint64_t seed;
   type operator()(std::string_view text) const {
     return XXH3_64bits_withSeed(text.data(), text.size(), seed);
@@ -54,6 +56,7 @@ struct hash64_key {
 };
 struct hash128_key {
   using type = packed_key<2>;
+  static constexpr bool exact = false;
   std::uint64_t seed;
   type operator()(std::string_view text) const {
     const auto hash = XXH3_128bits_withSeed(text.data(), text.size(), seed);
@@ -96,114 +99,52 @@ array<typename KeyOf::type, host> keys_of(const host& cpu, const text_column& al
   return keys;
 }
 
-inline std::size_t slot_of(std::uint64_t key, std::size_t slots) {
-  return static_cast<std::size_t>(key * 0x9E3779B97F4A7C15 >> 32) % slots;
-}
-inline std::size_t slot_of(const packed_key<2>& key, std::size_t slots) {
-  return slot_of(key.word[0] + key.word[1] * 0xC2B2AE3D27D4EB4F, slots);
-}
-
-/// Texts that are not compared, since their keys are equal only if they are.
-struct no_text {};
-
-/// Whether the text of each row is that of the first one that has its key: row rows[first[inverse[i]]].
+/// Whether the text of each row is that of the first one that has its key: row first[numbers[i]].
 template <class Text>
-bool all_same(const host& cpu, std::span<const std::uint32_t> rows, std::span<const std::uint32_t> first,
-              std::span<const std::uint32_t> inverse, const Text& text) {
+bool all_same(const host& cpu, const numbered_texts& all, const Text& text) {
   constexpr std::size_t batch = 16;  // whose cache misses overlap
-  const std::size_t n = rows.size();
+  const std::size_t n = all.numbers.size();
   return cpu.sum(ceil_div(n, batch), [&](std::size_t b) {
     const std::size_t begin = b * batch, count = std::min(batch, n - begin);
     std::string_view firsts[batch];
     for (std::size_t k = 0; k < count; ++k) {
-      firsts[k] = text[rows[first[inverse[begin + k]]]];
+      firsts[k] = text[all.first[all.numbers[begin + k]]];
       __builtin_prefetch(firsts[k].data());
     }
     std::uint64_t different = 0;
-    for (std::size_t k = 0; k < count; ++k) different += text[rows[begin + k]] != firsts[k];
+    for (std::size_t k = 0; k < count; ++k) different += text[begin + k] != firsts[k];
     return different;
   }) == 0;
 }
 
 /// Numbers texts by their keys; nothing if two different ones have one key.
-///
-/// In each block of rows a small table of the keys that came last finds most copies of a text where there
-/// are few different ones, and only the other rows, the leaders, are numbered by hashing. A block that has
-/// few copies in its first rows looks for no more.
-template <class Key, class Text>
-std::optional<numbered_texts> number_by_keys(const host& cpu, const array<Key, host>& keys,
-                                             const Text& text) {
-  constexpr bool compares = !std::is_same_v<Text, no_text>;
-  constexpr std::size_t block = std::size_t{1} << 16, sample = block / 8, slots = std::size_t{1} << 12;
-  struct entry {
-    Key key;
-    std::uint32_t row;
-  };
-  const std::size_t n = keys.size(), blocks = ceil_div(n, block);
-  constexpr std::uint32_t none = ~std::uint32_t{0};
-  std::atomic<bool> apart{true};
-  array<std::uint32_t, host> numbers(cpu, n);
-  array<std::uint64_t, host> begins(cpu, blocks + 1);  // of each block's leaders
-  cpu.launch(blocks, slots * sizeof(entry), [&](const auto&, std::size_t b, std::byte* scratch) {
-    auto* const seen = reinterpret_cast<entry*>(scratch);
-    for (std::size_t s = 0; s < slots; ++s) seen[s].row = none;
-    std::size_t leaders = 0;
-    const std::size_t begin = b * block, end = std::min(n, begin + block);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i - begin >= sample && leaders > sample / 2) {
-        numbers[i] = static_cast<std::uint32_t>(i);
-        ++leaders;
-        continue;
-      }
-      entry* const two = seen + 2 * slot_of(keys[i], slots / 2);
-      const auto has = [&](const entry& it) { return it.row != none && it.key == keys[i]; };
-      const entry& last = has(two[1]) ? two[1] : two[0];
-      if (!has(last)) {
-        two[1] = two[0];
-        two[0] = {keys[i], static_cast<std::uint32_t>(i)};
-        ++leaders;
-      } else if constexpr (compares) {
-        if (text[i] != text[last.row]) apart.store(false, std::memory_order_relaxed);
-      }
-      numbers[i] = last.row;
-    }
-    begins[b] = leaders;
-  });
-  begins[blocks] = 0;
-  cpu.exclusive_scan(begins.data(), begins.data(), blocks + 1);
-  array<Key, host> leader_keys(cpu, begins[blocks]);
-  array<std::uint32_t, host> leader_rows(cpu, begins[blocks]);
-  cpu.launch(blocks, 0, [&](const auto&, std::size_t b, std::byte*) {
-    auto next = static_cast<std::uint32_t>(begins[b]);
-    for (std::size_t i = b * block; i < std::min(n, (b + 1) * block); ++i) {
-      if (numbers[i] != i) {
-        numbers[i] = numbers[numbers[i]];
-        continue;
-      }
-      leader_keys[next] = keys[i];
-      leader_rows[next] = static_cast<std::uint32_t>(i);
-      numbers[i] = next++;
-    }
-  });
-  auto distinct = unique_all(cpu, leader_keys, {index_order::first_occurrence, true, true});
-  if constexpr (compares) {
-    if (!all_same(cpu, leader_rows.span(), distinct.first.span(), distinct.inverse.span(), text))
-      apart = false;
-  }
-  if (!apart) return std::nullopt;
-  cpu.for_each(n, [&](std::size_t i) { numbers[i] = distinct.inverse[numbers[i]]; });
-  auto& first = distinct.first;
-  cpu.for_each(first.size(), [&](std::size_t i) { first[i] = leader_rows[first[i]]; });
-  return numbered_texts{std::move(first), std::move(numbers)};
+template <class Key>
+std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column& texts,
+                                             const array<Key, host>& keys, text_keys::form form) {
+  auto distinct = unique_all(cpu, keys, {index_order::first_occurrence, true, true});
+  numbered_texts result{std::move(distinct.first), std::move(distinct.inverse)};
+  bool same = true;
+  if (text_keys::hashes(form))
+    texts.with_layout([&](const auto& text) { same = all_same(cpu, result, text); });
+  return same ? std::optional(std::move(result)) : std::nullopt;
 }
 
-/// The same with the texts at hand, which are compared where keys are hashes.
-template <class Key>
-std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column& all,
-                                             const array<Key, host>& keys, text_keys::form form) {
-  if (!text_keys::hashes(form)) return number_by_keys(cpu, keys, no_text());
+/// Numbers few short texts where they lie, without an array of their keys.
+template <class KeyOf>
+std::optional<numbered_texts> number_few_texts(const host& cpu, const text_column& texts,
+                                               const KeyOf& key_of) {
   std::optional<numbered_texts> result;
-  all.with_layout([&](const auto& text) { result = number_by_keys(cpu, keys, text); });
+  texts.with_layout([&](const auto& text) {
+    using layout = std::decay_t<decltype(text)>;
+    if constexpr (!std::is_same_v<layout, text_column> && !std::is_same_v<layout, coded_texts>) {
+      auto few =
+          number_few<typename KeyOf::type>(cpu, texts.size(), [&](std::size_t i) { return key_of(text[i]); });
+      if (!few) return;
+      array<std::uint32_t, host> first(cpu, few->rows.size());
+      std::copy(few->rows.first.begin(), few->rows.first.end(), first.data());
+      result.emplace(numbered_texts{std::move(first), std::move(few->rows.numbers)});
+    }
+  });
   return result;
 }
 
@@ -244,7 +185,10 @@ void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
 inline numbered_texts number_texts(const host& cpu, const text_column& texts) {
   numbered_texts result;
   detail::with_keys_for(cpu, texts, [&](const auto& key_of, text_keys::form form, std::uint64_t) {
-    auto numbered = detail::number_by_keys(cpu, texts, detail::keys_of(cpu, texts, key_of), form);
+    std::optional<numbered_texts> numbered;
+    if constexpr (std::decay_t<decltype(key_of)>::exact)
+      numbered = detail::number_few_texts(cpu, texts, key_of);
+    if (!numbered) numbered = detail::number_by_keys(cpu, texts, detail::keys_of(cpu, texts, key_of), form);
     if (numbered) result = std::move(*numbered);
     return numbered.has_value();
   });

@@ -262,18 +262,15 @@ auto with_numbered(const Place& place, const Sequence& sequence, std::uint64_t s
   return f(number_batch<std::uint32_t>(place, sequence, seed, kind, where));
 }
 
-/// What unique_all returns, of few keys.
+/// What unique_all returns, of few keys: by first occurrence, unless they are sorted.
 template <class Key>
-auto unique_few(const host& cpu, const few_groups<Key>& few, const unique_options& wanted) {
-  const std::size_t size = few.rows.size, n = few.rows.numbers.size();
-  std::vector<std::uint32_t> first, order(size), position(size);
+auto unique_few(const host& cpu, few_groups<Key>&& few, const unique_options& wanted) {
+  const std::size_t size = few.rows.size(), n = few.rows.numbers.size();
+  const bool sorts = wanted.order == index_order::by_key;
+  std::vector<std::uint32_t> order(size), position(size);
   std::iota(order.begin(), order.end(), 0u);
-  if (wanted.first || wanted.order == index_order::first_occurrence) first = first_rows_of_few(few.rows);
-  if (wanted.order == index_order::first_occurrence) {
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return first[a] < first[b]; });
-  }
   if constexpr (std::is_integral_v<Key>) {
-    if (wanted.order == index_order::by_key)
+    if (sorts)
       std::sort(order.begin(), order.end(), [&](auto a, auto b) { return few.keys[a] < few.keys[b]; });
   }
   unique_keys<Key, host> result;
@@ -283,12 +280,13 @@ auto unique_few(const host& cpu, const few_groups<Key>& few, const unique_option
     for (std::size_t g = 0; g < size; ++g) target[g] = source[order[g]];
   };
   in_order(true, result.keys, few.keys.data());
-  in_order(wanted.first, result.first, first.data());
+  in_order(wanted.first, result.first, few.rows.first.data());
   in_order(wanted.counts, result.counts, few.rows.counts());
   if (!wanted.inverse) return result;
+  result.inverse = std::move(few.rows.numbers);
+  if (!sorts) return result;
   for (std::size_t g = 0; g < size; ++g) position[order[g]] = static_cast<std::uint32_t>(g);
-  result.inverse = array<std::uint32_t, host>(cpu, n);
-  cpu.for_each(n, [&](std::size_t i) { result.inverse[i] = position[few.rows.numbers[i]]; });
+  cpu.for_each(n, [&](std::size_t i) { result.inverse[i] = position[result.inverse[i]]; });
   return result;
 }
 
@@ -299,8 +297,8 @@ auto unique_all(const Place& place, const Keys& keys, const unique_options& want
   const auto sequence = as_sequence(keys);
   check_order<key>(wanted.order, where);
   if constexpr (std::is_same_v<Place, host>) {
-    const auto few = number_few<key>(place, sequence.size(), [&](std::size_t i) { return sequence[i]; });
-    if (few) return unique_few(place, *few, wanted);
+    auto few = number_few<key>(place, sequence.size(), [&](std::size_t i) { return sequence[i]; });
+    if (few) return unique_few(place, std::move(*few), wanted);
   }
   if (!wanted.inverse && !wanted.counts) {
     if constexpr (sizeof(key) <= 8) {

@@ -1,0 +1,126 @@
+#include <random>
+#include <roost/texts.hpp>
+#include <string>
+#include <unordered_map>
+
+#include "support/keys.hpp"
+#include "support/place.hpp"
+
+// number_texts in each layout against a map of the standard library. Host only.
+
+namespace test {
+namespace {
+
+/// Texts in memory as Arrow has them, in all layouts.
+struct stored_texts {
+  std::vector<std::string> texts;
+  std::string bytes, fixed;
+  std::vector<std::int32_t> offsets{0};
+  std::vector<std::int64_t> long_offsets{0};
+  std::vector<roost::viewed_texts::view> views;
+  const void* buffers[1] = {};
+  std::size_t width = 0;
+
+  explicit stored_texts(std::vector<std::string> from) : texts(std::move(from)) {
+    for (const auto& text : texts) {
+      roost::viewed_texts::view view{static_cast<std::int32_t>(text.size()), {}, 0, offsets.back()};
+      if (text.size() <= 12) std::memcpy(view.begin, text.data(), text.size());
+      views.push_back(view);
+      bytes += text;
+      offsets.push_back(static_cast<std::int32_t>(bytes.size()));
+      long_offsets.push_back(offsets.back());
+      width = std::max(width, text.size());
+    }
+    for (const auto& text : texts) fixed += text + std::string(width - text.size(), '\0');
+    buffers[0] = bytes.data();
+  }
+
+  roost::packed_texts<std::int32_t> packed(std::size_t from = 0) const {
+    return {offsets.data() + from, bytes.data()};
+  }
+};
+
+std::vector<std::string> some_texts(std::size_t n, std::size_t different, std::size_t longest) {
+  std::mt19937_64 random(n + different + longest);
+  std::vector<std::string> texts(n);
+  for (auto& text : texts) {
+    const u64 which = random() % different;
+    text = std::to_string(which);
+    text.resize(std::max(text.size(), static_cast<std::size_t>(which * 7 % (longest + 1))), 'x');
+    if (which == 0) text.clear();
+  }
+  return texts;
+}
+
+void expect_numbered(const roost::text_column& column, const std::vector<std::string>& texts) {
+  std::unordered_map<std::string_view, u32> numbers;
+  std::vector<u32> first, inverse;
+  for (const auto& text : texts) {
+    const auto [at, is_new] = numbers.emplace(text, static_cast<u32>(numbers.size()));
+    if (is_new) first.push_back(static_cast<u32>(inverse.size()));
+    inverse.push_back(at->second);
+  }
+  for (const int threads : {1, 3}) {
+    const roost::host cpu(threads);
+    const auto found = roost::number_texts(cpu, column);
+    ASSERT_TRUE(std::ranges::equal(found.first, first));
+    ASSERT_TRUE(std::ranges::equal(found.numbers, inverse));
+    const auto keys = roost::keys_of_texts(cpu, column);
+    const auto again = roost::keys_of_texts(cpu, column, keys.made_of, keys.seed);
+    std::visit(
+        [&](const auto& of) {
+          const auto& same = std::get<std::decay_t<decltype(of)>>(again.keys);
+          for (std::size_t i = 0; i < texts.size(); ++i) {
+            ASSERT_EQ(of[i], of[first[inverse[i]]]);
+            ASSERT_EQ(of[i], same[i]);
+          }
+        },
+        keys.keys);
+    EXPECT_EQ(keys.numbered.numbers.size(), roost::text_keys::hashes(keys.made_of) ? texts.size() : 0);
+  }
+}
+
+TEST(texts, are_numbered_by_first_occurrence_in_each_layout) {
+  for (const std::size_t n : {0, 1, 1000, (1 << 17) - 1, 150000}) {
+    for (const std::size_t longest : {7, 15, 40}) {
+      for (const std::size_t different : {3, 5000, 1 << 20}) {
+        SCOPED_TRACE(testing::Message() << n << " texts, " << different << ", up to " << longest);
+        const stored_texts stored(some_texts(n, different, longest));
+        roost::text_column packed, of_long, viewed, fixed, chunked;
+        packed.add(n, stored.packed());
+        of_long.add(n, roost::packed_texts<std::int64_t>{stored.long_offsets.data(), stored.bytes.data()});
+        viewed.add(n, roost::viewed_texts{stored.views.data(), stored.buffers, {}});
+        fixed.add(n, roost::fixed_texts{stored.fixed.data(), stored.width, true});
+        chunked.add(n / 3, stored.packed());
+        chunked.add(n - n / 3, stored.packed(n / 3));
+        for (const auto* column : {&packed, &of_long, &viewed, &fixed, &chunked})
+          expect_numbered(*column, stored.texts);
+      }
+    }
+  }
+}
+
+TEST(texts, of_a_dictionary_are_compared_as_texts) {
+  const stored_texts words({"rook", "crow", "rook", "a text of more than fifteen bytes", ""});
+  roost::text_column dictionary, column;
+  dictionary.add(5, words.packed());
+  const std::vector<std::uint8_t> codes{0, 1, 2, 3, 4, 0, 200};  // the last one is of no text
+  column.add(codes.size(), roost::coded_texts{codes.data(), 1, &dictionary});
+  std::vector<std::string> texts;
+  for (const auto code : codes) texts.push_back(code < 5 ? words.texts[code] : "");
+  expect_numbered(column, texts);
+}
+
+TEST(texts, remember_nulls) {
+  const stored_texts words({"rook", "crow"});
+  roost::text_column column;
+  column.add_null(9);
+  column.add(2, words.packed());
+  EXPECT_EQ(column.nulls(), 1u);
+  ASSERT_EQ(column.valid().size(), 2u);
+  EXPECT_EQ(column.valid()[0], 0xFF);
+  EXPECT_EQ(column.valid()[1], 0xFD);
+}
+
+}  // namespace
+}  // namespace test
