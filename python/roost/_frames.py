@@ -1,5 +1,6 @@
 """Frames of pandas, polars and Arrow: their columns, rows of these, and frames of other columns."""
 
+import functools
 import sys
 
 import numpy as np
@@ -25,6 +26,37 @@ def _or_none(value, is_there):
     return value if is_there else None
 
 
+class Rows:
+    """Row numbers, an array of numpy, in the form of each library, for several columns. Negative ones are
+    nulls. `every`: whether these are all rows in order."""
+
+    def __init__(self, numbers, every=False):
+        self.numbers, self.every = numbers, every
+
+    @staticmethod
+    def of(rows):
+        """Rows of numbers that may be Rows."""
+        return rows if isinstance(rows, Rows) else Rows(rows)
+
+    def __len__(self):
+        return len(self.numbers)
+
+    @functools.cached_property
+    def missing(self):
+        """Which are negative; None if none is."""
+        return self.numbers < 0 if len(self) and self.numbers.min() < 0 else None
+
+    @functools.cached_property
+    def arrow(self):
+        return sys.modules["pyarrow"].array(self.numbers, mask=self.missing)
+
+    @functools.cached_property
+    def polars(self):
+        polars = sys.modules["polars"]
+        rows = polars.Series(self.numbers, dtype=polars.Int64)
+        return rows if self.missing is None else rows.set(rows < 0, None)
+
+
 class Pandas:
     """What roost does to frames and columns of pandas; the others have the same functions."""
 
@@ -43,12 +75,12 @@ class Pandas:
     @staticmethod
     def take(column, rows):
         """The values of some rows; a null where a number is negative."""
-        pandas = sys.modules["pandas"]
+        pandas, rows = sys.modules["pandas"], Rows.of(rows)
         if isinstance(column.dtype, pandas.ArrowDtype):
             taken = pandas.arrays.ArrowExtensionArray(Arrow.take(column.array._pa_array, rows))
             return pandas.Series(taken, name=column.name, copy=False)
         values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
-        missing = bool(len(rows)) and bool((rows < 0).any())
+        rows, missing = rows.numbers, rows.missing is not None
         if missing and isinstance(values, np.ndarray):
             _expect_exact(values, rows, getattr(column, "name", None))
             taken = pandas.api.extensions.take(values, rows, allow_fill=True)
@@ -115,13 +147,12 @@ class Polars:
 
     @staticmethod
     def take(column, rows):
-        polars = sys.modules["polars"]
-        rows = polars.Series(rows, dtype=polars.Int64)
-        if len(rows) and rows.min() < 0:
-            rows = rows.set(rows < 0, None)
-            if not len(column):
-                return column.extend_constant(None, len(rows))
-        return column.gather(rows)
+        rows = Rows.of(rows)
+        if rows.every:
+            return column
+        if rows.missing is not None and not len(column):
+            return column.extend_constant(None, len(rows))
+        return column.gather(rows.polars)
 
     @staticmethod
     def like(values, there, column):
@@ -166,17 +197,18 @@ class Arrow:
 
     @staticmethod
     def take(column, rows):
-        pa = sys.modules["pyarrow"]
+        pa, rows = sys.modules["pyarrow"], Rows.of(rows)
+        if rows.every:
+            return column
         if pa.types.is_run_end_encoded(column.type):
             import pyarrow.compute
 
             column = pyarrow.compute.run_end_decode(column)
-        missing, kind = rows < 0, column.type
-        indices = pa.array(rows, mask=missing if missing.any() else None)
+        kind = column.type
         if kind in (pa.string_view(), pa.binary_view()):  # which pyarrow does not take
             wide = pa.large_string() if kind == pa.string_view() else pa.large_binary()
-            return column.cast(wide).take(indices).cast(kind)
-        return column.take(indices)
+            return column.cast(wide).take(rows.arrow).cast(kind)
+        return column.take(rows.arrow)
 
     @staticmethod
     def of_type(values, there, kind):

@@ -124,19 +124,21 @@ class GroupBy:
         self._n, self._kind, self._library = keys.n, keys.kind, keys.library
         self._frame, self._kept, self._given = frame, keys.kept, keys.given
         self._kind.keep()
-        self._groups = keys.library.module.group(keys.library.place(), keys.words, getattr(keys, "bits", 64))
+        self._of_texts = isinstance(keys, StringKeys)
+        self._groups = keys.grouped() if self._of_texts else None
+        if self._groups is None:
+            bits = getattr(keys, "bits", 64)
+            self._groups = keys.library.module.group(keys.library.place(), keys.words, bits)
         self._keys, self._lock = None, threading.Lock()
-        self._texts = keys.texts if isinstance(keys, StringKeys) else None
-        if self._texts is not None and isinstance(self._texts.source, np.ndarray):
+        if self._of_texts and (self._kind.frames or isinstance(keys.texts.source, np.ndarray)):
             self._keys = self._read_keys()  # the array may change
 
     def _read_keys(self):
         place = self._library.place()
-        if self._texts is None:
-            keys = self._kind.decode(self._groups.keys(place), self._library)
-            return self._kind.result(keys, self._library)
-        texts, self._texts = self._texts, None
-        return texts[self._groups.first_rows(place, True)]
+        if self._of_texts:
+            return self._kind.of_rows(self._groups.first_rows(place, True))
+        keys = self._kind.decode(self._groups.keys(place), self._library)
+        return self._kind.result(keys, self._library)
 
     def __len__(self):
         """The number of distinct keys."""

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from . import _host
-from ._frames import columns_named, frames_of
+from ._frames import Rows, columns_named, frames_of
 from ._functions import _HOW, join
 
 
@@ -115,16 +115,21 @@ def merge(
     a = columns_named(left, left_on, what, "left_on" if on is None else "on")
     b = columns_named(right, right_on, what, "right_on" if on is None else "on")
     (left_keys, keys), (right_keys, other_keys) = frames.columns(a), frames.columns(b)
-    rows = join(a, b, how, nulls_equal=nulls_equal)
+    narrow = len(left) + len(right) < 2**31
+    rows = join(a, b, how, index_dtype="int32" if narrow else "int64", nulls_equal=nulls_equal)
     if how in ("semi", "anti"):
+        rows = Rows(rows)
         return frames.frame(left_names, _taken(frames, [(column, rows) for column in left_columns]))
     l, r = rows
+    # Rows of the side that keeps all of its own ascend: as many are all of them, once.
+    l_rows = Rows(l, how == "left" and len(l) == len(left))
+    r_rows = Rows(r, how == "right" and len(r) == len(right))
     names, wanted = list(left_keys), []
     for key, other in zip(keys, other_keys):
         if how == "outer":
-            wanted.append((_joined(frames, key, other, what), np.where(l < 0, len(key) + r, l)))
+            wanted.append((_joined(frames, key, other, what), Rows(np.where(l < 0, len(key) + r, l))))
         else:
-            wanted.append((other, r) if how == "right" else (key, l))
+            wanted.append((other, r_rows) if how == "right" else (key, l_rows))
     rest = [name for name in left_names if name not in left_keys]
     other_rest = [name for name in right_names if name not in right_keys]
     for mine, others, suffix in ((rest, other_rest, suffixes[0]), (other_rest, rest, suffixes[1])):
@@ -133,8 +138,8 @@ def merge(
     if twice:
         raise ValueError(f"{what}: two columns {', '.join(twice)}; rename them, or give other suffixes")
     for known, mine, all_columns, side in (
-        (left_names, rest, left_columns, l),
-        (right_names, other_rest, right_columns, r),
+        (left_names, rest, left_columns, l_rows),
+        (right_names, other_rest, right_columns, r_rows),
     ):
         wanted += [(all_columns[known.index(name)], side) for name in mine]
     return frames.frame(names, _taken(frames, wanted))

@@ -95,9 +95,21 @@ def _is_plain(columns, form):
     return columns is None or (form == "array" and columns[0].valid is None and columns[0].unit is None)
 
 
-def encode_columns(x, what, factorizes=False, drops=False):
+def _is_one_of_texts(columns, form):
+    """Whether keys are a frame of one column of texts."""
+    column = columns[0]
+    return (
+        len(columns) == 1
+        and not isinstance(form, str)
+        and isinstance(column.array, _strings.Texts)
+        and column.valid is column.unit is None
+    )
+
+
+def encode_columns(x, what, factorizes=False, drops=None):
     """The Keys of an argument that may be strings, have nulls, or be several columns. `factorizes`: NaN and
-    NaT in a column with nulls are nulls, too. `drops`: only the rows without null, NaN and NaT."""
+    NaT in a column with nulls are nulls, too. `drops`: for group_by, whether only the rows without null, NaN
+    and NaT are keys."""
     columns, form = columns_of(x, what)
     if columns is None and not drops:
         return encode_strings_too(x, what)
@@ -109,7 +121,10 @@ def encode_columns(x, what, factorizes=False, drops=False):
         there = np.logical_and.reduce([bools for bools in there if bools is not None] or [True])
     library = columns[0].library
     kept = None if there is None or there.all() else library.of_numpy(np.flatnonzero(there))
-    if _is_plain(columns, form):
+    if drops is not None and kept is None and _is_one_of_texts(columns, form):
+        keys = _strings.StringKeys(columns[0].array)
+        keys.kind = _strings.StringKind(columns[0].array, columns[0], form)
+    elif _is_plain(columns, form):
         array = columns[0].array
         array = array if kept is None else library.rows(array, kept)
         keys = keys_of_column(array, library, what)

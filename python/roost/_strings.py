@@ -175,12 +175,18 @@ class StringKind(ArrayKind):
 
     missing = None
 
-    def __init__(self, texts):
-        self.texts = texts
+    def __init__(self, texts, column=None, frames=None):
+        self.texts, self.column, self.frames = texts, column, frames
 
     @property
     def dtype(self):
         return self.texts[:].dtype if self.texts.is_list else self.texts.dtype
+
+    def of_rows(self, rows):
+        """The keys of these rows: an array, or a frame of the one `column`."""
+        if self.frames is None:
+            return self.texts[rows]
+        return self.frames.frame([self.column.name], [self.frames.take(self.column.given, rows)])
 
 
 class StringKeys:
@@ -197,6 +203,10 @@ class StringKeys:
     @functools.cached_property
     def words(self):
         return _host.keys_of_texts([self.texts.column], True)[0]
+
+    def grouped(self):
+        """The rows by their texts, if these are few and short; otherwise None."""
+        return _host.group_texts(self.texts.column)
 
     def numbered(self, dtype):
         """The rows where distinct texts come first, ascending, and for each row the number of its text."""

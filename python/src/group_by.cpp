@@ -76,26 +76,12 @@ class grouping_of final : public grouping<Place> {
       auto few = detail::number_few<Key>(place, keys.size(), [&](std::size_t i) { return keys[i]; }, bits);
       if (!few) return false;
       distinct_ = std::move(few->keys);
-      this->few_ = std::move(few->rows);
-      this->size_ = distinct_.size();
-      this->counts_ = array<std::uint64_t, Place>(place, this->size_);
-      place.copy(this->counts_.data(), this->few_->counts(), this->counts_.bytes());
-      this->numbered_ = true;
+      this->take_few(place, std::move(few->rows));
     }
     return this->numbered_;
   }
 
   void group(const Place& place) override {
-    if constexpr (std::is_same_v<Place, host>) {
-      if (this->few_) {
-        this->rows_ = array<std::uint32_t, Place>(place, this->n_);
-        this->offsets_ = array<std::uint64_t, Place>(place, this->size_ + 1);
-        const detail::values_at rows{[](std::size_t i) { return static_cast<std::uint32_t>(i); }};
-        detail::list_few(place, *this->few_, rows, this->offsets_.data(), this->rows_.data());
-        this->grouped_ = true;
-        return;
-      }
-    }
     const auto rows = detail::numbers_to<std::uint32_t>(this->n_);
     auto all = detail::group(place, detail::zip_checked(keys_.span(), rows, where), 0, false, where);
     if (this->numbered_) {

@@ -208,6 +208,15 @@ class grouping {
     });
   }
 
+  /// Takes rows that are numbered, since their keys are few.
+  void take_few(const host& place, detail::few_rows&& rows) {
+    few_ = std::move(rows);
+    size_ = few_->size();
+    counts_ = array<std::uint64_t, Place>(place, size_);
+    std::copy(few_->counts(), few_->counts() + size_, counts_.data());
+    numbered_ = true;
+  }
+
   /// False if that is impossible. The first results number the keys.
   virtual bool aggregate(const Place& place, const load_word<std::uint64_t>& load,
                          array<std::uint64_t, Place>& results) = 0;
@@ -254,6 +263,15 @@ class grouping {
   }
 
   lists rows_of_groups(const Place& place) {
+    if constexpr (std::is_same_v<Place, host>) {
+      if (few_ && !grouped_) {
+        rows_ = array<std::uint32_t, Place>(place, n_);
+        offsets_ = array<std::uint64_t, Place>(place, size_ + 1);
+        const detail::values_at rows{[](std::size_t i) { return static_cast<std::uint32_t>(i); }};
+        detail::list_few(place, *few_, rows, offsets_.data(), rows_.data());
+        grouped_ = true;
+      }
+    }
     if (!grouped_) group(place);
     return {rows_.data(), offsets_.data(), numbers_.size() == 0 ? nullptr : numbers_.data(), size_, n_};
   }

@@ -13,6 +13,7 @@
 #include "arrow.hpp"
 #include "bind.hpp"
 #include "columns.hpp"
+#include "grouping.hpp"
 #include "roost/texts.hpp"
 
 // Texts on the host: columns of them, of what Python, numpy and Arrow have, and their keys.
@@ -61,6 +62,30 @@ nb::object number_columns(const std::vector<const texts*>& columns, bool wide) {
   auto numbered = without_gil(at, [&](const host& cpu) { return number_texts(cpu, all_of(columns)); });
   const nb::object first = rows_to_python(at, std::move(numbered.first), wide);
   return nb::make_tuple(first, rows_to_python(at, std::move(numbered.numbers), wide));
+}
+
+/// Rows by their few texts, which can be read from the first row of each group.
+class grouping_of_texts final : public grouping<host> {
+ public:
+  grouping_of_texts(const host& cpu, std::size_t n, detail::few_rows&& rows) : grouping<host>(cpu, n) {
+    take_few(cpu, std::move(rows));
+  }
+  nb::object keys(at_place) override { return nb::none(); }
+
+ private:
+  bool aggregate(const host&, const load_word<std::uint64_t>&, array<std::uint64_t, host>&) override {
+    return false;
+  }
+  void group(const host&) override {}  // few rows are grouped
+};
+
+/// Groups the rows of a column; null unless its texts are short, and few.
+std::unique_ptr<grouping<host>> group_texts(const texts& column) {
+  return without_gil(call_place<host>(), [&](const host& cpu) -> std::unique_ptr<grouping<host>> {
+    auto rows = detail::number_few_texts(cpu, column);
+    if (!rows) return nullptr;
+    return std::make_unique<grouping_of_texts>(cpu, column.size(), std::move(*rows));
+  });
 }
 
 /// The keys of queries, made as those of a table were.
@@ -476,6 +501,7 @@ void bind_strings(nb::module_& m) {
       .def_prop_ro("are_bytes", &texts::are_bytes);
   m.def("keys_of_texts", &keys_of_columns);
   m.def("number_texts", &number_columns);
+  m.def("group_texts", &group_texts);
   m.def("query_keys", &query_keys);
   m.def("keep_equal", &keep_equal);
   m.def("write_objects", &write_objects);

@@ -52,6 +52,9 @@ ROOST_FN std::uint64_t ordered_word(const void* values, std::size_t i) {
     return value_word<minimum, T>::of(value);
   }
 }
+/// Holds the words of such values: loops over 4 bytes are faster than over 8.
+template <class T>
+using word_of_type = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
 template <class T>
 ROOST_FN T value_of_word(std::uint64_t word) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -107,22 +110,24 @@ struct column_range_kernel {
     const key_column& column = table.of[c];
     const auto count = static_cast<std::uint32_t>(smaller(tile, column.rows - first));
     with_number(column.type, [&]<class T>(T) {
-      std::uint64_t low = ~std::uint64_t{0}, high = 0;
+      using word = word_of_type<T>;
+      word low = static_cast<word>(~word{0}), high = 0;
       const auto see = [&](std::size_t i) {
-        const std::uint64_t word = ordered_word<T>(column.values, i * column.step);
-        low = smaller(low, word);
-        high = larger(high, word);
+        const auto seen = static_cast<word>(ordered_word<T>(column.values, i));
+        low = smaller(low, seen);
+        high = larger(high, seen);
       };
-      if (column.valid == nullptr) {
+      if (column.valid == nullptr && column.step == 1) {
         for_each_of(team, count, [&](std::uint32_t i) { see(first + i); });
       } else {
         for_each_of(team, count, [&](std::uint32_t i) {
-          if (is_valid(column.valid, first + i)) see(first + i);
+          if (is_valid(column.valid, first + i)) see((first + i) * column.step);
         });
       }
+      if (low > high) return true;  // nothing is there
       std::uint64_t* const mine = least + 2 * c;
-      if (low < peek(mine[0])) fetch_min(mine[0], low);
-      if (~high < peek(mine[1])) fetch_min(mine[1], ~high);
+      if (low < peek(mine[0])) fetch_min(mine[0], std::uint64_t{low});
+      if (~std::uint64_t{high} < peek(mine[1])) fetch_min(mine[1], ~std::uint64_t{high});
       return true;
     });
   }
@@ -150,6 +155,21 @@ struct pack_columns_kernel {
       const packed_field how = table.how[c];
       const key_column column = table.of[c];
       with_number(how.type, [&]<class T>(T) {
+        if constexpr (std::is_integral_v<Key>) {
+          if (column.valid == nullptr && column.step == 1) {
+            using word = word_of_type<T>;
+            const auto least = static_cast<word>(how.least), range = static_cast<word>(how.range);
+            const auto other = static_cast<Key>(how.special(2));
+            for_each_of(team, here, [&](std::uint32_t i) {
+              const std::size_t row = first + i;
+              const auto code =
+                  static_cast<word>(static_cast<word>(ordered_word<T>(column.values, row)) - least);
+              const Key mine = (code > range ? other : static_cast<Key>(code)) << how.shift;
+              keys[row] = c == 0 ? mine : keys[row] | mine;
+            });
+            return true;
+          }
+        }
         for_each_of(team, here, [&](std::uint32_t i) {
           const std::size_t row = first + i;
           Key key = c == 0 ? Key{} : keys[row];

@@ -129,23 +129,46 @@ std::optional<numbered_texts> number_by_keys(const host& cpu, const text_column&
   return same ? std::optional(std::move(result)) : std::nullopt;
 }
 
-/// Numbers few short texts where they lie, without an array of their keys.
+/// Numbers few short texts where they lie, without an array of their keys; nothing for others.
 template <class KeyOf>
-std::optional<numbered_texts> number_few_texts(const host& cpu, const text_column& texts,
-                                               const KeyOf& key_of) {
-  std::optional<numbered_texts> result;
+std::optional<few_rows> number_few_texts(const host& cpu, const text_column& texts, const KeyOf& key_of) {
+  std::optional<few_rows> result;
   texts.with_layout([&](const auto& text) {
     using layout = std::decay_t<decltype(text)>;
     if constexpr (!std::is_same_v<layout, text_column> && !std::is_same_v<layout, coded_texts>) {
       auto few =
           number_few<typename KeyOf::type>(cpu, texts.size(), [&](std::size_t i) { return key_of(text[i]); });
-      if (!few) return;
-      array<std::uint32_t, host> first(cpu, few->rows.size());
-      std::copy(few->rows.first.begin(), few->rows.first.end(), first.data());
-      result.emplace(numbered_texts{std::move(first), std::move(few->rows.numbers)});
+      if (few) result = std::move(few->rows);
     }
   });
   return result;
+}
+
+/// The form of keys that is shortest for all texts; hash64 for long ones.
+inline text_keys::form shortest_form(const host& cpu, const text_column& all) {
+  constexpr std::uint64_t long_one = std::uint64_t{1} << 32;
+  std::uint64_t above_7_and_15 = 0;
+  all.for_each_chunk([&](std::size_t, std::size_t count, const auto& layout) {
+    above_7_and_15 += cpu.sum(count, [&](std::size_t i) {
+      const std::size_t n = layout[i].size();
+      return std::uint64_t{n > 7} + (n > 15 ? long_one : 0);
+    });
+  });
+  return above_7_and_15 >= long_one ? text_keys::form::hash64
+         : above_7_and_15 != 0      ? text_keys::form::bytes15
+                                    : text_keys::form::bytes7;
+}
+
+/// The same for texts of any length.
+inline std::optional<few_rows> number_few_texts(const host& cpu, const text_column& texts) {
+  switch (shortest_form(cpu, texts)) {
+    case text_keys::form::bytes7:
+      return number_few_texts(cpu, texts, bytes7_key{});
+    case text_keys::form::bytes15:
+      return number_few_texts(cpu, texts, bytes15_key{});
+    default:
+      return std::nullopt;
+  }
 }
 
 /// done(key_of, form, seed) with a function that makes keys of texts, of the shortest form; where it returns
@@ -155,22 +178,14 @@ void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
   if (all.size() >= ~std::uint32_t{0}) {
     raise<invalid_argument>({"roost: ", all.size(), " strings; at most 2^32 - 2 at once"});
   }
-  constexpr std::uint64_t long_one = std::uint64_t{1} << 32;
-  std::uint64_t above_7_and_15 = 0;
-  all.for_each_chunk([&](std::size_t, std::size_t count, const auto& layout) {
-    above_7_and_15 += cpu.sum(count, [&](std::size_t i) {
-      const std::size_t n = layout[i].size();
-      return std::uint64_t{n > 7} + (n > 15 ? long_one : 0);
-    });
-  });
   using form = text_keys::form;
-  if (above_7_and_15 < long_one) {
-    if (above_7_and_15 == 0) {
-      done(bytes7_key{}, form::bytes7, 0);
-    } else {
-      done(bytes15_key{}, form::bytes15, 0);
-    }
-    return;
+  switch (shortest_form(cpu, all)) {
+    case form::bytes7:
+      return static_cast<void>(done(bytes7_key{}, form::bytes7, 0));
+    case form::bytes15:
+      return static_cast<void>(done(bytes15_key{}, form::bytes15, 0));
+    default:
+      break;
   }
   // Two of 2^26 texts have one hash of 64 bits with a probability of 2^-13.
   if (all.size() <= std::size_t{1} << 26 && done(hash64_key{0}, form::hash64, 0)) return;
@@ -186,8 +201,13 @@ inline numbered_texts number_texts(const host& cpu, const text_column& texts) {
   numbered_texts result;
   detail::with_keys_for(cpu, texts, [&](const auto& key_of, text_keys::form form, std::uint64_t) {
     std::optional<numbered_texts> numbered;
-    if constexpr (std::decay_t<decltype(key_of)>::exact)
-      numbered = detail::number_few_texts(cpu, texts, key_of);
+    if constexpr (std::decay_t<decltype(key_of)>::exact) {
+      if (auto few = detail::number_few_texts(cpu, texts, key_of)) {
+        array<std::uint32_t, host> first(cpu, few->size());
+        std::copy(few->first.begin(), few->first.end(), first.data());
+        numbered.emplace(numbered_texts{std::move(first), std::move(few->numbers)});
+      }
+    }
     if (!numbered) numbered = detail::number_by_keys(cpu, texts, detail::keys_of(cpu, texts, key_of), form);
     if (numbered) result = std::move(*numbered);
     return numbered.has_value();
