@@ -62,6 +62,11 @@ struct packed_key {
 };
 
 namespace detail {
+template <class Key>
+struct pack_columns_kernel;
+template <class Key>
+class packed_rows;
+
 /// Where the values of a column lie in keys.
 struct packed_field {
   column_type type = column_type::u8;
@@ -153,7 +158,12 @@ class column_packing {
   std::uint64_t null_key() const { return fields_[0].special(0); }
 
  private:
+  template <class Key>
+  friend class detail::packed_rows;
   void check(std::span<const key_column> columns) const;
+  template <class Key>
+  detail::pack_columns_kernel<Key> kernel(std::span<const key_column> columns, Key* keys,
+                                          std::size_t table) const;
 
   std::vector<detail::packed_field> fields_;
   std::size_t bits_ = 0;

@@ -19,6 +19,7 @@ import time
 import numpy as np
 
 LIBRARIES = {"roost": "roost", "duckdb": "DuckDB", "polars": "polars", "pandas": "pandas"}
+_NAMES = {**LIBRARIES, "gpu": "roost on a GPU"}
 _ZERO_SUMS = {"polars", "pandas"}  # the sum of no values; DuckDB and roost have null, as SQL does
 
 # Columns of the result: (column, aggregate). The range, nlargest and r2 are other calls in each library.
@@ -95,6 +96,82 @@ class _Roost:
 
     def arrow(self, answer):
         return answer
+
+
+class _Gpu:
+    """roost on columns of CuPy, in memory of a GPU. Texts are numbers there, of a dictionary that the CPU made
+    before; times are those of the GPU alone."""
+
+    def __init__(self, files, threads):
+        import cupy
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        import roost
+
+        self.version, self.roost, self.cupy = roost.__version__, roost, cupy
+        tables = {name: pa.parquet.read_table(file) for name, file in files.items()}
+        self.frames, self.texts = {name: {} for name in tables}, {}
+        for column in dict.fromkeys(name for table in tables.values() for name in table.column_names):
+            parts = {name: table[column] for name, table in tables.items() if column in table.column_names}
+            whole = pa.chunked_array([chunk for part in parts.values() for chunk in part.chunks])
+            if whole.null_count:
+                raise ValueError("columns of CuPy have no nulls")
+            if pa.types.is_string(whole.type):  # one dictionary for all tables, which texts join, too
+                whole = whole.combine_chunks().dictionary_encode()
+                self.texts[column], whole = whole.dictionary, whole.indices
+            values = cupy.asarray(whole.to_numpy())
+            for name, part in parts.items():
+                self.frames[name][column], values = values[: len(part)], values[len(part) :]
+
+    def _grouped(self, keys):
+        x = self.frames["x"]
+        groups = self.roost.group_by(tuple(x[key] for key in keys))
+        return groups, [(key, key, found, None) for key, found in zip(keys, groups.keys)]
+
+    def group(self, keys, wanted):
+        groups, found = self._grouped(keys)
+        x = self.frames["x"]
+        results = groups.agg(**{name: (x[column], how) for name, (column, how) in wanted.items()})
+        return [*found, *((name, None, result, None) for name, result in results.items())]
+
+    def range(self, keys):
+        groups, found = self._grouped(keys)
+        x = self.frames["x"]
+        return [*found, ("range", None, groups.max(x["v1"]) - groups.min(x["v2"]), None)]
+
+    def largest(self, key):
+        groups, ((_, texts, keys, _),) = self._grouped([key])
+        values, ends = groups.nlargest(self.frames["x"]["v3"], 2)
+        rows = self.cupy.searchsorted(ends, self.cupy.arange(len(values)), side="right") - 1
+        return [(key, texts, keys[rows], None), ("v3", None, values, None)]
+
+    def r2(self, keys):
+        groups, found = self._grouped(keys)
+        x = self.frames["x"]
+        return [*found, ("r2", None, groups.corr(x["v1"], x["v2"]) ** 2, None)]
+
+    def join(self, right, on, how):
+        x, y = self.frames["x"], self.frames[right]
+        l, r = self.roost.join(x[on], y[on], how, index_dtype="int32")
+        there = r >= 0 if how == "left" else None
+        return [
+            *((name, name, column[l], None) for name, column in x.items()),
+            *((f"{name} y", name, column[r], there) for name, column in y.items() if name != on),
+        ]
+
+    def finish(self):
+        self.cupy.cuda.Device().synchronize()
+
+    def arrow(self, answer):
+        import pyarrow as pa
+
+        columns = {}
+        for name, source, values, there in answer:
+            missing = None if there is None else ~there.get()
+            column = pa.array(values.get(), mask=missing, from_pandas=False)
+            columns[name] = self.texts[source].take(column) if source in self.texts else column
+        return pa.table(columns)
 
 
 class _Duckdb:
@@ -332,6 +409,8 @@ def _child(name, questions, files, threads, repeats, out):
                 _peak(reset=True)
                 start = time.perf_counter()
                 answer = _ask(library, question)
+                if name == "gpu":
+                    library.finish()
                 best = min(best, time.perf_counter() - start)
                 peak = max(peak, _peak())
             names, exact = _columns(question, tables)
@@ -486,18 +565,18 @@ def _ask_all(libraries, questions, files, options, threads):
     """Prints a table of what the libraries take for these questions; returns how many answers are wrong."""
     with tempfile.TemporaryDirectory() as out:
         results = {n: _run(n, questions, files, threads, options.repeats or 2, out) for n in libraries}
-        names = [f"{LIBRARIES[n]} {r['version']}".strip() for n, r in results.items()]
+        names = [f"{_NAMES[n]} {r['version']}".strip() for n, r in results.items()]
         print(f"| question, seconds | rows of the answer | {' | '.join(names)} |")
         print("|---|---|" + "---|" * len(names))
-        wrong = [f"{LIBRARIES[n]} {r['error']}" for n, r in results.items() if "error" in r]
+        wrong = [f"{_NAMES[n]} {r['error']}" for n, r in results.items() if "error" in r]
         for question in questions:
             cells, first, count = [], None, ""
             # DuckDB first: it has null for the sum of no values, as roost does
-            for name in sorted(results, key=["duckdb", "polars", "pandas", "roost"].index):
+            for name in sorted(results, key=["duckdb", "polars", "pandas", "roost", "gpu"].index):
                 answer = results[name]["questions"][question]
                 if "error" in answer:
                     if answer["error"]:
-                        wrong.append(f"{question}, {LIBRARIES[name]}: {answer['error']}")
+                        wrong.append(f"{question}, {_NAMES[name]}: {answer['error']}")
                     continue
                 count = count or answer["rows"]
                 with np.load(pathlib.Path(out, f"{name} {question}.npz")) as saved:
@@ -509,7 +588,7 @@ def _ask_all(libraries, questions, files, options, threads):
                 sums = [column for column, (_, how) in sums.items() if how == "sum"]
                 if what := difference(first[1], digested, sums):
                     answer["other"] = True
-                    pair = f"{LIBRARIES[first[0]]} and {LIBRARIES[name]}"
+                    pair = f"{_NAMES[first[0]]} and {_NAMES[name]}"
                     wrong.append(f"{question}: {pair} have different answers: {what}")
             for result in results.values():
                 answer = result["questions"][question]
@@ -529,16 +608,20 @@ def main(options, threads):
     if unknown := [q for q in wanted if q not in GROUPS and q not in JOINS]:
         raise SystemExit(f"roost.bench: no question {', '.join(unknown)}; there are q1 to q10 and j1 to j5")
     libraries = options.only.split(",") if options.only else list(LIBRARIES)
-    if unknown := [name for name in libraries if name not in LIBRARIES]:
+    if options.device == "cuda":
+        libraries = ["gpu", *libraries]
+        if options.nulls:
+            raise SystemExit("roost.bench: columns on a GPU have no nulls; leave out --nulls or --device")
+    if unknown := [name for name in libraries if name not in _NAMES]:
         raise SystemExit(f"roost.bench: no library {', '.join(unknown)}; there are {', '.join(LIBRARIES)}")
     rows = options.rows or 10_000_000
     if rows < 1 or not 0 <= options.nulls < 100:
         raise SystemExit("roost.bench: give at least one row, and less than 100 percent of nulls")
     for name in ("pyarrow", *libraries):
-        if importlib.util.find_spec(name) is None:
+        if importlib.util.find_spec("cupy" if name == "gpu" else name) is None:
             if name == "pyarrow":
                 raise SystemExit("roost.bench: --h2o needs pyarrow (pip install pyarrow)")
-            print(f"{LIBRARIES[name]} is not installed, and left out")
+            print(f"{_NAMES[name]} is not installed, and left out")
             libraries.remove(name)
     print(
         f"{rows} rows, {options.nulls} % nulls, {'sorted' if options.sorted else 'in random order'},"

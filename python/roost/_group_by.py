@@ -125,10 +125,9 @@ class GroupBy:
         self._frame, self._kept, self._given = frame, keys.kept, keys.given
         self._kind.keep()
         self._of_texts = isinstance(keys, StringKeys)
-        self._groups = keys.grouped() if self._of_texts else None
+        self._groups = keys.grouped() if hasattr(keys, "grouped") else None
         if self._groups is None:
-            bits = getattr(keys, "bits", 64)
-            self._groups = keys.library.module.group(keys.library.place(), keys.words, bits)
+            self._groups = keys.library.module.group(keys.library.place(), keys.words)
         self._keys, self._lock = None, threading.Lock()
         if self._of_texts and (self._kind.frames or isinstance(keys.texts.source, np.ndarray)):
             self._keys = self._read_keys()  # the array may change

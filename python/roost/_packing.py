@@ -4,6 +4,8 @@ C++ packs the numbers of each row into one word, exactly. What is no number of a
 text, is numbered first. `ColumnsKind` makes columns of words again, in the form that they came in.
 """
 
+import functools
+
 import numpy as np
 
 from . import _strings
@@ -334,38 +336,52 @@ def _numbered(library, words):
 
 
 class _Packed:
-    """Fields as words: an array of them for each table."""
+    """Fields as words, of one table or two."""
 
     def __init__(self, fields, tables, nulls_equal):
         self.fields, self.library = fields, fields[0].library
         library, place = self.library, self.library.place()
         self.packing = None
         if len(fields) <= _MOST_FIELDS:
-            of_tables = [[field.of(table) for field in fields] for table in range(tables)]
-            self.packing = library.module.Packing(place, of_tables, nulls_equal)
+            self.tables = [[field.of(table) for field in fields] for table in range(tables)]
+            self.packing = library.module.Packing(place, self.tables, nulls_equal)
         if self.packing is None or not self.packing.word_bytes:  # then the first ones become one
             head = _Packed(fields[:_ALWAYS_FIT], tables, nulls_equal)
-            joined = _joined(library, head.words)
-            first, numbers = _numbered(library, library.column(joined))
+            words = [head.words(table) for table in range(tables)]
+            first, numbers = _numbered(library, library.column(_joined(library, words)))
             columns = [column for field in head.fields for column in field.columns]
-            one = _Field(library, _split(numbers, head.words), [None] * tables, columns, first=first)
+            one = _Field(library, _split(numbers, words), [None] * tables, columns, first=first)
             self.__init__([one, *fields[_ALWAYS_FIT:]], tables, nulls_equal)
             return
         self.word_bytes = self.packing.word_bytes
-        self.words = []
-        for table, columns in enumerate(of_tables):
-            n = len(fields[0].numbers[table])
-            words, target = library.output(n, _UINT8, (self.word_bytes,))
-            self.packing.pack(place, table, columns, target)
-            self.words.append(library.finish(words, _UINT8, (self.word_bytes,)))
+        self.rows = [len(numbers) for numbers in fields[0].numbers]
+
+    def words(self, table):
+        """The words of a table's rows."""
+        library, tail = self.library, (self.word_bytes,)
+        words, target = library.output(self.rows[table], _UINT8, tail)
+        self.packing.pack(library.place(), table, self.tables[table], target)
+        return library.finish(words, _UINT8, tail)
 
 
 class ColumnsKeys:
-    """Keys of columns, as other Keys are: words below 2^bits."""
+    """Keys of columns, as other Keys are. Words are made when they are needed."""
 
-    def __init__(self, words, kind, library):
-        self.words, self.bits = library.column(words), kind.packing.bits
-        self.n, self.kind, self.library, self.kept, self.given = len(words), kind, library, None, len(words)
+    def __init__(self, packed, table, kind, kept):
+        self.kind, self.library, self.kept = kind, packed.library, kept
+        self._packed, self._table, self.given = packed, table, packed.rows[table]
+        self.n = self.given if kept is None else len(kept)
+
+    @functools.cached_property
+    def words(self):
+        words = self._packed.words(self._table)
+        return self.library.column(words if self.kept is None else self.library.rows(words, self.kept))
+
+    def grouped(self):
+        """The rows by their keys, if these are few and on the CPU; otherwise None."""
+        if self.kept is not None or self.library.module is not NUMPY.module:
+            return None
+        return self._packed.packing.group(self.library.place(), self._packed.tables[self._table])
 
 
 def _pack(tables, form, nulls_equal, what, single=False, kept=None):
@@ -378,11 +394,7 @@ def _pack(tables, form, nulls_equal, what, single=False, kept=None):
     kind = ColumnsKind(packed, tables[0], form)
     if single and tables[0][0].valid is not None:
         kind.missing = packed.packing.null_word
-    library = packed.library
-    return [
-        ColumnsKeys(words if kept is None else library.rows(words, kept), kind, library)
-        for words in packed.words
-    ]
+    return [ColumnsKeys(packed, table, kind, kept) for table in range(len(tables))]
 
 
 class ColumnsKind:

@@ -27,10 +27,8 @@ class grouping_of final : public grouping<Place> {
  public:
   using typename grouping<Place>::at_place;
 
-  grouping_of(const Place& place, std::span<const Key> keys, std::size_t bits)
-      : grouping<Place>(place, keys.size()) {
-    if (number_few(place, keys, bits)) return;
-    keys_ = array<Key, Place>(place, keys.size());
+  grouping_of(const Place& place, std::span<const Key> keys)
+      : grouping<Place>(place, keys.size()), keys_(place, keys.size()) {
     place.for_each(keys.size(), copy_of(keys.data(), keys_.data()));
   }
 
@@ -70,17 +68,6 @@ class grouping_of final : public grouping<Place> {
     }
   }
 
-  /// On the host, if they are few; then by first occurrence.
-  bool number_few(const Place& place, std::span<const Key> keys, std::size_t bits) {
-    if constexpr (std::is_same_v<Place, host>) {
-      auto few = detail::number_few<Key>(place, keys.size(), [&](std::size_t i) { return keys[i]; }, bits);
-      if (!few) return false;
-      distinct_ = std::move(few->keys);
-      this->take_few(place, std::move(few->rows));
-    }
-    return this->numbered_;
-  }
-
   void group(const Place& place) override {
     const auto rows = detail::numbers_to<std::uint32_t>(this->n_);
     auto all = detail::group(place, detail::zip_checked(keys_.span(), rows, where), 0, false, where);
@@ -108,14 +95,16 @@ class grouping_of final : public grouping<Place> {
   array<Key, Place> distinct_;  // once they are numbered, until they are Python's and rows are grouped
 };
 
-/// `bits`: all keys are below 2^bits.
 template <class Place>
-std::unique_ptr<grouping<Place>> group_rows(const call_place<Place>& at, const column& keys,
-                                            std::size_t bits) {
+std::unique_ptr<grouping<Place>> group_rows(const call_place<Place>& at, const column& keys) {
   return with_keys(keys, [&]<class Key>(Key) -> std::unique_ptr<grouping<Place>> {
     const auto column = span_of<Key>(keys);
-    return without_gil(at, [&](const Place& place) {
-      return std::make_unique<grouping_of<Key, Place>>(place, column, bits);
+    return without_gil(at, [&](const Place& place) -> std::unique_ptr<grouping<Place>> {
+      if constexpr (std::is_same_v<Place, host>) {
+        const detail::values_at key_at{[&](std::size_t i) { return column[i]; }};
+        if (auto few = group_few<Key>(place, column.size(), key_at)) return few;
+      }
+      return std::make_unique<grouping_of<Key, Place>>(place, column);
     });
   });
 }
@@ -134,7 +123,7 @@ void bind_group_by(nb::module_& m) {
           .def("last_rows", &all::last_rows)
           .def("reduce", &all::reduce, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg("valid").none());
   bind_aggregates(bound);
-  m.def("group", &group_rows<Place>, nb::arg(), nb::arg(), nb::arg("bits") = 64);
+  m.def("group", &group_rows<Place>);
 }
 
 template void bind_group_by<ROOST_PYTHON_PLACE>(nb::module_&);

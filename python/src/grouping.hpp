@@ -208,15 +208,6 @@ class grouping {
     });
   }
 
-  /// Takes rows that are numbered, since their keys are few.
-  void take_few(const host& place, detail::few_rows&& rows) {
-    few_ = std::move(rows);
-    size_ = few_->size();
-    counts_ = array<std::uint64_t, Place>(place, size_);
-    std::copy(few_->counts(), few_->counts() + size_, counts_.data());
-    numbered_ = true;
-  }
-
   /// False if that is impossible. The first results number the keys.
   virtual bool aggregate(const Place& place, const load_word<std::uint64_t>& load,
                          array<std::uint64_t, Place>& results) = 0;
@@ -331,6 +322,38 @@ class grouping {
   int aggregates_ = 0;
   std::mutex mutex_;
 };
+
+/// Rows of few keys, on the host; or of texts, which can be read from the first rows.
+template <class Key>
+class grouping_of_few final : public grouping<host> {
+ public:
+  grouping_of_few(const host& cpu, detail::few_groups<Key>&& few)
+      : grouping<host>(cpu, few.rows.numbers.size()), keys_(std::move(few.keys)) {
+    size_ = few.rows.size();
+    counts_ = array<std::uint64_t, host>(cpu, size_);
+    std::copy(few.rows.counts(), few.rows.counts() + size_, counts_.data());
+    few_ = std::move(few.rows);
+    numbered_ = true;
+  }
+  nb::object keys(at_place at) override { return to_python(at, std::move(keys_)); }
+
+ private:
+  bool aggregate(const host&, const load_word<std::uint64_t>&, array<std::uint64_t, host>&) override {
+    return false;
+  }
+  void group(const host&) override {}  // rows_of_groups does
+
+  array<Key, host> keys_;
+};
+
+/// Groups the rows of keys, as detail::number_few takes them; null if they are not few.
+template <class Key, class Keys>
+std::unique_ptr<grouping<host>> group_few(const host& cpu, std::size_t n, const Keys& keys,
+                                          std::size_t bits = 64) {
+  auto few = detail::number_few<Key>(cpu, n, keys, bits);
+  if (!few) return nullptr;
+  return std::make_unique<grouping_of_few<Key>>(cpu, std::move(*few));
+}
 
 /// What comes of values that no reduction makes: aggregates.cpp.
 template <class Place>

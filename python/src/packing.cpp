@@ -2,6 +2,7 @@
 
 #include "bind.hpp"
 #include "columns.hpp"
+#include "grouping.hpp"
 #include "roost/columns.hpp"
 
 // Keys of several columns, and of columns with nulls.
@@ -86,6 +87,20 @@ class packing {
     });
   }
 
+  /// Groups the rows of a table, whose keys are packed when they are read; null if they are not few.
+  std::unique_ptr<grouping<Place>> group(const call_place<Place>& at, const nb::sequence& rows) const {
+    const fields all(rows);
+    if constexpr (std::is_same_v<Place, host>) {
+      return with_bytes<4, 8, 16, 32>(key_bytes(), "keys", [&]<class Key>(Key) {
+        return without_gil(at, [&](const host& cpu) {
+          const std::size_t n = all.columns().empty() ? 0 : all.columns()[0].rows;
+          return group_few<Key>(cpu, n, detail::packed_rows<Key>(columns_, all.columns()), columns_.bits());
+        });
+      });
+    }
+    return nullptr;
+  }
+
   void unpack(const call_place<Place>& at, const column& keys, std::size_t field, const column& values,
               const std::optional<column>& valid) const {
     if (field + 1 >= begins_.size()) detail::raise<invalid_argument>({"roost: no field ", field});
@@ -123,6 +138,7 @@ void bind_packing(nb::module_& m) {
       .def_prop_ro("word_bytes", &all::key_bytes)
       .def_prop_ro("null_word", &all::null_key)
       .def("pack", &all::pack)
+      .def("group", &all::group)
       .def("unpack", &all::unpack, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 }
 

@@ -64,27 +64,13 @@ nb::object number_columns(const std::vector<const texts*>& columns, bool wide) {
   return nb::make_tuple(first, rows_to_python(at, std::move(numbered.numbers), wide));
 }
 
-/// Rows by their few texts, which can be read from the first row of each group.
-class grouping_of_texts final : public grouping<host> {
- public:
-  grouping_of_texts(const host& cpu, std::size_t n, detail::few_rows&& rows) : grouping<host>(cpu, n) {
-    take_few(cpu, std::move(rows));
-  }
-  nb::object keys(at_place) override { return nb::none(); }
-
- private:
-  bool aggregate(const host&, const load_word<std::uint64_t>&, array<std::uint64_t, host>&) override {
-    return false;
-  }
-  void group(const host&) override {}  // few rows are grouped
-};
-
 /// Groups the rows of a column; null unless its texts are short, and few.
 std::unique_ptr<grouping<host>> group_texts(const texts& column) {
   return without_gil(call_place<host>(), [&](const host& cpu) -> std::unique_ptr<grouping<host>> {
     auto rows = detail::number_few_texts(cpu, column);
     if (!rows) return nullptr;
-    return std::make_unique<grouping_of_texts>(cpu, column.size(), std::move(*rows));
+    return std::make_unique<grouping_of_few<std::uint32_t>>(
+        cpu, detail::few_groups<std::uint32_t>{{}, std::move(*rows)});
   });
 }
 

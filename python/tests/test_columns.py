@@ -727,3 +727,54 @@ def test_sums_of_durations_do_not_wrap():
     assert roost.group_by([1, 1]).sum(whole).view("i8").tolist() == [2**62]
     with pytest.raises(OverflowError, match="durations"):
         roost.group_by([1, 1, 2]).sum(np.array([2**62, 2**62, 5], "m8[ns]"))
+
+
+FEW = [
+    ("short", lambda k: [f"id{i}" for i in k]),
+    ("middle", lambda k: [f"customer {i:06}"[:15] for i in k]),
+    ("long", lambda k: [f"a customer with the number {i}" for i in k]),
+    ("int32", lambda k: k.astype(np.int32)),
+    ("int64", lambda k: k * 10**12 - 5),
+    ("float64", lambda k: k / 7),
+]
+MEASURES = {
+    "i1": lambda rng, n: rng.integers(-128, 128, n, np.int8),
+    "u8": lambda rng, n: rng.integers(0, 2**62, n).astype(np.uint64),
+    "b1": lambda rng, n: rng.integers(0, 50, n) == 0,
+    "f4": lambda rng, n: rng.normal(size=n).astype(np.float32),
+    "f8": lambda rng, n: rng.normal(1e5, 1, n),
+}
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("kind", range(len(FEW)), ids=[name for name, _ in FEW])
+@pytest.mark.parametrize("n, distinct", [(131_071, 90), (131_072, 90), (150_000, 16_000), (150_000, 17_000)])
+def test_few_groups_of_many_rows(n, distinct, kind, nulls):
+    rng = np.random.default_rng(n + distinct + kind)
+    picked = rng.integers(0, distinct, n)
+    pool = pd.Series(FEW[kind][1](np.arange(distinct)))
+    frame = pd.DataFrame({"key": pool.iloc[picked].reset_index(drop=True), "other": picked % 3})
+    for name, make in MEASURES.items():
+        frame[name] = pd.array(make(rng, n))
+        if nulls:
+            frame[name] = frame[name].mask(rng.random(n) < 0.1)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    for keys in (["key"], ["key", "other"]):
+        by = frame.groupby(keys, sort=False)
+        groups = roost.group_by(table, keys)
+        order = roost.join(table.select(keys).take(pa.array(by.head(1).index)), groups.keys)[1]
+        wanted = {"rows": by.size()}
+        found = {"rows": groups.count()}
+        for name in MEASURES:
+            methods = "sum min max mean count first last" if name != "b1" else "any all count"
+            methods += " var median nunique" if name in ("i1", "f8") else ""
+            for how in methods.split():
+                wanted[f"{name} {how}"] = getattr(by[name], how)()
+                found[f"{name} {how}"] = getattr(groups, how)(table[name])
+        assert len(groups) == len(wanted["rows"]) == len(order)
+        for name, expected in wanted.items():
+            got = np.ma.filled(np.ma.asarray(found[name]).astype(float), np.nan)[order]
+            if name.endswith((" first", " last")) and nulls:
+                continue  # pandas skips nulls there
+            expected = expected.astype("Float64").to_numpy(float, na_value=np.nan)
+            np.testing.assert_allclose(got, expected, rtol=3e-5 if "f4" in name else 1e-9, err_msg=name)

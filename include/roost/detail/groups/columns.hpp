@@ -150,7 +150,12 @@ struct pack_columns_kernel {
   template <class Team>
   ROOST_FN void operator()(const Team& team, std::size_t index, std::byte*) const {
     const std::size_t first = index * tile;
-    const auto here = static_cast<std::uint32_t>(smaller(tile, rows - first));
+    pack(team, first, static_cast<std::uint32_t>(smaller(tile, rows - first)), keys + first);
+  }
+
+  /// The keys of some rows.
+  template <class Team>
+  ROOST_FN void pack(const Team& team, std::size_t first, std::uint32_t here, Key* target) const {
     for (std::uint32_t c = 0; c < count; ++c) {
       const packed_field how = table.how[c];
       const key_column column = table.of[c];
@@ -165,25 +170,44 @@ struct pack_columns_kernel {
               const auto code =
                   static_cast<word>(static_cast<word>(ordered_word<T>(column.values, row)) - least);
               const Key mine = (code > range ? other : static_cast<Key>(code)) << how.shift;
-              keys[row] = c == 0 ? mine : keys[row] | mine;
+              target[i] = c == 0 ? mine : target[i] | mine;
             });
             return true;
           }
         }
         for_each_of(team, here, [&](std::uint32_t i) {
           const std::size_t row = first + i;
-          Key key = c == 0 ? Key{} : keys[row];
+          Key key = c == 0 ? Key{} : target[i];
           const bool there = is_valid(column.valid, row);
           std::uint64_t code = there ? ordered_word<T>(column.values, row * column.step) - how.least : 0;
           const bool special = !there || code > how.range;
           if (special) code = how.special(there ? 2 : null);
           put_bits(key, how.shift, code, special && how.wide);
-          keys[row] = key;
+          target[i] = key;
         });
         return true;
       });
     }
   }
+};
+
+/// The keys of rows, packed when they are read: as values_at has values.
+template <class Key>
+class packed_rows {
+ public:
+  packed_rows(const column_packing& packing, std::span<const key_column> columns)
+      : kernel_(packing.kernel<Key>(columns, nullptr, 0)) {}
+  Key operator()(std::size_t i) const {
+    Key key;
+    return *block(i, 1, &key);
+  }
+  const Key* block(std::size_t first, std::size_t n, Key* buffer) const {
+    kernel_.pack(serial_team(), first, static_cast<std::uint32_t>(n), buffer);
+    return buffer;
+  }
+
+ private:
+  pack_columns_kernel<Key> kernel_;
 };
 
 template <class Key>
@@ -260,20 +284,29 @@ inline void column_packing::check(std::span<const key_column> columns) const {
   }
 }
 
-template <class Place, class Key>
-void column_packing::pack(const Place& place, std::span<const key_column> columns, Key* keys,
-                          std::size_t table) const {
+template <class Key>
+detail::pack_columns_kernel<Key> column_packing::kernel(std::span<const key_column> columns, Key* keys,
+                                                        std::size_t table) const {
   check(columns);
   if (sizeof(Key) != key_bytes() || table >= tables_most) {
     detail::raise<invalid_argument>({"roost::column_packing: keys of ", sizeof(Key), " bytes of table ",
                                      table, " where they have ", key_bytes(), " bytes, of tables 0 and 1"});
   }
-  const std::size_t rows = columns[0].rows;
-  detail::pack_columns_kernel<Key> run{
-      {}, static_cast<std::uint32_t>(columns.size()), rows, nulls_ == null_equality::equal ? 0 : table, keys};
+  detail::pack_columns_kernel<Key> run{{},
+                                       static_cast<std::uint32_t>(columns.size()),
+                                       columns[0].rows,
+                                       nulls_ == null_equality::equal ? 0 : table,
+                                       keys};
   std::copy(fields_.begin(), fields_.end(), run.table.how);
   std::copy(columns.begin(), columns.end(), run.table.of);
-  if (rows != 0) place.launch(detail::ceil_div(rows, run.tile), 0, run);
+  return run;
+}
+
+template <class Place, class Key>
+void column_packing::pack(const Place& place, std::span<const key_column> columns, Key* keys,
+                          std::size_t table) const {
+  const auto run = kernel(columns, keys, table);
+  if (run.rows != 0) place.launch(detail::ceil_div(run.rows, run.tile), 0, run);
 }
 
 template <class Place, class F>

@@ -14,6 +14,21 @@
 
 namespace roost::detail {
 
+/// Keys or values of rows that are computed one by one.
+template <class ValueAt>
+struct values_at {
+  ValueAt value_at;
+  using value = decltype(value_at(std::size_t{}));
+  value operator()(std::size_t i) const { return value_at(i); }
+  /// Those of n rows, in `buffer` or elsewhere.
+  const value* block(std::size_t first, std::size_t n, value* buffer) const {
+    for (std::size_t k = 0; k < n; ++k) buffer[k] = value_at(first + k);
+    return buffer;
+  }
+};
+template <class ValueAt>
+values_at(const ValueAt&) -> values_at<ValueAt>;
+
 /// Distinct keys numbered by first occurrence, and the rows where they come first.
 template <class Key>
 struct first_keys {
@@ -31,7 +46,6 @@ struct first_keys {
 template <class Key>
 class key_table {
  public:
-  static constexpr std::size_t batch = 32;  // of keys, whose cache misses overlap
   static constexpr std::uint32_t none = ~std::uint32_t{0}, probes_most = 64;
 
   /// `any`: a key, for slots without.
@@ -39,13 +53,30 @@ class key_table {
 
   /// The number of a key, which `row` has. None if so many keys collide that somebody may have chosen them.
   std::uint32_t insert(const Key& key, std::uint32_t row) { return insert(key, start(key), row); }
-  /// Writes the numbers of the keys of at most `batch` rows; false if one has none.
-  template <class KeyAt>
-  bool insert(std::size_t first, std::size_t n, const KeyAt& key_at, std::uint32_t* numbers) {
-    Key keys[batch];
-    std::size_t starts[batch];
+  /// Writes the numbers of the keys of n rows; false if one has none.
+  bool insert(const Key* keys, std::size_t first, std::size_t n, std::uint32_t* numbers) {
+    constexpr std::size_t batch = 32;  // whose cache misses overlap
+    for (std::size_t k = 0; k < n; k += batch) {
+      if (!insert_batch(keys + k, first + k, smaller(batch, n - k), numbers + k)) return false;
+    }
+    return true;
+  }
+  const first_keys<Key>& distinct() const { return distinct_; }
+  /// counts[number of a key] = how often it came.
+  void write_counts(std::uint64_t* counts) const {
+    for (const slot& it : slots_.span()) {
+      if (it.number != none) counts[it.number] = it.count;
+    }
+  }
+
+ private:
+  struct slot {
+    Key key;
+    std::uint32_t number, count;
+  };
+  bool insert_batch(const Key* keys, std::size_t first, std::size_t n, std::uint32_t* numbers) {
+    std::size_t starts[32];
     for (std::size_t k = 0; k < n; ++k) {
-      keys[k] = key_at(first + k);
       starts[k] = start(keys[k]);
       __builtin_prefetch(&slots_[starts[k]], 1);
     }
@@ -65,19 +96,6 @@ class key_table {
     }
     return true;
   }
-  const first_keys<Key>& distinct() const { return distinct_; }
-  /// counts[number of a key] = how often it came.
-  void write_counts(std::uint64_t* counts) const {
-    for (const slot& it : slots_.span()) {
-      if (it.number != none) counts[it.number] = it.count;
-    }
-  }
-
- private:
-  struct slot {
-    Key key;
-    std::uint32_t number, count;
-  };
   static bool has(const slot& it, const Key& key) { return same_key(it.key, key) && it.number != none; }
 
   /// Fibonacci hashing (Knuth, volume 3, 6.4): cheaper than hash_of, and consecutive keys do not collide.
@@ -134,7 +152,7 @@ class key_table {
 template <class Key>
 class direct_table {
  public:
-  static constexpr std::size_t batch = 512, bits_most = 20;
+  static constexpr std::size_t bits_most = 20;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   explicit direct_table(std::size_t bits) : slots_(std::size_t{1} << bits, slot{none, 0}) {}
@@ -145,10 +163,8 @@ class direct_table {
     ++it.count;
     return it.number;
   }
-  template <class KeyAt>
-  bool insert(std::size_t first, std::size_t n, const KeyAt& key_at, std::uint32_t* numbers) {
-    for (std::size_t k = 0; k < n; ++k)
-      numbers[k] = insert(key_at(first + k), static_cast<std::uint32_t>(first + k));
+  bool insert(const Key* keys, std::size_t first, std::size_t n, std::uint32_t* numbers) {
+    for (std::size_t k = 0; k < n; ++k) numbers[k] = insert(keys[k], static_cast<std::uint32_t>(first + k));
     return true;
   }
   const first_keys<Key>& distinct() const { return distinct_; }
@@ -168,7 +184,8 @@ class direct_table {
 /// Rows of few groups, which are in the order of their first rows.
 struct few_rows {
   static constexpr std::size_t rows_least = std::size_t{1} << 17;
-  static constexpr std::size_t block = 512;  // whose values are read at once
+  static constexpr std::size_t always = std::size_t{1} << 14;  // groups, for any number of threads
+  static constexpr std::size_t block = 512;                    // whose values are read at once
 
   array<std::uint32_t, host> numbers;  // of each row's group
   std::vector<std::uint32_t> first;    // row of each group
@@ -177,7 +194,7 @@ struct few_rows {
 
   /// The most groups of n rows that are few.
   static std::size_t most(std::size_t n) {
-    return std::clamp<std::size_t>(n / 64, std::size_t{1} << 14, std::size_t{1} << 18);
+    return std::clamp<std::size_t>(n / 64, always, std::size_t{1} << 18);
   }
   std::size_t size() const { return first.size(); }
   /// The rows of each group.
@@ -194,17 +211,17 @@ struct few_groups {
 };
 
 /// How many keys are distinct, as a sample of the rows has it, which may be wrong; nothing if they are many.
-template <class Key, class KeyAt>
-std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const KeyAt& key_at) {
+template <class Key, class Keys>
+std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const Keys& keys) {
   constexpr std::size_t first_look = 8192;
   const std::size_t sample = std::clamp<std::size_t>(n / 256, first_look, std::size_t{1} << 15);
-  key_table<Key> table(cpu, key_at(0));
+  key_table<Key> table(cpu, keys(0));
   std::vector<std::uint32_t> seen;
   std::uint64_t once = 0, twice = 0;  // keys that the sample has so often
   // With those that it has missed (Chao 1984), which are at least so many.
   const auto estimate = [&] { return seen.size() + once * once / (2 * twice + 1); };
   for (std::size_t k = 0; k < sample; ++k) {
-    const std::uint32_t number = table.insert(key_at(k * (n / sample)), 0);
+    const std::uint32_t number = table.insert(keys(k * (n / sample)), 0);
     if (number == table.none) return std::nullopt;
     if (number == seen.size()) seen.push_back(0);
     const std::uint32_t before = seen[number]++;
@@ -217,25 +234,25 @@ std::optional<std::size_t> sample_few(const host& cpu, std::size_t n, const KeyA
 }
 
 /// Numbers each chunk of rows by a table of its own; false if its keys are not few.
-template <class Table, class KeyAt>
-bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const KeyAt& key_at) {
+template <class Key, class Table, class Keys>
+bool number_chunks(const host& cpu, std::vector<Table>& tables, few_rows& rows, const Keys& keys) {
   const std::size_t n = rows.numbers.size(), most = few_rows::most(n);
   std::atomic<bool> too_many{false};
-  cpu.launch(tables.size(), 0, [&](const auto&, std::size_t c, std::byte*) {
-    constexpr std::size_t at_once = 64 * Table::batch;
-    Table table = std::move(tables[c]);  // here, so that nothing else can be it
-    const std::size_t end = smaller(n, (c + 1) * rows.chunk);
-    for (std::size_t first = smaller(n, c * rows.chunk); first < end; first += at_once) {
-      if (too_many.load(std::memory_order_relaxed)) return;
-      for (std::size_t i = first, last = smaller(end, first + at_once); i < last; i += Table::batch) {
-        if (!table.insert(i, smaller(Table::batch, last - i), key_at, rows.numbers.data() + i)) {
-          return too_many.store(true);
-        }
-      }
-      if (table.distinct().keys.size() > most) too_many.store(true);
-    }
-    tables[c] = std::move(table);
-  });
+  cpu.launch(tables.size(), few_rows::block * sizeof(Key),
+             [&](const auto&, std::size_t c, std::byte* memory) {
+               Table table = std::move(tables[c]);  // here, so that nothing else can be it
+               const std::size_t end = smaller(n, (c + 1) * rows.chunk);
+               for (std::size_t first = smaller(n, c * rows.chunk); first < end; first += few_rows::block) {
+                 if (too_many.load(std::memory_order_relaxed)) return;
+                 const std::size_t count = smaller(few_rows::block, end - first);
+                 const Key* const read = keys.block(first, count, reinterpret_cast<Key*>(memory));
+                 if (!table.insert(read, first, count, rows.numbers.data() + first) ||
+                     table.distinct().keys.size() > most) {
+                   return too_many.store(true);
+                 }
+               }
+               tables[c] = std::move(table);
+             });
   return !too_many.load();
 }
 
@@ -273,52 +290,42 @@ bool merge_tables(const host& cpu, std::vector<Table>& tables, few_rows& rows) {
 }
 
 /// Numbers rows by tables that empty() makes; nothing if the keys are not few.
-template <class Key, class Empty, class KeyAt>
-std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at,
+template <class Key, class Empty, class Keys>
+std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
                                           const Empty& empty, std::size_t distinct) {
   few_groups<Key> result;
   few_rows& rows = result.rows;
-  // At least 32 rows a group and chunk, so that what chunks keep of each group is less than the values.
-  rows.chunks = std::clamp<std::size_t>(n / 32 / (distinct + 1), 1, static_cast<std::size_t>(cpu.threads()));
+  // At least 32 rows a group and chunk, so that what chunks keep of each group is less than the values. Many
+  // threads are faster at grouping.
+  const auto threads = static_cast<std::size_t>(cpu.threads());
+  rows.chunks = std::clamp<std::size_t>(n / 32 / (distinct + 1), 1, threads);
+  if (distinct > few_rows::always && 2 * rows.chunks < threads) return std::nullopt;
   rows.chunk = ceil_div(n, rows.chunks);
   rows.numbers = array<std::uint32_t, host>(cpu, n);
   std::vector<decltype(empty())> tables;
   for (std::size_t c = 0; c < rows.chunks; ++c) tables.push_back(empty());
-  if (!number_chunks(cpu, tables, rows, key_at) || !merge_tables(cpu, tables, rows)) return std::nullopt;
-  const std::vector<Key>& keys = tables[0].distinct().keys;
-  result.keys = array<Key, host>(cpu, keys.size());
-  std::copy(keys.begin(), keys.end(), result.keys.data());
+  if (!number_chunks<Key>(cpu, tables, rows, keys) || !merge_tables(cpu, tables, rows)) return std::nullopt;
+  const std::vector<Key>& all = tables[0].distinct().keys;
+  result.keys = array<Key, host>(cpu, all.size());
+  std::copy(all.begin(), all.end(), result.keys.data());
   return result;
 }
 
-/// Numbers rows by their keys, which are below 2^bits; nothing if they are not few.
-template <class Key, class KeyAt>
-std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const KeyAt& key_at,
+/// Numbers rows by their keys, which are below 2^bits; nothing if they are not few. `keys`: as values_at has
+/// them.
+template <class Key, class Keys>
+std::optional<few_groups<Key>> number_few(const host& cpu, std::size_t n, const Keys& keys,
                                           std::size_t bits = 64) {
   if (n < few_rows::rows_least || n >= ~std::uint32_t{0}) return std::nullopt;  // row numbers have 32 bits
   if constexpr (std::is_integral_v<Key>) {
     if (bits <= direct_table<Key>::bits_most && std::size_t{1} << bits <= n / 8) {
-      return number_few<Key>(cpu, n, key_at, [&] { return direct_table<Key>(bits); }, std::size_t{1} << bits);
+      return number_few<Key>(cpu, n, keys, [&] { return direct_table<Key>(bits); }, std::size_t{1} << bits);
     }
   }
-  const auto distinct = sample_few<Key>(cpu, n, key_at);
+  const auto distinct = sample_few<Key>(cpu, n, keys);
   if (!distinct) return std::nullopt;
-  return number_few<Key>(cpu, n, key_at, [&] { return key_table<Key>(cpu, key_at(0)); }, *distinct);
+  return number_few<Key>(cpu, n, keys, [&] { return key_table<Key>(cpu, keys(0)); }, *distinct);
 }
-
-/// Values that are computed one by one, as reduce_few and list_few take them.
-template <class ValueAt>
-struct values_at {
-  ValueAt value_at;
-  using value = decltype(value_at(std::size_t{}));
-  /// Those of n rows, in `buffer` or elsewhere.
-  const value* block(std::size_t first, std::size_t n, value* buffer) const {
-    for (std::size_t k = 0; k < n; ++k) buffer[k] = value_at(first + k);
-    return buffer;
-  }
-};
-template <class ValueAt>
-values_at(const ValueAt&) -> values_at<ValueAt>;
 
 /// body(group, value) for the rows from `first` to `end` - 1.
 template <class Values, class Value, class Body>

@@ -31,7 +31,8 @@ auto group_by_all(const Place& place, const Keys& keys, const Values& values, co
   aggregates<key, value, Place, sizeof...(F)> result;
   std::size_t k = 0;
   if constexpr (std::is_same_v<Place, host>) {
-    if (auto few = number_few<key>(place, source.size(), [&](std::size_t i) { return source[i].key; })) {
+    if (auto few =
+            number_few<key>(place, source.size(), values_at{[&](std::size_t i) { return source[i].key; }})) {
       const auto reduce = [&](const auto& function) {
         result.values[k] = array<value, Place>(place, few->keys.size());
         reduce_few(place, few->rows, values_at{[&](std::size_t i) { return source[i].value; }}, function,

@@ -136,8 +136,8 @@ std::optional<few_rows> number_few_texts(const host& cpu, const text_column& tex
   texts.with_layout([&](const auto& text) {
     using layout = std::decay_t<decltype(text)>;
     if constexpr (!std::is_same_v<layout, text_column> && !std::is_same_v<layout, coded_texts>) {
-      auto few =
-          number_few<typename KeyOf::type>(cpu, texts.size(), [&](std::size_t i) { return key_of(text[i]); });
+      auto few = number_few<typename KeyOf::type>(cpu, texts.size(),
+                                                  values_at{[&](std::size_t i) { return key_of(text[i]); }});
       if (few) result = std::move(few->rows);
     }
   });

@@ -297,7 +297,7 @@ auto unique_all(const Place& place, const Keys& keys, const unique_options& want
   const auto sequence = as_sequence(keys);
   check_order<key>(wanted.order, where);
   if constexpr (std::is_same_v<Place, host>) {
-    auto few = number_few<key>(place, sequence.size(), [&](std::size_t i) { return sequence[i]; });
+    auto few = number_few<key>(place, sequence.size(), values_at{[&](std::size_t i) { return sequence[i]; }});
     if (few) return unique_few(place, std::move(*few), wanted);
   }
   if (!wanted.inverse && !wanted.counts) {
