@@ -228,7 +228,8 @@ def thresholds():
     text = (here.parents[2] / "include/roost/detail/place/tuning.hpp").read_text()
     text = re.sub(r"std::size_t\{(\d+)u?\}", r"\1", text)
     found = re.findall(r"(?:=|return|\?|:) *(\d+)u?(?: << (\d+))?(?=[ ;:])", text)
-    numbers = {int(number) << int(shift or 0) for number, shift in found} | {256 << 10, 1 << 16, 1 << 24}
+    numbers = {int(number) << int(shift or 0) for number, shift in found}
+    numbers |= {256 << 10, 1 << 14, 1 << 16, 1 << 17, 1 << 24}
     rows = {number // size for number in numbers for size in (1, 4, 8, 12, 16, 20, 24, 32, 40)}
     return sorted(row for row in rows if 30 < row < MOST)
 

@@ -365,6 +365,205 @@ def _other_type(w, type):
     return pick(w.rng, [t for t in wider if not (t == "f8" and type in ("i8", "u8"))])
 
 
+# Frames: keys of several columns with nulls, and everything that comes of groups.
+
+_OF_GROUPS = {  # pandas' arguments, for null where there is no value
+    "sum": {"min_count": 1},
+    "product": {"min_count": 1},
+    "min": {},
+    "max": {},
+    "mean": {},
+    "var": {},
+    "std": {},
+    "median": {},
+    "nunique": {},
+    "count": {},
+}
+_OF_FRAMES = ["i1", "i4", "i8", "u4", "u8", "f4", "f8", "?", "text", "text", "M8[us]"]
+
+
+def _row_numbers(columns, nulls_equal=True):
+    """For columns of (numbers, which are null): a number for each row, equal where rows are."""
+    ids, some = np.zeros(len(columns[0][0]), np.int64), np.zeros(len(columns[0][0]), bool)
+    for numbers, missing in columns:
+        part = np.where(missing, 0, numbers + 1)
+        ids = pd.factorize(ids * (part.max(initial=0) + 1) + part)[0].astype(np.int64)
+        some |= missing
+    return ids if nulls_equal else np.where(some, -1, ids)
+
+
+def _of_arrow(truth):
+    """Values that columns of Arrow have: UTF-8, and no NaT."""
+    if truth.dtype.kind == "M":
+        return np.where(np.isnat(truth), np.datetime64(7, "us"), truth)
+    if truth.dtype.kind not in "OUT":
+        return truth
+    made = np.empty(len(truth), object)
+    made[:] = [str(text).encode("utf-8", "replace").decode() for text in truth.tolist()]
+    return made
+
+
+def _frames(w, sizes):
+    """Frames of the same random columns, with nulls, and for each its columns as (numbers, nulls)."""
+    rng, tables, known = w.rng, [{} for _ in sizes], [[] for _ in sizes]
+    for i in range(int(rng.integers(1, 5))):
+        source = Source(rng, pick(rng, _OF_FRAMES))
+        part = float(pick(rng, [0, 0, 0.05, 0.5, 1]))
+        first = [0, int(pick(rng, [0, 0, sizes[0] // 3]))]
+        truths = [_of_arrow(source(draw_codes(rng, n, start))) for n, start in zip(sizes, first)]
+        for table, of, truth, numbers in zip(tables, known, truths, codes(*truths)):
+            missing = rng.random(len(truth)) < part
+            values = truth.tolist() if source.type == "text" else truth
+            column = pa.array(values, mask=missing, from_pandas=False)
+            cut = int(rng.integers(0, len(truth) + 1))
+            pieces = [column.slice(0, cut), column.slice(cut)] if rng.integers(2) else [column]
+            table[f"c{i}"] = pa.chunked_array(pieces, column.type)
+            of.append((numbers, missing))
+    form = pick(rng, ["arrow", "polars", "pandas", "tuple"])
+    return [_in_form(form, pa.table(table)) for table in tables], known, form
+
+
+def _in_form(form, table):
+    if form == "polars":
+        return pl.from_arrow(table)
+    if form == "pandas":
+        return table.to_pandas(types_mapper=pd.ArrowDtype)
+    return tuple(table.columns) if form == "tuple" else table
+
+
+def _measure(w, n):
+    """Numbers, which of them are null, and both as a column."""
+    rng = w.rng
+    type = pick(rng, ["i1", "i2", "i4", "u1", "u4", "f4", "f8", "i8"])
+    values = Source(rng, type)(draw_codes(rng, n))
+    if type in FLOATS or type == "i8":  # so that float64 holds all that comes of them closely
+        values = (mix(np.arange(n), int(rng.integers(2**62))) % 2000).astype(type) - np.array(1000, type)
+    missing = rng.random(n) < float(pick(rng, [0, 0, 0.1, 1]))
+    given = pick(rng, [np.ma.MaskedArray(values, missing), pa.array(values, mask=missing)])
+    return values, missing, given if missing.any() else pick(rng, [values, given])
+
+
+def _of_measure(how, values, numbers, n):
+    """What pandas makes of the values of each number below n, as float64; NaN for null."""
+    exact = values.astype("f8") if values.dtype.kind == "f" or how in ("mean", "var", "std") else values
+    by = pd.Series(exact).groupby(numbers)
+    with np.errstate(all="ignore"):
+        got = getattr(by, "prod" if how == "product" else how)(**_OF_GROUPS[how])
+    return got.reindex(range(n), fill_value=0 if how in ("nunique", "count") else np.nan)
+
+
+@operation(8)
+def frames(w):
+    """Groups and their aggregates, unique and joins of frames with nulls."""
+    rng = w.rng
+    if w.device != "cpu":
+        return
+    n, m = draw_size(rng, w.most("text")), draw_size(rng, w.most("text"))
+    (x, y), known, form = _frames(w, [n, m])
+    numbers = _row_numbers(known[0])
+    of = Known(numbers)
+    w.doing(f"unique of {form}, {n} rows, {len(known[0])} columns")
+    keys, index, inverse, counts = roost.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    expect("index", index, of.first)
+    expect("inverse", inverse, numbers)
+    expect("counts", counts, of.counts)
+    expect(
+        "duplicated", roost.duplicated(x), np.bincount(of.first, minlength=n) == 0 if n else np.zeros(0, bool)
+    )
+    groups = roost.group_by(x)
+    first = groups.first(np.arange(n))
+    expect("groups", np.sort(numbers[first]), np.arange(of.n))
+    rows = roost.join(keys, groups.keys, nulls_equal=True)
+    expect("keys of groups", numbers[first][rows[1]], rows[0])
+    order = np.argsort(numbers[first])
+    for _ in range(int(rng.integers(1, 7))):
+        _one_aggregate(w, groups, numbers, of.n, order)
+    _join_of_frames(w, x, y, known, bool(rng.integers(2)))
+
+
+def _one_aggregate(w, groups, numbers, n, order):
+    rng = w.rng
+    how = pick(rng, [*_OF_GROUPS, "any", "all", "quantile", "nlargest", "nsmallest", "last"])
+    values, missing, given = _measure(w, len(numbers))
+    w.doing(f"{w.now.split('.')[0]}.{how}({values.dtype}, {int(missing.sum())} nulls of {len(values)})")
+    there, ids = values[~missing], numbers[~missing]
+    counts = np.bincount(ids, minlength=n)
+    if how in ("nlargest", "nsmallest"):
+        most = int(rng.integers(0, 4))
+        got, ends = getattr(groups, how)(given, most)
+        by = np.lexsort((-there.astype("f8") if how == "nlargest" else there, ids))
+        place = np.arange(len(ids)) - np.repeat(np.cumsum(counts) - counts, counts)
+        wanted = there[by][place < most]
+        sizes = np.minimum(counts, most)
+        expect("numbers of values", np.diff(ends)[order], sizes)
+        begins = ends[:-1][order]
+        picked = np.repeat(begins - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        return expect(how, got[picked], wanted)
+    if how == "last":
+        got = groups.last(given)
+        last = np.zeros(n, np.int64)
+        last[numbers] = np.arange(len(numbers))
+        expect("last nulls", np.ma.getmaskarray(got)[order], missing[last])
+        return expect(how, np.ma.getdata(got)[order][~missing[last]], values[last][~missing[last]])
+    if how == "quantile":
+        q = float(pick(rng, [0, 0.1, 0.25, 1 / 3, 0.5, 0.9, 1]))
+        got, wanted = groups.quantile(given, q=q), pd.Series(there.astype("f8")).groupby(ids).quantile(q)
+        wanted = wanted.reindex(range(n))
+    elif how in ("any", "all"):
+        got, wanted = getattr(groups, how)(given), getattr(pd.Series(there != 0).groupby(ids), how)()
+        wanted = wanted.reindex(range(n)).astype("float64")
+    else:
+        got, wanted = getattr(groups, how)(given), _of_measure(how, there, ids, n)
+    if how not in ("count", "nunique", "var", "std"):
+        expect(f"nulls of {how}", np.ma.getmaskarray(got)[order], counts == 0)
+    data = np.ma.getdata(got)[order]
+    if how in ("sum", "product", "min", "max") and there.dtype.kind in "iu":
+        kept = counts > 0
+        if how == "product":  # which wraps around, as numpy's does
+            wide = there.astype("u8" if there.dtype.kind == "u" else "i8")
+            ordered = wide[np.argsort(ids, kind="stable")]
+            begins = (np.cumsum(counts) - counts)[kept]
+            wanted = np.multiply.reduceat(ordered, begins) if len(begins) else ordered
+            return expect(how, data[kept].astype(wanted.dtype), wanted)
+        return expect(how, data[kept].astype("f8"), wanted.to_numpy("f8")[kept])
+    wanted = wanted.to_numpy("f8", na_value=np.nan)
+    data = np.where(np.ma.getmaskarray(got)[order], np.nan, data.astype("f8"))
+    size = np.abs(there.astype("f8")).max(initial=0) ** (2 if how in ("var", "std") else 1)
+    exact = 1e-4 if values.dtype == np.float32 else 1e-9
+    close = np.isclose(data, wanted, rtol=exact, atol=1e-9 * size, equal_nan=True)
+    if how == "product":
+        close |= ~(np.abs(wanted) < 1e30) | np.isnan(data)  # 0 * inf depends on what is multiplied first
+    expect(how, close, np.ones(n, bool))
+
+
+def _join_of_frames(w, x, y, known, nulls_equal):
+    both = [tuple(np.concatenate(part) for part in zip(*columns)) for columns in zip(*known)]
+    ids = _row_numbers(both, nulls_equal)
+    a, b = ids[: len(known[0][0][0])], ids[len(known[0][0][0]) :]
+    how = str(pick(w.rng, ["inner", "left", "semi", "anti", "right", "outer"]))
+    w.doing(f"join of frames, {len(a)} and {len(b)} rows, {how}, nulls_equal={nulls_equal}")
+    left = pd.DataFrame({"k": np.where(a < 0, -1 - np.arange(len(a)), a), "l": np.arange(len(a))})
+    right = pd.DataFrame({"k": np.where(b < 0, -1 - len(a) - np.arange(len(b)), b), "r": np.arange(len(b))})
+    there = left.k.isin(right.k).to_numpy()
+    expect("isin", roost.isin(x, y, nulls_equal=nulls_equal), there)
+    if how in ("semi", "anti"):
+        return expect(
+            how, roost.join(x, y, how, nulls_equal=nulls_equal), np.flatnonzero(there == (how == "semi"))
+        )
+    if (np.bincount(a[a >= 0], minlength=len(ids)) * np.bincount(b[b >= 0], minlength=len(ids))).sum() > MOST:
+        return None
+    wanted = left.merge(right, on="k", how=how)[["l", "r"]].fillna(-1).astype("int64")
+    got = pd.DataFrame(dict(zip("lr", roost.join(x, y, how, nulls_equal=nulls_equal))))
+    by = ["r", "l"] if how == "right" else ["l", "r"]
+    if how == "outer":  # rows of the right side alone come last
+        wanted = wanted.assign(last=wanted.l < 0)
+        by = ["last", "l", "r"]
+    wanted = wanted.sort_values(by)[["l", "r"]].reset_index(drop=True)
+    for name in "lr":
+        expect(f"{how}: {name}", got[name].to_numpy("i8"), wanted[name].to_numpy())
+    return None
+
+
 @operation(10)
 def pairs(w):
     """isin and join of two columns with keys in common."""
