@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from . import _strings
-from ._frames import take_rows
+from ._frames import of_capsules, take_rows
 from ._libraries import NUMPY, take, taker_name
 
 
@@ -205,6 +205,7 @@ def kind_of_column(x):
 
 def take_column(x, what):
     """The Column that an argument is. `what` names the argument in errors."""
+    x = of_capsules(x)
     name = kind_of_column(x)
     if name in (None, "masked"):
         column = _TAKERS[name](x, what)

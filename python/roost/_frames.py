@@ -262,6 +262,27 @@ def frames_of(x):
     return _known[kind]
 
 
+_has_capsules = {}  # by type
+
+
+def of_capsules(x):
+    """What has Arrow's C interface, and is of no library that roost knows, as a table or a column of pyarrow;
+    anything else as it is."""
+    kind = type(x)
+    if kind not in _has_capsules:
+        has = hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
+        known = kind.__module__.split(".")[0] in ("numpy", "pandas", "polars", "pyarrow")
+        _has_capsules[kind] = has and (not known or kind.__name__ == "RecordBatchReader")
+    if not _has_capsules[kind]:
+        return x
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return x
+    column = pa.chunked_array(x) if hasattr(x, "__arrow_c_stream__") else pa.array(x)
+    return pa.Table.from_struct_array(column) if pa.types.is_struct(column.type) else column
+
+
 def _of_column(column):
     return next(frames for name, frames in _COLUMNS if type(column).__module__.split(".")[0] == name)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ._columns import Column, bitmap_of, take_column
 from ._exact import whole_floats
-from ._frames import column_named, columns_named
+from ._frames import column_named, columns_named, of_capsules
 from ._functions import _check_rows, _flag, _whole_number
 from ._keys import numpy_dtype
 from ._libraries import NUMPY, same_device
@@ -590,6 +590,7 @@ def group_by(keys, by=None, *, dropna=False):
     [(7, 4.5), (8, 2.0)]
     """
     what = "roost.group_by"
+    keys = of_capsules(keys)
     chosen = keys if by is None else columns_named(keys, by, what, "by")
     encoded = encode_columns(chosen, what, drops=_flag(dropna, what, "dropna"))
     _check_rows(encoded.n, _INT64, what)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from . import _host
-from ._frames import Rows, columns_named, frames_of
+from ._frames import Rows, columns_named, frames_of, of_capsules
 from ._functions import _HOW, join
 
 
@@ -93,6 +93,7 @@ def merge(
     1     1    7  Bath
     """
     what = "roost.merge"
+    left, right = of_capsules(left), of_capsules(right)
     frames = frames_of(left)
     if frames is None or frames is not frames_of(right):
         raise TypeError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _strings
 from ._columns import Column, bitmap_of, kind_of_column, take_column
-from ._frames import frames_of, objects_at
+from ._frames import frames_of, objects_at, of_capsules
 from ._keys import (
     encode_strings_too,
     encode_two,
@@ -43,6 +43,7 @@ def columns_of(x, what):
     frames. (None, None): one array that has no nulls."""
     if type(x) is np.ndarray:
         return None, None
+    x = of_capsules(x)
     if type(x) is tuple and x and all(map(_is_array, x)):
         return _several(range(len(x)), x, what), "tuple"
     frames = frames_of(x)

@@ -783,3 +783,42 @@ def test_few_groups_of_many_rows(n, distinct, nulls, kind):
                 expected[wanted[f"{name.split()[0]} count"].to_numpy() == 0] = np.nan
             exact = 3e-5 if "f4" in name else 1e-6 if "var" in name else 1e-9
             np.testing.assert_allclose(got, expected, rtol=exact, err_msg=name)
+
+
+class Exporter:
+    """Some library's array or frame, of which only Arrow's interface is known."""
+
+    def __init__(self, of):
+        self._of = of
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._of.__arrow_c_stream__(requested_schema)
+
+
+class ArrayExporter:
+    """The same of what is in one piece."""
+
+    def __init__(self, of):
+        self._of = of
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self._of.__arrow_c_array__(requested_schema)
+
+
+def test_other_libraries_by_the_interface_of_arrow():
+    rng = np.random.default_rng(1)
+    table = table_of(rng, 300, [pa.int16(), pa.string(), pa.float64()], 0.1).combine_chunks()
+    frame, values = Exporter(table), Exporter(table["c2"])
+    assert roost.unique(frame).equals(roost.unique(table))
+    assert roost.unique(table.to_reader()).equals(roost.unique(table))
+    assert roost.unique(ArrayExporter(table.to_batches()[0])).equals(roost.unique(table))
+    assert roost.merge(frame, table, on="c1").equals(roost.merge(table, table, on="c1"))
+    wanted = roost.group_by(table, ["c0"]).agg(sum=("c2", "sum"))
+    assert roost.group_by(frame, ["c0"]).agg(sum=(values, "sum")).equals(wanted)
+    for column in (table["c0"], table["c1"]):
+        for exporter in (Exporter(column), ArrayExporter(column.chunk(0))):
+            got, known = roost.factorize(exporter), roost.factorize(column)
+            np.testing.assert_array_equal(got[0], known[0])
+            np.testing.assert_array_equal(np.ma.getdata(got[1]), np.ma.getdata(known[1]))
+    with pytest.raises(TypeError, match="roost.unique: column 'x': an Arrow column of type list"):
+        roost.unique(Exporter(pa.table({"x": [[1], [2]]})))
