@@ -1,11 +1,14 @@
 """Columns: arrays whose rows may be null, of every library that has such."""
 
+import datetime
+import decimal
 import sys
 
 import numpy as np
 
 from . import _strings
-from ._frames import of_capsules, take_rows
+from ._exact import shown
+from ._frames import objects_at, of_capsules, take_rows
 from ._libraries import NUMPY, take, taker_name
 
 
@@ -59,6 +62,20 @@ class Column:
         at.name = self.name
         return at
 
+    def values(self, rows):
+        """The values of some rows, an array of numpy, as Python has them; None for nulls."""
+        if self.unit:
+            values = objects_at(self.given, rows).tolist()
+        elif isinstance(self.array, _strings.Texts):
+            values = self.array[rows].tolist()
+        else:
+            taken = self.library.rows(self.array, self.library.of_numpy(rows))
+            values = _strings.listed(self.library.to_numpy(taken))
+        if self.valid is None:
+            return values
+        there = self.valid[rows >> 3] >> (rows & 7).astype(np.uint8) & 1
+        return [value if is_there else None for value, is_there in zip(values, there)]
+
     @property
     def type(self):
         """What its values are, for people."""
@@ -76,10 +93,48 @@ def bitmap_of(there):
     return None if there.all() else np.packbits(there, bitorder="little")
 
 
+_DECIMALS, _TIMES = "decimals of scale ", "times of a day"  # units
+
+
+def _of_unit(values, unit, what):
+    """Values of Python as a column of a unit."""
+    pa = sys.modules["pyarrow"]
+    types = (datetime.time,) if unit == _TIMES else (decimal.Decimal, int)
+    for value in values:
+        if not isinstance(value, types) or getattr(value, "tzinfo", None) is not None:
+            raise TypeError(f"{what}: {shown(value)} and {unit} are never equal; convert one of them")
+    kind = pa.time64("ns") if unit == _TIMES else pa.decimal128(38, int(unit.removeprefix(_DECIMALS)))
+    try:
+        return pa.array(values, kind)
+    except pa.ArrowException:
+        raise OverflowError(f"{what}: values of Python that are no {unit}") from None
+
+
+def of_values(values, unit, what):
+    """The Column of a list of Python, of which None and pandas.NA are nulls. `unit`: that of the column that
+    it is compared with. Nulls alone are of no type."""
+    there = np.array([value is not None and type(value).__name__ != "NAType" for value in values], np.bool_)
+    valid = bitmap_of(there)
+    if valid is not None:
+        if not there.any():
+            return Column(np.zeros(len(values), np.int8), NUMPY, valid, values, True, unit)
+        filler = values[int(np.argmax(there))]
+        values = [value if is_there else filler for value, is_there in zip(values, there)]
+    column = take_column(_of_unit(values, unit, what), what) if unit else _plain(values, what)
+    column.given, column.valid = values, valid
+    return column
+
+
 def _masked(x, what):
     if x.ndim != 1 or x.dtype.names:
         raise TypeError(f"{what}: a masked array of shape {x.shape}; pass one dimension")
-    return _plain(x.data, what, bitmap_of(~np.ma.getmaskarray(x)), x)
+    there = ~np.ma.getmaskarray(x)
+    if x.dtype.kind != "O":
+        return _plain(x.data, what, bitmap_of(there), x)
+    texts = _strings.of_numpy(x.data, what, True)  # which under masks may be None
+    if texts.valid is not None:
+        there &= bools_of(texts.valid, len(x))
+    return Column(texts, NUMPY, bitmap_of(there), x)
 
 
 def _plain(x, what, valid=None, given=None, **more):
@@ -121,12 +176,12 @@ def _arrow(column, what, given=None, direct=True):
         raise TypeError(f"{what}: an Arrow column of type {kind}; pass numbers, strings, bytes or dates")
     unit = None
     if pa.types.is_decimal(kind):
-        unit, direct = f"decimals of scale {kind.scale}", False
+        unit, direct = _DECIMALS + str(kind.scale), False
         if kind.bit_width > 128:
             raise TypeError(f"{what}: an Arrow column of type {kind}; pass decimals of at most 128 bits")
         kind = pa.decimal128(38, kind.scale)
     elif pa.types.is_time(kind):
-        unit, direct, kind = "times of a day", False, pa.time64("ns")
+        unit, direct, kind = _TIMES, False, pa.time64("ns")
     if unit is None and column.null_count == 0:
         return _plain(column, what, given=given, direct=direct)
     if column.type != kind:
@@ -182,6 +237,8 @@ def _pandas(x, what):
     if categories is not None and hasattr(column, "codes"):
         codes = np.asarray(column.codes)
         known, library = take(categories, what)
+        if not len(x):
+            return _plain(known[:0], what, given=x, direct=False)
         if not len(known):
             known = np.zeros(1, known.dtype if known.dtype.kind != "O" else np.int8)
         return Column(known[np.maximum(codes, 0)], library, bitmap_of(codes >= 0), x, False)

@@ -10,6 +10,7 @@ import datetime
 import functools
 import itertools
 import math
+import numbers
 import sys
 
 import numpy as np
@@ -94,23 +95,28 @@ def convert(array, dtype, what, given=None):
     """
     if array.dtype == dtype:
         return array
-    if not alike(array.dtype, dtype):
-        raise TypeError(f"{what}: {array.dtype} and {dtype} are never equal; convert one of them")
-    if dtype.kind in "mM":
-        converted, kept = _dates_as(array, dtype)
-    else:
-        try:
-            with np.errstate(all="ignore"):
-                converted = array.astype(dtype)
-                kept = _kept(array, converted, given)
-        except (TypeError, ValueError, OverflowError):
-            raise OverflowError(f"{what}: {array.dtype} has values that are none of {dtype}") from None
+    converted, kept = convert_some(array, dtype, what, given)
     if not kept.all():
         wrong = array[~kept].ravel()[0] if array.ndim else array[()]
         why = "longer than" if dtype.kind == "S" else "no value of type"
         name = shown(wrong, str) if array.dtype.kind in "mM" else repr(wrong.item())
         raise OverflowError(f"{what}: {name} is {why} {dtype}")
     return converted
+
+
+@whole_floats
+def convert_some(array, dtype, what, given=None):
+    """The same, and for each value whether `dtype` has it; of others, what is there has no meaning."""
+    if not alike(array.dtype, dtype):
+        raise TypeError(f"{what}: {array.dtype} and {dtype} are never equal; convert one of them")
+    if dtype.kind in "mM":
+        return _dates_as(array, dtype)
+    try:
+        with np.errstate(all="ignore"):
+            converted = array.astype(dtype)
+            return converted, _kept(array, converted, given)
+    except (TypeError, ValueError, OverflowError):
+        raise OverflowError(f"{what}: {array.dtype} has values that are none of {dtype}") from None
 
 
 def shown(value, text=repr):
@@ -128,7 +134,7 @@ def _kept(array, converted, given):
         return converted == array
     if new == "f" and old == "f":
         kept = (converted.astype(array.dtype) == array) | np.isnan(array)
-        if is_python(given) and not kept.all():
+        if given is not None and is_python(given) and not kept.all():
             nearest = np.isfinite(converted) & (converted != 0)
             kept |= nearest & own_floats(given).reshape(array.shape)
         return kept
@@ -417,6 +423,26 @@ def _date(cell, of_numpy, what):
         if count % step == 0 and abs(count // step) < 2**63:
             return np.timedelta64(count // step, unit)
     raise OverflowError(f"{what}: {cell!r}, which timedelta64 has in no unit")
+
+
+def plain_number(key):
+    """A complex number, fraction, decimal or large int as a float or an int of 64 bits if it is one, else
+    None."""
+    if isinstance(key, int):
+        plain = -(2**63) <= key < 2**64
+    else:
+        plain = isinstance(key, (float, np.integer, np.bool_, np.float16, np.float32))
+    if plain or not isinstance(key, numbers.Number):
+        return key
+    if isinstance(key, (complex, np.complexfloating)):
+        return key.real if key.imag == 0 else None
+    for number in (float, int):
+        try:
+            if number(key) == key or (number is float and np.isnan(float(key))):
+                return np.float64(key) if number is float else int(key)  # which is compared exactly
+        except (TypeError, ValueError, OverflowError):
+            pass
+    return None
 
 
 NO_TIME_ZONES = "dates of a time zone; pass them in UTC, without one"

@@ -93,8 +93,8 @@ def _new_kind(array, tail, what):
         raise ValueError(f"{what}: a single number; pass an array of keys")
     if dtype.kind in _strings.KINDS:
         raise TypeError(
-            f"{what}: keys of type {dtype}; pass numbers, dates or fixed-size bytes: strings work in Index "
-            "and in functions alone, and factorize makes numbers of them"
+            f"{what}: keys of type {dtype}; pass numbers, dates or fixed-size bytes; factorize makes numbers "
+            "of strings"
         )
     if dtype.kind not in "biufmMSV" or dtype.names or (dtype.kind == "f" and dtype.itemsize > 8):
         raise TypeError(
@@ -166,7 +166,7 @@ def keys_of_column(array, library, what):
     return keys_of(array, library, what)
 
 
-def _widened(array, dtype, library, what):
+def widened(array, dtype, library, what):
     """An array with a type that holds each of its values."""
     return convert(array, dtype, what) if library is NUMPY else library.convert(array, dtype)
 
@@ -187,12 +187,18 @@ def _as(array, kind, library, what, given=None):
         return array
     if tail == kind.tail:
         if keeps_every_value(mine.dtype, kind.dtype):
-            return _widened(array, kind.dtype, library, what)
+            return widened(array, kind.dtype, library, what)
         if mine.dtype.kind == kind.dtype.kind == "S":  # numpy has made them as wide as the longest
             return convert(array, kind.dtype, what)
     raise TypeError(
         f"{what}: {mine}, but the keys of the table are {kind}; convert them, so that no key changes silently"
     )
+
+
+def same_place(library, home, what):
+    """Raises a ValueError if queries lie elsewhere than a table, whose Library is `home`."""
+    if library.where != home.where:
+        raise ValueError(f"{what}: keys of {library}, but the table is on {home.where}; put them there")
 
 
 def encode_like(x, kind, home, what):
@@ -205,8 +211,7 @@ def encode_like(x, kind, home, what):
     if library is not home:
         if is_python(x):
             return _own_keys(array, x, kind, home, what)
-        if library.where != home.where:
-            raise ValueError(f"{what}: keys of {library}, but the table is on {home.where}; put them there")
+        same_place(library, home, what)
     shape = array.shape
     if not shape or _kind(array, shape, what) is not kind:
         array = _as(array, kind, library, what, x if is_python(x) else None)
@@ -269,8 +274,8 @@ def two_arrays(a, library, x, b, other, y, what):
             raise TypeError(
                 f"{what}: {one} and {two} have no common type that keeps every key; convert one of them"
             )
-        a = convert(a, common, what, x) if own[0] else _widened(a, common, library, what)
-        b = convert(b, common, what, y) if own[1] else _widened(b, common, other, what)
+        a = convert(a, common, what, x) if own[0] else widened(a, common, library, what)
+        b = convert(b, common, what, y) if own[1] else widened(b, common, other, what)
     if own[0] and not own[1]:
         a, library = other.readable(a), other
     elif own[1] and not own[0]:

@@ -292,7 +292,7 @@ class _UnsignedTensor:
     """A tensor of a type that torch does not pickle, for pickle."""
 
     def __init__(self, array):
-        self.array = array
+        self.array, self.shape = array, array.shape
 
     def __reduce__(self):
         import torch
@@ -548,7 +548,7 @@ class _JaxCpuArray:
     """An array of JAX for pickle, which itself would bring it back on a GPU if there is one then."""
 
     def __init__(self, array):
-        self.array = array
+        self.array, self.shape = array, array.shape
 
     def __reduce__(self):
         return _jax_cpu_array, (np.asarray(self.array),)

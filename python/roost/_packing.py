@@ -4,13 +4,15 @@ C++ packs the numbers of each row into one word, exactly. What is no number of a
 text, is numbered first. `ColumnsKind` makes columns of words again, in the form that they came in.
 """
 
+import collections
 import functools
 
 import numpy as np
 
 from . import _strings
-from ._columns import Column, bitmap_of, kind_of_column, take_column
-from ._frames import frames_of, objects_at, of_capsules
+from ._columns import Column, bitmap_of, kind_of_column, of_values, take_column
+from ._exact import convert_some, is_python, keeps_every_value, plain_number, plural, shown
+from ._frames import frames_of, objects_at, of_capsules, take_rows
 from ._keys import (
     encode_strings_too,
     encode_two,
@@ -20,9 +22,11 @@ from ._keys import (
     kind_of,
     numpy_dtype,
     own_column,
+    same_place,
     two_arrays,
+    widened,
 )
-from ._libraries import NUMPY, same_device
+from ._libraries import NUMPY, same_device, take
 
 _BOOL, _UINT8, _INT32, _INT64 = map(np.dtype, (np.bool_, np.uint8, np.int32, np.int64))
 _TYPES = "int8 int16 int32 int64 bool uint8 uint16 uint32 uint64 float32 float64"
@@ -32,7 +36,8 @@ _MOST_FIELDS = 32
 _ALWAYS_FIT = 3  # columns of any numbers and nulls, in 256 bits
 
 
-def _is_array(x):
+def is_array(x):
+    """Whether an element of a tuple is a column."""
     return (
         len(getattr(x, "shape", ())) > 0 or kind_of_column(x) == "arrow" or hasattr(x, "__arrow_c_stream__")
     )
@@ -44,7 +49,7 @@ def columns_of(x, what):
     if type(x) is np.ndarray:
         return None, None
     x = of_capsules(x)
-    if type(x) is tuple and x and all(map(_is_array, x)):
+    if type(x) is tuple and x and all(map(is_array, x)):
         return _several(range(len(x)), x, what), "tuple"
     frames = frames_of(x)
     if frames is not None:
@@ -65,14 +70,14 @@ def _is_quick(name, x):
         return isinstance(x.dtype, np.dtype) and x.dtype.kind != "O"
     if name == "polars":
         return (x.dtype.is_integer() or x.dtype.is_float()) and x.null_count() == 0
-    return name == "other" and not hasattr(x, "__arrow_c_stream__")
+    return name == "other" and not (hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__"))
 
 
 def _several(names, given, what):
     """Columns that belong to one key. `names`: what errors call them."""
     columns = []
     for name, each in zip(names, given, strict=True):
-        column = take_column(each, f"{what}: column {name!r}")
+        column = each if type(each) is Column else take_column(each, f"{what}: column {name!r}")
         if len(column.array.shape) != 1:
             raise ValueError(
                 f"{what}: column {name!r} of shape {tuple(column.array.shape)}; pass columns of one dimension"
@@ -147,24 +152,95 @@ def encode_two_columns(x, y, what, nulls_equal):
     if a is None and b is None:
         return encode_two(x, y, what)
     a, b = (
-        [Column(*own_column(given, what), None, given)] if columns is None else columns
-        for columns, given in ((a, x), (b, y))
+        [_single_column(given, what)] if columns is None else columns for columns, given in ((a, x), (b, y))
     )
-    if len(a) != len(b):
-        raise TypeError(f"{what}: {len(a)} and {len(b)} columns as keys; pass as many of both")
-    names = [[column.name for column in columns] for columns in (a, b)]
-    if names[0] != names[1] and sorted(map(str, names[0])) == sorted(map(str, names[1])):
-        raise TypeError(f"{what}: columns {names[0]} and {names[1]}; select them in one order")
+    _check_two(a, b, what)
     for one, two in zip(a, b, strict=True):
         at = _at(what, a, one)
-        if one.unit != two.unit:
-            raise TypeError(f"{at}: {one.type} and {two.type} are never equal; convert one of them")
         pair = one.array, one.library, one.given, two.array, two.library, two.given, at
         if len(a) == 1 and one.valid is two.valid is one.unit is None:
             return keys_of_two(*pair)
         (one.array, one.library), (two.array, two.library) = two_arrays(*pair)
         two.move(one.library)
     return _pack([a, b], None, nulls_equal, what)
+
+
+def _single_column(x, what):
+    """The Column of an argument that is one array without nulls."""
+    return Column(*own_column(x, what), None, x)
+
+
+def _check_two(a, b, what):
+    """Raises a TypeError for columns that cannot be compared with others."""
+    if len(a) != len(b):
+        raise TypeError(f"{what}: {len(a)} and {len(b)} columns as keys; pass as many of both")
+    names = [[column.name for column in columns] for columns in (a, b)]
+    if len(a) > 1 and names[0] != names[1] and sorted(map(str, names[0])) == sorted(map(str, names[1])):
+        raise TypeError(f"{what}: columns {names[0]} and {names[1]}; select them in one order")
+    for one, two in zip(a, b, strict=True):
+        if one.unit != two.unit:
+            raise TypeError(
+                f"{_at(what, a, one)}: {one.type} and {two.type} are never equal; convert one of them"
+            )
+
+
+def table_columns(x, what):
+    """The Columns of keys of a table, and their form, as `columns_of` has them. For one column without nulls
+    None, and the array or Texts that it is, with its Library."""
+    columns, form = columns_of(x, what)
+    if columns is None:
+        return None, _strings.take_keys(x, what)
+    return (None, (columns[0].array, columns[0].library)) if _is_plain(columns, form) else (columns, form)
+
+
+def encode_table(x, what):
+    """The Keys of a table that never changes."""
+    if type(x) is np.ndarray and x.dtype.kind not in _strings.KINDS:
+        return keys_of(x, NUMPY, what)
+    columns, form = (None, None) if type(x) is list else columns_of(x, what)
+    if columns is None or _is_plain(columns, form):
+        array, library = take(x, what) if columns is None else (columns[0].array, columns[0].library)
+        if library is not NUMPY or array.dtype.kind not in _strings.KINDS or not array.shape:
+            return keys_of(array, library, what)
+        columns, form = [take_column(x, what)] if columns is None else columns, "array"
+    return pack_table(columns, form, what)
+
+
+def pack_table(columns, form, what):
+    """The Keys of a table whose keys are these columns. Their kind makes those of queries."""
+    for column in columns:
+        if isinstance(column.array, np.ndarray) and column.array.dtype.kind == "S":
+            column.array = _strings.of_numpy(column.array, what)  # queries may be wider
+    (keys,) = _pack([columns], form, True, what, later=True)
+    keys.keep(what)
+    return keys
+
+
+def only_column(x, what):
+    """The Column of queries that are one, with nulls or in a tuple or frame; None for any others."""
+    columns, _ = columns_of(x, what)
+    return columns[0] if columns is not None and len(columns) == 1 and columns[0].unit is None else None
+
+
+def _values_as(column, dtype, library, what):
+    """The values of a column of queries as those of a table have them, an array of the `library`, and for
+    each whether it is one of these; None: all are."""
+    array, own, some = column.array, is_python(column.given), None
+    if isinstance(array, _strings.Texts):
+        _strings.compared(np.zeros(1, dtype), what)  # which raises
+    if own and not len(array):
+        array = np.empty(0, dtype)
+    kind = kind_of(array, what)
+    if kind.columns is not None:
+        raise TypeError(f"{what}: {kind} and {dtype} are never equal; pass columns of one dimension")
+    if kind.dtype != dtype and dtype.kind not in "mM" and keeps_every_value(kind.dtype, dtype):
+        array = widened(array, dtype, column.library, what)
+    elif kind.dtype != dtype:
+        host, given = column.library.to_numpy(array), column.given if own else None
+        array, some = convert_some(host, dtype, what, given)
+    if library is not NUMPY and isinstance(array, np.ndarray):
+        array = library.readable(array)
+    return array, some
 
 
 def _is_there(column):
@@ -187,12 +263,14 @@ class _Field:
 
     `numbers`: an array of its `library` for each table, and `valid` the bitmaps. `columns`: those of the
     first table that it stands for; `first`: the rows where each number of it comes first in these, None: its
-    numbers are the values of the only one, of type `dtype`.
+    numbers are the values of the only one, of type `dtype`. `head`: the _Packed of several columns.
     """
 
-    def __init__(self, library, numbers, valid, columns, dtype=None, first=None):
+    finder = None  # of a table: the TextRows of its texts, or the index of its words
+
+    def __init__(self, library, numbers, valid, columns, dtype=None, first=None, head=None):
         self.library, self.numbers, self.valid, self.columns = library, numbers, valid, columns
-        self.dtype, self.first = dtype, first
+        self.dtype, self.first, self.head, self.has_nulls = dtype, first, head, valid[0] is not None
         self.packed = (
             _FLOAT32 if dtype == _FLOAT16 else _INT64 if dtype is not None and dtype.kind in "mM" else dtype
         )
@@ -200,9 +278,40 @@ class _Field:
 
     def of(self, table):
         """What C++ takes of the field of a table."""
-        numbers = self.numbers[table]
-        column = self.library.column(numbers, len(numbers), self.packed.itemsize)
-        return column, _NUMBERS[self.packed], self.valid[table]
+        return self._of(self.numbers[table], self.valid[table], self.library)
+
+    def _of(self, numbers, valid, library):
+        return library.column(numbers, len(numbers), self.packed.itemsize), _NUMBERS[self.packed], valid
+
+    def asked(self, columns, library, what):
+        """The same of columns of queries, in the place of `columns`, and for each row whether its values may
+        be here; None: all may."""
+        column, some = columns[0], None
+        if self.head is not None:
+            words = self.head.asked(columns, library, what)
+            return self._of(self._found(library.column(words), len(column), library), None, library), None
+        name = self.columns[0].name
+        what = what if name is None else f"{what}: column {name!r}"
+        if is_python(column.given) and column.valid is not None and not column.there.any():  # of any type
+            numbers = library.readable(np.zeros(len(column), f"i{self.packed.itemsize}"))
+        elif isinstance(self.finder, _strings.TextRows):
+            _, texts = _strings.two_texts(self.finder.texts, column.array, what)
+            numbers = library.readable(self.finder.find(texts).astype(_INT32))
+        else:
+            array, some = _values_as(column, self.dtype, library, what)
+            if self.finder is None:
+                numbers = _packable(array, self.dtype, library)
+            else:
+                numbers = self._found(keys_of(array, library, what).words, len(column), library)
+        if column.valid is None or not self.has_nulls:
+            return self._of(numbers, None, library), _both(some, column.there)
+        return self._of(numbers, column.valid, library), None if some is None else some | ~column.there
+
+    def _found(self, words, n, library):
+        """The numbers of n words, -1 for those that are not here."""
+        rows, target = library.output(n, _INT32)
+        self.finder.find_rows(library.place(), words, target)
+        return library.finish(rows, _INT32)
 
     def of_words(self, values, there):
         """The Decoded columns of unpacked numbers."""
@@ -217,12 +326,34 @@ class _Field:
         rows = self.library.rows(self.first, rows)
         return [_Decoded(column, None, rows, there) for column in self.columns]
 
-    def keep(self, form):
-        """Keeps only the rows where numbers come first, or none, for `keys` that are made later."""
-        rows = self.library.of_numpy(np.empty(0, _INT32)) if self.first is None else self.first
+    def keep(self, form, what=None):
+        """Keeps only the rows where numbers come first, or none, for `keys` that are made later. `what`: of
+        a table, which finds the numbers of other rows later."""
+        library, first, head = self.library, self.first, self.head
+        texts = isinstance(self.columns[0].array, _strings.Texts)
+        rows = library.of_numpy(np.empty(0, _INT32)) if first is None else first
         self.columns = [column.at(rows, form) for column in self.columns]
-        if self.first is not None:
-            self.first = self.library.of_numpy(np.arange(len(rows), dtype=_INT32))
+        self.numbers = self.valid = None
+        if first is None:
+            return
+        self.first = library.of_numpy(np.arange(len(rows), dtype=_INT32))
+        if what is None:
+            self.head = None
+        elif head is not None:
+            words = library.column(library.rows(head.words(0), first))
+            head.keep(form, what)
+        else:
+            array = self.columns[0].array
+            array = take_column(self.columns[0].given, what).array if array is None else array
+            if texts:
+                texts = array if isinstance(array, _strings.Texts) else _strings.of_numpy(array, what, True)
+                self.finder = _strings.TextRows(texts)
+                return
+            keys = keys_of(array, library, what)
+            words, self.dtype = keys.words, keys.kind.dtype
+        if what is not None:
+            self.place = library.place()
+            self.finder = library.module.make_index(self.place, words)
 
 
 class _Decoded:
@@ -284,6 +415,23 @@ class _Decoded:
             return array
         return np.ma.MaskedArray(array, ~self.there)
 
+    def python(self):
+        """As a list of values of Python, of which None are nulls."""
+        column = self.column
+        if self.rows is not None:
+            column = take_column(column.given, "roost") if column.array is None else column
+            return column.values(column.library.to_numpy(self.rows))
+        values = _strings.listed(column.library.to_numpy(self.values))
+        if self.there is None:
+            return values
+        return [value if is_there else None for value, is_there in zip(values, self.there)]
+
+    def pickled(self):
+        """As pickle stores it: something that roost takes as this column."""
+        if self.column.unit:
+            return take_rows(self.column.given, self.rows)
+        return self.column.library.pickled(self.array())
+
     def given(self, frames):
         """As a column of a frame."""
         if self.rows is not None:
@@ -301,16 +449,25 @@ def _field(parts, form, what, numbered=False):
         dtype = kind.dtype
         as_given = len(parts) == 2 or parts[0].direct or (isinstance(form, str) and parts[0].unit is None)
         if as_given and not numbered and kind.columns is None and dtype.kind in "biufmM":
-            if dtype.kind in "mM":
-                arrays = [array.astype(dtype, copy=False).view(np.int64) for array in arrays]
-            elif dtype == _FLOAT16:
-                arrays = [c.library.convert(c.array, _FLOAT32) for c in parts]
+            arrays = [_packable(array, dtype, library) for array in arrays]
             return _Field(library, arrays, valid, [parts[0]], dtype)
         words = keys_of(_joined(library, arrays), library, what).words
         first, numbers = _numbered(library, words)
     if valid[0] is not None and len(parts) == 1:
         _skip_nulls(first, numbers, parts[0].there)
     return _Field(library, _split(numbers, arrays), valid, [parts[0]], first=first)
+
+
+def _packable(array, dtype, library):
+    """An array of that type as C++ packs it."""
+    if dtype.kind in "mM":
+        return array.astype(dtype, copy=False).view(np.int64)
+    return library.convert(array, _FLOAT32) if dtype == _FLOAT16 else array
+
+
+def _both(some, others):
+    """Which rows two say; None: all."""
+    return others if some is None else some if others is None else some & others
 
 
 def _skip_nulls(first, numbers, there):
@@ -351,7 +508,7 @@ class _Packed:
             words = [head.words(table) for table in range(tables)]
             first, numbers = _numbered(library, library.column(_joined(library, words)))
             columns = [column for field in head.fields for column in field.columns]
-            one = _Field(library, _split(numbers, words), [None] * tables, columns, first=first)
+            one = _Field(library, _split(numbers, words), [None] * tables, columns, None, first, head)
             self.__init__([one, *fields[_ALWAYS_FIT:]], tables, nulls_equal)
             return
         self.word_bytes = self.packing.word_bytes
@@ -359,10 +516,34 @@ class _Packed:
 
     def words(self, table):
         """The words of a table's rows."""
-        library, tail = self.library, (self.word_bytes,)
-        words, target = library.output(self.rows[table], _UINT8, tail)
-        self.packing.pack(library.place(), table, self.tables[table], target)
-        return library.finish(words, _UINT8, tail)
+        return self._words(table, self.tables[table], self.rows[table], self.library)
+
+    def _words(self, table, columns, n, library):
+        words, target = library.output(n, _UINT8, (self.word_bytes,))
+        self.packing.pack(library.place(), table, columns, target)
+        return library.finish(words, _UINT8, (self.word_bytes,))
+
+    def asked(self, columns, library, what):
+        """The words of queries, which are columns of that library. A row that no row of the table can equal
+        has a word that none has."""
+        n, parts, some, column = len(columns[0]), [], None, 0
+        for field in self.fields:
+            part, here = field.asked(columns[column : column + len(field.columns)], library, what)
+            parts.append(part)
+            some = _both(some, here)
+            column += len(field.columns)
+        words = self._words(0, parts, n, library)
+        if some is None or some.all():
+            return words
+        rows = library.readable(np.where(some, np.arange(n), -1))
+        words, rows, tail = library.column(words), library.column(rows), (self.word_bytes,)
+        return library.gather(words, _UINT8, tail, rows, n, np.full((1, *tail), 255, np.uint8))
+
+    def keep(self, form, what):
+        """Keeps what `asked` needs, as each _Field does, and nothing of the rows."""
+        for field in self.fields:
+            field.keep(form, what)
+        self.tables = None
 
 
 class ColumnsKeys:
@@ -378,6 +559,11 @@ class ColumnsKeys:
         words = self._packed.words(self._table)
         return self.library.column(words if self.kept is None else self.library.rows(words, self.kept))
 
+    def keep(self, what):
+        """Keeps the words, and of the columns what keys and queries of a table will be made of."""
+        self.words  # noqa: B018
+        self.kind.keep_packing(self._packed, what)
+
     def grouped(self):
         """The rows by their keys, if these are few and on the CPU; otherwise None."""
         if self.kept is not None or self.library.module is not NUMPY.module:
@@ -385,17 +571,23 @@ class ColumnsKeys:
         return self._packed.packing.group(self.library.place(), self._packed.tables[self._table])
 
 
-def _pack(tables, form, nulls_equal, what, single=False, kept=None):
+def _pack(tables, form, nulls_equal, what, single=False, kept=None, later=False):
     """The Keys of the columns of one table or two. `single`: of one column, whose null must have a word of at
-    most 8 bytes. `kept`: only those of these rows."""
+    most 8 bytes. `kept`: only those of these rows. `later`: the rows of other tables will be asked for."""
     fields = [_field(parts, form, _at(what, tables[0], parts[0])) for parts in zip(*tables, strict=True)]
     packed = _Packed(fields, len(tables), nulls_equal)
     if single and packed.word_bytes > 8:
         packed = _Packed([_field((tables[0][0],), form, what, True)], 1, nulls_equal)
+    for field in packed.fields:
+        field.numbers, field.valid, field.head = None, None, field.head if later else None
     kind = ColumnsKind(packed, tables[0], form)
     if single and tables[0][0].valid is not None:
         kind.missing = packed.packing.null_word
     return [ColumnsKeys(packed, table, kind, kept) for table in range(len(tables))]
+
+
+_Asked = collections.namedtuple("_Asked", "words n library")  # of the Keys of queries what tables need
+_Described = collections.namedtuple("_Described", "name unit type")  # what queries are compared with
 
 
 class ColumnsKind:
@@ -405,10 +597,8 @@ class ColumnsKind:
 
     def __init__(self, packed, columns, form):
         self.packing, self.fields, self.word_bytes = packed.packing, packed.fields, packed.word_bytes
-        for field in self.fields:
-            field.has_nulls = field.valid[0] is not None
-            field.numbers = field.valid = None
         self.form, self.frames = form, None if form is None or isinstance(form, str) else form
+        self._columns = [_Described(column.name, column.unit, column.type) for column in columns]
         self.dtype = ", ".join(column.type for column in columns)
 
     def decode(self, words, library):
@@ -446,3 +636,65 @@ class ColumnsKind:
         """Keeps no more than keys will be made of: columns may change, and take memory."""
         for field in self.fields:
             field.keep(self.form)
+
+    def keep_packing(self, packed, what):
+        """The same of a table, which has queries later."""
+        self._packed = packed
+        packed.keep(self.form, what)
+
+    def queries(self, x, home, what):
+        """The Keys of queries of a table, whose Library is `home`."""
+        columns = self._asked(x, what)
+        _check_two(self._columns, columns, what)
+        library = next((c.library for c in columns if not is_python(c.given)), home)
+        same_place(library, home, what)
+        words = self._packed.asked(columns, library, what)
+        return _Asked(library.column(words), len(words), library)
+
+    def query(self, key, home, what):
+        """The same of one key: a tuple, or a value of the only column."""
+        single = self.form == "array"
+        if not single and not isinstance(key, (tuple, list)):
+            raise TypeError(f"{what}: one key is a tuple of {plural(len(self._columns), 'value')}")
+        values = list((key,) if single else key)
+        for i, (value, column) in enumerate(zip(values, self._columns)):
+            values[i] = value if column.unit else plain_number(value)
+            if values[i] is None and value is not None:
+                raise OverflowError(f"{what}: {shown(value)} is no number of 64 bits")
+        return self.queries(values if single else [values], home, what)
+
+    def _asked(self, x, what):
+        """The Columns of queries."""
+        if not is_python(x) or (type(x) is tuple and x and all(map(is_array, x))):
+            columns, _ = columns_of(x, what)
+            return [_single_column(x, what)] if columns is None else columns
+        given = list(x) if isinstance(x, (list, tuple, set, frozenset, range)) else [x]
+        names, units = [c.name for c in self._columns], [c.unit for c in self._columns]
+        if self.form == "array":
+            return [of_values(given, units[0], what)]
+        if type(x) is not tuple:  # but a list of them
+            if not all(isinstance(row, (tuple, list)) and len(row) == len(names) for row in given):
+                raise TypeError(f"{what}: give columns, or tuples of {plural(len(names), 'value')}")
+            given = [list(column) for column in zip(*given)] or [[] for _ in names]
+        if len(given) != len(names):
+            raise TypeError(f"{what}: {len(names)} and {len(given)} columns as keys; pass as many of both")
+        columns = [
+            of_values(list(each), unit, f"{what}: column {name!r}") if is_python(each) else each
+            for each, name, unit in zip(given, names, units, strict=True)
+        ]
+        return _several(names, columns, what)
+
+    def python(self, keys, library):
+        """Keys as tuples of Python, those of one column as values; nulls are None."""
+        return self.rows_of([key.python() for key in keys])
+
+    def rows_of(self, columns):
+        """Lists of the values of each column as keys."""
+        return columns[0] if self.form == "array" else list(zip(*columns))
+
+    def pickled(self, keys, library):
+        """What pickle stores for keys."""
+        if self.frames is not None:
+            return self.result(keys, library)
+        columns = tuple(key.pickled() for key in keys)
+        return columns if self.form == "tuple" else columns[0]

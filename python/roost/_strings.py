@@ -148,6 +148,11 @@ def take_keys(x, what):
     return array, library
 
 
+def listed(array):
+    """The values of an array of numpy as Python has them; of dates in nanoseconds it would make numbers."""
+    return list(array) if array.dtype.kind in "mM" else array.tolist()
+
+
 class ArrayKind:
     """Keys that are an array. `frames`: which library's frames they are."""
 
@@ -169,6 +174,14 @@ class ArrayKind:
     def keep(self):
         """Keeps no more than `decode` needs besides words."""
 
+    def python(self, keys, library):
+        """Keys as values of Python."""
+        return listed(library.to_numpy(keys))
+
+    def pickled(self, keys, library):
+        """What pickle stores for keys."""
+        return library.pickled(keys)
+
 
 class StringKind(ArrayKind):
     """Keys that are texts: words without a meaning, and rows that have them."""
@@ -187,6 +200,22 @@ class StringKind(ArrayKind):
         if self.frames is None:
             return self.texts[rows]
         return self.frames.frame([self.column.name], [self.frames.take(self.column.given, rows)])
+
+
+class TextRows:
+    """Finds the rows of a column where texts come first."""
+
+    def __init__(self, texts):
+        self.texts = texts
+        words, *self._how = _host.keys_of_texts([texts.column], False)
+        self.table = _host.make_index(NUMPY.place(), words)
+
+    def find(self, asked):
+        """For each text of a column the row, int64; -1: there is none. Any number of threads may call it."""
+        rows = np.empty(len(asked), np.int64)
+        self.table.find_rows(NUMPY.place(), _host.query_keys(asked.column, *self._how), rows)
+        _host.keep_equal(asked.column, self.texts.column, self._how[0], rows)
+        return rows
 
 
 class StringKeys:

@@ -8,11 +8,23 @@ from typing import NoReturn
 import numpy as np
 
 from . import _host, _strings
-from ._exact import alike, convert, is_python, keeps_every_value, plural, shown, whole_floats
+from ._exact import alike, convert, is_python, keeps_every_value, plain_number, plural, shown, whole_floats
+from ._frames import of_capsules
 from ._functions import _check_rows, _integer, _rows_type, _whole_number
-from ._keys import Keys, encode, encode_like, encode_one, encode_row, kind_of, numpy_dtype
+from ._keys import Keys, encode_like, encode_one, encode_row, kind_of, numpy_dtype
 from ._libraries import NUMPY, same_device, take, take_values
-from ._packing import _BOOL, _INT32, _INT64, _UINT8
+from ._packing import (
+    _BOOL,
+    _INT32,
+    _INT64,
+    _UINT8,
+    ColumnsKind,
+    encode_table,
+    is_array,
+    only_column,
+    pack_table,
+    table_columns,
+)
 
 
 class _Values:
@@ -202,26 +214,6 @@ def _library_of(like, what):
     return NUMPY if like is None else take(like, what)[1]
 
 
-def _plain_number(key):
-    """A complex number, fraction, decimal or large int as a float or an int of 64 bits if it is one, else
-    None."""
-    if isinstance(key, int):
-        plain = -(2**63) <= key < 2**64
-    else:
-        plain = isinstance(key, (float, np.integer, np.bool_, np.float16, np.float32))
-    if plain or not isinstance(key, numbers.Number):
-        return key
-    if isinstance(key, (complex, np.complexfloating)):
-        return key.real if key.imag == 0 else None
-    for number in (float, int):
-        try:
-            if number(key) == key or (number is float and np.isnan(float(key))):
-                return np.float64(key) if number is float else int(key)  # which is compared exactly
-        except (TypeError, ValueError, OverflowError):
-            pass
-    return None
-
-
 def _path(file, what):
     """A path as C++ takes it: a str of UTF-8."""
     try:
@@ -259,7 +251,7 @@ def _scalar(x):
 
 def _is_one(key):
     """Whether what stands in brackets is one key: a number, or a row as a tuple."""
-    return _scalar(key) or isinstance(key, tuple)
+    return _scalar(key) or (isinstance(key, tuple) and not any(map(is_array, key)))
 
 
 class _Table:
@@ -288,6 +280,7 @@ class _Table:
         return values.rows(library.finish(rows, _INT32), library, missing)
 
     def _items(self):
+        """Keys, as their kind has them, and values."""
         keys, values = self._table.items(self._library.place())
         return self._decode(keys), self._values.decode(values, self._library)
 
@@ -312,28 +305,53 @@ class _Keyed(_Table):
     """What the tables of one process have in common."""
 
     _home = None  # the place where it was built, whose stream it needs
-    _strings = None  # the Texts that the keys are; `_how` keys were made of them
 
     def _queries(self, keys, what):
-        return encode_like(keys, self._kind, self._library, what)
+        kind, home = self._kind, self._library
+        if kind.__class__ is ColumnsKind:
+            return kind.queries(keys, home, what)
+        try:
+            return encode_like(keys, kind, home, what)
+        except (TypeError, ValueError):
+            column = only_column(keys, what)
+            if column is None or isinstance(column.array, _strings.Texts):
+                raise
+        keys = encode_like(column.array, kind, home, what)
+        if column.valid is not None:
+            keys.words = np.array(keys.words).view(np.uint8).reshape(keys.n, kind.word_bytes)
+            keys.words[~column.there] = self._absent_word()
+        return keys
+
+    def _absent_word(self):
+        """A word that no key of a table of numbers is, as nearly all are."""
+        random = np.random.default_rng(0)
+        while True:
+            words = random.integers(0, 256, (1024, self._kind.word_bytes), np.uint8)
+            found = np.empty(1024, np.bool_)
+            self._table.contains(self._library.place(), words, found)
+            if not found.all():
+                return words[np.argmin(found)]
 
     @whole_floats
     def _query(self, key):
         """The Keys of one key."""
         what = f"roost.{type(self).__name__}"
+        if self._kind.__class__ is ColumnsKind:
+            return self._kind.query(key, self._library, what)
         if isinstance(key, (list, tuple)):
-            key = tuple(map(_plain_number, key))
+            key = tuple(map(plain_number, key))
         elif not _scalar(key):
             return encode_row(key, self._kind, self._library, what)
-        return encode_one(_plain_number(key), self._kind, self._library, what)
+        return encode_one(plain_number(key), self._kind, self._library, what)
 
     def contains(self, keys):
         """For each key whether it is there: an array of bool.
 
         Parameters
         ----------
-        keys : array of n keys
-            Of the type of the table's keys, or one whose every value that type can hold.
+        keys : array of n keys, or several columns
+            Of the type of the table's keys, or one whose every value that type can hold; columns as those of
+            `Index.get_indexer`.
         """
         return self._contains(self._queries(keys, f"roost.{type(self).__name__}.contains"))
 
@@ -379,13 +397,17 @@ class _Keyed(_Table):
             f"roost.{type(self).__name__}: it never changes; build another, or use a ConcurrentMap or Store"
         )
 
-    def _pickled(self, *arrays):
-        """What pickle stores for arrays of the table."""
-        return tuple(self._library.pickled(array) for array in arrays)
+    def _pickled(self, keys, *values):
+        """What pickle stores for keys, as their kind has them, and values."""
+        library = self._library
+        return self._kind.pickled(keys, library), *(library.pickled(array) for array in values)
 
-    def _iterate(self, keys):
-        keys = self._library.to_numpy(keys)
-        return iter(keys if keys.dtype.kind in "mM" else keys.tolist())  # of nanoseconds tolist makes numbers
+    def _keys(self):
+        """The distinct keys, as their kind has them."""
+        return self._decode(self._table.items(self._library.place())[0])
+
+    def _iterate(self):
+        return iter(self._kind.python(self._keys(), self._library))
 
     def __repr__(self):
         return (
@@ -398,8 +420,9 @@ class Index(_Keyed):
 
     Parameters
     ----------
-    keys : array of n keys
-        As for `unique`, strings included. If a key comes several times, its first row counts.
+    keys : array of n keys, or several columns
+        As for `unique`: strings, columns with nulls, tuples of columns and frames included. If a key comes
+        several times, its first row counts. A null is a key, equal to the other nulls of its column.
 
     Raises
     ------
@@ -421,30 +444,47 @@ class Index(_Keyed):
     array([ 2, -1])
     >>> 20 in index, len(index)
     (True, 3)
+    >>> shops = roost.Index((numpy.array([1, 1, 2]), numpy.array(["a", "b", "a"])))
+    >>> shops.get_indexer([(2, "a"), (2, "b")]).tolist(), (1, "b") in shops, shops[0]
+    ([2, -1], True, (1, 'a'))
     """
+
+    _strings = None  # the TextRows of keys that are texts
+    _columns = None  # of keys that are columns
 
     def __init__(self, keys):
         what = "roost.Index"
-        array, library = _strings.take_keys(keys, what)
-        self._array, self._library = array, library
-        _check_rows(array.shape[0] if array.shape else 0, _INT64, what)
-        if isinstance(array, _strings.Texts):
-            self._kind = _strings.StringKind(array)
-            words, *self._how = _host.keys_of_texts([array.column], False)
-            self._strings = array
+        if type(keys) is np.ndarray or type(keys) is list:
+            columns, form = None, _strings.take_keys(keys, what)
         else:
+            keys = of_capsules(keys)
+            columns, form = table_columns(keys, what)
+        if columns is None:
+            array, library = self._array, self._library = form
+            _check_rows(array.shape[0] if array.shape else 0, _INT64, what)
+            if isinstance(array, _strings.Texts):
+                self._kind, self._strings = _strings.StringKind(array), _strings.TextRows(array)
+                self._table = self._strings.table
+                return
             self._kind = kind_of(array, what)
             words = Keys(array, array.shape[0], self._kind, library).words
-        self._home = library.place()
-        self._table = library.module.make_index(self._home, words)
+        else:
+            _check_rows(len(columns[0]), _INT64, what)
+            coded = pack_table(columns, form, what)
+            self._array, self._columns, words = keys, columns, coded.words
+            self._kind, self._library = coded.kind, coded.library
+        self._home = self._library.place()
+        self._table = self._library.module.make_index(self._home, words)
 
     def get_indexer(self, targets, *, index_dtype="int64"):
         """The row of each target, -1 for those that are absent.
 
         Parameters
         ----------
-        targets : array of m keys
-            Of the type of the index's keys, or one whose every value that type can hold.
+        targets : array of m keys, or several columns
+            Of the type of the index's keys, or one whose every value that type can hold. As many columns as
+            the index has, or a list of tuples: these are compared by value, and may be of any type whose
+            values can be equal.
         index_dtype : "int64" or "int32"
             The type of the rows. int32 is faster.
 
@@ -455,7 +495,7 @@ class Index(_Keyed):
         what = "roost.Index.get_indexer"
         dtype = _rows_type(index_dtype, what)
         if dtype is _INT32:
-            _check_rows(self._array.shape[0], dtype, what)
+            _check_rows(len(self), dtype, what)
         if self._strings is not None:
             return self._find_strings(targets, dtype, what)
         keys = self._queries(targets, what)
@@ -465,21 +505,28 @@ class Index(_Keyed):
         return library.finish(rows, dtype)
 
     def _find_strings(self, targets, dtype, what):
-        asked, library = _strings.take_keys(targets, what)
+        there = None
+        try:
+            asked, library = _strings.take_keys(targets, what)
+        except (TypeError, ValueError):
+            column = only_column(targets, what)
+            if column is None:
+                raise
+            asked, library, there = column.array, column.library, column.there
         if is_python(targets) and asked.shape == (0,):
             asked = np.empty(0, object)
         if library is NUMPY and asked.dtype.kind in _strings.KINDS + "S":
             asked = _strings.compared(asked, what)
         else:
             raise TypeError(f"{what}: targets of type {asked.dtype}, but the keys are strings; convert them")
-        if asked.type and self._strings.type and asked.type is not self._strings.type:
+        mine = self._strings.texts.type
+        if asked.type and mine and asked.type is not mine:
             raise TypeError(
-                f"{what}: targets are {asked.type.__name__}, but the keys are {self._strings.type.__name__}; "
-                "convert them"
+                f"{what}: targets are {asked.type.__name__}, but the keys are {mine.__name__}; convert them"
             )
-        rows = np.empty(len(asked), np.int64)
-        self._table.find_rows(library.place(), _host.query_keys(asked.column, *self._how), rows)
-        _host.keep_equal(asked.column, self._strings.column, self._how[0], rows)
+        rows = self._strings.find(asked)
+        if there is not None:
+            rows[~there] = -1
         return rows.astype(dtype, copy=False)
 
     def contains(self, keys):
@@ -492,7 +539,7 @@ class Index(_Keyed):
     def __contains__(self, key):
         if self._strings is None:
             return super().__contains__(key)
-        return isinstance(key, self._strings.type or ()) and bool(self.contains([key])[0])
+        return isinstance(key, self._strings.texts.type or ()) and bool(self.contains([key])[0])
 
     @property
     def is_unique(self):
@@ -501,11 +548,17 @@ class Index(_Keyed):
 
     def __len__(self):
         """The number of rows, copies of keys included."""
-        return self._array.shape[0]
+        return self._array.shape[0] if self._columns is None else len(self._columns[0])
 
     def __iter__(self):
         """The key of each row, copies included."""
-        return self._iterate(self._array[:])
+        return iter(self._python(0, len(self)))
+
+    def _python(self, first, end):
+        """The keys of some rows as Python has them."""
+        if self._columns is None:
+            return self._kind.python(self._array[first:end], self._library)
+        return self._kind.rows_of([column.values(np.arange(first, end)) for column in self._columns])
 
     def __getitem__(self, row):
         """The key of one row; IndexError if there is no such row. Rows begin at 0, and -1 is no row, since
@@ -517,10 +570,15 @@ class Index(_Keyed):
         row = _integer(row, "roost.Index", "row")
         if not 0 <= row < len(self):
             raise IndexError(f"roost.Index: there is no row {row}; give 0 or more, and less than {len(self)}")
-        return next(self._iterate(self._array[row : row + 1]))
+        return self._python(row, row + 1)[0]
 
     def __reduce__(self):
-        return Index, self._pickled(self._array[:])
+        if self._columns is None:
+            return Index, self._pickled(self._array[:])
+        if type(self._array) is not tuple:
+            return Index, (self._array,)
+        given = (c.given if c.library is NUMPY else c.library.pickled(c.array) for c in self._columns)
+        return Index, (tuple(given),)
 
 
 class _Mapping(_Keyed):
@@ -531,7 +589,7 @@ class _Mapping(_Keyed):
 
         Parameters
         ----------
-        keys : array of m keys
+        keys : array of m keys, or several columns
         missing : a value
             By default 0, which for dates is 1970-01-01, and for bytes is empty. If a stored value can be 0,
             pass another one to tell absent keys apart, or use `contains`; ``table[keys]`` raises KeyError.
@@ -544,7 +602,7 @@ class _Mapping(_Keyed):
         return self._find(self._queries(keys, what), self._values.one(missing, what))
 
     def get(self, key, default=None):
-        """The value of one key, or `default`."""
+        """The value of one key, or `default`. A key of several columns is a tuple; None is a null."""
         keys = self._present(key)
         return default if keys is None else self._one_value(keys)
 
@@ -564,19 +622,21 @@ class _Mapping(_Keyed):
         return getattr(self._values.dtype, "names", None)
 
     def items(self):
-        """Two arrays: all keys, and their values, in no particular order."""
-        return self._items()
+        """Two arrays: all keys, and their values, in no particular order. Keys of several columns come in the
+        form that they came in: a tuple of arrays, or a frame."""
+        keys, values = self._items()
+        return self._kind.result(keys, self._library), values
 
     def keys(self):
         """All keys, in the order of `items`."""
-        return self.items()[0]
+        return self._kind.result(self._keys(), self._library)
 
     def values(self):
         """All values, in the order of `items`."""
         return self.items()[1]
 
     def __iter__(self):
-        return self._iterate(self.keys())
+        return self._iterate()
 
 
 class Map(_Mapping):
@@ -584,9 +644,9 @@ class Map(_Mapping):
 
     Parameters
     ----------
-    keys : array of n keys
-        Integers, bools, floats, dates, fixed-size bytes of at most 32, or rows of integers of at most 32
-        bytes. If a key comes several times, its first value counts. Or a dict, which has the values, too.
+    keys : array of n keys, or several columns
+        As for `Index`. If a key comes several times, its first value counts. Or a dict, which has the values,
+        too.
     values : array of n values
         Of any fixed-size type, or rows of any shape. Values of 1 to 16 bytes lie in the table; of larger ones
         the map keeps a copy beside it.
@@ -611,7 +671,7 @@ class Map(_Mapping):
             if not isinstance(keys, dict):
                 raise TypeError(f"{what}: no values; pass an array of them, one for each key, or a dict")
             keys, values = list(keys), list(keys.values())
-        keys = encode(keys, what)
+        keys = encode_table(keys, what)
         self._kind, self._library = keys.kind, keys.library
         values = self._values = _Values(values, keys, what)
         module, place = keys.library.module, keys.library.place()
@@ -624,7 +684,7 @@ class Map(_Mapping):
             self._table = module.make_map(place, keys.words, values.take_words())
 
     def __reduce__(self):
-        return Map, self._pickled(*self.items())
+        return Map, self._pickled(*self._items())
 
 
 class Set(_Keyed):
@@ -633,25 +693,25 @@ class Set(_Keyed):
 
     Parameters
     ----------
-    keys : array of n keys
-        As for `Map`.
+    keys : array of n keys, or several columns
+        As for `Index`.
     """
 
     def __init__(self, keys):
-        keys = encode(keys, "roost.Set")
+        keys = encode_table(keys, "roost.Set")
         self._kind, self._library = keys.kind, keys.library
         self._home = keys.library.place()
         self._table = keys.library.module.make_set(self._home, keys.words)
 
     def keys(self):
-        """All keys, each once, in no particular order."""
-        return self._kind.decode(self._table.items(self._library.place())[0], self._library)
+        """All keys, each once, in no particular order, in the form that they came in."""
+        return self._kind.result(self._keys(), self._library)
 
     def __iter__(self):
-        return self._iterate(self.keys())
+        return self._iterate()
 
     def __reduce__(self):
-        return Set, self._pickled(self.keys())
+        return Set, self._pickled(self._keys())
 
 
 class MultiMap(_Keyed):
@@ -659,8 +719,8 @@ class MultiMap(_Keyed):
 
     Parameters
     ----------
-    keys : array of n keys
-        As for `Map`.
+    keys : array of n keys, or several columns
+        As for `Index`.
     values : array of n values
         As for `Map`. Those of other sizes than 4 and 8 bytes lie in an array beside the table.
 
@@ -678,7 +738,7 @@ class MultiMap(_Keyed):
 
     def __init__(self, keys, values):
         what = "roost.MultiMap"
-        keys = encode(keys, what)
+        keys = encode_table(keys, what)
         self._kind, self._library = keys.kind, library = keys.kind, keys.library
         values = self._values = _Values(values, keys, what)
         if values.size in (4, 8):
@@ -736,15 +796,20 @@ class MultiMap(_Keyed):
         return library.adopt(numbers, _INT64), self._values.decode(values, library)
 
     def items(self):
-        """Two arrays: the key and the value of each pair; the values of a key side by side."""
-        return self._items()
+        """Two arrays: the key and the value of each pair; the values of a key side by side. Keys of several
+        columns come in the form that they came in: a tuple of arrays, or a frame."""
+        keys, values = self._items()
+        return self._kind.result(keys, self._library), values
 
     def __reduce__(self):
-        return MultiMap, self._pickled(*self.items())
+        return MultiMap, self._pickled(*self._items())
 
 
 class _Changing(_Mapping):
     """What tables that change have in common."""
+
+    def _queries(self, keys, what):
+        return encode_like(keys, self._kind, self._library, what)
 
     def _column(self, values, keys, what):
         """Values as an array of the map's type, one for each key."""
@@ -906,7 +971,7 @@ class ConcurrentMap(_Changing):
         return self._change(keys, values, 2, "add")
 
     def __reduce__(self):
-        items = self._pickled(*self.items())
+        items = self._pickled(*self._items())
         return _concurrent_map_of, (self._kind.dtype, self._values.dtype, self._load_factor, *items)
 
 

@@ -1256,10 +1256,8 @@ def values(w):
                     expect(f"{name}.{put} of {said(wanted)}", stored, beside(wanted, held))
 
 
-def with_nulls(rng):
+def with_nulls(rng, n, at):
     """Columns with a null, and how they are made."""
-    n = int(rng.integers(2, 9))
-    at = int(rng.integers(n))
     type = pick(rng, INTEGERS)
     numbers = [None if i == at else i for i in range(n)]
     texts = [None if i == at else str(i) for i in range(n)]
@@ -1310,15 +1308,20 @@ def _nulls_among(keys):
 
 @operation(1)
 def nulls(w):
-    """Columns with nulls: keys for functions; for tables neither keys nor values."""
+    """Columns with nulls: keys for functions, and for tables that never change; no values."""
     if w.device != "cpu":
         return
-    for name, column in with_nulls(w.rng):
+    size = int(w.rng.integers(2, 9))
+    at = int(w.rng.integers(size))
+    for name, column in with_nulls(w.rng, size, at):
         n = len(column)
         ones = np.ones(n, "i8")
         index = roost.Index(np.arange(20))
         copies = 2 if name == "arrow dictionary chunks" else 1
         distinct = 2 if name == "pandas boolean" else n // copies
+        rows = [i % (n // copies) for i in range(n)]
+        if name == "pandas boolean":
+            rows = [i if i == at else int(at == 0) for i in range(n)]
         answers = {
             "unique": (lambda: _nulls_among(roost.unique(column)), (distinct, 1)),
             "value_counts": (lambda: _nulls_among(roost.value_counts(column)[0]), (distinct, 1)),
@@ -1328,6 +1331,13 @@ def nulls(w):
             "join": (lambda: len(roost.join(column, column, "semi")), n - copies),
             "join, equal": (lambda: len(roost.join(column, column, "anti", nulls_equal=True)), 0),
             "group_by": (lambda: len(roost.group_by(column)), distinct),
+            "Index": (lambda: roost.Index(column).get_indexer(column).tolist(), rows),
+            "Set": (lambda: (len(roost.Set(column)), None in roost.Set(column)), (distinct, True)),
+            "Map": (lambda: roost.Map(column, np.arange(n))[column].tolist(), rows),
+            "MultiMap": (
+                lambda: roost.MultiMap(column, ones).count(column).sum(),
+                sum(map(rows.count, rows)),
+            ),
         }
         for what, (call, wanted) in answers.items():
             w.doing(f"{what} of {name} {column!r}".replace("\n", " ")[:300])
@@ -1335,12 +1345,8 @@ def nulls(w):
             if not (is_refusal(got) and name.startswith(("objects", "numbers and", "list"))):
                 expect(what, got, wanted)
         calls = {
-            "Index": lambda: roost.Index(column),
-            "get_indexer": lambda: index.get_indexer(column),
-            "Set": lambda: roost.Set(column),
-            "Map": lambda: roost.Map(column, ones),
             "values": lambda: roost.Map(np.arange(n), column),
-            "MultiMap": lambda: roost.MultiMap(np.arange(n), column),
+            "values of several": lambda: roost.MultiMap(np.arange(n), column),
             "insert": lambda: roost.ConcurrentMap("int64", "int64").insert(column, 1),
             "inserted values": lambda: roost.ConcurrentMap("int64", "float64").insert(np.arange(n), column),
             "partition": lambda: roost.partition(column, 2),
@@ -1350,6 +1356,11 @@ def nulls(w):
             got = attempt(what, call)
             if not is_refusal(got):
                 raise Wrong(f"{what} takes a null: {str(got)[:200]!r}")
+        w.doing(f"get_indexer of {name} {column!r}".replace("\n", " ")[:300])
+        got = attempt("get_indexer", lambda: index.get_indexer(column))
+        if not is_refusal(got):  # because of their type
+            values = [1] * n if name == "pandas boolean" else rows
+            expect("get_indexer", got.tolist(), [-1 if r == at else v for r, v in zip(rows, values)])
 
 
 @operation(5)

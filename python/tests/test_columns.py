@@ -1,10 +1,13 @@
 """Columns with nulls, and several columns as keys: random frames of every library, against dicts."""
 
+import copy
 import datetime
 import decimal
 import gc
 import math
 import os
+import pickle
+import threading
 import weakref
 
 import numpy as np
@@ -822,3 +825,496 @@ def test_other_libraries_by_the_interface_of_arrow():
             np.testing.assert_array_equal(np.ma.getdata(got[1]), np.ma.getdata(known[1]))
     with pytest.raises(TypeError, match="roost.unique: column 'x': an Arrow column of type list"):
         roost.unique(Exporter(pa.table({"x": [[1], [2]]})))
+    for keys in (frame, ArrayExporter(table.to_batches()[0]), table.to_reader()):
+        index, members = roost.Index(keys), roost.Set(table)
+        wanted = roost.Index(table).get_indexer(table)
+        for asked in (frame, ArrayExporter(table.to_batches()[0]), table.to_reader()):
+            np.testing.assert_array_equal(index.get_indexer(asked), wanted)
+        assert pickle.loads(pickle.dumps(index)).contains(frame).all() and members.contains(frame).all()
+    plain_index = roost.Index(np.array([1, 2]))
+    for exporter in (Exporter(pa.chunked_array([[2, None]])), ArrayExporter(pa.array([2, None]))):
+        assert plain_index.get_indexer(exporter).tolist() == [1, -1]
+
+
+def plain(value):
+    """A value that a table has made for Python, as `exact` has it."""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        unit = np.datetime_data(value.dtype)[0]
+        return int(value.view(np.int64)) * NANOSECONDS.get(unit, 1)
+    return exact(python(value))
+
+
+def keys_of(form, keys):
+    """Keys that a table has made for Python, as tuples of exact values."""
+    return [tuple(map(plain, [key] if form.startswith("column") else key)) for key in keys]
+
+
+def rows_of_keys(form, keys):
+    return rows_of((keys,) if form.startswith("column") else keys)
+
+
+def table_forms(table):
+    """The forms of `forms`, and a column alone."""
+    for form, x in forms(table):
+        yield form, x
+        if len(table.columns) == 1 and form != "tuple":
+            yield f"column of {form}", x[x.columns[0]] if form == "pandas" else x["c0"]
+
+
+def check_tables(form, x, rows, asked):
+    """The four tables of keys `x`, whose rows are `rows`; `asked`: queries, each with their rows."""
+    first, all_of, n = {}, {}, len(rows)
+    for i, row in enumerate(rows):
+        first.setdefault(row, i)
+        all_of.setdefault(row, []).append(i)
+    values = np.arange(n)
+    index, members = roost.Index(x), roost.Set(x)
+    map, multi = roost.Map(x, values), roost.MultiMap(x, values)
+    tables = index, map, members, multi
+    assert all(table.valid() for table in tables)
+    assert [len(table) for table in tables] == [n, len(first), len(first), n]
+    assert multi.key_count == len(first) and index.is_unique == (len(first) == n)
+    for queries, theirs in asked:
+        expected = np.array([first.get(row, -1) for row in theirs], np.int64)
+        for dtype in "int64", "int32":
+            np.testing.assert_array_equal(index.get_indexer(queries, index_dtype=dtype), expected, form)
+        for table in tables:
+            np.testing.assert_array_equal(table.contains(queries), expected >= 0)
+        np.testing.assert_array_equal(map.find(queries, missing=-1), expected)
+        lists = [all_of.get(row, []) for row in theirs]
+        counts = np.array([len(each) for each in lists], np.int64)
+        np.testing.assert_array_equal(multi.count(queries), counts)
+        offsets, found = multi.find(queries)
+        assert offsets.tolist() == [0, *np.cumsum(counts)] and found.tolist() == sum(lists, [])
+        numbers, found = multi.find_pairs(queries)
+        assert numbers.tolist() == np.repeat(np.arange(len(lists)), counts).tolist()
+        assert found.tolist() == sum(lists, [])
+        absent = int((expected < 0).sum())
+        if absent:
+            with pytest.raises(KeyError, match=f"{absent} of {len(expected)} keys"):
+                map[queries]
+        else:
+            np.testing.assert_array_equal(map[queries], expected)
+    for keys, values in map.items(), multi.items():
+        assert [rows[i] for i in values] == rows_of_keys(form, keys), form
+        same_types(form, keys, x)
+    assert sorted(multi.items()[1].tolist()) == list(range(n)) and len(map.values()) == len(first)
+    for table in map, members:
+        distinct = rows_of_keys(form, table.keys())
+        assert sorted(first[row] for row in distinct) == sorted(first.values())
+        assert keys_of(form, table) == distinct
+        same_types(form, table.keys(), x)
+    assert keys_of(form, index) == rows
+    for i in range(0, n, max(n // 3, 1)):
+        key = index[i]
+        assert all(key in table for table in tables), (form, key)
+        assert map[key] == map.get(key) == first[rows[i]] and multi[key].tolist() == all_of[rows[i]]
+    for table in tables:
+        again = pickle.loads(pickle.dumps(table))
+        assert len(again) == len(table) and again.valid()
+        for queries, _ in asked[:1]:
+            np.testing.assert_array_equal(again.contains(queries), table.contains(queries))
+    assert keys_of(form, pickle.loads(pickle.dumps(index))) == rows
+
+
+def check_tables_of(rng, kinds, n, part):
+    """Tables of random columns, asked for some of their rows, for others, and in other forms and types."""
+    table, extra = table_of(rng, n, kinds, part), table_of(rng, max(n // 3, 1), kinds, part)
+    picked = rng.integers(0, n, n // 2 if n else 0)
+    some = pa.table({name: take(table[name], picked) for name in table.schema.names})
+    asked = pa.concat_tables([some.cast(extra.schema), extra])
+    wide = asked.cast(pa.schema([(f"c{i}", wider(rng, kind)) for i, kind in enumerate(kinds)]))
+    rows, theirs = rows_of(table), rows_of(asked)
+    others = dict(table_forms(wide))
+    for form, x in table_forms(table):
+        alike = [dict(table_forms(asked))[form]]
+        if form.startswith("column") and not table.column(0).null_count:
+            alike.append((asked.column(0),))  # of no other type: it is an array of keys
+        else:
+            alike += [others[each] for each in (form, "tuple")]
+        check_tables(form, x, rows, [*((queries, theirs) for queries in alike), (x, rows)])
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
+def test_tables_of_columns(seed):
+    rng = np.random.default_rng(seed)
+    n, part = int(rng.choice(SIZES[:-1])), float(rng.choice([0, 0.05, 0.5, 1]))
+    check_tables_of(rng, pick_kinds(rng, 6), n, part)
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_tables_of_each_type(kind):
+    rng = np.random.default_rng(SEED)
+    for part in 0, 0.1, 1:
+        check_tables_of(rng, [kind], 40, part)
+    check_tables_of(rng, [kind, pa.int8(), kind], 60, 0.1)
+
+
+NUMBERS = [*INTEGERS, pa.bool_(), pa.float32(), pa.float64(), pa.float16()]
+
+
+def edges(kind):
+    """Values of a type of numbers, those at its ends and those next to the ends of others."""
+    dtype = np.dtype(kind.to_pandas_dtype())
+    if dtype.kind == "b":
+        return np.array([True, False])
+    ends = [
+        sign * (2**bits + more)
+        for bits in (0, 7, 8, 15, 24, 31, 32, 53, 63, 64)
+        for more in (-1, 0, 1)
+        for sign in (1, -1)
+    ]
+    if dtype.kind == "f":
+        floats = [*map(float, ends), 0.5, -0.0, np.nan, np.inf, 5e-324, 1e-45, 65504.0, 1e300]
+        with np.errstate(over="ignore"):
+            return np.unique(np.array(floats).astype(dtype))
+    limits = np.iinfo(dtype)
+    return np.unique(np.array([each for each in ends if limits.min <= each <= limits.max], dtype))
+
+
+@pytest.mark.parametrize("kind", NUMBERS, ids=str)
+def test_queries_of_other_numbers(kind):
+    """By value, as Python compares numbers: exactly."""
+    mine = edges(kind)
+    for keys in (mine, mine[::2], mine[1::2], mine[:1]):
+        rows = {exact(value): i for i, value in enumerate(keys.tolist())}
+        texts = np.array(["a", "b"])[np.arange(len(keys)) % 2]
+        first = np.arange(len(keys) + 1) == 0
+        masked = roost.Index(np.ma.masked_array(np.append(keys[:1], keys), first))
+        table = roost.Index((texts, keys))
+        for other in NUMBERS:
+            asked = edges(other)
+            wanted = np.array([rows.get(exact(value), -1) for value in asked.tolist()])
+            assert (masked.get_indexer(asked) == np.where(wanted < 0, -1, wanted + 1)).all(), other
+            for with_nulls in False, True:
+                gone = (np.arange(len(asked)) % 3 == 0) & with_nulls
+                found = table.get_indexer((texts[wanted], np.ma.masked_array(asked, gone)))
+                assert (found == np.where(gone, -1, wanted)).all(), other
+                found = masked.get_indexer(np.ma.masked_array(asked, gone))
+                assert (found == np.where(gone, 0, np.where(wanted < 0, -1, wanted + 1))).all(), other
+            if kind in (pa.float16(), pa.float32()):
+                continue  # which a float of Python is near
+            for value, row in list(zip(asked.tolist(), wanted.tolist()))[::5]:
+                assert (value in masked) == ((str(texts[row]), value) in table) == (row >= 0), (other, value)
+                assert table.get_indexer([("a", value), ("b", value)]).max() == row
+
+
+UNITS = ["D", "s", "ms", "us", "ns"]
+
+
+@pytest.mark.parametrize("family", "Mm")
+def test_queries_of_other_units(family):
+    days = np.array([0, 1, -1, 20_000, 2**62, -(2**62)], "i8")
+    nanoseconds = {unit: NANOSECONDS.get(unit, 86400 * 10**9) for unit in UNITS}
+    for mine in UNITS:
+        numbers = np.append(days * (86400 * 10**9 // nanoseconds[mine] if mine != "ns" else 1), [5, 10**9])
+        numbers = np.unique(numbers)
+        keys = numbers.astype(f"{family}8[{mine}]")
+        rows = {value * nanoseconds[mine]: i for i, value in enumerate(numbers.tolist())}
+        table, masked = roost.Index((keys, keys)), roost.Index(np.ma.masked_array(keys, numbers == 5))
+        for other in UNITS:
+            asked = np.unique(np.append(numbers, days))
+            wanted = np.array([rows.get(value * nanoseconds[other], -1) for value in asked.tolist()])
+            dates = asked.astype(f"{family}8[{other}]")
+            assert (table.get_indexer((dates, dates)) == wanted).all(), (mine, other)
+            assert (
+                masked.get_indexer(dates) == np.where(wanted == rows[5 * nanoseconds[mine]], -1, wanted)
+            ).all()
+            assert [(date, date) in table for date in dates] == (wanted >= 0).tolist()
+        with pytest.raises(TypeError, match="never equal"):
+            table.get_indexer((dates.astype("mM"["mM".index(family) - 1] + "8"), dates))
+
+
+def test_many_columns_of_tables():
+    """More than C++ packs at once: more columns, or more bits."""
+    rng = np.random.default_rng(SEED)
+    narrow = tuple(rng.integers(0, 2, (40, 300)).astype(np.int8))
+    narrow = (*narrow[:20], np.ma.masked_array(narrow[0], narrow[1]), *narrow[20:])
+    far = [2**62, -(2**62), 3]
+    wide = tuple(np.array(far)[rng.integers(0, 3, 300)] for _ in range(7))
+    wide = (
+        np.array(["x", "y", "z"])[wide[0] % 3],
+        *wide[1:3],
+        np.ma.masked_array(wide[3], wide[4] == 3),
+        *wide[4:],
+    )
+    for columns in (narrow, wide):
+        rows = rows_of(columns)
+        asked = tuple(c[:50].copy() for c in columns)
+        for c in (0, 1, 19 % len(asked), -1):
+            asked[c][c % 50 :: 7] = asked[c][(c + 1) % 50]
+        theirs = rows_of(asked)
+        check_tables("tuple", columns, rows, [(asked, theirs), (columns, rows)])
+        table = pa.table({f"c{i}": pa.array(c) for i, c in enumerate(columns)})
+        for form, x in forms(table):
+            check_tables(form, x, rows, [(asked, theirs), (x, rows)])
+        other = tuple(c.astype("i8") if c.dtype.kind == "i" else c for c in asked)
+        other[1][:3] = 2**40  # which int8 has not
+        found = roost.Index(columns).get_indexer(other)
+        assert (found[:3] == -1).all() and (found[3:] == roost.Index(columns).get_indexer(asked)[3:]).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 1000, 140_000])
+def test_tables_of_sizes(n):
+    """Beside the rows' numbers by `unique`, which other tests compare with dicts."""
+    rng = np.random.default_rng([SEED, n])
+    x, y = rng.integers(0, max(n // 2, 1), n).astype(np.int32), rng.integers(0, 3, n).astype(np.int16)
+    texts = pa.array([None if i % 11 == 0 else f"a longer text {i % 977}" for i in x])
+    columns = {"x": pa.array(x, mask=x % 5 == 0), "y": y, "t": texts}
+    table, asked = pa.table(columns), pa.table({**columns, "y": (y * 2).astype(np.int64)})
+    both = pa.concat_tables([table, asked.cast(table.schema)])
+    numbers = roost.factorize(both)[0]
+    first = np.full(2 * n + 1, -1)
+    first[numbers[:n][::-1]] = np.arange(n)[::-1]
+    for make in (
+        lambda t: t,
+        pl.from_arrow,
+        lambda t: tuple(t.columns),
+        lambda t: t.to_pandas(types_mapper=pd.ArrowDtype),
+    ):
+        index, mapped = roost.Index(make(table)), roost.Map(make(table), np.arange(n))
+        for queries, wanted in ((table, first[numbers[:n]]), (asked, first[numbers[n:]])):
+            for q in (make(queries), tuple(queries.columns)):
+                np.testing.assert_array_equal(index.get_indexer(q), wanted)
+                np.testing.assert_array_equal(mapped.find(q, missing=-1), wanted)
+                np.testing.assert_array_equal(roost.Set(make(table)).contains(q), wanted >= 0)
+                offsets, rows = roost.MultiMap(make(table), np.arange(n)).find(q)
+                np.testing.assert_array_equal(rows[offsets[:-1][wanted >= 0]], wanted[wanted >= 0])
+
+
+def test_tables_of_tuples_of_each_library(on):
+    rng = np.random.default_rng(SEED)
+    for n, kinds in (
+        (0, ["i4", "i2"]),
+        (3000, ["i4", "u1", "f4"]),
+        (5000, ["i8", "f8", "f8", "?", "i8", "i8"]),
+    ):
+        far = 2**62 if kinds[0] == "i8" else 9  # with which columns take more than 256 bits
+        pools = [rng.integers(-far if kind == "i8" else -9, 9, 5).astype(kind) for kind in kinds]
+        columns = [pool[rng.integers(0, 5, n)] for pool in pools]
+        rows = list(zip(*(c.tolist() for c in columns)))
+        first = {row: i for i, row in reversed(list(enumerate(rows)))}
+        asked = [np.append(c[::3], c[:20]) for c in columns]
+        asked[1][: n // 9] = 3
+        wanted = [first.get(row, -1) for row in zip(*(c.tolist() for c in asked))]
+        x, q = tuple(map(on, columns)), tuple(map(on, asked))
+        index, table, members = roost.Index(x), roost.Map(x, on(np.arange(n))), roost.Set(x)
+        multi = roost.MultiMap(x, on(np.arange(n)))
+        assert index.valid() and on.back(index.get_indexer(q)).tolist() == wanted
+        assert on.back(table.find(q, missing=-1)).tolist() == wanted
+        assert on.back(members.contains(q)).tolist() == [row >= 0 for row in wanted]
+        assert on.back(multi.count(q)).tolist() == [
+            rows.count(row) for row in zip(*(c.tolist() for c in asked))
+        ]
+        keys, values = map(on.back, table.items())
+        assert [rows[i] for i in values] == list(zip(*(key.tolist() for key in keys)))
+        assert list(index) == rows and sorted(members) == sorted(first)
+        for row in rows[:3]:
+            assert row in index and table[row] == first[row] and multi[row][0] == first[row]
+            assert (2**40, *row[1:]) not in members and (None, *row[1:]) not in index
+        single = [*rows[:2], (None,) * len(kinds)]
+        assert on.back(index.get_indexer(single)).tolist() == [first.get(row, -1) for row in single]
+        wide = tuple(on(c.astype("i8") if c.dtype.kind == "i" else c) for c in asked)
+        assert on.back(index.get_indexer(wide)).tolist() == wanted
+        if n and kinds[0] == "i4":
+            asked[0] = asked[0].astype("i8")
+            asked[0][:5] += 2**33  # which int32 has not
+            found = on.back(index.get_indexer(tuple(map(on, asked)))).tolist()
+            assert found == [-1] * 5 + wanted[5:]
+        for again in (pickle.loads(pickle.dumps(index)), copy.copy(index)):
+            assert on.back(again.get_indexer(q)).tolist() == wanted
+        for again in (pickle.loads(pickle.dumps(table)), copy.copy(table)):
+            assert on.back(again.find(q, missing=-1)).tolist() == wanted
+        if not on.gpu:
+            assert len(index.get_indexer(tuple(asked))) == len(wanted)
+        else:
+            with pytest.raises(ValueError, match="put them there"):
+                index.get_indexer(tuple(asked))
+
+
+def test_texts_and_bytes_of_any_width():
+    narrow, wide = np.array([b"a", b"bc", b""]), np.array([b"bc", b"a", b"a longer one", b""])
+    index = roost.Index((narrow, np.arange(3)))
+    for asked in (wide, pa.array(wide.tolist()), wide.tolist(), pl.Series(wide.tolist())):
+        assert index.get_indexer((asked, [1, 0, 0, 2])).tolist() == [1, 0, -1, 2]
+    assert (b"a", 0) in index and (b"a\0", 0) not in index and ("a", 0) not in index
+    assert [type(key) for key in roost.Set((narrow, narrow)).keys()] == [np.ndarray] * 2
+    for texts in (
+        ["a", "b", "a"],
+        np.array(["a", "b", "a"]),
+        pa.array(["a", "b", "a"]),
+        pl.Series(["a", "b", "a"]),
+    ):
+        table = roost.Map(texts, [1, 2, 3])
+        assert table["a"] == 1 and table.find(["b", "c"], missing=-1).tolist() == [2, -1] and 5 not in table
+        assert sorted(table) == ["a", "b"] and sorted(table.keys().tolist()) == ["a", "b"]
+        assert roost.MultiMap(texts, [1, 2, 3])["a"].tolist() == [1, 3] and None not in roost.Set(texts)
+        assert roost.Set(texts).contains(pa.array(["b", None, "x"])).tolist() == [True, False, False]
+    assert roost.Map({"a": 1, "b": 2}).find(np.array(["b"])).tolist() == [2]
+    long = [f"{'a' * 40} {i}" for i in range(3000)]
+    table = roost.Map(pl.Series([*long, None]), np.arange(3001))
+    assert table[long[7]] == 7 and table[None] == 3000 and long[7] + "x" not in table
+    assert roost.Set([b"ab"]).keys().dtype == "S2"
+
+
+def test_plain_tables_are_asked_for_nulls():
+    """Which they have not, whatever they have."""
+    for kind in "i1", "u1", "i2", "i4", "i8", "f4", "M8[s]":
+        keys = np.arange(256).astype("i2").astype(kind) if kind[1] == "1" else np.arange(300).astype(kind)
+        tables = roost.Index(keys), roost.Map(keys, np.arange(len(keys))), roost.Set(keys)
+        gone = np.arange(len(keys)) % 3 == 1
+        asked = np.ma.masked_array(keys, gone)
+        for table in tables:
+            assert (table.contains(asked) == ~gone).all() and None not in table
+        assert (tables[0].get_indexer(asked) == np.where(gone, -1, np.arange(len(keys)))).all()
+        assert (tables[1].find(asked, missing=-1) == np.where(gone, -1, np.arange(len(keys)))).all()
+        assert (roost.MultiMap(keys, keys).count(asked) == ~gone).all()
+        with pytest.raises(KeyError, match=f"{gone.sum()} of"):
+            tables[1][asked]
+        with pytest.raises(TypeError, match="masked"):
+            roost.ConcurrentMap(kind, "i8").insert(asked, np.arange(len(keys)))
+    index = roost.Index(np.array([1, 2]))
+    assert index.get_indexer(pd.DataFrame({"a": [2, 7]})).tolist() == [1, -1]
+    assert index.get_indexer((pa.array([2, None]),)).tolist() == [1, -1]
+    for texts in (
+        pd.Series(["b", None], dtype=object),
+        pa.array(["b", None]),
+        pl.DataFrame({"t": ["b", None]}),
+    ):
+        assert roost.Index(np.array(["a", "b"])).get_indexer(texts).tolist() == [1, -1]
+
+
+def test_tables_keep_what_they_need():
+    """Arrays may change afterwards, but for those of an Index; and one table may be asked in many ways."""
+    a, b = np.array([1, 2, 1]), np.array(["x", "y", "x"])
+    frame = pd.DataFrame({"a": a.copy(), "b": b.copy(), "c": pd.Categorical(b), "d": [0.5, None, 0.5]})
+    wide = tuple(np.array([2**62 * i, -(2**62) * i, 0]) for i in (1, -1, 1, -1, 1))
+    kept = [(x, rows_of(x)) for x in ((a, b), frame, wide)]
+    tables = [(roost.Map(x, [5, 6, 7]), roost.Set(x), rows) for x, rows in kept]
+    original = [tuple(c.copy() for c in (a, b)), frame.copy(), tuple(c.copy() for c in wide)]
+    a[:], b[:] = 9, "z"
+    for column in wide:
+        column[:] = 9
+    frame.loc[:, "a"], frame.loc[:, "b"], frame.loc[:, "d"] = 9, "z", 9.0
+    for (table, members, rows), x in zip(tables, original):
+        assert table.find(x).tolist() == [5, 6, 5 if rows[0] == rows[2] else 7]
+        assert set(rows_of(members.keys())) == set(rows) == set(rows_of(table.keys()))
+        assert members.contains(tuple(x.iloc[:, i] for i in range(4)) if x is original[1] else x).all()
+    index = roost.Index(original[1])
+    results = []
+    threads = [
+        threading.Thread(
+            target=lambda: results.append([index.get_indexer(original[1]).tolist() for _ in range(50)])
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[[0, 1, 0]] * 50] * 4
+    column = np.arange(1000)
+    gone = weakref.ref(column)
+    table = roost.Map((column, column % 7), column)
+    del column
+    gc.collect()
+    assert gone() is None and table[8, 1] == 8
+
+
+def test_single_keys():
+    frame = pl.DataFrame(
+        {
+            "n": pl.Series([1, None, 3], dtype=pl.Int8),
+            "f": pl.Series([0.5, float("nan"), None], dtype=pl.Float32),
+            "t": ["x", None, "y"],
+            "d": [datetime.date(2024, 1, 2), None, datetime.date(2024, 1, 3)],
+            "m": pl.Series([decimal.Decimal("1.50"), None, decimal.Decimal("2.25")], dtype=pl.Decimal(10, 2)),
+            "c": pl.Series([datetime.time(1, 2, 3), None, datetime.time(4)]),
+        }
+    )
+    table = roost.Map(frame, [1, 2, 3])
+    keys = list(roost.Index(frame))
+    assert keys[0][2:3] == ("x",) and keys[2][1] is None and keys[1][0] is keys[1][5] is None
+    date, time, D = datetime.date(2024, 1, 2), datetime.time(1, 2, 3), decimal.Decimal
+    for n, f, t, d, m, c in (
+        (1, 0.5, "x", date, D("1.5"), time),
+        (np.int64(1), np.float64(0.5), np.str_("x"), np.datetime64("2024-01-02T00", "h"), D("1.500"), time),
+        (True, D("0.5"), "x", datetime.datetime(2024, 1, 2), D("1.5"), time),
+        (1 + 0j, 0.5, "x", pd.Timestamp("2024-01-02"), D("1.50"), time),
+    ):
+        assert (n, f, t, d, m, c) in table and table[n, f, t, d, m, c] == 1 == table.get([n, f, t, d, m, c])
+        others = ((2, 300, 1.5, None, pd.NA, "1", 1 + 1j), (2, None, "x"), ("", None, b"x", 1))
+        others += (
+            (datetime.date(1, 1, 1), None, 5),
+            (D("1.51"), D("1.501"), None, 2, 1.5),
+            (datetime.time(1), None, 1),
+        )
+        for i, wrong in enumerate(others):
+            for value in wrong:
+                key = [n, f, t, d, m, c]
+                key[i] = value
+                assert tuple(key) not in table and table.get(tuple(key), -1) == -1, key
+    assert table[None, float("nan"), None, None, pd.NA, None] == 2 and table[keys[2]] == 3
+    assert table.find([keys[2], (None,) * 6, keys[0]], missing=-1).tolist() == [3, -1, 1]
+    with pytest.raises(KeyError):
+        table[300, 0.5, "x", date, D("1.5"), time]
+    with pytest.raises(KeyError):
+        table[1, 0.5, "x", date, D("1.501"), time]
+    with pytest.raises(KeyError):
+        table[1 + 1j, None, "x", date, D("1.5"), time]
+    numbers = roost.MultiMap(pa.array([1, None, 1]), [1.5, 2.5, 3.5])
+    assert numbers[1].tolist() == [1.5, 3.5] and numbers[None].tolist() == [2.5] and "1" not in numbers
+    assert numbers.count([1, None, 7]).tolist() == [2, 1, 0] and numbers.count([None]).tolist() == [1]
+    assert numbers.count([]).tolist() == [] and numbers.count({2**70 % 2**40 + 1}).tolist() == [2]
+    with pytest.raises(KeyError):
+        numbers[2**40]
+
+
+def test_misuse_of_tables_of_columns():
+    a, t = np.array([1, 2], "i4"), np.array(["x", "y"])
+    frame = pd.DataFrame({"a": a, "t": t})
+    index, nulls = roost.Index(frame), roost.Set(pa.array([1, None]))
+    for call, error, words in (
+        (lambda: index.get_indexer(a), TypeError, "2 and 1 columns"),
+        (lambda: index.get_indexer((a, t, a)), TypeError, "2 and 3 columns"),
+        (lambda: index.get_indexer(([1], ["x"], [2])), TypeError, "2 and 3 columns"),
+        (lambda: index.get_indexer([1, 2]), TypeError, "tuples of 2 values"),
+        (lambda: index.get_indexer([(1, "x", 2)]), TypeError, "tuples of 2 values"),
+        (lambda: index.get_indexer(5), TypeError, "tuples of 2 values"),
+        (lambda: index.get_indexer((t, a)), TypeError, "column 'a': strings are never equal to int32"),
+        (lambda: index.get_indexer((a, a)), TypeError, "column 't': strings are never equal to int32"),
+        (
+            lambda: index.get_indexer((a, t.astype("S"))),
+            TypeError,
+            "column 't': str and bytes are never equal",
+        ),
+        (lambda: index.get_indexer((a.astype("M8[s]"), t)), TypeError, "never equal"),
+        (
+            lambda: index.get_indexer((pa.array([1, 2], pa.decimal128(5, 1)), t)),
+            TypeError,
+            "decimals of scale 1",
+        ),
+        (lambda: index.get_indexer(([1, 2], ["x"])), ValueError, "columns of 2 and of 1 rows"),
+        (lambda: index.get_indexer((a[:, None], t)), ValueError, "one dimension"),
+        (lambda: index.get_indexer(frame[["t", "a"]]), TypeError, "select them in one order"),
+        (lambda: index.get_indexer(frame, index_dtype="f4"), ValueError, "index_dtype"),
+        (lambda: index[5], IndexError, "no row 5"),
+        (lambda: index["x"], TypeError, "whole number"),
+        (lambda: roost.Map(frame, [1, 2])[1], TypeError, "a tuple of 2 values"),
+        (lambda: roost.Map(frame, [1, 2])[1, "z"], KeyError, "z"),
+        (lambda: roost.Map(frame, [1, 2])[(a, t[::-1])], KeyError, "2 of 2 keys"),
+        (lambda: roost.Map(frame, [1]), ValueError, "2 keys but 1 value"),
+        (lambda: roost.Map(frame, [1, 2]).__setitem__((1, "x"), 3), TypeError, "never changes"),
+        (lambda: nulls.contains(np.array([[1]])), TypeError, "one dimension"),
+        (lambda: nulls.contains(["x"]), TypeError, "never equal"),
+        (lambda: nulls.contains((a, a)), TypeError, "1 and 2 columns"),
+        (lambda: roost.Set(frame.iloc[:, :0]), ValueError, "without columns"),
+        (lambda: roost.Set("x"), (TypeError, ValueError), "roost.Set: a single|roost.Set: keys of type"),
+        (lambda: roost.Set((a, t[:1])), ValueError, "columns of 2 and of 1 rows"),
+        (lambda: roost.Set((a, np.array([{}, 1]))), TypeError, "column 1"),
+        (lambda: roost.ConcurrentMap().find((a, a)), TypeError, "list of arrays"),
+    ):
+        with pytest.raises(error, match=words) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    assert 1 not in index and (1,) not in index and (t, a) not in index and "x" not in nulls

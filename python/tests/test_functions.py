@@ -329,9 +329,9 @@ def test_columns_of_arrow():
     ):
         assert sorted(roost.unique(column).tolist()) == distinct
     with pytest.raises(ValueError, match="1 null"):
-        roost.Index(arrow.array([1, None]))
+        roost.partition(arrow.array([1, None]), 2)
     with pytest.raises(TypeError, match="decimal128"):
-        roost.Index(arrow.array([1], arrow.decimal128(5, 2)))
+        roost.partition(arrow.array([1], arrow.decimal128(5, 2)), 2)
     with pytest.raises(TypeError, match="at most 128 bits"):
         roost.unique(arrow.array([1], arrow.decimal256(50, 2)))
 
@@ -343,7 +343,7 @@ def test_columns_of_polars():
     assert roost.group_by(x).sum(polars.Series([1.0, 2.0, 3.0])).sum() == 6
     assert roost.Index(polars.Series(["a", "b"])).get_indexer(polars.Series(["b"])).tolist() == [1]
     with pytest.raises(ValueError, match="1 null"):  # numpy would make floats of it
-        roost.Index(polars.Series([1, None]))
+        roost.from_arrow(polars.Series([1, None]))
 
 
 def test_columns_of_pandas_that_are_none():
@@ -351,7 +351,7 @@ def test_columns_of_pandas_that_are_none():
     with pytest.raises(TypeError, match="2 levels"):
         roost.unique(pandas.MultiIndex.from_arrays([[1], [2]]))
     with pytest.raises(ValueError, match="null;"):
-        roost.Index(pandas.Series([1, None], dtype="Int64"))
+        roost.from_arrow(pandas.Series([1, None], dtype="Int64"))
 
 
 def test_large_batches_take_the_partitioned_way(on):
@@ -459,7 +459,7 @@ def test_arrays_of_two_devices_do_not_mix(on):
     [
         (lambda: roost.unique(np.array([1j])), TypeError, "complex"),
         (lambda: roost.unique(np.array([object()])), TypeError, "objects"),
-        (lambda: roost.Index(np.ma.masked_array([1], [True])), TypeError, "masked"),
+        (lambda: roost.partition(np.ma.masked_array([1], [True]), 2), TypeError, "masked"),
         (lambda: roost.unique(np.ma.masked_array([[1]], [[True]])), TypeError, "one dimension"),
         (lambda: roost.unique((np.arange(2), np.arange(3))), ValueError, "of 2 and of 3 rows"),
         (lambda: roost.unique((np.zeros((2, 2)), np.arange(2))), ValueError, r"column 0 of shape \(2, 2\)"),

@@ -89,8 +89,15 @@ def test_a_map_changes_on_its_own_stream():
 def test_lookups_do_not_synchronise():
     x = torch.arange(1 << 16, device="cuda")
     index, table, members = roost.Index(x), roost.Map(x, x), roost.Set(x)
+    y = x % 7
+    pairs = roost.Index((x, y))
     torch.cuda.synchronize()
-    for call in (lambda: index.get_indexer(x), lambda: table.find(x), lambda: members.contains(x)):
+    for call in (
+        lambda: index.get_indexer(x),
+        lambda: table.find(x),
+        lambda: members.contains(x),
+        lambda: pairs.get_indexer((x, y)),
+    ):
         assert returns_before_its_stream(call)
     assert not returns_before_its_stream(lambda: roost.unique(x))  # somebody must know how many there are
 

@@ -88,10 +88,11 @@ def test_a_dict_is_a_map():
     assert roost.Map({(1, 2): [3, 4]})[1, 2].tolist() == [3, 4] and len(roost.Map({})) == 0
     date = np.datetime64("2024-05-01")
     assert roost.Map({date: date})[date] == date
+    assert roost.Map({"a": 2, "b": 3})["b"] == 3
     for call, words in (
         (lambda: roost.Map([1]), "roost.Map: no values; "),
         (lambda: roost.Map({1: 2}, [3]), "roost.Map: a dict; "),
-        (lambda: roost.Map({"a": 2}), "strings work in Index"),
+        (lambda: roost.Map({"a": 2, 1: 3}), "int and str"),
         (lambda: roost.Map({1: "a"}), "values of type <U1"),
     ):
         with pytest.raises(TypeError, match=words):
@@ -311,7 +312,8 @@ def test_concurrent_map_grows_and_sums(on):
     "call, error, words",
     [
         (lambda: roost.Map([1, 2], [1]), ValueError, "2 keys but 1 value;"),
-        (lambda: roost.Map(["a"], [1]), TypeError, "strings"),
+        (lambda: roost.Map(["a", 1], [1, 2]), TypeError, "int and str"),
+        (lambda: roost.ConcurrentMap("U1"), TypeError, "factorize makes numbers of strings"),
         (lambda: roost.Map([1], ["a"]), TypeError, "values of type"),
         (lambda: roost.Map(5, [1]), ValueError, "single number"),
         (lambda: roost.Map([1], [1]).find(np.array([1.0])), TypeError, "convert"),
