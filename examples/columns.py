@@ -22,6 +22,9 @@ left = roost.merge(sales, stock, on=["shop", "day"], how="left")
 rows = roost.join(sales[["shop", "day"]], stock[["shop", "day"]], how="semi")
 arrays = np.array([1, 1, 2]), np.array([0.5, 0.5, 0.5])  # of numpy, torch, CuPy or jax
 first, second = roost.unique(arrays)             # [1 2] and [0.5 0.5]
+stocked = roost.Map(stock[["shop", "day"]], stock["stock"])
+found = stocked.find(sales[["shop", "day"]], missing=-1)  # [20 30 -1 -1 -1 20]
+print(stocked["York", 1], ("Bath", None) in stocked)  # 30 False
 
 print(distinct, sold, left, sep="\n")
 assert len(distinct) == len(sold) == 5 and list(distinct["day"][:2]) == [1, 2]
@@ -31,3 +34,4 @@ assert sorted(zip(sold["shop"].fillna("?"), sold["n"], sold["total"])) == [
 assert left["stock"].isna().sum() == 3 and rows.tolist() == [0, 1, 5]
 assert len(roost.group_by(sales, ["shop", "day"], dropna=True)) == 3
 assert sorted(first.tolist()) == [1, 2] and second.tolist() == [0.5, 0.5]
+assert found.tolist() == [20, 30, -1, -1, -1, 20]
