@@ -267,6 +267,7 @@ class _Field:
     """
 
     finder = None  # of a table: the TextRows of its texts, or the index of its words
+    given_numbers = None  # the number of each row that it finds, and at last -1; None: that of the row
 
     def __init__(self, library, numbers, valid, columns, dtype=None, first=None, head=None):
         self.library, self.numbers, self.valid, self.columns = library, numbers, valid, columns
@@ -296,7 +297,9 @@ class _Field:
             numbers = library.readable(np.zeros(len(column), f"i{self.packed.itemsize}"))
         elif isinstance(self.finder, _strings.TextRows):
             _, texts = _strings.two_texts(self.finder.texts, column.array, what)
-            numbers = library.readable(self.finder.find(texts).astype(_INT32))
+            found = self.finder.find(texts)
+            found = found.astype(_INT32) if self.given_numbers is None else self.given_numbers[found]
+            numbers = library.readable(found)
         else:
             array, some = _values_as(column, self.dtype, library, what)
             if self.finder is None:
@@ -311,7 +314,21 @@ class _Field:
         """The numbers of n words, -1 for those that are not here."""
         rows, target = library.output(n, _INT32)
         self.finder.find_rows(library.place(), words, target)
-        return library.finish(rows, _INT32)
+        rows = library.finish(rows, _INT32)
+        if self.given_numbers is None:
+            return rows
+        return library.readable(self.given_numbers[library.to_numpy(rows)])
+
+    def _distinct(self, what):
+        """The values that the numbers stand for, in their order. What lies at a null is none: rows that were
+        taken may have another value there."""
+        column = self.columns[0]
+        array, given = column.array, column.given
+        if column.valid is not None:
+            rows = np.flatnonzero(column.there)
+            self.given_numbers = np.append(rows, -1).astype(_INT32)
+            array, given = (None, take_rows(given, rows)) if array is None else (array[rows], None)
+        return take_column(given, what).array if array is None else array
 
     def of_words(self, values, there):
         """The Decoded columns of unpacked numbers."""
@@ -343,10 +360,9 @@ class _Field:
             words = library.column(library.rows(head.words(0), first))
             head.keep(form, what)
         else:
-            array = self.columns[0].array
-            array = take_column(self.columns[0].given, what).array if array is None else array
+            array = self._distinct(what)
             if texts:
-                texts = array if isinstance(array, _strings.Texts) else _strings.of_numpy(array, what, True)
+                texts = array if isinstance(array, _strings.Texts) else _strings.of_numpy(array, what)
                 self.finder = _strings.TextRows(texts)
                 return
             keys = keys_of(array, library, what)

@@ -1318,3 +1318,22 @@ def test_misuse_of_tables_of_columns():
             call()
         assert "\n" not in str(caught.value)
     assert 1 not in index and (1,) not in index and (t, a) not in index and "x" not in nulls
+
+
+@pytest.mark.parametrize("kind", [*TYPES, pa.dictionary(pa.int8(), pa.int32())], ids=str)
+def test_what_lies_at_nulls_is_no_key(kind):
+    """Rows that were taken may have another value below a null, which others have."""
+    for seed in range(25 if pa.types.is_dictionary(kind) else 5):
+        rng = np.random.default_rng([SEED, seed])
+        if kind == pa.dictionary(pa.int8(), pa.int32()):
+            codes = pa.array(rng.integers(0, 5, 40).astype(np.int8), mask=rng.random(40) < 0.3)
+            table = pa.table({"c0": pa.DictionaryArray.from_arrays(codes, pa.array(range(5), pa.int32()))})
+        else:
+            table = table_of(rng, 40, [kind], 0.3)
+        numbers = numbered(rows_of(table))
+        first = [numbers.tolist().index(i) for i in numbers]
+        for form, x in table_forms(table):
+            index, mapped = roost.Index(x), roost.Map(x, np.arange(40))
+            for _, queries in [("", x)] if form.startswith("column") else forms(table):
+                assert index.get_indexer(queries).tolist() == first, form
+                assert mapped.find(queries, missing=-1).tolist() == first, form
