@@ -297,7 +297,11 @@ void write_values(const Place& place, const ArrowSchema& type, const arrow_chunk
     if (valid != nullptr) write_bits(place, valid, row, n, has);
     place.for_each(n, [&](std::size_t i) {
       std::byte* const target = to + (row + i) * bytes;
-      if (there[i]) std::memcpy(target, values.data() + codes.code(i) * bytes, bytes);
+      if (there[i]) {
+        std::memcpy(target, values.data() + codes.code(i) * bytes, bytes);
+      } else {
+        std::memset(target, 0, bytes);
+      }
     });
   } else {
     raise<invalid_argument>({arrow_name(type), ": a dictionary on a GPU; pass its values"});
