@@ -15,7 +15,10 @@ class ArrowSchema(ctypes.Structure):
     _fields_ = [
         *[(name, ctypes.c_char_p) for name in ("format", "name", "metadata")],
         *[(name, ctypes.c_int64) for name in ("flags", "n_children")],
-        *[(name, ctypes.c_void_p) for name in ("children", "dictionary", "release", "private_data")],
+        *[
+            (name, ctypes.c_void_p)
+            for name in ("children", "dictionary", "release", "private_data")
+        ],
     ]
 
 
@@ -23,13 +26,28 @@ class ArrowDeviceArray(ctypes.Structure):
     """Begins with an ArrowArray."""
 
     _fields_ = [
-        *[(name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")],
-        *[(name, ctypes.c_void_p) for name in ("buffers", "children", "dictionary", "release", "private_data")],
+        *[
+            (name, ctypes.c_int64)
+            for name in ("length", "null_count", "offset", "n_buffers", "n_children")
+        ],
+        *[
+            (name, ctypes.c_void_p)
+            for name in ("buffers", "children", "dictionary", "release", "private_data")
+        ],
         ("device_id", ctypes.c_int64),
         ("device_type", ctypes.c_int32),
         ("sync_event", ctypes.c_void_p),
         ("reserved", ctypes.c_int64 * 3),
     ]
+
+
+# Of Python's capsules, in which it passes Arrow's structs.
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+address_in = ctypes.pythonapi.PyCapsule_GetPointer
+address_in.restype = ctypes.c_void_p
+address_in.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class Result:
@@ -39,11 +57,9 @@ class Result:
         self.roost, self.schema, self.array = roost, ArrowSchema(), ArrowDeviceArray()
 
     def __arrow_c_array__(self, requested_schema=None):
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         return (
-            new(ctypes.addressof(self.schema), b"arrow_schema", None),
-            new(ctypes.addressof(self.array), b"arrow_array", None),
+            new_capsule(ctypes.addressof(self.schema), b"arrow_schema", None),
+            new_capsule(ctypes.addressof(self.array), b"arrow_array", None),
         )
 
     def __del__(self):  # what nobody has taken
@@ -57,16 +73,17 @@ class Table:
     def __init__(self, roost, frame):
         self.roost, self.handle = roost, ctypes.c_void_p()
         capsule = frame.__arrow_c_stream__()
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        stream = ctypes.c_void_p(pointer(capsule, b"arrow_array_stream"))
+        stream = address_in(capsule, b"arrow_array_stream")
         check(roost, roost.roost_table_of_stream(stream, ctypes.byref(self.handle)))
 
     def take(self, rows):
         """The rows of these numbers as a frame."""
         result = Result(self.roost)
         targets = ctypes.byref(result.schema), ctypes.byref(result.array)
-        check(self.roost, self.roost.roost_take(self.handle, ctypes.byref(rows.array), *targets))
+        check(
+            self.roost,
+            self.roost.roost_take(self.handle, ctypes.byref(rows.array), *targets),
+        )
         return pl.DataFrame(result)
 
     def __del__(self):
@@ -76,6 +93,7 @@ class Table:
 def load(path):
     roost = ctypes.CDLL(path)
     roost.roost_last_error.restype = ctypes.c_char_p
+    roost.roost_table_of_stream.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     return roost
 
 
@@ -89,8 +107,14 @@ def join(roost, left, right, on, nulls_equal=False):
     keys = Table(roost, left.select(on)), Table(roost, right.select(on))
     left_rows, right_rows = Result(roost), Result(roost)
     targets = ctypes.byref(left_rows.array), ctypes.byref(right_rows.array)
-    check(roost, roost.roost_join(keys[0].handle, keys[1].handle, 0, int(nulls_equal), *targets))
-    columns = Table(roost, left).take(left_rows), Table(roost, right.drop(on)).take(right_rows)
+    check(
+        roost,
+        roost.roost_join(keys[0].handle, keys[1].handle, 0, int(nulls_equal), *targets),
+    )
+    columns = (
+        Table(roost, left).take(left_rows),
+        Table(roost, right.drop(on)).take(right_rows),
+    )
     return pl.concat(columns, how="horizontal")
 
 
@@ -114,12 +138,20 @@ def main():
     for nulls_equal in (False, True):
         found = join(roost, sales, plans, ["shop", "day"], nulls_equal)
         expected = sales.join(
-            plans, on=["shop", "day"], maintain_order="left_right", nulls_equal=nulls_equal
+            plans,
+            on=["shop", "day"],
+            maintain_order="left_right",
+            nulls_equal=nulls_equal,
         )
         assert found.equals(expected) and len(found) > n / 2
     print(f"{len(sales)} and {len(plans)} rows joined to {len(found)}, as polars does")
     try:
-        join(roost, sales, plans.with_columns(pl.col("day").cast(pl.String)), ["shop", "day"])
+        join(
+            roost,
+            sales,
+            plans.with_columns(pl.col("day").cast(pl.String)),
+            ["shop", "day"],
+        )
     except RuntimeError as error:
         print("refused:", error)
     else:
