@@ -197,7 +197,9 @@ void check_take(const both& made, random_bits& random) {
   OK(roost_take(made.table.get(), &rows, &taken.type, &taken.array));
   roost_release_array(&rows);
   EXPECT_EQ(taken.array.array.length, static_cast<std::int64_t>(wanted.size()));
-  if (columns != 0) EXPECT_EQ(rows_of(taken.type, taken.array.array), expected);
+  if (columns != 0) {
+    EXPECT_EQ(rows_of(taken.type, taken.array.array), expected);
+  }
 }
 
 TEST(C, OneTableAgreesWithMaps) {
@@ -346,10 +348,10 @@ TEST(C, TwoTablesAgreeWithMaps) {
 
 TEST(C, LargeTablesAreJoined) {
   random_bits random(15);
-  for (const column_kind& kind : std::vector<column_kind>{{"l"}, {"u"}, {"d:38,2"}}) {
+  for (const column_kind& kind : std::vector<column_kind>{{"l"}, {"u"}}) {
     const std::size_t n = kind.format == "l" ? 131071 : 131073;
     check_two(table_of({kind, {"i"}}, n, 5, 1000000, random),
-              table_of({kind, {"l"}}, n / 2, 5, 1000000, random));
+              table_of({kind, {"l"}}, n / 4, 5, 1000000, random));
   }
   const std::vector<column_kind> wide(6, {"l"});  // more bits than a key has
   check_two(table_of(wide, 3000, 5, 2, random), table_of(wide, 2000, 5, 2, random));
