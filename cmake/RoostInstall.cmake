@@ -1,6 +1,6 @@
 # What is installed: the headers, as the package that find_package(roost) finds (component `headers`); and the
 # roost command, where it is built, with what it needs to draw plots, its man page and its completions
-# (component `command`). cpack makes a .deb of each.
+# (component `command`). cpack makes a .deb of each. The C interface is component `c`.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -21,6 +21,20 @@ install(FILES "${PROJECT_BINARY_DIR}/roostConfig.cmake"
         COMPONENT headers)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libroost-dev"
         RENAME copyright COMPONENT headers)
+
+if(TARGET roost_c)
+  install(TARGETS roost_c EXPORT roost_c COMPONENT c)
+  install(FILES "${PROJECT_SOURCE_DIR}/c/include/roost.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+          COMPONENT c)
+  install(EXPORT roost_c FILE roostCTargets.cmake NAMESPACE roost:: DESTINATION "${package_directory}"
+          COMPONENT c)
+  install(FILES "${PROJECT_BINARY_DIR}/roostConfig.cmake"
+                "${PROJECT_BINARY_DIR}/roostConfigVersion.cmake" DESTINATION "${package_directory}"
+          COMPONENT c)
+  file(RELATIVE_PATH roost_prefix "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+  configure_file("${PROJECT_SOURCE_DIR}/c/roost.pc.in" "${PROJECT_BINARY_DIR}/roost.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/roost.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT c)
+endif()
 
 if(TARGET roost)
   install(TARGETS roost COMPONENT command)

@@ -10,11 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "arrow.hpp"
 #include "bind.hpp"
 #include "columns.hpp"
 #include "grouping.hpp"
-#include "roost/texts.hpp"
+#include "roost/arrow.hpp"
 
 // Texts on the host: columns of them, of what Python, numpy and Arrow have, and their keys.
 
@@ -291,96 +290,9 @@ std::unique_ptr<texts> texts_of_characters(const column& rows) {
 
 // Texts of Arrow, which stay where they are.
 
-/// What the texts of a format are: 'u' with offsets of 4 bytes, 'U' of 8, 'v' views, 'w' of fixed size; 0 for
-/// what are no texts.
-char layout_of(std::string_view format) {
-  if (format == "u" || format == "z") return 'u';
-  if (format == "U" || format == "Z") return 'U';
-  if (format == "vu" || format == "vz") return 'v';
-  return format.starts_with("w:") ? 'w' : '\0';
-}
-/// Whether a type's metadata say that its values mean something else than texts.
-bool is_extension(const arrow::schema& type) {
-  const char* at = type.metadata;
-  const auto number = [&] {
-    std::int32_t result;
-    std::memcpy(&result, at, 4);
-    at += 4;
-    return result;
-  };
-  const auto text = [&] {
-    const auto n = static_cast<std::size_t>(number());
-    return std::string_view(std::exchange(at, at + n), n);
-  };
-  for (std::int32_t pairs = at == nullptr ? 0 : number(); pairs > 0; --pairs) {
-    if (text() == "ARROW:extension:name") return true;
-    text();
-  }
-  return false;
-}
-bool is_text(const arrow::schema& type) {
-  const arrow::schema& values = type.dictionary == nullptr ? type : *type.dictionary;
-  return layout_of(values.format) != 0 && values.dictionary == nullptr && !is_extension(type) &&
-         !is_extension(values);
-}
-bool has_bytes(const arrow::schema& type) {
+bool has_bytes(const ArrowSchema& type) {
   const std::string_view format = type.dictionary == nullptr ? type.format : type.dictionary->format;
   return format != "u" && format != "U" && format != "vu";
-}
-
-/// Where a column has values.
-validity valid_rows(const arrow::array& from) {
-  if (from.null_count == 0 || from.n_buffers == 0) return {};
-  return {static_cast<const std::uint8_t*>(from.buffers[0]), static_cast<std::size_t>(from.offset)};
-}
-
-/// Adds a column that `to` keeps the memory of.
-void add_arrow(texts& to, const arrow::schema& type, const arrow::array& from) {
-  const auto n = static_cast<std::size_t>(from.length), begin = static_cast<std::size_t>(from.offset);
-  if (n == 0) return;
-  const std::size_t row = to.size();
-  const validity valid = valid_rows(from);
-  for (std::size_t i = 0; valid.bits != nullptr && i < n; ++i) {
-    if (!valid[i]) to.add_null(row + i);
-  }
-  const auto buffer = [&](std::size_t i) { return from.buffers[i]; };
-  if (type.dictionary != nullptr) {
-    const arrow::array& values = *from.dictionary;
-    const char format = static_cast<char>(std::tolower(type.format[0]));
-    const bool is_signed = format == type.format[0];
-    const std::size_t bytes = format == 'c' ? 1 : format == 's' ? 2 : format == 'i' ? 4 : 8;
-    auto dictionary = std::make_shared<texts>(to.are_bytes());
-    add_arrow(*dictionary, *type.dictionary, values);
-    const coded_texts codes{static_cast<const char*>(buffer(1)) + begin * bytes, bytes, dictionary.get()};
-    const std::size_t most = ~std::size_t{0} >> (64 - 8 * bytes + is_signed);  // above: negative ones
-    const validity known = valid_rows(values);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!valid[i]) continue;
-      const std::size_t code = codes.code(i);
-      if (code >= dictionary->size() || code > most) {
-        detail::raise<invalid_argument>({"roost: an Arrow column with a code of no value; make it anew"});
-      }
-      if (!known[code]) to.add_null(row + i);
-    }
-    to.keep(std::move(dictionary));
-    return to.add(n, codes);
-  }
-  const auto* const bytes = from.n_buffers > 2 ? static_cast<const char*>(buffer(2)) : nullptr;
-  switch (layout_of(type.format)) {
-    case 'u':
-      return to.add(n,
-                    packed_texts<std::int32_t>{static_cast<const std::int32_t*>(buffer(1)) + begin, bytes});
-    case 'U':
-      return to.add(n,
-                    packed_texts<std::int64_t>{static_cast<const std::int64_t*>(buffer(1)) + begin, bytes});
-    case 'v':
-      return to.add(n, viewed_texts{static_cast<const viewed_texts::view*>(buffer(1)) + begin,
-                                    from.buffers + 2, valid});
-    default: {
-      const std::size_t width = std::stoul(type.format + 2);
-      return to.add(n, fixed_texts{static_cast<const char*>(buffer(1)) + begin * width, width, false});
-    }
-  }
 }
 
 template <class Struct>
@@ -390,41 +302,40 @@ Struct& from_capsule(const nb::handle& capsule, const char* name) {
   return *found;
 }
 
-void add_arrow_and_keep(texts& to, const arrow::schema& type, arrow::owner<arrow::array>&& from) {
-  auto kept = std::make_shared<arrow::owner<arrow::array>>(std::move(from));
+void add_arrow_and_keep(texts& to, const ArrowSchema& type, arrow_owner<ArrowArray>&& from) {
+  auto kept = std::make_shared<arrow_owner<ArrowArray>>(std::move(from));
   add_arrow(to, type, *kept->get());
   to.keep(std::move(kept));
 }
 
 /// What `__arrow_c_schema__` returns: whether columns of such a type are texts.
-bool is_arrow_text(const nb::handle& schema) {
-  return is_text(from_capsule<arrow::schema>(schema, "arrow_schema"));
+bool is_arrow_text_type(const nb::handle& schema) {
+  return is_arrow_text(from_capsule<ArrowSchema>(schema, "arrow_schema"));
 }
 
 /// What `__arrow_c_array__` returns as texts; null for other columns.
 std::unique_ptr<texts> texts_of_array(const nb::handle& schema, const nb::handle& array) {
-  const auto& type = from_capsule<arrow::schema>(schema, "arrow_schema");
-  if (!is_text(type)) return nullptr;
+  const auto& type = from_capsule<ArrowSchema>(schema, "arrow_schema");
+  if (!is_arrow_text(type)) return nullptr;
   auto result = std::make_unique<texts>(has_bytes(type));
-  add_arrow_and_keep(*result, type,
-                     arrow::owner<arrow::array>(from_capsule<arrow::array>(array, "arrow_array")));
+  add_arrow_and_keep(*result, type, arrow_owner<ArrowArray>(from_capsule<ArrowArray>(array, "arrow_array")));
   return result;
 }
 
 /// What `__arrow_c_stream__` returns as texts; null for other columns.
 std::unique_ptr<texts> texts_of_stream(const nb::handle& capsule) {
-  arrow::owner<arrow::stream> from(from_capsule<arrow::stream>(capsule, "arrow_array_stream"));
+  arrow_owner<ArrowArrayStream> from(from_capsule<ArrowArrayStream>(capsule, "arrow_array_stream"));
   const auto expect = [&](int error) {
     if (error == 0) return;
     const char* const why = from->get_last_error(from.get());
     detail::raise<roost::error>({"roost: an Arrow column: ", why == nullptr ? std::strerror(error) : why});
   };
-  arrow::owner<arrow::schema> type;
+  arrow_owner<ArrowSchema> type;
   expect(from->get_schema(from.get(), type.get()));
-  if (!is_text(*type.get())) return nullptr;
+  if (!is_arrow_text(*type.get())) return nullptr;
   auto result = std::make_unique<texts>(has_bytes(*type.get()));
   while (true) {
-    arrow::owner<arrow::array> next;
+    arrow_owner<ArrowArray> next;
     expect(from->get_next(from.get(), next.get()));
     if (next.released()) return result;
     add_arrow_and_keep(*result, *type.get(), std::move(next));
@@ -496,7 +407,7 @@ void bind_strings(nb::module_& m) {
   m.def("texts_of_numpy", &texts_of_numpy);
   m.def("texts_of_fixed", &texts_of_fixed, nb::keep_alive<0, 1>());
   m.def("texts_of_characters", &texts_of_characters);
-  m.def("is_arrow_text", &is_arrow_text);
+  m.def("is_arrow_text", &is_arrow_text_type);
   m.def("texts_of_array", &texts_of_array);
   m.def("texts_of_stream", &texts_of_stream);
   m.def("texts_of_codes", &texts_of_codes, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());

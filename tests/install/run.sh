@@ -47,6 +47,30 @@ else
   echo "no conan here: packaging/conan was not tried"
 fi
 
+# The C interface, by pkg-config and by find_package, alone.
+if [[ -e $build/roost.pc ]]; then
+  "$cmake" --install "$build" --component c --prefix "$folder/c" >/dev/null
+  if command -v pkg-config >/dev/null; then
+    PKG_CONFIG_PATH=$(dirname "$(find "$folder/c" -name roost.pc)")
+    export PKG_CONFIG_PATH
+    read -ra flags <<<"$(pkg-config --cflags --libs roost)"
+    rpath=-Wl,-rpath,$(pkg-config --variable=libdir roost)
+    cc -std=c99 "$here/../c/c99_test.c" "${flags[@]}" "$rpath" -o "$folder/c99"
+    "$folder/c99"
+  fi
+  mkdir "$folder/with_c" && cp "$here/../c/c99_test.c" "$folder/with_c"
+  cat >"$folder/with_c/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(with_c LANGUAGES C)
+find_package(roost 0.2 CONFIG REQUIRED)
+add_executable(with_c c99_test.c)
+target_link_libraries(with_c PRIVATE roost::c)
+END
+  "$cmake" -G Ninja -S "$folder/with_c" -B "$folder/with_c/build" -DCMAKE_PREFIX_PATH="$folder/c" >/dev/null
+  "$cmake" --build "$folder/with_c/build" >/dev/null
+  "$folder/with_c/build/with_c"
+fi
+
 "$cmake" --install "$build" --component command --prefix "$folder/command" >/dev/null
 data=$(realpath "$here/../apps/data")
 cd "$folder/command"

@@ -1,5 +1,6 @@
 // Includes every public header and uses every table, for compilers that are told to warn: includes of ours
 // are no system headers, so what they warn of would be the users' to read.
+#include <roost/arrow.hpp>
 #include <roost/block_map.hpp>
 #include <roost/bulk.hpp>
 #include <roost/concurrent_map.hpp>

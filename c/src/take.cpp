@@ -1,0 +1,234 @@
+#include "keys.hpp"
+#include "operations.hpp"
+
+// Rows of a table, by their numbers.
+
+namespace roost::c {
+namespace {
+
+/// The row that is wanted; -1: none.
+struct wanted_row {
+  const std::int64_t* rows;
+  const std::uint8_t* valid;  // or null
+  std::size_t begin;
+  ROOST_FN std::int64_t operator()(std::size_t i) const {
+    return detail::is_valid(valid, begin + i) ? rows[begin + i] : -1;
+  }
+};
+struct is_no_row {
+  wanted_row wanted;
+  std::int64_t rows;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return wanted(i) < -1 || wanted(i) >= rows; }
+};
+struct take_validity {
+  wanted_row wanted;
+  const std::uint8_t* valid;  // of the column, or null
+  bool* to;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::int64_t row = wanted(i);
+    to[i] = row >= 0 && detail::is_valid(valid, static_cast<std::size_t>(row));
+  }
+};
+struct count_missing {
+  const bool* valid;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const { return !valid[i]; }
+};
+template <class Word>
+struct take_word {
+  wanted_row wanted;
+  const bool* valid;
+  const Word* from;
+  Word* to;
+  ROOST_FN void operator()(std::size_t i) const { to[i] = valid[i] ? from[wanted(i)] : Word{}; }
+};
+
+/// A column of an output, and its type.
+struct taken {
+  arrow_owner<ArrowSchema> type;
+  arrow_owner<ArrowArray> values;
+};
+
+template <class Place>
+class taker {
+ public:
+  taker(const Place& place, int device, const ArrowArray& rows)
+      : place_(place),
+        device_(device),
+        count_(static_cast<std::size_t>(rows.length)),
+        wanted_{static_cast<const std::int64_t*>(rows.buffers[1]),
+                rows.null_count == 0 ? nullptr : static_cast<const std::uint8_t*>(rows.buffers[0]),
+                static_cast<std::size_t>(rows.offset)} {}
+
+  void check(std::size_t rows) const {
+    const std::size_t wrong = place_.sum(count_, is_no_row{wanted_, static_cast<std::int64_t>(rows)});
+    if (wrong == 0) return;
+    detail::raise<invalid_argument>(
+        {"roost: ", wrong, " row numbers that a table of ", rows, " rows does not have"});
+  }
+
+  taken column(const roost_table& table, std::size_t index) {
+    const arrow_table::column& from = table.columns.columns()[index];
+    const ArrowSchema& values = from.schema->dictionary == nullptr ? *from.schema : *from.schema->dictionary;
+    const std::string format = values.format;
+    if (from.type.made_of == arrow_type::form::null) {
+      return {make_schema("n", from.schema->name), make_array(count_, count_, {})};
+    }
+    if (from.type.made_of != arrow_type::form::text) {
+      return {make_schema(format, from.schema->name),
+              format == "e" ? halves(from) : numbers(from, from.type)};
+    }
+    if constexpr (std::is_same_v<Place, host>) {
+      const text_column texts = table.columns.texts(index);
+      const bool is_view = format[0] == 'v';
+      const std::string as = !is_view ? format : format == "vu" ? "U" : "Z";
+      return {make_schema(as, from.schema->name), as[0] == 'w' ? fixed(texts, format)
+                                                  : as[0] == 'u' || as[0] == 'z'
+                                                      ? packed<std::int32_t>(texts)
+                                                      : packed<std::int64_t>(texts)};
+    } else {
+      detail::raise<invalid_argument>(
+          {detail::arrow_name(*from.schema), ": texts on a GPU; take them on the CPU"});
+    }
+  }
+
+ private:
+  array<bool, Place> validity_of(const std::uint8_t* bits) const {
+    array<bool, Place> valid(place_, count_);
+    place_.for_each(count_, take_validity{wanted_, bits, valid.data()});
+    return valid;
+  }
+  /// An array of buffers behind the bitmap.
+  arrow_owner<ArrowArray> finished(const array<bool, Place>& valid,
+                                   std::vector<result_buffer> buffers) const {
+    const std::size_t nulls = place_.sum(count_, count_missing{valid.data()});
+    buffers.insert(buffers.begin(),
+                   nulls == 0 ? result_buffer() : buffer_of(bits_of(place_, valid), device_));
+    return make_array(count_, nulls, std::move(buffers));
+  }
+
+  template <class Word>
+  arrow_owner<ArrowArray> words(const key_column& from) const {
+    const auto valid = validity_of(from.valid);
+    array<Word, Place> to(place_, count_);
+    place_.for_each(count_,
+                    take_word<Word>{wanted_, valid.data(), static_cast<const Word*>(from.values), to.data()});
+    if constexpr (std::is_same_v<Word, bool>) {
+      return finished(valid, {buffer_of(bits_of(place_, to), device_)});
+    } else {
+      return finished(valid, {buffer_of(std::move(to), device_)});
+    }
+  }
+
+  arrow_owner<ArrowArray> numbers(const arrow_table::column& from, const arrow_type& type) const {
+    arrow_keys<Place> read;
+    read.add(place_, 0, from, type);
+    const key_column column = read.columns(0)[0];
+    if (type.made_of == arrow_type::form::wide) return words<packed_key<2>>(column);
+    if (type.number == column_type::b1) return words<bool>(column);
+    switch (bytes_of(type.number)) {
+      case 1:
+        return words<std::uint8_t>(column);
+      case 2:
+        return words<std::uint16_t>(column);
+      case 4:
+        return words<std::uint32_t>(column);
+      default:
+        return words<std::uint64_t>(column);
+    }
+  }
+  /// As integers of 2 bytes, which they stay.
+  arrow_owner<ArrowArray> halves(const arrow_table::column& from) const {
+    ArrowSchema type = *from.schema, values;
+    if (type.dictionary == nullptr) {
+      type.format = "S";
+    } else {
+      values = *type.dictionary;
+      values.format = "S";
+      type.dictionary = &values;
+    }
+    const arrow_table::column column{&type, arrow_type_of(type), from.chunks};
+    return numbers(column, column.type);
+  }
+
+  std::string_view text(const text_column& texts, const array<bool, host>& valid, std::size_t i) const {
+    return valid[i] ? texts[static_cast<std::size_t>(wanted_(i))] : std::string_view();
+  }
+
+  template <class Offset>
+  arrow_owner<ArrowArray> packed(const text_column& texts) const {
+    const auto valid = texts_validity(texts);
+    array<std::uint64_t, host> ends(place_, count_ + 1);
+    place_.for_each(count_, [&](std::size_t i) { ends[i] = text(texts, valid, i).size(); });
+    ends[count_] = 0;
+    place_.exclusive_scan(ends.data(), ends.data(), count_ + 1);
+    if (ends[count_] > static_cast<std::uint64_t>(std::numeric_limits<Offset>::max())) {
+      detail::raise<invalid_argument>({"roost: ", ends[count_],
+                                       " bytes of texts are too many for offsets of ", sizeof(Offset),
+                                       " bytes; take fewer rows at once"});
+    }
+    array<Offset, host> offsets(place_, count_ + 1);
+    array<char, host> bytes(place_, std::max<std::size_t>(1, ends[count_]));
+    place_.for_each(count_ + 1, [&](std::size_t i) {
+      offsets[i] = static_cast<Offset>(ends[i]);
+      if (i == count_) return;
+      const std::string_view from = text(texts, valid, i);
+      std::copy(from.begin(), from.end(), bytes.data() + ends[i]);
+    });
+    return finished(valid, {buffer_of(std::move(offsets), device_), buffer_of(std::move(bytes), device_)});
+  }
+
+  arrow_owner<ArrowArray> fixed(const text_column& texts, const std::string& format) const {
+    const auto valid = texts_validity(texts);
+    const std::size_t width = std::stoul(format.substr(2));
+    array<char, host> bytes(place_, std::max<std::size_t>(1, count_ * width));
+    place_.fill(bytes.data(), 0, bytes.size());
+    place_.for_each(count_, [&](std::size_t i) {
+      const std::string_view from = text(texts, valid, i);
+      std::copy(from.begin(), from.end(), bytes.data() + i * width);
+    });
+    return finished(valid, {buffer_of(std::move(bytes), device_)});
+  }
+
+  array<bool, host> texts_validity(const text_column& texts) const {
+    arrow_keys<host> read;
+    const array<std::uint32_t, host> numbers(place_, texts.size());
+    read.add(place_, 0, numbers.span(), texts);
+    return validity_of(read.columns(0)[0].valid);
+  }
+
+  const Place& place_;
+  int device_;
+  std::size_t count_;
+  wanted_row wanted_;
+};
+
+}  // namespace
+
+template <class Place>
+void on<Place>::take(const roost_table& table, const ArrowDeviceArray& rows, ArrowSchema* schema,
+                     ArrowDeviceArray* result) const {
+  const at_place<Place> there(device_);
+  const Place place = there.get();
+  at_place<Place>::wait_for(place, table.event);
+  at_place<Place>::wait_for(place, rows.sync_event);
+  taker<Place> take(place, device_, rows.array);
+  take.check(table.columns.rows());
+  std::vector<arrow_owner<ArrowSchema>> types;
+  std::vector<arrow_owner<ArrowArray>> columns;
+  for (std::size_t c = 0; c < table.columns.columns().size(); ++c) {
+    taken next = take.column(table, c);
+    types.push_back(std::move(next.type));
+    columns.push_back(std::move(next.values));
+  }
+  const bool is_struct = table.type.get()->format == std::string_view("+s");
+  auto type = is_struct ? make_schema("+s", table.type.get()->name, std::move(types)) : std::move(types[0]);
+  auto all = is_struct ? make_array(static_cast<std::size_t>(rows.array.length), 0, {{}}, std::move(columns))
+                       : std::move(columns[0]);
+  finish_at(place, device_, {{&all, result}});
+  give(type, schema);
+}
+
+template void on<ROOST_C_PLACE>::take(const roost_table&, const ArrowDeviceArray&, ArrowSchema*,
+                                      ArrowDeviceArray*) const;
+
+}  // namespace roost::c

@@ -1,0 +1,502 @@
+#pragma once
+
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "roost/arrow.hpp"
+
+// Bodies of roost/arrow.hpp.
+
+namespace roost {
+namespace detail {
+
+using arrow_chunk = arrow_table::chunk;
+
+/// How values lie in memory: as texts with offsets of 4 and 8 bytes, as views, of one width; as words of 128
+/// bits, halves, bits, numbers; none.
+enum class arrow_layout : std::uint8_t { packed, large, views, fixed, wide, half, bits, number, none, other };
+struct arrow_format {
+  arrow_layout layout = arrow_layout::other;
+  column_type number = column_type::u1;
+  std::size_t width = 0;
+  std::string meaning;
+
+  bool is_text() const { return layout <= arrow_layout::fixed; }
+};
+
+/// Numbers between commas behind a colon; 0 where there is none.
+inline std::size_t arrow_number(std::string_view format, std::size_t index) {
+  std::size_t at = format.find(':');
+  for (; index > 0 && at != format.npos; --index) at = format.find(',', at + 1);
+  std::size_t result = 0;
+  if (at != format.npos) std::from_chars(format.data() + at + 1, format.data() + format.size(), result);
+  return result;
+}
+
+inline arrow_format arrow_format_of(std::string_view format) {
+  using enum arrow_layout;
+  using enum column_type;
+  constexpr std::string_view letters = "cCsSiIlLfg";
+  constexpr column_type types[] = {i1, u1, i2, u2, i4, u4, i8, u8, f4, f8};
+  const auto is = [&](auto... names) { return (... || (format == names)); };
+  const auto begins = [&](auto... names) { return (... || format.starts_with(names)); };
+  if (format.size() == 1 && letters.find(format[0]) != letters.npos) {
+    return {number, types[letters.find(format[0])], 0, "numbers"};
+  }
+  if (is("n")) return {none, i1, 0, {}};
+  if (is("b")) return {bits, b1, 0, "numbers"};
+  if (is("e")) return {half, f4, 0, "numbers"};
+  if (is("tdD", "tts", "ttm")) return {number, i4, 0, std::string(format)};
+  if (is("tdm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn") || begins("tss:", "tsm:", "tsu:", "tsn:")) {
+    return {number, i8, 0, std::string(format)};
+  }
+  if (is("u", "z")) return {packed, u4, 0, is("u") ? "texts" : "bytes"};
+  if (is("U", "Z")) return {large, u4, 0, is("U") ? "texts" : "bytes"};
+  if (is("vu", "vz")) return {views, u4, 0, is("vu") ? "texts" : "bytes"};
+  if (begins("w:")) return {fixed, u4, arrow_number(format, 0), "bytes"};
+  if (begins("d:")) {
+    const std::size_t width =
+        std::count(format.begin(), format.end(), ',') < 2 ? 128 : arrow_number(format, 2);
+    const std::string_view scale = format.substr(std::min(format.size(), format.find(',') + 1));
+    const std::string meaning = "decimals of scale " + std::string(scale.substr(0, scale.find(',')));
+    if (width == 128) return {wide, u8, 0, meaning};
+    if (width == 32 || width == 64) return {number, width == 32 ? i4 : i8, 0, meaning};
+  }
+  return {};
+}
+
+/// Whether a type's metadata say that its values mean something else.
+inline bool is_arrow_extension(const ArrowSchema& type) {
+  const char* at = type.metadata;
+  const auto number = [&] {
+    std::int32_t result;
+    std::memcpy(&result, at, 4);
+    at += 4;
+    return result;
+  };
+  const auto text = [&] {
+    const auto n = static_cast<std::size_t>(number());
+    return std::string_view(std::exchange(at, at + n), n);
+  };
+  for (std::int32_t pairs = at == nullptr ? 0 : number(); pairs > 0; --pairs) {
+    if (text() == "ARROW:extension:name") return true;
+    text();
+  }
+  return false;
+}
+
+inline std::string arrow_name(const ArrowSchema& type) {
+  const bool has_name = type.name != nullptr && type.name[0] != '\0';
+  return has_name ? "roost: column \"" + std::string(type.name) + "\"" : "roost: an Arrow column";
+}
+
+/// Where a column has values.
+inline validity valid_rows(const ArrowArray& from, std::size_t begin) {
+  if (from.null_count == 0 || from.n_buffers == 0 || from.buffers == nullptr) return {};
+  return {static_cast<const std::uint8_t*>(from.buffers[0]), begin};
+}
+
+/// Whether rows of an array may be null.
+inline bool has_nulls(const ArrowSchema& type, const ArrowArray& from) {
+  return type.format == std::string_view("n") || valid_rows(from, 0).bits != nullptr ||
+         (type.dictionary != nullptr && has_nulls(*type.dictionary, *from.dictionary));
+}
+
+/// Throws for an array that does not have what its type says.
+inline void check_arrow(const ArrowSchema& type, const ArrowArray& from) {
+  const arrow_format how = arrow_format_of(type.format);
+  const auto expect = [&](bool is_right, const char* what) {
+    if (!is_right) raise<invalid_argument>({arrow_name(type), ": ", what});
+  };
+  expect(from.release != nullptr, "an array that is released; export it again");
+  expect(from.length >= 0 && from.offset >= 0, "a negative length or offset");
+  expect((type.dictionary == nullptr) == (from.dictionary == nullptr), "an array of another type");
+  if (type.dictionary != nullptr) check_arrow(*type.dictionary, *from.dictionary);
+  if (how.layout == arrow_layout::none) return;
+  const bool is_struct = how.layout == arrow_layout::other, is_fixed = how.layout == arrow_layout::fixed;
+  const std::int64_t buffers = is_struct ? 1 : how.is_text() && !is_fixed ? 3 : 2;
+  expect(from.n_buffers >= buffers && from.buffers != nullptr, "an array without its buffers");
+  expect(from.null_count <= 0 || from.buffers[0] != nullptr, "nulls without a bitmap");
+  if (is_struct) {
+    expect(from.null_count == 0 || from.buffers[0] == nullptr, "rows that are null as a whole; drop them");
+    expect(from.n_children == type.n_children, "an array of other columns");
+    for (std::int64_t c = 0; c < from.n_children; ++c) {
+      check_arrow(*type.children[c], *from.children[c]);
+      expect(from.children[c]->length >= from.offset + from.length, "columns of too few rows");
+    }
+  } else if (from.length > 0 && !(is_fixed && how.width == 0)) {
+    const bool is_number = how.layout == arrow_layout::number;
+    const std::size_t unit = is_number ? bytes_of(how.number) : how.layout == arrow_layout::wide ? 8 : 1;
+    expect(from.buffers[1] != nullptr, "an array without its values");
+    expect(reinterpret_cast<std::uintptr_t>(from.buffers[1]) % unit == 0, "values not aligned; copy them");
+  }
+}
+
+inline arrow_chunk whole_of(const ArrowArray& from) {
+  return {&from, static_cast<std::size_t>(from.offset), static_cast<std::size_t>(from.length)};
+}
+
+/// The codes of a dictionary's values. Throws for one that has none.
+inline coded_texts codes_of(const ArrowSchema& type, const arrow_chunk& from, const text_column* texts) {
+  const column_type number = arrow_format_of(type.format).number;
+  const std::size_t bytes = bytes_of(number),
+                    known = static_cast<std::size_t>(from.array->dictionary->length);
+  const coded_texts codes{static_cast<const char*>(from.array->buffers[1]) + from.begin * bytes, bytes,
+                          texts};
+  const std::size_t most =
+      ~std::size_t{0} >> (64 - 8 * bytes + (number < column_type::b1));  // above: negative
+  const validity valid = valid_rows(*from.array, from.begin);
+  for (std::size_t i = 0; i < from.rows; ++i) {
+    if (valid[i] && (codes.code(i) >= known || codes.code(i) > most)) {
+      raise<invalid_argument>({arrow_name(type), " with a code of no value; make it anew"});
+    }
+  }
+  return codes;
+}
+
+inline void add_texts(text_column& to, const ArrowSchema& type, const arrow_chunk& from) {
+  const ArrowArray& array = *from.array;
+  const std::size_t n = from.rows, begin = from.begin, row = to.size();
+  if (n == 0) return;
+  const arrow_format how = arrow_format_of(type.format);
+  const ArrowSchema& of = type.dictionary == nullptr ? type : *type.dictionary;
+  const bool is_none = of.format == std::string_view("n");
+  const validity valid = valid_rows(array, begin);
+  for (std::size_t i = 0; i < n && (is_none || valid.bits != nullptr); ++i) {
+    if (is_none || !valid[i]) to.add_null(row + i);
+  }
+  if (is_none) return to.add(n, fixed_texts{"", 0, false});
+  if (type.dictionary != nullptr) {
+    const ArrowArray& values = *array.dictionary;
+    auto dictionary = std::make_shared<text_column>();
+    add_texts(*dictionary, *type.dictionary, whole_of(values));
+    const coded_texts codes = codes_of(type, from, dictionary.get());
+    const validity known = valid_rows(values, static_cast<std::size_t>(values.offset));
+    for (std::size_t i = 0; known.bits != nullptr && i < n; ++i) {
+      if (valid[i] && !known[codes.code(i)]) to.add_null(row + i);
+    }
+    to.keep(std::move(dictionary));
+    return to.add(n, codes);
+  }
+  const auto* const bytes = array.n_buffers > 2 ? static_cast<const char*>(array.buffers[2]) : nullptr;
+  const void* const first = array.buffers[1];
+  switch (how.layout) {
+    case arrow_layout::packed:
+      return to.add(n, packed_texts<std::int32_t>{static_cast<const std::int32_t*>(first) + begin, bytes});
+    case arrow_layout::large:
+      return to.add(n, packed_texts<std::int64_t>{static_cast<const std::int64_t*>(first) + begin, bytes});
+    case arrow_layout::views:
+      return to.add(
+          n, viewed_texts{static_cast<const viewed_texts::view*>(first) + begin, array.buffers + 2, valid});
+    default: {
+      const char* const at = how.width == 0 ? "" : static_cast<const char*>(first) + begin * how.width;
+      return to.add(n, fixed_texts{at, how.width, false});
+    }
+  }
+}
+
+ROOST_FN float float_of_half(std::uint16_t half) {
+  const std::uint32_t exponent = half >> 10 & 31, mantissa = half & 1023;
+  const std::uint32_t bits =
+      exponent == 31 ? 0x7F800000 | mantissa << 13 : (exponent + 112) << 23 | mantissa << 13;
+  float value;
+  memcpy(&value, &bits, sizeof(value));
+  if (exponent == 0) value = static_cast<float>(mantissa) * 0x1p-24F;
+  return half >> 15 != 0 ? -value : value;
+}
+
+/// Writes values of a layout as numbers of a type, or as words of 128 bits.
+struct convert_value {
+  const void* from;
+  std::size_t begin;
+  arrow_layout layout;
+  column_type number, to_number;
+  bool to_wide;
+  void* to;
+
+  template <class T>
+  ROOST_FN T load(std::size_t i) const {
+    if (layout == arrow_layout::bits)
+      return static_cast<T>(is_valid(static_cast<const std::uint8_t*>(from), i));
+    if (layout == arrow_layout::half) {
+      return static_cast<T>(float_of_half(static_cast<const std::uint16_t*>(from)[i]));
+    }
+    return with_number(number, [&]<class S>(S) { return static_cast<T>(static_cast<const S*>(from)[i]); });
+  }
+  ROOST_FN void operator()(std::size_t i) const {
+    if (to_wide) {
+      auto* const words = static_cast<std::uint64_t*>(to) + 2 * i;
+      const auto value = load<std::int64_t>(begin + i);
+      words[0] = static_cast<std::uint64_t>(value);
+      words[1] = value < 0 ? ~std::uint64_t{0} : 0;
+      return;
+    }
+    with_number(to_number, [&]<class T>(T) {
+      static_cast<T*>(to)[i] = load<T>(begin + i);
+      return true;
+    });
+  }
+};
+
+/// Writes a byte of a bitmap, bits of rows [row, row + n) where there(row) says so; others stay.
+template <class There>
+struct set_valid_bits {
+  std::uint8_t* to;
+  std::size_t row, n;
+  There there;
+  ROOST_FN void operator()(std::size_t i) const {
+    const std::size_t byte = row / 8 + i;
+    std::uint8_t bits = to[byte];
+    for (std::size_t k = byte * 8; k < byte * 8 + 8; ++k) {
+      if (k >= row && k < row + n && there(k - row)) bits = static_cast<std::uint8_t>(bits | 1U << k % 8);
+    }
+    to[byte] = bits;
+  }
+};
+struct bit_of {
+  const std::uint8_t* bits;
+  std::size_t begin;
+  ROOST_FN bool operator()(std::size_t i) const { return is_valid(bits, begin + i); }
+};
+template <class Place, class There>
+void write_bits(const Place& place, std::uint8_t* to, std::size_t row, std::size_t n, const There& there) {
+  if (n != 0) place.for_each((row + n - 1) / 8 - row / 8 + 1, set_valid_bits<There>{to, row, n, there});
+}
+
+inline std::size_t key_bytes_of(const arrow_type& type) {
+  return type.made_of == arrow_type::form::wide ? 16 : bytes_of(type.number);
+}
+
+/// Writes the values of a chunk from a row on, and which there are, to a bitmap of zeros.
+template <class Place>
+void write_values(const Place& place, const ArrowSchema& type, const arrow_chunk& from, const arrow_type& as,
+                  std::byte* to, std::uint8_t* valid, std::size_t row) {
+  const std::size_t n = from.rows, bytes = key_bytes_of(as);
+  const arrow_format how = arrow_format_of(type.format);
+  if (n == 0 || how.layout == arrow_layout::none) return;
+  const validity there = valid_rows(*from.array, from.begin);
+  if (type.dictionary == nullptr) {
+    if (valid != nullptr) write_bits(place, valid, row, n, bit_of{there.bits, there.offset});
+    if (how.layout == arrow_layout::wide) {
+      return place.copy(to + row * bytes, static_cast<const char*>(from.array->buffers[1]) + from.begin * 16,
+                        n * bytes);
+    }
+    return place.for_each(n, convert_value{from.array->buffers[1], from.begin, how.layout, how.number,
+                                           as.number, bytes == 16, to + row * bytes});
+  }
+  if constexpr (std::is_same_v<Place, host>) {
+    const coded_texts codes = codes_of(type, from, nullptr);
+    const arrow_chunk whole = whole_of(*from.array->dictionary);
+    array<std::byte, host> values(place, whole.rows * bytes);
+    array<std::uint8_t, host> known(place, whole.rows / 8 + 1);
+    place.fill(known.data(), 0, known.size());
+    write_values(place, *type.dictionary, whole, as, values.data(), known.data(), 0);
+    const auto has = [&](std::size_t i) { return there[i] && is_valid(known.data(), codes.code(i)); };
+    if (valid != nullptr) write_bits(place, valid, row, n, has);
+    place.for_each(n, [&](std::size_t i) {
+      std::byte* const target = to + (row + i) * bytes;
+      if (there[i]) {
+        std::memcpy(target, values.data() + codes.code(i) * bytes, bytes);
+      } else {
+        std::memset(target, 0, bytes);
+      }
+    });
+  } else {
+    raise<invalid_argument>({arrow_name(type), ": a dictionary on a GPU; pass its values"});
+  }
+}
+
+}  // namespace detail
+
+inline arrow_type arrow_type_of(const ArrowSchema& type) {
+  using detail::arrow_layout;
+  using form = arrow_type::form;
+  const ArrowSchema& values = type.dictionary == nullptr ? type : *type.dictionary;
+  const detail::arrow_format how = detail::arrow_format_of(values.format);
+  const detail::arrow_format codes = detail::arrow_format_of(type.format);
+  const bool has_codes =
+      codes.layout == arrow_layout::number && codes.meaning == "numbers" && codes.number < column_type::f4;
+  if (detail::is_arrow_extension(type) || detail::is_arrow_extension(values)) {
+    detail::raise<invalid_argument>({detail::arrow_name(type), ": an extension type; pass its storage"});
+  }
+  if (how.layout == arrow_layout::other ||
+      (&values != &type && (values.dictionary != nullptr || !has_codes))) {
+    detail::raise<invalid_argument>({detail::arrow_name(type), ": Arrow's type \"", values.format,
+                                     "\"; pass numbers, texts, bytes, dates, times or decimals"});
+  }
+  if (how.layout == arrow_layout::none) return {};
+  const form made_of = how.is_text()                      ? form::text
+                       : how.layout == arrow_layout::wide ? form::wide
+                                                          : form::number;
+  return {made_of, how.number, how.meaning};
+}
+
+inline arrow_type common_type(const arrow_type& a, const arrow_type& b, const std::string& where) {
+  using form = arrow_type::form;
+  using enum column_type;
+  if (a.made_of == form::null || a == b) return b;
+  if (b.made_of == form::null) return a;
+  const auto refuse = [&](const char* why) {
+    const auto name = [](const arrow_type& it) {
+      constexpr const char* names[] = {"int8",   "int16",  "int32",  "int64", "bool",  "uint8",
+                                       "uint16", "uint32", "uint64", "float", "double"};
+      return it.meaning == "numbers" ? std::string(names[static_cast<int>(it.number)]) : it.meaning;
+    };
+    detail::raise<invalid_argument>({where, ": ", name(a), " and ", name(b), why});
+  };
+  if (a.meaning != b.meaning) refuse(" are never equal; convert one of them");
+  if (a.made_of == form::wide || b.made_of == form::wide) return a.made_of == form::wide ? a : b;
+  const auto is_float = [](column_type it) { return it >= f4; };
+  const auto is_signed = [](column_type it) { return it < b1; };
+  const std::size_t bytes = std::max(bytes_of(a.number), bytes_of(b.number));
+  arrow_type all = bytes_of(a.number) == bytes ? a : b;
+  if (a.number == b1 || b.number == b1) {
+    all.number = a.number == b1 ? b.number : a.number;
+  } else if (is_float(a.number) != is_float(b.number)) {
+    const std::size_t whole = bytes_of(is_float(a.number) ? b.number : a.number);
+    if (whole == 8) refuse(" have no common type; convert one of them");
+    all.number = bytes == 8 || whole == 4 ? f8 : f4;
+  } else if (!is_float(a.number) && is_signed(a.number) != is_signed(b.number)) {
+    const std::size_t whole = bytes_of(is_signed(a.number) ? b.number : a.number);
+    if (whole == 8) refuse(" have no common type; convert one of them");
+    const std::size_t needed = std::max(2 * whole, bytes);
+    all.number = needed == 2 ? i2 : needed == 4 ? i4 : i8;
+  }
+  return all;
+}
+
+inline bool is_arrow_text(const ArrowSchema& type) {
+  const ArrowSchema& values = type.dictionary == nullptr ? type : *type.dictionary;
+  return detail::arrow_format_of(values.format).is_text() && values.dictionary == nullptr &&
+         !detail::is_arrow_extension(type) && !detail::is_arrow_extension(values);
+}
+
+inline void add_arrow(text_column& to, const ArrowSchema& type, const ArrowArray& from) {
+  detail::check_arrow(type, from);
+  detail::add_texts(to, type, detail::whole_of(from));
+}
+
+inline arrow_table::arrow_table(const ArrowSchema& type) : schema_(&type) {
+  if (type.release == nullptr || type.format == nullptr) {
+    detail::raise<invalid_argument>({"roost: an Arrow schema that is released; export it again"});
+  }
+  const bool is_struct = type.format == std::string_view("+s") && type.dictionary == nullptr;
+  if (!is_struct) columns_.push_back({&type, arrow_type_of(type), {}});
+  for (std::int64_t c = 0; is_struct && c < type.n_children; ++c) {
+    columns_.push_back({type.children[c], arrow_type_of(*type.children[c]), {}});
+  }
+  if (columns_.empty()) detail::raise<invalid_argument>({"roost: an Arrow table without columns"});
+}
+
+inline void arrow_table::add(const ArrowArray& rows) {
+  if (schema_ == nullptr) detail::raise<invalid_argument>({"roost: rows of an Arrow table without a type"});
+  detail::check_arrow(*schema_, rows);
+  const bool is_struct = columns_[0].schema != schema_;
+  const detail::arrow_chunk whole = detail::whole_of(rows);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const ArrowArray& from = is_struct ? *rows.children[c] : rows;
+    const std::size_t begin = is_struct ? static_cast<std::size_t>(from.offset) : 0;
+    columns_[c].chunks.push_back({&from, begin + whole.begin, whole.rows});
+  }
+  rows_ += whole.rows;
+}
+
+inline text_column arrow_table::texts(std::size_t index) const {
+  text_column all;
+  for (const chunk& part : columns_[index].chunks) detail::add_texts(all, *columns_[index].schema, part);
+  return all;
+}
+
+template <class Place>
+void arrow_keys<Place>::add(const Place& place, std::size_t table, const arrow_table::column& from,
+                            const arrow_type& as) {
+  const detail::arrow_layout layout = detail::arrow_format_of(from.schema->format).layout;
+  const bool is_null = from.type.made_of == arrow_type::form::null;
+  const bool stays = from.chunks.size() == 1 && from.schema->dictionary == nullptr && from.type == as &&
+                     (layout == detail::arrow_layout::number || layout == detail::arrow_layout::wide);
+  const std::size_t bytes = detail::key_bytes_of(as);
+  key_column column;
+  column.type = as.number;
+  bool has_nulls = is_null;
+  for (const detail::arrow_chunk& part : from.chunks) {
+    column.rows += part.rows;
+    has_nulls = has_nulls || detail::has_nulls(*from.schema, *part.array);
+  }
+  const detail::arrow_chunk* const only = stays ? &from.chunks[0] : nullptr;
+  std::uint8_t* valid = nullptr;
+  if (has_nulls && stays && only->begin % 8 == 0) {
+    column.valid = detail::valid_rows(*only->array, 0).bits + only->begin / 8;
+  } else if (has_nulls) {
+    column.valid = valid = keep(array<std::uint8_t, Place>(place, column.rows / 8 + 1));
+    place.fill(valid, 0, column.rows / 8 + 1);
+  }
+  if (stays && column.rows != 0) {
+    column.values = static_cast<const char*>(only->array->buffers[1]) + only->begin * bytes;
+    const detail::bit_of there{detail::valid_rows(*only->array, 0).bits, only->begin};
+    if (valid != nullptr) detail::write_bits(place, valid, 0, column.rows, there);
+  } else if (!stays && !is_null) {
+    std::byte* const values = keep(array<std::byte, Place>(place, column.rows * bytes));
+    std::size_t row = 0;
+    for (const detail::arrow_chunk& part : from.chunks) {
+      detail::write_values(place, *from.schema, part, as, values, valid, row);
+      row += part.rows;
+    }
+    column.values = values;
+  }
+  if (as.made_of == arrow_type::form::wide) {  // the low words, then the high ones
+    column.step = 2, column.type = column_type::u8;
+    columns_[table].push_back(column);
+    if (column.values != nullptr) column.values = static_cast<const std::uint64_t*>(column.values) + 1;
+    column.type = column_type::i8;
+  }
+  columns_[table].push_back(column);
+}
+
+template <class Place>
+void arrow_keys<Place>::add(const Place& place, std::size_t table, std::span<const std::uint32_t> numbers,
+                            const text_column& texts) {
+  key_column column(numbers);
+  if (texts.nulls() != 0) {
+    const std::size_t bytes = numbers.size() / 8 + 1;
+    std::uint8_t* const valid = keep(array<std::uint8_t, Place>(place, bytes));
+    place.fill(valid, 0xFF, bytes);
+    place.copy_from_host(valid, texts.valid().data(), std::min(bytes, texts.valid().size()));
+    column.valid = valid;
+  }
+  columns_[table].push_back(column);
+}
+
+template <class Place>
+arrow_keys<Place>::arrow_keys(const Place& place, std::initializer_list<const arrow_table*> tables)
+    : arrow_keys() {
+  const arrow_table& first = **tables.begin();
+  const arrow_table& last = **(tables.end() - 1);
+  if (first.columns().size() != last.columns().size() || tables.size() > columns_.size()) {
+    detail::raise<invalid_argument>({"roost: tables of ", first.columns().size(), " and of ",
+                                     last.columns().size(), " columns as keys; pass as many of both"});
+  }
+  for (std::size_t c = 0; c < first.columns().size(); ++c) {
+    const arrow_table::column &one = first.columns()[c], &other = last.columns()[c];
+    const arrow_type as = common_type(one.type, other.type, detail::arrow_name(*one.schema));
+    if (as.made_of != arrow_type::form::text) {
+      for (std::size_t t = 0; t < tables.size(); ++t) add(place, t, tables.begin()[t]->columns()[c], as);
+    } else if constexpr (std::is_same_v<Place, host>) {
+      text_column all;
+      std::vector<text_column> each;
+      for (const arrow_table* table : tables) all.add(each.emplace_back(table->texts(c)));
+      array<std::uint32_t, host> numbers = number_texts(place, all).numbers;
+      const std::span<const std::uint32_t> of_all(keep(std::move(numbers)), all.size());
+      std::size_t row = 0;
+      for (std::size_t t = 0; t < each.size(); ++t) {
+        add(place, t, of_all.subspan(std::exchange(row, row + each[t].size()), each[t].size()), each[t]);
+      }
+    } else {
+      detail::raise<invalid_argument>(
+          {detail::arrow_name(*one.schema), ": texts on a GPU; number them on the CPU"});
+    }
+  }
+}
+
+}  // namespace roost

@@ -1,0 +1,245 @@
+#include "support/arrow.hpp"
+
+#include <map>
+#include <roost/arrow.hpp>
+#include <roost/join.hpp>
+
+#include "support/place.hpp"
+
+// Columns of Arrow as keys, against an own reader of Arrow's layouts.
+
+namespace test {
+namespace {
+
+using roost::arrow_owner;
+using roost::arrow_table;
+using roost::column_type;
+
+/// A type by its name, "codes:values" for a dictionary; a schema or an array of it.
+struct column_kind {
+  std::string format, dictionary = {};
+};
+const std::vector<column_kind> kinds = {
+    {"c"},        {"C"},      {"s"},        {"S"},         {"i"},      {"I"},           {"l"},
+    {"L"},        {"b"},      {"e"},        {"f"},         {"g"},      {"tdD"},         {"ttu"},
+    {"tsu:UTC"},  {"tDn"},    {"d:9,2,32"}, {"d:18,2,64"}, {"d:38,2"}, {"d:38,2,128"},  {"w:0"},
+    {"w:5"},      {"w:20"},   {"u"},        {"U"},         {"z"},      {"Z"},           {"vu"},
+    {"vz"},       {"n"},      {"c", "u"},   {"C", "vu"},   {"i", "g"}, {"I", "d:38,2"}, {"L", "b"},
+    {"s", "w:5"}, {"l", "e"}, {"S", "n"}};
+
+arrow_owner<ArrowSchema> type_of(const column_kind& kind) {
+  ArrowSchema made = make_type(kind.format, kind.dictionary);
+  return arrow_owner<ArrowSchema>(made);
+}
+arrow_owner<ArrowArray> array_of(const column_kind& kind, std::size_t n, std::size_t offset, int nulls,
+                                 std::uint64_t range, random_bits& random) {
+  ArrowArray made = make_array(kind.format, n, offset, nulls, range, random, kind.dictionary);
+  return arrow_owner<ArrowArray>(made);
+}
+
+/// The numbers of rows by first occurrence.
+std::vector<std::uint32_t> numbers_of(const std::vector<row>& rows) {
+  std::map<row, std::uint32_t> known;
+  std::vector<std::uint32_t> numbers;
+  for (const row& each : rows) numbers.push_back(known.try_emplace(each, known.size()).first->second);
+  return numbers;
+}
+
+TEST(Arrow, ColumnsAreKeys) {
+  random_bits random(1);
+  const roost::host cpu(2);
+  for (const column_kind& kind : kinds) {
+    for (const std::size_t n : {0, 1, 9, 3000}) {
+      for (const int nulls : {-1, 0, 30, 100}) {
+        for (const std::size_t offset : {0, 3, 16}) {
+          const auto type = type_of(kind);
+          const auto array = array_of(kind, n, offset, nulls, 60, random);
+          const arrow_table table(*type.get(), *array.get());
+          ASSERT_EQ(table.rows(), n);
+          const roost::arrow_keys keys(cpu, {&table});
+          const auto columns = keys.columns(0);
+          const roost::column_packing packing(cpu, columns);
+          const auto numbers = packing.with_keys(cpu, columns, [&](const auto& words) {
+            auto all = roost::unique_all(cpu, words, {.inverse = true});
+            return std::vector(all.inverse.begin(), all.inverse.end());
+          });
+          EXPECT_EQ(numbers, numbers_of(test::rows_of(*type.get(), *array.get())))
+              << kind.format << " " << kind.dictionary << " " << n << " " << nulls << " " << offset;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(live_structs, 0);
+}
+
+TEST(Arrow, TwoTablesAreComparedByValue) {
+  random_bits random(2);
+  const roost::host cpu(2);
+  std::size_t compared = 0;
+  for (const column_kind& left : kinds) {
+    for (const column_kind& right : kinds) {
+      const auto types = std::array{type_of(left), type_of(right)};
+      const auto one = array_of(left, 500, 2, 20, 40, random), two = array_of(right, 300, 8, 20, 40, random);
+      const arrow_table a(*types[0].get(), *one.get()), b(*types[1].get(), *two.get());
+      bool has_common = true;
+      try {
+        roost::common_type(a.columns()[0].type, b.columns()[0].type);
+      } catch (const roost::invalid_argument&) {
+        has_common = false;
+        EXPECT_THROW(roost::arrow_keys(cpu, {&a, &b}), roost::invalid_argument);
+      }
+      if (!has_common) continue;
+      ++compared;
+      const roost::arrow_keys keys(cpu, {&a, &b});
+      const std::array tables{keys.columns(0), keys.columns(1)};
+      const roost::column_packing packing(cpu, tables, roost::null_equality::equal);
+      std::vector<row> rows = test::rows_of(*types[0].get(), *one.get());
+      const auto others = test::rows_of(*types[1].get(), *two.get());
+      rows.insert(rows.end(), others.begin(), others.end());
+      std::vector<std::uint32_t> numbers;
+      packing.with_keys(cpu, tables[0], [&]<class Key>(const roost::array<Key, roost::host>& words) {
+        roost::array<Key, roost::host> all(cpu, rows.size());
+        std::copy(words.begin(), words.end(), all.begin());
+        packing.pack(cpu, tables[1], all.data() + words.size(), 1);
+        const auto found = roost::unique_all(cpu, all, {.inverse = true});
+        numbers.assign(found.inverse.begin(), found.inverse.end());
+        return true;
+      });
+      EXPECT_EQ(numbers, numbers_of(rows))
+          << left.format << left.dictionary << " " << right.format << right.dictionary;
+    }
+  }
+  EXPECT_GT(compared, 300U);
+}
+
+TEST(Arrow, CommonTypesHoldAllValues) {
+  using form = roost::arrow_type::form;
+  using enum column_type;
+  const auto number = [](column_type type) { return roost::arrow_type{form::number, type, "numbers"}; };
+  const auto common = [&](column_type a, column_type b) {
+    EXPECT_EQ(roost::common_type(number(a), number(b)), roost::common_type(number(b), number(a)));
+    return roost::common_type(number(a), number(b)).number;
+  };
+  EXPECT_EQ(common(i1, i8), i8);
+  EXPECT_EQ(common(u1, i1), i2);
+  EXPECT_EQ(common(u2, i1), i4);
+  EXPECT_EQ(common(u4, i4), i8);
+  EXPECT_EQ(common(u1, i4), i4);
+  EXPECT_EQ(common(b1, i1), i1);
+  EXPECT_EQ(common(b1, u8), u8);
+  EXPECT_EQ(common(b1, f4), f4);
+  EXPECT_EQ(common(u2, f4), f4);
+  EXPECT_EQ(common(i4, f4), f8);
+  EXPECT_EQ(common(i1, f8), f8);
+  EXPECT_EQ(common(f4, f8), f8);
+  for (const column_type wide : {i8, u8}) {
+    EXPECT_THROW(roost::common_type(number(wide), number(f8)), roost::invalid_argument);
+    EXPECT_THROW(roost::common_type(number(f4), number(wide)), roost::invalid_argument);
+  }
+  EXPECT_THROW(roost::common_type(number(i8), number(u8)), roost::invalid_argument);
+  EXPECT_THROW(roost::common_type(number(u8), number(i1)), roost::invalid_argument);
+}
+
+/// The message of what f throws.
+template <class F>
+std::string refusal(const F& f) {
+  try {
+    f();
+  } catch (const roost::invalid_argument& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+TEST(Arrow, OtherTypesAreRefused) {
+  for (const std::string format : {"+l", "+L", "+w:3", "+m", "+r", "+ud:0", "tiM", "tiD", "tin", "d:50,2,256",
+                                   "d:9,2,8", "q", "", "tsx:", "ts"}) {
+    const auto type = type_of({format, ""});
+    EXPECT_NE(refusal([&] { arrow_table table(*type.get()); }).find("pass numbers"), std::string::npos)
+        << format;
+  }
+  const auto nested = type_of({"g", "u"}), none = type_of({"+s", ""});
+  EXPECT_NE(refusal([&] { arrow_table table(*nested.get()); }).find("pass numbers"), std::string::npos);
+  EXPECT_NE(refusal([&] { arrow_table table(*none.get()); }).find("without columns"), std::string::npos);
+  auto extension = type_of({"w:16", ""});
+  const char metadata[] = "\1\0\0\0\24\0\0\0ARROW:extension:name\4\0\0\0uuid";
+  extension.get()->metadata = metadata;
+  EXPECT_NE(refusal([&] { arrow_table table(*extension.get()); }).find("extension"), std::string::npos);
+  EXPECT_FALSE(roost::is_arrow_text(*extension.get()));
+}
+
+TEST(Arrow, BrokenArraysAreRefused) {
+  random_bits random(3);
+  const auto refused = [&](const char* format, const auto& change, const char* dictionary = "") {
+    const auto type = type_of({format, dictionary});
+    auto array = array_of({format, dictionary}, 20, 0, 20, 9, random);
+    const ArrowArray before = *array.get();
+    change(*array.get());
+    const std::string says = refusal([&] { arrow_table table(*type.get(), *array.get()); });
+    *array.get() = before;
+    return says != "nothing";
+  };
+  EXPECT_FALSE(refused("i", [](ArrowArray&) {}));
+  EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.release = nullptr; }));
+  EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.length = -1; }));
+  EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.offset = -1; }));
+  EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.n_buffers = 1; }));
+  EXPECT_TRUE(refused("u", [](ArrowArray& it) { it.n_buffers = 2; }));
+  EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.buffers = nullptr; }));
+  EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.dictionary = &it; }));
+  EXPECT_TRUE(refused("i", [](ArrowArray& it) { it.dictionary = nullptr; }, "u"));
+  const void* buffers[] = {nullptr, nullptr};
+  EXPECT_TRUE(refused("i", [&](ArrowArray& it) { it.buffers = buffers, it.null_count = 0; }));
+  alignas(8) const char values[200] = {};
+  const void* shifted[] = {nullptr, values + 1};
+  EXPECT_TRUE(refused("i", [&](ArrowArray& it) { it.buffers = shifted, it.null_count = 0; }));
+  EXPECT_TRUE(refused("i", [&](ArrowArray& it) { it.buffers = shifted, it.null_count = 3; }));
+  EXPECT_FALSE(refused("c", [&](ArrowArray& it) { it.buffers = shifted, it.null_count = -1; }));
+}
+
+TEST(Arrow, CodesWithoutAValueAreRefused) {
+  const roost::host cpu(1);
+  random_bits random(4);
+  for (const column_kind& kind : {column_kind{"c", "u"}, column_kind{"c", "i"}}) {
+    for (const char code : {char{3}, char{-1}}) {
+      const auto type = type_of(kind);
+      auto array = array_of(kind, 4, 0, -1, 52, random);  // of 3 values
+      const char codes[] = {0, 1, code, 2};
+      const void* buffers[] = {nullptr, codes};
+      const void** const before = array.get()->buffers;
+      array.get()->buffers = buffers;
+      const arrow_table table(*type.get(), *array.get());
+      EXPECT_NE(refusal([&] { roost::arrow_keys keys(cpu, {&table}); }).find("code of no value"),
+                std::string::npos);
+      array.get()->buffers = before;
+    }
+  }
+}
+
+TEST(Arrow, ChunksAreOneColumn) {
+  random_bits random(5);
+  const roost::host cpu(2);
+  for (const column_kind& kind : kinds) {
+    const auto type = type_of(kind);
+    std::vector<arrow_owner<ArrowArray>> chunks;
+    std::vector<row> rows;
+    arrow_table table(*type.get());
+    for (const std::size_t n : {5, 0, 12, 300}) {
+      chunks.push_back(array_of(kind, n, n % 7, n == 12 ? -1 : 25, 30, random));
+      const auto more = test::rows_of(*type.get(), *chunks.back().get());
+      rows.insert(rows.end(), more.begin(), more.end());
+    }
+    for (const auto& chunk : chunks) table.add(*chunk.get());
+    const roost::arrow_keys keys(cpu, {&table});
+    const auto columns = keys.columns(0);
+    roost::column_packing(cpu, columns).with_keys(cpu, columns, [&](const auto& words) {
+      const auto all = roost::unique_all(cpu, words, {.inverse = true});
+      EXPECT_EQ(std::vector(all.inverse.begin(), all.inverse.end()), numbers_of(rows))
+          << kind.format << kind.dictionary;
+      return true;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace test
