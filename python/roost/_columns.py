@@ -9,6 +9,7 @@ import numpy as np
 from . import _strings
 from ._exact import shown
 from ._frames import objects_at, of_capsules, take_rows
+from ._keys import numpy_dtype
 from ._libraries import NUMPY, take, taker_name
 
 
@@ -19,14 +20,14 @@ class Column:
     bit for each row, as in Arrow's bitmaps: the least significant first, 1 for a value. What lies at a null
     is defined, and has no meaning. `given`: what it was made of. `direct`: whether `array` has the values of
     `given` as they are, rather than what its numbers or encodings stand for. `unit`: what the numbers of
-    `array` mean beyond its type; columns of two units are never equal.
+    `array` mean beyond its type; columns of two units are never equal. `typeless`: all are nulls, of no type.
     """
 
-    __slots__ = ("array", "library", "valid", "given", "name", "direct", "unit")
+    __slots__ = ("array", "library", "valid", "given", "name", "direct", "unit", "typeless")
 
     def __init__(self, array, library, valid, given, direct=True, unit=None):
         self.array, self.library, self.valid, self.given = array, library, valid, given
-        self.direct, self.unit, self.name = direct, unit, None
+        self.direct, self.unit, self.name, self.typeless = direct, unit, None, False
 
     def __len__(self):
         return len(self.given) if self.array is None else self.array.shape[0]
@@ -40,6 +41,16 @@ class Column:
         """Makes it an array of another library on the CPU."""
         if library is not self.library:
             self.array, self.library = library.of_numpy(self.library.to_numpy(self.array)), library
+
+    def become(self, other):
+        """Gives nulls of no type the type of another column."""
+        n, array = len(self), other.array
+        if isinstance(array, _strings.Texts):
+            empty = np.zeros(n, f"{'S' if array.type is bytes else 'U'}1")
+            self.array, self.library = _strings.of_numpy(empty, "roost"), NUMPY
+        else:
+            self.array, self.library = other.library.of_numpy(np.zeros(n, numpy_dtype(array))), other.library
+        self.unit, self.typeless = other.unit, False
 
     @property
     def null_row(self):
@@ -156,13 +167,20 @@ def _arrow_bitmap(column):
     return bits
 
 
+def _of_no_type(n, given):
+    """n nulls."""
+    column = Column(np.zeros(n, np.int8), NUMPY, bitmap_of(np.zeros(n, bool)), given, False)
+    column.typeless = True
+    return column
+
+
 def _arrow(column, what, given=None, direct=True):
     """A column of Arrow that is no text."""
     pa = sys.modules["pyarrow"]
     kind = column.type
     given = column if given is None else given
     if pa.types.is_null(kind):
-        return _arrow(column.cast(pa.int8()), what, given, False)
+        return _of_no_type(len(column), given)
     if pa.types.is_dictionary(kind):
         whole = hasattr(column, "chunks")
         return _arrow(
@@ -211,7 +229,7 @@ def _polars(x, what):
     if name in ("Decimal", "Time"):
         return _arrow(x.to_arrow(), what, x, False)
     if name == "Null":
-        return Column(np.zeros(len(x), np.int8), NUMPY, bitmap_of(np.zeros(len(x), bool)), x, False)
+        return _of_no_type(len(x), x)
     is_read = (x.dtype.is_numeric() or x.dtype.is_temporal() or name == "Boolean") and "128" not in name
     if x.null_count() == 0 or not is_read:
         return _plain(x, what)

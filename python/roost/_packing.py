@@ -154,6 +154,11 @@ def encode_two_columns(x, y, what, nulls_equal):
     a, b = (
         [_single_column(given, what)] if columns is None else columns for columns, given in ((a, x), (b, y))
     )
+    for one, two in zip(a, b):
+        if one.typeless:
+            one.become(two)
+        elif two.typeless:
+            two.become(one)
     _check_two(a, b, what)
     for one, two in zip(a, b, strict=True):
         at = _at(what, a, one)

@@ -1337,3 +1337,21 @@ def test_what_lies_at_nulls_is_no_key(kind):
             for _, queries in [("", x)] if form.startswith("column") else forms(table):
                 assert index.get_indexer(queries).tolist() == first, form
                 assert mapped.find(queries, missing=-1).tolist() == first, form
+
+
+@pytest.mark.parametrize("values", [["a", None], [b"a", None], [7, None], [0.5, None], [], [None]], ids=str)
+def test_nulls_of_no_type_are_nulls_of_any(values):
+    other = pa.array(values)
+    for frames in (
+        lambda column: pa.table({"k": column}),
+        lambda column: pl.from_arrow(pa.table({"k": column})),
+    ):
+        nothing, some = frames(pa.nulls(2)), frames(other)
+        has_null = None in values
+        np.testing.assert_array_equal(roost.isin(nothing, some), [False, False])
+        np.testing.assert_array_equal(roost.isin(nothing, some, nulls_equal=True), [has_null] * 2)
+        np.testing.assert_array_equal(
+            roost.isin(some, nothing, nulls_equal=True), [value is None for value in values]
+        )
+        assert len(roost.join(nothing, some, "left")[0]) == 2
+        assert roost.merge(some, nothing, on="k", how="outer").shape == (len(values) + 2, 1)
