@@ -18,8 +18,8 @@ REPOSITORY = PACKAGE.get("urls", {}).get("Repository")  # its address, if it has
 
 CONTENTS = {
     "Start": "install quickstart",
-    "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/concurrent docs/stadium "
-    "docs/several-gpus docs/sparse",
+    "Use": "docs/guide docs/choosing docs/coming-from docs/python docs/c docs/groups docs/concurrent "
+    "docs/stadium docs/several-gpus docs/sparse",
     "Applications": "docs/voxels docs/matching",
     "Reference": "cpp/index python/index",
     "Results": "docs/performance apps/bench/peers/README docs/reproduction",

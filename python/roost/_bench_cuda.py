@@ -58,15 +58,11 @@ def _operations(rows, copies, dtype):
     on_cupy = [cupy.from_dlpack(t) for t in (keys, queries, known)] if cupy else None
 
     expected = torch.unique(keys)
-    yield (
-        "unique",
-        {
-            "roost": lambda: roost.unique(keys),
-            "torch": lambda: torch.unique(keys, sorted=False),
-            **({"CuPy": lambda: cupy.unique(on_cupy[0])} if cupy else {}),
-        },
-        lambda r: torch.equal(torch.sort(_tensor(r))[0], expected),
-    )
+    yield "unique", {
+        "roost": lambda: roost.unique(keys),
+        "torch": lambda: torch.unique(keys, sorted=False),
+        **({"CuPy": lambda: cupy.unique(on_cupy[0])} if cupy else {}),
+    }, lambda r: torch.equal(torch.sort(_tensor(r))[0], expected)
 
     def all_right(result):
         found, inverse, counts = map(_tensor, result)
@@ -76,30 +72,22 @@ def _operations(rows, copies, dtype):
             and torch.equal(torch.bincount(inverse, minlength=len(found)), counts)
         )
 
-    yield (
-        "unique, inverse and counts",
-        {
-            "roost": lambda: roost.unique(keys, return_inverse=True, return_counts=True),
-            "torch": lambda: torch.unique(keys, return_inverse=True, return_counts=True),
-            **(
-                {"CuPy": lambda: cupy.unique(on_cupy[0], return_inverse=True, return_counts=True)}
-                if cupy
-                else {}
-            ),
-        },
-        all_right,
-    )
+    yield "unique, inverse and counts", {
+        "roost": lambda: roost.unique(keys, return_inverse=True, return_counts=True),
+        "torch": lambda: torch.unique(keys, return_inverse=True, return_counts=True),
+        **(
+            {"CuPy": lambda: cupy.unique(on_cupy[0], return_inverse=True, return_counts=True)}
+            if cupy
+            else {}
+        ),
+    }, all_right
 
     there = torch.isin(queries, known)
-    yield (
-        "isin",
-        {
-            "roost": lambda: roost.isin(queries, known),
-            "torch": lambda: torch.isin(queries, known),
-            **({"CuPy": lambda: cupy.isin(on_cupy[1], on_cupy[2])} if cupy else {}),
-        },
-        lambda r: torch.equal(_tensor(r), there),
-    )
+    yield "isin", {
+        "roost": lambda: roost.isin(queries, known),
+        "torch": lambda: torch.isin(queries, known),
+        **({"CuPy": lambda: cupy.isin(on_cupy[1], on_cupy[2])} if cupy else {}),
+    }, lambda r: torch.equal(_tensor(r), there)
 
     index = roost.Index(known)
     ascending, order = torch.sort(known)
@@ -109,32 +97,20 @@ def _operations(rows, copies, dtype):
         return torch.where(ascending[at] == queries, order[at], -1)
 
     position = search()
-    yield (
-        "look up (table, or sorted keys, made before)",
-        {
-            "roost": lambda: index.get_indexer(queries),
-            "roost, int32 rows": lambda: index.get_indexer(queries, index_dtype="int32"),
-            "torch": search,
-        },
-        lambda r: torch.equal(r.long(), position),
-    )
+    yield "look up (table, or sorted keys, made before)", {
+        "roost": lambda: index.get_indexer(queries),
+        "roost, int32 rows": lambda: index.get_indexer(queries, index_dtype="int32"),
+        "torch": search,
+    }, lambda r: torch.equal(r.long(), position)
     table = roost.Map(known, order)
-    yield (
-        "Map.find (the table, or sorted keys, made before)",
-        {
-            "roost": lambda: table.find(queries, missing=-1),
-            "torch": lambda: torch.where((at := search()) >= 0, order[at], -1),
-        },
-        lambda r: torch.equal(r, torch.where(position >= 0, order[position], -1)),
-    )
-    yield (
-        "the table, or sorting",
-        {
-            "roost": lambda: roost.Index(known),
-            "torch": lambda: torch.sort(known),
-        },
-        lambda r: True,
-    )
+    yield "Map.find (the table, or sorted keys, made before)", {
+        "roost": lambda: table.find(queries, missing=-1),
+        "torch": lambda: torch.where((at := search()) >= 0, order[at], -1),
+    }, lambda r: torch.equal(r, torch.where(position >= 0, order[position], -1))
+    yield "the table, or sorting", {
+        "roost": lambda: roost.Index(known),
+        "torch": lambda: torch.sort(known),
+    }, lambda r: True
 
     def sum_by_torch():
         found, inverse = torch.unique(keys, return_inverse=True)
@@ -161,14 +137,10 @@ def _operations(rows, copies, dtype):
         return left, at[left]
 
     right_join = join_by_torch()
-    yield (
-        "join with distinct keys",
-        {
-            "roost": lambda: roost.join(queries, known),
-            "torch": lambda: (torch.sort(known), join_by_torch())[1],
-        },
-        lambda r: torch.equal(r[0], right_join[0]) and torch.equal(r[1], right_join[1]),
-    )
+    yield "join with distinct keys", {
+        "roost": lambda: roost.join(queries, known),
+        "torch": lambda: (torch.sort(known), join_by_torch())[1],
+    }, lambda r: torch.equal(r[0], right_join[0]) and torch.equal(r[1], right_join[1])
 
 
 def _overhead():

@@ -99,8 +99,8 @@ class _Roost:
 
 
 class _Gpu:
-    """roost on columns of CuPy, in memory of a GPU. Texts are numbers there, of a dictionary that the CPU made
-    before; times are those of the GPU alone."""
+    """roost on columns of CuPy, in memory of a GPU. Texts are numbers there, of a dictionary that the CPU
+    made before; times are those of the GPU alone."""
 
     def __init__(self, files, threads):
         import cupy

@@ -68,9 +68,8 @@ def _operations(work, libraries, threads):
         other = pandas.DataFrame({"k": queries})
         unique_rows = pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))})
         db.execute(
-            "create table t as from table; create table o as from other; create table u as from unique_rows".replace(
-                "from table", 'from "table"'
-            )
+            "create table t as from table; create table o as from other; create table u as from unique_rows"
+            .replace("from table", 'from "table"')
         )
 
     def count(result):
@@ -147,9 +146,8 @@ def _operations(work, libraries, threads):
 
     yield "join with distinct keys", "roost", lambda: roost.join(queries, work.distinct)[1], joined
     if pandas:
-        a, b = (
-            pandas.DataFrame({"k": queries}),
-            pandas.DataFrame({"k": work.distinct, "row": np.arange(len(work.distinct))}),
+        a, b = pandas.DataFrame({"k": queries}), pandas.DataFrame(
+            {"k": work.distinct, "row": np.arange(len(work.distinct))}
         )
         yield "join with distinct keys", "pandas", lambda: a.merge(b, on="k")["row"].to_numpy(), joined
     if polars:
