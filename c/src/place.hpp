@@ -68,7 +68,7 @@ result_buffer buffer_of(array<T, Place>&& from, int device) {
   return {kept->data(), std::shared_ptr<array<T, Place>>(kept, release)};
 }
 
-/// An array that owns its buffers, of which the first is the bitmap, and its fields.
+/// An array that owns its buffers, the first one being the bitmap, and its fields.
 arrow_owner<ArrowArray> make_array(std::size_t rows, std::size_t nulls, std::vector<result_buffer> buffers,
                                    std::vector<arrow_owner<ArrowArray>> fields = {});
 arrow_owner<ArrowSchema> make_schema(const std::string& format, const char* name,

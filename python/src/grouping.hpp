@@ -335,7 +335,10 @@ class grouping_of_few final : public grouping<host> {
     few_ = std::move(few.rows);
     numbered_ = true;
   }
-  nb::object keys(at_place at) override { return to_python(at, std::move(keys_)); }
+  nb::object keys(at_place at) override {
+    if (keys_.size() != size_) detail::raise<error>({"roost.group_by: the keys were taken before"});
+    return to_python(at, std::move(keys_));
+  }
 
  private:
   bool aggregate(const host&, const load_word<std::uint64_t>&, array<std::uint64_t, host>&) override {

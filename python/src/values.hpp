@@ -119,7 +119,6 @@ struct words_of {
 /// before.
 template <class Bits>
 struct load_word {
-  using value = Bits;
   enum class form : std::uint8_t { bits, fraction, in_order, truth, one };
   values_of_rows source;
   words_of words;
