@@ -27,8 +27,8 @@
  * - 1 or more rows. A table is a struct array without nulls, or a single column.
  *
  * Devices. A table is in memory of the CPU or, where the library was built with CUDA, of a GPU; results are
- * where the table is. On a GPU columns are numbers without dictionaries. Work has finished when a function
- * returns.
+ * where the table is. Schemas, and the structs of arrays, are in memory of the CPU always. Work has finished
+ * when a function returns.
  *
  * Threads. Any number of threads may call any functions at the same time, also with the same handles, but for
  * destroying one that others use. */

@@ -225,17 +225,9 @@ void groups<Place>::reduce(const roost_table& table, int how, ArrowSchema* schem
   const arrow_table::column& column = table.columns.columns()[0];
   const reduction what = reduction_of(*column.schema, column.type, how);
   arrow_keys<Place> read;
-  array<std::uint32_t, Place> none;
-  if (column.type.made_of != arrow_type::form::text) {
-    arrow_type as = column.type;
-    if (how != ROOST_COUNT) as.number = what.read;
-    read.add(place, 0, column, as);
-  } else if constexpr (std::is_same_v<Place, host>) {  // which are only counted
-    none = array<std::uint32_t, Place>(place, rows);
-    read.add(place, 0, none.span(), table.columns.texts(0));
-  } else {
-    detail::raise<invalid_argument>({"roost: texts on a GPU; count them on the CPU"});
-  }
+  arrow_type as = column.type;
+  if (how != ROOST_COUNT) as.number = what.read;
+  read.add(place, 0, column, as);
   const key_column values = read.columns(0)[0];
   array<std::byte, Place> results(place, size() * bytes_of(what.result));
   array<bool, Place> valid(place, size());

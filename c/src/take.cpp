@@ -1,5 +1,6 @@
 #include "keys.hpp"
 #include "operations.hpp"
+#include "texts.hpp"
 
 // Rows of a table, by their numbers.
 
@@ -42,6 +43,20 @@ struct take_word {
   ROOST_FN void operator()(std::size_t i) const { to[i] = valid[i] ? from[wanted(i)] : Word{}; }
 };
 
+/// Texts of one width; zeros for nulls.
+struct write_fixed {
+  const std::string_view* texts;
+  std::size_t width;
+  char* to;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (texts[i].size() == width) {
+      memcpy(to + i * width, texts[i].data(), width);
+    } else {
+      memset(to + i * width, 0, width);
+    }
+  }
+};
+
 /// A column of an output, and its type.
 struct taken {
   arrow_owner<ArrowSchema> type;
@@ -77,18 +92,8 @@ class taker {
       return {make_schema(format, from.schema->name),
               format == "e" ? halves(from) : numbers(from, from.type)};
     }
-    if constexpr (std::is_same_v<Place, host>) {
-      const text_column texts = table.columns.texts(index);
-      const bool is_view = format[0] == 'v';
-      const std::string as = !is_view ? format : format == "vu" ? "U" : "Z";
-      return {make_schema(as, from.schema->name), as[0] == 'w' ? fixed(texts, format)
-                                                  : as[0] == 'u' || as[0] == 'z'
-                                                      ? packed<std::int32_t>(texts)
-                                                      : packed<std::int64_t>(texts)};
-    } else {
-      detail::raise<invalid_argument>(
-          {detail::arrow_name(*from.schema), ": texts on a GPU; take them on the CPU"});
-    }
+    const std::string as = format[0] != 'v' ? format : format == "vu" ? "U" : "Z";
+    return {make_schema(as, from.schema->name), texts(from, as)};
   }
 
  private:
@@ -150,50 +155,27 @@ class taker {
     return numbers(column, column.type);
   }
 
-  std::string_view text(const text_column& texts, const array<bool, host>& valid, std::size_t i) const {
-    return valid[i] ? texts[static_cast<std::size_t>(wanted_(i))] : std::string_view();
-  }
-
-  template <class Offset>
-  arrow_owner<ArrowArray> packed(const text_column& texts) const {
-    const auto valid = texts_validity(texts);
-    array<std::uint64_t, host> ends(place_, count_ + 1);
-    place_.for_each(count_, [&](std::size_t i) { ends[i] = text(texts, valid, i).size(); });
-    ends[count_] = 0;
-    place_.exclusive_scan(ends.data(), ends.data(), count_ + 1);
-    if (ends[count_] > static_cast<std::uint64_t>(std::numeric_limits<Offset>::max())) {
-      detail::raise<invalid_argument>({"roost: ", ends[count_],
-                                       " bytes of texts are too many for offsets of ", sizeof(Offset),
-                                       " bytes; take fewer rows at once"});
-    }
-    array<Offset, host> offsets(place_, count_ + 1);
-    array<char, host> bytes(place_, std::max<std::size_t>(1, ends[count_]));
-    place_.for_each(count_ + 1, [&](std::size_t i) {
-      offsets[i] = static_cast<Offset>(ends[i]);
-      if (i == count_) return;
-      const std::string_view from = text(texts, valid, i);
-      std::copy(from.begin(), from.end(), bytes.data() + ends[i]);
-    });
-    return finished(valid, {buffer_of(std::move(offsets), device_), buffer_of(std::move(bytes), device_)});
-  }
-
-  arrow_owner<ArrowArray> fixed(const text_column& texts, const std::string& format) const {
-    const auto valid = texts_validity(texts);
+  arrow_owner<ArrowArray> texts(const arrow_table::column& from, const std::string& format) const {
+    arrow_keys<Place> read;
+    read.add(place_, 0, from, from.type);
+    const key_column column = read.columns(0)[0];
+    const auto valid = validity_of(column.valid);
+    array<std::string_view, Place> taken(place_, count_);
+    place_.for_each(
+        count_, take_word<std::string_view>{wanted_, valid.data(), texts_of(column).data(), taken.data()});
+    if (format == "u" || format == "z") return packed<std::int32_t>(valid, taken);
+    if (format == "U" || format == "Z") return packed<std::int64_t>(valid, taken);
     const std::size_t width = std::stoul(format.substr(2));
-    array<char, host> bytes(place_, std::max<std::size_t>(1, count_ * width));
-    place_.fill(bytes.data(), 0, bytes.size());
-    place_.for_each(count_, [&](std::size_t i) {
-      const std::string_view from = text(texts, valid, i);
-      std::copy(from.begin(), from.end(), bytes.data() + i * width);
-    });
+    array<char, Place> bytes(place_, std::max<std::size_t>(1, count_ * width));
+    place_.for_each(count_, write_fixed{taken.data(), width, bytes.data()});
     return finished(valid, {buffer_of(std::move(bytes), device_)});
   }
-
-  array<bool, host> texts_validity(const text_column& texts) const {
-    arrow_keys<host> read;
-    const array<std::uint32_t, host> numbers(place_, texts.size());
-    read.add(place_, 0, numbers.span(), texts);
-    return validity_of(read.columns(0)[0].valid);
+  template <class Offset>
+  arrow_owner<ArrowArray> packed(const array<bool, Place>& valid,
+                                 const array<std::string_view, Place>& texts) const {
+    packed_copy<Offset, Place> copy(place_, texts);
+    return finished(valid,
+                    {buffer_of(std::move(copy.offsets), device_), buffer_of(std::move(copy.bytes), device_)});
   }
 
   const Place& place_;

@@ -174,7 +174,7 @@ class arrow_table {
 /// Columns of Arrow as key_columns: those of one table, or of two that are compared. Numbers of one chunk
 /// stay where they are; bools, halves, dictionaries, several chunks and numbers of two types are converted,
 /// decimals of 128 bits are two columns, and texts are numbered. On cuda, the structs are on the host, their
-/// buffers on the device, and dictionaries and texts are refused.
+/// buffers on the device.
 ///
 ///     const roost::arrow_table sales(schema, array);
 ///     const roost::arrow_keys keys(cpu, {&sales});
@@ -190,19 +190,24 @@ class arrow_keys {
   arrow_keys(const Place& place, std::initializer_list<const arrow_table*> tables);
   std::span<const key_column> columns(std::size_t table) const { return columns_[table]; }
 
-  /// Adds the key_columns of a column without texts, converted to a type that holds its values.
+  /// Adds the key_columns of a column, converted to a type that holds its values. Texts become a column of
+  /// std::string_view, of where they lie, which is no key: see number_texts.
   void add(const Place& place, std::size_t table, const arrow_table::column& from, const arrow_type& as);
-  /// Adds a key_column of numbers of texts, memory that must outlive it; null where these texts are.
-  void add(const Place& place, std::size_t table, std::span<const std::uint32_t> numbers,
-           const text_column& texts);
   arrow_keys() : columns_(2) {}
 
  private:
+  void add(const Place& place, std::size_t table, std::span<const std::uint32_t> numbers,
+           const text_column& texts);
   template <class T>
   T* keep(array<T, Place>&& memory) {
     memory_.push_back(std::make_shared<array<T, Place>>(std::move(memory)));
     return static_cast<array<T, Place>*>(memory_.back().get())->data();
   }
+
+  key_column read(const Place& place, const arrow_table::column& from, const arrow_type& as,
+                  std::byte* values);
+  void number_texts_of(const Place& place, std::initializer_list<const arrow_table*> tables, std::size_t c,
+                       const arrow_type& as);
 
   std::vector<std::vector<key_column>> columns_;
   std::vector<std::shared_ptr<void>> memory_;

@@ -12,7 +12,7 @@
 #include "roost/two_way_index.hpp"
 
 /// \file
-/// Columns of texts on the host, read where they lie, and numbered exactly. Needs the header xxhash.h.
+/// Columns of texts, read where they lie, and numbered exactly. Needs the header xxhash.h.
 
 namespace roost {
 
@@ -20,19 +20,20 @@ namespace roost {
 struct validity {
   const std::uint8_t* bits = nullptr;
   std::size_t offset = 0;
-  bool operator[](std::size_t i) const {
+  ROOST_FN bool operator[](std::size_t i) const {
     return bits == nullptr || (bits[(offset + i) / 8] >> (offset + i) % 8 & 1) != 0;
   }
 };
 
-// How texts lie in memory. Each is a column whose element i is a text; of a null, any.
+// How texts lie in memory, of the host or of a GPU. Each is a column whose element i is a text; of a null,
+// any.
 
 /// Bytes side by side: text i is those from offsets[i] to offsets[i + 1] - 1. Arrow's utf8 and large_utf8.
 template <class Offset>
 struct packed_texts {
   const Offset* offsets;
   const char* bytes;
-  std::string_view operator[](std::size_t i) const {
+  ROOST_FN std::string_view operator[](std::size_t i) const {
     return {bytes + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};
   }
 };
@@ -48,7 +49,7 @@ struct viewed_texts {
   const view* views;
   const void* const* buffers;
   validity valid;  ///< a null's view may point anywhere
-  std::string_view operator[](std::size_t i) const {
+  ROOST_FN std::string_view operator[](std::size_t i) const {
     if (!valid[i]) return {};
     const view& it = views[i];
     const auto length = static_cast<std::size_t>(it.length);
@@ -62,10 +63,11 @@ struct fixed_texts {
   const char* bytes;
   std::size_t width;
   bool padded;  ///< zeros at the end are no part of a text
-  std::string_view operator[](std::size_t i) const {
-    std::string_view text(bytes + i * width, width);
-    if (padded) text.remove_suffix(width - 1 - text.find_last_not_of('\0'));  // npos + 1 is 0
-    return text;
+  ROOST_FN std::string_view operator[](std::size_t i) const {
+    const char* const text = bytes + i * width;
+    std::size_t n = width;
+    while (padded && n > 0 && text[n - 1] == '\0') --n;
+    return {text, n};
   }
 };
 
@@ -76,7 +78,7 @@ struct coded_texts {
   const void* codes;
   std::size_t code_bytes;  ///< 1, 2, 4 or 8
   const text_column* dictionary;
-  std::size_t code(std::size_t i) const {
+  ROOST_FN std::size_t code(std::size_t i) const {
     switch (code_bytes) {
       case 1:
         return static_cast<const std::uint8_t*>(codes)[i];
@@ -172,6 +174,20 @@ struct numbered_texts {
 /// text. Throws invalid_argument for more than 2^32 - 2 rows, out_of_memory, and build_error if 16 hash
 /// functions do not tell the texts apart.
 inline numbered_texts number_texts(const host& cpu, const text_column& texts);
+
+/// Texts in memory of a place, numbered by first occurrence. Those of at most 15 bytes have a key of their
+/// own; for longer ones a hash stands.
+template <class Place>
+struct numbered_views {
+  array<std::uint32_t, Place> first;    ///< the row where each distinct text comes first, ascending
+  array<std::uint32_t, Place> numbers;  ///< of each row's text
+  std::uint64_t seed = 0;               ///< of the hashes, under which different texts have different keys
+};
+
+/// The same for texts that lie anywhere in memory of the place: on a GPU, too. Synchronises. Throws as the
+/// above, and device_error.
+template <class Place>
+numbered_views<Place> number_texts(const Place& place, std::span<const std::string_view> texts);
 
 /// Keys that are equal where texts are.
 struct text_keys {

@@ -11,6 +11,10 @@
 
 #include "support/arrow.hpp"
 
+#if defined(ROOST_TEST_CUDA)
+#include <cuda_runtime_api.h>
+#endif
+
 // libroost.so against maps of the standard library, by the functions of roost.h alone.
 
 namespace test {
@@ -39,6 +43,72 @@ struct table_deleter {
 template <class Handle>
 using owned = std::unique_ptr<Handle, table_deleter>;
 
+/// Where tables are: the device's number, or -1.
+int at_device = -1;
+
+#if defined(ROOST_TEST_CUDA)
+std::vector<int> devices() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0 ? std::vector{-1, 0} : std::vector{-1};
+}
+std::shared_ptr<void> device_copy(const std::vector<char>& from) {
+  void* copy = nullptr;
+  EXPECT_EQ(cudaMalloc(&copy, from.size()), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(copy, from.data(), from.size(), cudaMemcpyHostToDevice), cudaSuccess);
+  return std::shared_ptr<void>(copy, [](void* it) { cudaFree(it); });
+}
+void copy_back(char* to, const void* from, std::size_t bytes) {
+  EXPECT_EQ(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), cudaSuccess);
+}
+#else
+std::vector<int> devices() { return {-1}; }
+std::shared_ptr<void> device_copy(const std::vector<char>&) { return nullptr; }
+void copy_back(char* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+#endif
+
+/// Puts an array where tables are.
+ArrowDeviceArray placed(ArrowArray array) {
+  ArrowDeviceArray result{};
+  if (at_device >= 0) move_buffers(array, device_copy);
+  result.array = array;
+  result.device_type = at_device < 0 ? ARROW_DEVICE_CPU : ARROW_DEVICE_CUDA;
+  result.device_id = at_device;
+  return result;
+}
+
+/// A copy of an array without an offset, on the host.
+struct host_copy {
+  ArrowArray it{};
+  std::vector<std::vector<char>> buffers;
+  std::vector<const void*> pointers;
+  std::vector<std::unique_ptr<host_copy>> fields;
+  std::vector<ArrowArray*> field_pointers;
+
+  host_copy(const ArrowSchema* type, const std::string& format, const ArrowArray& from) : it(from) {
+    const auto n = static_cast<std::size_t>(from.length);
+    const std::size_t bits = (n + 7) / 8;
+    const std::size_t offset_bytes = format == "u" || format == "z" ? 4 : 8;
+    const bool is_text = format == "U" || format == "Z" || offset_bytes == 4;
+    EXPECT_EQ(from.offset, 0);
+    for (std::int64_t i = 0; i < from.n_buffers; ++i) {
+      std::size_t bytes = i == 0 || format == "b" ? bits : width_of(format) * n;
+      if (i == 1 && is_text) bytes = (n + 1) * offset_bytes;
+      if (i == 2) std::memcpy(&(bytes = 0), buffers[1].data() + n * offset_bytes, offset_bytes);
+      const bool is_there = from.buffers[i] != nullptr;
+      buffers.emplace_back(is_there ? bytes : 0);
+      if (is_there) copy_back(buffers.back().data(), from.buffers[i], bytes);
+      pointers.push_back(is_there ? buffers.back().data() : nullptr);
+    }
+    for (std::int64_t c = 0; c < from.n_children; ++c) {
+      const ArrowSchema& of = *type->children[c];
+      fields.push_back(std::make_unique<host_copy>(&of, of.format, *from.children[c]));
+      field_pointers.push_back(&fields.back()->it);
+    }
+    it.buffers = pointers.data();
+    it.children = field_pointers.data();
+  }
+};
+
 /// An array that was written, and is released.
 struct output {
   ArrowSchema type{};
@@ -51,18 +121,21 @@ struct output {
   }
 
   rows_64 numbers() const {
-    const auto* const from = static_cast<const std::int64_t*>(array.array.buffers[1]);
+    const host_copy copy(nullptr, "l", array.array);
+    const auto* const from = static_cast<const std::int64_t*>(copy.it.buffers[1]);
     EXPECT_EQ(array.array.null_count, 0);
-    EXPECT_EQ(array.device_type, ARROW_DEVICE_CPU);
-    return rows_64(from, from + array.array.length);
+    EXPECT_EQ(array.device_type, at_device < 0 ? ARROW_DEVICE_CPU : ARROW_DEVICE_CUDA);
+    return rows_64(from, from + copy.it.length);
   }
   std::vector<bool> bools() const {
+    const host_copy copy(nullptr, "b", array.array);
     std::vector<bool> result;
-    for (std::int64_t i = 0; i < array.array.length; ++i) {
-      result.push_back(bit_at(array.array.buffers[1], static_cast<std::size_t>(i)));
+    for (std::int64_t i = 0; i < copy.it.length; ++i) {
+      result.push_back(bit_at(copy.it.buffers[1], static_cast<std::size_t>(i)));
     }
     return result;
   }
+  std::vector<row> rows() const { return rows_of(type, host_copy(&type, type.format, array.array).it); }
 };
 
 /// A table, and its rows as the oracle has them.
@@ -85,9 +158,13 @@ both table_of(const std::vector<column_kind>& columns, std::size_t n, int nulls,
   ArrowArray array = is_struct ? make_table(arrays, skipped) : arrays[0];
   both result{nullptr, rows_of(type, array)};
   roost_table* made = nullptr;
-  EXPECT_EQ(roost_table_of_array(&type, &array, &made), ROOST_OK) << roost_last_error();
+  ArrowDeviceArray there = placed(array);
+  EXPECT_EQ(at_device < 0 ? roost_table_of_array(&type, &there.array, &made)
+                          : roost_table_of_device_array(&type, &there, &made),
+            ROOST_OK)
+      << roost_last_error();
   EXPECT_EQ(type.release, nullptr);
-  EXPECT_EQ(array.release, nullptr);
+  EXPECT_EQ(there.array.release, nullptr);
   result.table.reset(made);
   EXPECT_EQ(roost_table_rows(made), static_cast<std::int64_t>(n));
   return result;
@@ -121,6 +198,13 @@ struct oracle {
     }
   }
 };
+
+/// Tests that run on the CPU, and on a GPU where there is one.
+struct places : testing::TestWithParam<int> {
+  void SetUp() override { at_device = GetParam(); }
+  void TearDown() override { at_device = -1; }
+};
+INSTANTIATE_TEST_SUITE_P(C, places, testing::ValuesIn(devices()));
 
 void check_distinct(const both& made) {
   const roost_table* const table = made.table.get();
@@ -170,16 +254,14 @@ ArrowDeviceArray rows_array(const rows_64& rows, std::size_t offset) {
     std::memcpy(memory->buffers[1]->data() + at * 8, &rows[i], 8);
   }
   for (const auto& buffer : memory->buffers) memory->pointers.push_back(buffer->data());
-  ArrowDeviceArray result{};
-  memory->finish(result.array);
-  result.array.length = static_cast<std::int64_t>(rows.size());
-  result.array.offset = static_cast<std::int64_t>(offset);
-  result.array.null_count = -1;
-  result.array.n_buffers = 2;
-  result.array.buffers = memory->pointers.data();
-  result.device_type = ARROW_DEVICE_CPU;
-  result.device_id = -1;
-  return result;
+  ArrowArray result{};
+  memory->finish(result);
+  result.length = static_cast<std::int64_t>(rows.size());
+  result.offset = static_cast<std::int64_t>(offset);
+  result.null_count = -1;
+  result.n_buffers = 2;
+  result.buffers = memory->pointers.data();
+  return placed(result);
 }
 
 void check_take(const both& made, random_bits& random) {
@@ -198,11 +280,11 @@ void check_take(const both& made, random_bits& random) {
   roost_release_array(&rows);
   EXPECT_EQ(taken.array.array.length, static_cast<std::int64_t>(wanted.size()));
   if (columns != 0) {
-    EXPECT_EQ(rows_of(taken.type, taken.array.array), expected);
+    EXPECT_EQ(taken.rows(), expected);
   }
 }
 
-TEST(C, OneTableAgreesWithMaps) {
+TEST_P(places, OneTableAgreesWithMaps) {
   random_bits random(11);
   for (int round = 0; round < 150; ++round) {
     const std::size_t sizes[] = {0, 1, 7, 8, 100, 2000};
@@ -224,7 +306,7 @@ TEST(C, OneTableAgreesWithMaps) {
   EXPECT_EQ(live_structs, 0);
 }
 
-TEST(C, LargeTablesAgreeWithMaps) {
+TEST_P(places, LargeTablesAgreeWithMaps) {
   random_bits random(12);
   check_distinct(table_of({{"l"}}, 131071, 10, 1000000, random));
   check_distinct(table_of({{"i"}, {"c", "u"}}, 131072, 10, 100, random));
@@ -232,7 +314,7 @@ TEST(C, LargeTablesAgreeWithMaps) {
   check_distinct(table_of({{"d:38,2"}, {"vu"}}, 131073, 10, 1000, random));
 }
 
-TEST(C, RowsOfManyWideColumns) {
+TEST_P(places, RowsOfManyWideColumns) {
   random_bits random(13);
   for (const std::size_t columns : {3, 4, 5, 33, 70}) {  // more bits, and more columns, than a key has
     for (const std::size_t n : {0, 700}) {
@@ -317,7 +399,7 @@ void check_two(const both& left, const both& right) {
   }
 }
 
-TEST(C, TwoTablesAgreeWithMaps) {
+TEST_P(places, TwoTablesAgreeWithMaps) {
   random_bits random(14);
   const std::vector<std::vector<column_kind>> same = {
       {{"c"}, {"C"}, {"s"}, {"S"}, {"i"}, {"I"}, {"l"}, {"b"}, {"L", "b"}},
@@ -346,7 +428,7 @@ TEST(C, TwoTablesAgreeWithMaps) {
   EXPECT_EQ(live_structs, 0);
 }
 
-TEST(C, LargeTablesAreJoined) {
+TEST_P(places, LargeTablesAreJoined) {
   random_bits random(15);
   for (const column_kind& kind : std::vector<column_kind>{{"l"}, {"u"}}) {
     const std::size_t n = kind.format == "l" ? 131071 : 131073;
@@ -357,7 +439,7 @@ TEST(C, LargeTablesAreJoined) {
   check_two(table_of(wide, 3000, 5, 2, random), table_of(wide, 2000, 5, 2, random));
 }
 
-TEST(C, IndexFindsIntegersOfAnyWidth) {
+TEST_P(places, IndexFindsIntegersOfAnyWidth) {
   random_bits random(16);
   for (const std::string format : {"c", "s", "i", "l"}) {
     for (const std::string other : {"c", "C", "s", "S", "i", "I", "l", "b"}) {
@@ -378,7 +460,7 @@ TEST(C, IndexFindsIntegersOfAnyWidth) {
   }
 }
 
-TEST(C, IndexKeepsNothingOfItsTable) {
+TEST_P(places, IndexKeepsNothingOfItsTable) {
   random_bits random(17);
   for (const char* format : {"u", "vu", "w:20"}) {
     both table = table_of({{format}}, 500, 10, 300, random);
@@ -561,7 +643,7 @@ void check_reduction(const roost_groups* groups, const oracle& keys, const both&
     if (keys.numbers[i] < 0 || !values.rows[i][0]) continue;
     of_group[static_cast<std::size_t>(keys.numbers[i])].push_back(number_of(format, *values.rows[i][0]));
   }
-  const auto found = rows_of(result.type, result.array.array);
+  const auto found = result.rows();
   ASSERT_EQ(found.size(), of_group.size());
   for (std::size_t g = 0; g < found.size(); ++g) {
     const std::optional<number> expected = reduced(of_group[g], how);
@@ -580,7 +662,7 @@ void check_reduction(const roost_groups* groups, const oracle& keys, const both&
   }
 }
 
-TEST(C, GroupsAgreeWithMaps) {
+TEST_P(places, GroupsAgreeWithMaps) {
   random_bits random(19);
   for (const std::size_t n : {0, 1, 50, 3000, 131071, 131073}) {
     for (const std::string format :
@@ -615,7 +697,7 @@ TEST(C, GroupsAgreeWithMaps) {
   }
 }
 
-TEST(C, ValuesOfAnyTypeAreCounted) {
+TEST_P(places, ValuesOfAnyTypeAreCounted) {
   random_bits random(20);
   for (const column_kind& kind : kinds) {
     const both keys = table_of({{"c"}}, 400, 10, 12, random), values = table_of({kind}, 400, 30, 20, random);
@@ -793,7 +875,7 @@ TEST(C, ErrorsBelongToThreads) {
   EXPECT_STREQ(roost_version(), ROOST_VERSION);
 }
 
-TEST(C, ManyThreadsUseOneTable) {
+TEST_P(places, ManyThreadsUseOneTable) {
   random_bits random(22);
   const both table = table_of({{"u"}, {"i"}}, 20000, 5, 500, random);
   const oracle expected(table.rows, false);
@@ -816,7 +898,7 @@ TEST(C, ManyThreadsUseOneTable) {
   EXPECT_EQ(roost_set_threads(0), ROOST_OK);
 }
 
-TEST(C, ResultsAreTables) {
+TEST_P(places, ResultsAreTables) {
   random_bits random(23);
   const both table = table_of({{"u"}, {"i"}}, 300, 5, 10, random);
   output first, keys;

@@ -6,7 +6,8 @@
 
 #include "support/place.hpp"
 
-// Columns of Arrow as keys, against an own reader of Arrow's layouts.
+// Columns of Arrow as keys, against an own reader of Arrow's layouts, which reads them before they move to
+// the place.
 
 namespace test {
 namespace {
@@ -37,6 +38,14 @@ arrow_owner<ArrowArray> array_of(const column_kind& kind, std::size_t n, std::si
   return arrow_owner<ArrowArray>(made);
 }
 
+/// Puts the buffers of an array into memory of the place.
+void to_place(ArrowArray& array) {
+  move_buffers(array, [](const std::vector<char>& buffer) {
+    auto copy = std::make_shared<memory_of<char>>(upload(buffer));
+    return std::shared_ptr<void>(copy, copy->data());
+  });
+}
+
 /// The numbers of rows by first occurrence.
 std::vector<std::uint32_t> numbers_of(const std::vector<row>& rows) {
   std::map<row, std::uint32_t> known;
@@ -47,23 +56,24 @@ std::vector<std::uint32_t> numbers_of(const std::vector<row>& rows) {
 
 TEST(Arrow, ColumnsAreKeys) {
   random_bits random(1);
-  const roost::host cpu(2);
+  const place_type& place = test_place();
   for (const column_kind& kind : kinds) {
     for (const std::size_t n : {0, 1, 9, 3000}) {
       for (const int nulls : {-1, 0, 30, 100}) {
         for (const std::size_t offset : {0, 3, 16}) {
           const auto type = type_of(kind);
-          const auto array = array_of(kind, n, offset, nulls, 60, random);
+          auto array = array_of(kind, n, offset, nulls, 60, random);
+          const auto expected = numbers_of(test::rows_of(*type.get(), *array.get()));
+          to_place(*array.get());
           const arrow_table table(*type.get(), *array.get());
           ASSERT_EQ(table.rows(), n);
-          const roost::arrow_keys keys(cpu, {&table});
+          const roost::arrow_keys keys(place, {&table});
           const auto columns = keys.columns(0);
-          const roost::column_packing packing(cpu, columns);
-          const auto numbers = packing.with_keys(cpu, columns, [&](const auto& words) {
-            auto all = roost::unique_all(cpu, words, {.inverse = true});
-            return std::vector(all.inverse.begin(), all.inverse.end());
+          const roost::column_packing packing(place, columns);
+          const auto numbers = packing.with_keys(place, columns, [&](const auto& words) {
+            return roost::copy_to_host(place, roost::unique_all(place, words, {.inverse = true}).inverse);
           });
-          EXPECT_EQ(numbers, numbers_of(test::rows_of(*type.get(), *array.get())))
+          EXPECT_EQ(numbers, expected)
               << kind.format << " " << kind.dictionary << " " << n << " " << nulls << " " << offset;
         }
       }
@@ -74,35 +84,36 @@ TEST(Arrow, ColumnsAreKeys) {
 
 TEST(Arrow, TwoTablesAreComparedByValue) {
   random_bits random(2);
-  const roost::host cpu(2);
+  const place_type& place = test_place();
   std::size_t compared = 0;
   for (const column_kind& left : kinds) {
     for (const column_kind& right : kinds) {
       const auto types = std::array{type_of(left), type_of(right)};
-      const auto one = array_of(left, 500, 2, 20, 40, random), two = array_of(right, 300, 8, 20, 40, random);
+      auto one = array_of(left, 500, 2, 20, 40, random), two = array_of(right, 300, 8, 20, 40, random);
+      std::vector<row> rows = test::rows_of(*types[0].get(), *one.get());
+      const auto others = test::rows_of(*types[1].get(), *two.get());
+      rows.insert(rows.end(), others.begin(), others.end());
+      to_place(*one.get());
+      to_place(*two.get());
       const arrow_table a(*types[0].get(), *one.get()), b(*types[1].get(), *two.get());
       bool has_common = true;
       try {
         roost::common_type(a.columns()[0].type, b.columns()[0].type);
       } catch (const roost::invalid_argument&) {
         has_common = false;
-        EXPECT_THROW(roost::arrow_keys(cpu, {&a, &b}), roost::invalid_argument);
+        EXPECT_THROW(roost::arrow_keys(place, {&a, &b}), roost::invalid_argument);
       }
       if (!has_common) continue;
       ++compared;
-      const roost::arrow_keys keys(cpu, {&a, &b});
+      const roost::arrow_keys keys(place, {&a, &b});
       const std::array tables{keys.columns(0), keys.columns(1)};
-      const roost::column_packing packing(cpu, tables, roost::null_equality::equal);
-      std::vector<row> rows = test::rows_of(*types[0].get(), *one.get());
-      const auto others = test::rows_of(*types[1].get(), *two.get());
-      rows.insert(rows.end(), others.begin(), others.end());
+      const roost::column_packing packing(place, tables, roost::null_equality::equal);
       std::vector<std::uint32_t> numbers;
-      packing.with_keys(cpu, tables[0], [&]<class Key>(const roost::array<Key, roost::host>& words) {
-        roost::array<Key, roost::host> all(cpu, rows.size());
-        std::copy(words.begin(), words.end(), all.begin());
-        packing.pack(cpu, tables[1], all.data() + words.size(), 1);
-        const auto found = roost::unique_all(cpu, all, {.inverse = true});
-        numbers.assign(found.inverse.begin(), found.inverse.end());
+      packing.with_keys(place, tables[0], [&]<class Key>(const memory_of<Key>& words) {
+        memory_of<Key> all(place, rows.size());
+        place.copy(all.data(), words.data(), words.bytes());
+        packing.pack(place, tables[1], all.data() + words.size(), 1);
+        numbers = roost::copy_to_host(place, roost::unique_all(place, all, {.inverse = true}).inverse);
         return true;
       });
       EXPECT_EQ(numbers, numbers_of(rows))
@@ -198,18 +209,19 @@ TEST(Arrow, BrokenArraysAreRefused) {
 }
 
 TEST(Arrow, CodesWithoutAValueAreRefused) {
-  const roost::host cpu(1);
+  const place_type& place = test_place();
   random_bits random(4);
   for (const column_kind& kind : {column_kind{"c", "u"}, column_kind{"c", "i"}}) {
     for (const char code : {char{3}, char{-1}}) {
       const auto type = type_of(kind);
       auto array = array_of(kind, 4, 0, -1, 52, random);  // of 3 values
-      const char codes[] = {0, 1, code, 2};
-      const void* buffers[] = {nullptr, codes};
+      const auto codes = upload(std::vector<char>{0, 1, code, 2});
+      to_place(*array.get());
+      const void* buffers[] = {nullptr, codes.data()};
       const void** const before = array.get()->buffers;
       array.get()->buffers = buffers;
       const arrow_table table(*type.get(), *array.get());
-      EXPECT_NE(refusal([&] { roost::arrow_keys keys(cpu, {&table}); }).find("code of no value"),
+      EXPECT_NE(refusal([&] { roost::arrow_keys keys(place, {&table}); }).find("code of no value"),
                 std::string::npos);
       array.get()->buffers = before;
     }
@@ -218,7 +230,7 @@ TEST(Arrow, CodesWithoutAValueAreRefused) {
 
 TEST(Arrow, ChunksAreOneColumn) {
   random_bits random(5);
-  const roost::host cpu(2);
+  const place_type& place = test_place();
   for (const column_kind& kind : kinds) {
     const auto type = type_of(kind);
     std::vector<arrow_owner<ArrowArray>> chunks;
@@ -228,14 +240,14 @@ TEST(Arrow, ChunksAreOneColumn) {
       chunks.push_back(array_of(kind, n, n % 7, n == 12 ? -1 : 25, 30, random));
       const auto more = test::rows_of(*type.get(), *chunks.back().get());
       rows.insert(rows.end(), more.begin(), more.end());
+      to_place(*chunks.back().get());
     }
     for (const auto& chunk : chunks) table.add(*chunk.get());
-    const roost::arrow_keys keys(cpu, {&table});
+    const roost::arrow_keys keys(place, {&table});
     const auto columns = keys.columns(0);
-    roost::column_packing(cpu, columns).with_keys(cpu, columns, [&](const auto& words) {
-      const auto all = roost::unique_all(cpu, words, {.inverse = true});
-      EXPECT_EQ(std::vector(all.inverse.begin(), all.inverse.end()), numbers_of(rows))
-          << kind.format << kind.dictionary;
+    roost::column_packing(place, columns).with_keys(place, columns, [&](const auto& words) {
+      const auto all = roost::unique_all(place, words, {.inverse = true});
+      EXPECT_EQ(roost::copy_to_host(place, all.inverse), numbers_of(rows)) << kind.format << kind.dictionary;
       return true;
     });
   }

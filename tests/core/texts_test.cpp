@@ -6,7 +6,8 @@
 #include "support/keys.hpp"
 #include "support/place.hpp"
 
-// number_texts in each layout against a map of the standard library. Host only.
+// number_texts against a map of the standard library: of columns in each layout, which are the host's, and of
+// views at any place.
 
 namespace test {
 namespace {
@@ -109,6 +110,53 @@ TEST(texts, of_a_dictionary_are_compared_as_texts) {
   std::vector<std::string> texts;
   for (const auto code : codes) texts.push_back(code < 5 ? words.texts[code] : "");
   expect_numbered(column, texts);
+}
+
+/// Views of texts in memory of the place, and the numbers that these have.
+void expect_views_numbered(const std::vector<std::string>& texts, std::uint64_t seed) {
+  const stored_texts stored(texts);
+  const auto bytes = upload(std::vector<char>(stored.bytes.begin(), stored.bytes.end()));
+  std::vector<std::string_view> views;
+  std::vector<u32> first, numbers;
+  std::unordered_map<std::string_view, u32> known;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    views.emplace_back(bytes.data() + stored.offsets[i], texts[i].size());
+    const auto [at, is_new] = known.emplace(texts[i], static_cast<u32>(known.size()));
+    if (is_new) first.push_back(static_cast<u32>(i));
+    numbers.push_back(at->second);
+  }
+  const auto placed = upload(views);
+  const auto found = roost::number_texts(test_place(), placed.span());
+  EXPECT_EQ(roost::copy_to_host(test_place(), found.first), first);
+  EXPECT_EQ(roost::copy_to_host(test_place(), found.numbers), numbers);
+  EXPECT_EQ(found.seed, seed);
+}
+
+TEST(texts, are_numbered_at_any_place) {
+  for (const std::size_t n : {0, 1, 1000, 150000}) {
+    for (const std::size_t longest : {7, 15, 16, 40}) {
+      for (const std::size_t different : {3, 5000, 1 << 20})
+        expect_views_numbered(some_texts(n, different, longest), 0);
+    }
+  }
+  std::vector<std::string> prefixes;  // which differ in their last bytes, and in their lengths
+  for (std::size_t n = 0; n < 70; ++n) {
+    prefixes.emplace_back(n, 'a');
+    if (n > 0) prefixes.push_back(std::string(n - 1, 'a') + 'b');
+    prefixes.push_back(std::string(n, 'a') + '\0');
+  }
+  expect_views_numbered(prefixes, 0);
+}
+
+TEST(texts, with_one_hash_are_hashed_anew) {
+  // Found by trying first words: the second ones follow.
+  const u64 words[2][2] = {{1, 0xd09480a0642105}, {0x6aa4ff7, 0xd82c006750829a78}};
+  std::vector<std::string> texts;
+  for (const auto& text : words) texts.emplace_back(reinterpret_cast<const char*>(text), sizeof(text));
+  const roost::detail::view_key before{0}, after{1};
+  ASSERT_EQ(before(texts[0]), before(texts[1]));
+  ASSERT_NE(after(texts[0]), after(texts[1]));
+  expect_views_numbered({"rook", texts[0], texts[1], texts[0], "rook"}, 1);
 }
 
 TEST(texts, remember_nulls) {

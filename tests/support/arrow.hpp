@@ -153,6 +153,7 @@ struct struct_memory {
   std::vector<std::unique_ptr<Struct>> fields;
   std::vector<Struct*> field_pointers;
   std::unique_ptr<Struct> dictionary;
+  std::vector<std::shared_ptr<void>> elsewhere;  // what move_buffers() points to
 
   static void release(Struct* it) {
     auto* const memory = static_cast<struct_memory*>(it->private_data);
@@ -179,7 +180,7 @@ using random_bits = std::mt19937_64;
 
 inline ArrowSchema make_type(const std::string& format, const std::string& dictionary = "",
                              const std::string& name = "a") {
-  auto* const memory = new struct_memory<ArrowSchema>{format, name, {}, {}, {}, {}, {}};
+  auto* const memory = new struct_memory<ArrowSchema>{format, name, {}, {}, {}, {}, {}, {}};
   ArrowSchema type{};
   if (!dictionary.empty()) memory->dictionary = std::make_unique<ArrowSchema>(make_type(dictionary));
   memory->finish(type);
@@ -189,7 +190,7 @@ inline ArrowSchema make_type(const std::string& format, const std::string& dicti
   return type;
 }
 inline ArrowSchema make_table_type(std::vector<ArrowSchema> fields) {
-  auto* const memory = new struct_memory<ArrowSchema>{"+s", "", {}, {}, {}, {}, {}};
+  auto* const memory = new struct_memory<ArrowSchema>{"+s", "", {}, {}, {}, {}, {}, {}};
   for (const ArrowSchema& field : fields) memory->fields.push_back(std::make_unique<ArrowSchema>(field));
   ArrowSchema type{};
   memory->finish(type);
@@ -324,6 +325,21 @@ inline ArrowArray make_table(std::vector<ArrowArray> columns, std::size_t offset
   array.n_buffers = 1;
   array.buffers = memory->pointers.data();
   return array;
+}
+
+/// Puts the buffers of an array elsewhere. copy(buffer): a std::shared_ptr<void> to a copy.
+template <class Copy>
+void move_buffers(ArrowArray& array, const Copy& copy) {
+  auto& memory = *static_cast<struct_memory<ArrowArray>*>(array.private_data);
+  for (const auto& buffer : memory.buffers) {
+    for (const void*& pointer : memory.pointers) {
+      if (pointer == nullptr || pointer != buffer->data()) continue;
+      memory.elsewhere.push_back(copy(*buffer));
+      pointer = memory.elsewhere.back().get();
+    }
+  }
+  for (const auto& field : memory.fields) move_buffers(*field, copy);
+  if (memory.dictionary != nullptr) move_buffers(*memory.dictionary, copy);
 }
 
 }  // namespace test

@@ -138,8 +138,20 @@ inline arrow_chunk whole_of(const ArrowArray& from) {
   return {&from, static_cast<std::size_t>(from.offset), static_cast<std::size_t>(from.length)};
 }
 
-/// The codes of a dictionary's values. Throws for one that has none.
-inline coded_texts codes_of(const ArrowSchema& type, const arrow_chunk& from, const text_column* texts) {
+/// Whether the code of a row stands for no value.
+struct has_no_value {
+  coded_texts codes;
+  validity valid;
+  std::size_t known, most;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return valid[i] && (codes.code(i) >= known || codes.code(i) > most);
+  }
+};
+
+/// The codes of a dictionary's values. sum(n, f): of f(i), i < n. Throws for a code that has no value.
+template <class Sum>
+coded_texts codes_of(const ArrowSchema& type, const arrow_chunk& from, const text_column* texts,
+                     const Sum& sum) {
   const column_type number = arrow_format_of(type.format).number;
   const std::size_t bytes = bytes_of(number),
                     known = static_cast<std::size_t>(from.array->dictionary->length);
@@ -147,13 +159,32 @@ inline coded_texts codes_of(const ArrowSchema& type, const arrow_chunk& from, co
                           texts};
   const std::size_t most =
       ~std::size_t{0} >> (64 - 8 * bytes + (number < column_type::b1));  // above: negative
-  const validity valid = valid_rows(*from.array, from.begin);
-  for (std::size_t i = 0; i < from.rows; ++i) {
-    if (valid[i] && (codes.code(i) >= known || codes.code(i) > most)) {
-      raise<invalid_argument>({arrow_name(type), " with a code of no value; make it anew"});
-    }
+  if (sum(from.rows, has_no_value{codes, valid_rows(*from.array, from.begin), known, most}) != 0) {
+    raise<invalid_argument>({arrow_name(type), " with a code of no value; make it anew"});
   }
   return codes;
+}
+
+/// f(layout) with the layout of a chunk of texts. `views`: the buffers that views refer to.
+template <class F>
+void with_text_layout(const arrow_format& how, const arrow_chunk& from, const void* const* views,
+                      const F& f) {
+  const ArrowArray& array = *from.array;
+  const auto* const bytes = array.n_buffers > 2 ? static_cast<const char*>(array.buffers[2]) : nullptr;
+  const void* const first = array.buffers[1];
+  switch (how.layout) {
+    case arrow_layout::packed:
+      return f(packed_texts<std::int32_t>{static_cast<const std::int32_t*>(first) + from.begin, bytes});
+    case arrow_layout::large:
+      return f(packed_texts<std::int64_t>{static_cast<const std::int64_t*>(first) + from.begin, bytes});
+    case arrow_layout::views:
+      return f(viewed_texts{static_cast<const viewed_texts::view*>(first) + from.begin, views,
+                            valid_rows(array, from.begin)});
+    default: {
+      const auto* const at = how.width == 0 ? "" : static_cast<const char*>(first) + from.begin * how.width;
+      return f(fixed_texts{at, how.width, false});
+    }
+  }
 }
 
 inline void add_texts(text_column& to, const ArrowSchema& type, const arrow_chunk& from) {
@@ -172,7 +203,12 @@ inline void add_texts(text_column& to, const ArrowSchema& type, const arrow_chun
     const ArrowArray& values = *array.dictionary;
     auto dictionary = std::make_shared<text_column>();
     add_texts(*dictionary, *type.dictionary, whole_of(values));
-    const coded_texts codes = codes_of(type, from, dictionary.get());
+    const auto sum = [](std::size_t rows, const has_no_value& f) {
+      std::uint64_t all = 0;
+      for (std::size_t i = 0; i < rows; ++i) all += f(i);
+      return all;
+    };
+    const coded_texts codes = codes_of(type, from, dictionary.get(), sum);
     const validity known = valid_rows(values, static_cast<std::size_t>(values.offset));
     for (std::size_t i = 0; known.bits != nullptr && i < n; ++i) {
       if (valid[i] && !known[codes.code(i)]) to.add_null(row + i);
@@ -180,21 +216,7 @@ inline void add_texts(text_column& to, const ArrowSchema& type, const arrow_chun
     to.keep(std::move(dictionary));
     return to.add(n, codes);
   }
-  const auto* const bytes = array.n_buffers > 2 ? static_cast<const char*>(array.buffers[2]) : nullptr;
-  const void* const first = array.buffers[1];
-  switch (how.layout) {
-    case arrow_layout::packed:
-      return to.add(n, packed_texts<std::int32_t>{static_cast<const std::int32_t*>(first) + begin, bytes});
-    case arrow_layout::large:
-      return to.add(n, packed_texts<std::int64_t>{static_cast<const std::int64_t*>(first) + begin, bytes});
-    case arrow_layout::views:
-      return to.add(
-          n, viewed_texts{static_cast<const viewed_texts::view*>(first) + begin, array.buffers + 2, valid});
-    default: {
-      const char* const at = how.width == 0 ? "" : static_cast<const char*>(first) + begin * how.width;
-      return to.add(n, fixed_texts{at, how.width, false});
-    }
-  }
+  with_text_layout(how, from, array.buffers + 2, [&](const auto& layout) { to.add(n, layout); });
 }
 
 ROOST_FN float float_of_half(std::uint16_t half) {
@@ -266,46 +288,80 @@ void write_bits(const Place& place, std::uint8_t* to, std::size_t row, std::size
 }
 
 inline std::size_t key_bytes_of(const arrow_type& type) {
-  return type.made_of == arrow_type::form::wide ? 16 : bytes_of(type.number);
+  using form = arrow_type::form;
+  return type.made_of == form::wide || type.made_of == form::text ? 16 : bytes_of(type.number);
 }
 
-/// Writes the values of a chunk from a row on, and which there are, to a bitmap of zeros.
+/// Writes where texts lie; those of nulls are empty.
+template <class Layout>
+struct write_views {
+  Layout from;
+  validity valid;
+  std::string_view* to;
+  ROOST_FN void operator()(std::size_t i) const { to[i] = valid[i] ? from[i] : std::string_view(); }
+};
+
+/// Whether a code stands for a value that is no null.
+struct has_value {
+  coded_texts codes;
+  validity valid;
+  const std::uint8_t* known;
+  ROOST_FN bool operator()(std::size_t i) const { return valid[i] && is_valid(known, codes.code(i)); }
+};
+/// Writes the values of codes, zeros for nulls.
+struct decode {
+  coded_texts codes;
+  validity valid;
+  const std::byte* values;
+  std::size_t bytes;
+  std::byte* to;
+  ROOST_FN void operator()(std::size_t i) const {
+    if (valid[i]) {
+      memcpy(to + i * bytes, values + codes.code(i) * bytes, bytes);
+    } else {
+      memset(to + i * bytes, 0, bytes);
+    }
+  }
+};
+
+/// Writes the values of a chunk from a row on, and which there are, to a bitmap of zeros. Texts become
+/// views of where they lie.
 template <class Place>
 void write_values(const Place& place, const ArrowSchema& type, const arrow_chunk& from, const arrow_type& as,
                   std::byte* to, std::uint8_t* valid, std::size_t row) {
   const std::size_t n = from.rows, bytes = key_bytes_of(as);
   const arrow_format how = arrow_format_of(type.format);
-  if (n == 0 || how.layout == arrow_layout::none) return;
+  std::byte* const target = to + row * bytes;
+  if (n == 0) return;
+  if (how.layout == arrow_layout::none) return place.fill(target, 0, n * bytes);
   const validity there = valid_rows(*from.array, from.begin);
   if (type.dictionary == nullptr) {
     if (valid != nullptr) write_bits(place, valid, row, n, bit_of{there.bits, there.offset});
+    if (how.is_text()) {
+      const auto others = static_cast<std::size_t>(
+          from.array->n_buffers - (how.layout == arrow_layout::views ? 2 : from.array->n_buffers));
+      const auto views = copy_to(place, std::span(from.array->buffers + 2, others));
+      return with_text_layout(how, from, views.data(), [&]<class Layout>(const Layout& layout) {
+        auto* const texts = reinterpret_cast<std::string_view*>(target);
+        place.for_each(n, write_views<Layout>{layout, there, texts});
+      });
+    }
     if (how.layout == arrow_layout::wide) {
-      return place.copy(to + row * bytes, static_cast<const char*>(from.array->buffers[1]) + from.begin * 16,
+      return place.copy(target, static_cast<const char*>(from.array->buffers[1]) + from.begin * 16,
                         n * bytes);
     }
     return place.for_each(n, convert_value{from.array->buffers[1], from.begin, how.layout, how.number,
-                                           as.number, bytes == 16, to + row * bytes});
+                                           as.number, bytes == 16, target});
   }
-  if constexpr (std::is_same_v<Place, host>) {
-    const coded_texts codes = codes_of(type, from, nullptr);
-    const arrow_chunk whole = whole_of(*from.array->dictionary);
-    array<std::byte, host> values(place, whole.rows * bytes);
-    array<std::uint8_t, host> known(place, whole.rows / 8 + 1);
-    place.fill(known.data(), 0, known.size());
-    write_values(place, *type.dictionary, whole, as, values.data(), known.data(), 0);
-    const auto has = [&](std::size_t i) { return there[i] && is_valid(known.data(), codes.code(i)); };
-    if (valid != nullptr) write_bits(place, valid, row, n, has);
-    place.for_each(n, [&](std::size_t i) {
-      std::byte* const target = to + (row + i) * bytes;
-      if (there[i]) {
-        std::memcpy(target, values.data() + codes.code(i) * bytes, bytes);
-      } else {
-        std::memset(target, 0, bytes);
-      }
-    });
-  } else {
-    raise<invalid_argument>({arrow_name(type), ": a dictionary on a GPU; pass its values"});
-  }
+  const auto sum = [&](std::size_t rows, const has_no_value& f) { return place.sum(rows, f); };
+  const coded_texts codes = codes_of(type, from, nullptr, sum);
+  const arrow_chunk whole = whole_of(*from.array->dictionary);
+  array<std::byte, Place> values(place, whole.rows * bytes);
+  array<std::uint8_t, Place> known(place, whole.rows / 8 + 1);
+  place.fill(known.data(), 0, known.size());
+  write_values(place, *type.dictionary, whole, as, values.data(), known.data(), 0);
+  if (valid != nullptr) write_bits(place, valid, row, n, has_value{codes, there, known.data()});
+  place.for_each(n, decode{codes, there, values.data(), bytes, target});
 }
 
 }  // namespace detail
@@ -410,40 +466,54 @@ inline text_column arrow_table::texts(std::size_t index) const {
 }
 
 template <class Place>
-void arrow_keys<Place>::add(const Place& place, std::size_t table, const arrow_table::column& from,
-                            const arrow_type& as) {
-  const detail::arrow_layout layout = detail::arrow_format_of(from.schema->format).layout;
-  const bool is_null = from.type.made_of == arrow_type::form::null;
-  const bool stays = from.chunks.size() == 1 && from.schema->dictionary == nullptr && from.type == as &&
-                     (layout == detail::arrow_layout::number || layout == detail::arrow_layout::wide);
-  const std::size_t bytes = detail::key_bytes_of(as);
+key_column arrow_keys<Place>::read(const Place& place, const arrow_table::column& from, const arrow_type& as,
+                                   std::byte* values) {
   key_column column;
   column.type = as.number;
-  bool has_nulls = is_null;
+  column.values = values;
+  bool has_nulls = false;
   for (const detail::arrow_chunk& part : from.chunks) {
     column.rows += part.rows;
     has_nulls = has_nulls || detail::has_nulls(*from.schema, *part.array);
   }
-  const detail::arrow_chunk* const only = stays ? &from.chunks[0] : nullptr;
   std::uint8_t* valid = nullptr;
-  if (has_nulls && stays && only->begin % 8 == 0) {
-    column.valid = detail::valid_rows(*only->array, 0).bits + only->begin / 8;
-  } else if (has_nulls) {
+  if (has_nulls) {
     column.valid = valid = keep(array<std::uint8_t, Place>(place, column.rows / 8 + 1));
     place.fill(valid, 0, column.rows / 8 + 1);
   }
-  if (stays && column.rows != 0) {
-    column.values = static_cast<const char*>(only->array->buffers[1]) + only->begin * bytes;
-    const detail::bit_of there{detail::valid_rows(*only->array, 0).bits, only->begin};
-    if (valid != nullptr) detail::write_bits(place, valid, 0, column.rows, there);
-  } else if (!stays && !is_null) {
-    std::byte* const values = keep(array<std::byte, Place>(place, column.rows * bytes));
-    std::size_t row = 0;
-    for (const detail::arrow_chunk& part : from.chunks) {
-      detail::write_values(place, *from.schema, part, as, values, valid, row);
-      row += part.rows;
+  std::size_t row = 0;
+  for (const detail::arrow_chunk& part : from.chunks) {
+    detail::write_values(place, *from.schema, part, as, values, valid, row);
+    row += part.rows;
+  }
+  return column;
+}
+
+template <class Place>
+void arrow_keys<Place>::add(const Place& place, std::size_t table, const arrow_table::column& from,
+                            const arrow_type& as) {
+  const detail::arrow_layout layout = detail::arrow_format_of(from.schema->format).layout;
+  const std::size_t bytes = detail::key_bytes_of(as);
+  key_column column;
+  if (from.chunks.size() == 1 && from.schema->dictionary == nullptr && from.type == as &&
+      (layout == detail::arrow_layout::number || layout == detail::arrow_layout::wide)) {  // it stays
+    const detail::arrow_chunk& only = from.chunks[0];
+    const std::uint8_t* const bits = detail::valid_rows(*only.array, 0).bits;
+    column.type = as.number;
+    column.rows = only.rows;
+    column.values = static_cast<const char*>(only.array->buffers[1]) + only.begin * bytes;
+    if (bits != nullptr && only.begin % 8 == 0) {
+      column.valid = bits + only.begin / 8;
+    } else if (bits != nullptr) {
+      std::uint8_t* const valid = keep(array<std::uint8_t, Place>(place, column.rows / 8 + 1));
+      place.fill(valid, 0, column.rows / 8 + 1);
+      detail::write_bits(place, valid, 0, column.rows, detail::bit_of{bits, only.begin});
+      column.valid = valid;
     }
-    column.values = values;
+  } else {
+    std::size_t rows = 0;
+    for (const detail::arrow_chunk& part : from.chunks) rows += part.rows;
+    column = read(place, from, as, keep(array<std::byte, Place>(place, rows * bytes)));
   }
   if (as.made_of == arrow_type::form::wide) {  // the low words, then the high ones
     column.step = 2, column.type = column_type::u8;
@@ -452,6 +522,25 @@ void arrow_keys<Place>::add(const Place& place, std::size_t table, const arrow_t
     column.type = column_type::i8;
   }
   columns_[table].push_back(column);
+}
+
+template <class Place>
+void arrow_keys<Place>::number_texts_of(const Place& place, std::initializer_list<const arrow_table*> tables,
+                                        std::size_t c, const arrow_type& as) {
+  std::size_t rows = 0;
+  for (const arrow_table* table : tables) rows += table->rows();
+  array<std::string_view, Place> texts(place, rows);
+  rows = 0;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    auto* const from = reinterpret_cast<std::byte*>(texts.data() + rows);
+    columns_[t].push_back(read(place, tables.begin()[t]->columns()[c], as, from));
+    rows += columns_[t].back().rows;
+  }
+  const std::uint32_t* numbers = keep(number_texts(place, texts.span()).numbers);
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    columns_[t].back().values = numbers;
+    numbers += columns_[t].back().rows;
+  }
 }
 
 template <class Place>
@@ -493,8 +582,7 @@ arrow_keys<Place>::arrow_keys(const Place& place, std::initializer_list<const ar
         add(place, t, of_all.subspan(std::exchange(row, row + each[t].size()), each[t].size()), each[t]);
       }
     } else {
-      detail::raise<invalid_argument>(
-          {detail::arrow_name(*one.schema), ": texts on a GPU; number them on the CPU"});
+      number_texts_of(place, tables, c, as);
     }
   }
 }

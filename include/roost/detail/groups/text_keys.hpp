@@ -12,11 +12,11 @@
 namespace roost {
 namespace detail {
 
-inline std::uint64_t load_bytes(const char* bytes, std::size_t n) {  // of at most 8
+ROOST_FN std::uint64_t load_bytes(const char* bytes, std::size_t n) {  // of at most 8
   if (n >= 4) {
     std::uint32_t low, high;
-    std::memcpy(&low, bytes, 4);
-    std::memcpy(&high, bytes + n - 4, 4);
+    memcpy(&low, bytes, 4);
+    memcpy(&high, bytes + n - 4, 4);
     return low | std::uint64_t{high} << (8 * (n - 4));
   }
   const auto byte = [&](std::size_t i) {
@@ -39,7 +39,7 @@ struct bytes7_key {
 struct bytes15_key {
   using type = packed_key<2>;
   static constexpr bool exact = true;
-  type operator()(std::string_view text) const {
+  ROOST_FN type operator()(std::string_view text) const {
     const std::size_t n = text.size();
     if (n > 15) return {{too_long, too_long}};
     if (n <= 8) return {{load_bytes(text.data(), n), std::uint64_t{n} << 56}};
@@ -144,6 +144,64 @@ std::optional<few_rows> number_few_texts(const host& cpu, const text_column& tex
   return result;
 }
 
+/// A text as a key of 16 bytes at any place. No short text has the key of a long one.
+struct view_key {
+  static constexpr std::size_t exact_most = 15;  ///< bytes; longer texts are hashed
+  std::uint64_t seed;
+  ROOST_FN packed_key<2> operator()(std::string_view text) const {
+    const std::size_t n = text.size();
+    if (n <= exact_most) return bytes15_key()(text);
+    std::uint64_t low = mix64(n, seed), high = low;
+    for (std::size_t at = 0; at < n; at += 8) {  // the last 8 bytes may have come before
+      const std::uint64_t word = load_bytes(text.data() + smaller(at, n - 8), 8);
+      low = mix64(low ^ word, seed);
+      high = mix64(high + word, ~seed);
+    }
+    return {{low, high | std::uint64_t{0xFF} << 56}};
+  }
+};
+struct write_view_key {
+  const std::string_view* texts;
+  view_key key_of;
+  packed_key<2>* to;
+  ROOST_FN void operator()(std::size_t i) const { to[i] = key_of(texts[i]); }
+};
+
+/// Whether two texts with one key differ.
+ROOST_FN bool views_differ(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return true;
+  if (a.size() <= view_key::exact_most || a.data() == b.data()) return false;
+  for (std::size_t at = 0; at < a.size(); at += 8) {
+    const std::size_t begin = smaller(at, a.size() - 8);
+    if (load_bytes(a.data() + begin, 8) != load_bytes(b.data() + begin, 8)) return true;
+  }
+  return false;
+}
+struct differs_from_first {
+  const std::string_view* texts;
+  const std::uint32_t *first, *numbers;
+  ROOST_FN std::uint64_t operator()(std::size_t i) const {
+    return views_differ(texts[i], texts[first[numbers[i]]]);
+  }
+};
+
+template <class Place>
+array<packed_key<2>, Place> keys_of_views(const Place& place, std::span<const std::string_view> texts,
+                                          std::uint64_t seed) {
+  array<packed_key<2>, Place> keys(place, texts.size());
+  place.for_each(keys.size(), write_view_key{texts.data(), {seed}, keys.data()});
+  return keys;
+}
+
+inline constexpr std::uint64_t text_seeds = 16;  // no accident under so many
+inline void check_text_rows(std::size_t rows) {
+  if (rows < ~std::uint32_t{0}) return;
+  raise<invalid_argument>({"roost: ", rows, " strings; at most 2^32 - 2 at once"});
+}
+[[noreturn]] inline void raise_equal_hashes() {
+  raise<build_error>({"roost: 16 hash functions could not tell the strings apart; please report it"});
+}
+
 /// The form of keys that is shortest for all texts; hash64 for long ones.
 inline text_keys::form shortest_form(const host& cpu, const text_column& all) {
   constexpr std::uint64_t long_one = std::uint64_t{1} << 32;
@@ -175,9 +233,7 @@ inline std::optional<few_rows> number_few_texts(const host& cpu, const text_colu
 /// false, again with that of the next seed.
 template <class Done>
 void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
-  if (all.size() >= ~std::uint32_t{0}) {
-    raise<invalid_argument>({"roost: ", all.size(), " strings; at most 2^32 - 2 at once"});
-  }
+  check_text_rows(all.size());
   using form = text_keys::form;
   switch (shortest_form(cpu, all)) {
     case form::bytes7:
@@ -189,10 +245,10 @@ void with_keys_for(const host& cpu, const text_column& all, const Done& done) {
   }
   // Two of 2^26 texts have one hash of 64 bits with a probability of 2^-13.
   if (all.size() <= std::size_t{1} << 26 && done(hash64_key{0}, form::hash64, 0)) return;
-  for (std::uint64_t seed = 1; seed < 16; ++seed) {  // no accident under so many
+  for (std::uint64_t seed = 1; seed < text_seeds; ++seed) {
     if (done(hash128_key{seed}, form::hash128, seed)) return;
   }
-  raise<build_error>({"roost: 16 hash functions could not tell the strings apart; please report it"});
+  raise_equal_hashes();
 }
 
 }  // namespace detail
@@ -213,6 +269,18 @@ inline numbered_texts number_texts(const host& cpu, const text_column& texts) {
     return numbered.has_value();
   });
   return result;
+}
+
+template <class Place>
+numbered_views<Place> number_texts(const Place& place, std::span<const std::string_view> texts) {
+  detail::check_text_rows(texts.size());
+  for (std::uint64_t seed = 0; seed < detail::text_seeds; ++seed) {
+    auto all = unique_all(place, detail::keys_of_views(place, texts, seed),
+                          {index_order::first_occurrence, true, true});
+    const detail::differs_from_first differs{texts.data(), all.first.data(), all.inverse.data()};
+    if (place.sum(texts.size(), differs) == 0) return {std::move(all.first), std::move(all.inverse), seed};
+  }
+  detail::raise_equal_hashes();
 }
 
 inline text_keys keys_of_texts(const host& cpu, const text_column& texts) {
