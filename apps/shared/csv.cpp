@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <memory_resource>
@@ -176,11 +177,22 @@ class plain_row {
   void split(std::string_view line, char delimiter) {
     line_ = line;
     begins_.clear();
-    for (std::size_t at = 0;;) {
-      begins_.push_back(at);
-      const auto* const found = std::memchr(line.data() + at, delimiter, line.size() - at);
-      if (found == nullptr) break;
-      at = static_cast<std::size_t>(static_cast<const char*>(found) - line.data()) + 1;
+    begins_.push_back(0);
+    std::size_t at = 0;
+    if constexpr (std::endian::native == std::endian::little) {  // 8 characters at a time
+      constexpr std::uint64_t ones = ~std::uint64_t{0} / 255, low_bits = ones * 127;
+      const std::uint64_t pattern = ones * static_cast<std::uint8_t>(delimiter);
+      for (; at + 8 <= line.size(); at += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, line.data() + at, 8);
+        word ^= pattern;
+        auto found = ~(((word & low_bits) + low_bits) | word | low_bits);  // the high bit where a byte is 0
+        for (; found != 0; found &= found - 1)
+          begins_.push_back(at + static_cast<std::size_t>(std::countr_zero(found)) / 8 + 1);
+      }
+    }
+    for (; at < line.size(); ++at) {
+      if (line[at] == delimiter) begins_.push_back(at + 1);
     }
     begins_.push_back(line.size() + 1);
   }
@@ -209,13 +221,9 @@ class piece_parser {
         choice_(choice),
         columns_(columns),
         row_(format.delimiter) {
-    is_key_.resize(columns);
-    for (const auto c : choice.columns) is_key_[c] = true;
-    const auto others = std::ranges::count(is_key_, false);
-    const auto first = static_cast<std::size_t>(std::ranges::find(is_key_, false) - is_key_.begin());
-    others_ = {first, first + static_cast<std::size_t>(others)};
-    side_by_side_ = std::all_of(is_key_.begin() + static_cast<std::ptrdiff_t>(others_.second), is_key_.end(),
-                                [](bool key) { return key; });
+    if (choice.text && !choice.text->empty()) {
+      side_by_side_ = choice.text->back() - choice.text->front() + 1 == choice.text->size();
+    }
     has_quotes_ = text_.find('"') != text_.npos;
     has_returns_ = text_.find('\r') != text_.npos;
   }
@@ -223,8 +231,8 @@ class piece_parser {
   void parse() {
     const auto rows =
         text_.size() / std::max<std::size_t>(columns_, 32);  // likely, or as many as there may be
-    piece_.fields.reserve(rows * (choice_.as_one ? 1 : choice_.columns.size()));
-    if (choice_.text != csv_choice::none) piece_.texts.reserve(rows);
+    piece_.fields.reserve(rows * choice_.fields.size());
+    if (choice_.text) piece_.texts.reserve(rows);
     while (at_ < text_.size() && parse_line()) {
     }
     piece_.consumed = at_;
@@ -265,9 +273,10 @@ class piece_parser {
     plain_.split(line, format_.delimiter);
     if (plain_.size() != columns_) return skip(line_ - 1, wrong_count(plain_.size()));
     add(plain_);
-    if (choice_.text == csv_choice::all) piece_.texts.push_back(line);
-    if (choice_.text == csv_choice::others)
-      piece_.texts.push_back(side_by_side_ ? plain_.range(others_.first, others_.second) : others(plain_));
+    if (!choice_.text) return true;
+    const auto& columns = *choice_.text;
+    piece_.texts.push_back(side_by_side_ ? plain_.range(columns.front(), columns.back() + 1)
+                                         : text_of(plain_));
     return true;
   }
 
@@ -278,7 +287,7 @@ class piece_parser {
     if (row_.size() == 0) return true;
     if (row_.size() != columns_) return skip(line, wrong_count(row_.size()));
     add(row_);
-    if (choice_.text != csv_choice::none) piece_.texts.push_back(others(row_));
+    if (choice_.text) piece_.texts.push_back(text_of(row_));
     return true;
   }
 
@@ -343,31 +352,34 @@ class piece_parser {
 
   template <class Row>
   void add(const Row& row) {
-    if (!choice_.as_one || choice_.columns.size() == 1) {
-      for (const auto c : choice_.columns) piece_.fields.push_back(kept(row, row[c]));
-      return;
+    for (const auto& columns : choice_.fields) {
+      piece_.fields.push_back(columns.size() == 1 ? kept(row, row[columns[0]]) : joined(row, columns));
     }
+  }
+
+  /// Fields as one: each but the last behind its size.
+  template <class Row>
+  std::string_view joined(const Row& row, const std::vector<std::size_t>& columns) {
     made_.clear();
-    for (std::size_t i = 0; i < choice_.columns.size(); ++i) {
-      const std::string_view field = row[choice_.columns[i]];
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::string_view field = row[columns[i]];
       const std::uint64_t size = field.size();
-      if (i + 1 < choice_.columns.size()) made_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+      if (i + 1 < columns.size()) made_.append(reinterpret_cast<const char*>(&size), sizeof(size));
       made_.append(field);
     }
-    piece_.fields.push_back(piece_.keep(made_));
+    return piece_.keep(made_);
   }
 
   std::string_view kept(const plain_row&, std::string_view field) { return field; }
   std::string_view kept(const row_parser&, std::string_view field) { return piece_.keep(field); }
 
-  /// A row as it is written, of all columns or of the others.
+  /// The columns of a row as they are written.
   template <class Row>
-  std::string_view others(const Row& row) {
+  std::string_view text_of(const Row& row) {
+    if (choice_.text->empty()) return {};
     made_.clear();
-    bool first = true;
-    for (std::size_t c = 0; c < columns_; ++c) {
-      if (choice_.text == csv_choice::others && is_key_[c]) continue;
-      if (!std::exchange(first, false)) made_ += format_.delimiter;
+    for (const auto c : *choice_.text) {
+      if (c != choice_.text->front()) made_ += format_.delimiter;
       append_field(made_, row[c], format_.delimiter);
     }
     return piece_.keep(made_);
@@ -392,9 +404,8 @@ class piece_parser {
   std::size_t columns_;
   row_parser row_;
   plain_row plain_;
-  std::vector<bool> is_key_;
-  std::pair<std::size_t, std::size_t> others_;  // where the other columns are, if side by side
-  bool side_by_side_ = false, has_quotes_ = false, has_returns_ = false;
+  bool side_by_side_ = false;  // the columns of the text, of which there is one at least
+  bool has_quotes_ = false, has_returns_ = false;
   std::size_t at_ = 0, line_ = 0, line_end_ = 0;
   bool line_end_known_ = false;
   std::string made_;
@@ -653,7 +664,7 @@ csv_file read_csv(const std::string& file, bad_lines on_bad) {
   const host cpu;
   csv_reader reader(cpu, file, {',', on_bad});
   csv_choice choice;
-  for (std::size_t c = 0; c < reader.names().size(); ++c) choice.columns.push_back(c);
+  for (std::size_t c = 0; c < reader.names().size(); ++c) choice.fields.push_back({c});
   reader.choose(choice);
   csv_file result{file == "-" ? "standard input" : file, reader.names(), {}};
   reader.read(result.table);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ class text_column {
 
   std::size_t size() const { return size_; }
   std::string_view operator[](std::size_t row) const { return first_[row * stride_]; }
+  const std::string_view* data() const { return first_; }
+  std::size_t step() const { return stride_; }
 
  private:
   const std::string_view* first_ = nullptr;
@@ -127,15 +130,11 @@ struct csv_format {
 
 /// What a csv_reader takes of each row.
 struct csv_choice {
-  /// The columns that become fields. `as_one`: they become one field, which is different for rows that differ
-  /// in any of them; split_key takes it apart.
-  std::vector<std::size_t> columns;
-  bool as_one = false;
-  enum what {
-    none,
-    all,
-    others
-  } text = none;  ///< the row as it is written: not at all, or without `columns`
+  /// The fields, and the columns that each is made of. A field of several columns is different for rows that
+  /// differ in any of them; split_key takes it apart.
+  std::vector<std::vector<std::size_t>> fields;
+  /// The columns of the row as it is written, ascending; without a value it is not taken.
+  std::optional<std::vector<std::size_t>> text;
 };
 
 /// Reads a CSV file as RFC 4180 defines it: delimiters; quotes around fields with delimiters, quotes or line

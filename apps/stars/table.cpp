@@ -67,7 +67,7 @@ star_table::star_table(const std::string& file, bad_lines on_bad)
     csv_reader reader(cpu, file, {delimiter_, how});
     names_ = reader.names();
     csv_choice choice;
-    for (std::size_t c = 0; c < names_.size(); ++c) choice.columns.push_back(c);
+    for (std::size_t c = 0; c < names_.size(); ++c) choice.fields.push_back({c});
     reader.choose(choice);
     reader.read(fields_);
     if (rows() != 0) reader.report_skipped();

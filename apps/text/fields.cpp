@@ -248,7 +248,10 @@ different_fields count_fields(const host& cpu, const key_tables& tables, const t
   expect_few(column.size());
   different_fields result;
   numbered_keys numbered;
-  if (const auto keys = integers(cpu, column)) {
+  if (auto found = hash == hash_text ? tables.number(column) : std::nullopt) {
+    numbered = std::move(*found);
+    result.rows = first_rows(numbered);
+  } else if (const auto keys = integers(cpu, column)) {
     numbered = tables.number(*keys);
     result.rows = first_rows(numbered);
   } else {
@@ -257,7 +260,8 @@ different_fields count_fields(const host& cpu, const key_tables& tables, const t
     numbered = std::move(exact.numbered);
   }
   result.counts = std::move(numbered.counts);
-  for (std::size_t i = 0; i < weights.size(); ++i) result.counts[numbered.numbers[i]] += weights[i] - 1;
+  result.numbers = std::move(numbered.numbers);
+  for (std::size_t i = 0; i < weights.size(); ++i) result.counts[result.numbers[i]] += weights[i] - 1;
   return result;
 }
 

@@ -20,7 +20,7 @@ text_key hash_text(std::string_view text, std::uint64_t seed);
 bool read_integer(std::string_view text, std::uint64_t& key);
 
 /// Rows of a join by what they match: each with each of its matches (inner), also those without a match
-/// (left) on both sides (outer); those with a match, once (semi), those without (anti).
+/// (left), also on both sides (outer); those with a match, once (semi), those without (anti).
 enum class join_kind { inner, left, outer, semi, anti };
 
 /// Whether empty keys match each other.
@@ -35,7 +35,7 @@ class field_matcher {
   struct options {
     join_kind kind = join_kind::inner;
     empty_keys empty = empty_keys::match;
-    std::size_t key_columns = 1;  ///< of more than one, the fields are what csv_choice::as_one gives
+    std::size_t key_columns = 1;  ///< of more than one, the fields are what csv_choice makes of them
     text_hash hash = hash_text;
     std::size_t most = matches_at_once;
   };
@@ -64,8 +64,9 @@ class field_matcher {
 
 /// Different fields, in the order in which they come first.
 struct different_fields {
-  std::vector<std::uint32_t> rows;    // where each comes first
-  std::vector<std::uint64_t> counts;  // how often it comes
+  std::vector<std::uint32_t> rows;     // where each comes first
+  std::vector<std::uint64_t> counts;   // how often it comes
+  std::vector<std::uint32_t> numbers;  // which of them each field is
 };
 
 /// Counts the fields of a column. The first ones stand for as many as `weights` tells, the others for one.

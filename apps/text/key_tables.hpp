@@ -4,13 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "apps/shared/brought_to.hpp"
+#include "apps/shared/csv.hpp"
 #include "roost/frozen_multimap.hpp"
 #include "roost/join.hpp"
+#include "roost/texts.hpp"
 #include "roost/two_way_index.hpp"
 
 // How `roost join` and `roost unique` use tables; one source for both places, compiled apart.
@@ -65,6 +68,8 @@ class key_tables {
                                             std::span<const std::uint32_t> rows) const = 0;
   virtual numbered_keys number(std::span<const std::uint64_t> keys) const = 0;
   virtual numbered_keys number(std::span<const text_key> keys) const = 0;
+  /// Numbers texts themselves, exactly; nothing where the place numbers their keys.
+  virtual std::optional<numbered_keys> number(const text_column& texts) const = 0;
 };
 
 /// Calls use(tables) with tables of the host, or of the current CUDA device.
@@ -136,6 +141,18 @@ class tables_of final : public key_tables {
   }
   numbered_keys number(std::span<const std::uint64_t> keys) const override { return number_keys(keys); }
   numbered_keys number(std::span<const text_key> keys) const override { return number_keys(keys); }
+  std::optional<numbered_keys> number(const text_column& texts) const override {
+    if constexpr (std::is_same_v<Place, host>) {
+      roost::text_column all;
+      all.add(texts.size(), listed_texts{texts.data(), texts.step()});
+      const auto found = number_texts(place_, all);
+      numbered_keys result{{found.numbers.begin(), found.numbers.end()},
+                           std::vector<std::uint64_t>(found.first.size())};
+      for (const auto number : result.numbers) ++result.counts[number];
+      return result;
+    }
+    return std::nullopt;
+  }
 
  private:
   template <class Key>

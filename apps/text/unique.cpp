@@ -9,6 +9,7 @@
 
 #include "apps/shared/output_file.hpp"
 #include "apps/shared/place_choice.hpp"
+#include "decimal.hpp"
 #include "fields.hpp"
 #include "text_options.hpp"
 #include "write_rows.hpp"
@@ -20,7 +21,7 @@ using roost::tools::csv_reader;
 
 struct unique_options {
   std::string file = "-", output;
-  std::vector<std::string> columns;
+  std::vector<std::string> columns, sums, distinct;
   char delimiter = ',';
   std::string format = "uniq", sort = "first", bad = "fail", place = "auto";
   std::size_t top = std::numeric_limits<std::size_t>::max();
@@ -28,41 +29,126 @@ struct unique_options {
 };
 
 /// How much text is counted at once, and how many lines of it, unless more than a quarter of it is different.
-constexpr std::size_t bytes_at_once = std::size_t{128} << 20, lines_at_once = bytes_at_once / 32;
+constexpr std::size_t bytes_at_once = std::size_t{64} << 20, lines_at_once = bytes_at_once / 32;
 
-/// Different texts and how often each came. Those of all text that was counted before are kept in `text`.
-struct counted_texts {
-  roost::tools::big_vector<std::string_view> texts;
-  std::vector<std::uint64_t> counts;
-  roost::tools::big_vector<char> text;
+using roost::tools::big_vector;
+using roost::tools::decimal;
+
+/// Different texts and how often each came, in memory of its own.
+class counted_texts {
+ public:
+  std::size_t size() const { return texts_.size(); }
+  std::string_view operator[](std::size_t i) const { return texts_[i]; }
+  std::uint64_t count(std::size_t i) const { return counts_[i]; }
+  std::size_t bytes() const { return text_.size(); }
+
+  /// Counts texts, the first size() of which are those that were counted before. Returns which of the texts
+  /// each is now; those of before stay what they were.
+  std::vector<std::uint32_t> add(const roost::host& cpu, const roost::tools::key_tables& tables,
+                                 const roost::tools::text_column& column) {
+    auto found = count_fields(cpu, tables, column, counts_);
+    big_vector<char> text;
+    std::size_t bytes = 0;
+    for (const auto row : found.rows) bytes += column[row].size();
+    text.reserve(bytes);
+    texts_.clear();
+    texts_.reserve(found.rows.size());
+    for (const auto row : found.rows) {
+      const auto from = column[row];
+      text.insert(text.end(), from.begin(), from.end());
+      texts_.emplace_back(text.data() + text.size() - from.size(), from.size());
+    }
+    text_ = std::move(text);
+    counts_ = std::move(found.counts);
+    return std::move(found.numbers);
+  }
+
+ private:
+  big_vector<std::string_view> texts_;
+  std::vector<std::uint64_t> counts_;
+  big_vector<char> text_;
 };
+
+/// The sum of a column's values for each key, exactly. Empty fields have none.
+class summed_column {
+ public:
+  summed_column(const std::string& file, std::string name) : file_(file), name_(std::move(name)) {}
+
+  /// Adds value i to the sum of key number[i].
+  void add(std::size_t keys, std::span<const std::uint32_t> numbers,
+           const roost::tools::text_column& values) {
+    sums_.resize(keys);
+    known_.resize(keys);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto text = values[i];
+      if (text.empty()) continue;
+      const auto value = roost::tools::read_decimal(text, places_);
+      if (!value)
+        refuse(fmt::format("'{}' is no decimal number below 10^20 with at most {} digits behind the point",
+                           roost::tools::printable(text), roost::tools::decimal_places));
+      if (!roost::tools::add_decimal(sums_[numbers[i]], *value)) refuse("a sum goes beyond 10^20");
+      known_[numbers[i]] = 1;
+    }
+  }
+  const std::string& name() const { return name_; }
+  std::string print(std::size_t key) const {
+    return known_[key] != 0 ? roost::tools::print_decimal(sums_[key], places_) : std::string();
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw roost::invalid_argument(fmt::format("{}: column '{}': {}", file_, name_, why));
+  }
+
+  std::string file_, name_;
+  int places_ = 0;
+  std::vector<decimal> sums_;
+  std::vector<std::uint8_t> known_;
+};
+
+/// What was found of a file.
+struct summary {
+  counted_texts keys;
+  std::vector<counted_texts> pairs;  // of a key and a value of which the different ones are counted
+  std::vector<summed_column> sums;
+};
+
+/// The fields of rows, behind those that were counted before: a column of keys and `others` of other fields.
+void put_before(roost::tools::text_rows& rows, const counted_texts& keys, std::size_t others) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    rows.fields.push_back(keys[i]);
+    rows.fields.resize(rows.fields.size() + others);
+  }
+  rows.bytes = keys.bytes();
+}
 
 /// Counts what a reader has: many lines at a time, then what was different among them together with the next.
 /// So the memory is that of different lines, not of all.
-counted_texts count(const roost::host& cpu, const roost::tools::key_tables& tables,
-                    roost::tools::text_reader& reader, roost::tools::text_rows& rows) {
-  counted_texts result;
-  for (std::size_t most_bytes = bytes_at_once, most_lines = lines_at_once;;) {
-    rows.fields = result.texts;
-    rows.bytes = result.text.size();
-    const bool more = reader.read(rows, most_bytes, most_lines);
-    const auto found = count_fields(cpu, tables, rows.fields, result.counts);
-    result.texts.clear();
-    result.texts.reserve(found.rows.size());
-    for (const auto row : found.rows) result.texts.push_back(rows.fields[row]);
-    result.counts = found.counts;
-    if (!more) return result;
-    roost::tools::big_vector<char> kept;
-    const auto bytes = [](std::size_t sum, std::string_view s) { return sum + s.size(); };
-    kept.reserve(std::accumulate(result.texts.begin(), result.texts.end(), std::size_t{0}, bytes));
-    for (auto& text : result.texts) {
-      kept.insert(kept.end(), text.begin(), text.end());
-      text = std::string_view(kept.data() + kept.size() - text.size(), text.size());
+void count(const roost::host& cpu, const roost::tools::key_tables& tables, roost::tools::text_reader& reader,
+           summary& all) {
+  const std::size_t columns = 1 + all.pairs.size() + all.sums.size();
+  std::size_t most_bytes = bytes_at_once, most_lines = lines_at_once;
+  for (bool more = true; more;) {
+    roost::tools::text_rows rows;
+    const std::size_t before = all.keys.size();
+    put_before(rows, all.keys, columns - 1);
+    more = reader.read(rows, most_bytes, most_lines * columns);
+    const auto column = [&](std::size_t c) { return roost::tools::text_column(rows.fields, c, columns); };
+    const auto numbers = all.keys.add(cpu, tables, column(0));
+    for (std::size_t p = 0; p < all.pairs.size(); ++p) {
+      big_vector<std::string_view> texts;
+      for (std::size_t i = 0; i < all.pairs[p].size(); ++i) texts.push_back(all.pairs[p][i]);
+      const auto fields = column(1 + p);
+      for (std::size_t i = before; i < fields.size(); ++i) texts.push_back(fields[i]);
+      all.pairs[p].add(cpu, tables, texts);
     }
-    result.text = std::move(kept);
-    rows.clear();
-    most_bytes = std::max(bytes_at_once, 4 * result.text.size());
-    most_lines = std::max(lines_at_once, 4 * result.texts.size());
+    for (std::size_t s = 0; s < all.sums.size(); ++s) {
+      const auto values = std::span<const std::string_view>(rows.fields).subspan(before * columns);
+      all.sums[s].add(all.keys.size(), std::span(numbers).subspan(before),
+                      {values, 1 + all.pairs.size() + s, columns});
+    }
+    most_bytes = std::max(bytes_at_once, 4 * all.keys.bytes());
+    most_lines = std::max(lines_at_once, 4 * all.keys.size());
   }
 }
 
@@ -72,44 +158,81 @@ std::unique_ptr<roost::tools::text_reader> reader_of(const roost::host& cpu, con
   auto csv = std::make_unique<csv_reader>(
       cpu, options.file,
       roost::tools::csv_format{options.delimiter, options.bad == "skip" ? bad_lines::skip : bad_lines::fail});
+  std::vector<std::size_t> key;
+  for (const auto& name : options.columns) key.push_back(csv->column(name));
   roost::tools::csv_choice choice;
-  for (const auto& name : options.columns) choice.columns.push_back(csv->column(name));
-  choice.as_one = true;
+  choice.fields.push_back(key);
+  for (const auto& name : options.distinct) {  // the value first: the key may have several fields
+    choice.fields.push_back({csv->column(name)});
+    choice.fields.back().insert(choice.fields.back().end(), key.begin(), key.end());
+  }
+  for (const auto& name : options.sums) choice.fields.push_back({csv->column(name)});
   csv->choose(choice);
   return csv;
 }
 
+/// How many different values, other than empty ones, come with each key.
+std::vector<std::uint64_t> distinct_values(const roost::host& cpu, const roost::tools::key_tables& tables,
+                                           const counted_texts& keys, const counted_texts& pairs) {
+  big_vector<std::string_view> texts;
+  for (std::size_t i = 0; i < keys.size(); ++i) texts.push_back(keys[i]);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto parts = roost::tools::split_key(pairs[i], 2);
+    if (!parts[0].empty()) texts.push_back(parts[1]);
+  }
+  auto found = count_fields(cpu, tables, texts);
+  for (auto& count : found.counts) --count;  // that of the key itself
+  return std::move(found.counts);
+}
+
 /// Which of the texts are written, in their order.
 std::vector<std::size_t> order_of(const counted_texts& found, const unique_options& options) {
-  std::vector<std::size_t> order(found.texts.size());
+  std::vector<std::size_t> order(found.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (options.sort == "count")
-    std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return found.counts[i]; });
+    std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return found.count(i); });
   order.resize(std::min(order.size(), options.top));
   return order;
 }
 
-void write(const roost::host& cpu, const counted_texts& found, const unique_options& options, bool crlf) {
-  const auto order = order_of(found, options);
+/// The names of the columns of the output, of which no two are the same.
+std::vector<std::string> names_of(const unique_options& options) {
+  std::vector<std::string> names =
+      options.columns.empty() ? std::vector<std::string>{"line"} : options.columns;
+  const auto add = [&](std::string name, const char* more) {
+    while (std::ranges::find(names, name) != names.end()) name += more;
+    names.push_back(name);
+  };
+  add("count", "_of_rows");
+  for (const auto& name : options.sums) add("sum_" + name, "_of_rows");
+  for (const auto& name : options.distinct) add("distinct_" + name, "_of_rows");
+  return names;
+}
+
+void write(const roost::host& cpu, const roost::tools::key_tables& tables, const summary& all,
+           const unique_options& options, bool crlf) {
+  const auto order = order_of(all.keys, options);
+  std::vector<std::vector<std::uint64_t>> distinct;
+  for (const auto& pairs : all.pairs) distinct.push_back(distinct_values(cpu, tables, all.keys, pairs));
   roost::tools::output_file out(options.output);
   const bool as_csv = options.format == "csv", lines = options.columns.empty();
   const auto columns = std::max<std::size_t>(options.columns.size(), 1);
   const std::string end = as_csv && crlf ? "\r\n" : "\n";
   const auto add_fields = [&](std::string& line, const auto& fields) {
-    for (std::size_t c = 0; c < columns; ++c) {
+    for (std::size_t c = 0; c < fields.size(); ++c) {
       if (c != 0) line += options.delimiter;
       roost::tools::append_field(line, fields[c], options.delimiter);
     }
   };
   if (as_csv) {
-    std::string header, count = "count";
-    add_fields(header, lines ? std::vector<std::string>{"line"} : options.columns);
-    while (std::ranges::find(options.columns, count) != options.columns.end()) count += "_of_rows";
-    out.write(header + options.delimiter + count + end);
+    std::string header;
+    add_fields(header, names_of(options));
+    out.write(header + end);
   }
   roost::tools::write_rows(cpu, out, order.size(), [&](std::string& text, std::size_t row) {
-    const auto line = found.texts[order[row]];
-    const fmt::format_int number(found.counts[order[row]]);
+    const auto key = order[row];
+    const auto line = all.keys[key];
+    const fmt::format_int number(all.keys.count(key));
     const std::string_view count(number.data(), number.size());
     if (!as_csv) {  // as uniq -c does
       constexpr std::size_t width = 7;
@@ -127,25 +250,30 @@ void write(const roost::host& cpu, const counted_texts& found, const unique_opti
     if (as_csv) {
       text += options.delimiter;
       text += count;
+      for (const auto& sum : all.sums) text += options.delimiter + sum.print(key);
+      for (const auto& counts : distinct) text += options.delimiter + std::to_string(counts[key]);
     }
     text += end;
   });
   out.finish();
 }
 
-void unique(const unique_options& options) {
+void unique(unique_options options) {
   const auto place = roost::choose_place(options.place);
+  if (!options.sums.empty() || !options.distinct.empty()) options.format = "csv";
   roost::tools::expect_other_files({options.output}, {options.file});
   const roost::host cpu(options.threads);
   const auto reader = reader_of(cpu, options);
   reader->rows_go_to(options.output);
-  roost::tools::text_rows rows;
-  counted_texts found;
-  roost::tools::use_tables(place, options.threads, [&](const roost::tools::key_tables& tables) {
-    found = count(cpu, tables, *reader, rows);
-  });
+  summary all;
+  all.pairs.resize(options.distinct.size());
+  for (const auto& name : options.sums)
+    all.sums.emplace_back(options.file == "-" ? "standard input" : options.file, name);
   const auto* const csv = dynamic_cast<const csv_reader*>(reader.get());
-  write(cpu, found, options, csv != nullptr && csv->crlf());
+  roost::tools::use_tables(place, options.threads, [&](const roost::tools::key_tables& tables) {
+    count(cpu, tables, *reader, all);
+    write(cpu, tables, all, options, csv != nullptr && csv->crlf());
+  });
   reader->report_skipped();
 }
 
@@ -173,6 +301,15 @@ void add_unique(CLI::App& app) {
   command->add_option("-n,--top", options->top, "Writes so many lines of the output at most")
       ->check(CLI::Range(std::size_t{1}, std::numeric_limits<std::size_t>::max()))
       ->option_text("N");
+  const auto add_columns = [&](const char* name, std::vector<std::string>& to, const char* text) {
+    command->add_option(name, to, text)->allow_extra_args(false)->option_text("COLUMN")->needs(column);
+  };
+  add_columns("--sum", options->sums,
+              "Adds a column with the exact sum of this column's decimal numbers, without its empty fields; "
+              "repeat it for several; the output is CSV");
+  add_columns("--count-distinct", options->distinct,
+              "Adds a column with the number of different values of this column, other than empty ones; "
+              "repeat it for several; the output is CSV");
   command->add_option("--format", options->format, "Output: as uniq -c writes it, or CSV with a header")
       ->check(CLI::IsMember({"uniq", "csv"}))
       ->capture_default_str();
@@ -183,6 +320,7 @@ void add_unique(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  zcat access.log.*.gz | roost unique --sort count --top 20\n"
-      "  roost unique orders.csv.gz --column customer --column year --format csv -o orders_of_customers.csv");
+      "  roost unique orders.csv.gz --column customer --column year --format csv -o orders_of_customers.csv\n"
+      "  roost unique orders.csv --column country --sum amount --count-distinct customer");
   command->callback([options] { unique(*options); });
 }

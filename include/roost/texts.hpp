@@ -71,6 +71,13 @@ struct fixed_texts {
   }
 };
 
+/// Texts that are listed, `step` from one to the next.
+struct listed_texts {
+  const std::string_view* texts;
+  std::size_t step = 1;
+  ROOST_FN std::string_view operator[](std::size_t i) const { return texts[i * step]; }
+};
+
 class text_column;
 
 /// Numbers of texts in a dictionary. A null may have one beyond it.
@@ -99,7 +106,7 @@ class text_column {
   struct chunk {
     std::size_t begin, count;  // rows of the column
     std::variant<packed_texts<std::int32_t>, packed_texts<std::int64_t>, viewed_texts, fixed_texts,
-                 coded_texts>
+                 listed_texts, coded_texts>
         layout;
   };
 

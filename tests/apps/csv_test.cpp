@@ -180,22 +180,45 @@ TEST(csv, finds_columns_by_name) {
 }
 
 TEST(csv, gives_rows_as_they_are_written) {
-  using choice = tools::csv_choice;
-  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{0}, true, choice::all}), (std::pair{row{"1"}, row{"1,2,3"}}));
-  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{0}, true, choice::others}), (std::pair{row{"1"}, row{"2,3"}}));
-  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{1}, true, choice::others}), (std::pair{row{"2"}, row{"1,3"}}));
-  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{2}, true, choice::others}), (std::pair{row{"3"}, row{"1,2"}}));
-  EXPECT_EQ(choose("a\n1\n", {{0}, true, choice::others}), (std::pair{row{"1"}, row{""}}));
-  EXPECT_EQ(choose("a,b\n\"1\",\"x,\"\"\"\n", {{0}, true, choice::all}),
-            (std::pair{row{"1"}, row{"1,\"x,\"\"\""}}));
-  EXPECT_EQ(choose("a;b\n1,2;\"3;4\"\n", {{1}, true, choice::all}, ';'),
-            (std::pair{row{"3;4"}, row{"1,2;\"3;4\""}}));
-  EXPECT_EQ(choose("a\tb\n1\t\n", {{0, 1}, false, choice::none}, '\t'), (std::pair{row{"1", ""}, row{}}));
+  using columns = std::vector<std::size_t>;
+  const columns all{0, 1, 2}, two{0, 1};
+  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{{0}}, all}), (std::pair{row{"1"}, row{"1,2,3"}}));
+  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{{0}}, columns{1, 2}}), (std::pair{row{"1"}, row{"2,3"}}));
+  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{{1}}, columns{0, 2}}), (std::pair{row{"2"}, row{"1,3"}}));
+  EXPECT_EQ(choose("a,b,c\n1,2,3\n", {{{2}, {0}}, columns{1}}), (std::pair{row{"3", "1"}, row{"2"}}));
+  EXPECT_EQ(choose("a\n1\n", {{{0}}, columns{}}), (std::pair{row{"1"}, row{""}}));
+  EXPECT_EQ(choose("a,b\n\"1\",\"x,\"\"\"\n", {{{0}}, two}), (std::pair{row{"1"}, row{"1,\"x,\"\"\""}}));
+  EXPECT_EQ(choose("a,b\n\"1\",\"x,\"\"\"\n", {{}, columns{1}}), (std::pair{row{}, row{"\"x,\"\"\""}}));
+  EXPECT_EQ(choose("a;b\n1,2;\"3;4\"\n", {{{1}}, two}, ';'), (std::pair{row{"3;4"}, row{"1,2;\"3;4\""}}));
+  EXPECT_EQ(choose("a\tb\n1\t\n", {{{0}, {1}}, {}}, '\t'), (std::pair{row{"1", ""}, row{}}));
   // Several columns as one: what they say together, and can be taken apart.
-  const auto keys = choose("a,b,c\n12,,3\n1,,23\n12,,3\n", {{0, 2}, true, choice::none}).first;
+  const auto keys = choose("a,b,c\n12,,3\n1,,23\n12,,3\n", {{{0, 2}}, {}}).first;
   EXPECT_EQ(keys[0], keys[2]);
   EXPECT_NE(keys[0], keys[1]);
   EXPECT_EQ(fields_of(tools::split_key(keys[1], 2)), (row{"1", "23"}));
+}
+
+// Delimiters at every place of the words that lines are split by, among bytes that differ from them by a bit.
+TEST(csv, splits_lines_at_every_delimiter) {
+  for (const char delimiter : {',', '\t', 'x', '\x81'}) {
+    for (std::size_t n = 1; n < 40; ++n) {
+      row expected(1);
+      std::string line;
+      for (std::size_t i = 0; i < n; ++i) {
+        const char near[] = {'a', static_cast<char>(delimiter ^ 0x80), static_cast<char>(delimiter ^ 1),
+                             static_cast<char>(delimiter + 2), '\xff'};
+        const bool ends = i * n % 3 == 0 || (i % 16 > 8 && n % 2 == 0);
+        const char c = ends ? delimiter : near[(i + n) % 5];
+        line += c;
+        ends ? static_cast<void>(expected.emplace_back()) : static_cast<void>(expected.back() += c);
+      }
+      std::string header(expected.size() - 1, delimiter);
+      tools::csv_choice choice;
+      for (std::size_t c = 0; c < expected.size(); ++c) choice.fields.push_back({c});
+      if (expected.size() == 1) header = "h";
+      EXPECT_EQ(choose(header + "\n" + line + "\n", choice, delimiter).first, expected) << n;
+    }
+  }
 }
 
 // Rows that lie across the pieces that are parsed by themselves.
@@ -290,7 +313,7 @@ TEST(csv, reads_a_few_rows_at_a_time) {
     const roost::host cpu(4);
     tools::csv_reader reader(cpu, f.name(), {',', tools::bad_lines::fail, 16});
     tools::csv_choice choice;
-    choice.columns = {0};
+    choice.fields = {{0}};
     reader.choose(choice);
     row all;
     tools::text_rows table;
@@ -363,7 +386,7 @@ RC_GTEST_PROP(csv, any_bytes_are_read_or_refused, ()) {
   const roost::host cpu(2);
   const auto read = [&](std::size_t piece_bytes) {
     tools::csv_reader reader(cpu, f.name(), {',', tools::bad_lines::skip, piece_bytes});
-    reader.choose({{0, 1}, false, tools::csv_choice::all});
+    reader.choose({{{0}, {1}}, std::vector<std::size_t>{0, 1}});
     tools::text_rows rows;
     while (reader.read(rows, rows.bytes + 8)) {
     }

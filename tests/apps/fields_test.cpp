@@ -167,6 +167,7 @@ TEST(fields, some_may_stand_for_many) {
       const auto found = count_fields(roost::host(1), tables, column, weights, hash);
       EXPECT_EQ(found.rows, (std::vector<u32>{0, 1, 3}));
       EXPECT_EQ(found.counts, (std::vector<u64>{11, 21, 1}));
+      EXPECT_EQ(found.numbers, (std::vector<u32>{0, 1, 1, 2, 0}));
     });
   }
 }

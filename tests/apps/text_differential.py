@@ -44,7 +44,7 @@ PIECE = threshold("shared/csv.hpp", "text_piece_bytes")
 WRITTEN = threshold("shared/output_file.hpp", "piece")
 ROWS = threshold("text/write_rows.hpp", "most_rows")
 PAIRS = threshold("text/fields.hpp", "matches_at_once")
-LEFT = threshold("text/join.cpp", "left_bytes_at_once")
+LEFT = threshold("text/join.cpp", "bytes_at_once")
 COUNTED = threshold("text/unique.cpp", "bytes_at_once")
 SIZES = [HEAD, STORED, WRITTEN, PIECE, PIECE, 2 * PIECE]  # bytes
 
@@ -345,7 +345,7 @@ def join_case(rng, folder, large):
     b, b_keys = random_table(
         rng, delimiter, rng.choice([pool, pool, keys(rng, delimiter)]), large, columns, b_keys
     )
-    kind = rng.choice(["inner", "left", "outer", "semi", "anti"])
+    kind = rng.choice(["inner", "left", "right", "outer", "semi", "anti"])
     never = rng.random() < 0.3
     suffix = rng.choice([b"_right", b"_right", b"_b", b"x"])
     key_of = lambda row, columns: tuple(row[c] for c in columns)
@@ -358,13 +358,14 @@ def join_case(rng, folder, large):
     if sum(len(found(row)) for row in a.rows[1:]) > 2 * PAIRS:
         kind = rng.choice(["semi", "anti"])
     header, rest = list(a.rows[0]), [c for c in range(columns) if c not in b_keys]
-    if kind in ("inner", "left", "outer"):
+    if kind not in ("semi", "anti"):
         taken = set(header)
         for c in rest:
             header.append(free_name(b.rows[0][c], taken, suffix))
             taken.add(header[-1])
     rows, seen = [header], set()
-    for row in a.rows[1:]:
+    alone = lambda row: [dict(zip(a_keys, key_of(row, b_keys))).get(c, b"") for c in range(len(a.rows[0]))]
+    for row in a.rows[1:] if kind != "right" else []:
         pairs = found(row)
         if kind == "semi" or kind == "anti":
             rows += [row] if bool(pairs) == (kind == "semi") else []
@@ -374,10 +375,20 @@ def join_case(rng, folder, large):
             rows.append(row + [b""] * len(rest))
         seen.update(pairs)
     if kind == "outer":
-        for i, row in enumerate(b.rows[1:]):
-            if i not in seen:
-                of_a = dict(zip(a_keys, key_of(row, b_keys)))
-                rows.append([of_a.get(c, b"") for c in range(len(a.rows[0]))] + [row[c] for c in rest])
+        rows += [alone(row) + [row[c] for c in rest] for i, row in enumerate(b.rows[1:]) if i not in seen]
+    if kind == "right":
+        of_a = collections.defaultdict(list)
+        for row in a.rows[1:]:
+            if matches(key := key_of(row, a_keys)):
+                of_a[key].append(row)
+        for row in b.rows[1:]:
+            partners = of_a.get(key := key_of(row, b_keys), []) if matches(key_of(row, b_keys)) else []
+            rows += [left + [row[c] for c in rest] for left in partners or [alone(row)]]
+    chosen = [c for c, name in enumerate(header) if header.count(name) == 1 and rng.random() < 0.5]
+    if rng.random() < 0.7 or not chosen:
+        chosen = []
+    else:
+        rows = [[row[c] for c in chosen] for row in rows]
     end = b"\r\n" if a.crlf else b"\n"
     output = b"".join(line_of(row, delimiter) + end for row in rows)
 
@@ -406,6 +417,8 @@ def join_case(rng, folder, large):
         command += ["--on", name_a if name_a == name_b else name_a + b"=" + name_b]
     if never:
         command += ["--empty-keys", "never"]
+    for c in rng.sample(chosen, len(chosen)):
+        command += ["--column", header[c]]
     command = [os.fsdecode(part) for part in command]
     expect(command, run(command, stdin if stdin is not None else other, [feed_a, feed_b]), output)
 
@@ -422,6 +435,102 @@ def counted(rng, texts, command):
         command += ["--top", str(top)]
         order = order[:top]
     return [(text, counts[text]) for text in order]
+
+
+NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)", re.A)
+
+
+def random_number(rng):
+    return rng.choice(
+        [
+            b"",
+            b"0",
+            b"-0",
+            b"007",
+            b"+5",
+            b"1.",
+            b".5",
+            b"-.25",
+            b"0.000000000000000001",
+            b"99999999999999999999",
+        ]
+        + [b"%d" % rng.randrange(-1000, 1000), b"%d.%02d" % (rng.randrange(1000), rng.randrange(100))] * 5
+    )
+
+
+def sum_of(values):
+    """Of the numbers of a key, in units of 10^-18; None without any."""
+    scaled = []
+    for value in values:
+        whole, _, part = value.lstrip(b"+-").partition(b".")
+        number = int(whole + part.ljust(18, b"0") or b"0")
+        scaled.append(-number if value.startswith(b"-") else number)
+    return sum(scaled) if scaled else None
+
+
+def printed(scaled, places):
+    if scaled is None:
+        return b""
+    digits = b"%019d" % abs(scaled)
+    return (b"-" if scaled < 0 else b"") + digits[:-18] + (b"." + digits[-18:][:places] if places else b"")
+
+
+def summary_case(rng, folder, large):
+    """Sums and different values by key."""
+    delimiter = rng.choice([b",", b";", b"\t"])
+    table, columns = random_table(rng, delimiter, keys(rng, delimiter), large)
+    free = [c for c, name in enumerate(table.rows[0]) if table.rows[0].count(name) == 1]
+    sums = rng.sample(free, min(len(free), rng.choice([0, 1, 1, 2])))
+    distinct = rng.sample(free, min(len(free), rng.choice([0, 1, 2])))
+    bad = rng.random() < 0.1
+    rows = [list(row) for row in table.rows]
+    for row in rows[1:]:
+        for c in sums:
+            row[c] = random_number(rng)
+            if bad and rng.random() < 0.1:
+                row[c] = rng.choice(
+                    [b"x", b"1e3", b"-", b".", b"1.2.3", b"0.0000000000000000001", b"9" * 21, b" 1"]
+                )
+    table = Table(rng, rows, delimiter)
+    name, stdin, feed = given(rng, folder, "a", packed(rng, table.bytes), False)
+    command = [ARGS.roost, "unique", name, "--place", "host", "--delimiter", delimiter.decode()]
+    for option, chosen in (("--column", columns), ("--sum", sums), ("--count-distinct", distinct)):
+        for c in chosen:
+            command += [option, os.fsdecode(table.rows[0][c])]
+    if not sums and not distinct:
+        command += ["--format", "csv"]
+    header = [table.rows[0][c] for c in columns]
+    for new in (
+        [b"count"] + [b"sum_" + rows[0][c] for c in sums] + [b"distinct_" + rows[0][c] for c in distinct]
+    ):
+        while new in header:
+            new += b"_of_rows"
+        header.append(new)
+    of_key = collections.defaultdict(list)
+    for row in rows[1:]:
+        of_key[tuple(row[c] for c in columns)].append(row)
+    fits = lambda value: NUMBER.fullmatch(value) and len(value.partition(b".")[2]) <= 18
+    values = {c: [row[c] for row in rows[1:] if row[c]] for c in sums}
+    wrong = any(not fits(value) or abs(sum_of([value])) >= 2**127 for c in sums for value in values[c])
+    if wrong:  # or a sum of what comes before is beyond
+        return refused(command, run(command, stdin, [feed]), b"column '", b"10^20")
+    places = {c: max([len(value.partition(b".")[2]) for value in values[c]], default=0) for c in sums}
+    lines, beyond = [header], False
+    for key, some in of_key.items():
+        line = [*key, b"%d" % len(some)]
+        for c in sums:
+            here = [row[c] for row in some if row[c]]
+            partial = list(itertools.accumulate([sum_of([value]) for value in here]))
+            beyond = beyond or any(not -(2**127) <= part < 2**127 for part in partial)
+            line.append(printed(partial[-1] if partial else None, places[c]))
+        for c in distinct:
+            line.append(b"%d" % len({row[c] for row in some} - {b""}))
+        lines.append(line)
+    if beyond:
+        return refused(command, run(command, stdin, [feed]), b"goes beyond")
+    end = b"\r\n" if table.crlf else b"\n"
+    output = b"".join(delimiter.join([quoted(field, delimiter) for field in line]) + end for line in lines)
+    expect(command, run(command, stdin, [feed]), output)
 
 
 def column_case(rng, folder, large):
@@ -608,7 +717,7 @@ def damaged_case(rng, folder, large):
     refused(command, run(command, stdin, [feed]), b"is cut off")
 
 
-CASES = [(join_case, 10), (column_case, 5), (lines_case, 5), (malformed_case, 5), (damaged_case, 1)]
+CASES = [(join_case, 10), (summary_case, 5), (column_case, 5), (lines_case, 5), (malformed_case, 5), (damaged_case, 1)]
 
 
 def main():

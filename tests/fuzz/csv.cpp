@@ -25,9 +25,10 @@ result read(const std::string& file, const tools::csv_format& format, bool as_on
     tools::csv_reader reader(cpu, file, format);
     tools::csv_choice choice;
     found.columns = reader.names().size();
-    for (std::size_t c = 0; c < found.columns; ++c) choice.columns.push_back(c);
-    choice.as_one = as_one;
-    choice.text = tools::csv_choice::all;
+    choice.text.emplace(found.columns);
+    std::iota(choice.text->begin(), choice.text->end(), std::size_t{0});
+    if (as_one) choice.fields.push_back(*choice.text);
+    for (std::size_t c = 0; !as_one && c < found.columns; ++c) choice.fields.push_back({c});
     reader.choose(choice);
     tools::text_rows rows;
     reader.read(rows);
