@@ -502,7 +502,8 @@ class GroupBy:
         """Numbers that C++ made of another type than the result's."""
         if made == result:
             return found
-        found = self._library.convert(found, result)
+        with np.errstate(over="ignore"):  # a sum beyond the floats of its type is infinite
+            found = self._library.convert(found, result)
         return self._library.of_numpy(found) if isinstance(found, np.ndarray) else found
 
     def _spread(self, how, columns, ddof, nulls):
@@ -538,7 +539,7 @@ class GroupBy:
         there = None if bits is None else self._there(counts)
         found = NUMPY.adopt(found, _INT64) if dates else home.computed(found, _FLOAT64)
         if wanted.ndim:
-            found = found.reshape(-1, len(wanted))
+            found = found.reshape(len(self), len(wanted))
         return values.of_numbers(found, there) if dates else (found, there)
 
     def _modes(self, values, how):

@@ -224,6 +224,19 @@ def test_extremes_and_means_do_not_depend_on_what_was_called_before():
     assert np.signbit(g.min(zeros)[by_key][:2]).all() and not np.signbit(g.max(zeros)[by_key][:2]).any()
 
 
+def test_quantiles_of_no_and_of_several_parts():
+    g = roost.group_by(np.array([1, 2, 1]))
+    values = np.array([1, 2, 3])
+    assert g.quantile(values, q=[]).shape == (2, 0)
+    assert dict(zip(g.keys.tolist(), g.quantile(values, q=[0, 1]).tolist())) == {1: [1, 3], 2: [2, 2]}
+    assert roost.group_by(np.array([], int)).quantile(np.array([], float), q=[0.5, 1]).shape == (0, 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_sums_beyond_float16_are_infinite():
+    assert roost.group_by(np.zeros(70000, int)).sum(np.ones(70000, "f2")).tolist() == [np.inf]
+
+
 AGGREGATES = {
     **dict.fromkeys("count sum mean min max product any all first last median nunique mode".split(), [None]),
     **dict.fromkeys(("var", "std", "cov"), [0, 1, 3]),
