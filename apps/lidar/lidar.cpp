@@ -17,6 +17,7 @@
 #include "apps/shared/picture.hpp"
 #include "apps/shared/place_choice.hpp"
 #include "apps/shared/text_file.hpp"
+#include "cloud_output.hpp"
 #include "point_cloud.hpp"
 
 namespace {
@@ -30,7 +31,7 @@ struct lidar_options : roost::bench::settings {
   unsigned record = 0;
   int sweeps = 0;
   double size = 0.1, within = 0;
-  std::string place = "auto", format = "table", picture;
+  std::string place = "auto", format = "table", picture, output, labels;
   double turn = 30, look_down = 35;
   int pixels = 1200;
 };
@@ -43,6 +44,8 @@ struct cloud_facts {
   std::array<double, 3> corner{};             ///< of the box of voxels: its least coordinates
   std::vector<roost::coordinate<3>> voxels;   ///< the different ones, in the order of the input, moved near 0
   std::vector<std::uint8_t> neighbours;       ///< of each, of 27
+  std::vector<std::uint32_t> voxel_of_point;  ///< of the points that are looked at
+  std::vector<std::uint64_t> rows;            ///< of these in the file
   std::int64_t box[3] = {};
   std::size_t blocks = 0;
   double voxels_of_block = 0, neighbours_of_27 = 0;
@@ -110,9 +113,21 @@ void measure(const point_cloud& cloud, const lidar_options& options, cloud_facts
 /// box, which is moved to 0.
 std::vector<roost::coordinate<3>> voxels_of(point_cloud& cloud, const lidar_options& options,
                                             cloud_facts& facts) {
+  std::size_t kept = 0;
+  auto left_out = cloud.not_finite.begin();
+  for (std::uint64_t row = 0, i = 0; i < cloud.points.size(); ++row) {
+    if (left_out != cloud.not_finite.end() && *left_out == row) {
+      ++left_out;
+      continue;
+    }
+    const auto p = cloud.points[i++];
+    if (options.within > 0 && std::hypot(p.x, p.y, p.z) > options.within) continue;
+    cloud.points[kept++] = p;
+    facts.rows.push_back(row);
+  }
+  facts.beyond = cloud.points.size() - kept;
+  cloud.points.resize(kept);
   if (options.within > 0) {
-    facts.beyond = std::erase_if(cloud.points,
-                                 [&](const auto& p) { return std::hypot(p.x, p.y, p.z) > options.within; });
     if (cloud.points.empty()) {
       throw roost::invalid_argument(
           fmt::format("{}: no point is within {} of (0, 0, 0); give more", facts.name, options.within));
@@ -144,6 +159,7 @@ void look_at(const roost::host& cpu, const std::vector<roost::coordinate<3>>& al
   const index_type index(cpu, all, {.order = roost::order::input}),
       blocks(cpu, all, {.representation = roost::representation::blocks, .rows_of_input = false});
   facts.voxels.assign(index.begin(), index.end());
+  facts.voxel_of_point.assign(index.rows_of_input().begin(), index.rows_of_input().end());
   facts.representation =
       index.statistics().representation == roost::representation::blocks ? "blocks" : "points";
   facts.blocks = blocks.statistics().blocks;
@@ -159,6 +175,33 @@ void look_at(const roost::host& cpu, const std::vector<roost::coordinate<3>>& al
   throw roost::invalid_argument(
       fmt::format("{}: a box of {} x {} x {} voxels is too wide; give a larger --size, or --within",
                   facts.name, facts.box[0], facts.box[1], facts.box[2]));
+}
+
+/// Writes the means of the points of voxels, and which voxel each point of the file is in.
+void write_found(const point_cloud& cloud, const cloud_facts& facts, const lidar_options& options) {
+  std::vector<roost::tools::voxel_of_points> voxels(facts.voxels.size());
+  std::vector<std::int64_t> labels(facts.points, -1);
+  // Sums of the parts of a voxel that points are from its corner lose nothing far from 0.
+  const auto corner = [&](double at) { return std::floor(at / options.size) * options.size; };
+  for (std::size_t i = 0; i < cloud.points.size(); ++i) {
+    const auto& p = cloud.points[i];
+    auto& voxel = voxels[facts.voxel_of_point[i]];
+    voxel.x += p.x - corner(p.x), voxel.y += p.y - corner(p.y), voxel.z += p.z - corner(p.z);
+    ++voxel.points;
+    labels[facts.rows[i]] = facts.voxel_of_point[i];
+  }
+  std::vector<std::uint8_t> done(voxels.size());
+  for (std::size_t i = 0; i < cloud.points.size(); ++i) {
+    const auto& p = cloud.points[i];
+    const auto row = facts.voxel_of_point[i];
+    if (std::exchange(done[row], 1) != 0) continue;
+    auto& voxel = voxels[row];
+    voxel.x = corner(p.x) + voxel.x / voxel.points, voxel.y = corner(p.y) + voxel.y / voxel.points;
+    voxel.z = corner(p.z) + voxel.z / voxel.points;
+    voxel.neighbours = facts.neighbours[row];
+  }
+  if (!options.output.empty()) roost::tools::write_voxels(options.output, voxels);
+  if (!options.labels.empty()) roost::tools::write_labels(options.labels, labels);
 }
 
 /// A voxel of the picture is a cube of so many voxels that the longest side has 1024: coloured by the mean of
@@ -277,17 +320,19 @@ CLI::Validator between(double least, double most) {
 void lidar(lidar_options& options) {
   if (options.file.empty() == (options.sweeps == 0))
     throw roost::invalid_argument("lidar: name a file of points, or give --generate SWEEPS, not both");
-  roost::tools::expect_other_files({options.picture}, {options.file});
+  roost::tools::expect_other_files({options.picture, options.output, options.labels}, {options.file});
+  roost::tools::expect_different_files({options.picture, options.output, options.labels});
   const std::string place = roost::choose_place(options.place);
   const roost::host cpu(options.threads);
   cloud_facts facts;
   facts.name = options.sweeps == 0 ? options.file : fmt::format("street, {} sweeps", options.sweeps);
   {
     point_cloud cloud = read_points(options);
-    facts.points = cloud.points.size() + cloud.not_finite;
-    facts.not_finite = cloud.not_finite;
+    facts.points = cloud.points.size() + cloud.not_finite.size();
+    facts.not_finite = cloud.not_finite.size();
     facts.read_as = cloud.read_as;
     look_at(cpu, voxels_of(cloud, options, facts), facts);
+    write_found(cloud, facts, options);
   }
   bool all_right = true;
   constexpr std::int64_t widest = (1 << 21) - 256;  // keys of 64 bits, 21 for each axis
@@ -314,6 +359,31 @@ void lidar(lidar_options& options) {
   if (!all_right) throw CLI::RuntimeError("lidar: answers were wrong", 2);
 }
 
+/// The options that name files to write.
+void add_outputs(CLI::App& command, lidar_options& options) {
+  const auto file_of = [](const char* endings) {
+    return CLI::Validator(
+        [endings](std::string& name) {
+          const auto ending = roost::tools::cloud_ending(name);
+          const bool is_known =
+              !ending.empty() && std::string_view(endings).find(ending) != std::string_view::npos;
+          return is_known ? std::string() : fmt::format("give a name that ends in {}", endings);
+        },
+        "FILE");
+  };
+  command
+      .add_option(
+          "-o,--output", options.output,
+          "Writes the voxels: the mean of the points of each, how many these are, and how many of its "
+          "27 neighbours there are; as .ply, .csv or .npy")
+      ->check(file_of(".ply, .csv or .npy"));
+  command
+      .add_option("--labels", options.labels,
+                  "Writes for each point of the file the number of its voxel in --output, -1 for none; as "
+                  ".npy or .csv")
+      ->check(file_of(".npy or .csv"));
+}
+
 }  // namespace
 
 #if !ROOST_WITH_CUDA
@@ -327,7 +397,7 @@ void add_lidar(CLI::App& app) {
       "lidar", "Turns a cloud of points into voxels, finds their neighbours, and compares tables");
   command->add_option(
       "file", options->file,
-      "Points: PLY, PCD, NPY, BIN (KITTI), or rows of numbers x, y, z, also of gzip or Zstandard; - "
+      "Points: PLY, PCD, LAS, NPY, BIN (KITTI), or rows of numbers x, y, z, also of gzip or Zstandard; - "
       "is standard input");
   command
       ->add_option(
@@ -346,6 +416,7 @@ void add_lidar(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--within", options->within, "Leaves out points that are farther from (0, 0, 0)")
       ->check(between(1e-9, 1e9));
+  add_outputs(*command, *options);
   roost::add_place_options(*command, options->place, options->threads);
   command->add_option("--reps", options->repetitions, "Number of timed runs; the median is reported; 0: none")
       ->check(CLI::Range(0, 1000))
@@ -373,6 +444,7 @@ void add_lidar(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  roost lidar scan.bin --size 0.05 --within 50 --picture scan.png\n"
+      "  roost lidar survey.las --size 0.25 --reps 0 --output fewer.ply\n"
       "  roost lidar --generate 10 --format json");
   command->callback([options] { lidar(*options); });
 }

@@ -165,7 +165,7 @@ void add(point_cloud& cloud, const std::array<double, 3>& at) {
   if (std::isfinite(at[0]) && std::isfinite(at[1]) && std::isfinite(at[2])) {
     cloud.points.push_back({at[0], at[1], at[2]});
   } else {
-    ++cloud.not_finite;
+    cloud.not_finite.push_back(cloud.points.size() + cloud.not_finite.size());
   }
 }
 
@@ -321,18 +321,19 @@ struct record_field {
   std::size_t offset = 0;
   number_type type;
   bool big_endian = false;
+  std::size_t stride = 0;       // from a number to that of the next point; 0: the bytes of a point
+  double scale = 1, shift = 0;  // the coordinate is number * scale + shift
 };
 
 /// How records lie in a file.
 struct record_layout {
   std::uint64_t count = 0;
-  std::size_t bytes = 0;   // of a point, all its fields together
-  std::size_t stride = 0;  // from a number to that of the next point
+  std::size_t bytes = 0;  // of a point, all its fields together
   std::array<record_field, 3> fields;
 };
 
 point_cloud read_records(const std::string& file, std::string_view bytes, const record_layout& layout) {
-  const auto& [count, size, stride, fields] = layout;
+  const auto& [count, size, fields] = layout;
   if (size == 0 || bytes.size() / size < count) {
     refuse(file, fmt::format("is cut short: {} bytes of points, {} points of {} bytes are announced",
                              bytes.size(), count, size));
@@ -348,11 +349,12 @@ point_cloud read_records(const std::string& file, std::string_view bytes, const 
   for (std::uint64_t i = 0; i < count; ++i) {
     std::array<double, 3> at{};
     for (std::size_t a = 0; a < 3; ++a) {
-      const auto& [offset, type, big_endian] = fields[a];
-      at[a] = number_at(bytes.data() + i * stride + offset, type, big_endian);
+      const auto& [offset, type, big_endian, stride, scale, shift] = fields[a];
+      at[a] = number_at(bytes.data() + i * (stride == 0 ? size : stride) + offset, type, big_endian);
       if (type.bytes == 8 && type.kind != number_type::floating && std::abs(at[a]) >= 0x1p53)
         refuse(file,
                fmt::format("point {} has the number {}, which is no double; make it smaller", i + 1, at[a]));
+      at[a] = at[a] * scale + shift;
     }
     add(cloud, at);
   }
@@ -446,6 +448,91 @@ pcd_header read_pcd_header(const std::string& file, lines_of& lines) {
   refuse(file, "has a PCD header without DATA");
 }
 
+/// What LZF made of `size` bytes; nothing of any other text.
+std::optional<std::string> decompress_lzf(std::string_view text, std::size_t size) {
+  std::string result;
+  result.reserve(std::min(size, text.size() * 256));  // a file may promise anything
+  while (!text.empty()) {
+    const auto take = [&] {
+      const auto byte = static_cast<unsigned char>(text.front());
+      text.remove_prefix(1);
+      return std::size_t{byte};
+    };
+    const auto control = take();
+    if (control < 32) {  // so many bytes, and one more, as they are
+      if (text.size() < control + 1) return {};
+      result += text.substr(0, control + 1);
+      text.remove_prefix(control + 1);
+    } else {  // bytes that came before
+      auto length = control >> 5;
+      if (text.size() < (length == 7 ? 2u : 1u)) return {};
+      if (length == 7) length += take();
+      const auto back = ((control & 31) << 8) + take() + 1;
+      if (back > result.size()) return {};
+      for (length += 2; length > 0; --length) result += result[result.size() - back];
+    }
+    if (result.size() > size) return {};
+  }
+  return result.size() == size ? std::optional(std::move(result)) : std::nullopt;
+}
+
+/// Points of a PCD file whose fields stand one after the other, compressed.
+point_cloud read_compressed(const std::string& file, std::string_view bytes, record_layout records) {
+  constexpr std::size_t head = 8;
+  if (bytes.size() < head) refuse(file, "is cut short: its compressed points have no size");
+  const auto size_at = [&](std::size_t at) {
+    std::uint32_t size;
+    std::memcpy(&size, bytes.data() + at, sizeof(size));
+    return std::size_t{size};
+  };
+  const std::size_t packed = size_at(0), size = size_at(4);
+  if (bytes.size() - head < packed) {
+    refuse(file, fmt::format("is cut short: {} bytes of compressed points, {} are announced",
+                             bytes.size() - head, packed));
+  }
+  const auto points = decompress_lzf(bytes.substr(head, packed), size);
+  if (!points) refuse(file, "has compressed points that are damaged");
+  for (auto& field : records.fields) {
+    field.offset *= records.count;
+    field.stride = field.type.bytes;
+  }
+  return read_records(file, *points, records);
+}
+
+/// A LAS file (ASPRS, 1.0 to 1.4): its points begin with X, Y, Z, integers that a scale and an offset apply
+/// to.
+point_cloud read_las(const std::string& file, std::string_view text) {
+  constexpr std::size_t least_head = 227, head_of_4 = 375;
+  const auto number = [&]<class T>(T value, std::size_t at) {
+    std::memcpy(&value, text.data() + at, sizeof(value));
+    return value;
+  };
+  if (text.size() < least_head) refuse(file, "is cut short: a LAS header has 227 bytes or more");
+  const auto minor = static_cast<unsigned char>(text[25]), format = static_cast<unsigned char>(text[104]);
+  const std::size_t begin = number(std::uint32_t(), 96);
+  const bool is_long = minor >= 4 && text[24] == 1;
+  if (text[24] != 1 || minor > 4 || (is_long && text.size() < head_of_4))
+    refuse(file, fmt::format("is a LAS file of version {}.{}; 1.0 to 1.4 are read", int{text[24]}, minor));
+  if (format >= 64) {
+    refuse(file,
+           "is a LAZ file: compressed points are not read here; convert it to LAS, as laszip and pdal do");
+  }
+  record_layout layout;
+  layout.bytes = number(std::uint16_t(), 105);
+  layout.count = is_long ? number(std::uint64_t(), 247) : number(std::uint32_t(), 107);
+  if (begin < least_head || begin > text.size() || layout.bytes < 20)
+    refuse(file, "has a LAS header that is damaged: its points lie outside, or are too short");
+  for (std::size_t a = 0; a < 3; ++a) {
+    layout.fields[a] = {4 * a,        {number_type::whole, 4},       false,
+                        layout.bytes, number(double(), 131 + 8 * a), number(double(), 155 + 8 * a)};
+  }
+  const auto points = text.substr(begin);
+  const bool whole = points.size() / layout.bytes >= layout.count;
+  auto cloud = read_records(file, whole ? points.substr(0, layout.count * layout.bytes) : points, layout);
+  cloud.read_as = fmt::format("LAS 1.{}, points of format {}", minor, format);
+  return cloud;
+}
+
 point_cloud read_pcd(const std::string& file, std::string_view text) {
   lines_of lines{text};
   const auto header = read_pcd_header(file, lines);
@@ -479,8 +566,10 @@ point_cloud read_pcd(const std::string& file, std::string_view text) {
     cloud = row_reader(file, lines, rows).read();
   } else if (header.data == "binary") {
     records.count = *header.points;
-    records.stride = records.bytes;
     cloud = read_records(file, lines.rest, records);
+  } else if (header.data == "binary_compressed") {
+    records.count = *header.points;
+    cloud = read_compressed(file, lines.rest, records);
   } else {
     refuse(file, fmt::format("PCD data are '{}'; write them as ascii or binary", header.data));
   }
@@ -538,7 +627,6 @@ record_layout layout_of_fields(const std::string& file, const std::string& descr
              "has fields x, y, z that are other numbers than float32, float64 or integers; convert them");
     layout.fields[a] = {offsets[axes[a]], type, big_endian};
   }
-  layout.stride = layout.bytes;
   return layout;
 }
 
@@ -589,9 +677,10 @@ point_cloud read_npy(const std::string& file, std::string_view text) {
     const bool columns_first = match[3] == "True";
     layout.bytes = sides[1] * type.bytes;
     if (columns_first && sides[0] > text.size()) refuse(file, "is cut short");
-    layout.stride = columns_first ? type.bytes : layout.bytes;
-    for (std::size_t a = 0; a < 3; ++a)
-      layout.fields[a] = {a * type.bytes * (columns_first ? sides[0] : 1), type, big_endian};
+    for (std::size_t a = 0; a < 3; ++a) {
+      layout.fields[a] = {a * type.bytes * (columns_first ? sides[0] : 1), type, big_endian,
+                          columns_first ? type.bytes : layout.bytes};
+    }
   }
   layout.count = sides[0];
   auto cloud = read_records(file, text.substr(head + length), layout);
@@ -662,7 +751,7 @@ point_cloud read_floats(const std::string& file, std::string_view bytes, unsigne
                              bytes.size(), record));
   }
   record_layout layout;
-  layout.bytes = layout.stride = std::size_t{4} * record;
+  layout.bytes = std::size_t{4} * record;
   layout.count = bytes.size() / layout.bytes;
   for (std::size_t a = 0; a < 3; ++a) layout.fields[a] = {4 * a, {number_type::floating, 4}, false};
   auto cloud = read_records(file, bytes, layout);
@@ -681,7 +770,8 @@ point_cloud read_shape(const std::string& file, std::string_view text) {
 }
 
 constexpr const char* unknown_text =
-    "is no cloud of points: PLY, PCD, NPY and BIN (KITTI) are known, and text whose first line has numbers, "
+    "is no cloud of points: PLY, PCD, LAS, NPY and BIN (KITTI) are known, and text whose first line has "
+    "numbers, "
     "or names of which three are x, y and z";
 
 /// Names of columns: in a line of their own, or in a comment, which may be prose.
@@ -810,19 +900,18 @@ point_cloud read_point_cloud(const std::string& file, unsigned record) {
   std::string_view text = content;
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   if (!floats && text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  for (const auto& [mark, format] : {std::pair{"LASF", "LAS"}, std::pair{"ASTM-E57", "E57"}}) {
-    if (text.starts_with(mark))
-      refuse(file,
-             fmt::format("is a {} file, which is not read here; convert it to PLY, as pdal does", format));
-  }
+  if (text.starts_with("ASTM-E57"))
+    refuse(file, "is an E57 file, which is not read here; convert it to LAS or PLY, as pdal does");
   auto cloud = floats                          ? read_floats(file, text, record)
                : text.starts_with("ply")       ? read_shape(file, text)
                : text.starts_with("\x93NUMPY") ? read_npy(file, text)
+               : text.starts_with("LASF")      ? read_las(file, text)
                : is_pcd(text)                  ? read_pcd(file, text)
                                                : read_columns(file, text);
   if (cloud.points.empty()) {
-    refuse(file, cloud.not_finite == 0 ? std::string("has no points")
-                                       : fmt::format("none of its {} points is finite", cloud.not_finite));
+    refuse(file, cloud.not_finite.empty()
+                     ? std::string("has no points")
+                     : fmt::format("none of its {} points is finite", cloud.not_finite.size()));
   }
   return cloud;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,17 @@ struct cloud_point {
 
 struct point_cloud {
   std::vector<cloud_point> points;  ///< in the order of the file, all finite
-  std::size_t not_finite = 0;       ///< points that were left out: rays that came back from nowhere
-  std::string read_as;              ///< what the file was taken for, for people: `KITTI, records of 4 floats`
-  bool single = false;              ///< the file stores coordinates as floats of 32 bits
+  /// Which points of the file were left out: rays that came back from nowhere.
+  std::vector<std::uint64_t> not_finite;
+  std::string read_as;  ///< what the file was taken for, for people: `KITTI, records of 4 floats`
+  bool single = false;  ///< the file stores coordinates as floats of 32 bits
 };
 
 /// Reads the points of
 ///
 /// - a PLY file: x, y, z of its vertices, of any type of numbers, wherever they are;
-/// - a PCD file, ascii or binary;
+/// - a PCD file, ascii, binary or compressed;
+/// - a LAS file, of any version and format of points, but not compressed (LAZ);
 /// - a NumPy array (.npy) of n rows and 3 or more columns of integers, float32 or float64, or a structured
 /// one
 ///   with fields x, y, z; in any order of bytes, rows first or columns first;

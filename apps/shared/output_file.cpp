@@ -121,10 +121,11 @@ void expect_other_files(const std::vector<std::string>& outputs, const std::vect
 }
 
 void expect_different_files(std::vector<std::string> outputs) {
+  std::erase(outputs, "");
   std::ranges::sort(outputs);
   const auto twice = std::ranges::adjacent_find(outputs);
   if (twice == outputs.end()) return;
-  throw invalid_argument(fmt::format("{}: would be written for two inputs; rename one of them", *twice));
+  throw invalid_argument(fmt::format("{}: would be written twice; give it two names", *twice));
 }
 
 void make_folder(const std::filesystem::path& folder, std::string_view instead) {

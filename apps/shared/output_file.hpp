@@ -45,7 +45,7 @@ class output_file {
 /// Empty names are none; `-` among the inputs is standard input. Costs a look at each file.
 void expect_other_files(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
 
-/// Throws roost::invalid_argument if two inputs would be written into one output.
+/// Throws roost::invalid_argument if two outputs would be written into one file. Empty names are none.
 void expect_different_files(std::vector<std::string> outputs);
 
 /// Makes a directory, and those that it is in, where they are missing. Throws roost::error where that fails:

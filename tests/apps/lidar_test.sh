@@ -31,6 +31,50 @@ write("ascii.ply", ("ply\n" + head.format("ascii") + xyz("float") + "end_header\
 pcd = "# .PCD v0.7\nVERSION 0.7\nFIELDS n x y z\nSIZE 4 4 4 4\nTYPE F F F F\nCOUNT 2 1 1 1\nWIDTH %d\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS %d\nDATA " % (len(rows), len(rows))
 write("ascii.pcd", (pcd + "ascii\n" + "".join("1 2 " + text(p) + "\n" for p in rows)).encode())
 write("binary.pcd", (pcd + "binary\n").encode() + b"".join(struct.pack("<5f", 1, 2, *p) for p in rows))
+def lzf(data):  # runs as they are, and copies of what came up to 8 KiB before
+    out, literal, at, known = bytearray(), bytearray(), 0, {}
+    def put():
+        for i in range(0, len(literal), 32):
+            out.append(len(literal[i:i + 32]) - 1)
+            out.extend(literal[i:i + 32])
+        literal.clear()
+    while at < len(data):
+        before = known.get(data[at:at + 3], -1)
+        known[data[at:at + 3]] = at
+        n = 0
+        if 0 <= before and at - before <= 8192:
+            while n < 264 and at + n < len(data) and data[before + n] == data[at + n]: n += 1
+        if n < 3:
+            literal.append(data[at])
+            at += 1
+            continue
+        put()
+        back = at - before - 1
+        out.append(min(n - 2, 7) << 5 | back >> 8)
+        if n - 2 >= 7: out.append(n - 2 - 7)
+        out.append(back & 255)
+        at += n
+    put()
+    return bytes(out)
+fields = struct.pack("<%df" % (2 * len(rows)), *[1, 2] * len(rows)) + b"".join(
+    struct.pack("<%df" % len(rows), *[p[a] for p in rows]) for a in range(3))
+body = struct.pack("<II", len(lzf(fields)), len(fields)) + lzf(fields)
+write("compressed.pcd", (pcd + "binary_compressed\n").encode() + body)
+write("damaged.pcd", (pcd + "binary_compressed\n").encode() + body[:300] + b"\xff\xff\xff" + body[303:])
+write("short_compressed.pcd", (pcd + "binary_compressed\n").encode() + body[:-1])
+def las(minor, kind, extra, count, scale=1e-7, shift=(1.0, -2.0, 0.5)):
+    h = bytearray(375 if minor >= 4 else 227)
+    h[0:4], h[24], h[25], h[104] = b"LASF", 1, minor, kind
+    struct.pack_into("<HI", h, 94, len(h), len(h) + 60)
+    struct.pack_into("<HI", h, 105, 20 + extra, 0 if minor >= 4 else count)
+    struct.pack_into("<6d", h, 131, *[scale] * 3, *shift)
+    if minor >= 4: struct.pack_into("<Q", h, 247, count)
+    return bytes(h) + b"v" * 60 + b"".join(
+        struct.pack("<3i", *(round((x - o) / scale) for x, o in zip(p, shift))) + b"r" * (8 + extra) for p in points)
+write("a.las", las(2, 0, 0, len(points)))
+write("new.las", las(4, 6, 10, len(points)) + b"extended records")
+write("short.las", las(2, 1, 8, len(points) + 1))
+write("a.laz", las(2, 128, 0, len(points)))
 def npy(shape, kind, body):
     h = "{'descr': %s, 'fortran_order': False, 'shape': %s, }" % (kind if kind[0] == "[" else repr(kind), shape)
     h += " " * (63 - (10 + len(h)) % 64) + "\n"
@@ -81,7 +125,7 @@ write("prose.txt", b"not a cloud\n")
 write("empty.xyz", b"")
 PY
 
-for file in a.bin little.ply big.ply ascii.ply ascii.pcd binary.pcd a.npy doubles.npy mixed.npy a.xyz a.csv semicolons.txt \
+for file in a.bin little.ply big.ply ascii.ply ascii.pcd binary.pcd compressed.pcd a.npy doubles.npy mixed.npy a.xyz a.csv semicolons.txt \
   a.npy.gz eight.bin; do
   record=()
   [[ $file == eight.bin ]] && record=(--record 8)
@@ -93,6 +137,47 @@ wrong = {k: (out[k], v) for k, v in expected.items() if out[k] != v}
 mean = sum((i + 1) * n for i, n in enumerate(expected["voxels_with_neighbours"])) / expected["voxels"]
 sys.exit(bool(wrong) and print(wrong) is None or abs(out["neighbours_of_27"] - mean) > 1e-9)
 PY
+done
+
+# LAS has no points that are not finite. The voxels that are written, against Python's.
+for file in a.las new.las a.bin; do
+  for ending in ply csv npy; do
+    labels=labels.${ending/ply/npy}
+    "$roost" lidar --place host --reps 0 --output "out.$ending" --labels "$labels" --within 35 "$file" >stdout 2>stderr ||
+      fail "$file: $(cat stderr)"
+    python3 - "$file" "out.$ending" "$labels" <<'PY' || fail "$file: voxels as $ending"
+import csv, math, struct, sys
+file, out, labels = sys.argv[1:]
+rows = list(struct.iter_unpack("<4f", open("a.bin", "rb").read()))
+points = [p[:3] if all(map(math.isfinite, p)) and math.hypot(*p[:3]) <= 35 else None for p in rows]
+if file != "a.bin": points = [p for p, row in zip(points, rows) if all(map(math.isfinite, row))]
+data = open(out, "rb").read()
+if out.endswith("csv"):
+    found = [tuple(map(float, row)) for row in csv.reader(data.decode().splitlines()[1:])]
+    assert data.startswith(b"x,y,z,points,neighbours\n")
+else:
+    mark = b"end_header\n" if out.endswith("ply") else b"\n"
+    head, body = data.split(mark, 1)
+    assert out.endswith("ply") or (len(head) + 1) % 64 == 0
+    found = list(struct.iter_unpack("<3dIB", body))
+data = open(labels, "rb").read()
+if labels.endswith("csv"):
+    label = [int(x) for x in data.decode().split()[1:]]
+else:
+    label = [x for x, in struct.iter_unpack("<q", data.split(b"\n", 1)[1])]
+assert len(label) == len(points)
+voxels = {}
+for p, l in zip(points, label):
+    assert (p is None) == (l == -1)
+    if p is not None: voxels.setdefault(tuple(math.floor(x / 0.1) for x in p), []).append((p, l))
+assert len(voxels) == len(found) and [l for at in voxels.values() for _, l in at[:1]] == list(range(len(found)))
+for at, inside in voxels.items():
+    (l,) = {l for _, l in inside}
+    mean = [sum(p[a] for p, _ in inside) / len(inside) for a in range(3)]
+    around = sum((at[0] + a, at[1] + b, at[2] + c) in voxels for a in (-1, 0, 1) for b in (-1, 0, 1) for c in (-1, 0, 1))
+    assert all(abs(m - f) < 1e-6 for m, f in zip(mean, found[l])) and found[l][3:] == (len(inside), around), (mean, found[l])
+PY
+  done
 done
 "$roost" lidar --reps 0 --format json - <a.xyz >piped.json || fail "standard input"
 grep -q '"voxels": ' piped.json || fail "standard input: $(cat piped.json)"
@@ -192,7 +277,12 @@ refused "save them as .npy" lidar doubles.bin
 refused "gzip" lidar packed.bin
 refused "whole records of 7" lidar --record 7 a.bin
 "$roost" lidar --reps 0 --place host --record 5 five.bin | grep -q '1840 points, 2 not finite' || fail "five.bin"
-refused "binary_compressed" lidar packed.pcd
+refused "is cut short" lidar packed.pcd
+refused "is cut short" lidar short_compressed.pcd
+refused "damaged" lidar damaged.pcd
+refused "is cut short" lidar short.las
+refused "LAZ file" lidar a.laz
+refused "ends in .ply, .csv or .npy" lidar --output voxels.xyz a.xyz
 refused "no property z" lidar no_z.ply
 refused "another shape" lidar shape.npy
 refused "another shape" lidar turned.npy

@@ -140,7 +140,7 @@ mkdir here
 cp plain.pgm here/plain.png
 cp fields/f0.csv here
 refused "^roost: here/plain.png: is read, and would be written over" stars solve host.sky here/plain.png --out here --pictures
-refused "^roost: out/f0.stars.csv: would be written for two inputs" stars solve host.sky fields/f0.csv here/f0.csv --size 1024x768 --out out
+refused "^roost: out/f0.stars.csv: would be written twice" stars solve host.sky fields/f0.csv here/f0.csv --size 1024x768 --out out
 
 # Bad catalogues. No database is left.
 refused_catalogue() { # WORDS FILE ARGUMENT...

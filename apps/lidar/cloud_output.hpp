@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+/// \file
+/// Writers of what is found of a cloud.
+
+namespace roost::tools {
+
+/// The points of a voxel as one.
+struct voxel_of_points {
+  double x, y, z;           ///< their mean
+  std::uint32_t points;     ///< how many there are
+  std::uint8_t neighbours;  ///< of the 27 voxels around, itself among them
+};
+
+/// The end of a name that tells how a file is written: `.ply`, `.csv` or `.npy`; empty for any other.
+std::string cloud_ending(const std::string& file);
+
+/// Writes voxels: as vertices of a binary PLY file, as CSV with a header, or as a structured array of NumPy;
+/// each with x, y, z in double, points and neighbours. Throws roost::error where the file cannot be written.
+void write_voxels(const std::string& file, std::span<const voxel_of_points> voxels);
+
+/// Writes the voxel of each point, -1 for none: as an array of int64 (`.npy`), or as CSV with a header.
+void write_labels(const std::string& file, std::span<const std::int64_t> labels);
+
+}  // namespace roost::tools
