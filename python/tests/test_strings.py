@@ -1,5 +1,7 @@
 """Texts as keys: in every form that a column of them has, against Python's dict."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -381,3 +383,20 @@ def test_columns_may_change_or_go_afterwards():
     for index in (index, roost.Index(pa.array(["a", "b"]))):
         again = index.__reduce__()[0](*index.__reduce__()[1])
         assert list(again) == ["a", "b"] and again[1] == "b"
+
+
+@pytest.mark.skipif("ROOST_TEST_LARGE" not in os.environ, reason="takes a minute and 13 GiB")
+def test_more_than_1e8_texts_of_more_than_2_31_bytes():
+    n, width, different = 120_000_000, 20, 1_000_003
+    numbers = np.arange(different)
+    digits = numbers[:, None] // 10 ** np.arange(7)[::-1] % 10 + 48
+    texts = np.pad(digits.astype(np.uint8), ((0, 0), (width - 7, 0)), constant_values=ord("0"))
+    characters = np.resize(texts, (n, width))
+    offsets = np.arange(0, (n + 1) * width, width)
+    assert characters.nbytes > 2**31
+    column = pa.LargeStringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(characters))
+    labels, distinct = roost.factorize(column)
+    assert len(distinct) == different and str(distinct[-1]) == f"{different - 1:020d}"
+    for begin in range(0, n, different):
+        part = labels[begin : begin + different]
+        np.testing.assert_array_equal(part, numbers[: len(part)])
