@@ -7,7 +7,6 @@
 #include <memory>
 #include <numeric>
 #include <roost/error.hpp>
-#include <set>
 
 #include "table.hpp"
 
@@ -162,28 +161,6 @@ found_centroids read_centroids(const std::string& file, star_fields::size size) 
   }
   if (bright || magnitude) sort_by_brightness(result.at, brightness);
   return result;
-}
-
-bool spread(std::vector<centroid>& all, star_fields::size size) {
-  constexpr int side = 4, crowded = side * side / 2;
-  constexpr std::size_t brightest = 24;  // whose quads are looked up
-  if (all.size() <= brightest) return false;
-  const auto part = [](float at, float length) {
-    return std::clamp(static_cast<int>((at / length + 0.5f) * side), 0, side - 1);
-  };
-  std::vector<std::size_t> seen(side * side), order(all.size()), rank;
-  for (const auto& c : all)
-    rank.push_back(seen[static_cast<std::size_t>(part(c.y, size.height) * side + part(c.x, size.width))]++);
-  std::set<int> parts;
-  for (std::size_t i = 0; i < brightest; ++i)
-    parts.insert(part(all[i].y, size.height) * side + part(all[i].x, size.width));
-  if (parts.size() > crowded) return false;
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rank[i]; });
-  std::vector<centroid> sorted;
-  for (const auto i : order) sorted.push_back(all[i]);
-  all = std::move(sorted);
-  return true;
 }
 
 }  // namespace roost::tools
