@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "solver.hpp"
 
 /// \file
@@ -16,6 +19,8 @@ struct sky_position {
   bool mirrored;   ///< east is to the right where north is up
 };
 sky_position position_of(const pointing& at, star_fields::size size);
+/// The same the other way round, as a hint: of a picture that is mirrored, or not.
+pointing pointing_of(double ra, double dec, double roll, bool mirrored);
 
 /// Right ascension and declination of a direction, in degrees.
 struct sky_point {
@@ -37,8 +42,23 @@ struct compass {
   }
 };
 
-/// Where the brightest centroids lie in few parts of a picture, as lit trees do, takes those of all parts in
-/// turn, the brightest of each first. Returns whether that is so.
-bool spread(std::vector<centroid>& all, star_fields::size size);
+/// Where the brightest centroids lie in few parts of a picture, as lit trees do: the centroids of all parts
+/// in turn, the brightest of each first. Else empty.
+std::vector<std::uint32_t> spread(std::span<const centroid> all, star_fields::size size);
+
+/// What came of fields.
+struct solved_fields {
+  std::vector<field_solution> solutions;
+  /// Of each field its centroids in the order that was solved; empty for that of the field.
+  std::vector<std::vector<std::uint32_t>> orders;
+};
+using solve_function = std::function<std::vector<field_solution>(const star_fields&, const solve_options&)>;
+
+/// Solves fields, and those without a solution whose brightest centroids are crowded once more.
+solved_fields solve_crowded(const star_fields& fields, const solve_options& options,
+                            const solve_function& solve);
+
+/// Why a field has no solution.
+std::string reason_of(const field_solution& solution, std::size_t centroids, const solve_options& options);
 
 }  // namespace roost::tools
