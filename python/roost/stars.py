@@ -343,7 +343,7 @@ class Database:
         near : tuple or Solution, or a list with one of these or None for each field, optional
             Where the picture points, about: (ra, dec, roll) in degrees, or a former Solution of the same
             camera, whose width and mirroring hold, too; one without an answer is none. It is compared with
-            the centroids at once, which takes less than 0.1 ms of a former Solution. If it does not fit, the
+            the centroids at once, which takes some 0.1 ms of a former Solution. If it does not fit, the
             whole sky is searched; `hinted` of the result tells.
         radius : float
             How many degrees away from `near` the picture may point, 10 at most; its roll may differ by 2
