@@ -9,6 +9,7 @@
 #include <optional>
 #include <roost/error.hpp>
 
+#include "solution.hpp"
 #include "table.hpp"
 
 namespace roost::tools {
@@ -291,12 +292,6 @@ void read_hipparcos(const std::string& file, std::string_view text, star_taker& 
 }
 
 }  // namespace
-
-sky_vector direction_of(double ra, double dec) {
-  return {static_cast<float>(std::cos(dec * degree) * std::cos(ra * degree)),
-          static_cast<float>(std::cos(dec * degree) * std::sin(ra * degree)),
-          static_cast<float>(std::sin(dec * degree))};
-}
 
 star_database read_catalogue(const std::string& file, double epoch, double magnitude_most,
                              position_units units, std::size_t& left_out) {

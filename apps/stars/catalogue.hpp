@@ -23,9 +23,6 @@ enum class position_units { by_names, degrees, hours, radians };
 star_database read_catalogue(const std::string& file, double epoch, double magnitude_most,
                              position_units units, std::size_t& left_out);
 
-/// A direction, of degrees.
-sky_vector direction_of(double ra, double dec);
-
 /// The name of a bright star at a direction, or none.
 std::string_view known_name(sky_vector direction);
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <numeric>
 #include <roost/error.hpp>
-#include <set>
 
+#include "hot_pixels.hpp"
 #include "table.hpp"
 
 extern "C" {
@@ -27,31 +27,6 @@ void expect_done(int status) {
   char text[128] = {};
   sep_get_errmsg(status, text);
   throw error(fmt::format("stars cannot be found in this picture: {}", text));
-}
-
-/// Puts the mean of its neighbours where a pixel stands out alone, as no star does.
-void repair_hot_pixels(grey_image& image, float noise) {
-  const int w = image.width, h = image.height;
-  const std::vector<float> before = image.pixels;
-  const auto at = [&](int x, int y) { return before[static_cast<std::size_t>(y) * w + x]; };
-  for (int y = 0; y < h; ++y) {
-    for (int x = 0; x < w; ++x) {
-      const float here = at(x, y);
-      if (here < 5 * noise) continue;
-      float most = 0, sum = 0;
-      int n = 0;
-      for (int j = std::max(y - 1, 0); j <= std::min(y + 1, h - 1); ++j) {
-        for (int i = std::max(x - 1, 0); i <= std::min(x + 1, w - 1); ++i) {
-          if (i == x && j == y) continue;
-          most = std::max(most, at(i, j));
-          sum += at(i, j);
-          ++n;
-        }
-      }
-      if (n != 0 && most < 0.2f * here)
-        image.pixels[static_cast<std::size_t>(y) * w + x] = sum / static_cast<float>(n);
-    }
-  }
 }
 
 /// By brightness; equal ones keep their order.
@@ -85,7 +60,7 @@ found_centroids find_stars(const grey_image& image) {
   const auto [least, most] = std::minmax_element(flat.pixels.begin(), flat.pixels.end());
   const float noise = std::max(sep_bkg_globalrms(background), (*most - *least) * 1e-4f);
   if (!(noise > 0)) return result;
-  repair_hot_pixels(flat, noise);
+  repair_hot_pixels(flat.pixels, static_cast<std::size_t>(flat.width), noise);
 
   source.data = flat.pixels.data();
   sep_set_extract_pixstack(std::max<std::size_t>(flat.pixels.size(), 300000));
@@ -162,28 +137,6 @@ found_centroids read_centroids(const std::string& file, star_fields::size size) 
   }
   if (bright || magnitude) sort_by_brightness(result.at, brightness);
   return result;
-}
-
-bool spread(std::vector<centroid>& all, star_fields::size size) {
-  constexpr int side = 4, crowded = side * side / 2;
-  constexpr std::size_t brightest = 24;  // whose quads are looked up
-  if (all.size() <= brightest) return false;
-  const auto part = [](float at, float length) {
-    return std::clamp(static_cast<int>((at / length + 0.5f) * side), 0, side - 1);
-  };
-  std::vector<std::size_t> seen(side * side), order(all.size()), rank;
-  for (const auto& c : all)
-    rank.push_back(seen[static_cast<std::size_t>(part(c.y, size.height) * side + part(c.x, size.width))]++);
-  std::set<int> parts;
-  for (std::size_t i = 0; i < brightest; ++i)
-    parts.insert(part(all[i].y, size.height) * side + part(all[i].x, size.width));
-  if (parts.size() > crowded) return false;
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rank[i]; });
-  std::vector<centroid> sorted;
-  for (const auto i : order) sorted.push_back(all[i]);
-  all = std::move(sorted);
-  return true;
 }
 
 }  // namespace roost::tools

@@ -26,8 +26,4 @@ found_centroids find_stars(const grey_image& image);
 /// is of another picture, or is none.
 found_centroids read_centroids(const std::string& file, star_fields::size size);
 
-/// Where the brightest centroids lie in few parts of a picture, as lit trees do, takes those of all parts in
-/// turn, the brightest of each first. Returns whether that is so.
-bool spread(std::vector<centroid>& all, star_fields::size size);
-
 }  // namespace roost::tools

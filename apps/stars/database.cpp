@@ -34,6 +34,8 @@ bool makes_sense(const star_database& database) {
 void save(const star_database& database, const std::filesystem::path& file) {
   std::string names;  // a line for each star that has one: number, blank, name
   for (std::size_t i = 0; i < database.names.size(); ++i) {
+    if (database.names[i].find('\n') != std::string::npos)
+      throw_file_error(file, "the name of a star has a line break; give it another one");
     if (!database.names[i].empty()) names += std::to_string(i) + ' ' + database.names[i] + '\n';
   }
   header first{};

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "catalogue.hpp"
+#include "solution.hpp"
 
 // Bright stars with names, the brightest first: where the Hipparcos catalogue has them.
 

@@ -10,13 +10,16 @@
 /// \file
 /// Solves fields: quads of a picture's brightest centroids are looked up by their shape; each pattern that
 /// fits says where the picture points, and a likelihood over all stars and centroids says whether that is so.
-/// A team has a field, and each of its workers a quad.
+/// A team has a field, and each of its workers a quad. A hint where it points comes before all quads.
 
 namespace roost::tools {
 
 inline constexpr int assumed_most = 24;       // widths of the picture that are tried
 inline constexpr float shape_error = 0.004f;  // of a ratio of distances
 inline constexpr int quad_stars_most = 32;
+inline constexpr std::uint32_t limit_step = 64;  // quads, of a device's team: places end at the same one
+inline constexpr float near_enough = 0.004f;     // widths that a star of a hint may be off
+inline constexpr int vote_side = 64;             // of the cells that shifts of a hint are counted in
 
 /// What a kernel knows of a database.
 template <class Place>
@@ -252,6 +255,16 @@ ROOST_FN bool solve_equations(double (&a)[4][5], double (&result)[4]) {
   return true;
 }
 
+/// Turns a picture by small angles around its axes.
+ROOST_FN void turn(pointing& at, float p, float q, float r) {
+  const float hand = dot(cross(at.x, at.y), at.z) < 0 ? -1.f : 1.f;
+  const sky_vector x = at.x, y = at.y, z = at.z;
+  at.z = unit(z + p * y - q * x);
+  at.x = x + q * z - r * y;
+  at.x = unit(at.x - dot(at.x, at.z) * at.z);
+  at.y = hand * cross(at.z, at.x);
+}
+
 /// Matches stars with centroids, each with the nearest within a distance, and turns the picture so that they
 /// fit better: one step of Gauss and Newton for three angles and the focal length. Returns the matched.
 template <class Place>
@@ -295,16 +308,77 @@ ROOST_FN int refine(const star_index_ref<Place>& sky, const field_view& field, p
   if (n < 3) return n;
   double step[4];
   if (!solve_equations(a, step)) return n;
-  const auto p = static_cast<float>(step[0]), q = static_cast<float>(step[1]),
-             r = static_cast<float>(step[2]);
-  const float hand = dot(cross(at.x, at.y), at.z) < 0 ? -1.f : 1.f;
-  const sky_vector x = at.x, y = at.y, z = at.z;
-  at.z = unit(z + p * y - q * x);
-  at.x = x + q * z - r * y;
-  at.x = unit(at.x - dot(at.x, at.z) * at.z);
-  at.y = hand * cross(at.z, at.x);
+  turn(at, static_cast<float>(step[0]), static_cast<float>(step[1]), static_cast<float>(step[2]));
   at.focal *= static_cast<float>(std::exp(step[3]));
   return n;
+}
+
+/// The shifts, in pixels, that bring a star of a hint onto a centroid: of the brightest of both.
+template <class Place>
+struct hint_shifts {
+  static constexpr int bright_most = 24;
+
+  const star_index_ref<Place>& sky;
+  const field_view& field;
+  const pointing& at;
+  float radius, reach;  // how far, in radians and pixels
+
+  template <class F>
+  ROOST_FN void for_each(const F& f) const {
+    const shown_sky shown = sky_of(sky, field, at);
+    const int bright = kernels::smaller(field.count, bright_most);
+    const float faintest = shown.limit * static_cast<float>(bright) / static_cast<float>(field.count);
+    sky.for_each_near(shown.level, at.z, shown.radius + radius, [&](std::uint32_t star) {
+      if (static_cast<float>(star) > faintest) return false;
+      float x, y;
+      if (!project(at, sky.stars[star].at, x, y)) return true;
+      for (int c = 0; c < bright; ++c) {
+        const float dx = field.at[c].x - x, dy = field.at[c].y - y;
+        if (std::abs(dx) < reach && std::abs(dy) < reach) f(dx, dy);
+      }
+      return true;
+    });
+  }
+};
+
+/// Turns a hint by the shift that most stars and centroids agree on, in cells of which four have each shift.
+/// Returns how many shifts there were, or 0; `spread`: how far those that agree are from their mean, in
+/// pixels.
+template <class Place>
+ROOST_FN int shift_hint(const star_index_ref<Place>& sky, const field_view& field, float radius,
+                        std::uint16_t* votes, pointing& at, float& spread) {
+  const float reach = at.focal * std::tan(radius);
+  const float step = std::fmax(0.01f * field.width, reach / (vote_side / 2 - 1.5f));
+  const int half = static_cast<int>(std::ceil(reach / step)), side = 2 * half + 2;
+  const hint_shifts<Place> shifts{sky, field, at, radius, reach};
+  const auto cell = [&](float d) { return static_cast<int>(std::floor(d / step)) + half; };
+  for (int i = 0; i < side * side; ++i) votes[i] = 0;
+  int all = 0;
+  shifts.for_each([&](float dx, float dy) {
+    std::uint16_t* const here = votes + cell(dy) * side + cell(dx);
+    ++here[0];
+    ++here[1];
+    ++here[side];
+    ++here[side + 1];
+    ++all;
+  });
+  int best = 0;
+  for (int i = 1; i < side * side; ++i) best = votes[i] > votes[best] ? i : best;
+  float sum_x = 0, sum_y = 0, squares = 0;
+  int n = 0;
+  shifts.for_each([&](float dx, float dy) {
+    const int right = best % side - cell(dx), down = best / side - cell(dy);
+    if (right < 0 || right > 1 || down < 0 || down > 1) return;
+    sum_x += dx;
+    sum_y += dy;
+    squares += dx * dx + dy * dy;
+    ++n;
+  });
+  if (n == 0) return 0;
+  const float mean_x = sum_x / static_cast<float>(n), mean_y = sum_y / static_cast<float>(n);
+  spread = std::sqrt(std::fmax(0.f, squares / static_cast<float>(n) - mean_x * mean_x - mean_y * mean_y));
+  turn(at, -mean_y / at.focal, mean_x / at.focal, 0);
+  return all;
 }
 
 /// n over k, for small numbers.
@@ -335,9 +409,10 @@ struct assumed_widths {
   int count = 0;
 };
 
-/// Calls f(pattern) for all patterns that have about this shape.
+/// Calls f(pattern) for all patterns that have about this shape. Adds to `compared` how many it looks at.
 template <class Patterns, class F>
-ROOST_FN void for_each_like(const Patterns& patterns, const quad_shape& shape, const F& f) {
+ROOST_FN void for_each_like(const Patterns& patterns, const quad_shape& shape, std::uint64_t& compared,
+                            const F& f) {
   constexpr int bins = 1 << ratio_bits, shift = 16 - ratio_bits;
   constexpr int error = static_cast<int>(shape_error * 65536);
   int low[quad_shape::ratios];
@@ -353,7 +428,9 @@ ROOST_FN void for_each_like(const Patterns& patterns, const quad_shape& shape, c
     std::uint32_t bin[quad_shape::ratios];
     for (int i = 0; i < quad_shape::ratios; ++i)
       bin[i] = static_cast<std::uint32_t>(low[i]) + (which >> i & 1);
-    for (const star_pattern& pattern : patterns.find(pattern_key(bin))) {
+    const auto run = patterns.find(pattern_key(bin));
+    compared += run.size();
+    for (const star_pattern& pattern : run) {
       bool like = true;
       for (int i = 0; i < quad_shape::ratios; ++i) {
         const int off = pattern.shape.ratio[i] - shape.ratio[i];
@@ -374,8 +451,11 @@ struct solve_fields {
   const centroid* centroids;
   const std::uint32_t* first;
   const star_fields::size* sizes;
+  const pointing_hint* hints;  // null if there are none
+  float hint_radius;           // radians
   int quad_stars;
   float log_chance_most;
+  std::uint64_t patterns_most;
   field_solution* results;
 
   struct parts {
@@ -384,6 +464,8 @@ struct solve_fields {
     int* chosen;  // for quads
     std::uint32_t* words;
     enum word { chosen_count, winner };
+    std::uint64_t* compared;
+    std::uint16_t* votes;
   };
   ROOST_FN parts scratch(kernels::scratch_memory& memory) const {
     parts p;
@@ -392,6 +474,8 @@ struct solve_fields {
     p.order = memory.take<std::uint32_t>(centroids_most);
     p.chosen = memory.take<int>(quad_stars_most);
     p.words = memory.take<std::uint32_t>(2);
+    p.compared = memory.take<std::uint64_t>(1);
+    p.votes = memory.take<std::uint16_t>(hints == nullptr ? 0 : vote_side * vote_side);
     return p;
   }
 
@@ -403,8 +487,18 @@ struct solve_fields {
     const int chosen = static_cast<int>(p.words[parts::chosen_count]);
     const std::uint32_t quads = choose(static_cast<std::uint32_t>(chosen), 4);
     field_solution& result = results[index];
-    if (team.rank() == 0) result.solved = false;
+    if (team.rank() == 0) {
+      result.solved = result.hinted = result.limited = false;
+      if (hints != nullptr && solve_hint(field, hints[index], p.votes, result)) p.words[parts::winner] = 0;
+    }
+    team.sync();
+    if (team.read(p.words[parts::winner]) != none) return;
     for (std::uint32_t tile = 0; tile < quads; tile += Team::size) {
+      if (tile % limit_step == 0 && team.read(*p.compared) >= patterns_most) {
+        if (team.rank() == 0) result.limited = true;
+        return;
+      }
+      team.sync();
       const std::uint32_t number = tile + static_cast<std::uint32_t>(team.rank());
       int quad[4];
       pointing at;
@@ -413,14 +507,16 @@ struct solve_fields {
       if (number < quads) {
         quad_of(number, quad);
         for (int& q : quad) q = p.chosen[q];
-        good = solve_quad(field, quad, number, at, chance);
+        std::uint64_t compared = 0;
+        good = solve_quad(field, quad, number, at, chance, compared);
+        team.fetch_add(*p.compared, compared);
       }
       if (good) team.fetch_min(p.words[parts::winner], number);
       team.sync();
       const std::uint32_t winner = team.read(p.words[parts::winner]);
       if (winner == none) continue;
-      if (winner == number) finish(field, at, chance, number, result);
-      break;
+      if (winner == number) finish(field, at, chance, number, 0.01f, 6, result);
+      return;
     }
   }
 
@@ -434,7 +530,10 @@ struct solve_fields {
         static_cast<int>(kernels::smaller<std::uint32_t>(first[index + 1] - first[index], centroids_most));
     const field_view field{sizes[index].width, sizes[index].height, count, p.at, p.begin, p.order};
     for_each_of(team, cells + 1, [&](std::uint32_t i) { p.begin[i] = 0; });
-    if (team.rank() == 0) p.words[parts::winner] = none;
+    if (team.rank() == 0) {
+      p.words[parts::winner] = none;
+      *p.compared = 0;
+    }
     team.sync();
     for_each_of(team, static_cast<std::uint32_t>(count), [&](std::uint32_t i) {
       const centroid at = centroids[first[index] + i];
@@ -470,7 +569,7 @@ struct solve_fields {
 
   /// Whether some pattern is the quad, and where the picture points then.
   ROOST_FN bool solve_quad(const field_view& field, const int (&quad)[4], std::uint32_t number, pointing& at,
-                           float& chance) const {
+                           float& chance, std::uint64_t& compared) const {
     const centroid seen[4] = {field.at[quad[0]], field.at[quad[1]], field.at[quad[2]], field.at[quad[3]]};
     const float tries =
         std::log(static_cast<float>((number + 1) * static_cast<std::uint32_t>(assumed.count)));
@@ -482,7 +581,7 @@ struct solve_fields {
                                unit({seen[2].x, seen[2].y, focal}), unit({seen[3].x, seen[3].y, focal})};
       const quad_shape shape = shape_of(v);
       if (!(shape.longest > 0)) return false;
-      for_each_like(database.patterns, shape, [&](const star_pattern& pattern) {
+      for_each_like(database.patterns, shape, compared, [&](const star_pattern& pattern) {
         const float implied = width.focal * shape.longest / pattern.shape.longest;
         if (implied < width.least || implied > width.most) return true;
         const star* const stars = database.sky.stars;
@@ -500,11 +599,64 @@ struct solve_fields {
     return solved;
   }
 
-  ROOST_FN void finish(const field_view& field, pointing at, float chance, std::uint32_t number,
-                       field_solution& result) const {
-    float distance = 0.01f * field.width, rms = 0;
+  /// Whether the picture points where a hint says, about. Of a hint without a focal length, those of all
+  /// widths are tried.
+  ROOST_FN bool solve_hint(const field_view& field, const pointing_hint& hint, std::uint16_t* votes,
+                           field_solution& result) const {
+    constexpr float step = 1.04f;
+    float least = assumed.widths[0].least, most = assumed.widths[0].most;
+    for (int a = 1; a < assumed.count; ++a) {
+      least = std::fmin(least, assumed.widths[a].least);
+      most = std::fmax(most, assumed.widths[a].most);
+    }
+    pointing best{};
+    float likeliest = std::numeric_limits<float>::max();
+    for (int i = 0; i < hint.count; ++i) {
+      const float known = hint.at[i].focal;
+      const int focals = known > 0 ? 1 : static_cast<int>(std::log(most / least) / std::log(step)) + 1;
+      for (int k = 0; k < focals; ++k) {
+        pointing at = hint.at[i];
+        at.focal = field.width * (known > 0 ? known : least * std::pow(step, static_cast<float>(k) + 0.5f));
+        float chance = std::log(static_cast<float>(focals * hint.count));
+        if (!fits(field, votes, result.star_of, at, chance) || chance >= likeliest) continue;
+        if (at.focal < least * field.width || at.focal > most * field.width) continue;
+        if (length(at.z - hint.at[i].z) > 2 * std::sin(hint_radius / 2)) continue;
+        likeliest = chance;
+        best = at;
+        result.hinted = true;
+      }
+    }
+    if (result.hinted) finish(field, best, likeliest, 0, near_enough, 2, result);
+    return result.hinted;
+  }
+
+  /// Shifts and turns a hint to where it fits best, and whether it does; `chance` has the logarithm of how
+  /// many are tried. The four brightest centroids that are stars pay for what was chosen.
+  ROOST_FN bool fits(const field_view& field, std::uint16_t* votes, std::uint32_t* star_of, pointing& at,
+                     float& chance) const {
+    float spread = 0, rms = 0;
+    const int shifts = shift_hint(database.sky, field, hint_radius, votes, at, spread);
+    if (shifts < 4) return false;
+    float distance = std::fmin(0.02f * field.width, std::fmax(3 * spread, near_enough * field.width));
+    for (int round = 0; round < 4; ++round) {
+      refine(database.sky, field, at, distance, star_of, rms);
+      if (distance <= near_enough * field.width) break;
+      distance = std::fmin(distance / 2, std::fmax(3 * rms, near_enough * field.width));
+    }
+    int quad[4], n = 0;
+    for (int c = 0; c < field.count && n < 4; ++c) {
+      if (star_of[c] != no_star) quad[n++] = c;
+    }
+    if (n < 4) return false;
+    chance += std::log(static_cast<float>(shifts)) - log_odds(database.sky, field, at, quad);
+    return chance <= log_chance_most;
+  }
+
+  ROOST_FN void finish(const field_view& field, pointing at, float chance, std::uint32_t number, float near,
+                       int rounds, field_solution& result) const {
+    float distance = near * field.width, rms = 0;
     int matched = 0;
-    for (int round = 0; round < 6; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       matched = refine(database.sky, field, at, distance, result.star_of, rms);
       distance = std::fmin(distance, std::fmax(3 * rms, 0.002f * field.width));
     }
@@ -580,26 +732,35 @@ class solver_on final : public star_solver {
 
   std::vector<field_solution> solve(const star_fields& fields, const solve_options& options,
                                     solver_times* times) const override {
+    return solve_on(place_, fields, options, times);
+  }
+  /// The same on a place that has other threads.
+  std::vector<field_solution> solve_on(const Place& place, const star_fields& fields,
+                                       const solve_options& options, solver_times* times = nullptr) const {
     using clock = std::chrono::steady_clock;
     const auto start = clock::now();
-    const auto centroids = copy_to(place_, fields.centroids);
-    const auto first = copy_to(place_, fields.first);
-    const auto sizes = copy_to(place_, fields.sizes);
-    array<field_solution, Place> results(place_, fields.count());
-    place_.synchronize();
+    const auto centroids = copy_to(place, fields.centroids);
+    const auto first = copy_to(place, fields.first);
+    const auto sizes = copy_to(place, fields.sizes);
+    const auto hints = copy_to(place, fields.hints);
+    array<field_solution, Place> results(place, fields.count());
+    place.synchronize();
     const auto uploaded = clock::now();
     const solve_fields<Place> kernel{{index_.ref(), patterns_.ref()},
                                      assumed(options),
                                      centroids.data(),
                                      first.data(),
                                      sizes.data(),
+                                     fields.hints.empty() ? nullptr : hints.data(),
+                                     static_cast<float>(options.hint_radius * std::numbers::pi / 180),
                                      std::clamp(options.quad_stars, 4, quad_stars_most),
                                      static_cast<float>(std::log(options.chance_most)),
+                                     options.patterns_most,
                                      results.data()};
-    place_.launch(fields.count(), kernels::scratch_bytes_of(kernel), kernel);
-    place_.synchronize();
+    place.launch(fields.count(), kernels::scratch_bytes_of(kernel), kernel);
+    place.synchronize();
     const auto solved = clock::now();
-    auto answers = copy_to_host(place_, results);
+    auto answers = copy_to_host(place, results);
     const auto done = clock::now();
     if (times != nullptr) {
       const auto ms = [](auto from, auto to) {

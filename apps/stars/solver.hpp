@@ -14,6 +14,20 @@ struct centroid {
   float x, y;
 };
 
+/// Where a picture points. A direction s of the sky is at pixel (focal * s.x / s.z, focal * s.y / s.z) of the
+/// axes x, y and z, from the middle of the picture.
+struct pointing {
+  sky_vector x, y, z;  ///< to the right, down, and away; mirrored pictures have a left-handed system
+  float focal;         ///< pixels
+};
+
+/// Where a field may point: what a former one of the same camera did, about. Two of them if it may be
+/// mirrored or not.
+struct pointing_hint {
+  pointing at[2] = {};  ///< of pictures one pixel wide; focal 0: not known
+  int count = 0;
+};
+
 /// The fields to solve: each has centroids [first, next field's first) of one array, the brightest first.
 struct star_fields {
   struct size {
@@ -22,6 +36,7 @@ struct star_fields {
   std::vector<centroid> centroids;
   std::vector<std::uint32_t> first{0};  ///< of each field, and the end
   std::vector<size> sizes;
+  std::vector<pointing_hint> hints{};  ///< of each field, or empty
 
   std::size_t count() const { return sizes.size(); }
   void add(std::span<const centroid> field, size of) {
@@ -36,22 +51,21 @@ struct solve_options {
   double fov_least = 0, fov_most = 0;  ///< degrees, of the picture's width; 0: what the database has
   double chance_most = 1e-6;           ///< what is more likely to be chance is no solution
   int quad_stars = 24;                 ///< of the brightest so many centroids all quads are looked up
+  double hint_radius = 1;              ///< degrees: how far a field may point from its hint
+  /// A field whose quads have been compared with so many patterns has no solution; it is looked at after each
+  /// 64 quads. At 0 only hints are tried.
+  std::uint64_t patterns_most = std::uint64_t{1} << 22;
 };
 
 /// How many centroids of a field count: the brightest.
 inline constexpr int centroids_most = 128;
 inline constexpr std::uint32_t no_star = ~std::uint32_t{0};
 
-/// Where a picture points. A direction s of the sky is at pixel (focal * s.x / s.z, focal * s.y / s.z) of the
-/// axes x, y and z, from the middle of the picture.
-struct pointing {
-  sky_vector x, y, z;  ///< to the right, down, and away; mirrored pictures have a left-handed system
-  float focal;         ///< pixels
-};
-
 /// What came of a field.
 struct field_solution {
   bool solved = false;
+  bool hinted = false;   ///< the hint says where, and no quads were looked up
+  bool limited = false;  ///< not all quads were looked up, as patterns_most says
   pointing at{};
   float log10_chance = 0;                 ///< that so many stars fit by chance, for all quads that were tried
   float rms = 0;                          ///< pixels, of the matched stars

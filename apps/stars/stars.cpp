@@ -34,9 +34,10 @@ constexpr int failed = 1, no_solution = 3;  // the exit codes
 struct stars_options {
   std::string catalogue, database;
   std::vector<std::string> fields;
-  std::string fov = "8:20", guess, size, format = "text", place = "auto", units = "by-names";
+  std::string fov = "8:20", guess, near, size, format = "text", place = "auto", units = "by-names";
   std::filesystem::path out;
-  double magnitude = 99, epoch = 2025, chance = 1e-6;
+  double magnitude = 99, epoch = 2025, chance = 1e-6, radius = 1;
+  std::uint64_t limit = roost::tools::solve_options().patterns_most;
   int threads = 0;
   bool pictures = false, times = false;
 };
@@ -171,10 +172,12 @@ struct solved_file {
 
 class solutions_report {
  public:
-  explicit solutions_report(const std::string& format) : csv_(format == "csv"), json_(format == "json") {
+  solutions_report(const std::string& format, const roost::tools::solve_options& how)
+      : csv_(format == "csv"), json_(format == "json"), how_(how) {
     if (csv_) {
       fmt::print(
-          "name,ra_deg,dec_deg,roll_deg,fov_deg,matched,rms_px,log10_chance,mirrored,scale_arcsec_px\n");
+          "name,ra_deg,dec_deg,roll_deg,fov_deg,matched,rms_px,log10_chance,mirrored,scale_arcsec_px,hinted,"
+          "reason\n");
     }
   }
 
@@ -189,10 +192,12 @@ class solutions_report {
       facts["centroids"] = from.found.at.size();
     }
     if (s == nullptr || !s->solved) {
+      const auto why = s == nullptr ? from.failure : reason_of(*s, from.found.at.size(), how_);
+      if (s != nullptr) facts["reason"] = why;
       if (csv_) {
-        fmt::print("{},,,,,,,,,\n", csv_field(name));
-      } else if (!json_ && s != nullptr) {
-        fmt::print("{}: no solution ({} centroids)\n", name, from.found.at.size());
+        fmt::print("{},,,,,,,,,,,{}\n", csv_field(name), csv_field(why));
+      } else if (!json_) {
+        fmt::print("{}{}\n", s == nullptr ? "" : name + ": ", why);
       }
       if (json_) all_.push_back(facts);
       return;
@@ -207,17 +212,19 @@ class solutions_report {
                     {"scale_arcsec_px", rounded(at.scale, 1e4)},
                     {"matched", s->matched},
                     {"rms_px", rounded(s->rms, 1e3)},
-                    {"log10_chance", rounded(s->log10_chance, 10)}});
+                    {"log10_chance", rounded(s->log10_chance, 10)},
+                    {"hinted", s->hinted}});
       all_.push_back(facts);
     } else if (csv_) {
-      fmt::print("{},{:.5f},{:.5f},{:.4f},{:.5f},{},{:.3f},{:.1f},{},{:.4f}\n", csv_field(name), at.ra,
-                 at.dec, at.roll, at.fov, s->matched, s->rms, s->log10_chance, at.mirrored, at.scale);
+      fmt::print("{},{:.5f},{:.5f},{:.4f},{:.5f},{},{:.3f},{:.1f},{},{:.4f},{},\n", csv_field(name), at.ra,
+                 at.dec, at.roll, at.fov, s->matched, s->rms, s->log10_chance, at.mirrored, at.scale,
+                 s->hinted);
     } else {
       fmt::print(
           "{}: ra {:.4f} dec {:+.4f} roll {:.3f} degrees{}, {:.4f} degrees wide ({:.3f} arcsec a pixel); {} "
-          "of {} centroids are stars, {:.2f} pixels off (RMS); chance 10^{:.0f}\n",
+          "of {} centroids are stars, {:.2f} pixels off (RMS); chance 10^{:.0f}{}\n",
           name, at.ra, at.dec, at.roll, at.mirrored ? ", mirrored" : "", at.fov, at.scale, s->matched,
-          centroids, s->rms, s->log10_chance);
+          centroids, s->rms, s->log10_chance, s->hinted ? ", by the hint" : "");
     }
   }
 
@@ -233,6 +240,7 @@ class solutions_report {
   static double rounded(double number, double steps) { return std::round(number * steps) / steps; }
 
   bool csv_, json_;
+  roost::tools::solve_options how_;
   json all_ = json::array();
 };
 
@@ -264,35 +272,37 @@ std::vector<solved_file> read_fields(const std::vector<std::string>& files, bool
   return all;
 }
 
-/// Solves fields, and those without a solution whose brightest centroids are crowded once more.
+/// Solves the fields of files, whose centroids may get another order.
 std::vector<field_solution> solve_fields(const roost::tools::star_solver& solver,
                                          std::vector<solved_file>& files, const star_fields& fields,
                                          const roost::tools::solve_options& how,
                                          roost::tools::solver_times& times) {
-  auto solutions = solver.solve(fields, how, &times);
-  star_fields again;
-  std::vector<solved_file*> crowded;
-  std::vector<std::vector<roost::tools::centroid>> orders;
+  auto* first = &times;  // of the first of two tries
+  auto [solutions, orders] = solve_crowded(fields, how, [&](const auto& some, const auto& so) {
+    return solver.solve(some, so, std::exchange(first, nullptr));
+  });
   for (auto& one : files) {
-    if (!one.failure.empty() || solutions[one.number].solved) continue;
-    auto order = one.found.at;
-    if (!roost::tools::spread(order, one.found.size)) continue;
-    again.add(order, one.found.size);
-    crowded.push_back(&one);
-    orders.push_back(std::move(order));
+    if (!one.failure.empty() || orders[one.number].empty()) continue;
+    std::vector<roost::tools::centroid> sorted;
+    for (const auto c : orders[one.number]) sorted.push_back(one.found.at[c]);
+    one.found.at = std::move(sorted);
   }
-  if (crowded.empty()) return solutions;
-  auto halved = how;  // as chance has two tries
-  halved.chance_most /= 2;
-  const auto more = solver.solve(again, halved);
-  for (std::size_t i = 0; i < crowded.size(); ++i) {
-    if (!more[i].solved) continue;
-    auto& solution = solutions[crowded[i]->number];
-    solution = more[i];
-    solution.log10_chance += std::log10(2.f);
-    crowded[i]->found.at = std::move(orders[i]);
+  return std::move(solutions);
+}
+
+/// Where all fields point, about.
+roost::tools::pointing_hint read_near(const std::string& text) {
+  const auto comma = text.find(','), last = text.rfind(',');
+  double ra = 0, dec = 0, roll = 0, again = 0;
+  if (comma == last || !read_two(text.substr(0, last), ',', ra, dec) ||
+      !read_two(text.substr(last + 1), ',', roll, again) || std::abs(ra) > 360 || std::abs(dec) > 90 ||
+      std::abs(roll) > 360) {
+    throw roost::invalid_argument(fmt::format(
+        "stars: --near {}; give right ascension, declination and roll in degrees, such as 83.8,-5.4,10",
+        text));
   }
-  return solutions;
+  return {{roost::tools::pointing_of(ra, dec, roll, false), roost::tools::pointing_of(ra, dec, roll, true)},
+          2};
 }
 
 roost::tools::solve_options how_to_solve(const stars_options& options) {
@@ -302,6 +312,12 @@ roost::tools::solve_options how_to_solve(const stars_options& options) {
   if (!(options.chance > 0 && options.chance <= 1)) {
     throw roost::invalid_argument(
         fmt::format("stars: a chance of {}; give one above 0, 1 at most", options.chance));
+  }
+  how.patterns_most = options.limit;
+  how.hint_radius = options.radius;
+  if (!(options.radius > 0 && options.radius <= 10)) {
+    throw roost::invalid_argument(
+        fmt::format("stars: --radius {}; give degrees above 0, 10 at most", options.radius));
   }
   return how;
 }
@@ -375,6 +391,7 @@ void solve(const stars_options& options) {
     if (one.failure.empty()) fields.add(one.found.at, one.found.size);
     all_read &= one.failure.empty();
   }
+  if (!options.near.empty()) fields.hints.assign(fields.count(), read_near(options.near));
   if (fields.count() == 0) throw CLI::RuntimeError(failed);
   run_times times;
   times.reading = milliseconds_since(start);
@@ -391,7 +408,7 @@ void solve(const stars_options& options) {
   };
   place == "cuda" ? with_solver_on_cuda(database, use) : with_solver_on_host(options.threads, database, use);
 
-  solutions_report report(options.format);
+  solutions_report report(options.format, how);
   bool all_solved = true, all_drawn = true;
   for (const auto& one : files) {
     const auto* const solution = one.failure.empty() ? &solutions[one.number] : nullptr;
@@ -457,6 +474,14 @@ void add_solve(CLI::App& stars, const std::shared_ptr<stars_options>& options) {
       "--fov", options->guess,
       "Widths of the pictures in degrees, LEAST:MOST, if they are known better than by the database: "
       "faster");
+  find->add_option(
+      "--near", options->near,
+      "Where all fields point, about: RA,DEC,ROLL in degrees; this is tried before the whole sky");
+  find->add_option("--radius", options->radius, "How many degrees from there they may point, 10 at most")
+      ->capture_default_str();
+  find->add_option("--limit", options->limit,
+                   "Gives a field up that has been compared with so many patterns; 0: --near alone")
+      ->capture_default_str();
   find->add_option("--chance", options->chance, "A solution that is likelier than this to be chance is none")
       ->capture_default_str();
   find->add_option(

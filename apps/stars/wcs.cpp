@@ -11,36 +11,7 @@ namespace {
 
 constexpr double degrees = 180 / std::numbers::pi;
 
-/// North and east in the middle of a picture.
-struct compass {
-  sky_vector east, north;
-  explicit compass(sky_vector away) {
-    // At a pole every direction is south or north; any will do.
-    const sky_vector side = cross({0, 0, 1}, away);
-    east = dot(side, side) > 1e-12f ? unit(side) : sky_vector{0, 1, 0};
-    north = cross(away, east);
-  }
-};
-
 }  // namespace
-
-sky_point point_of(sky_vector direction) {
-  const double ra = std::atan2(direction.y, direction.x) * degrees;
-  return {ra < 0 ? ra + 360 : ra,
-          std::atan2(static_cast<double>(direction.z), std::hypot(direction.x, direction.y)) * degrees};
-}
-
-sky_position position_of(const pointing& at, star_fields::size size) {
-  const auto middle = point_of(at.z);
-  const compass here(at.z);
-  const double roll = std::atan2(-dot(at.x, here.north), -dot(at.y, here.north)) * degrees;
-  return {middle.ra,
-          middle.dec,
-          roll < 0 ? roll + 360 : roll,
-          2 * std::atan(size.width / 2 / at.focal) * degrees,
-          3600 * degrees / at.focal,
-          dot(cross(at.x, at.y), at.z) < 0};
-}
 
 void write_wcs(const std::filesystem::path& file, const pointing& at, star_fields::size size,
                bool lowest_first) {

@@ -15,6 +15,8 @@ that numpy.asarray takes; results are arrays of the library that the (first) arg
 device. See docs/python.md.
 """
 
+import sys
+
 from . import _gpu, _host
 from ._functions import (
     _whole_number,
@@ -71,6 +73,8 @@ def trim():
     """Gives memory that roost keeps for its next call back to the system."""
     _host.trim()
     _gpu.trim()
+    if "roost._apps" in sys.modules:
+        sys.modules["roost._apps"].trim()
 
 
 def info():

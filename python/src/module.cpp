@@ -4,24 +4,6 @@
 // The module of a place: what roost/*.py calls. Its functions take arrays of words; nobody else calls them.
 
 namespace roost::python {
-namespace {
-
-void translate(const std::exception_ptr& thrown, void*) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const invalid_argument& error) {
-    PyErr_SetString(PyExc_ValueError, error.what());
-  } catch (const out_of_memory& error) {
-    PyErr_SetString(PyExc_MemoryError, error.what());
-  } catch (const file_error& error) {
-    PyErr_SetString(PyExc_OSError, error.what());
-  } catch (const error& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
-}
-
-}  // namespace
-
 template <>
 void bind_place<host>(nb::module_& m) {
   using place = call_place<host>;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <unordered_map>
 #include <utility>
 
@@ -17,6 +18,21 @@
 namespace roost::python {
 
 namespace nb = nanobind;
+
+/// What roost throws, as exceptions of Python.
+inline void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const invalid_argument& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+  } catch (const out_of_memory& error) {
+    PyErr_SetString(PyExc_MemoryError, error.what());
+  } catch (const file_error& error) {
+    PyErr_SetString(PyExc_OSError, error.what());
+  } catch (const error& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
 
 /// A signal came during a call, and Python has set its exception.
 struct interrupted {};

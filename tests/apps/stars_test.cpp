@@ -10,6 +10,7 @@
 #include <roost/error.hpp>
 
 #include "apps/stars/centroids.hpp"
+#include "apps/stars/solution.hpp"
 #include "apps/stars/solver.hpp"
 #include "apps/stars/wcs.hpp"
 #include "support/keys.hpp"
@@ -193,6 +194,142 @@ TEST(stars, the_answer_does_not_depend_on_the_batch) {
   }
 }
 
+/// The pointing as a hint, off by so many degrees to one side and so many of roll.
+tools::pointing_hint hint_of(const tools::pointing& p, float off, float roll, bool with_focal = true) {
+  const float side = off * tools::pi / 180, around = roll * tools::pi / 180;
+  const float hand = dot(cross(p.x, p.y), p.z) < 0 ? -1.f : 1.f;
+  tools::pointing at = p;
+  at.z = unit(p.z + side * p.x);
+  at.x = unit(p.x + around * p.y - dot(p.x + around * p.y, at.z) * at.z);
+  at.y = hand * cross(at.z, at.x);
+  at.focal = with_focal ? p.focal / width : 0;
+  return {{at}, 1};
+}
+
+TEST(stars, a_hint_that_fits_needs_no_quads_and_one_that_does_not_is_no_loss) {
+  std::mt19937 random(8);
+  tools::star_fields near, without_focal, far, shuffled;
+  std::vector<tools::pointing> truth;
+  const std::size_t n = sanitized ? 40 : 400;
+  for (std::size_t i = 0; i < n; ++i) {
+    truth.push_back(random_pointing(random));
+    auto field = seen(truth.back(), random);
+    for (auto* fields : {&near, &without_focal, &far}) fields->add(field, {width, height});
+    near.hints.push_back(hint_of(truth.back(), 0.8f, 1));
+    without_focal.hints.push_back(hint_of(truth.back(), 0.8f, 1, false));
+    far.hints.push_back(hint_of(truth.back(), 2, 0));  // beyond the radius of 1 degree
+    for (std::size_t k = field.size(); k > 1; --k) std::swap(field[k - 1].y, field[random() % k].y);
+    shuffled.add(field, {width, height});
+    shuffled.hints.push_back(near.hints.back());
+  }
+  const auto plain = [&] {
+    auto fields = near;
+    fields.hints.clear();
+    return solve(fields);
+  }();
+  const auto hinted = solve(near, {.patterns_most = 0}), wide = solve(without_focal, {.patterns_most = 0}),
+             fallback = solve(far), by_far = solve(far, {.patterns_most = 0});
+  for (std::size_t i = 0; i < n; ++i) {
+    for (const auto* s : {&hinted[i], &wide[i]}) {
+      EXPECT_TRUE(is_right(*s, truth[i]) && s->hinted && !s->limited) << i;
+      EXPECT_LT(length(s->at.z - plain[i].at.z), 2e-4f) << i;
+    }
+    EXPECT_TRUE(fallback[i].solved == plain[i].solved && !fallback[i].hinted) << i;
+    EXPECT_EQ(fallback[i].quad, plain[i].quad);
+    EXPECT_TRUE(!by_far[i].solved && by_far[i].limited) << i;
+  }
+  for (const auto& s : solve(shuffled, {.patterns_most = 0})) EXPECT_FALSE(s.solved);
+}
+
+TEST(stars, hints_of_hopeless_fields_and_of_large_radii_are_no_answers) {
+  std::mt19937 random(9);
+  const auto p = random_pointing(random);
+  const auto good = seen(p, random, 0, 0);
+  tools::star_fields fields;
+  fields.add({}, {width, height});
+  fields.add(std::span(good).first(3), {width, height});
+  fields.add(std::vector(200, tools::centroid{3, 4}), {width, height});
+  fields.add(std::vector(200, tools::centroid{-width / 2, height / 2}), {width, height});
+  for (std::size_t i = 0; i < fields.count(); ++i) fields.hints.push_back(hint_of(p, 0, 0));
+  for (const double radius : {1e-3, 1., 10.}) {
+    for (const auto& s : solve(fields, {.hint_radius = radius})) EXPECT_FALSE(s.solved);
+  }
+  tools::star_fields wide;
+  wide.add(good, {width, height});
+  wide.hints.push_back(hint_of(p, 2.5f, 0));
+  EXPECT_TRUE(is_right(solve(wide, {.hint_radius = 3, .patterns_most = 0})[0], p));
+  const auto none = solve(wide, {.fov_least = 14, .fov_most = 15, .hint_radius = 3});
+  EXPECT_EQ(none[0].solved, p.focal < width / 2 / std::tan(13.9f * tools::pi / 360));
+}
+
+TEST(stars, a_search_ends_at_its_limit) {
+  std::mt19937 random(10);
+  tools::star_fields fields;
+  for (int i = 0; i < 30; ++i) {
+    auto field = seen(random_pointing(random), random, 0.3, 0.5);
+    if (i % 2 == 0) {
+      for (std::size_t k = field.size(); k > 1; --k) std::swap(field[k - 1].y, field[random() % k].y);
+    }
+    fields.add(field, {width, height});
+  }
+  const auto whole = solve(fields, {.patterns_most = ~std::uint64_t{0}}), usual = solve(fields);
+  std::size_t ended = 0, solved = 0;
+  for (const std::uint64_t most : {0, 1, 1000, 10000, 100000}) {
+    const auto some = solve(fields, {.patterns_most = most});
+    for (std::size_t i = 0; i < fields.count(); ++i) {
+      EXPECT_EQ(usual[i].solved, whole[i].solved);
+      EXPECT_FALSE(whole[i].limited || usual[i].limited);
+      // An answer among the first 64 quads is found whatever the limit is, but for 0.
+      if (whole[i].solved && whole[i].quad < 64) EXPECT_EQ(some[i].solved, most != 0);
+      if (some[i].solved) EXPECT_EQ(some[i].quad, whole[i].quad);
+      EXPECT_TRUE(some[i].solved || some[i].limited);
+      EXPECT_FALSE(some[i].solved && some[i].limited);
+      EXPECT_TRUE(whole[i].solved || !some[i].solved);
+      ended += some[i].limited;
+      solved += some[i].solved;
+    }
+  }
+  EXPECT_GT(ended, 75u);
+  EXPECT_GT(solved, 20u);
+}
+
+TEST(stars, a_position_and_its_pointing_are_the_same) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 200; ++i) {
+    const auto p = random_pointing(random);
+    const auto at = position_of(p, {width, height});
+    const auto again = tools::pointing_of(at.ra, at.dec, at.roll, at.mirrored);
+    for (const auto& [a, b] : {std::pair(p.x, again.x), std::pair(p.y, again.y), std::pair(p.z, again.z)})
+      EXPECT_LT(length(a - b), 1e-4f);
+  }
+}
+
+TEST(stars, crowded_fields_are_solved_in_another_order) {
+  std::mt19937 random(12);
+  const auto p = random_pointing(random);
+  auto field = seen(p, random, 0, 0);
+  std::uniform_real_distribution<float> part(0, 1);
+  std::vector<tools::centroid> leaves(300);
+  for (auto& c : leaves) c = {(part(random) - 0.5f) * width, height * (0.3f + 0.2f * part(random))};
+  leaves.insert(leaves.end(), field.begin(), field.end());
+  tools::star_fields fields;
+  fields.add(leaves, {width, height});
+  const auto [solutions, orders] =
+      solve_crowded(fields, {}, [](const auto& some, const auto& how) { return solve(some, how); });
+  ASSERT_TRUE(is_right(solutions[0], p));
+  ASSERT_EQ(orders[0].size(), leaves.size());
+  for (int k = 0; k < tools::centroids_most; ++k) {
+    if (solutions[0].star_of[k] == tools::no_star) continue;
+    float x, y;
+    ASSERT_TRUE(dot(sky().stars[solutions[0].star_of[k]].at, solutions[0].at.z) > 0.9f);
+    const auto s = sky().stars[solutions[0].star_of[k]].at;
+    x = p.focal * dot(s, p.x) / dot(s, p.z);
+    y = p.focal * dot(s, p.y) / dot(s, p.z);
+    const auto c = leaves[orders[0][static_cast<std::size_t>(k)]];
+    EXPECT_LT(std::hypot(c.x - x, c.y - y), 12.f);
+  }
+}
+
 TEST(stars, patterns_are_each_there_once_and_lie_in_a_picture) {
   auto patterns = sky().patterns;
   const auto less = [](const auto& a, const auto& b) {
@@ -242,6 +379,10 @@ TEST_F(star_files, a_database_is_loaded_as_it_was_saved) {
   damaged[bytes.size() / 3] ^= 1;
   expect_refused(damaged);
   EXPECT_THROW(tools::load_star_database(folder_ / "none"), roost::file_error);
+  auto broken = sky();
+  broken.names[5] = "two\nlines";
+  EXPECT_THROW(save(broken, folder_ / "broken"), roost::file_error);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "broken"));
 }
 
 TEST_F(star_files, stars_are_found_in_a_picture) {

@@ -57,7 +57,7 @@ for place in "${places[@]}"; do
     cut -d, -f1-6 "answers.$place.$sky" | cmp -s - <(cut -d, -f1-6 answers.host.host) || fail "$place with the database of $sky has other answers than the host: $(diff "answers.$place.$sky" answers.host.host)"
   done
 done
-[[ $(head -1 answers.host.host) == "name,ra_deg,dec_deg,roll_deg,fov_deg,matched,rms_px,log10_chance,mirrored,scale_arcsec_px" ]] || fail "columns: $(head -1 answers.host.host)"
+[[ $(head -1 answers.host.host) == "name,ra_deg,dec_deg,roll_deg,fov_deg,matched,rms_px,log10_chance,mirrored,scale_arcsec_px,hinted,reason" ]] || fail "columns: $(head -1 answers.host.host)"
 for i in "${!truth[@]}"; do
   read -r ra dec roll <<<"${truth[i]}"
   awk -F, -v ra="$ra" -v dec="$dec" -v roll="$roll" -v name="f$i" '
@@ -75,7 +75,7 @@ printf 'x,y\n10,10\n500,20\n300,700\n' >three.csv
 awk 'BEGIN { srand(5); print "x,y"; for (i = 0; i < 100000; ++i) printf "%.2f,%.2f\n", rand() * 1024, rand() * 768 }' >hot.csv
 "$roost" stars solve host.sky empty.csv fields/f0.csv three.csv hot.csv --size 1024x768 --format csv --place host >stdout 2>stderr
 [[ $? -eq 3 && ! -s stderr ]] || fail "no solution: exit code $(cat stderr)"
-[[ $(grep -c ',,,,,,,,,$' stdout) -eq 3 && $(grep -c '^f0,119.99\|^f0,120.00' stdout) -eq 1 ]] || fail "no solution: $(cat stdout)"
+[[ $(grep -c ',,,,,,,,,,,no solution ([0-9]* centroids)$' stdout) -eq 3 && $(grep -c '^f0,119.99\|^f0,120.00' stdout) -eq 1 ]] || fail "no solution: $(cat stdout)"
 "$roost" stars solve host.sky empty.csv --size 1024x768 >stdout 2>stderr
 [[ $? -eq 3 && $(cat stdout) == "empty: no solution (0 centroids)" ]] || fail "no solution as text: $(cat stdout stderr)"
 
@@ -258,9 +258,36 @@ refused "no_picture.fits: " stars solve host.sky no_picture.fits
 cp fields/f0.csv 'a,"b".csv'
 "$roost" stars solve host.sky no_picture.fits 'a,"b".csv' missing.png empty.csv --size 1024x768 --format csv --place host >stdout 2>stderr
 [[ $? -eq 1 && $(wc -l <stderr) -eq 2 && $(wc -l <stdout) -eq 5 ]] || fail "a batch with bad files: $(cat stdout stderr)"
+grep -q '^no_picture,,,,,,,,,,,.*no_picture.fits: ' stdout && grep -q '^missing,.*no such file' stdout || fail "a batch with bad files, reasons: $(cat stdout)"
 grep -q '^"a,""b""",1[12][09]\.[09]*.*,false,' stdout || fail "a batch with bad files, names: $(cat stdout)"
 "$roost" stars solve host.sky no_picture.fits 'a,"b".csv' --size 1024x768 --format json --place host 2>/dev/null |
   /usr/bin/python3 -c 'import json, sys; a, b = json.load(sys.stdin)["fields"]; assert "error" in a and not a["solved"] and b["name"] == "a,\"b\"" and b["solved"] and b["mirrored"] is False, (a, b)' || fail "a batch with bad files as JSON"
+
+# A hint where the field points comes before the whole sky, and a limit ends the search.
+for near in 120,30,0 119.5,30.5,1.5 120,30,360; do
+  "$roost" stars solve host.sky fields/f0.csv --size 1024x768 --format csv --place host --near "$near" --limit 0 >stdout 2>stderr || fail "--near $near: $(cat stdout stderr)"
+  cmp -s <(sed 1d stdout | cut -d, -f2,3) <(grep ^f0 answers.host.host | cut -d, -f2,3) || cut -d, -f2,3 stdout | grep -q '^1\(19.999\|20.000\)[0-9]*,\(29.999\|30.000\)' || fail "--near $near: $(cat stdout)"
+  grep -q '^f0,.*,true,$' stdout || fail "--near $near: not by the hint: $(cat stdout)"
+done
+"$roost" stars solve host.sky fields/f0.csv --size 1024x768 --place host --near 90,30,0 >stdout 2>stderr || fail "--near elsewhere: $(cat stderr)"
+grep -q "^f0: ra 1[12][09].*chance 10^-[0-9]*$" stdout || fail "--near elsewhere: $(cat stdout)"
+"$roost" stars solve host.sky fields/f0.csv --size 1024x768 --place host --near 90,30,0 --limit 0 >stdout 2>stderr
+[[ $? -eq 3 && $(cat stdout) == "f0: no solution by the hint (40 centroids)" ]] || fail "--near elsewhere alone: $(cat stdout stderr)"
+awk 'BEGIN { srand(6); print "x,y"; for (i = 0; i < 60; ++i) printf "%.2f,%.2f\n", rand() * 1024, rand() * 768 }' >random.csv
+"$roost" stars solve host.sky random.csv --size 1024x768 --format json --place host --limit 5000 >stdout 2>stderr
+[[ $? -eq 3 ]] && grep -q '"reason": "no solution within the limit of 5000 patterns (60 centroids)"' stdout || fail "--limit: $(cat stdout stderr)"
+for place in "${places[@]}"; do
+  for limit in 0 700 20000; do
+    "$roost" stars solve host.sky fields/*.csv random.csv --size 1024x768 --format csv --place "$place" --near 120.4,30,0 --limit $limit >"limited.$place.$limit" 2>stderr
+    cut -d, -f1-6,11,12 "limited.$place.$limit" | cmp -s - <(cut -d, -f1-6,11,12 "limited.host.$limit") || fail "$place at limit $limit: $(diff "limited.$place.$limit" "limited.host.$limit")"
+  done
+done
+refused "near 1,2" stars solve host.sky fields/f0.csv --size 1024x768 --near 1,2
+refused "near 1,99,3" stars solve host.sky fields/f0.csv --size 1024x768 --near 1,99,3
+refused "near 1,2,3,4" stars solve host.sky fields/f0.csv --size 1024x768 --near 1,2,3,4
+refused "near a,b,c" stars solve host.sky fields/f0.csv --size 1024x768 --near a,b,c
+refused "radius 11" stars solve host.sky fields/f0.csv --size 1024x768 --near 1,2,3 --radius 11
+refused "radius 0" stars solve host.sky fields/f0.csv --size 1024x768 --near 1,2,3 --radius 0
 
 # Rows that are no centroids are left out, and said to be.
 { cat fields/f0.csv; printf -- '-0.4,5,1\n1024.5,3,1\nnan,nan,nan\n,,\n7,8\n'; } >spoiled.csv

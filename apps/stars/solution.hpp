@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "solver.hpp"
+
+/// \file
+/// What a solution says of the sky.
+
+namespace roost::tools {
+
+/// Where a picture points, in degrees.
+struct sky_position {
+  double ra, dec;  ///< of the picture's middle
+  double roll;     ///< from up in the picture to north, counter-clockwise
+  double fov;      ///< the width of the picture
+  double scale;    ///< seconds of arc a pixel, in the middle
+  bool mirrored;   ///< east is to the right where north is up
+};
+sky_position position_of(const pointing& at, star_fields::size size);
+/// The same the other way round, as a hint: of a picture that is mirrored, or not.
+pointing pointing_of(double ra, double dec, double roll, bool mirrored);
+
+/// Right ascension and declination of a direction, in degrees.
+struct sky_point {
+  double ra, dec;
+};
+sky_point point_of(sky_vector direction);
+
+/// A direction, of degrees.
+sky_vector direction_of(double ra, double dec);
+
+/// North and east in the middle of a picture.
+struct compass {
+  sky_vector east, north;
+  explicit compass(sky_vector away) {
+    // At a pole every direction is south or north; any will do.
+    const sky_vector side = cross({0, 0, 1}, away);
+    east = dot(side, side) > 1e-12f ? unit(side) : sky_vector{0, 1, 0};
+    north = cross(away, east);
+  }
+};
+
+/// Where the brightest centroids lie in few parts of a picture, as lit trees do: the centroids of all parts
+/// in turn, the brightest of each first. Else empty.
+std::vector<std::uint32_t> spread(std::span<const centroid> all, star_fields::size size);
+
+/// What came of fields.
+struct solved_fields {
+  std::vector<field_solution> solutions;
+  /// Of each field its centroids in the order that was solved; empty for that of the field.
+  std::vector<std::vector<std::uint32_t>> orders;
+};
+using solve_function = std::function<std::vector<field_solution>(const star_fields&, const solve_options&)>;
+
+/// Solves fields, and those without a solution whose brightest centroids are crowded once more.
+solved_fields solve_crowded(const star_fields& fields, const solve_options& options,
+                            const solve_function& solve);
+
+/// Why a field has no solution.
+std::string reason_of(const field_solution& solution, std::size_t centroids, const solve_options& options);
+
+}  // namespace roost::tools

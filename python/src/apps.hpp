@@ -1,0 +1,11 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+// The parts of the module `_apps`, each in a file of its own.
+
+namespace roost::python {
+
+void bind_stars(nanobind::module_& module);
+
+}  // namespace roost::python
